@@ -428,7 +428,8 @@ fn slots_that_do_not_fit_are_refused_with_what_is_allowed() {
         ),
         (
             Slots { hash: "crc", ..Slots::default() },
-            "hash=crc is not allowed; use one of xxh3, md5, sha1, fnv1a, murmur3, lookup3, jenkins64, one_at_a_time",
+            "hash=crc is not allowed; use one of xxh3, md5, sha1, sha224, sha256, sha384, sha512, fnv1a, murmur3, \
+             lookup3, jenkins64, one_at_a_time",
         ),
         (Slots { hash: "md5", seed: 1, ..Slots::default() }, "seed=1 is not allowed; use 0: md5 takes no seed"),
         (

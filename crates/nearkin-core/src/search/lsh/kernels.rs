@@ -17,7 +17,9 @@
 
 use std::ops::{Add, Mul, Neg, Sub};
 
+use super::bytes::{self, SUMMED};
 use super::rerank::{Dense, Metric};
+use crate::cpu::features::Instructions;
 use crate::cpu::prefetch::prefetch_at;
 use crate::segment::Plain;
 
@@ -27,8 +29,6 @@ const LANES: usize = 32;
 const AHEAD: usize = 6;
 /// Cache lines of each that are asked for: 2 KB. Rows lie apart, so that the processor's own prefetcher starts again with each.
 pub(super) const LINES: usize = 32;
-/// Squares of differences of bytes whose sum is below 2^31.
-const SUMMED: usize = 1 << 14;
 
 /// A floating-point number of a query.
 pub(super) trait Real:
@@ -73,6 +73,8 @@ pub(super) trait Whole: Element<Norm = u64> {
     fn times(self, other: Self) -> i32;
     /// The difference.
     fn apart(self, other: Self) -> i32;
+    /// Whether it may be below 0.
+    const SIGNED: bool;
 }
 
 macro_rules! real {
@@ -161,6 +163,7 @@ macro_rules! whole {
         }
 
         impl Whole for $type {
+            const SIGNED: bool = <$type>::MIN != 0;
             #[inline(always)]
             fn times(self, other: Self) -> i32 {
                 i32::from(i16::from(self)) * i32::from(i16::from(other))
@@ -387,57 +390,49 @@ pub(super) fn floating<T: Element, Q: Real + Element<Norm = Q>>(
 }
 
 /// Distances of a query of whole numbers to some rows, rounded to `f32` once at the end.
-#[inline(always)]
-pub(super) fn whole<T: Whole>(metric: Metric, query: &[T], kept: &Dense<T>, rows: &[u32], out: &mut Vec<(f64, u32)>) {
+pub(super) fn whole<T: Whole>(
+    instructions: Instructions,
+    metric: Metric,
+    query: &[T],
+    kept: &Dense<T>,
+    rows: &[u32],
+    out: &mut Vec<(f64, u32)>,
+) {
     match metric {
-        Metric::L2 => each_row(
-            kept,
-            rows,
-            out,
+        Metric::L2 => {
+            each_row(kept, rows, out, |row, _| (bytes::squares(instructions, query, row) as f64).sqrt() as f32);
+        }
+        Metric::L1 => instructions.run(
             #[inline(always)]
-            |row, _| {
-                (sum(
-                    query,
-                    row,
+            || {
+                each_row(
+                    kept,
+                    rows,
+                    out,
                     #[inline(always)]
-                    |a, b| a.apart(b) * a.apart(b),
-                ) as f64)
-                    .sqrt() as f32
-            },
-        ),
-        Metric::L1 => each_row(
-            kept,
-            rows,
-            out,
-            #[inline(always)]
-            |row, _| {
-                sum(
-                    query,
-                    row,
-                    #[inline(always)]
-                    |a, b| a.apart(b).abs(),
-                ) as f32
+                    |row, _| {
+                        sum(
+                            query,
+                            row,
+                            #[inline(always)]
+                            |a, b| a.apart(b).abs(),
+                        ) as f32
+                    },
+                );
             },
         ),
         Metric::Cosine => {
             let norms: &[u64] = &kept.norms;
-            let square = T::norm(query) as f64;
+            let square = bytes::products(instructions, query, query) as f64;
             // The root of the product of squares: a vector is at no distance from itself.
-            each_row(
-                kept,
-                rows,
-                out,
-                #[inline(always)]
-                |row, number| cosine(sum(query, row, T::times) as f64, (square * norms[number] as f64).sqrt()) as f32,
-            );
+            each_row(kept, rows, out, |row, number| {
+                let dot = bytes::products(instructions, query, row) as f64;
+                cosine(dot, (square * norms[number] as f64).sqrt()) as f32
+            });
         }
-        Metric::InnerProduct => each_row(
-            kept,
-            rows,
-            out,
-            #[inline(always)]
-            |row, _| -sum(query, row, T::times) as f32,
-        ),
+        Metric::InnerProduct => {
+            each_row(kept, rows, out, |row, _| -bytes::products(instructions, query, row) as f32);
+        }
     }
 }
 

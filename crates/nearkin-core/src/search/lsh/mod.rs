@@ -18,6 +18,7 @@
 //! vector of a removed row keeps its memory until the index is rebuilt.
 
 pub mod buckets;
+mod bytes;
 mod codes;
 mod file;
 mod kernels;

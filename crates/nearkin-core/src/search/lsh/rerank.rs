@@ -564,14 +564,12 @@ impl Store {
                     );
                 },
             ),
-            (Self::U8(dense), Vectors::U8(values)) => instructions.run(
-                #[inline(always)]
-                || kernels::whole(metric, dense.query(values, number), dense, rows, out),
-            ),
-            (Self::I8(dense), Vectors::I8(values)) => instructions.run(
-                #[inline(always)]
-                || kernels::whole(metric, dense.query(values, number), dense, rows, out),
-            ),
+            (Self::U8(dense), Vectors::U8(values)) => {
+                kernels::whole(instructions, metric, dense.query(values, number), dense, rows, out);
+            }
+            (Self::I8(dense), Vectors::I8(values)) => {
+                kernels::whole(instructions, metric, dense.query(values, number), dense, rows, out);
+            }
             (Self::U8(dense), Vectors::F32(values)) => instructions.run(
                 #[inline(always)]
                 || widened(metric, dense.query(values, number), dense, rows, out),
