@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import pickle
 import subprocess
 import sys
-import tarfile
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -33,6 +30,7 @@ from nearkin.compat.datasketch import (
 )
 from nearkin.compat.datasketch.choice import choose
 from nearkin.compat.datasketch.ensemble import partitions
+from peer_tests import source_of
 
 package = pytest.importorskip("datasketch")
 
@@ -668,33 +666,12 @@ NOT_HERE = ("TestHyperLogLogPlusPlus", "TestbBitMinHash", "redis")
 
 
 def own_tests() -> Path:
-    """The folder above the package's tests, from the last source distribution that has them.
-
-    That is 1.6.5; 2.0.0 has none. It is asked for once and stays in the folder of the environment.
-    """
-    named = os.environ.get("NEARKIN_DATASKETCH_TESTS")
-    if named:
-        return Path(named)
-    kept = Path(sys.prefix) / "share" / "nearkin-peers" / "datasketch-1.6.5"
-    if not kept.exists():
-        with tempfile.TemporaryDirectory() as folder:
-            what = ["--no-binary", ":all:", "--no-deps", "datasketch==1.6.5"]
-            command = [sys.executable, "-m", "pip", "download", "--quiet", "--dest", folder, *what]
-            try:
-                done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-            except subprocess.TimeoutExpired:
-                pytest.skip("the source distribution of datasketch 1.6.5 did not come within a minute")
-            archives = list(Path(folder).glob("*.tar.gz"))
-            if done.returncode or not archives:
-                pytest.skip(f"the source distribution of datasketch can't be fetched: {done.stderr.strip()[-200:]}")
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            with tarfile.open(archives[0]) as archive:
-                archive.extractall(kept.parent, filter="data")
-    if not (kept / "test" / "test_minhash.py").exists():
-        pytest.skip(
-            "the source distribution of datasketch 1.6.5 has no tests; NEARKIN_DATASKETCH_TESTS names their folder"
-        )
-    return kept
+    """The folder above the package's tests, from the last source distribution that has them: 2.0.0 has none."""
+    variable = "NEARKIN_DATASKETCH_TESTS"
+    folder = source_of("datasketch", "1.6.5", variable)
+    if not (folder / "test" / "test_minhash.py").exists():
+        pytest.skip(f"the source distribution of datasketch 1.6.5 has no tests; {variable} names their folder")
+    return folder
 
 
 def test_the_packages_own_tests_pass() -> None:

@@ -6,13 +6,10 @@ import copy
 import decimal
 import hashlib
 import logging
-import os
 import pickle
 import re
 import subprocess
 import sys
-import tarfile
-import tempfile
 import warnings
 from pathlib import Path
 from typing import Any
@@ -25,6 +22,7 @@ from hypothesis import strategies as st
 
 from nearkin import errors
 from nearkin.compat.simhash import Simhash, SimhashIndex, SimhashWidthError
+from peer_tests import source_of
 
 WIDTHS = [8, 16, 24, 32, 40, 48, 56, 64, 72, 96, 120, 128]
 TEXTS = [
@@ -311,31 +309,11 @@ sys.exit(not (result.testsRun and result.wasSuccessful()))
 
 
 def own_tests() -> Path:
-    """The folder of the package's tests: one that is named, or that of its source distribution.
-
-    The source distribution is asked for once; it stays in the folder of the environment.
-    """
-    named = os.environ.get("NEARKIN_SIMHASH_TESTS")
-    if named:
-        return Path(named)
-    kept = Path(sys.prefix) / "share" / "nearkin-peers" / "simhash-2.1.2"
-    if not kept.exists():
-        with tempfile.TemporaryDirectory() as folder:
-            what = ["--no-binary", ":all:", "--no-deps", "simhash==2.1.2"]
-            command = [sys.executable, "-m", "pip", "download", "--quiet", "--dest", folder, *what]
-            try:
-                done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-            except subprocess.TimeoutExpired:
-                pytest.skip("the source distribution of simhash 2.1.2 did not come within a minute")
-            archives = list(Path(folder).glob("*.tar.gz"))
-            if done.returncode or not archives:
-                pytest.skip(f"the source distribution of simhash 2.1.2 can't be fetched: {done.stderr.strip()[-200:]}")
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            with tarfile.open(archives[0]) as archive:
-                archive.extractall(kept.parent, filter="data")
-    found = sorted(kept.rglob("test*.py"))
+    """The folder of the package's tests."""
+    variable = "NEARKIN_SIMHASH_TESTS"
+    found = sorted(source_of("simhash", "2.1.2", variable).rglob("test*.py"))
     if not found:
-        pytest.skip("the source distribution of simhash 2.1.2 has no tests; NEARKIN_SIMHASH_TESTS names their folder")
+        pytest.skip(f"the source distribution of simhash 2.1.2 has no tests; {variable} names their folder")
     return found[0].parent
 
 
