@@ -98,6 +98,8 @@ test:
 
 # A machine that builds once has nothing to build on later.
 test-rust: export CARGO_INCREMENTAL := $(if $(CI),0,1)
+# Nor does it print backtraces.
+test-rust: export CARGO_PROFILE_DEV_DEBUG := $(if $(CI),0,line-tables-only)
 test-rust:
 	cargo test --quiet -p nearkin-core
 
@@ -119,10 +121,18 @@ newcomer: setup
 	rm -rf dist/newcomer && $(BIN)/maturin build --quiet --release --out dist/newcomer
 	$(BIN)/python tests/newcomer.py dist/newcomer/*.whl
 
-# The main job on the corpus that ships with the project.
-demo: setup
-	$(BIN)/nearkin dedup samples/licences.jsonl.gz --out demo-out --id-column id --report --overwrite
+# The main job on the corpus that ships with the project; where nothing is set up yet, with what the job alone needs, compiled
+# quickly.
+DEMO := $(if $(wildcard $(VENV)/.built),$(VENV),.venv-demo)
+demo: $(DEMO)/.built
+	$(DEMO)/bin/nearkin dedup samples/licences.jsonl.gz --out demo-out --id-column id --report --overwrite
 	head -n 2 demo-out/clusters.jsonl
+
+.venv-demo/.built: pyproject.toml $(RUST)
+	$(PYTHON) -m venv .venv-demo
+	.venv-demo/bin/python -m pip install --quiet 'maturin>=1.9,<2'
+	MATURIN_PEP517_ARGS='--profile quick' .venv-demo/bin/python -m pip install --quiet --no-build-isolation '.[report]'
+	touch $@
 
 # The site, in the folder site; a link or an anchor that leads nowhere is an error. `docs-serve` shows it while pages are
 # written. It reads docstrings without running anything, so nothing is compiled.
@@ -249,4 +259,4 @@ bench-ssdeep: setup
 	touch $@
 
 clean:
-	rm -rf target fuzz/target $(VENV) .venv-docs .venv-pybind .venv-spark-rivals .venv-text-dedup site .cache demo-out
+	rm -rf target fuzz/target $(VENV) .venv-demo .venv-docs .venv-pybind .venv-spark-rivals .venv-text-dedup site .cache demo-out

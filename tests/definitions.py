@@ -29,7 +29,13 @@ def expected_similarity(left: str | None, right: str | None, measure: str, recip
     a, b = (
         set(
             reference.features(
-                text or "", recipe.features, recipe.n, norm=recipe.norm, case=recipe.case, letters=recipe.letters
+                text or "",
+                recipe.features,
+                recipe.n,
+                norm=recipe.norm,
+                case=recipe.case,
+                letters=recipe.letters,
+                min_n=recipe.min_n,
             )
         )
         for text in (left, right)

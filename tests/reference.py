@@ -56,9 +56,9 @@ def normalise(text: str, norm: str, case: str) -> str:
 
 
 def features(
-    text: str, kind: str, n: int, *, norm: str, case: str, letters: str, stop_words: Iterable[str] = ()
+    text: str, kind: str, n: int, *, norm: str, case: str, letters: str, stop_words: Iterable[str] = (), min_n: int = 0
 ) -> list[str]:
-    """Every feature of a text, repeated ones repeatedly."""
+    """Every feature of a text, repeated ones repeatedly; mixed n-grams by where they end."""
     text = normalise(text, norm, case)
     if kind == "char":
         units: Sequence[str] = "".join(character for character in text if is_letter(character, letters))
@@ -67,9 +67,11 @@ def features(
         stops = {normalise(word, norm, case) for word in stop_words}
         found = re.findall(r"\w+", text) if letters == "python" else re.split(_WHITE_SPACE, text)
         units, join = [word for word in found if word and word not in stops], " "
-    if not units:
-        return []
-    return [join.join(units[i : i + n]) for i in range(max(len(units) - n + 1, 1))]
+    least = min_n or n
+    if len(units) < least:
+        return [join.join(units)] if units else []
+    ends = range(1, len(units) + 1)
+    return [join.join(units[end - m : end]) for end in ends for m in range(least, min(n, end) + 1)]
 
 
 def fnv1a(data: bytes) -> int:

@@ -49,13 +49,15 @@ def recipes(draw: st.DrawFn, *, letters: tuple[str, ...] = ("word", "python", "a
     seed = draw(st.integers(0, 2**32 - 1)) if hash_name in ("xxh3", "murmur3", "lookup3", "jenkins64") else 0
     narrow = hash_name == "one_at_a_time"
     kind = draw(st.sampled_from(["char", "word"]))
+    n = draw(st.integers(1, 6))
     return nk.Recipe().with_(
         norm=draw(st.sampled_from(["nfkc", "nfc", "none"])),
         case=draw(st.sampled_from(["fold", "lower", "keep"])),
         letters=draw(st.sampled_from(letters)),
         stop_words=draw(st.lists(st.sampled_from(["abc", "a", "The", "中文"]), max_size=3)) if kind == "word" else (),
         features=kind,
-        n=draw(st.integers(1, 6)),
+        n=n,
+        min_n=draw(st.one_of(st.just(0), st.integers(1, n))),
         weight=draw(st.sampled_from(["count", "binary"])),
         hash=hash_name,
         seed=seed,

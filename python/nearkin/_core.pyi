@@ -170,6 +170,7 @@ class RecipeCore:
         *,
         features: str,
         n: int,
+        min_n: int,
         norm: str,
         fold: list[str],
         case: str,
@@ -320,6 +321,8 @@ def split_parts(
     npt.NDArray[np.int64],
     npt.NDArray[np.uint8],
 ]: ...
+def text_edits(a: npt.NDArray[np.uint32], b: npt.NDArray[np.uint32]) -> list[tuple[str, int, int, int, int]]: ...
+def edit_distance(a: npt.NDArray[np.uint32], b: npt.NDArray[np.uint32]) -> tuple[int, int]: ...
 def word_places(texts: Texts) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64], npt.NDArray[np.int64]]: ...
 def find_repeats(
     symbols: npt.NDArray[np.uint8] | npt.NDArray[np.uint64], texts: npt.NDArray[np.uint64], least: int, most: int

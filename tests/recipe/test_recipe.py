@@ -65,6 +65,18 @@ def test_given_features_round_trip() -> None:
     assert ("given", 0, "given") == (recipe.features, recipe.n, recipe.weight)
 
 
+def test_mixed_lengths_are_a_slot_that_older_forms_lack() -> None:
+    """No digest of a recipe with one length has changed; other lengths give another recipe."""
+    mixed = nk.Recipe("word:1-3")
+    assert (1, 3) == (mixed.min_n, mixed.n)
+    assert nk.Recipe("word:3") == mixed.with_(min_n=0) == mixed.with_(min_n=3) == mixed.with_text("word:3")
+    assert "min_n" not in json.loads(nk.Recipe("word:3").to_json())
+    assert 1 == json.loads(mixed.to_json())["min_n"]
+    assert nk.Recipe("given|fnv1a|simhash:64") == mixed.with_(features="given", weight="given", hash="fnv1a", bits=64)
+    with pytest.raises(errors.MismatchError, match="slot min_n"):
+        mixed.check_same(nk.Recipe("word:3"))
+
+
 def test_recipes_that_become_given_round_trip() -> None:
     """Features from outside have no n, whichever way the recipe was made."""
     recipe = nk.Recipe().with_(features="given", weight="given")
@@ -85,6 +97,8 @@ def test_stop_words_are_not_one_string() -> None:
         ("norm:nfkc|case:fold|letters:word|char:4|count|xxh3:0|simhash:64", "char:4|count|xxh3|simhash:64"),
         ("word:2|letters:all|case:keep|norm:none", "norm:none|case:keep|letters:all|word:2|binary|xxh3|simhash:128"),
         ("xxh3:007|simhash:064", "char:4|binary|xxh3:7|simhash:64"),
+        ("word:1-3|xxh3", "word:1-3|binary|xxh3|simhash:128"),
+        ("char:02-02", "char:2|binary|xxh3|simhash:128"),
     ],
 )
 def test_text_form_is_canonical(text: str, canonical: str) -> None:
@@ -224,7 +238,7 @@ def test_features_are_those_of_the_definition(recipe: nk.Recipe, text: str) -> N
     expected: dict[str, int] = {}
     for feature in reference.features(
         text, slots["features"], slots["n"], norm=slots["norm"], case=slots["case"], letters=slots["letters"],
-        stop_words=slots["stop_words"],
+        stop_words=slots["stop_words"], min_n=slots.get("min_n", 0),
     ):  # fmt: skip
         expected[feature] = expected.get(feature, 0) + 1
     assert list(expected.items()) == list(recipe.features_of(text).items())
@@ -237,6 +251,12 @@ def test_features_are_those_of_the_definition(recipe: nk.Recipe, text: str) -> N
     ("text", "message"),
     [
         ("", "is not one of them"),
+        ("char:3-2", "min_n=3 is not allowed; use 1 to n, which is 2"),
+        ("char:0-2", "char='0-2' is not allowed; use 1 or more as the shortest, such as char:1-2"),
+        ("char:1-", "char='1-' is not allowed"),
+        ("word:1-2-3", "word='1-2-3' is not allowed"),
+        ("word:1-65", "n=65 is not allowed"),
+        ("word:1-2|textrank", "textrank with word:1 alone"),
         ("char:4|count|crc32|simhash:64", "'crc32' is not one of them"),
         ("char:4|count|xxh3|hyperhash:64", "'hyperhash:64' is not one of them"),
         ("char:4||count|xxh3|simhash:64", "'' is not one of them"),

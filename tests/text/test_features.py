@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import unicodedata
 from collections import Counter
@@ -9,6 +10,7 @@ from collections import Counter
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from sklearn.feature_extraction.text import CountVectorizer
 
 import nearkin as nk
 import reference
@@ -113,6 +115,24 @@ def test_character_grams_are_those_of_the_definition(text: str, n: int, binary: 
     assert dict(expected) == recipe.features_of(text)
     _, counts = nk.fingerprint([text], recipe, return_counts=True)
     assert [len(expected) if binary else expected.total()] == counts.tolist()
+
+
+@given(
+    text=strategies.texts(), least=st.integers(1, 4), more=st.integers(0, 3), analyzer=st.sampled_from(["char", "word"])
+)
+@example("one two", 3, 1, "word")
+def test_mixed_grams_are_those_of_scikit_learn(text: str, least: int, more: int, analyzer: str) -> None:
+    """`ngram_range` of `CountVectorizer`, but for texts that are shorter than the shortest: those are one feature."""
+    counted = CountVectorizer(
+        analyzer=analyzer, ngram_range=(least, least + more), lowercase=False, token_pattern=r"\w+",  # noqa: S106
+        preprocessor=lambda text: "".join(re.findall(r"\w", text)) if analyzer == "char" else text,
+    )  # fmt: skip
+    expected = Counter(counted.build_analyzer()(text))
+    found = features(text, f"norm:none|case:keep|letters:python|{analyzer}:{least}-{least + more}")
+    if not expected:
+        assert len(found) <= 1
+    else:
+        assert dict(expected) == found
 
 
 @pytest.mark.parametrize("step", [31, pytest.param(1, marks=pytest.mark.slow)])

@@ -71,11 +71,12 @@ fn signatures_of(values: &Bound<'_, PyAny>) -> PyResult<Signatures> {
 #[pymethods]
 impl RecipeCore {
     #[new]
-    #[pyo3(signature = (*, features, n, norm, fold, case, letters, numbers, cut, user_words, stop, stop_words, min_length, tags, weight, idf, top, hash, seed, family, bits=128, num_perm=128, scheme="one", value_bits=32))]
+    #[pyo3(signature = (*, features, n, min_n, norm, fold, case, letters, numbers, cut, user_words, stop, stop_words, min_length, tags, weight, idf, top, hash, seed, family, bits=128, num_perm=128, scheme="one", value_bits=32))]
     #[allow(clippy::too_many_arguments, reason = "one argument per slot of the recipe, all by keyword")]
     fn new(
         features: &str,
         n: usize,
+        min_n: usize,
         norm: &str,
         fold: Vec<String>,
         case: &str,
@@ -115,6 +116,7 @@ impl RecipeCore {
             tags,
             features,
             n,
+            min_n,
             weight,
             idf,
             top,

@@ -28,6 +28,7 @@ from nearkin.io.frames import take_views
 from nearkin.pipeline.candidates import TextBatch
 from nearkin.recipe import Recipe
 from nearkin.text.batches import Texts
+from nearkin.text.edits import distances
 
 Measure = Literal["jaccard", "containment", "indel"]
 LookUp = Callable[[NDArray[np.int64]], TextBatch]
@@ -126,7 +127,7 @@ def baselines(a: str, b: str) -> dict[str, float]:
     | `indel` | 1 − d / characters of both; d insertions and deletions |
     | `bigrams`, `trigrams` | Dice: 2 |A ∩ B| / (|A| + |B|), of the multisets of 2 or 3 characters in a row |
 
-    Two empty texts are equal. Distances are rapidfuzz's, O(characters² / 64); where the characters of both multiply to
+    Two empty texts are equal. Distances cost O(characters² / 64); where the characters of both multiply to
     more than 2**34 (two texts of 131,000) they are left out.
 
     Examples
@@ -135,12 +136,11 @@ def baselines(a: str, b: str) -> dict[str, float]:
     >>> {name: round(value, 3) for name, value in baselines("how are u?", "how are you?").items()}
     {'levenshtein': 0.833, 'indel': 0.909, 'bigrams': 0.8, 'trigrams': 0.667}
     """
-    from rapidfuzz.distance import Indel, Levenshtein
-
     found: dict[str, float] = {}
     if len(a) * len(b) <= _MOST_COMPARED:
-        found["levenshtein"] = float(Levenshtein.normalized_similarity(a, b))
-        found["indel"] = float(Indel.normalized_similarity(a, b))
+        levenshtein, indel = distances(a, b)
+        found["levenshtein"] = 1 - levenshtein / max(len(a), len(b), 1)
+        found["indel"] = 1 - indel / max(len(a) + len(b), 1)
     for name, n in (("bigrams", 2), ("trigrams", 3)):
         left, right = (
             Counter(text[i : i + n] for i in range(max(len(text) - n + 1, min(len(text), 1)))) for text in (a, b)

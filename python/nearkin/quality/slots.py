@@ -147,7 +147,7 @@ def _equal(texts: Sequence[str], ends: NDArray[np.int64], recipe: Recipe) -> NDA
 
 def _of_length(texts: Sequence[str], recipe: Recipe, threshold: float) -> str | None:
     """Whether n is too large for the Chinese texts, if these are most."""
-    if recipe.features != "char" or threshold >= 1 or not texts:
+    if recipe.features != "char" or recipe.min_n or threshold >= 1 or not texts:
         return None
     some = [text[:_LETTERS] for text in texts[:: -(-len(texts) // _TEXTS)]]
     han = [len(_HAN.findall(text)) for text in some]

@@ -66,6 +66,7 @@ def compiled(slots: Slots) -> RecipeCore:
         tags=list(slots["tags"]),
         features=slots["features"],
         n=slots["n"],
+        min_n=slots["min_n"],
         weight=slots["weight"],
         idf=IdfCore.named(table) if isinstance(table, str) else None if table is None else table.core,
         top=slots["top"],
@@ -86,7 +87,7 @@ def _completed(given: Mapping[str, object]) -> dict[str, object]:
         raise bad_parameter("family", repr(family), " or ".join(FAMILIES))
     slots = {**DEFAULTS, **FAMILIES[family], **given}
     if slots["features"] == "given":
-        slots["n"] = 0
+        slots["n"] = slots["min_n"] = 0
     return slots
 
 
@@ -107,13 +108,15 @@ def _check_word_sets(slots: dict[str, object]) -> None:
 
 
 def _check_numbers(slots: dict[str, object]) -> None:
-    """Whole numbers lie in the ranges of their slots."""
+    """Whole numbers lie in the ranges of their slots; n-grams of one length have no shortest ones."""
     for name, (least, most) in RANGES.items():
         if name not in slots or (name == "n" and slots["features"] == "given"):
             continue
         value = slots[name]
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
             raise bad_parameter(name, repr(value), f"{least} to {most}")
+    if slots["min_n"] == slots["n"]:
+        slots["min_n"] = 0
 
 
 def _check_tags(slots: dict[str, object]) -> None:

@@ -50,7 +50,8 @@ MEANINGS = {
     "min_length": "least characters of a word",
     "tags": "parts of speech that are kept",
     "features": "features are n-grams of characters, of words, or given",
-    "n": "characters or words of a feature",
+    "n": "characters or words of a feature, at most",
+    "min_n": "at least, where they are mixed",
     "weight": "what a feature weighs",
     "idf": "table of inverse document frequencies",
     "top": "how many features are kept, the heaviest",
@@ -93,6 +94,7 @@ class TextSlots(TypedDict):
     tags: tuple[str, ...]
     features: Features
     n: int
+    min_n: int
     weight: Weight
     idf: IdfTable | str | None
     top: str
@@ -124,6 +126,7 @@ DEFAULTS: TextSlots = {
     "tags": (),
     "features": "char",
     "n": 4,
+    "min_n": 0,
     "weight": "binary",
     "idf": None,
     "top": "all",
@@ -132,7 +135,7 @@ DEFAULTS: TextSlots = {
     "family": "simhash",
 }
 
-UNWRITTEN = ("fold", "numbers")
+UNWRITTEN = ("fold", "numbers", "min_n")
 """Slots that the JSON form leaves out at their default: they came later, and no digest of older recipes may change."""
 
 FAMILIES: dict[str, Mapping[str, int | str]] = {
@@ -141,7 +144,14 @@ FAMILIES: dict[str, Mapping[str, int | str]] = {
 }
 """Slots of each family, with their defaults."""
 
-RANGES = {"min_length": (1, 64), "n": (1, 64), "seed": (0, (1 << 64) - 1), "bits": (1, 1024), "num_perm": (1, 512)}
+RANGES = {
+    "min_length": (1, 64),
+    "n": (1, 64),
+    "min_n": (0, 64),
+    "seed": (0, (1 << 64) - 1),
+    "bits": (1, 1024),
+    "num_perm": (1, 512),
+}
 """Least and largest value of each slot that is a number. Given features have n 0."""
 
 CHOICES: dict[str, tuple[int | str, ...]] = {"scheme": get_args(Scheme), "value_bits": (32, 64)}
@@ -158,7 +168,8 @@ NAMED = {
 
 ALLOWED = (
     "segments norm:, fold:, case:, letters:, numbers:, cut:, user:, stop:, min_length:, tags:, then char:N, "
-    "word:N or given, count, binary, log, idf:TABLE, textrank or given, top:N, a hash, simhash:BITS or minhash:NUM_PERM"
+    "char:M-N, word:N, word:M-N or given, count, binary, log, idf:TABLE, textrank or given, top:N, a hash, "
+    "simhash:BITS or minhash:NUM_PERM"
 )
 
 DIGEST = "[0-9a-f]{16}"
@@ -184,7 +195,7 @@ def parse(text: str) -> dict[str, object]:
                 raise bad_parameter("recipe", text, f"one {slot}, not two")
             values[slot] = value
     if values.get("features") == "given":
-        values["n"] = 0
+        values["n"] = values["min_n"] = 0
     return values
 
 
@@ -221,7 +232,12 @@ def _stop_segment(argument: str) -> _Pairs:
 def _feature_segment(name: str, argument: str) -> _Pairs | None:
     """What a feature is, what it weighs, and how many are kept."""
     if name in ("char", "word"):
-        return [("features", name), ("n", number_of(name, argument))]
+        if not (mixed := re.fullmatch("([0-9]+)-([0-9]+)", argument)):
+            return [("features", name), ("n", number_of(name, argument)), ("min_n", 0)]
+        least, most = number_of(name, mixed[1]), number_of(name, mixed[2])
+        if not least:
+            raise bad_parameter(name, repr(argument), f"1 or more as the shortest, such as {name}:1-{most}")
+        return [("features", name), ("n", most), ("min_n", least)]
     if name == "given" and not argument:
         # Written once for features and weights together.
         return [("features", "given"), ("weight", "given")]

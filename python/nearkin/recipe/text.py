@@ -7,7 +7,7 @@ middle that are always written:
 [norm:nfkc|nfc|none] [fold:hans,lookalikes,accents] [case:fold|lower|keep]
 [letters:word|python|all] [numbers:split|whole]
 [cut:uax29|jieba|script] [user:DIGEST] [stop:NAME,...,DIGEST] [min_length:N] [tags:TAG,...]
-    char:N | word:N | given                                                 what a feature is
+    char:N | char:M-N | word:N | word:M-N | given                           what a feature is
     count | binary | log | idf:NAME | idf:DIGEST | textrank | given         what it weighs
     [top:N | top:N%]                                                        how many are kept
     xxh3 | md5 | sha1 | sha224 | sha256 | sha384 | sha512 | fnv1a | murmur3 | lookup3 | jenkins64 | one_at_a_time
@@ -15,9 +15,9 @@ middle that are always written:
     simhash:BITS | minhash:NUM_PERM[:fast | :classic][:64]
 ```
 
-The JSON form holds every slot of its family, with the version of each part, but for `fold` and `numbers` at their
-defaults; a user's dictionary and a fitted IDF are named in it by their digests and given beside it. The digest is the
-first 16 hexadecimal digits of SHA-256 of the JSON form with sorted keys and without white space. Two things made by
+The JSON form holds every slot of its family, with the version of each part, but for `fold`, `numbers` and `min_n` at
+their defaults; a user's dictionary and a fitted IDF are named in it by their digests and given beside it. The digest is
+the first 16 hexadecimal digits of SHA-256 of the JSON form with sorted keys and without white space. Two things made by
 different recipes refuse to meet.
 
 What is promised: a recipe of this version gives the same bits for ever, on every platform and through every door.
@@ -119,6 +119,8 @@ class Recipe(FrozenRecipe):
         Parts of speech that are kept, all if none is named; with `cut:jieba`.
     features, n : str, int
         `char` or `word` n-grams of `n`; `given` for features from outside (n is 0).
+    min_n : int
+        Length of the shortest n-grams where those of every length to `n` are taken; 0 where all have length `n`.
     weight : str
         `count` (each occurrence), `binary` (once), `log` (1 + ln count), `idf` (count by inverse document frequency),
         `textrank` (by neighbours), `given` (weights from outside).
@@ -174,6 +176,7 @@ class Recipe(FrozenRecipe):
     tags: tuple[str, ...]
     features: Features
     n: int
+    min_n: int
     weight: Weight
     idf: IdfTable | str | None
     top: str
@@ -394,7 +397,8 @@ def _text_form(recipe: Recipe) -> str:
         parts.append(f"min_length:{recipe.min_length}")
     if recipe.tags:
         parts.append("tags:" + ",".join(recipe.tags))
-    parts.append("given" if recipe.features == "given" else f"{recipe.features}:{recipe.n}|{recipe.weight}")
+    lengths = f"{recipe.min_n}-{recipe.n}" if recipe.min_n else recipe.n
+    parts.append("given" if recipe.features == "given" else f"{recipe.features}:{lengths}|{recipe.weight}")
     if recipe.weight == "idf":
         parts[-1] += f":{recipe._slot('idf')}"
     if recipe.top != "all":

@@ -459,7 +459,8 @@ _WEIGHTS = {
 def _in_words(recipe: Recipe) -> str:
     """How a recipe makes a fingerprint of a text."""
     unit = "characters" if recipe.features == "char" else "words"
-    features = f"runs of {recipe.n} {unit}" if recipe.n > 1 else unit
+    lengths = f"{recipe.min_n} to {recipe.n}" if recipe.min_n else recipe.n
+    features = f"runs of {lengths} {unit}" if recipe.n > 1 else unit
     top = f", of which the {recipe.top} of greatest weight stay" if recipe.top != "all" else ""
     made = f"a SimHash of {recipe.bits} bits" if recipe.family == "simhash" else f"{recipe.num_perm} values of MinHash"
     return f"{features}, {_WEIGHTS[recipe.weight]}{top}, hashed by {recipe.hash}, make {made}"

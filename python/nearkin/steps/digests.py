@@ -408,24 +408,55 @@ def _piece(data: bytes, start: int, end: int, total: int, *, tail: bool) -> Piec
     return Piece(start, end, data[max(0, end - 7) : end], total, tail, state, _ALPHABET[state])
 
 
+def _common_runs(likeness: list[list[int]]) -> list[tuple[int, int, int]]:
+    """Runs of a longest common subsequence, of those one with most equal bytes: where each begins, and its length.
+
+        L(i, j) = the largest of L(i+1, j), L(i, j+1), and L(i+1, j+1) + 1 where the characters are equal
+
+    Parts of digests have at most 64 characters.
+    """
+    rows, columns = len(likeness), len(likeness[0]) if likeness else 0
+    # A character counts as more than all bytes together.
+    worth = {0: -1, 1: 1 << 10, 2: (1 << 10) + 1}
+    best = [[0] * (columns + 1) for _ in range(rows + 1)]
+    for i in reversed(range(rows)):
+        for j in reversed(range(columns)):
+            best[i][j] = max(best[i + 1][j], best[i][j + 1], best[i + 1][j + 1] + worth[likeness[i][j]])
+    runs: list[tuple[int, int, int]] = []
+    i = j = 0
+    while i < rows and j < columns:
+        if likeness[i][j] and best[i][j] == best[i + 1][j + 1] + worth[likeness[i][j]]:
+            if runs and (runs[-1][0] + runs[-1][2], runs[-1][1] + runs[-1][2]) == (i, j):
+                runs[-1] = (*runs[-1][:2], runs[-1][2] + 1)
+            else:
+                runs.append((i, j, 1))
+            i, j = i + 1, j + 1
+        elif best[i][j] == best[i + 1][j]:
+            i += 1
+        else:
+            j += 1
+    return runs
+
+
 def _agreeing(
     numbers: tuple[int, int], parts: tuple[DigestPart, DigestPart], data: tuple[bytes, bytes]
 ) -> list[Agreeing]:
-    """Runs of pieces whose characters are a longest common subsequence; runs of unlike bytes are apart."""
-    from rapidfuzz.distance import LCSseq
+    """Runs of pieces whose characters are a longest common subsequence; runs of other bytes are apart."""
+    a, b = parts[0].pieces, parts[1].pieces
 
-    rows = ["".join(piece.character for piece in part.pieces) for part in parts]
+    def alike(left: Piece, right: Piece) -> int:
+        """0 for other characters, 1 for other bytes, 2 for the same."""
+        if left.character != right.character:
+            return 0
+        return 1 + (data[0][left.start : left.end] == data[1][right.start : right.end])
+
+    likeness = [[alike(left, right) for right in b] for left in a]
     found: list[Agreeing] = []
-    for step in LCSseq.opcodes(*rows):
-        if step.tag != "equal":
-            continue
+    for start, begin, length in _common_runs(likeness):
         begun = len(found)
-        for left, right in zip(
-            parts[0].pieces[step.src_start : step.src_end],
-            parts[1].pieces[step.dest_start : step.dest_end],
-            strict=True,
-        ):
-            equal = data[0][left.start : left.end] == data[1][right.start : right.end]
+        for step in range(length):
+            left, right = a[start + step], b[begin + step]
+            equal = likeness[start + step][begin + step] == 2
             if len(found) > begun and found[-1].equal == equal:
                 run = found.pop()
                 ranges = ((run.a[0], left.end), (run.b[0], right.end))

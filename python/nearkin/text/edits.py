@@ -2,8 +2,8 @@
 
     d(i, j) = least of  d(i-1, j) + 1,  d(i, j-1) + 1,  d(i-1, j-1) + (0 if a_i = b_j else 1)
 
-Source: Wagner and Fischer (JACM 1974); computed by rapidfuzz, 64 cells at a time (Hyyrö 2003). Of several shortest ways
-one is taken, always the same.
+Source: Wagner and Fischer (JACM 1974); computed 64 cells at a time (Hyyrö 2003), in
+`crates/nearkin-core/src/text/edits.rs`. Of several shortest ways one is taken, always the same.
 """
 
 from __future__ import annotations
@@ -12,6 +12,10 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
+from nearkin._core import edit_distance, text_edits
 from nearkin.errors import bad_parameter
 
 Unit = Literal["char", "word"]
@@ -90,26 +94,60 @@ def edits(a: str, b: str, *, unit: Unit = "char") -> Edits:
     >>> found.insertions, found.deletions, found.substitutions
     (2, 0, 0)
     """
-    from rapidfuzz.distance import Levenshtein
-
     if unit not in ("char", "word"):
         raise bad_parameter("unit", repr(unit), "char or word")
     left, right = (_parts(a), _parts(b)) if unit == "word" else (a, b)
-    if len(left) * len(right) > MOST_CELLS:
-        raise bad_parameter(
-            "a and b", f"of {len(left):,} and {len(right):,} {unit}s", "lengths that multiply to 2**34 at most"
-        )
+    _check(left, right, unit)
     pieces: list[Edit] = []
     counts = {"insert": 0, "delete": 0, "replace": 0, "equal": 0}
-    for step in Levenshtein.opcodes(left, right):
-        one, other = left[step.src_start : step.src_end], right[step.dest_start : step.dest_end]
-        pieces.append(Edit(step.tag, "".join(one), "".join(other)))
-        counts[step.tag] += max(len(one), len(other))
+    for kind, start, end, begin, close in text_edits(*_numbered(left, right)):
+        one, other = left[start:end], right[begin:close]
+        pieces.append(Edit(kind, "".join(one), "".join(other)))
+        counts[kind] += max(len(one), len(other))
     return Edits(tuple(pieces), counts["insert"], counts["delete"], counts["replace"], unit)
 
 
 def _parts(text: str) -> list[str]:
     return re.findall(r"\w+|\W", text)
+
+
+def _numbered(*texts: str | list[str]) -> tuple[NDArray[np.uint32], ...]:
+    """Characters as their code points; words by numbers."""
+    numbers: dict[str, int] = {}
+    return tuple(
+        np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4").astype(np.uint32)
+        if isinstance(text, str)
+        else np.array([numbers.setdefault(word, len(numbers)) for word in text], np.uint32)
+        for text in texts
+    )
+
+
+def distances(a: str, b: str) -> tuple[int, int]:
+    """The Levenshtein distance of two texts, and that of insertions and deletions alone, in characters.
+
+    The second is |a| + |b| − 2 L, with L the length of the longest common subsequence.
+
+    Raises
+    ------
+    ParameterError
+        The lengths multiply to more than 2**34.
+
+    Examples
+    --------
+    >>> from nearkin.text.edits import distances
+    >>> distances("kitten", "sitting")
+    (3, 5)
+    """
+    _check(a, b, "char")
+    levenshtein, common = edit_distance(*_numbered(a, b))
+    return levenshtein, len(a) + len(b) - 2 * common
+
+
+def _check(left: str | list[str], right: str | list[str], unit: Unit) -> None:
+    if len(left) * len(right) > MOST_CELLS:
+        raise bad_parameter(
+            "a and b", f"of {len(left):,} and {len(right):,} {unit}s", "lengths that multiply to 2**34 at most"
+        )
 
 
 def common_substring(a: str, b: str) -> str:
@@ -190,4 +228,14 @@ def placewise(a: str, b: str) -> float:
     return 1 - differing / (len(a) + len(b)) if a or b else 1.0
 
 
-__all__ = ["MOST_CELLS", "MOST_CHARACTERS", "Edit", "Edits", "Unit", "common_substring", "edits", "placewise"]
+__all__ = [
+    "MOST_CELLS",
+    "MOST_CHARACTERS",
+    "Edit",
+    "Edits",
+    "Unit",
+    "common_substring",
+    "distances",
+    "edits",
+    "placewise",
+]

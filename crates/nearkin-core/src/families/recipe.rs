@@ -86,8 +86,10 @@ pub struct Slots<'a> {
     pub tags: &'a [String],
     /// `char`, `word` or `given`.
     pub features: &'a str,
-    /// Length of an n-gram, 1 to 64; not looked at with given features.
+    /// Length of an n-gram, of mixed ones the longest, 1 to 64; not looked at with given features.
     pub n: usize,
+    /// Length of the shortest n-gram, 1 to n; 0 where all have length n.
+    pub min_n: usize,
     /// `count`, `binary`, `log`, `idf`, `textrank` or `given`.
     pub weight: &'a str,
     /// The table of the weight `idf`.
@@ -137,6 +139,7 @@ impl Default for Slots<'_> {
             tags: &[],
             features: "char",
             n: 4,
+            min_n: 0,
             weight: "binary",
             idf: None,
             top: "all",
@@ -221,7 +224,10 @@ fn tokenizer(slots: &Slots<'_>, kind: Option<FeatureKind>) -> Result<Option<Toke
     }
     let user_words = parse_user_words(slots.user_words)?;
     let Some(kind) = kind else { return Ok(None) };
-    let tokenizer = Tokenizer::of(kind, reading, &stop_words)?;
+    let mut tokenizer = Tokenizer::of(kind, reading, &stop_words)?;
+    if slots.min_n > 0 {
+        tokenizer = tokenizer.mixed(slots.min_n)?;
+    }
     let user_words = tokenizer.normalise(user_words)?;
     tokenizer.with_words(Cut::new(slots.cut, &user_words)?, slots.min_length, slots.tags).map(Some)
 }

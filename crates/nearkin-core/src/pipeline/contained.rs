@@ -192,7 +192,9 @@ fn span(places: &[Placed], ids: &[u64], shared: usize) -> Result<(usize, usize)>
     while to + 1 < places.len() && is_shared(to + 1, &inside) {
         to += 1;
     }
-    Ok((places[from].1, places[to].2))
+    // Of mixed n-grams those that end later may begin earlier.
+    let first = places[from..=to].iter().map(|place| place.1).min().unwrap_or_default();
+    Ok((first, places[to].2))
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ mod ascii_words;
 pub mod columns;
 pub mod contents;
 pub mod cut;
+pub mod edits;
 pub mod fold;
 pub mod idf;
 pub mod jieba;

@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | `char:n` | n letters in a row, over code points, of the text with everything but letters removed | all letters as one |
 //! | `word:n` | n words in a row, joined by one space | all words as one |
+//! | `char:m-n`, `word:m-n` | those of each length from m to n, by where they end, the shorter first | all as one below m |
 //!
 //! Words are, by the recipe's `letters`: `word` the words of UAX #29 that hold a letter or digit; `python` the maximal
 //! runs of Python's `\w`; `all` what white space separates. With a dictionary ([`crate::text::cut`]) they are its
@@ -22,6 +23,7 @@
 //! other texts by the `unicode-segmentation` crate.
 
 use std::collections::HashSet;
+use std::ops::RangeInclusive;
 
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -101,7 +103,10 @@ pub const MAX_WORDS: usize = 16;
 
 /// Text to features, as a recipe says.
 pub struct Tokenizer {
+    /// The longest n-grams.
     kind: FeatureKind,
+    /// The shortest ones.
+    least: usize,
     letters: Letters,
     map: &'static CharMap,
     /// None where numbers are split.
@@ -200,7 +205,9 @@ impl Tokenizer {
         let kept = if chars && whole_numbers.is_none() { letters } else { Letters::All };
         let map = CharMap::get_folded(form, folds, case, kept)?;
         let (cut, tags) = (Cut::Uax29, Vec::new());
-        let mut made = Self { kind, letters, map, whole_numbers, stop_words: HashSet::new(), cut, min_length: 1, tags };
+        let stop_set = HashSet::new();
+        let mut made =
+            Self { kind, least: n, letters, map, whole_numbers, stop_words: stop_set, cut, min_length: 1, tags };
         let (mut scratch, mut normalised) = (Scratch::default(), HashSet::new());
         room::more_members(&mut normalised, stop_words.len())?;
         for word in stop_words {
@@ -209,6 +216,25 @@ impl Tokenizer {
         }
         made.stop_words = normalised;
         Ok(made)
+    }
+
+    /// The tokenizer with the n-grams of `least` characters or words, too, and of every length between.
+    ///
+    /// # Errors
+    /// `least` is not from 1 to n.
+    pub fn mixed(mut self, least: usize) -> Result<Self> {
+        let (FeatureKind::Char(n) | FeatureKind::Word(n)) = self.kind;
+        if !(1..=n).contains(&least) {
+            return Err(Error::parameter("min_n", least, format!("1 to n, which is {n}")));
+        }
+        self.least = least;
+        Ok(self)
+    }
+
+    /// The lengths of the n-grams of a text of `count` characters or words; one where the whole text is its only feature.
+    fn lengths(&self, count: usize) -> RangeInclusive<usize> {
+        let (FeatureKind::Char(n) | FeatureKind::Word(n)) = self.kind;
+        self.least..=n.min(count.max(self.least))
     }
 
     /// Puts the text of the recipe into `scratch`, and tells whether all of it is ASCII.
@@ -318,7 +344,7 @@ impl Tokenizer {
         let bytes = text.as_bytes();
         match self.kind {
             FeatureKind::Char(n) => {
-                char_grams(bytes, length, n, &cut.stop, each);
+                char_grams(bytes, length, (self.least, n), &cut.stop, each);
                 Ok(())
             }
             FeatureKind::Word(1) => {
@@ -341,11 +367,11 @@ impl Tokenizer {
                     words[used..used + end - start].copy_from_slice(&bytes[start..end]);
                     used += end - start;
                     count += 1;
-                    if count >= n {
-                        each(words, starts[count % n], used);
+                    for length in self.least..=n.min(count) {
+                        each(words, starts[(count - length) % n], used);
                     }
                 })?;
-                if (1..n).contains(&count) {
+                if (1..self.least).contains(&count) {
                     each(words, 0, used);
                 }
                 Ok(())
@@ -379,16 +405,20 @@ impl Tokenizer {
         mut each: impl FnMut(usize, &[u64]),
     ) -> Result<u64> {
         let vectors = in_vectors(words);
-        if let (FeatureKind::Char(n), true, true) = (self.kind, ascii, vectors) {
-            return Ok(ascii_window_hashes(n, words, scratch, each));
+        if let (FeatureKind::Char(_), true, true) = (self.kind, ascii, vectors) {
+            let lengths = self.lengths(scratch.text.len());
+            return Ok(lengths.map(|n| ascii_window_hashes(n, words, scratch, &mut each)).sum());
         }
         let Scratch { text: buffer, marks, words: joined, hashes, queues, cut, ends, .. } = scratch;
         let all_words = ascii && marks.is_empty() && self.takes_all_words();
-        if let (FeatureKind::Word(n), true, true) = (self.kind, all_words, vectors)
+        if let (FeatureKind::Word(_), true, true) = (self.kind, all_words, vectors)
             && ascii_words::join(buffer.as_bytes(), joined, ends)?
         {
             hashes.resize(CHUNK, 0);
-            return Ok(ascii_word_hashes(n, words, (joined, &ends[..]), queues, hashes, &cut.stop, each));
+            // `ascii_words::join` has left room.
+            joined.resize(joined.len() + SLACK, 0);
+            let of = |n| ascii_word_hashes(n, words, (&joined[..], &ends[..]), queues, hashes, &cut.stop, &mut each);
+            return Ok(self.lengths(ends.len()).map(of).sum());
         }
         hashes.clear();
         room::resize(hashes, words.len() * CHUNK, 0)?;
@@ -440,7 +470,8 @@ impl Tokenizer {
     ) -> Result<u64> {
         let ascii = self.read(text, scratch)?;
         let long = scratch.text.len() >= grams::WIDTH;
-        if self.kind == FeatureKind::Char(grams::WIDTH) && ascii && long && in_vectors(words) {
+        let fours = self.kind == FeatureKind::Char(grams::WIDTH) && self.least == grams::WIDTH;
+        if fours && ascii && long && in_vectors(words) {
             return ascii_gram_hashes(words, scratch, each);
         }
         // A hash that identifies features, and then the words, of which the first may be that one.
@@ -524,17 +555,20 @@ impl Tokenizer {
             fits?;
         }
         let hash = FeatureHash::Xxh3(0).word(0);
-        let mut number = 0;
+        // The first and the last word of each feature, as they are emitted.
+        let count = spans.len();
+        let short = (1..self.least).contains(&count).then(|| (1, count));
+        let grams = (1..=count).flat_map(|last| self.lengths(last).map(move |length| (length, last)));
+        let mut grams = grams.filter(|&(length, last)| length <= last).map(|(length, last)| (last - length + 1, last));
         let ascii = self.read(text, scratch)?;
         let Scratch { text, marks, words, cut, .. } = scratch;
         self.emit((text, ascii, marks), words, cut, |buffer, start, end| {
             let id = hash.hash(&buffer[start..end]);
             let (first, after) = match self.kind {
                 FeatureKind::Char(_) => characters(start, end),
-                FeatureKind::Word(n) => {
-                    let last = (number + n).min(spans.len());
-                    number += 1;
-                    characters(spans[number - 1].0, spans[last - 1].1)
+                FeatureKind::Word(_) => {
+                    let (first, last) = grams.next().or(short).unwrap_or((1, 1));
+                    characters(spans[first - 1].0, spans[last - 1].1)
                 }
             };
             each(id, first, after);
@@ -723,18 +757,29 @@ fn ascii_gram_hashes(words: &[WordHash], scratch: &mut Scratch, mut each: impl F
     Ok(total)
 }
 
-/// Calls `each` with every n characters in a row of the first `length` bytes of UTF-8 `text`, or with all of them where
-/// they are fewer, until the call is stopped.
-fn char_grams(text: &[u8], length: usize, n: usize, stop: &Stop, mut each: impl FnMut(&[u8], usize, usize)) {
+/// Calls `each` with every `least` to `n` characters in a row of the first `length` bytes of UTF-8 `text`, or with all of them
+/// where they are fewer, until the call is stopped.
+fn char_grams(
+    text: &[u8],
+    length: usize,
+    (least, n): (usize, usize),
+    stop: &Stop,
+    mut each: impl FnMut(&[u8], usize, usize),
+) {
     let mut starts = [0_usize; MAX_N];
     let mut count = 0;
     let mut slot = 0;
     let mut at = 0;
+    let mut ending = |starts: &[usize; MAX_N], slot: usize, count: usize, end: usize| {
+        for length in least..=n.min(count) {
+            each(text, starts[if slot < length { slot + n - length } else { slot - length }], end);
+        }
+    };
     while at < length && !stop.is_set() {
         let part = length.min(at + PART);
         while at < part {
-            if count >= n {
-                each(text, starts[slot], at);
+            if count >= least {
+                ending(&starts, slot, count, at);
             }
             starts[slot] = at;
             slot = if slot + 1 == n { 0 } else { slot + 1 };
@@ -748,18 +793,18 @@ fn char_grams(text: &[u8], length: usize, n: usize, stop: &Stop, mut each: impl 
             };
         }
     }
-    if count >= n {
-        each(text, starts[slot], length);
+    if count >= least {
+        ending(&starts, slot, count, length);
     } else if count > 0 {
         each(text, 0, length);
     }
 }
 
-/// The hashes of n-grams of the words of `joined`, which end at `ends`, until the call is stopped.
+/// The hashes of n-grams of the words of `joined`, which end at `ends` and have `SLACK` bytes after them, until the call is stopped.
 fn ascii_word_hashes(
     n: usize,
     words: &[WordHash],
-    (joined, ends): (&mut Vec<u8>, &[u32]),
+    (joined, ends): (&[u8], &[u32]),
     queues: &mut Queues,
     hashes: &mut [u64],
     stop: &Stop,
@@ -769,8 +814,6 @@ fn ascii_word_hashes(
         return 0;
     }
     let n = n.min(ends.len());
-    // `ascii_words::join` has left room.
-    joined.resize(joined.len() + SLACK, 0);
     // Start and length of features of 17 to 32 bytes and of longer ones; without branches, which would often be mispredicted.
     let mut spans = [[(0_u32, 0_u32); CHUNK]; 2];
     let mut start = 0;
@@ -898,6 +941,19 @@ mod tests {
         for kind in [FeatureKind::Char(4), FeatureKind::Word(1), FeatureKind::Word(3)] {
             assert_eq!(Vec::<String>::new(), features(&tokenizer(kind), " ...\t!\u{3002}"));
         }
+    }
+
+    #[test]
+    fn mixed_grams_come_by_where_they_end() {
+        let mixed = |kind, least| tokenizer(kind).mixed(least).expect("in range");
+        let words = mixed(FeatureKind::Word(3), 1);
+        assert_eq!(vec!["how", "are", "how are", "you", "are you", "how are you"], features(&words, "How are you?"));
+        let chars = mixed(FeatureKind::Char(3), 2);
+        assert_eq!(vec!["ho", "ow", "how"], features(&chars, "How"));
+        assert_eq!(vec!["ho"], features(&chars, "Ho"));
+        assert_eq!(vec!["h"], features(&chars, "H"));
+        let message = tokenizer(FeatureKind::Char(2)).mixed(3).err().expect("3 > 2").to_string();
+        assert!(message.contains("min_n") && message.contains("1 to n"), "{message}");
     }
 
     #[test]
@@ -1031,6 +1087,65 @@ mod tests {
                 }
                 before = (first, after);
             }
+        }
+
+        #[test]
+        fn mixed_grams_are_those_of_each_length(
+            text in any_text(), lengths in (1_usize..5, 0_usize..4), chars: bool, younger: bool
+        ) {
+            let (least, most) = (lengths.0, lengths.0 + lengths.1);
+            let kind = |n| if chars { FeatureKind::Char(n) } else { FeatureKind::Word(n) };
+            let reading = Reading {
+                form: Form::Nfkc,
+                folds: Folds::default(),
+                case: Case::Fold,
+                letters: Letters::Word,
+                numbers: if younger { Numbers::Whole } else { Numbers::Split },
+            };
+            let mixed = Tokenizer::of(kind(most), reading, &[]).expect("valid").mixed(least).expect("in range");
+            let found = features(&mixed, &text);
+            // A text that is shorter than an n-gram is a feature of its own for the shortest alone.
+            let units = features(&Tokenizer::of(kind(1), reading, &[]).expect("valid"), &text).len();
+            let mut expected: Vec<String> = (least..=most.min(units.max(least)))
+                .flat_map(|n| features(&Tokenizer::of(kind(n), reading, &[]).expect("valid"), &text))
+                .collect();
+            let mut sorted = found.clone();
+            expected.sort_unstable();
+            sorted.sort_unstable();
+            prop_assert_eq!(&expected, &sorted);
+
+            let words = [FeatureHash::Xxh3(0).word(0), FeatureHash::Xxh3(7).word(1)];
+            let mut scratch = Scratch::default();
+            let mut hashes = [Vec::new(), Vec::new()];
+            let each = |j: usize, some: &[u64]| hashes[j].extend_from_slice(some);
+            prop_assert_eq!(found.len() as u64, mixed.hashes(&text, &words, &mut scratch, each).expect("room"));
+            let mut distinct = [Vec::new(), Vec::new()];
+            let each = |j: usize, some: &[u64]| distinct[j].extend_from_slice(some);
+            mixed.distinct_hashes(&text, &words, &mut scratch, each).expect("room");
+            for j in 0..2 {
+                let mut expected: Vec<u64> = found.iter().map(|feature| words[j].hash(feature.as_bytes())).collect();
+                expected.sort_unstable();
+                hashes[j].sort_unstable();
+                prop_assert_eq!(&expected, &hashes[j]);
+                expected.dedup();
+                distinct[j].sort_unstable();
+                prop_assert_eq!(&expected, &distinct[j]);
+            }
+
+            let mut number = 0;
+            let characters: Vec<char> = text.chars().collect();
+            let each = |id, first: usize, after: usize| {
+                assert_eq!(words[0].hash(found[number].as_bytes()), id);
+                assert!(first < after && after <= characters.len());
+                if text.is_ascii() && chars && !younger {
+                    let part: String = characters[first..after].iter().collect();
+                    let alone = Tokenizer::of(kind(64), reading, &[]).expect("valid");
+                    assert_eq!(vec![found[number].clone()], features(&alone, &part));
+                }
+                number += 1;
+            };
+            mixed.places(&text, &mut scratch, each).expect("room");
+            prop_assert_eq!(found.len(), number);
         }
 
         #[test]

@@ -1,0 +1,40 @@
+//! What turns one sequence of symbols into another, found in [`nearkin_core::text::edits`].
+
+#![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
+
+use nearkin_core::text::edits::{self, Kind};
+use numpy::PyReadonlyArray1;
+use pyo3::prelude::*;
+
+use crate::errors::IntoPython;
+use crate::threads::detached;
+
+type Symbols<'py> = PyReadonlyArray1<'py, u32>;
+type Step = (&'static str, usize, usize, usize, usize);
+
+/// The steps that turn a into b: what happens, from where to where in a, and in b.
+#[pyfunction]
+fn text_edits(py: Python<'_>, a: Symbols<'_>, b: Symbols<'_>) -> PyResult<Vec<Step>> {
+    let (a, b) = (a.as_slice()?, b.as_slice()?);
+    let steps = detached(py, || edits::edits(a, b))?.into_python()?;
+    let name = |kind| match kind {
+        Kind::Equal => "equal",
+        Kind::Delete => "delete",
+        Kind::Insert => "insert",
+        Kind::Replace => "replace",
+    };
+    Ok(steps.into_iter().map(|step| (name(step.kind), step.a.0, step.a.1, step.b.0, step.b.1)).collect())
+}
+
+/// The Levenshtein distance and the length of the longest common subsequence.
+#[pyfunction]
+fn edit_distance(py: Python<'_>, a: Symbols<'_>, b: Symbols<'_>) -> PyResult<(usize, usize)> {
+    let (a, b) = (a.as_slice()?, b.as_slice()?);
+    detached(py, || Ok((edits::distance(a, b)?, edits::common(a, b)?)))?.into_python()
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(text_edits, module)?)?;
+    module.add_function(wrap_pyfunction!(edit_distance, module)?)?;
+    Ok(())
+}
