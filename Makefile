@@ -101,7 +101,8 @@ test-rust: export CARGO_INCREMENTAL := $(if $(CI),0,1)
 # Nor does it print backtraces.
 test-rust: export CARGO_PROFILE_DEV_DEBUG := $(if $(CI),0,line-tables-only)
 test-rust:
-	cargo test --quiet -p nearkin-core
+	cargo test --quiet -p nearkin-core --lib --tests
+	cargo test --quiet -p nearkin-core --doc
 
 # The kernels of the other architecture, under emulation. Needs its standard library, linker and emulator; Debian:
 # dpkg --add-architecture arm64; apt-get install rustc-web libstd-rust-web-dev:arm64 gcc-aarch64-linux-gnu qemu-user

@@ -81,6 +81,9 @@ SLOTS = [
     "norm:nfc|fold:accents|case:lower|letters:python|numbers:whole|word:1|count|fnv1a|simhash:64",
     "fold:hans|numbers:whole|cut:jieba|tags:m,n|word:1|count|xxh3|simhash:64",
     "fold:hans,lookalikes,accents|numbers:whole|cut:script|word:1|log|xxh3|simhash:128",
+    "char:1-2|count|xxh3|simhash:64",
+    "word:1-3|binary|xxh3|simhash:128",
+    "cut:script|word:2-3|log|md5|simhash:128",
 ]
 """Recipes with these slots."""
 

@@ -53,28 +53,28 @@ def outcomes(shim: Path, saver: str, folder: Path, every: int = 1) -> dict[str, 
     return found
 
 
-#: Savers that read or write most.
-LONG = {"store dedup", "store dedup over", "files dedup", "files merge"}
+EVERY = {
+    **dict.fromkeys(SAVERS, 1),
+    **dict.fromkeys(STORES, 5),
+    # Those that make many calls, and whose runs are long.
+    "index add": 3,
+    "dedup jsonl": 4,
+    **dict.fromkeys(("store create", "store dedup", "store dedup over", "files dedup", "files merge"), 15),
+}
+"""Of how many calls one fails, dies or is the last before a power cut; `make faults` takes every one."""
 
 
-@pytest.mark.parametrize("saver", SAVERS)
-def test_every_fault_leaves_the_old_state_or_the_new_one(shim: Path, tmp_path: Path, saver: str) -> None:
+@pytest.mark.parametrize("saver", EVERY)
+def test_faults_leave_the_old_state_or_the_new_one(shim: Path, tmp_path: Path, saver: str) -> None:
     """Failing, short, interrupted calls, a killed process and a power cut, for the n-th call of each kind."""
-    found = outcomes(shim, saver, tmp_path)
+    found = outcomes(shim, saver, tmp_path, EVERY[saver])
     assert [] == found["faults"], f"{found['faults in all']} of {sum(found['outcomes'].values())}"
     assert sum(found["outcomes"].values()) > 20
 
 
-@pytest.mark.parametrize("saver", STORES)
-def test_some_faults_of_a_store_leave_the_old_state_or_the_new_one(shim: Path, tmp_path: Path, saver: str) -> None:
-    """The same for a store, whose log makes many calls: every fifth, and fewer where a run of the driver is long."""
-    found = outcomes(shim, saver, tmp_path, every=15 if saver in LONG else 5)
-    assert [] == found["faults"], f"{found['faults in all']} of {sum(found['outcomes'].values())}"
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("saver", STORES)
-def test_every_fault_of_a_store_leaves_the_old_state_or_the_new_one(shim: Path, tmp_path: Path, saver: str) -> None:
+@pytest.mark.parametrize("saver", [saver for saver, every in EVERY.items() if every > 1])
+def test_every_fault_leaves_the_old_state_or_the_new_one(shim: Path, tmp_path: Path, saver: str) -> None:
     """Every one of them."""
     assert [] == outcomes(shim, saver, tmp_path)["faults"]
 

@@ -20,7 +20,7 @@ from pathlib import Path
 import filelock, pyarrow.parquet
 from nearkin.io import OutputDir, aside, open_corpus, replace_file, write_table
 
-source, root, mode = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
+source, root, mode, every = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])
 target, saved = root / "out", root.with_name("saved")
 KILLED = 77
 EVENTS = {"open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.link", "os.listdir", "os.scandir", "os.chmod",
@@ -113,26 +113,26 @@ run(2)
 after = state()
 fresh(first)
 ends = {"old": 0, "new": 0, "absent": 0}
-kill = 0
+kill, kills = 1, 0
 while True:
-    kill += 1
     fresh(first)
     killed = run(2, kill)
     if not killed:
         break
+    kills += 1
     left = state()
     if not target.exists() and first:
         ends["absent"] += 1
     else:
         assert left in (before, after), (kill, sorted(left))
         ends["old" if left == before else "new"] += 1
-    if "new" in mode and left == after:
-        continue
-    assert not run(2), kill
-    assert after == state(), kill
-    assert ["out"] == os.listdir(root), (kill, os.listdir(root))
+    if "new" not in mode or left != after:
+        assert not run(2), kill
+        assert after == state(), kill
+        assert ["out"] == os.listdir(root), (kill, os.listdir(root))
+    kill += every
 assert after == state()
-print(json.dumps({"calls": kill - 1, **ends}))
+print(json.dumps({"calls": kills, **ends}))
 """
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="forks")
@@ -162,24 +162,24 @@ def source(folder: Path, kind: str) -> Path:
     return path
 
 
-def killed_everywhere(tmp_path: Path, kind: str, mode: str) -> dict[str, int]:
-    """Run the driver; how many calls there were, and how often the old and the new output stood after a kill."""
+def killed_everywhere(tmp_path: Path, kind: str, mode: str, every: int = 1) -> dict[str, int]:
+    """Run the driver, killed before one of `every` calls: how often, and how often the old and the new output stood."""
     root = tmp_path / "root"
     root.mkdir()
-    command = [sys.executable, "-c", DRIVER, str(source(tmp_path, kind)), str(root), mode]
+    command = [sys.executable, "-c", DRIVER, str(source(tmp_path, kind)), str(root), mode, str(every)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert 0 == done.returncode, done.stderr
     ends: dict[str, int] = json.loads(done.stdout)
     return ends
 
 
-SLOW = [pytest.param(kind, marks=pytest.mark.slow) for kind in ("jsonl.gz", "csv", "tsv", "txt", "files")]
+SLOW = [pytest.param(kind, 1, marks=pytest.mark.slow) for kind in ("parquet", "jsonl.gz", "csv", "tsv", "txt", "files")]
 
 
-@pytest.mark.parametrize("kind", ["jsonl", "parquet", *SLOW])
-def test_a_kill_leaves_the_old_or_the_new_output(tmp_path: Path, kind: str) -> None:
+@pytest.mark.parametrize(("kind", "every"), [("jsonl", 1), ("parquet", 5), *SLOW])
+def test_a_kill_leaves_the_old_or_the_new_output(tmp_path: Path, kind: str, every: int) -> None:
     """With overwrite, in every format: never a mixture, never nothing; the next run works and leaves nothing behind."""
-    ends = killed_everywhere(tmp_path, kind, "exchange")
+    ends = killed_everywhere(tmp_path, kind, "exchange", every)
     assert 0 == ends["absent"]
     assert ends["calls"] == ends["old"] + ends["new"]
     assert min(ends["old"], ends["new"]) > 5

@@ -435,7 +435,7 @@ def test_the_model_answers_as_a_store_does(tmp_path: Path) -> None:
             assert expected == answered_by(store, one), one
 
 
-@pytest.mark.parametrize("count", [20_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [5_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
 def test_what_sixteen_clients_see_of_the_service_is_linearizable(tmp_path: Path, count: int) -> None:
     """Checks, additions, removals and questions, single and in batches, on families that few documents share."""
     path, script = tmp_path / "pages.store", Script(1, count)

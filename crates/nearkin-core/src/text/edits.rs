@@ -297,12 +297,13 @@ mod tests {
             for (at, step) in steps.iter().enumerate() {
                 prop_assert_eq!((i, j), (step.a.0, step.b.0));
                 let (left, right) = (&a[step.a.0..step.a.1], &b[step.b.0..step.b.1]);
-                prop_assert!(match step.kind {
+                let fits = match step.kind {
                     Kind::Equal => left == right,
                     Kind::Delete => right.is_empty(),
                     Kind::Insert => left.is_empty(),
                     Kind::Replace => left.len() == right.len() && left.iter().zip(right).all(|(x, y)| x != y),
-                });
+                };
+                prop_assert!(fits);
                 prop_assert!(at == 0 || steps[at - 1].kind != step.kind);
                 cost += if step.kind == Kind::Equal { 0 } else { left.len().max(right.len()) };
                 (i, j) = (step.a.1, step.b.1);

@@ -90,8 +90,9 @@ fn refusing<T>(first: usize, count: usize, work: impl FnOnce() -> T) -> (T, usiz
 /// Tests of this file take turns: the allocator is one for all.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// Allocations of a call that are refused in turn, about; all of them where `NEARKIN_EVERY` is set.
-const SOME: usize = 12;
+/// Allocations of a call that are refused once, about, and as many with all that follow; all of them where `NEARKIN_EVERY` is
+/// set.
+const SOME: usize = 6;
 
 /// Refuses large allocations of `step`, which must have some, each once and with all that follow.
 fn attack<S, T: Debug + PartialEq + Send, V: Debug + PartialEq>(
@@ -113,8 +114,8 @@ fn attack<S, T: Debug + PartialEq + Send, V: Debug + PartialEq>(
     assert!(total > 0, "{name} has large allocations");
     let mut refused = 0;
     let stride = if std::env::var_os("NEARKIN_EVERY").is_some() { 1 } else { total.div_ceil(SOME) };
-    for count in [1, usize::MAX] {
-        for first in (1..=total).step_by(stride) {
+    for (count, begin) in [(1, 1), (usize::MAX, 1 + stride / 2)] {
+        for first in (begin..=total).step_by(stride) {
             let mut object = make();
             let before = state(&object);
             match run(first, count, &mut object).0 {

@@ -537,6 +537,7 @@ fn recipe_of_json(text: &str) -> Recipe {
         tags: &tags,
         features: slot("features"),
         n: number("n") as usize,
+        min_n: json["min_n"].as_u64().unwrap_or(0) as usize,
         weight: slot("weight"),
         idf: json["idf"].as_str().map(|name| IdfTable::named(name).expect("a table that nearkin carries")),
         top: slot("top"),
