@@ -16,7 +16,7 @@ use nearkin_core::search::rows::{Existing, NewIds};
 const BITS: u32 = 64;
 const RADIUS: u32 = 3;
 
-/// Numbers of SplitMix64.
+/// Numbers of `SplitMix64`.
 struct Random(u64);
 
 impl Random {
@@ -110,8 +110,12 @@ impl Table {
         values.sort_unstable();
         let first = (values.len() as u64).ilog2().min(key.len() as u32);
         let mut directory = vec![0; (1 << first) + 1];
-        values.iter().for_each(|value| directory[(value >> (BITS - first)) as usize + 1] += 1);
-        (0..1 << first).for_each(|at| directory[at + 1] += directory[at]);
+        for value in &values {
+            directory[(value >> (BITS - first)) as usize + 1] += 1;
+        }
+        for at in 0..1 << first {
+            directory[at + 1] += directory[at];
+        }
         Self { permutation, key: key.len() as u32, values, directory, first }
     }
 

@@ -74,7 +74,9 @@ impl Columns {
     fn along(&mut self, band: &[u32], stop: &Stop, mut work: impl FnMut(usize, u64)) -> Result<()> {
         let known = |symbol: &u32| self.numbers.get(symbol).map(|&number| number as usize);
         for (row, symbol) in band.iter().enumerate() {
-            known(symbol).into_iter().for_each(|number| self.masks[number] |= 1 << row);
+            if let Some(number) = known(symbol) {
+                self.masks[number] |= 1 << row;
+            }
         }
         for (part, symbols) in self.symbols.chunks(LOOK).enumerate() {
             stop.check()?;

@@ -557,7 +557,7 @@ impl Tokenizer {
         let hash = FeatureHash::Xxh3(0).word(0);
         // The first and the last word of each feature, as they are emitted.
         let count = spans.len();
-        let short = (1..self.least).contains(&count).then(|| (1, count));
+        let short = (1..self.least).contains(&count).then_some((1, count));
         let grams = (1..=count).flat_map(|last| self.lengths(last).map(move |length| (length, last)));
         let mut grams = grams.filter(|&(length, last)| length <= last).map(|(length, last)| (last - length + 1, last));
         let ascii = self.read(text, scratch)?;
