@@ -59,7 +59,9 @@ EVERY = {
     # Those that make many calls, and whose runs are long.
     "index add": 3,
     "dedup jsonl": 4,
-    **dict.fromkeys(("store create", "store dedup", "store dedup over", "files dedup", "files merge"), 15),
+    **dict.fromkeys(
+        ("store create", "vectors create", "store dedup", "store dedup over", "files dedup", "files merge"), 15
+    ),
 }
 """Of how many calls one fails, dies or is the last before a power cut; `make faults` takes every one."""
 
