@@ -256,8 +256,9 @@ def dedup(
 ) -> None:
     """Keep one of each group of near-duplicates, and say what was removed and why.
 
-    DIR/kept.* has the documents that stay, in the input's format and order; DIR/clusters.* names for each removed
-    document the one kept, their distance and similarity; DIR/pairs.* the links; DIR/summary.json counts and timings.
+    DIR/kept.* has the documents that stay, in the input's format and order; DIR/clusters.* names for each document of a
+    group the one kept, the reason, their distance in bits and their similarity; DIR/pairs.* the links; DIR/summary.json
+    counts and timings.
 
     The threshold is 0.8 unless another is given, or for --family ssdeep a score of 80. The radius follows from the
     threshold; --recall holds at the threshold. Recipe, threshold and verification that are not given

@@ -20,6 +20,7 @@ _SAVED = ("a file that `save` has written", "an index, as `nearkin index build` 
 _NO_FILE = "no such file or folder"
 # What Rust adds to the system's message.
 _OS_NUMBER = re.compile(r" \(os error \d+\)")
+_NO_TEXT = re.compile(r"""\bno column ["']text["']; (?:the header|the file|this record) has [^;]*$""")
 _OPEN = re.compile(r"open (.+?): ([A-Z].*)")
 
 
@@ -33,12 +34,16 @@ def worded(fault: object) -> str:
     'a.jsonl: no such file or folder'
     >>> worded("is UTF-16; give encoding='utf-16', or format='txt'")
     'is UTF-16; give --encoding utf-16, or --format txt'
+    >>> worded("a.csv, line 1: no column 'text'; the header has id, body")
+    "a.csv, line 1: no column 'text'; the header has id, body; name yours by --text-column"
     """
     if isinstance(fault, InputError) and (remedy := _REMEDIES.get(fault.context.get("remedy", ""))):
         return _with_options(f"{fault.place}: {fault.reason}, or {remedy}")
     if isinstance(fault, OSError) and fault.strerror:
         return _of_system(fault)
-    return _with_options(str(fault))
+    told = _with_options(str(fault))
+    # Nobody has named the column that is missing.
+    return f"{told}; name yours by --text-column" if _NO_TEXT.search(told) else told
 
 
 def _with_options(text: str) -> str:

@@ -182,7 +182,7 @@ impl Rotations {
     /// As many rotations of a seed and a stream as have `bits` coordinates, of vectors of `dim` values.
     ///
     /// # Errors
-    /// No bit; Another stream; `dim` out of range; there is no memory.
+    /// No bit; another stream; `dim` out of range; there is no memory.
     pub fn new(seed: u64, stream: u64, bits: usize, dim: usize) -> Result<Self> {
         if bits == 0 {
             return Err(Error::parameter("bits", bits, "1 or more"));
