@@ -204,6 +204,7 @@ def simhash_of_text(text: str, slots: dict[str, object]) -> tuple[int, int]:
         case=str(slots["case"]),
         letters=str(slots["letters"]),
         stop_words=slots["stop_words"],  # type: ignore[arg-type]
+        min_n=int(str(slots.get("min_n", 0))),
     )
     counts = Counter(found)
     weighted = [(name.encode(), 1 if slots["weight"] == "binary" else count) for name, count in counts.items()]
