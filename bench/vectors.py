@@ -327,8 +327,8 @@ MANY = 1_000_000
 
 
 def curves(given: Any, names: list[str]) -> None:
-    """Recall against time, as users run it; a set that is measured is saved."""
-    found: dict[str, Any] = {}
+    """Recall against time, as users run it; a set that is measured is saved, beside those of the last run."""
+    found: dict[str, Any] = dict(latest("vectors")["results"].get("curves", {})) if names != [str(MANY)] else {}
     for name in names:
         threads = given.threads or list(vectors_curves.THREADS)
         found[name] = vectors_curves.measured(given.data, name, given.rounds, given.queries, threads, given.quick)
