@@ -20,9 +20,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-# What pages show beside nearkin: frames, plots, and the peers that results are handed to.
-GUESTS = ["pytest", "pandas", "polars", "matplotlib", "scikit-learn", "scipy"]
-EXTRAS = "client,html,plot,remote,service,sklearn"
+# What pages show beside nearkin, and what runs them.
+GUESTS = ["pytest"]
+EXTRAS = "all,sail"
 # CPU seconds, each the best of several tries.
 MOST_IMPORT, MOST_START, TRIES = 0.25, 0.35, 7
 
