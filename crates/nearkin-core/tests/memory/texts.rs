@@ -8,6 +8,7 @@ use nearkin_core::families::recipe::{Family, Recipe, Signatures, Slots, Weights}
 use nearkin_core::pipeline::absorb::{Fingerprints, absorb, absorb_listed, first_matches, near};
 use nearkin_core::pipeline::verify::{Cache, Measure, feature_sets};
 use nearkin_core::text::contents::{byte_hashes, content_hashes};
+use nearkin_core::text::edits::{common, distance, edits};
 use nearkin_core::text::idf::DocumentFrequencies;
 use nearkin_core::text::jieba::{Base, Jieba, Scratch, parse_user_words};
 use nearkin_core::text::keywords::IdfTable;
@@ -225,6 +226,16 @@ fn caches_are_whole() {
         cache
     };
     attack("cache shrink", chunks, |cache| cache.first_missing(&[3]).is_none(), Cache::shrink);
+}
+
+#[test]
+fn edits_are_refused_and_given() {
+    // Nearly all symbols are distinct; a third of them differ in the second sequence.
+    let a: Vec<u32> = numbers(18_000, 14).iter().map(|&n| n as u32).collect();
+    let b: Vec<u32> = a.iter().map(|&symbol| if symbol % 3 == 0 { symbol ^ 1 } else { symbol }).collect();
+    ask("edits", || edits(&a, &b));
+    ask("distance", || distance(&a, &b));
+    ask("common subsequence", || common(&a, &b));
 }
 
 #[test]
