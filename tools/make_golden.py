@@ -57,6 +57,8 @@ RECIPES: list[tuple[str, list[str]]] = [
     ("norm:none|case:keep|letters:all|cut:jieba|min_length:2|tags:n,ns,v,vn|word:1|binary|xxh3|simhash:64", []),
     (nk.recipe.PRESETS["go-fnv1a"], []),
     (nk.recipe.PRESETS["jieba-jenkins"], []),
+    (nk.recipe.PRESETS["jieba-jenkins"].replace("cut:cppjieba", "cut:jieba"), []),
+    ("norm:none|case:keep|letters:all|cut:cppjieba|word:2|count|top:50%|fnv1a|simhash:64", []),
     (nk.recipe.PRESETS["zh-keywords"], []),
     (nk.recipe.PRESETS["zh-textrank"], []),
 ]

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import gzip
 import json
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 import nearkin as nk
+import reference
+from nearkin.steps.texts import SimHashSteps
 
 cppjieba = pytest.importorskip("cppjieba_py_dat", reason="cppjieba has wheels for few systems")
 
@@ -44,38 +47,61 @@ def texts(shared: Path) -> list[str]:
     return found
 
 
+def tokens(text: str) -> list[str]:
+    """All tokens of a text, white space and punctuation included."""
+    return [word for word, _ in RECIPE.core.reading(text)[1]]
+
+
 @pytest.mark.shared
-@pytest.mark.parametrize(("top", "same"), [(5, 603), (20, 413)])
-def test_how_often_the_keywords_of_any_text_are_the_librarys(
-    extractor: Any, recipe: nk.Recipe, texts: list[str], top: int, same: int
-) -> None:
-    """As docs/recipe.md says: most differences are of how texts are cut, some of equal weights."""
-    pairs = zip(texts, nk.keywords(texts, recipe, top=str(top)), strict=True)
-    found = [
-        {word for word, _ in words} == {word for word, _ in extractor.extract_keywords(text, top)}
-        for text, words in pairs
-    ]
-    assert (800, same) == (len(texts), sum(found))
+def test_tokens_are_the_librarys(extractor: Any, texts: list[str]) -> None:
+    """News and reviews, with numbers, Latin letters, names and punctuation as people write them."""
+    assert [extractor.cut(text, True) for text in texts] == [tokens(text) for text in texts]
+
+
+@given(
+    st.text(st.characters(min_codepoint=1, exclude_categories=["Cs"]), max_size=20)
+    | st.text(
+        st.sampled_from(
+            "的一是了我不人在他有這个上们来到时大地为子中你说生麤鱻龘 \t\r\n，。、“”∶…Aa9.%-股座盘吉林张力华"
+        ),
+        max_size=40,
+    )
+    | st.lists(
+        st.sampled_from(["张力", "张华", "吉林", "A股", "T恤", "C++", "4S店", "江南", "3.14", "v2", "石墨烯", "、"]),
+        max_size=12,
+    ).map("".join)
+)
+@example("∶中国∶")
+@example("王小明、在吉林买了A股。\r\n")
+def test_tokens_of_any_text_are_the_librarys(extractor: Any, text: str) -> None:
+    """Unknown characters, separators, words that one dictionary has and the other has not."""
+    assert extractor.cut(text, True) == tokens(text)
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("top", [1, 5, 20, 100])
+def test_keywords_are_the_librarys(extractor: Any, recipe: nk.Recipe, texts: list[str], top: int) -> None:
+    """The same words in the same order, equal weights included, and the same weights to the last bit."""
+    expected = [extractor.extract_keywords(text, top) for text in texts]
+    assert sum(map(len, expected)) > 700
+    assert expected == nk.keywords(texts, recipe, top=str(top))
 
 
 @pytest.mark.shared
 @pytest.mark.parametrize("top", [5, 20])
-def test_keywords_are_the_librarys_where_it_cuts_alike(
-    extractor: Any, recipe: nk.Recipe, texts: list[str], top: int
-) -> None:
-    """The same weights, and the same words above the last one; equal weights are in no order that the library promises.
-
-    cppjieba cuts some numbers, letters and unknown words otherwise than jieba does; such texts are left out.
-    """
-    alike = [text for text in texts if [word for word, _ in RECIPE.core.reading(text)[1]] == extractor.cut(text, True)]
-    assert len(alike) > 200
-    for text, found in zip(alike, nk.keywords(alike, recipe, top=str(top)), strict=True):
-        theirs = extractor.extract_keywords(text, top)
-        assert len(theirs) == len(found)
-        # The library does not divide by the number of words.
-        scale = theirs[0][1] / found[0][1] if found else 1.0
-        weights = [weight for _, weight in theirs]
-        assert weights == pytest.approx([scale * weight for _, weight in found], rel=1e-9)
-        above = [{word for word, weight in words if weight > words[-1][1] * (1 + 1e-9)} for words in (theirs, found)]
-        assert above[0] == above[1]
-        assert all(one >= other for one, other in pairwise(weights))
+def test_fingerprints_are_the_librarys(extractor: Any, recipe: nk.Recipe, texts: list[str], top: int) -> None:
+    """yanyiwu/simhash: the signs of the sums of its keywords' weights, in their order."""
+    expected = []
+    for text in texts:
+        weighted = extractor.extract_keywords(text, top)
+        hashes = [reference.hash_word("jenkins64", word.encode()) for word, _ in weighted]
+        sums = [0.0] * 64
+        for value, (_, weight) in zip(hashes, weighted, strict=True):
+            sums = [total + (weight if value >> bit & 1 else -weight) for bit, total in enumerate(sums)]
+        expected.append(sum(1 << bit for bit, total in enumerate(sums) if total > 0))
+    recipe = recipe.with_(top=str(top))
+    assert expected == nk.fingerprint(texts, recipe).tolist()
+    for text, fingerprint in zip(texts[420:440], expected[420:440], strict=True):
+        steps = nk.explain(text, recipe)
+        assert isinstance(steps, SimHashSteps)
+        assert fingerprint == reference.signs(steps.sums.tolist())

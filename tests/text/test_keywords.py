@@ -76,9 +76,9 @@ def test_jieba_jenkins_gives_the_published_fingerprint() -> None:
     text = "我是蓝翔技工拖拉机学院手扶拖拉机专业的。不用多久，我就会升职加薪，当上总经理，出任CEO，走上人生巅峰。"
     found = nk.keywords([text], "jieba-jenkins")[0]
     assert ["蓝翔", "CEO", "升职", "加薪", "手扶拖拉机"] == [word for word, _ in found]
-    # The library prints count times IDF, without dividing by the number of words: 16 here.
+    # Count times IDF, not divided by the number of words.
     published = [11.7392, 11.7392, 10.8562, 10.6426, 10.0089]
-    assert published == [round(weight * 16, 4) for _, weight in found]
+    assert published == [round(weight, 4) for _, weight in found]
     assert 17831459094038722629 == int(nk.fingerprint([text], "jieba-jenkins")[0])
     # From the published keywords alone, by the model of the hash and the sums.
     weighted = [(word.encode(), round(weight * 10_000)) for (word, _), weight in zip(found, published, strict=True)]

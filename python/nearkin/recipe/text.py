@@ -6,7 +6,7 @@ middle that are always written:
 ```
 [norm:nfkc|nfc|none] [fold:hans,lookalikes,accents] [case:fold|lower|keep]
 [letters:word|python|all] [numbers:split|whole]
-[cut:uax29|jieba|script] [user:DIGEST] [stop:NAME,...,DIGEST] [min_length:N] [tags:TAG,...]
+[cut:uax29|jieba|cppjieba|script] [user:DIGEST] [stop:NAME,...,DIGEST] [min_length:N] [tags:TAG,...]
     char:N | char:M-N | word:N | word:M-N | given                           what a feature is
     count | binary | log | idf:NAME | idf:DIGEST | textrank | given         what it weighs
     [top:N | top:N%]                                                        how many are kept
@@ -70,7 +70,7 @@ PRESETS = {
         "norm:none|case:keep|letters:all|cut:jieba|stop:jieba|min_length:2|word:1|idf:jieba|top:22|fnv1a|simhash:64"
     ),
     "jieba-jenkins": (
-        "norm:none|case:keep|letters:all|cut:jieba|min_length:2|word:1|idf:cppjieba|top:5|jenkins64|simhash:64"
+        "norm:none|case:keep|letters:all|cut:cppjieba|min_length:2|word:1|idf:cppjieba|top:5|jenkins64|simhash:64"
     ),
     "minhash": "char:4|binary|xxh3|minhash:128:fast",
     "simhash-pypi": "norm:none|case:lower|letters:python|char:4|count|md5|simhash:64",
@@ -108,7 +108,7 @@ class Recipe(FrozenRecipe):
     numbers : str
         `split`, or `whole` where points and signs belong to numbers.
     cut : str
-        Who cuts words: `uax29`, `jieba`, or one for each `script`.
+        Who cuts words: `uax29`, `jieba`, `cppjieba`, or one for each `script`.
     user_words : str
         The user's words, one per line.
     stop, stop_words : tuple of str

@@ -132,8 +132,10 @@ class SimHashSteps(TextSteps):
     @cached_property
     def sums(self) -> npt.NDArray[Any]:
         """The sum of each column, `(bits,)`, the lowest bit first; the fingerprint has a 1 where it is positive."""
-        # Sums of floats depend on their order: that of the fingerprint is by hash, then by weight.
-        order = sorted(range(len(self.features)), key=lambda at: (self._words(at), self.features[at].weight))
+        # Sums of floats depend on their order: the fingerprint has that of (hash, weight), cppjieba its own.
+        order = list(range(len(self.features)))
+        if self.recipe.cut != "cppjieba":
+            order.sort(key=lambda at: (self._words(at), self.features[at].weight))
         total = np.zeros(self.recipe.bits, self.rows.dtype)
         for at in order:
             total = total + self.rows[at]

@@ -115,7 +115,8 @@ def keywords(
     -----
     With ``cut:jieba|stop:jieba|min_length:2|word:1|idf:jieba`` and texts as they are
     (``norm:none|case:keep|letters:all``) the result is that of ``jieba.analyse.extract_tags``; the preset
-    ``zh-textrank`` gives that of ``jieba.analyse.textrank``.
+    ``zh-textrank`` gives that of ``jieba.analyse.textrank``. With ``cut:cppjieba`` and the table and stop words of
+    cppjieba it is that of its keyword extractor.
 
     Examples
     --------

@@ -72,7 +72,7 @@ pub struct Slots<'a> {
     pub letters: &'a str,
     /// `split` or `whole`.
     pub numbers: &'a str,
-    /// `uax29`, `jieba` or `script`.
+    /// `uax29`, `jieba`, `cppjieba` or `script`.
     pub cut: &'a str,
     /// Words for the dictionary of `jieba` or `script`, one per line: `word`, then a frequency and a tag if wanted.
     pub user_words: &'a str,

@@ -35,6 +35,8 @@ pub enum Cut {
     Jieba(Jieba),
     /// By script; Chinese with these words.
     Script(Jieba),
+    /// cppjieba's tokens.
+    CppJieba,
 }
 
 impl Cut {
@@ -45,14 +47,15 @@ impl Cut {
     pub fn new(name: &str, user_words: &[jieba::UserWord]) -> Result<Self> {
         match name {
             "uax29" if user_words.is_empty() => Ok(Self::Uax29),
-            "uax29" => Err(Error::parameter(
+            "cppjieba" if user_words.is_empty() => Ok(Self::CppJieba),
+            "uax29" | "cppjieba" => Err(Error::parameter(
                 "user_words",
                 format!("{} words", user_words.len()),
                 "none without cut:jieba or cut:script",
             )),
             "jieba" => Ok(Self::Jieba(Jieba::new(user_words)?)),
             "script" => Ok(Self::Script(Jieba::new(user_words)?)),
-            other => Err(Error::parameter("cut", other, "uax29, jieba or script")),
+            other => Err(Error::parameter("cut", other, "uax29, jieba, cppjieba or script")),
         }
     }
 }

@@ -3,12 +3,13 @@
 //! | weight | of a feature that occurs c times in a text of T features |
 //! |---|---|
 //! | `count`, `binary`, `log` | c, 1, 1 + ln c |
-//! | `idf` | c · (idf / T), T after stop words; see [`crate::text::idf`] |
+//! | `idf` | c · (idf / T), T after stop words; c · idf with `cut:cppjieba`; see [`crate::text::idf`] |
 //! | `textrank` | its rank; see [`crate::text::textrank`]; word 1-grams alone |
 //!
 //! Features are in the order of their weights, the heaviest first; equal ones in the order in which they first occur
 //! (for `textrank`, in which they first have a neighbour). `top` keeps the first N, or the first N in a hundred,
-//! rounded up.
+//! rounded up. With `cut:cppjieba` equal ones, and those of the last place that are kept, are where the C++ library has
+//! them: it sorts the words by their bytes and the first N of them by weight ([`crate::text::partial_sort`]).
 //!
 //! Cost: one hash per feature and sorting the distinct ones. A feature is identified by XXH3-64.
 
@@ -16,6 +17,7 @@ use crate::error::check_length;
 use crate::hash::xxh3;
 use crate::stop::Stop;
 use crate::text::idf::Idf;
+use crate::text::partial_sort;
 use crate::text::textrank;
 use crate::text::tokenizer::{Scratch, Tokenizer};
 use crate::{Error, Result, room};
@@ -292,18 +294,26 @@ impl Keywords {
             })?;
             distinct.check()?;
             let idf = if let Weighting::Idf(table) = &self.weighting { Some(table.get()?) } else { None };
+            let share = if tokenizer.cuts_as_cppjieba() { 1.0 } else { total as f64 };
             let of = |&(_, hash, count): &(u32, u64, u32)| match (&self.weighting, idf) {
                 (Weighting::Count, _) => f64::from(count),
                 (Weighting::Log, _) => 1.0 + libm::log(f64::from(count)),
-                (_, Some(idf)) => f64::from(count) * (idf.of_hash(hash) / total as f64),
+                (_, Some(idf)) => f64::from(count) * (idf.of_hash(hash) / share),
                 _ => 1.0,
             };
             room::more(weights, distinct.len())?;
             weights.extend((0..).zip(distinct.found.iter().map(of)).map(|(place, weight)| (place, place, weight)));
         }
-        // A stable sort would ask for memory by itself.
-        weights.sort_unstable_by(|a, b| b.2.total_cmp(&a.2).then(a.1.cmp(&b.1)));
-        weights.truncate(self.top.of(weights.len()));
+        let kept = self.top.of(weights.len());
+        if tokenizer.cuts_as_cppjieba() && !matches!(self.weighting, Weighting::TextRank) {
+            let name = |entry: &(u32, u32, f64)| distinct.name(entry.0 as usize);
+            weights.sort_unstable_by(|a, b| name(a).cmp(name(b)));
+            partial_sort::first(weights, kept, |a, b| a.2 > b.2);
+        } else {
+            // A stable sort would ask for memory by itself.
+            weights.sort_unstable_by(|a, b| b.2.total_cmp(&a.2).then(a.1.cmp(&b.1)));
+        }
+        weights.truncate(kept);
         Ok(weights.len())
     }
 }

@@ -12,6 +12,7 @@ pub mod idf;
 pub mod jieba;
 pub mod keywords;
 pub mod numbers;
+pub(crate) mod partial_sort;
 pub mod particulars;
 pub mod parts;
 pub mod stopwords;

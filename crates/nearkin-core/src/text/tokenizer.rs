@@ -288,6 +288,11 @@ impl Tokenizer {
         Ok(words)
     }
 
+    /// Whether texts are cut as the C++ library cppjieba does.
+    pub(crate) fn cuts_as_cppjieba(&self) -> bool {
+        matches!(self.cut, Cut::CppJieba)
+    }
+
     /// Whether features are of words, not of characters.
     pub fn has_words(&self) -> bool {
         matches!(self.kind, FeatureKind::Word(_))
@@ -635,6 +640,9 @@ impl Tokenizer {
                 Ok(())
             }
             Cut::Script(jieba) => cut::by_script(text, jieba, cut, |start, end| {
+                each(start, end, self.has_letter(&text[start..end]));
+            }),
+            Cut::CppJieba => jieba::cut_as_cppjieba(text, cut, |start, end| {
                 each(start, end, self.has_letter(&text[start..end]));
             }),
             Cut::Jieba(jieba) if self.tags.is_empty() => jieba.cut(text, cut, |start, end| {

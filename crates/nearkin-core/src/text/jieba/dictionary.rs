@@ -13,11 +13,17 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::models::{FIRST, LAST};
 use super::trie::{self, Trie, UNKNOWN, WordList};
 use crate::room::Once;
 use crate::{Error, Result, room};
 
 static PACKED: &[u8] = include_bytes!("../../../data/jieba-words.bin");
+
+/// The words of cppjieba's dictionary that hold other characters than ideographs.
+const CPPJIEBA_MIXED: [&str; 7] = ["AT&T", "B超", "C#", "C++", "T恤", "c#", "c++"];
+/// The words that it has and jieba's dictionary has not.
+const CPPJIEBA_NAMES: [(&str, u64); 2] = [("张力", 160), ("张华", 140)];
 
 /// Longest word, in characters.
 pub const MAX_WORD: usize = 64;
@@ -119,6 +125,39 @@ impl Dictionary {
             let mut packed = Packed::new()?;
             let (total, names) = (packed.total, std::mem::take(&mut packed.tags));
             Self::build(&refs(&packed.entries()?)?, total, names, HashSet::new())
+        })
+    }
+
+    /// cppjieba's dictionary, made of jieba's on first use: without 65 of its words, 64 of which hold Latin or Greek letters or
+    /// digits, with 2 others; a word of frequency f weighs `ln (f / N)`, a character that is no word as much as the rarest word.
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub fn cppjieba() -> Result<&'static Self> {
+        static CPPJIEBA: Once<Dictionary> = Once::new();
+        CPPJIEBA.get_or_make(|| {
+            let mut packed = Packed::new()?;
+            let names = std::mem::take(&mut packed.tags);
+            let mut entries = packed.entries()?;
+            let is = |word: &[u32], text: &str| text.chars().map(u32::from).eq(word.iter().copied());
+            entries.retain(|(word, _)| {
+                let mixed = word.iter().any(|c| !(FIRST..=LAST).contains(c));
+                !is(word, "吉林") && (!mixed || CPPJIEBA_MIXED.iter().any(|text| is(word, text)))
+            });
+            room::more(&mut entries, CPPJIEBA_NAMES.len())?;
+            for (text, frequency) in CPPJIEBA_NAMES {
+                let word = room::collected(characters(text)?.into_iter().map(u32::from))?;
+                let place = entries.partition_point(|(other, _)| *other < word);
+                entries.insert(place, (word, WordEntry { frequency, tag: NO_TAG }));
+            }
+            let total = entries.iter().map(|(_, entry)| entry.frequency).sum();
+            let mut made = Self::build(&refs(&entries)?, total, names, HashSet::new())?;
+            let of = |&frequency: &u64| libm::log(frequency as f64 / total as f64);
+            made.weights.clear();
+            made.weights.extend(made.frequencies.iter().map(of));
+            // Class 0 is no word.
+            made.unknown = made.weights[1];
+            Ok(made)
         })
     }
 
@@ -563,6 +602,18 @@ mod tests {
         });
         counting.expect("room");
         assert_eq!(349_045, count);
+    }
+
+    #[test]
+    fn cppjiebas_dictionary_differs_from_jiebas_in_its_words() {
+        let (ours, theirs) = (Dictionary::standard().expect("room"), Dictionary::cppjieba().expect("room"));
+        assert_eq!(60_101_983, theirs.total);
+        assert_eq!((Some(160), Some(140)), (frequency(theirs, "张力"), frequency(theirs, "张华")));
+        assert_eq!((Some(89), Some(0)), (frequency(ours, "吉林"), frequency(theirs, "吉林")));
+        assert_eq!((Some(3), None), (frequency(ours, "4s店"), frequency(theirs, "4s店")));
+        assert_eq!((Some(3), Some(3)), (frequency(ours, "AT&T"), frequency(theirs, "AT&T")));
+        assert_eq!((Some(3), None), (frequency(ours, "γ射线"), frequency(theirs, "γ射线")));
+        assert_eq!(libm::log(2.0 / 60_101_983.0), theirs.unknown);
     }
 
     #[test]

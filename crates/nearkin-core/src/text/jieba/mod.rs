@@ -9,19 +9,22 @@
 //!    ```
 //! 3. Single characters in a row are put together again and cut by a hidden Markov model ([`models`]), Latin words and numbers apart.
 //!
-//! With parts of speech, `%` and `-` belong to no block and the model is one with tags, as in `jieba.posseg`.
+//! With parts of speech, `%` and `-` belong to no block and the model is one with tags, as in `jieba.posseg`. The rules
+//! of the C++ library cppjieba are in [`cppjieba`].
 //!
 //! Cost: linear, a walk through the trie from every character. A block of more than 2^18 characters is cut in parts of
 //! that many, each ended at a word of several characters; jieba then could differ by that word's right context of some
 //! hundred characters. Memory: 19 bytes per character of a block, at most 5 MB; the dictionary takes 9 MB. Tests:
 //! against jieba itself in `tests/text/test_words.py`.
 
+mod cppjieba;
 mod dictionary;
 mod models;
 mod trie;
 
 use std::sync::Arc;
 
+pub use cppjieba::cut_as_cppjieba;
 pub(crate) use dictionary::Packed;
 pub use dictionary::{Base, Dictionary, MAX_WORD, UserWord, parse_user_words};
 use models::{FIRST, LAST, Places, Tagged};
@@ -123,7 +126,7 @@ impl Jieba {
     /// # Errors
     /// There is no memory for the buffers of a block, or for jieba's dictionary at its first use.
     pub fn cut(&self, text: &str, scratch: &mut Scratch, mut each: impl FnMut(usize, usize)) -> Result<()> {
-        let run = Cutter { dictionary: self.dictionary()?, text: text.as_bytes(), tagged: false };
+        let run = Cutter { dictionary: self.dictionary()?, text: text.as_bytes(), rules: Rules::Words };
         run.cut(scratch, |start, end, _| each(start, end))
     }
 
@@ -132,16 +135,27 @@ impl Jieba {
     /// # Errors
     /// There is no memory for the buffers of a block, or for jieba's dictionary at its first use.
     pub fn cut_tagged(&self, text: &str, scratch: &mut Scratch, each: impl FnMut(usize, usize, &str)) -> Result<()> {
-        let run = Cutter { dictionary: self.dictionary()?, text: text.as_bytes(), tagged: true };
+        let run = Cutter { dictionary: self.dictionary()?, text: text.as_bytes(), rules: Rules::Tagged };
         run.cut(scratch, each)
     }
+}
+
+/// Whose rules a text is cut by.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rules {
+    /// jieba's.
+    Words,
+    /// Those of `jieba.posseg`.
+    Tagged,
+    /// cppjieba's.
+    CppJieba,
 }
 
 /// One text and how it is cut.
 struct Cutter<'a> {
     dictionary: &'a Dictionary,
     text: &'a [u8],
-    tagged: bool,
+    rules: Rules,
 }
 
 impl Cutter<'_> {
@@ -170,25 +184,22 @@ impl Cutter<'_> {
         numbers.clear();
         offsets.clear();
         let text = self.text;
+        let tagged = self.rules == Rules::Tagged;
         // A character has a byte or more.
         let most = (text.len() - start).min(MAX_BLOCK);
         room::more(numbers, most)?;
         room::more(offsets, most + 1)?;
         let mut at = start;
         while at < text.len() && numbers.len() < MAX_BLOCK {
-            let first = text[at];
-            let (code_point, length) = if first < 128 {
-                if !ASCII_BLOCK[usize::from(first)] || self.tagged && matches!(first, b'%' | b'-') {
-                    break;
-                }
-                (u32::from(first), 1)
-            } else {
-                let decoded = decode(&text[at..]);
-                if !(FIRST..=LAST).contains(&decoded.0) {
-                    break;
-                }
-                decoded
+            let (code_point, length) = decode(&text[at..]);
+            let belongs = match text[at] {
+                _ if self.rules == Rules::CppJieba => !cppjieba::is_separator(code_point),
+                first @ 0..128 => ASCII_BLOCK[usize::from(first)] && !(tagged && matches!(first, b'%' | b'-')),
+                _ => (FIRST..=LAST).contains(&code_point),
             };
+            if !belongs {
+                break;
+            }
             numbers.push(self.dictionary.number(code_point));
             offsets.push((at - start) as u32);
             at += length;
@@ -205,7 +216,11 @@ impl Cutter<'_> {
         each: &mut impl FnMut(usize, usize, &str),
     ) -> Result<usize> {
         let n = scratch.numbers.len();
-        self.find_route(scratch)?;
+        if self.rules == Rules::CppJieba {
+            self.find_route::<true>(scratch)?;
+        } else {
+            self.find_route::<false>(scratch)?;
+        }
         let place = |scratch: &Scratch, i: usize| start + scratch.offsets[i] as usize;
         let stop = if n == MAX_BLOCK { n - OVERLAP } else { n };
         // Single characters from `single` to `at` wait to be put together.
@@ -229,8 +244,9 @@ impl Cutter<'_> {
         Ok(place(scratch, n))
     }
 
-    /// Length in characters of the word that the best path takes at each place.
-    fn find_route(&self, scratch: &mut Scratch) -> Result<()> {
+    /// Length in characters of the word that the best path takes at each place. Where `alone`, every character can stand by itself,
+    /// and ties go to the shorter word.
+    fn find_route<const ALONE: bool>(&self, scratch: &mut Scratch) -> Result<()> {
         let Scratch { numbers, route, lengths, nodes, .. } = scratch;
         let (trie, weights) = (&self.dictionary.trie, &self.dictionary.weights);
         let n = numbers.len();
@@ -246,24 +262,23 @@ impl Cutter<'_> {
             {
                 trie.prefetch(first, numbers[i - AHEAD + 1]);
             }
-            let mut best = f64::NEG_INFINITY;
-            let (mut length, mut last) = (0, ROOT);
-            let mut node = ROOT;
+            let by_itself = self.dictionary.unknown + route[i + 1];
+            let (mut best, mut length) = if ALONE { (by_itself, 1) } else { (f64::NEG_INFINITY, 0) };
+            let (mut node, mut last) = (ROOT, ROOT);
             for (j, &number) in numbers[i..].iter().enumerate() {
                 let Some(next) = trie.child(node, number) else { break };
                 node = next;
                 let class = trie.class(node);
                 if class != 0 {
                     let value = weights[usize::from(class)] + route[i + j + 1];
-                    if value >= best {
+                    if if ALONE { j == 0 || value > best } else { value >= best } {
                         best = value;
                         (length, last) = (j + 1, node);
                     }
                 }
             }
             if length == 0 {
-                best = self.dictionary.unknown + route[i + 1];
-                length = 1;
+                (best, length) = (by_itself, 1);
             }
             route[i] = best;
             lengths[i] = length as u8;
@@ -273,7 +288,7 @@ impl Cutter<'_> {
     }
 
     fn word_tag(&self, node: u32) -> &str {
-        if self.tagged { self.dictionary.tag(node).unwrap_or("x") } else { "" }
+        if self.rules == Rules::Tagged { self.dictionary.tag(node).unwrap_or("x") } else { "" }
     }
 
     /// Cuts single characters in a row, from character `first` to `last` of the block.
@@ -285,6 +300,10 @@ impl Cutter<'_> {
         scratch: &mut Scratch,
         each: &mut impl FnMut(usize, usize, &str),
     ) -> Result<()> {
+        if self.rules == Rules::CppJieba {
+            return self.cut_singles_as_cppjieba(first, last, start, scratch, each);
+        }
+        let tagged = self.rules == Rules::Tagged;
         let Scratch { numbers, offsets, nodes, run, models, .. } = scratch;
         let place = |i: usize| start + offsets[i] as usize;
         if last - first < 2 || self.is_word(&numbers[first..last]) {
@@ -306,16 +325,13 @@ impl Cutter<'_> {
                     end += 1;
                 }
                 let mut emit = |from: usize, to: usize, tag: &str| {
-                    if !self.dictionary.split.is_empty()
-                        && !self.tagged
-                        && self.is_split(place(at + from), place(at + to))
-                    {
+                    if !self.dictionary.split.is_empty() && !tagged && self.is_split(place(at + from), place(at + to)) {
                         (at + from..at + to).for_each(|i| each(place(i), place(i + 1), tag));
                     } else {
                         each(place(at + from), place(at + to), tag);
                     }
                 };
-                if self.tagged {
+                if tagged {
                     Tagged::get()?.cut(run, models, emit)?;
                 } else {
                     Places::get()?.cut(run, models, |from, to| emit(from, to, ""))?;
@@ -324,7 +340,7 @@ impl Cutter<'_> {
                 while end < last && !ideograph(end) {
                     end += 1;
                 }
-                if self.tagged {
+                if tagged {
                     self.cut_latin_tagged(place(at), place(end), each);
                 } else {
                     self.cut_latin(place(at), place(end), each);

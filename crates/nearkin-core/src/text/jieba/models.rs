@@ -33,6 +33,8 @@ const LEVELS: usize = 4;
 /// First and last character that the models know, as the dictionary's rule bounds them.
 pub(super) const FIRST: u32 = 0x4e00;
 pub(super) const LAST: u32 = 0x9fd5;
+/// The ratio sign, the one character outside them that cppjieba's model knows.
+const RATIO: u32 = 0x2236;
 const CHARACTERS: usize = (LAST - FIRST + 1) as usize;
 const STATES: usize = 256;
 /// In the packed states of a character: the place of an emission, none of them, and that the character lists the state.
@@ -280,6 +282,87 @@ impl Places {
     /// There is no memory for it.
     pub(super) fn get() -> Result<&'static Self> {
         Ok(&unpacked()?.0)
+    }
+
+    /// cppjieba's model: jieba's with emissions of six decimals, and with [`RATIO`].
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub(super) fn cppjieba() -> Result<&'static Self> {
+        static CPPJIEBA: Once<Places> = Once::new();
+        CPPJIEBA.get_or_make(|| {
+            let places = Self::get()?;
+            let rounded = |value: f64| if value > SWALLOWS { (value * 1e6).round() / 1e6 } else { MIN_FLOAT };
+            let mut emissions = room::of(CHARACTERS + 2)?;
+            emissions.extend(places.emissions.iter().map(|values| values.map(rounded)));
+            emissions.extend([[MIN_FLOAT, MIN_FLOAT, MIN_FLOAT, -15.828866], [MIN_FLOAT; 4]]);
+            let possible = |value: f64| value.max(MIN_FLOAT);
+            let moves = places.moves.map(|moves| moves.map(possible));
+            Ok(Self { start: places.start.map(possible), moves, emissions })
+        })
+    }
+
+    /// The place of a character among the emissions of cppjieba's model.
+    pub(super) fn cppjieba_place(code_point: u32) -> u16 {
+        match code_point {
+            FIRST..=LAST => (code_point - FIRST) as u16,
+            RATIO => CHARACTERS as u16,
+            _ => CHARACTERS as u16 + 1,
+        }
+    }
+
+    /// As [`Places::cut`], for cppjieba's model and by its rules: all states are compared with all, ties go to the first of B, E, M
+    /// and S, and the last state is E if that is no worse than S. No value falls below `MIN_FLOAT`: what would has E before it, so
+    /// that no word goes on behind a character that the model does not know.
+    ///
+    /// # Errors
+    /// There is no memory for its buffers.
+    pub(super) fn cut_as_cppjieba(
+        &self,
+        characters: &[u16],
+        scratch: &mut Scratch,
+        mut each: impl FnMut(usize, usize),
+    ) -> Result<()> {
+        let Scratch { choices, path, .. } = scratch;
+        let n = characters.len();
+        let emit = |t: usize| &self.emissions[usize::from(characters[t])];
+        choices.clear();
+        room::more(choices, n)?;
+        let first = emit(0);
+        let mut v: [f64; 4] = std::array::from_fn(|y| self.start[y] + first[y]);
+        choices.push(0);
+        for t in 1..n {
+            let emission = emit(t);
+            // Two bits a state.
+            let mut choice = 0;
+            v = std::array::from_fn(|y| {
+                let mut best = (MIN_FLOAT, E);
+                for x in [B, E, M, S] {
+                    let value = v[x] + self.moves[x][y] + emission[y];
+                    if value > best.0 {
+                        best = (value, x);
+                    }
+                }
+                choice |= (best.1 << (2 * y)) as u8;
+                best.0
+            });
+            choices.push(choice);
+        }
+        path.clear();
+        room::resize(path, n, 0)?;
+        let mut state = if v[E] >= v[S] { E } else { S };
+        for t in (0..n).rev() {
+            path[t] = state as u8;
+            state = usize::from(choices[t] >> (2 * state) & 3);
+        }
+        let mut begin = 0;
+        for (t, &state) in path.iter().enumerate() {
+            if matches!(usize::from(state), E | S) {
+                each(begin, t + 1);
+                begin = t + 1;
+            }
+        }
+        Ok(())
     }
 
     fn unpack(reader: &mut PackedReader) -> Result<Self> {
