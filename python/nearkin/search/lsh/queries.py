@@ -12,7 +12,7 @@ from nearkin.errors import bad_parameter, check_count
 from nearkin.progress import ShowProgress
 from nearkin.search.lsh.contents import Contents, Hashes
 from nearkin.search.lsh.forms import DENSE, Flat, flat
-from nearkin.search.lsh.settings import CodeRank, Settings, check_recall, with_effort
+from nearkin.search.lsh.settings import CodeRank, Settings, check_probes, check_recall, with_effort
 from nearkin.search.results import Candidates, SearchResult, ask
 from nearkin.vectors.projection import pack_bits
 from nearkin.vectors.rows import Floats, Ints, Rows, Vectors
@@ -173,11 +173,13 @@ class Queries(Contents):
 
     def _effort(self, num_probes: int | None, num_candidates: int | None, recall: float | None) -> tuple[float, int]:
         """How many standard deviations the bound lies below the estimate, and how many cells are visited."""
+        # A copy of the settings would take longer than a short query.
         settings = self.settings_
-        if num_probes is None and num_candidates is None:
-            asked = settings.recall if recall is None else check_recall(recall)
-            return deviations_of_recall(asked or 0.0), settings.num_probes
-        return effort_of(with_effort(settings, num_probes, num_candidates, recall))
+        if num_candidates is not None or (num_probes is not None and settings.filter == "codes"):
+            return effort_of(with_effort(settings, num_probes, num_candidates, recall))
+        asked = settings.recall if recall is None else check_recall(recall)
+        probes = settings.num_probes if num_probes is None else check_probes(num_probes)
+        return deviations_of_recall(asked or 0.0), probes
 
     def _shown(self, distances: Floats) -> npt.NDArray[np.float32] | Floats:
         """Distances as the core rounds them: all but those of float64 and sparse vectors are float32 numbers."""

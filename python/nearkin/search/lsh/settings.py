@@ -417,6 +417,11 @@ def _selective(family: Family, hashed: Hashed) -> int:
     return min(most, max(1, math.ceil(math.log(n) / -math.log(max(equal, 1e-9)))))
 
 
+def check_probes(num_probes: int) -> int:
+    """How many probes a query makes, or cells it visits."""
+    return check_count("num_probes", num_probes, 1, 1 << 20, f"1 to {1 << 20}")
+
+
 def with_effort(
     settings: Settings, num_probes: int | None, num_candidates: int | None, recall: float | None = None
 ) -> Settings:
@@ -424,7 +429,7 @@ def with_effort(
     if num_probes is not None:
         if settings.filter == "codes":
             raise bad_parameter("num_probes", num_probes, "None for an index of codes")
-        settings = replace(settings, num_probes=check_count("num_probes", num_probes, 1, 1 << 20, f"1 to {1 << 20}"))
+        settings = replace(settings, num_probes=check_probes(num_probes))
     if num_candidates is not None:
         if settings.filter == "buckets":
             raise bad_parameter("num_candidates", num_candidates, "None for an index of buckets")

@@ -55,27 +55,45 @@ mod x86 {
     #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
     pub(super) unsafe fn sum512<T: Whole, const PRODUCT: bool>(a: &[T], b: &[T]) -> i32 {
         const STEP: usize = 32;
-        let mut sums = [_mm512_setzero_si512(); 2];
-        for (place, at) in (0..a.len()).step_by(STEP).enumerate() {
-            let left = (a.len() - at).min(STEP);
-            let mask = u32::MAX >> (STEP - left);
-            // SAFETY: as many bytes are read as are left.
-            let (a, b) = unsafe {
+        let (a_at, b_at) = (a.as_ptr().cast::<i8>(), b.as_ptr().cast::<i8>());
+        let (mut even, mut odd) = (_mm512_setzero_si512(), _mm512_setzero_si512());
+        let mut at = 0;
+        while at + 2 * STEP <= a.len() {
+            // SAFETY: two whole steps are left.
+            let (a, b, next_a, next_b) = unsafe {
                 (
-                    _mm256_maskz_loadu_epi8(mask, a.as_ptr().add(at).cast()),
-                    _mm256_maskz_loadu_epi8(mask, b.as_ptr().add(at).cast()),
+                    _mm256_loadu_si256(a_at.add(at).cast()),
+                    _mm256_loadu_si256(b_at.add(at).cast()),
+                    _mm256_loadu_si256(a_at.add(at + STEP).cast()),
+                    _mm256_loadu_si256(b_at.add(at + STEP).cast()),
                 )
             };
-            let (a, b) = if T::SIGNED {
-                (_mm512_cvtepi8_epi16(a), _mm512_cvtepi8_epi16(b))
-            } else {
-                (_mm512_cvtepu8_epi16(a), _mm512_cvtepu8_epi16(b))
-            };
-            let apart = _mm512_sub_epi16(a, b);
-            let pairs = if PRODUCT { _mm512_madd_epi16(a, b) } else { _mm512_madd_epi16(apart, apart) };
-            sums[place % 2] = _mm512_add_epi32(sums[place % 2], pairs);
+            even = _mm512_add_epi32(even, pairs512::<T, PRODUCT>(a, b));
+            odd = _mm512_add_epi32(odd, pairs512::<T, PRODUCT>(next_a, next_b));
+            at += 2 * STEP;
         }
-        _mm512_reduce_add_epi32(_mm512_add_epi32(sums[0], sums[1]))
+        while at < a.len() {
+            let mask = u32::MAX >> (STEP - (a.len() - at).min(STEP));
+            // SAFETY: as many bytes are read as are left.
+            let (a, b) =
+                unsafe { (_mm256_maskz_loadu_epi8(mask, a_at.add(at)), _mm256_maskz_loadu_epi8(mask, b_at.add(at))) };
+            even = _mm512_add_epi32(even, pairs512::<T, PRODUCT>(a, b));
+            at += STEP;
+        }
+        _mm512_reduce_add_epi32(_mm512_add_epi32(even, odd))
+    }
+
+    /// Sums of two products or squares of differences each.
+    #[inline]
+    #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
+    fn pairs512<T: Whole, const PRODUCT: bool>(a: __m256i, b: __m256i) -> __m512i {
+        let (a, b) = if T::SIGNED {
+            (_mm512_cvtepi8_epi16(a), _mm512_cvtepi8_epi16(b))
+        } else {
+            (_mm512_cvtepu8_epi16(a), _mm512_cvtepu8_epi16(b))
+        };
+        let apart = _mm512_sub_epi16(a, b);
+        if PRODUCT { _mm512_madd_epi16(a, b) } else { _mm512_madd_epi16(apart, apart) }
     }
 
     /// # Safety

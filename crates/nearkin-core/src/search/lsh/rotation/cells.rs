@@ -472,7 +472,8 @@ impl Cells {
         };
         let (bounds, least) = (&mut bounds[..blocks * BLOCK], &least[..blocks]);
         if let (Want::Nearest(k), 0) = (hunt.want, first) {
-            chosen.find(kernel, bounds, least, first_ranked(k), |place| hunt.is_alive(row_at(place)))?;
+            let all_alive = hunt.rows.num_dead() == 0;
+            chosen.find(kernel, bounds, least, first_ranked(k), |place| all_alive || hunt.is_alive(row_at(place)))?;
             picked.clear();
             room::more(picked, chosen.places.len())?;
             for &(_, place) in &chosen.places {

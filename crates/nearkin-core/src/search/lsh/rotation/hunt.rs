@@ -8,11 +8,14 @@ use super::super::Want;
 use super::super::rerank::{Metric, Store, Vectors};
 use super::cells::{Part, Together};
 use super::codes::Tables;
-use super::kernels::Kernel;
+use super::kernels::{BLOCK, Kernel};
 use super::space::Space;
 use crate::cpu::features::Instructions;
 use crate::search::rows::Rows;
 use crate::{Result, room};
+
+/// Groups that a block is divided into where there are few blocks.
+const PARTS: usize = 8;
 
 /// Blocks before the limit is renewed for the first time.
 pub(super) const FIRST_ROUND: usize = 8;
@@ -44,6 +47,11 @@ impl Scratch {
     }
 }
 
+#[inline(always)]
+fn lesser(a: f32, b: f32) -> f32 {
+    if b < a { b } else { a }
+}
+
 /// Places of the least bounds.
 #[derive(Debug, Default)]
 pub(super) struct Chosen {
@@ -64,13 +72,24 @@ impl Chosen {
     ) -> Result<()> {
         let mut asked = wanted.max(1);
         loop {
-            // Groups of blocks, some times as many as are wanted: the wanted-th of their minima is no less than the wanted-th bound.
-            let count = asked.saturating_mul(8).min(least.len());
+            // Groups of bounds, some times as many as are wanted: the wanted-th of their minima is no less than the wanted-th bound.
             self.groups.clear();
-            room::resize(&mut self.groups, count, f32::INFINITY)?;
-            for some in least.chunks(count.max(1)) {
-                for (group, &low) in self.groups.iter_mut().zip(some) {
-                    *group = if low < *group { low } else { *group };
+            if asked.saturating_mul(2) < least.len() {
+                let count = asked.saturating_mul(8).min(least.len());
+                room::resize(&mut self.groups, count, f32::INFINITY)?;
+                for some in least.chunks(count) {
+                    self.groups.iter_mut().zip(some).for_each(|(group, &low)| *group = lesser(*group, low));
+                }
+            } else {
+                room::more(&mut self.groups, least.len() * PARTS)?;
+                for block in bounds.as_chunks::<BLOCK>().0 {
+                    let mut group = [f32::INFINITY; PARTS];
+                    for some in block.as_chunks::<PARTS>().0 {
+                        for i in 0..PARTS {
+                            group[i] = lesser(group[i], some[i]);
+                        }
+                    }
+                    self.groups.extend_from_slice(&group);
                 }
             }
             let limit = if asked < self.groups.len() {
