@@ -263,6 +263,14 @@ def growth(data: Path, quick: bool) -> list[Any]:
             build, _ = seconds(lambda index=index, part=part: index.fit(part))
             size = index.explain()["bytes_filter"]
             lines.append(measured(label, build, size, lambda q, i=index: rows_of(i.nearest(q, K)), Q, part, true))
+        cells = nk.LSHIndex(
+            nk.families.Hyperplane(None, orthogonal="hadamard"), rank="estimate", filter="cells", metric="l2"
+        )
+        build, _ = seconds(lambda index=cells, part=part: index.fit(part))
+        cells.tune(part, recall=0.95)
+        size = cells.explain()["bytes_filter"]
+        ask = lambda q, i=cells: rows_of(i.nearest(q, K))  # noqa: E731
+        lines.append(measured("nearkin cells, tuned to .95", build, size, ask, Q, part, true))
         build, of = seconds(lambda part=part: faiss_lsh(part, 256))
         lines.append(measured("faiss IndexLSH", build, n * 32.0, of(10), Q, part, true))
         if n <= GRAPH:
@@ -331,7 +339,8 @@ def curves(given: Any, names: list[str]) -> None:
     found: dict[str, Any] = dict(latest("vectors")["results"].get("curves", {})) if names != [str(MANY)] else {}
     for name in names:
         threads = given.threads or list(vectors_curves.THREADS)
-        found[name] = vectors_curves.measured(given.data, name, given.rounds, given.queries, threads, given.quick)
+        only = given.only or []
+        found[name] = vectors_curves.measured(given.data, name, given.rounds, given.queries, threads, only, given.quick)
         if not given.quick:
             keep("million" if name == str(MANY) else "curves", found)
 
@@ -365,8 +374,22 @@ def render_curves(results: dict[str, Any], page: Path, file: str) -> None:
         for threads in vectors_curves.THREADS:
             if threads in found:
                 rows = table(vectors_curves.HEAD, vectors_curves.summary(found[threads]))
-                parts.append(f"{threads.capitalize()}:\n\n{rows}")
+                hundred = table(vectors_curves.HEAD[:5], vectors_curves.summary(found[threads], 100))
+                parts.append(f"{threads.capitalize()}:\n\n{rows}\n\nThe 100 nearest, {threads}:\n\n{hundred}")
     splice(page, "vectors-curves", "\n\n".join(parts))
+
+
+def exponents(growth: list[Any]) -> str:
+    """A table of the b with which one query takes about n^b, by least squares over the logarithms."""
+    rows = []
+    for name in dict.fromkeys(line["name"] for found in growth for line in found["lines"]):
+        points = [
+            (found["n"], line["single_us"]) for found in growth for line in found["lines"] if line["name"] == name
+        ]
+        if len(points) > 2:
+            sizes, times = np.log(np.array(points)).T
+            rows.append([name, f"{np.polyfit(sizes, times, 1)[0]:.2f}", f"{min(points)[0]:,} to {max(points)[0]:,}"])
+    return "The exponent b of n, where one query takes about n^b:\n\n" + table(["", "b", "rows"], rows)
 
 
 def render(run: dict[str, Any]) -> None:
@@ -404,6 +427,7 @@ def render(run: dict[str, Any]) -> None:
         picture = page.parent / "img" / "vectors.svg"
         subprocess.run([sys.executable, ROOT / "tools" / "plot_vectors.py", picture, run["file"]], check=True)
         parts.insert(0, "![Time of a query as the number of vectors grows](img/vectors.svg)")
+        parts.append(exponents(results["growth"]))
         splice(page, "vectors-growth", "\n\n".join(parts))
     if "probes" in results:
         rows = [[r["set"], r["probes"], r["tables"], f"{r['recall']:.3f}"] for r in results["probes"]]
@@ -424,6 +448,7 @@ def main() -> None:
         ("--part", {"choices": ["curves", "million", *PARTS], "default": None}),
         ("--quick", {"action": "store_true"}),
         ("--sets", {"choices": list(SETS), "nargs": "+", "default": list(SETS), "help": "of curves"}),
+        ("--only", {"nargs": "+", "help": "indexes of curves and the million, by how their names begin"}),
         ("--threads", {"choices": list(vectors_curves.THREADS), "nargs": "+", "help": "of curves"}),
         ("--rounds", {"type": int, "default": 5, "help": "of curves"}),
         ("--queries", {"type": int, "default": 1000, "help": "of curves: at most so many"}),

@@ -79,12 +79,14 @@ def clock(call: Callable[[], Any]) -> float:
     return time.perf_counter() - start
 
 
-def curves(X: Any, Q: Any, true: Any, rounds: int, own: str) -> list[dict[str, Any]]:
-    """Each index with its build and its points."""
+def curves(X: Any, Q: Any, true: Any, rounds: int, own: str, only: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Each index whose name begins with one of `only`, with its build and its points."""
     from vectors_peers import everybody
 
     lines, indexes, points = [], [], []
     for name, build in everybody(X, own):
+        if not name.startswith(only):
+            continue
         start, cpu = time.perf_counter(), time.process_time()
         index = build()
         line = {
@@ -156,24 +158,26 @@ def at(points: list[dict[str, Any]], wanted: float, key: str, k: int = 10) -> fl
     return math.exp((1 - share) * math.log(quick) + share * math.log(slow))
 
 
-def measured(data: Path, name: str, rounds: int, queries: int, threads: list[str], quick: bool) -> dict[str, Any]:
+def measured(
+    data: Path, name: str, rounds: int, queries: int, threads: list[str], only: list[str], quick: bool
+) -> dict[str, Any]:
     """A set with each number of threads, in children."""
     environment = {name: value for name, value in os.environ.items() if name not in ONE}
     out: dict[str, Any] = {}
     for each in threads:
         command = [sys.executable, __file__, str(data), name, "--rounds", str(rounds), "--queries", str(queries)]
-        command += ["--quick"] * quick
+        command += [*(["--only", *only] if only else []), *["--quick"] * quick]
         done = subprocess.run(command, env={**environment, **THREADS[each]}, stdout=subprocess.PIPE, check=True)
         found = json.loads(done.stdout)
         out |= {"n": found["n"], "d": found["d"], "queries": found["queries"], each: found["lines"]}
     return out
 
 
-def summary(lines: list[dict[str, Any]]) -> list[list[Any]]:
-    """Rows of a table: microseconds at both recalls, beside the better graph of faiss, and what an index costs."""
+def summary(lines: list[dict[str, Any]], k: int = 10) -> list[list[Any]]:
+    """Rows of a table: microseconds at both recalls, beside the better graph of faiss; of k = 10 the costs."""
 
     def graph(recall: float, key: str) -> float | None:
-        times = [at(line["points"], recall, key) for line in lines if line["name"].startswith("faiss HNSW")]
+        times = [at(line["points"], recall, key, k) for line in lines if line["name"].startswith("faiss HNSW")]
         return min((each for each in times if each is not None), default=None)
 
     rows = []
@@ -181,10 +185,13 @@ def summary(lines: list[dict[str, Any]]) -> list[list[Any]]:
         row: list[Any] = [line["name"]]
         for key in ("single_us", "batch_us"):
             for recall in RECALLS:
-                own, best = at(line["points"], recall, key), graph(recall, key)
+                own, best = at(line["points"], recall, key, k), graph(recall, key)
                 ratio = "" if own is None or best is None else f" ({own / best:.2f})"
                 row.append("–" if own is None else f"{own:,.0f}{ratio}")
-        rows.append([*row, f"{line['build_s']:,.1f}", f"{line['mb']:,.1f}"])
+        if k == 10:
+            row += [f"{line['build_s']:,.1f}", f"{line['mb']:,.1f}"]
+        if any(cell != "–" for cell in row[1:]):
+            rows.append(row)
     return rows
 
 
@@ -198,6 +205,7 @@ def main() -> None:
     parser.add_argument("name")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--queries", type=int, default=1000)
+    parser.add_argument("--only", nargs="+", default=[""])
     parser.add_argument("--quick", action="store_true")
     given = parser.parse_args()
     if os.environ.get("OMP_NUM_THREADS") == "1":
@@ -206,7 +214,7 @@ def main() -> None:
         nk.set_num_threads(1)
     X, Q, true, own = rows_of(given.data, given.name, given.quick)
     Q, true = Q[: given.queries], true[: given.queries]
-    lines = curves(X, Q, true, 1 if given.quick else given.rounds, own)
+    lines = curves(X, Q, true, 1 if given.quick else given.rounds, own, tuple(given.only))
     print(json.dumps({"n": len(X), "d": X.shape[1], "queries": len(Q), "lines": lines}))
 
 

@@ -22,6 +22,7 @@ COLOURS = {
     "BLAS brute force": "#666666",
     "faiss IndexLSH": "#b15928",
     "nearkin codes": "#1f78b4",
+    "nearkin cells, tuned to .95": "#6a3d9a",
     "nearkin tables": "#e31a1c",
     "faiss HNSW": "#33a02c",
 }
