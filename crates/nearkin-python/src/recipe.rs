@@ -20,7 +20,10 @@ use crate::errors::IntoPython;
 use crate::locks::Lock;
 use crate::text::idf::IdfCore;
 use crate::text::words::Made;
-use crate::threads::{detached, detached_unless, detached_with};
+use crate::threads::{detached, detached_if, detached_unless, detached_with};
+
+/// Features of a document that are hashed at once, with the GIL held: some microseconds of work.
+const FEW_FEATURES: usize = 1000;
 
 /// A compiled recipe; `nearkin.Recipe` is its face.
 #[pyclass(frozen, module = "nearkin._core")]
@@ -142,7 +145,8 @@ impl RecipeCore {
         weights: &Bound<'_, PyAny>,
     ) -> PyResult<Array<u64>> {
         let offsets = offsets.as_slice()?;
-        let hashed = |weights| detached(py, || self.recipe.fingerprints_given(offsets, &features, weights));
+        let worth = offsets.len() > 2 || features.len() > FEW_FEATURES;
+        let hashed = |weights| detached_if(py, worth, || self.recipe.fingerprints_given(offsets, &features, weights));
         let found = if let Ok(weights) = weights.extract::<PyReadonlyArray1<'_, i64>>() {
             hashed(Weights::Integers(weights.as_slice()?))
         } else {

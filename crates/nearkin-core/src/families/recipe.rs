@@ -594,6 +594,11 @@ fn each_document(
 ) -> Result<Vec<u64>> {
     let stop = &Stop::current();
     let mut out = room::zeros((offsets.len() - 1).saturating_mul(words))?;
+    if let [start, end] = *offsets {
+        // Another thread takes longer to begin than some hundred features take.
+        fill(start as usize..end as usize, &mut out)?;
+        return Ok(out);
+    }
     out.par_chunks_mut(words).zip(offsets.par_windows(2)).try_for_each(|(out, ends)| {
         if stop.is_set() {
             return Ok(());
