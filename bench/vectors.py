@@ -370,7 +370,8 @@ def render_curves(results: dict[str, Any], page: Path, file: str) -> None:
     subprocess.run(command, check=True)
     parts = []
     for name, found in results.items():
-        parts.append(f"**{name}**, {found['n']:,} × {found['d']}\n\n![Recall against time](img/vectors-{name}.svg)")
+        title = "descriptors of pictures" if name == str(MANY) else name
+        parts.append(f"**{title}**, {found['n']:,} × {found['d']}\n\n![Recall against time](img/vectors-{name}.svg)")
         for threads in vectors_curves.THREADS:
             if threads in found:
                 rows = table(vectors_curves.HEAD, vectors_curves.summary(found[threads]))
