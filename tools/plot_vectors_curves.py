@@ -16,6 +16,7 @@ import matplotlib as mpl
 mpl.use("svg")
 
 from matplotlib import pyplot as plt
+from matplotlib.ticker import StrMethodFormatter
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -44,10 +45,14 @@ def main() -> None:
                 axis.plot(*zip(*points, strict=True), label=label, linestyle="-" if place < 10 else "--", **style)
             what = "one query at a time" if key == "single_us" else "all queries in a batch"
             axis.set(title=f"{what}, {threads}", xlabel="recall@10", yscale="log", xlim=(0.8, 1.002))
+            # Plain numbers, not powers of ten.
+            axis.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+            axis.yaxis.set_minor_formatter(StrMethodFormatter("{x:,.0f}"))
             axis.grid(alpha=0.25)
         axes[0][0].set(ylabel="microseconds per query")
-        figure.suptitle(f"{name}: {found['n']:,} × {found['d']}")
-        figure.legend(loc="outside lower center", ncols=5, frameon=False)
+        title = "descriptors of pictures" if name == "1000000" else name
+        figure.suptitle(f"{title}: {found['n']:,} × {found['d']}")
+        figure.legend(loc="outside lower center", ncols=4, frameon=False)
         figure.savefig(folder / f"vectors-{name}.svg", metadata={"Date": None})
         plt.close(figure)
 
