@@ -104,6 +104,8 @@ def curves(X: Any, Q: Any, true: Any, rounds: int, own: str, only: tuple[str, ..
         print({key: line[key] for key in ("name", "build_s", "mb")}, file=sys.stderr, flush=True)
         lines.append(line)
         indexes.append(index)
+    if not lines:
+        raise SystemExit(f"no index has a name that begins with {' or '.join(only)}")
     for line, index in zip(lines, indexes, strict=True):
         for k in K:
             for knob in index.knobs:

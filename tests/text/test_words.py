@@ -338,6 +338,7 @@ print((time.process_time() - middle) / imported)
     [
         ("cut:mecab|word:1", "cut=mecab is not allowed; use uax29, jieba, cppjieba, script"),
         ("cut:jieba|char:4", "use word:n with cut, min_length and tags"),
+        ("tags:n|cut:cppjieba|word:1", "tags=n is not allowed; use none without cut:jieba"),
         ("tags:n|cut:script|word:1", "tags=n is not allowed; use none without cut:jieba"),
         ("letters:all|cut:script|word:1", "use word with cut:script"),
         ("min_length:0|word:1", "min_length=0 is not allowed; use 1 to 64"),
@@ -361,6 +362,8 @@ def test_user_words_are_refused_where_they_can_not_be_used() -> None:
     """No dictionary, a wrong digest, a word too long, a frequency too large."""
     with pytest.raises(errors.ParameterError, match="none without cut:jieba or cut:script"):
         nk.Recipe("word:1", user_words="云计算")
+    with pytest.raises(errors.ParameterError, match="none without cut:jieba or cut:script"):
+        nk.Recipe("cut:cppjieba|word:1", user_words="云计算")
     recipe = nk.Recipe("cut:jieba|word:1", user_words="云计算 5")
     with pytest.raises(errors.MismatchError, match="user words differs"):
         nk.Recipe(str(recipe))

@@ -244,7 +244,7 @@ impl Cutter<'_> {
         Ok(place(scratch, n))
     }
 
-    /// Length in characters of the word that the best path takes at each place. Where `alone`, every character can stand by itself,
+    /// Length in characters of the word that the best path takes at each place. Where `ALONE`, every character can stand by itself,
     /// and ties go to the shorter word.
     fn find_route<const ALONE: bool>(&self, scratch: &mut Scratch) -> Result<()> {
         let Scratch { numbers, route, lengths, nodes, .. } = scratch;
@@ -271,7 +271,8 @@ impl Cutter<'_> {
                 let class = trie.class(node);
                 if class != 0 {
                     let value = weights[usize::from(class)] + route[i + j + 1];
-                    if if ALONE { j == 0 || value > best } else { value >= best } {
+                    let wins = if ALONE { j == 0 || value > best } else { value >= best };
+                    if wins {
                         best = value;
                         (length, last) = (j + 1, node);
                     }
