@@ -24,7 +24,7 @@ type Array<T> = Py<PyArray1<T>>;
 /// Offsets, ids and distances of a batch of queries.
 type Found = (Array<i64>, FoundIds, Py<PyAny>);
 
-/// Values of an index up to which one query, which may meet them all, is answered without looking for signals.
+/// Values that one query may meet at most to be answered without looking for signals.
 const LIGHT: usize = 1 << 26;
 
 /// Vectors and hashes with their ids; `nearkin.LSHIndex` is its face.
@@ -102,11 +102,12 @@ impl LshCore {
         Self { dimension: index.store().dim(), index: Locked::new(index) }
     }
 
-    /// Calls `work` with the index to read; one query of a small index is answered by the calling thread, since waking another
+    /// Calls `work` with the index to read; one query that meets little is answered by the calling thread, since waking another
     /// takes longer.
     fn ask_about<T: Send>(
         &self,
         py: Python<'_>,
+        queries: &Queries<'_>,
         vectors: Vectors<'_>,
         work: impl FnOnce(&Index) -> nearkin_core::Result<T> + Send,
     ) -> PyResult<T> {
@@ -118,13 +119,14 @@ impl LshCore {
             Vectors::F16(values) => values.len() == self.dimension,
             Vectors::Sparse(ends, ..) => ends.len() == 2,
         };
-        let light = one && self.index.len(py)?.saturating_mul(self.dimension) <= LIGHT;
+        let met = || self.index.about(py, |index| Ok(index.most_met(&queries.effort)));
+        let light = one && met()?.saturating_mul(self.dimension) <= LIGHT;
         if light { self.index.peek(py, work) } else { self.index.ask(py, work) }
     }
 
     /// Distances are `float64` where vectors are, else `float32`, as they are rounded.
     fn found(&self, py: Python<'_>, queries: &Queries<'_>, vectors: Vectors<'_>, want: Want) -> PyResult<Found> {
-        let (hits, ids, wide) = self.ask_about(py, vectors, |index| {
+        let (hits, ids, wide) = self.ask_about(py, queries, vectors, |index| {
             let hits: Hits = index.query(queries, vectors, want)?;
             let ids = FoundIds::of(index.rows(), &hits.rows);
             Ok((hits, ids, matches!(index.store(), Store::F64(_) | Store::Sparse(_))))

@@ -238,6 +238,14 @@ impl Index {
         }
     }
 
+    /// Rows that one query meets at most.
+    pub fn most_met(&self, effort: &Effort) -> usize {
+        match (&self.filter, effort) {
+            (Filter::Rotation(rotated), &Effort::Estimate { probes, .. }) => rotated.most_met(self.len(), probes),
+            _ => self.len(),
+        }
+    }
+
     fn of(metric: Metric, filter: Filter, store: Store) -> Self {
         Self { metric, filter, store, rows: Rows::default(), note: Column::default(), segment: None }
     }

@@ -60,6 +60,8 @@ pub(crate) struct Cells {
     pub(super) later: Vec<Later>,
     /// How many rows came later.
     pub(super) added: usize,
+    /// Blocks of the largest cell.
+    pub(super) largest: usize,
 }
 
 /// Blocks of a cell that are scanned in a round.
@@ -182,6 +184,7 @@ impl Cells {
             placed: 0,
             later: later(size, count)?,
             added: 0,
+            largest: 0,
         })
     }
 
@@ -228,6 +231,11 @@ impl Cells {
 
     pub(super) fn len(&self) -> usize {
         self.starts.len() - 1
+    }
+
+    /// Rows and centres that one query meets at most.
+    pub(super) fn most_met(&self, probes: usize) -> usize {
+        self.len() + probes.clamp(1, self.len()).saturating_mul(self.largest * BLOCK)
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -538,6 +546,9 @@ impl Cells {
                 later.rows.resize(at + BLOCK, NONE);
             }
             later.rows[at] = (first + place) as u32;
+            let cell = cell as usize;
+            let whole = (self.starts[cell + 1] - self.starts[cell]) as usize;
+            self.largest = self.largest.max(whole + later.codes.blocks());
         }
         self.added += encoded.numbers.len();
     }
@@ -577,7 +588,7 @@ impl Cells {
             starts.push(starts[cell] + count.div_ceil(BLOCK) as u32);
         }
         stop.check()?;
-        let blocks = starts.last().copied().unwrap_or(0) as usize;
+        let (blocks, largest) = (starts.last().copied().unwrap_or(0) as usize, largest(&starts));
         let mut codes = RotationCodes::empty(size, blocks)?;
         let mut rows = room::filled(NONE, blocks * BLOCK)?;
         let (mut signs, mut placed) = (room::zeros::<u64>(words)?, 0);
@@ -613,8 +624,14 @@ impl Cells {
             placed,
             later: later(size, self.len())?,
             added: 0,
+            largest,
         })
     }
+}
+
+/// Blocks of the largest cell.
+pub(super) fn largest(starts: &[u32]) -> usize {
+    starts.windows(2).map(|pair| (pair[1] - pair[0]) as usize).max().unwrap_or(0)
 }
 
 /// No later rows, of each cell.

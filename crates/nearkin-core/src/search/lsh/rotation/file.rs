@@ -1,6 +1,6 @@
 //! Rotation codes as sections of an index's file; `docs/format-lsh.md` says what each holds.
 
-use super::cells::{Cells, NONE, later};
+use super::cells::{Cells, NONE, largest, later};
 use super::codes::RotationCodes;
 use super::kernels::BLOCK;
 use super::space::Space;
@@ -126,8 +126,8 @@ impl Rotated {
                 return Err(segment.corrupt("the arrays of its cells do not fit each other"));
             }
             let cells = Cells::around(&space, centres)?;
-            let later = later(size, count)?;
-            Layout::Cells(Box::new(Cells { starts, codes, rows, placed: placed as usize, later, added: 0, ..cells }))
+            let (later, largest, placed) = (later(size, count)?, largest(&starts), placed as usize);
+            Layout::Cells(Box::new(Cells { starts, codes, rows, placed, later, added: 0, largest, ..cells }))
         };
         Ok(Self { drawn: Drawn { seed, stream }, space, layout, idle: std::sync::Mutex::default() })
     }

@@ -135,6 +135,14 @@ impl Rotated {
         }
     }
 
+    /// Of so many rows, those that one query meets at most.
+    pub(super) fn most_met(&self, rows: usize, probes: usize) -> usize {
+        match &self.layout {
+            Layout::Flat(_) => rows,
+            Layout::Cells(cells) => cells.most_met(probes).min(rows + cells.len()),
+        }
+    }
+
     /// Bytes in memory.
     pub(super) fn bytes(&self) -> usize {
         let layout = match &self.layout {

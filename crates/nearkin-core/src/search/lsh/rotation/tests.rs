@@ -218,3 +218,31 @@ fn an_index_without_rows_and_queries_without_matches_are_answered() {
         assert_eq!(50, ask(&index, &[1.0, 2.0, 3.0], SURE, 9, Want::Nearest(99)).rows.len());
     }
 }
+
+#[test]
+fn no_query_meets_more_than_most_met() {
+    let path = std::env::temp_dir().join(format!("nearkin-most-met-{}", std::process::id()));
+    let (rows, few) = (grouped(2, 2_000, 6), grouped(9, 150, 6));
+    let mut index = index(Metric::L2, Some(40), 6, &rows);
+    let meets = |index: &Index, few: bool| {
+        for probes in [1, 3, usize::MAX] {
+            let most = index.most_met(&Effort::Estimate { deviations: SURE, probes });
+            for query in rows.chunks_exact(6).step_by(100) {
+                let met = ask(index, query, SURE, probes, Want::Within(1e9)).rows.len();
+                assert!(met <= most && most <= index.len() + 40, "{probes} cells: {met} of at most {most}");
+            }
+            assert!(!few || probes > 3 || most < index.len(), "{probes} cells: at most {most}");
+        }
+    };
+    meets(&index, true);
+    // In runs behind the cells, then from a file, then merged.
+    index.add(NewIds::Rows, Hashes::Bits(&[]), Vectors::F32(&few), Existing::Error).expect("added");
+    meets(&index, true);
+    index.save(&path).expect("saved");
+    let mut opened = Index::open(&path).expect("opened");
+    std::fs::remove_file(&path).expect("there");
+    meets(&opened, true);
+    opened.add(NewIds::Rows, Hashes::Bits(&[]), Vectors::F32(&rows), Existing::Error).expect("added");
+    opened.add(NewIds::Rows, Hashes::Bits(&[]), Vectors::F32(&few), Existing::Error).expect("added");
+    meets(&opened, false);
+}
