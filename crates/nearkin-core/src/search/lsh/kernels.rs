@@ -241,14 +241,25 @@ fn fold<A: Plain, B: Plain, Q: Real>(
     for (sum, (&a, &b)) in sums.iter_mut().zip(a_rest.iter().zip(b_rest)) {
         *sum = *sum + step(left(a), right(b));
     }
-    let mut half = LANES / 2;
-    while half > 0 {
-        for i in 0..half {
-            sums[i] = sums[i] + sums[i + half];
-        }
-        half /= 2;
+    summed(&sums)
+}
+
+/// The sum of 32 numbers: the upper half is added to the lower, five times.
+///
+/// Each half is an array of its own: compilers keep those in registers, where of one array they make stores and loads.
+#[inline(always)]
+pub(super) fn summed<Q: Real>(all: &[Q; LANES]) -> Q {
+    let (mut half, mut quarter, mut eighth) = ([Q::ZERO; 16], [Q::ZERO; 8], [Q::ZERO; 4]);
+    for i in 0..16 {
+        half[i] = all[i] + all[i + 16];
     }
-    sums[0]
+    for i in 0..8 {
+        quarter[i] = half[i] + half[i + 8];
+    }
+    for i in 0..4 {
+        eighth[i] = quarter[i] + quarter[i + 4];
+    }
+    (eighth[0] + eighth[2]) + (eighth[1] + eighth[3])
 }
 
 /// Sum of `step`, whole numbers below 2^16 in amount.

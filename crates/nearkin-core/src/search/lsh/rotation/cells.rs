@@ -16,6 +16,7 @@
 
 use rayon::prelude::*;
 
+use super::super::kernels::summed;
 use super::super::rerank::Vectors;
 use super::codes::{Ask, Encoded, Numbers, RotationCodes, Tables, factor_and_width, rounded_down, sign};
 use super::hunt::{FIRST_ROUND, Hunt, Scratch, first_ranked};
@@ -114,14 +115,7 @@ fn apart(a: &[f32], b: &[f32]) -> f32 {
             sums[i] += difference * difference;
         }
     }
-    let mut half = 16;
-    while half > 0 {
-        for i in 0..half {
-            sums[i] += sums[i + half];
-        }
-        half /= 2;
-    }
-    sums[0]
+    summed(&sums)
 }
 
 /// `wanted` different numbers below `count`, ascending.

@@ -18,6 +18,7 @@
 
 use std::ops::Range;
 
+use super::super::kernels::summed;
 use super::kernels::{BLOCK, Blocks, Kernel, Question, STEPS, TABLE};
 use crate::cpu::features::Instructions;
 use crate::segment::Column;
@@ -64,14 +65,7 @@ fn folded(values: &[f32], step: impl Fn(f32) -> f32) -> f32 {
             sums[i] += step(some[i]);
         }
     }
-    let mut half = LANES / 2;
-    while half > 0 {
-        for i in 0..half {
-            sums[i] += sums[i + half];
-        }
-        half /= 2;
-    }
-    sums[0]
+    summed(&sums)
 }
 
 /// Σ v².
