@@ -1,11 +1,13 @@
 """Nearest neighbours of real vectors: nearkin's index beside brute force, graphs, LSH libraries and quantized codes.
 
-    python bench/vectors.py --data ../shared/data [--part curves|million|probes|tune|real|growth] [--quick] [--report]
+    python bench/vectors.py --data ../shared/data [--part PART] [--quick] [--report]
 
 `curves` is what people get: recall against seconds of the clock, single queries from Python and batches, all peers in
 one run, as installed and with one thread (`vectors_curves.py`, `vectors_peers.py`; pictures by
 `tools/plot_vectors_curves.py`). `million` is the same over a million descriptors of pictures (`vectors_million.py`),
-and runs only when it is asked for. The other parts take one thread and CPU time.
+and runs only when it is asked for. `queries` asks queries that are rows, near rows, new, and far from rows
+(`vectors_queries.py`), and `padding` compares rotations of 96 and 784 dimensions (`vectors_padding.py`). The other
+parts take one thread and CPU time.
 
 Recall@10 counts a row whose distance is at most the tenth true one. Every index is asked one query at a time and in
 one batch; microseconds are CPU time of the process per query. Parts: `probes` (tables that one and many probes need),
@@ -38,6 +40,8 @@ import numpy as np
 import common
 import nearkin as nk
 import vectors_curves
+import vectors_padding
+import vectors_queries
 from common import ROOT, arguments, latest, save, splice, table
 
 SETS = {"sift": "vec_sift_bsds", "gist": "vec_cifar10_gist512", "mnist": "vec_mnist10k", "lsa": "vec_20news_lsa96"}
@@ -329,20 +333,38 @@ def tune(data: Path, quick: bool) -> list[Any]:
     return out
 
 
-PARTS: dict[str, Callable[[Path, bool], Any]] = {"probes": probes, "tune": tune, "real": real, "growth": growth}
+def queries(data: Path, quick: bool) -> list[Any]:
+    """Queries that are rows, near rows, new, and far from rows."""
+    return [line for name in SETS for line in vectors_queries.measured(data, name, quick)]
+
+
+def padding(data: Path, quick: bool) -> list[Any]:
+    """Codes of dimensions that are no power of two: padded, and by several smaller rotations."""
+    return list(vectors_padding.measured(data, quick))
+
+
+PARTS: dict[str, Callable[[Path, bool], Any]] = {
+    "probes": probes,
+    "tune": tune,
+    "queries": queries,
+    "padding": padding,
+    "real": real,
+    "growth": growth,
+}
 MANY = 1_000_000
-"""Rows of the part `million`."""
+"""Rows of the part `million`, unless others are asked for."""
 
 
 def curves(given: Any, names: list[str]) -> None:
     """Recall against time, as users run it; a set that is measured is saved, beside those of the last run."""
-    found: dict[str, Any] = dict(latest("vectors")["results"].get("curves", {})) if names != [str(MANY)] else {}
+    part = "million" if names[0].isdigit() else "curves"
+    found: dict[str, Any] = dict(latest("vectors")["results"].get(part, {}))
     for name in names:
         threads = given.threads or list(vectors_curves.THREADS)
         only = given.only or []
         found[name] = vectors_curves.measured(given.data, name, given.rounds, given.queries, threads, only, given.quick)
         if not given.quick:
-            keep("million" if name == str(MANY) else "curves", found)
+            keep(part, found)
 
 
 def keep(part: str, found: Any) -> None:
@@ -370,7 +392,7 @@ def render_curves(results: dict[str, Any], page: Path, file: str) -> None:
     subprocess.run(command, check=True)
     parts = []
     for name, found in results.items():
-        title = "descriptors of pictures" if name == str(MANY) else name
+        title = "descriptors of pictures" if name.isdigit() else name
         parts.append(f"**{title}**, {found['n']:,} × {found['d']}\n\n![Recall against time](img/vectors-{name}.svg)")
         for threads in vectors_curves.THREADS:
             if threads in found:
@@ -441,6 +463,25 @@ def render(run: dict[str, Any]) -> None:
         ]
         names = ["", "wanted", "expected", "measured on rows", "less two errors", "new queries"]
         splice(page, "vectors-tune", table(names, rows))
+    if "queries" in results:
+        rows = [
+            [
+                r["set"],
+                r["queries"],
+                r["index"],
+                f"{r['recall']:.3f}",
+                f"{r['single_us']:,.0f}",
+                f"{r['batch_us']:,.0f}",
+            ]
+            for r in results["queries"]
+        ]
+        head = ["", "queries", "index", "recall@10", "µs, one query", "µs, batch"]
+        splice(page, "vectors-queries", table(head, rows))
+    if "padding" in results:
+        names = ("set", "dimensions", "rotation", "bits", "error", "rows")
+        rows = [[f"{r[name]:,.1f}" if name == "rows" else str(r[name]) for name in names] for r in results["padding"]]
+        head = ["", "dimensions", "rotation", "bits", "error of the cosine", "rows to rank"]
+        splice(page, "vectors-padding", table(head, rows))
 
 
 def main() -> None:
@@ -451,6 +492,7 @@ def main() -> None:
         ("--sets", {"choices": list(SETS), "nargs": "+", "default": list(SETS), "help": "of curves"}),
         ("--only", {"nargs": "+", "help": "indexes of curves and the million, by how their names begin"}),
         ("--threads", {"choices": list(vectors_curves.THREADS), "nargs": "+", "help": "of curves"}),
+        ("--rows", {"type": int, "default": MANY, "help": "of the million"}),
         ("--rounds", {"type": int, "default": 5, "help": "of curves"}),
         ("--queries", {"type": int, "default": 1000, "help": "of curves: at most so many"}),
     )
@@ -460,7 +502,7 @@ def main() -> None:
     if given.part in (None, "curves"):
         curves(given, given.sets)
     if given.part == "million":
-        curves(given, [str(MANY)])
+        curves(given, [str(given.rows)])
     nk.set_num_threads(1)
     for name, part in PARTS.items():
         if given.part in (None, name):

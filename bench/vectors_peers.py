@@ -28,7 +28,7 @@ RANKED = (10, 40)
 """Candidates per neighbour that inverted files rank; of each number of lists the better one is on the curve."""
 TUNED = (0.9, 0.95, 0.99)
 WANTED = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
-PROBES = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 512)
+PROBES = (2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 512)
 
 
 @dataclass

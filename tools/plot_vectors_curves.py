@@ -50,7 +50,7 @@ def main() -> None:
             axis.yaxis.set_minor_formatter(StrMethodFormatter("{x:,.0f}"))
             axis.grid(alpha=0.25)
         axes[0][0].set(ylabel="microseconds per query")
-        title = "descriptors of pictures" if name == "1000000" else name
+        title = "descriptors of pictures" if name.isdigit() else name
         figure.suptitle(f"{title}: {found['n']:,} × {found['d']}")
         figure.legend(loc="outside lower center", ncols=4, frameon=False)
         figure.savefig(folder / f"vectors-{name}.svg", metadata={"Date": None})

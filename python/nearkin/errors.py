@@ -154,6 +154,10 @@ class LongVectorsWarning(UserWarning):
     """Inner products of vectors of which a few are much longer than the others; little of the others is found."""
 
 
+class ForgottenTuningWarning(UserWarning):
+    """A fit that replaces settings that `tune` chose."""
+
+
 def printable(text: str, *, keep: str = "") -> str:
     r"""A text that any terminal takes: lone surrogates, control and formatting characters escaped.
 

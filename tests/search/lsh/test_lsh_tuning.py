@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 import nearkin as nk
 import reference
-from nearkin.errors import InputError, ParameterError
+from nearkin.errors import ForgottenTuningWarning, InputError, ParameterError
 from nearkin.families import CrossPolytope, Hyperplane, PStable, SphericalHash
 
 
@@ -149,13 +150,34 @@ def test_fitting_again_chooses_everything_anew(again: str) -> None:
     X, Q, true = scaled(1000.0)
     used, fresh = (nk.LSHIndex(PStable(seed=1), num_probes=4) for _ in range(2))
     used.tune(X / 1000, recall=0.9)
-    for index in (used, fresh):
-        index.fit(X) if again == "fit" else index.tune(X, recall=0.9)
+    if again == "fit":
+        with pytest.warns(ForgottenTuningWarning, match=r"num_tables=\d+ becomes 16, .*width=5\.\d+ becomes 7,?808"):
+            used.fit(X)
+        fresh.fit(X)
+    else:
+        for index in (used, fresh):
+            index.tune(X, recall=0.9)
     assert fresh.settings_ == used.settings_
     assert fresh.recall(Q, true) == used.recall(Q, true)
     assert used.recall(Q, true) >= 0.85
 
 
+def test_a_fit_warns_of_tuned_cells_that_it_replaces() -> None:
+    """A second fit would visit other numbers of cells in silence; turned into an error, it leaves the index tuned."""
+    X = clustered(2, 3000)
+    index = nk.LSHIndex(Hyperplane(None, orthogonal="hadamard"), rank="estimate", filter="cells", metric="l2")
+    tuned = index.tune(X, recall=0.99)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ForgottenTuningWarning, match=f"num_probes={tuned.num_probes} becomes "):
+            index.fit(X)
+    assert index.settings_ is tuned
+    with pytest.warns(ForgottenTuningWarning):
+        index.fit(X)
+    index.fit(X)
+
+
+@pytest.mark.filterwarnings("ignore::nearkin.errors.ForgottenTuningWarning")
 @pytest.mark.parametrize(
     ("family", "options"),
     [

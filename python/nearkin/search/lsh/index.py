@@ -54,6 +54,7 @@ from nearkin.search.lsh.settings import (
     longest,
     of_family,
     settle,
+    warn_of_forgotten,
     why,
 )
 from nearkin.search.lsh.tuning import Plan, Sample, Wish, tune
@@ -182,6 +183,9 @@ class LSHIndex(Links):
     def fit(self, X: Vectors, ids: Ids | None = None) -> Self:
         """Fits the hash functions and replaces the contents of the index with these vectors.
 
+        What `tune` chose is chosen anew, by the given parameters and the defaults; `ForgottenTuningWarning` names what
+        changes. `tune` itself leaves the index fitted.
+
         Parameters
         ----------
         X : (n, d) array or SciPy sparse matrix
@@ -206,7 +210,9 @@ class LSHIndex(Links):
         given = self.given.of_dimension(rows.d)
         max_norm = longest(given, metric, rows)
         hashed = plain(rows) if given.rank == "estimate" else hashed_form(rows, metric, max_norm)
-        self._become(self._made(given.family, settle(given, metric, max_norm, hashed), rows, hashed, ids))
+        made = self._made(given.family, settle(given, metric, max_norm, hashed), rows, hashed, ids)
+        warn_of_forgotten(getattr(self, "settings_", None), made.settings_)
+        self._become(made)
         return self
 
     def _made(self, family: Family, settings: Settings, rows: Rows, hashed: Hashed, ids: Ids | None) -> Self:

@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from nearkin.errors import LongVectorsWarning, bad_parameter, check_count, warn_caller
+from nearkin.errors import ForgottenTuningWarning, LongVectorsWarning, bad_parameter, check_count, warn_caller
 from nearkin.families.base import Family
 from nearkin.families.hyperplane import Hyperplane, rotation_size
 from nearkin.search.lsh.forms import Hashed, Metric
@@ -311,6 +311,28 @@ def _warn_of_long(given: Given, norms: Floats, max_norm: float) -> None:
         f"{_FAR:g} times the median ({above} of {len(norms)})",
         LongVectorsWarning,
     )
+
+
+def _in_words(value: object) -> str:
+    """A setting for a message: numbers to four digits."""
+    return short(value, 4) if isinstance(value, float) else repr(value)
+
+
+def warn_of_forgotten(before: Settings | None, now: Settings) -> None:
+    """Warn where a fit replaces what `tune` chose."""
+    if before is None or before.tuning is None:
+        return
+    tuned = [name for name in before.chosen if name not in ("metric", "max_norm")]
+    pairs = [(name, getattr(before, name), getattr(now, name)) for name in tuned]
+    changed = [
+        f"{name}={_in_words(was)} becomes {_in_words(becomes)}" for name, was, becomes in pairs if was != becomes
+    ]
+    if changed:
+        warn_caller(
+            f"fit replaces what tune chose: {', '.join(changed)}; tune leaves the index fitted, so call tune alone, "
+            "or give these settings to LSHIndex and the width to its family",
+            ForgottenTuningWarning,
+        )
 
 
 def settle(given: Given, metric: Metric, max_norm: float | None, hashed: Hashed) -> Settings:
