@@ -1,6 +1,6 @@
 //! Cells around random rows: codes of what is left behind the nearest centre, and the search of the nearest cells.
 //!
-//! C rows are drawn by the seed, and each moves to the mean of the rows nearest to it. A row x of cell j has the code of `P(x - c_j)`. One
+//! C rows are drawn by the seed, and each moves to the mean of the rows nearest to it, of 64 C drawn ones. A row x of cell j has the code of `P(x - c_j)`. One
 //! table per query serves all cells: with y = P(q - c) and the signs of the row,
 //!
 //! ```text
@@ -31,8 +31,11 @@ use crate::{Result, room};
 
 /// The row of a place that has none.
 pub(super) const NONE: u32 = u32::MAX;
-/// Stream of the seed that draws rows.
+/// Streams of the seed: rows that centres begin at, rows that move them.
 const DRAWS: u64 = 0x63_656c_6c73;
+const MOVES: u64 = 0x6d_6f76_6573;
+/// Rows that move centres, for each of them: more change a mean little.
+const MOVING: usize = 64;
 /// Centres whose distance is computed for each that is wanted, in fourths, and besides.
 const ASSURED: (usize, usize) = (5, 4);
 /// Rows that one task assigns.
@@ -118,9 +121,9 @@ fn apart(a: &[f32], b: &[f32]) -> f32 {
     summed(&sums)
 }
 
-/// `wanted` different numbers below `count`, ascending.
-fn drawn(seed: u64, wanted: usize, count: usize) -> Result<Vec<u32>> {
-    let base = random::base(seed, DRAWS, 0);
+/// `wanted` different numbers below `count`, or all there are, ascending.
+fn drawn(seed: u64, stream: u64, wanted: usize, count: usize) -> Result<Vec<u32>> {
+    let base = random::base(seed, stream, 0);
     let mut keys: Vec<(u64, u32)> =
         room::collected((0..count).map(|row| (random::word(base, row as u64), row as u32)))?;
     if wanted < keys.len() {
@@ -136,7 +139,7 @@ impl Cells {
     /// About `wanted` cells of these vectors, without rows.
     pub(super) fn of(space: &Space, seed: u64, wanted: usize, vectors: Vectors<'_>, count: usize) -> Result<Self> {
         let size = space.rotation.size();
-        let chosen = drawn(seed, wanted.max(1), count)?;
+        let chosen = drawn(seed, DRAWS, wanted.max(1), count)?;
         let instructions = Instructions::best();
         let mut centres = room::of(chosen.len().max(1) * size)?;
         let mut point = Vec::new();
@@ -149,7 +152,7 @@ impl Cells {
             centres.resize(size, 0.0);
         }
         let first = Self::around(space, centres.into())?;
-        let moved = first.means(space, vectors, count)?;
+        let moved = first.means(space, vectors, &drawn(seed, MOVES, chosen.len().saturating_mul(MOVING), count)?)?;
         Self::around(space, moved.into())
     }
 
@@ -182,23 +185,21 @@ impl Cells {
         })
     }
 
-    /// The mean of the points nearest to each centre; a centre without points stays.
-    fn means(&self, space: &Space, vectors: Vectors<'_>, count: usize) -> Result<Vec<f32>> {
+    /// The mean of the points nearest to each centre, of these rows; a centre without points stays.
+    fn means(&self, space: &Space, vectors: Vectors<'_>, rows: &[u32]) -> Result<Vec<f32>> {
         let (stop, size) = (&Stop::current(), space.rotation.size());
         let (instructions, kernel) = (Instructions::best(), Kernel::best());
         let mut sums = room::zeros::<f64>(self.centres.len())?;
         let mut counts = room::zeros::<u32>(self.len())?;
         // Some rows at a time: their points are summed in their order.
-        for from in (0..count).step_by(64 * CHUNK) {
-            let until = (from + 64 * CHUNK).min(count);
-            let parts = room::tried((from..until).into_par_iter().step_by(CHUNK).map(|start| {
+        for some in rows.chunks(64 * CHUNK) {
+            let parts = room::tried(some.par_chunks(CHUNK).map(|rows| {
                 stop.check()?;
-                let rows = start..(start + CHUNK).min(until);
                 let mut points = room::of(rows.len() * size)?;
                 let mut cells = room::of(rows.len())?;
                 let mut scratch = Scratch::default();
-                for row in rows {
-                    vectors.widen(space.dim, row, &mut scratch.point);
+                for &row in rows {
+                    vectors.widen(space.dim, row as usize, &mut scratch.point);
                     let placed = space.place(instructions, &mut scratch.point);
                     let placed = placed.ok_or_else(|| far(format!("row {row}")))?;
                     cells.push(self.nearest_cell(kernel, instructions, placed, &mut scratch)?);
