@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -259,6 +260,6 @@ def everybody(X: Any, own: str) -> Maker:
     yield from nearkins(X, own)
     for name, maker in PEERS.items():
         if importlib.util.find_spec(name.split()[0]) is None:
-            print(f"{name} is not installed: left out", flush=True)
+            print(f"{name} is not installed: left out", flush=True, file=sys.stderr)
             continue
         yield from maker(X)
