@@ -114,7 +114,9 @@ fn check_dense<T: Element>(dim: usize, metric: Metric, new: &[T]) -> Result<usiz
     let stop = Stop::current();
     for row in stop.ranges(0..new.len() / dim).flatten() {
         let values = &new[row * dim..][..dim];
-        if !values.iter().all(|value| value.is_finite()) {
+        // Some at a time, so that the compiler makes vectors of them.
+        let finite = |some: &[T]| some.iter().fold(true, |finite, value| finite & value.is_finite());
+        if !values.chunks(128).all(finite) {
             return Err(Error::input(format!("row {row}"), "it has a NaN or an infinite value; replace or drop it"));
         }
         if metric == Metric::Cosine && !T::has_angle(T::norm(values)) {

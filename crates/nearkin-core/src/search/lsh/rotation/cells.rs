@@ -1,45 +1,36 @@
-//! Cells around random rows: codes of what is left behind the nearest centre, and the search of the nearest cells.
+//! Cells: codes of what is left behind the nearest centre, and the search of the cells nearest to a query.
 //!
-//! C rows are drawn by the seed, and each moves to the mean of the rows nearest to it, of 64 C drawn ones. A row x of cell j has the code of `P(x - c_j)`. One
-//! table per query serves all cells: with y = P(q - c) and the signs of the row,
+//! Around centres (`centres`), a row x of cell j has the code of `P(x - c_j)`. One table per query serves all cells: with
+//! y = P(q - c) and the signs of the row,
 //!
 //! ```text
 //! Σ ± P(q - c_j) = Σ ± y - Σ ± P(c_j - c)        offset = n² + 2 f Σ ± P(c_j - c)        added per cell: ‖q - c_j‖²
 //! ```
-//! Centres have rotation codes themselves: estimates to all, distances to the nearest by estimate, of which the nearest
-//! are visited. Rows are assigned by the same search, so a row may be in a cell that is not the nearest, but almost.
+//! Rows are assigned by the search that finds the cells of a query, so a row may be in a cell that is not the nearest, but almost.
 //!
 //! Rows of a cell lie behind each other in whole blocks. What is added later lies in blocks of its own beside those of its cell, until
 //! that is as much as what was there; then both are laid out anew, without removed rows.
 //!
-//! Cost: C D / 4 + (rows of the visited cells) D / 4 look-ups. Memory: D/8 + 13 bytes a row, 4 D + D/8 + 9 bytes a cell, and a block of D/8 + 9 bytes times 32 that is half full on average.
+//! Cost: the search for the cells, and (rows of the visited cells) D / 4 look-ups. Memory: D/8 + 13 bytes a row, those of a centre a cell,
+//! and a block of D/8 + 9 bytes times 32 that is half full on average.
 
-use rayon::prelude::*;
+use std::sync::Arc;
 
-use super::super::kernels::summed;
-use super::super::rerank::Vectors;
-use super::codes::{Ask, Encoded, Numbers, RotationCodes, Tables, factor_and_width, rounded_down, sign};
+use super::centres::Centres;
+use super::codes::{Encoded, Numbers, RotationCodes, Tables, residual};
 use super::hunt::{FIRST_ROUND, Hunt, Scratch, first_ranked};
-use super::kernels::{BLOCK, Kernel};
-use super::space::{Placed, Space, far};
+use super::kernels::BLOCK;
+use super::space::Placed;
 use super::{Effort, Want};
 use crate::cpu::features::Instructions;
 use crate::segment::Column;
 use crate::stop::Stop;
-use crate::vectors::random;
 use crate::{Result, room};
 
 /// The row of a place that has none.
 pub(super) const NONE: u32 = u32::MAX;
-/// Streams of the seed: rows that centres begin at, rows that move them.
-const DRAWS: u64 = 0x63_656c_6c73;
-const MOVES: u64 = 0x6d_6f76_6573;
-/// Rows that move centres, for each of them: more change a mean little.
-const MOVING: usize = 64;
-/// Centres whose distance is computed for each that is wanted, in fourths, and besides.
-const ASSURED: (usize, usize) = (5, 4);
-/// Rows that one task assigns.
-const CHUNK: usize = 512;
+/// Bytes of codes from which on they may be in no cache.
+pub(super) const LARGE: usize = 4 << 20;
 
 /// Rows of a cell that came later.
 #[derive(Debug, Default)]
@@ -51,9 +42,7 @@ pub(super) struct Later {
 /// Cells and the codes of their rows.
 #[derive(Debug)]
 pub(crate) struct Cells {
-    /// `P(c_j - c)`, one after the other.
-    pub(super) centres: Column<f32>,
-    pub(super) centre_codes: RotationCodes,
+    pub(super) centres: Arc<Centres>,
     /// First block of each cell, and the end of the last.
     pub(super) starts: Column<u32>,
     pub(super) codes: RotationCodes,
@@ -108,73 +97,15 @@ struct Waiting {
     found: Vec<(u32, f32, u32)>,
 }
 
-/// ‖a - b‖².
-#[inline(always)]
-fn apart(a: &[f32], b: &[f32]) -> f32 {
-    let mut sums = [0.0_f32; 32];
-    for (a, b) in a.as_chunks::<32>().0.iter().zip(b.as_chunks::<32>().0) {
-        for i in 0..32 {
-            let difference = a[i] - b[i];
-            sums[i] += difference * difference;
-        }
-    }
-    summed(&sums)
-}
-
-/// `wanted` different numbers below `count`, or all there are, ascending.
-fn drawn(seed: u64, stream: u64, wanted: usize, count: usize) -> Result<Vec<u32>> {
-    let base = random::base(seed, stream, 0);
-    let mut keys: Vec<(u64, u32)> =
-        room::collected((0..count).map(|row| (random::word(base, row as u64), row as u32)))?;
-    if wanted < keys.len() {
-        keys.select_nth_unstable(wanted);
-        keys.truncate(wanted);
-    }
-    let mut rows: Vec<u32> = room::collected(keys.into_iter().map(|(_, row)| row))?;
-    rows.sort_unstable();
-    Ok(rows)
-}
-
 impl Cells {
-    /// About `wanted` cells of these vectors, without rows.
-    pub(super) fn of(space: &Space, seed: u64, wanted: usize, vectors: Vectors<'_>, count: usize) -> Result<Self> {
-        let size = space.rotation.size();
-        let chosen = drawn(seed, DRAWS, wanted.max(1), count)?;
-        let instructions = Instructions::best();
-        let mut centres = room::of(chosen.len().max(1) * size)?;
-        let mut point = Vec::new();
-        for &row in &chosen {
-            vectors.widen(space.dim, row as usize, &mut point);
-            space.place(instructions, &mut point).ok_or_else(|| far(format!("row {row}")))?;
-            centres.extend_from_slice(&point);
-        }
-        if chosen.is_empty() {
-            centres.resize(size, 0.0);
-        }
-        let first = Self::around(space, centres.into())?;
-        let moved = first.means(space, vectors, &drawn(seed, MOVES, chosen.len().saturating_mul(MOVING), count)?)?;
-        Self::around(space, moved.into())
-    }
-
-    /// Cells around rotated centres.
-    pub(super) fn around(space: &Space, centres: Column<f32>) -> Result<Self> {
-        let size = space.rotation.size();
-        let instructions = Instructions::best();
-        let mut centre_codes = RotationCodes::new(size);
-        let count = centres.len() / size;
-        centre_codes.reserve(count, &Stop::default())?;
-        let mut signs = room::zeros::<u64>(size / 64)?;
-        for centre in centres.chunks_exact(size) {
-            let (square, sum, _) = instructions.run(
-                #[inline(always)]
-                || sign(centre, None, &mut signs),
-            );
-            let (factor, width) = factor_and_width(square, sum, size);
-            centre_codes.push(&signs, Numbers { offset: square, factor: -2.0 * factor, width });
-        }
+    /// Cells around centres, without rows.
+    ///
+    /// # Errors
+    /// There is no memory.
+    pub(super) fn around(centres: Centres, size: usize) -> Result<Self> {
+        let count = centres.len();
         Ok(Self {
-            centres,
-            centre_codes,
+            centres: Arc::new(centres),
             starts: room::zeros::<u32>(count + 1)?.into(),
             codes: RotationCodes::new(size),
             rows: Column::default(),
@@ -183,45 +114,6 @@ impl Cells {
             added: 0,
             largest: 0,
         })
-    }
-
-    /// The mean of the points nearest to each centre, of these rows; a centre without points stays.
-    fn means(&self, space: &Space, vectors: Vectors<'_>, rows: &[u32]) -> Result<Vec<f32>> {
-        let (stop, size) = (&Stop::current(), space.rotation.size());
-        let (instructions, kernel) = (Instructions::best(), Kernel::best());
-        let mut sums = room::zeros::<f64>(self.centres.len())?;
-        let mut counts = room::zeros::<u32>(self.len())?;
-        // Some rows at a time: their points are summed in their order.
-        for some in rows.chunks(64 * CHUNK) {
-            let parts = room::tried(some.par_chunks(CHUNK).map(|rows| {
-                stop.check()?;
-                let mut points = room::of(rows.len() * size)?;
-                let mut cells = room::of(rows.len())?;
-                let mut scratch = Scratch::default();
-                for &row in rows {
-                    vectors.widen(space.dim, row as usize, &mut scratch.point);
-                    let placed = space.place(instructions, &mut scratch.point);
-                    let placed = placed.ok_or_else(|| far(format!("row {row}")))?;
-                    cells.push(self.nearest_cell(kernel, instructions, placed, &mut scratch)?);
-                    points.extend_from_slice(&scratch.point);
-                }
-                Ok((points, cells))
-            }))?;
-            for (points, cells) in parts {
-                for (point, cell) in points.chunks_exact(size).zip(cells) {
-                    let sum = &mut sums[cell as usize * size..(cell as usize + 1) * size];
-                    sum.iter_mut().zip(point).for_each(|(sum, &value)| *sum += f64::from(value));
-                    counts[cell as usize] += 1;
-                }
-            }
-        }
-        let mut moved = room::copied(&self.centres)?;
-        for ((centre, sum), count) in moved.chunks_exact_mut(size).zip(sums.chunks_exact(size)).zip(counts) {
-            if count > 0 {
-                centre.iter_mut().zip(sum).for_each(|(value, sum)| *value = (sum / f64::from(count)) as f32);
-            }
-        }
-        Ok(moved)
     }
 
     pub(super) fn len(&self) -> usize {
@@ -236,63 +128,7 @@ impl Cells {
     pub(super) fn bytes(&self) -> usize {
         let later: usize = self.later.iter().map(|later| later.codes.bytes() + 4 * later.rows.capacity()).sum();
         let places = self.starts.bytes() + self.rows.bytes();
-        self.centres.bytes() + self.centre_codes.bytes() + self.codes.bytes() + places + later
-    }
-
-    /// Puts the cells nearest to a point into `scratch.near`, nearest first, with their squared distances.
-    fn nearest_cells(
-        &self,
-        kernel: Kernel,
-        instructions: Instructions,
-        placed: Placed,
-        wanted: usize,
-        scratch: &mut Scratch,
-    ) -> Result<()> {
-        let Scratch { point, tables, bounds, least, chosen, near, .. } = scratch;
-        let size = self.centre_codes.size;
-        let ask = Ask { tables, square: placed.square, base: placed.square, deviations: 0.0 };
-        let blocks = self.centre_codes.blocks();
-        room::resize(bounds, bounds.len().max(blocks * BLOCK), 0.0)?;
-        room::resize(least, least.len().max(blocks), 0.0)?;
-        let (bounds, least) = (&mut bounds[..blocks * BLOCK], &mut least[..blocks]);
-        self.centre_codes.bounds(kernel, 0..blocks, &ask, bounds, least);
-        chosen.find(kernel, bounds, least, wanted * ASSURED.0 / ASSURED.1 + ASSURED.1, |_| true)?;
-        near.clear();
-        room::more(near, chosen.places.len())?;
-        for (place, &(_, cell)) in chosen.places.iter().enumerate() {
-            if let Some(&(_, next)) = chosen.places.get(place + 2) {
-                for line in (0..size).step_by(16).take(32) {
-                    crate::cpu::prefetch::prefetch_at(&self.centres, next as usize * size + line);
-                }
-            }
-            let centre = &self.centres[cell as usize * size..(cell as usize + 1) * size];
-            let far = instructions.run(
-                #[inline(always)]
-                || apart(point, centre),
-            );
-            near.push((far, cell));
-        }
-        let order = |a: &(f32, u32), b: &(f32, u32)| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1));
-        if wanted < near.len() {
-            near.select_nth_unstable_by(wanted - 1, order);
-            near.truncate(wanted);
-        }
-        near.sort_unstable_by(order);
-        Ok(())
-    }
-
-    /// The cell of a row whose point is in `scratch.point`.
-    pub(super) fn nearest_cell(
-        &self,
-        kernel: Kernel,
-        instructions: Instructions,
-        placed: Placed,
-        scratch: &mut Scratch,
-    ) -> Result<u32> {
-        let Scratch { point, tables, .. } = scratch;
-        tables.fill(instructions, point)?;
-        self.nearest_cells(kernel, instructions, placed, 1, scratch)?;
-        Ok(scratch.near.first().map_or(0, |&(_, cell)| cell))
+        self.centres.bytes() + self.codes.bytes() + places + later
     }
 
     /// The signs and the numbers of a point in its cell; the point becomes what lies between.
@@ -303,24 +139,13 @@ impl Cells {
         instructions: Instructions,
         signs: &mut [u64],
     ) -> Numbers {
-        let size = point.len();
-        let centre = &self.centres[cell as usize * size..(cell as usize + 1) * size];
-        let (square, sum, along) = instructions.run(
-            #[inline(always)]
-            || {
-                point.iter_mut().zip(centre).for_each(|(value, &centre)| *value -= centre);
-                sign(point, Some(centre), signs)
-            },
-        );
-        let (factor, width) = factor_and_width(square, sum, size);
-        let shift = 2.0 * factor * along;
-        Numbers { offset: rounded_down(square + shift, square + shift.abs()), factor: -2.0 * factor, width }
+        residual(point, self.centres.centre(cell), instructions, signs)
     }
 
     /// Visits the nearest cells, in rounds of blocks.
     pub(super) fn search(&self, hunt: &Hunt<'_>, placed: Placed, effort: Effort, scratch: &mut Scratch) -> Result<()> {
         let probes = effort.probes.clamp(1, self.len());
-        self.nearest_cells(hunt.kernel, hunt.instructions, placed, probes, scratch)?;
+        self.centres.nearest(hunt.kernel, hunt.instructions, placed, probes, scratch)?;
         let (mut next, mut round) = (0, FIRST_ROUND);
         while next < scratch.near.len() {
             next = self.visit(hunt, effort, next, round, scratch)?;
@@ -345,7 +170,7 @@ impl Cells {
         visits.clear();
         for (place, number) in queries.enumerate() {
             let (hunt, placed) = begin(number, scratch)?;
-            self.nearest_cells(hunt.kernel, hunt.instructions, placed, probes, scratch)?;
+            self.centres.nearest(hunt.kernel, hunt.instructions, placed, probes, scratch)?;
             let (mut next, mut round) = (0, FIRST_ROUND);
             while next < scratch.near.len() && (next == 0 || hunt.limit(&scratch.scored) == f32::INFINITY) {
                 next = self.visit(&hunt, effort, next, round, scratch)?;
@@ -369,8 +194,7 @@ impl Cells {
         for &(cell, place, near) in visits.iter() {
             let (own, hunt) = (&mut waiting[place as usize], &hunts[place as usize]);
             let Scratch { bounds, least, picked, .. } = scratch;
-            let square = own.near[near as usize].0;
-            let ask = Ask { tables: &own.tables, square, base: square, deviations: effort.deviations as f32 };
+            let ask = effort.ask(&own.tables, own.near[near as usize].0);
             let whole = self.starts[cell as usize] as usize..self.starts[cell as usize + 1] as usize;
             let later = &self.later[cell as usize];
             for (codes, rows, range) in
@@ -435,8 +259,8 @@ impl Cells {
         while *next < near.len() && (blocks < round || *next == first) {
             let cell = near[*next].1 as usize;
             let own = self.starts[cell] as usize..self.starts[cell + 1] as usize;
-            let later = &self.later[cell].codes;
-            for (is_later, from, until) in [(false, own.start, own.end), (true, 0, later.blocks())] {
+            let later = if self.added == 0 { 0 } else { self.later[cell].codes.blocks() };
+            for (is_later, from, until) in [(false, own.start, own.end), (true, 0, later)] {
                 if from < until {
                     room::more(parts, 1)?;
                     parts.push(Part { near: *next, is_later, from, until, at: blocks });
@@ -448,7 +272,7 @@ impl Cells {
         Ok(blocks)
     }
 
-    /// A round of a query: bounds, in the first the rows that are ranked first, then what the limit leaves. Returns the next cell.
+    /// A round of a query: the rows that its limit leaves are ranked. Returns the next cell.
     fn visit(
         &self,
         hunt: &Hunt<'_>,
@@ -457,53 +281,85 @@ impl Cells {
         round: usize,
         scratch: &mut Scratch,
     ) -> Result<usize> {
-        let Scratch { tables, bounds, least, chosen, near, picked, scored, parts, .. } = scratch;
-        let (kernel, mut next) = (hunt.kernel, first);
-        let blocks = self.parts_of_round(near, &mut next, round, parts)?;
-        room::resize(bounds, bounds.len().max(blocks * BLOCK), 0.0)?;
-        room::resize(least, least.len().max(blocks), 0.0)?;
-        for part in parts.iter() {
-            let (square, cell) = near[part.near];
-            let ask = Ask { tables, square, base: square, deviations: effort.deviations as f32 };
-            let end = part.at + part.until - part.from;
-            let (bounds, least) = (&mut bounds[part.at * BLOCK..end * BLOCK], &mut least[part.at..end]);
-            self.part(part, cell).0.bounds(kernel, part.from..part.until, &ask, bounds, least);
-        }
-        let row_at = |place: usize| {
-            let part = &parts[parts.partition_point(|part| part.at * BLOCK <= place) - 1];
-            self.part(part, near[part.near].1).1[place - part.at * BLOCK + part.from * BLOCK]
-        };
-        let (bounds, least) = (&mut bounds[..blocks * BLOCK], &least[..blocks]);
+        let mut next = first;
+        let blocks = self.parts_of_round(&scratch.near, &mut next, round, &mut scratch.parts)?;
         if let (Want::Nearest(k), 0) = (hunt.want, first) {
-            let all_alive = hunt.rows.num_dead() == 0;
-            chosen.find(kernel, bounds, least, first_ranked(k), |place| all_alive || hunt.is_alive(row_at(place)))?;
+            self.begin(hunt, effort, blocks, first_ranked(k), scratch)?;
+        } else {
+            let Scratch { tables, near, picked, scored, parts, .. } = scratch;
+            let limit = hunt.limit(scored);
             picked.clear();
-            room::more(picked, chosen.places.len())?;
-            for &(_, place) in &chosen.places {
-                bounds[place as usize] = f32::INFINITY;
-                picked.push(row_at(place as usize));
+            for (place, part) in parts.iter().enumerate() {
+                self.prefetch(parts.get(place + 1), near);
+                let ((codes, rows), begin) = (self.part(part, near), picked.len());
+                let ask = effort.ask(tables, near[part.near].0);
+                codes.passing(hunt.kernel, part.from..part.until, &ask, limit, picked)?;
+                picked[begin..].iter_mut().for_each(|place| *place = rows[*place as usize]);
             }
-            hunt.rank(picked, scored)?;
         }
-        let limit = hunt.limit(scored);
-        picked.clear();
-        for part in parts.iter() {
-            let rows = self.part(part, near[part.near].1).1;
-            let (begin, end) = (picked.len(), part.at + part.until - part.from);
-            let first = (part.from * BLOCK) as u32;
-            kernel.below(&bounds[part.at * BLOCK..], &least[part.at..end], limit, first, picked)?;
-            picked[begin..].iter_mut().for_each(|place| *place = rows[*place as usize]);
-        }
-        hunt.keep_alive(picked);
-        if !picked.is_empty() {
-            hunt.rank(picked, scored)?;
+        hunt.keep_alive(&mut scratch.picked);
+        if !scratch.picked.is_empty() {
+            hunt.rank(&scratch.picked, &mut scratch.scored)?;
         }
         Ok(next)
     }
 
-    fn part(&self, part: &Part, cell: u32) -> (&RotationCodes, &[u32]) {
+    /// The first round, of `blocks` blocks: ranks the rows with the least bounds, and picks those that their limit leaves.
+    fn begin(
+        &self,
+        hunt: &Hunt<'_>,
+        effort: Effort,
+        blocks: usize,
+        first_ranked: usize,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let Scratch { tables, bounds, least, chosen, near, picked, scored, parts, .. } = scratch;
+        let kernel = hunt.kernel;
+        room::resize(bounds, bounds.len().max(blocks * BLOCK), 0.0)?;
+        room::resize(least, least.len().max(blocks), 0.0)?;
+        for (place, part) in parts.iter().enumerate() {
+            self.prefetch(parts.get(place + 1), near);
+            let ask = effort.ask(tables, near[part.near].0);
+            let end = part.at + part.until - part.from;
+            let (bounds, least) = (&mut bounds[part.at * BLOCK..end * BLOCK], &mut least[part.at..end]);
+            self.part(part, near).0.bounds(kernel, part.from..part.until, &ask, bounds, least);
+        }
+        let row_at = |place: usize| {
+            let part = &parts[parts.partition_point(|part| part.at * BLOCK <= place) - 1];
+            self.part(part, near).1[place - part.at * BLOCK + part.from * BLOCK]
+        };
+        let (bounds, least) = (&mut bounds[..blocks * BLOCK], &least[..blocks]);
+        let all_alive = hunt.rows.num_dead() == 0;
+        chosen.find(kernel, bounds, least, first_ranked, |place| all_alive || hunt.is_alive(row_at(place)))?;
+        picked.clear();
+        room::more(picked, chosen.places.len())?;
+        for &(_, place) in &chosen.places {
+            bounds[place as usize] = f32::INFINITY;
+            picked.push(row_at(place as usize));
+        }
+        hunt.rank(picked, scored)?;
+        let limit = hunt.limit(scored);
+        picked.clear();
+        for part in parts.iter() {
+            let (rows, begin) = (self.part(part, near).1, picked.len());
+            let end = part.at + part.until - part.from;
+            let first = (part.from * BLOCK) as u32;
+            kernel.below(&bounds[part.at * BLOCK..], &least[part.at..end], limit, first, picked)?;
+            picked[begin..].iter_mut().for_each(|place| *place = rows[*place as usize]);
+        }
+        Ok(())
+    }
+
+    /// Asks for the blocks that are scanned next, where they may be in no cache.
+    fn prefetch(&self, part: Option<&Part>, near: &[(f32, u32)]) {
+        if let Some(part) = part.filter(|_| self.codes.bytes() >= LARGE) {
+            self.part(part, near).0.prefetch(part.from..part.until);
+        }
+    }
+
+    fn part(&self, part: &Part, near: &[(f32, u32)]) -> (&RotationCodes, &[u32]) {
         if part.is_later {
-            let later = &self.later[cell as usize];
+            let later = &self.later[near[part.near].1 as usize];
             (&later.codes, &later.rows)
         } else {
             (&self.codes, &self.rows)
@@ -611,8 +467,7 @@ impl Cells {
         }
         stop.check()?;
         Ok(Self {
-            centres: room::copied(&self.centres)?.into(),
-            centre_codes: self.centre_codes.clone(),
+            centres: Arc::clone(&self.centres),
             starts: starts.into(),
             codes,
             rows: rows.into(),

@@ -21,6 +21,7 @@ use std::ops::Range;
 use super::super::kernels::summed;
 use super::kernels::{BLOCK, Blocks, Kernel, Question, STEPS, TABLE};
 use crate::cpu::features::Instructions;
+use crate::cpu::prefetch::prefetch_at;
 use crate::segment::Column;
 use crate::stop::Stop;
 use crate::{Result, room};
@@ -33,6 +34,8 @@ const LEAST_WIDTH: f32 = 0.25;
 const WIDTH_STEPS: f32 = 255.0;
 /// Adding it to a number of 0 to 2^22 rounds that to an integer, which stands in the low bits.
 const ROUND: f32 = 8_388_608.0;
+/// Blocks that are asked for ahead at most.
+const AHEAD: usize = 16;
 /// By how much a sum of squares may be too large, for rounding.
 const SLACK: f32 = 1e-5;
 
@@ -106,6 +109,20 @@ pub(super) fn factor_and_width(square: f32, sum: f32, size: usize) -> (f32, u8) 
     let aligned = (sum * sum / (square * size)).min(1.0);
     let width = ((1.0 - aligned) * size / (size - 1.0)).sqrt().max(f64::from(LEAST_WIDTH)).min(1.0);
     ((square / sum) as f32, (width * f64::from(WIDTH_STEPS)).ceil() as u8)
+}
+
+/// The signs and the numbers of a point among those around a centre; the point becomes what lies between.
+pub(super) fn residual(point: &mut [f32], centre: &[f32], instructions: Instructions, signs: &mut [u64]) -> Numbers {
+    let (square, sum, along) = instructions.run(
+        #[inline(always)]
+        || {
+            point.iter_mut().zip(centre).for_each(|(value, &centre)| *value -= centre);
+            sign(point, Some(centre), signs)
+        },
+    );
+    let (factor, width) = factor_and_width(square, sum, point.len());
+    let shift = 2.0 * factor * along;
+    Numbers { offset: rounded_down(square + shift, square + shift.abs()), factor: -2.0 * factor, width }
 }
 
 /// A number that is not above n², whatever rounding did.
@@ -245,15 +262,50 @@ impl RotationCodes {
         out: &mut [f32],
         least: &mut [f32],
     ) {
+        kernel.bounds(self.some(blocks), ask.question(), out, least);
+    }
+
+    /// Appends the places of the rows of some blocks whose bounds are finite and not above a limit.
+    ///
+    /// # Errors
+    /// There is no memory.
+    #[inline]
+    pub(super) fn passing(
+        &self,
+        kernel: Kernel,
+        blocks: Range<usize>,
+        ask: &Ask<'_>,
+        limit: f32,
+        out: &mut Vec<u32>,
+    ) -> Result<()> {
+        let first = (blocks.start * BLOCK) as u32;
+        kernel.passing(self.some(blocks), ask.question(), limit, first, out)
+    }
+
+    fn some(&self, blocks: Range<usize>) -> Blocks<'_> {
         let bytes = Self::bytes_of_block(self.size);
         let rows = blocks.start * BLOCK..blocks.end * BLOCK;
-        let some = Blocks {
+        Blocks {
             codes: &self.codes[blocks.start * bytes..blocks.end * bytes],
             offsets: &self.offsets[rows.clone()],
             factors: &self.factors[rows.clone()],
             widths: &self.widths[rows],
-        };
-        kernel.bounds(some, ask.question(), out, least);
+        }
+    }
+
+    /// Asks for some blocks ahead, of which the first are read soon.
+    #[inline]
+    pub(super) fn prefetch(&self, blocks: Range<usize>) {
+        let bytes = Self::bytes_of_block(self.size);
+        for block in blocks.take(AHEAD) {
+            let row = block * BLOCK;
+            (0..bytes).step_by(64).for_each(|line| prefetch_at(&self.codes, block * bytes + line));
+            for line in (0..BLOCK).step_by(16) {
+                prefetch_at(&self.offsets, row + line);
+                prefetch_at(&self.factors, row + line);
+            }
+            prefetch_at(&self.widths, row);
+        }
     }
 }
 
@@ -308,32 +360,46 @@ impl Tables {
 
     #[inline(always)]
     fn filled(&mut self, query: &[f32]) {
-        let (tables, _) = query.as_chunks::<4>();
-        let mut widest = 0.0_f32;
-        for y in tables {
-            let reach = (y[0].abs() + y[1].abs()) + (y[2].abs() + y[3].abs());
-            widest = if reach > widest { reach } else { widest };
-        }
-        let step = 2.0 * widest / STEPS;
-        let per_step = if step > 0.0 && (1.0 / step).is_finite() { 1.0 / step } else { 0.0 };
-        let (mut low, mut missed, mut squares) = (0.0_f32, [0.0_f32; TABLE], [0.0_f32; TABLE]);
-        for (y, entries) in tables.iter().zip(self.entries.as_chunks_mut::<TABLE>().0) {
-            let least = -((y[0].abs() + y[1].abs()) + (y[2].abs() + y[3].abs()));
-            low += least;
+        // Σ |y| of each table: the largest of them, and their sum.
+        let (mut widest, mut reach) = ([0.0_f32; TABLE], [0.0_f32; TABLE]);
+        for some in query.as_chunks::<{ 4 * TABLE }>().0 {
+            let mut sums = [0.0_f32; TABLE];
+            for (sum, y) in sums.iter_mut().zip(some.as_chunks::<4>().0) {
+                *sum = (y[0].abs() + y[1].abs()) + (y[2].abs() + y[3].abs());
+            }
             for i in 0..TABLE {
-                let part = |bit: usize| if i >> bit & 1 == 1 { y[bit] } else { -y[bit] };
-                let above = ((part(0) + part(1)) + (part(2) + part(3))) - least;
-                let rounded = above * per_step + ROUND;
+                widest[i] = if sums[i] > widest[i] { sums[i] } else { widest[i] };
+                reach[i] += sums[i];
+            }
+        }
+        let step = 2.0 * widest.into_iter().fold(0.0, f32::max) / STEPS;
+        let per_step = 1.0 / step;
+        if !per_step.is_finite() {
+            // The query is at the centre.
+            self.entries.fill(0);
+            (self.step, self.low, self.spread) = (0.0, 0.0, 0.0);
+            return;
+        }
+        // An entry is above the least one of its table by 2 |y| for each coordinate whose sign is that of y.
+        let (mut missed, mut squares) = ([0.0_f32; TABLE], [0.0_f32; TABLE]);
+        for (y, entries) in query.as_chunks::<4>().0.iter().zip(self.entries.as_chunks_mut::<TABLE>().0) {
+            let twice = y.map(|y| 2.0 * per_step * y);
+            let (with, without) =
+                (twice.map(|y| if y > 0.0 { y } else { 0.0 }), twice.map(|y| if y > 0.0 { 0.0 } else { -y }));
+            for i in 0..TABLE {
+                let part = |bit: usize| if i >> bit & 1 == 1 { with[bit] } else { without[bit] };
+                let above = (part(0) + part(1)) + (part(2) + part(3));
+                let rounded = above + ROUND;
                 entries[i] = rounded.to_bits() as u8;
-                let error = above - (rounded - ROUND) * step;
+                let error = above - (rounded - ROUND);
                 missed[i] += error;
                 squares[i] += error * error;
             }
         }
         let mean = |sums: [f32; TABLE]| sums.iter().sum::<f32>() / TABLE as f32;
         self.step = step;
-        self.low = low + mean(missed);
-        self.spread = mean(squares) / (LEAST_WIDTH * LEAST_WIDTH);
+        self.low = step * mean(missed) - reach.iter().sum::<f32>();
+        self.spread = step * step * mean(squares) / (LEAST_WIDTH * LEAST_WIDTH);
     }
 }
 

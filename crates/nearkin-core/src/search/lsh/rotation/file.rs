@@ -1,6 +1,7 @@
 //! Rotation codes as sections of an index's file; `docs/format-lsh.md` says what each holds.
 
 use super::cells::{Cells, NONE, largest, later};
+use super::centres::Centres;
 use super::codes::RotationCodes;
 use super::kernels::BLOCK;
 use super::space::Space;
@@ -65,7 +66,7 @@ impl Rotated {
             Layout::Flat(codes) => codes.save(writer),
             Layout::Cells(cells) => {
                 cells.codes.save(writer)?;
-                writer.section(CENTRES, 0, &cells.centres)?;
+                writer.section(CENTRES, 0, &cells.centres.values)?;
                 writer.section(STARTS, 0, &cells.starts)?;
                 writer.section(PLACES, 0, &cells.rows)
             }
@@ -125,7 +126,7 @@ impl Rotated {
             if !shaped {
                 return Err(segment.corrupt("the arrays of its cells do not fit each other"));
             }
-            let cells = Cells::around(&space, centres)?;
+            let cells = Cells::around(Centres::around(centres, size)?, size)?;
             let (later, largest, placed) = (later(size, count)?, largest(&starts), placed as usize);
             Layout::Cells(Box::new(Cells { starts, codes, rows, placed, later, added: 0, largest, ..cells }))
         };

@@ -20,6 +20,9 @@ const PARTS: usize = 8;
 /// Blocks before the limit is renewed for the first time.
 pub(super) const FIRST_ROUND: usize = 8;
 
+/// Neighbours that are kept in order while rows are ranked; more of them are selected after each round.
+const IN_ORDER: usize = 256;
+
 /// Rows that are ranked first.
 pub(super) fn first_ranked(k: usize) -> usize {
     k.saturating_mul(2).saturating_add(4)
@@ -34,6 +37,7 @@ pub(super) struct Scratch {
     pub(super) least: Vec<f32>,
     pub(super) chosen: Chosen,
     pub(super) near: Vec<(f32, u32)>,
+    pub(super) visited: Vec<(f32, u32)>,
     pub(super) picked: Vec<u32>,
     pub(super) parts: Vec<Part>,
     pub(super) scored: Vec<(f64, u32)>,
@@ -52,16 +56,30 @@ fn lesser(a: f32, b: f32) -> f32 {
     if b < a { b } else { a }
 }
 
+/// Whole numbers in the order of numbers: that of `f32::total_cmp`.
+#[inline(always)]
+fn ordered(value: f32) -> i32 {
+    let bits = value.to_bits() as i32;
+    bits ^ ((bits >> 31) as u32 >> 1) as i32
+}
+
+/// A number and a place as one number: in the order of both.
+#[inline(always)]
+pub(super) fn key(value: f32, place: u32) -> i64 {
+    i64::from(ordered(value)) << 32 | i64::from(place)
+}
+
 /// Places of the least bounds.
 #[derive(Debug, Default)]
 pub(super) struct Chosen {
     groups: Vec<f32>,
+    keys: Vec<i32>,
     below: Vec<u32>,
     pub(super) places: Vec<(f32, u32)>,
 }
 
 impl Chosen {
-    /// Finds the places of the `wanted` least bounds that count, or of all there are, in order of place; ties by place.
+    /// Finds the places of the `wanted` least bounds that count, or of all there are, in any order; ties by place.
     pub(super) fn find(
         &mut self,
         kernel: Kernel,
@@ -93,7 +111,11 @@ impl Chosen {
                 }
             }
             let limit = if asked < self.groups.len() {
-                *self.groups.select_nth_unstable_by(asked - 1, f32::total_cmp).1
+                self.keys.clear();
+                room::more(&mut self.keys, self.groups.len())?;
+                self.keys.extend(self.groups.iter().map(|&low| ordered(low)));
+                let key = *self.keys.select_nth_unstable(asked - 1).1;
+                f32::from_bits((key ^ ((key >> 31) as u32 >> 1) as i32) as u32)
             } else {
                 f32::INFINITY
             };
@@ -109,11 +131,9 @@ impl Chosen {
             asked = asked.saturating_mul(4);
         }
         if self.places.len() > wanted && wanted > 0 {
-            let order = |a: &(f32, u32), b: &(f32, u32)| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1));
-            self.places.select_nth_unstable_by(wanted - 1, order);
+            self.places.select_nth_unstable_by_key(wanted - 1, |&(bound, place)| key(bound, place));
             self.places.truncate(wanted);
         }
-        self.places.sort_unstable_by_key(|&(_, place)| place);
         Ok(())
     }
 }
@@ -146,9 +166,11 @@ impl Hunt<'_> {
 
     /// Ranks rows, which are alive and were not ranked; rows that can't be wanted any more go.
     pub(super) fn rank(&self, picked: &[u32], scored: &mut Vec<(f64, u32)>) -> Result<()> {
+        let before = scored.len();
         room::more(scored, picked.len())?;
         self.store.distances(self.instructions, self.metric, self.vectors, self.number, picked, scored);
         match self.want {
+            Want::Nearest(k) if k <= IN_ORDER => self.insert(scored, before, k),
             Want::Nearest(k) if k < scored.len() => {
                 scored.select_nth_unstable_by(k - 1, |a, b| self.order(a, b));
                 scored.truncate(k);
@@ -157,6 +179,25 @@ impl Hunt<'_> {
             Want::Within(radius) => scored.retain(|&(distance, _)| distance <= radius),
         }
         Ok(())
+    }
+
+    /// Puts what follows the first `ordered` hits among them, of whom the k nearest stay.
+    fn insert(&self, scored: &mut Vec<(f64, u32)>, ordered: usize, k: usize) {
+        let mut kept = ordered;
+        for at in ordered..scored.len() {
+            let hit = scored[at];
+            if kept == k && (hit.0 > scored[k - 1].0 || self.order(&hit, &scored[k - 1]).is_ge()) {
+                continue;
+            }
+            let mut place = kept.min(k - 1);
+            kept = place + 1;
+            while place > 0 && self.order(&hit, &scored[place - 1]).is_lt() {
+                scored[place] = scored[place - 1];
+                place -= 1;
+            }
+            scored[place] = hit;
+        }
+        scored.truncate(kept);
     }
 
     fn order(&self, a: &(f64, u32), b: &(f64, u32)) -> std::cmp::Ordering {

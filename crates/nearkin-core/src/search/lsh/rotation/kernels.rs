@@ -93,14 +93,8 @@ impl Kernel {
     /// # Panics
     /// Where the lengths do not fit each other.
     pub(super) fn bounds(self, blocks: Blocks<'_>, question: Question<'_>, out: &mut [f32], least: &mut [f32]) {
-        let (count, size) = (least.len(), question.table.len());
-        let rows = count * BLOCK;
-        assert!(size.is_multiple_of(TABLE * 16), "whole registers of tables");
-        assert!(blocks.codes.len() == count * size && out.len() == rows, "codes and bounds of each block");
-        assert!(
-            blocks.offsets.len() == rows && blocks.factors.len() == rows && blocks.widths.len() == rows,
-            "whole blocks"
-        );
+        assert_eq!(out.len(), blocks.check(&question) * BLOCK, "bounds of each block");
+        assert_eq!(out.len(), least.len() * BLOCK, "the least of each block");
         match self {
             Self::Scalar => scalar(blocks, question, out, least),
             #[cfg(target_arch = "x86_64")]
@@ -118,6 +112,33 @@ impl Kernel {
     }
 }
 
+impl Blocks<'_> {
+    /// How many blocks there are, of whole registers of tables.
+    ///
+    /// # Panics
+    /// Where the lengths do not fit each other.
+    fn check(&self, question: &Question<'_>) -> usize {
+        let size = question.table.len();
+        assert!(size > 0 && size.is_multiple_of(TABLE * 16), "whole registers of tables");
+        let count = self.codes.len() / size;
+        let rows = count * BLOCK;
+        assert_eq!(self.codes.len(), count * size, "codes of each block");
+        assert!(self.offsets.len() == rows && self.factors.len() == rows && self.widths.len() == rows, "whole blocks");
+        count
+    }
+
+    /// One of the blocks.
+    fn one(&self, number: usize, size: usize) -> Self {
+        let rows = number * BLOCK..(number + 1) * BLOCK;
+        Self {
+            codes: &self.codes[number * size..(number + 1) * size],
+            offsets: &self.offsets[rows.clone()],
+            factors: &self.factors[rows.clone()],
+            widths: &self.widths[rows],
+        }
+    }
+}
+
 /// Bounds that are asked for those which are not above a limit.
 pub(super) struct Below<'a> {
     /// `BLOCK` a block.
@@ -131,6 +152,37 @@ pub(super) struct Below<'a> {
 }
 
 impl Kernel {
+    /// Appends the places of the rows whose bounds are finite and not above `limit`, ascending, counted from `first`; as `bounds` and
+    /// `below`, without the bounds in memory.
+    ///
+    /// # Panics
+    /// Where the lengths do not fit each other.
+    pub(super) fn passing(
+        self,
+        blocks: Blocks<'_>,
+        question: Question<'_>,
+        limit: f32,
+        first: u32,
+        out: &mut Vec<u32>,
+    ) -> Result<()> {
+        let count = blocks.check(&question);
+        let limit = if limit < f32::MAX { limit } else { f32::MAX };
+        room::more(out, count * BLOCK)?;
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the proof is held, and the lengths were checked above.
+            Self::Avx512(_) => unsafe { x86::passing512(blocks, question, limit, first, out) },
+            _ => {
+                for number in 0..count {
+                    let (mut bounds, mut least) = ([0.0; BLOCK], [0.0]);
+                    self.bounds(blocks.one(number, question.table.len()), question, &mut bounds, &mut least);
+                    self.below(&bounds, &least, limit, first + (number * BLOCK) as u32, out)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Appends the places of the finite bounds that are not above `limit`, ascending, counted from `first`.
     pub(super) fn below(self, bounds: &[f32], least: &[f32], limit: f32, first: u32, out: &mut Vec<u32>) -> Result<()> {
         let limit = if limit < f32::MAX { limit } else { f32::MAX };
@@ -157,14 +209,19 @@ fn each_below(asked: &Below<'_>, out: &mut Vec<u32>, mask: impl Fn(&[f32; BLOCK]
     for (block, (bounds, &least)) in asked.bounds.as_chunks::<BLOCK>().0.iter().zip(asked.least).enumerate() {
         if least <= asked.limit {
             room::more(out, BLOCK)?;
-            let mut left = mask(bounds);
-            while left != 0 {
-                out.push(asked.first + (block * BLOCK) as u32 + left.trailing_zeros());
-                left &= left - 1;
-            }
+            push_each(out, mask(bounds), asked.first + (block * BLOCK) as u32);
         }
     }
     Ok(())
+}
+
+/// Appends the places of the bits that are set, counted from `first`.
+#[inline(always)]
+fn push_each(out: &mut Vec<u32>, mut left: u32, first: u32) {
+    while left != 0 {
+        out.push(first + left.trailing_zeros());
+        left &= left - 1;
+    }
 }
 
 /// The bounds of a block from the sums of its rows; the least of them.
@@ -203,81 +260,152 @@ mod x86 {
     use std::arch::x86_64::*;
     use std::hint::black_box;
 
-    use super::{BLOCK, Below, Blocks, NARROW, Question, SEGMENT, TABLE, each_below, finish};
+    use super::{BLOCK, Below, Blocks, NARROW, Question, SEGMENT, TABLE, each_below, finish, push_each};
     use crate::Result;
+
+    /// Bytes of the tables whose entries are added in 8 bits; tables have whole groups of so many, or of half as many.
+    const GROUP: usize = 4 * NARROW * TABLE;
 
     /// # Safety
     /// The processor has the instructions; lengths as `Kernel::bounds` checks them.
     #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
     pub(super) unsafe fn avx512(blocks: Blocks<'_>, question: Question<'_>, out: &mut [f32], least: &mut [f32]) {
-        const GROUP: usize = 4 * NARROW * TABLE;
-        // SAFETY: as of this function; tables have a multiple of 256 bytes, which are groups of eight registers or of four.
+        // SAFETY: as of this function.
         unsafe {
             if question.table.len().is_multiple_of(GROUP) {
-                groups512::<NARROW>(blocks, question, out, least);
+                bounds512::<NARROW>(blocks, question, out, least);
             } else {
-                groups512::<{ NARROW / 2 }>(blocks, question, out, least);
+                bounds512::<{ NARROW / 2 }>(blocks, question, out, least);
             }
         }
     }
 
-    /// With groups of so many registers of four tables each.
+    /// # Safety
+    /// As for `avx512`; `out` has room for every row.
+    #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
+    pub(super) unsafe fn passing512(
+        blocks: Blocks<'_>,
+        question: Question<'_>,
+        limit: f32,
+        first: u32,
+        out: &mut Vec<u32>,
+    ) {
+        let limit = _mm512_set1_ps(limit);
+        let (count, whole) = (blocks.offsets.len() / BLOCK, question.table.len().is_multiple_of(GROUP));
+        let asked = Asked::of(question);
+        for number in 0..count {
+            // SAFETY: as of this function.
+            let [low, high] = unsafe {
+                if whole {
+                    block512::<NARROW>(&blocks, &asked, number)
+                } else {
+                    block512::<{ NARROW / 2 }>(&blocks, &asked, number)
+                }
+            };
+            let low = _mm512_cmp_ps_mask::<_CMP_LE_OQ>(low, limit);
+            let high = _mm512_cmp_ps_mask::<_CMP_LE_OQ>(high, limit);
+            push_each(out, u32::from(low) | u32::from(high) << 16, first + (number * BLOCK) as u32);
+        }
+    }
+
+    /// A question in registers.
+    struct Asked<'a> {
+        table: &'a [u8],
+        step: __m512,
+        low: __m512,
+        reach: __m512,
+        base: __m512,
+        /// Where four rows of each quarter come together, and where the bytes of a row do.
+        places: __m512i,
+        bytes: __m512i,
+    }
+
+    impl<'a> Asked<'a> {
+        #[inline]
+        #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
+        fn of(question: Question<'a>) -> Self {
+            Self {
+                table: question.table,
+                step: _mm512_set1_ps(question.step),
+                low: _mm512_set1_ps(question.low),
+                reach: _mm512_set1_ps(question.reach),
+                base: _mm512_set1_ps(question.base),
+                // A compiler that knew them would move bytes in more steps.
+                places: black_box(_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15)),
+                bytes: black_box(_mm512_set4_epi32(0x0f0b_0703, 0x0e0a_0602, 0x0d09_0501, 0x0c08_0400)),
+            }
+        }
+    }
+
+    /// The bounds of a block, with groups of so many registers of four tables each.
+    ///
+    /// # Safety
+    /// As for `avx512`; the table is whole groups, and there is a block of this number.
+    #[inline]
+    #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
+    unsafe fn block512<const REGISTERS: usize>(blocks: &Blocks<'_>, asked: &Asked<'_>, number: usize) -> [__m512; 2] {
+        let (size, table) = (asked.table.len(), asked.table.as_ptr());
+        let nibble = _mm512_set1_epi8(15);
+        let mut sums = [_mm512_setzero_si512(); 2];
+        for group in (0..size).step_by(REGISTERS * 64) {
+            let mut narrow = [_mm512_setzero_si512(); 2];
+            for register in 0..REGISTERS {
+                let at = group + register * 64;
+                // SAFETY: the block has `size` bytes, of which 64 from `at` on are read, and so has the table.
+                let (code, table) = unsafe {
+                    (
+                        _mm512_loadu_si512(blocks.codes.as_ptr().add(number * size + at).cast()),
+                        _mm512_loadu_si512(table.add(at).cast()),
+                    )
+                };
+                let high = _mm512_and_si512(_mm512_srli_epi16::<4>(code), nibble);
+                narrow[0] = _mm512_add_epi8(narrow[0], _mm512_shuffle_epi8(table, _mm512_and_si512(code, nibble)));
+                narrow[1] = _mm512_add_epi8(narrow[1], _mm512_shuffle_epi8(table, high));
+            }
+            sums[0] = _mm512_add_epi32(sums[0], quarters(narrow[0], asked.places, asked.bytes));
+            sums[1] = _mm512_add_epi32(sums[1], quarters(narrow[1], asked.places, asked.bytes));
+        }
+        let mut bounds = [_mm512_setzero_ps(); 2];
+        for half in 0..2 {
+            let row = number * BLOCK + half * TABLE;
+            // SAFETY: rows of this block, whose values the caller has checked to be there.
+            let (width, factor, offset) = unsafe {
+                (
+                    _mm512_cvtepu8_epi32(_mm_loadu_si128(blocks.widths.as_ptr().add(row).cast())),
+                    _mm512_loadu_ps(blocks.factors.as_ptr().add(row)),
+                    _mm512_loadu_ps(blocks.offsets.as_ptr().add(row)),
+                )
+            };
+            let t = _mm512_add_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(sums[half]), asked.step), asked.low);
+            let e = _mm512_add_ps(t, _mm512_mul_ps(_mm512_cvtepi32_ps(width), asked.reach));
+            bounds[half] = _mm512_add_ps(_mm512_add_ps(offset, _mm512_mul_ps(factor, e)), asked.base);
+        }
+        bounds
+    }
+
+    /// The bounds of all blocks.
     ///
     /// # Safety
     /// As for `avx512`; the table is whole groups.
     #[inline]
     #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
-    unsafe fn groups512<const REGISTERS: usize>(
+    unsafe fn bounds512<const REGISTERS: usize>(
         blocks: Blocks<'_>,
         question: Question<'_>,
         out: &mut [f32],
         least: &mut [f32],
     ) {
-        let size = question.table.len();
-        let nibble = _mm512_set1_epi8(15);
-        let (step, low) = (_mm512_set1_ps(question.step), _mm512_set1_ps(question.low));
-        let (reach, base) = (_mm512_set1_ps(question.reach), _mm512_set1_ps(question.base));
-        // Four rows of each quarter come together, then the bytes of a row. A compiler that knew the places would move bytes in more steps.
-        let places = black_box(_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
-        let bytes = black_box(_mm512_set4_epi32(0x0f0b_0703, 0x0e0a_0602, 0x0d09_0501, 0x0c08_0400));
-        let table = question.table.as_ptr();
+        let asked = Asked::of(question);
         for (fours, least) in least.chunks_mut(4).enumerate() {
             let mut lowest = [_mm512_set1_ps(f32::INFINITY); 4];
             for (place, lowest) in lowest.iter_mut().take(least.len()).enumerate() {
                 let number = 4 * fours + place;
-                let mut sums = [_mm512_setzero_si512(); 2];
-                for group in (0..size).step_by(REGISTERS * 64) {
-                    let mut narrow = [_mm512_setzero_si512(); 2];
-                    for register in 0..REGISTERS {
-                        let at = group + register * 64;
-                        // SAFETY: the block has `size` bytes, of which 64 from `at` on are read, and so has the table.
-                        let (code, table) = unsafe {
-                            (
-                                _mm512_loadu_si512(blocks.codes.as_ptr().add(number * size + at).cast()),
-                                _mm512_loadu_si512(table.add(at).cast()),
-                            )
-                        };
-                        let high = _mm512_and_si512(_mm512_srli_epi16::<4>(code), nibble);
-                        narrow[0] =
-                            _mm512_add_epi8(narrow[0], _mm512_shuffle_epi8(table, _mm512_and_si512(code, nibble)));
-                        narrow[1] = _mm512_add_epi8(narrow[1], _mm512_shuffle_epi8(table, high));
-                    }
-                    sums[0] = _mm512_add_epi32(sums[0], quarters(narrow[0], places, bytes));
-                    sums[1] = _mm512_add_epi32(sums[1], quarters(narrow[1], places, bytes));
-                }
-                for (half, &sum) in sums.iter().enumerate() {
-                    let row = number * BLOCK + half * TABLE;
-                    // SAFETY: rows of this block, whose values the caller has checked to be there.
-                    unsafe {
-                        let width = _mm512_cvtepu8_epi32(_mm_loadu_si128(blocks.widths.as_ptr().add(row).cast()));
-                        let t = _mm512_add_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(sum), step), low);
-                        let e = _mm512_add_ps(t, _mm512_mul_ps(_mm512_cvtepi32_ps(width), reach));
-                        let factor = _mm512_loadu_ps(blocks.factors.as_ptr().add(row));
-                        let offset = _mm512_loadu_ps(blocks.offsets.as_ptr().add(row));
-                        let bound = _mm512_add_ps(_mm512_add_ps(offset, _mm512_mul_ps(factor, e)), base);
-                        _mm512_storeu_ps(out.as_mut_ptr().add(row), bound);
-                        *lowest = _mm512_min_ps(*lowest, bound);
-                    }
+                // SAFETY: a block that is there, and as many bounds.
+                unsafe {
+                    let [low, high] = block512::<REGISTERS>(&blocks, &asked, number);
+                    _mm512_storeu_ps(out.as_mut_ptr().add(number * BLOCK), low);
+                    _mm512_storeu_ps(out.as_mut_ptr().add(number * BLOCK + TABLE), high);
+                    *lowest = _mm512_min_ps(low, high);
                 }
             }
             let mask = (1 << least.len()) - 1;
@@ -494,8 +622,17 @@ mod tests {
                 kernel.bounds(rows, question, &mut out, &mut least);
                 let bits: Vec<u32> = out.iter().map(|bound| bound.to_bits()).collect();
                 prop_assert_eq!(&expected, &bits, "{:?}", kernel);
-                for (bounds, least) in out.chunks_exact(BLOCK).zip(least) {
-                    prop_assert_eq!(bounds.iter().copied().fold(f32::INFINITY, f32::min), least);
+                for (bounds, least) in out.chunks_exact(BLOCK).zip(&least) {
+                    prop_assert_eq!(bounds.iter().copied().fold(f32::INFINITY, f32::min), *least);
+                }
+                let limit = out.first().copied().unwrap_or(0.0);
+                for limit in [limit, f32::INFINITY, f32::NEG_INFINITY] {
+                    let (mut one, mut other) = (vec![9], vec![9]);
+                    kernel.below(&out, &least, limit, 64, &mut one).expect("room");
+                    kernel.passing(rows, question, limit, 64, &mut other).expect("room");
+                    let below = (0..out.len()).filter(|&row| out[row] <= limit).map(|row| row as u32 + 64);
+                    prop_assert_eq!(&one, &other, "{:?}", kernel);
+                    prop_assert!(below.eq(one[1..].iter().copied()), "{:?}", kernel);
                 }
             }
         }

@@ -10,6 +10,7 @@
 //! **Cost.** Flat: n D / 4 look-ups, 16 to 64 in one instruction, then d steps per row that is ranked.
 
 mod cells;
+mod centres;
 mod codes;
 mod file;
 mod hunt;
@@ -27,8 +28,9 @@ use crate::search::rows::Rows;
 use crate::stop::Stop;
 use crate::vectors::rotation::Rotation;
 use crate::{Error, Result, room};
-use cells::Cells;
-use codes::{Ask, Encoded, Numbers, RotationCodes, factor_and_width, rounded_down, sign};
+use cells::{Cells, LARGE};
+use centres::Centres;
+use codes::{Ask, Encoded, Numbers, RotationCodes, Tables, factor_and_width, rounded_down, sign};
 use hunt::{FIRST_ROUND, Hunt, Scratch, first_ranked};
 use kernels::{BLOCK, Kernel};
 use space::{Space, far};
@@ -77,6 +79,13 @@ pub(super) struct Effort {
     pub(super) probes: usize,
 }
 
+impl Effort {
+    /// What the codes of a cell are asked, whose centre is so far from the query, squared.
+    fn ask(self, tables: &Tables, square: f32) -> Ask<'_> {
+        Ask { tables, square, base: square, deviations: self.deviations as f32 }
+    }
+}
+
 /// What becomes rows.
 #[derive(Debug)]
 pub(crate) struct Prepared {
@@ -117,7 +126,10 @@ impl Rotated {
         let space = Space::of(metric, rotation, dim, vectors, count)?;
         let layout = match cells {
             None => Layout::Flat(RotationCodes::new(size)),
-            Some(wanted) => Layout::Cells(Box::new(Cells::of(&space, drawn.seed, wanted, vectors, count)?)),
+            Some(wanted) => {
+                let centres = Centres::of(&space, drawn.seed, wanted, vectors, count)?;
+                Layout::Cells(Box::new(Cells::around(centres, size)?))
+            }
         };
         Ok(Self { drawn, space, layout, idle: Mutex::default() })
     }
@@ -223,7 +235,7 @@ impl Rotated {
                 let numbers = match &self.layout {
                     Layout::Flat(_) => flat_numbers(&self.space, placed, &scratch.point, instructions, signs),
                     Layout::Cells(cells) => {
-                        let cell = cells.nearest_cell(kernel, instructions, placed, &mut scratch)?;
+                        let cell = cells.centres.nearest_one(kernel, instructions, placed, &mut scratch)?;
                         if encoded.cells.is_empty() {
                             encoded.cells = room::of(CHUNK)?;
                         }
@@ -261,8 +273,7 @@ impl Rotated {
         };
         let found = match &self.layout {
             _ if asked.count == 1 => vec![one(&mut self.borrow(), 0)?],
-            Layout::Flat(_) => room::tried((0..asked.count).into_par_iter().map_init(|| self.borrow(), one))?,
-            Layout::Cells(cells) => {
+            Layout::Cells(cells) if cells.bytes() >= LARGE => {
                 // As many queries at once as give each thread some tasks; answers do not depend on it.
                 let most = asked.count.div_ceil(4 * rayon::current_num_threads()).clamp(1, TOGETHER);
                 let tasks = (0..asked.count.div_ceil(most)).into_par_iter();
@@ -283,6 +294,7 @@ impl Rotated {
                 }
                 all
             }
+            _ => room::tried((0..asked.count).into_par_iter().map_init(|| self.borrow(), one))?,
         };
         stop.check()?;
         Hits::of(found)

@@ -11,6 +11,7 @@
 
 use rayon::prelude::*;
 
+use super::super::kernels::summed;
 use super::super::rerank::{Metric, Vectors};
 use super::codes::square;
 use crate::cpu::features::Instructions;
@@ -55,14 +56,7 @@ fn product(a: &[f32], b: &[f32]) -> f32 {
             sums[i] += a[i] * b[i];
         }
     }
-    let mut half = 16;
-    while half > 0 {
-        for i in 0..half {
-            sums[i] += sums[i + half];
-        }
-        half /= 2;
-    }
-    sums[0]
+    summed(&sums)
 }
 
 impl Space {
@@ -152,11 +146,18 @@ impl Space {
         if !(factor.is_finite() && factor > 0.0) {
             return None;
         }
-        instructions.run(
+        let finite = instructions.run(
             #[inline(always)]
-            || values.iter_mut().for_each(|value| *value *= factor),
+            || {
+                let mut finite = true;
+                for value in values.iter_mut() {
+                    *value *= factor;
+                    finite &= value.is_finite();
+                }
+                finite
+            },
         );
-        values.iter().all(|value| value.is_finite()).then_some(())
+        finite.then_some(())
     }
 
     /// Makes of a vector, `values`, its rotated form; None where a value is out of range.

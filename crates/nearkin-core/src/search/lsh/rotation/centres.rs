@@ -1,0 +1,324 @@
+//! Centres of cells: where they come from, and the search for those nearest to a point.
+//!
+//! C rows are drawn by the seed, and each moves to the mean of the rows nearest to it, of 64 C drawn ones.
+//!
+//! Many centres lie in *groups*, √C of them, around every √C-th centre, moved to the mean of the centres nearest to it. A centre has the
+//! rotation code of what is left behind the centre of its group, as rows have in their cell. Estimates to all centres of the groups
+//! nearest to a point, then distances to 1.25 times as many as are wanted. So a centre may be found that is not among the nearest,
+//! but almost. Few centres are one group around the mean.
+//!
+//! Cost: √C + (centres of the visited groups) D / 4 look-ups, and D steps for each distance. Memory: 4 D + D/8 + 13 bytes a centre.
+
+use rayon::prelude::*;
+
+use super::super::kernels::summed;
+use super::super::rerank::Vectors;
+use super::codes::{Ask, RotationCodes, residual, square};
+use super::hunt::{Scratch, key};
+use super::kernels::{BLOCK, Kernel};
+use super::space::{Placed, Space, far};
+use crate::cpu::features::Instructions;
+use crate::cpu::prefetch::prefetch_at;
+use crate::segment::Column;
+use crate::stop::Stop;
+use crate::vectors::random;
+use crate::{Result, room};
+
+/// The cell of a place that has none.
+const NONE: u32 = u32::MAX;
+/// Streams of the seed: rows that centres begin at, rows that move them.
+const DRAWS: u64 = 0x63_656c_6c73;
+const MOVES: u64 = 0x6d_6f76_6573;
+/// Rows that move centres, for each of them: more change a mean little.
+const MOVING: usize = 64;
+/// Centres from which on there are groups: fewer are scanned as fast.
+const GROUPED: usize = 1024;
+/// Groups that are visited at least, and for as many wanted centres as one has on average.
+const VISITED: (usize, usize) = (12, 8);
+/// Centres whose distance is computed for each that is wanted, in fourths, and besides.
+const ASSURED: (usize, usize) = (5, 4);
+/// Cache lines of a centre that are asked for ahead.
+const LINES: usize = 64;
+/// Rows that one task assigns.
+const CHUNK: usize = 512;
+
+/// Centres, and their codes in groups.
+#[derive(Debug)]
+pub(super) struct Centres {
+    size: usize,
+    /// `P(c_j - c)`, one after the other.
+    pub(super) values: Column<f32>,
+    /// Centres of the groups; none where all centres are one group around c.
+    groups: Option<Box<Self>>,
+    /// First block of each group, and the end of the last.
+    starts: Vec<u32>,
+    codes: RotationCodes,
+    /// Centre of each place.
+    named: Vec<u32>,
+}
+
+/// ‖a - b‖².
+#[inline(always)]
+fn apart(a: &[f32], b: &[f32]) -> f32 {
+    let mut sums = [0.0_f32; 32];
+    for (a, b) in a.as_chunks::<32>().0.iter().zip(b.as_chunks::<32>().0) {
+        for i in 0..32 {
+            let difference = a[i] - b[i];
+            sums[i] += difference * difference;
+        }
+    }
+    summed(&sums)
+}
+
+/// `wanted` different numbers below `count`, or all there are, ascending.
+fn drawn(seed: u64, stream: u64, wanted: usize, count: usize) -> Result<Vec<u32>> {
+    let base = random::base(seed, stream, 0);
+    let mut keys: Vec<(u64, u32)> =
+        room::collected((0..count).map(|row| (random::word(base, row as u64), row as u32)))?;
+    if wanted < keys.len() {
+        keys.select_nth_unstable(wanted);
+        keys.truncate(wanted);
+    }
+    let mut rows: Vec<u32> = room::collected(keys.into_iter().map(|(_, row)| row))?;
+    rows.sort_unstable();
+    Ok(rows)
+}
+
+impl Centres {
+    /// About `wanted` centres among these vectors.
+    ///
+    /// # Errors
+    /// A vector out of range; the call is stopped, or there is no memory.
+    pub(super) fn of(space: &Space, seed: u64, wanted: usize, vectors: Vectors<'_>, count: usize) -> Result<Self> {
+        let size = space.rotation.size();
+        let chosen = drawn(seed, DRAWS, wanted.max(1), count)?;
+        let point_of = |row: u32, point: &mut Vec<f32>| {
+            vectors.widen(space.dim, row as usize, point);
+            space.place(Instructions::best(), point).ok_or_else(|| far(format!("row {row}")))
+        };
+        let mut values = room::of(chosen.len().max(1) * size)?;
+        let mut point = Vec::new();
+        for &row in &chosen {
+            point_of(row, &mut point)?;
+            values.extend_from_slice(&point);
+        }
+        if chosen.is_empty() {
+            values.resize(size, 0.0);
+        }
+        let first = Self::around(values.into(), size)?;
+        let moving = drawn(seed, MOVES, chosen.len().saturating_mul(MOVING), count)?;
+        let moved = first.means(moving.len(), |place, point| point_of(moving[place], point))?;
+        drop(first);
+        Self::around(moved.into(), size)
+    }
+
+    /// Centres, D values each, with their groups.
+    ///
+    /// # Errors
+    /// The call is stopped, or there is no memory.
+    pub(super) fn around(values: Column<f32>, size: usize) -> Result<Self> {
+        let count = values.len() / size;
+        if count < GROUPED {
+            return Self::grouped(values, size, None);
+        }
+        let groups = count.isqrt();
+        let mut first = room::of(groups * size)?;
+        for group in 0..groups {
+            let centre = group * count / groups * size;
+            first.extend_from_slice(&values[centre..centre + size]);
+        }
+        let moved =
+            Self::around(first.into(), size)?.means(count, |place, point| Ok(placed(&values, size, place, point)))?;
+        let groups = Box::new(Self::around(moved.into(), size)?);
+        Self::grouped(values, size, Some(groups))
+    }
+
+    fn grouped(values: Column<f32>, size: usize, groups: Option<Box<Self>>) -> Result<Self> {
+        let (count, stop) = (values.len() / size, Stop::current());
+        let mut assigned = room::of(count)?;
+        match &groups {
+            None => assigned.resize(count, 0),
+            Some(groups) => {
+                let point_of = |place, point: &mut Vec<f32>| Ok(placed(&values, size, place, point));
+                groups.assigned(count, point_of, |_, nearest| assigned.extend_from_slice(nearest))?;
+            }
+        }
+        let mut counts = room::zeros::<usize>(groups.as_ref().map_or(1, |groups| groups.len()))?;
+        assigned.iter().for_each(|&group| counts[group as usize] += 1);
+        let mut starts = room::of(counts.len() + 1)?;
+        let mut ends = room::of(counts.len())?;
+        starts.push(0);
+        for count in counts {
+            ends.push(starts[ends.len()] as usize * BLOCK);
+            starts.push(starts[starts.len() - 1] + count.div_ceil(BLOCK) as u32);
+        }
+        let blocks = starts[starts.len() - 1] as usize;
+        let mut codes = RotationCodes::empty(size, blocks)?;
+        let mut named = room::filled(NONE, blocks * BLOCK)?;
+        let (mut signs, mut point) = (room::zeros::<u64>(size / 64)?, Vec::new());
+        let (instructions, none) = (Instructions::best(), room::zeros::<f32>(size)?);
+        for (place, &group) in assigned.iter().enumerate() {
+            if place % CHUNK == 0 {
+                stop.check()?;
+            }
+            placed(&values, size, place, &mut point);
+            let centre = groups.as_ref().map_or(&none[..], |groups| groups.centre(group));
+            let numbers = residual(&mut point, centre, instructions, &mut signs);
+            let at = &mut ends[group as usize];
+            codes.put(*at, &signs, numbers);
+            named[*at] = place as u32;
+            *at += 1;
+        }
+        Ok(Self { size, values, groups, starts, codes, named })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.values.len() / self.size
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        let places = 4 * (self.starts.capacity() + self.named.capacity());
+        self.values.bytes() + self.codes.bytes() + places + self.groups.as_ref().map_or(0, |groups| groups.bytes())
+    }
+
+    /// `P(c_j - c)`.
+    pub(super) fn centre(&self, number: u32) -> &[f32] {
+        &self.values[number as usize * self.size..(number as usize + 1) * self.size]
+    }
+
+    /// Calls `put` with chunks of points in their order: rotated values, one after the other, and the centre nearest to each.
+    fn assigned(
+        &self,
+        count: usize,
+        point_of: impl Fn(usize, &mut Vec<f32>) -> Result<Placed> + Sync,
+        mut put: impl FnMut(&[f32], &[u32]),
+    ) -> Result<()> {
+        let stop = &Stop::current();
+        let (instructions, kernel) = (Instructions::best(), Kernel::best());
+        // Some chunks at a time, so that memory does not grow with the points.
+        for first in (0..count).step_by(64 * CHUNK) {
+            let end = (first + 64 * CHUNK).min(count);
+            let parts = room::tried((0..(end - first).div_ceil(CHUNK)).into_par_iter().map(|chunk| {
+                stop.check()?;
+                let places = first + chunk * CHUNK..(first + (chunk + 1) * CHUNK).min(end);
+                let mut points = room::of(places.len() * self.size)?;
+                let mut nearest = room::of(places.len())?;
+                let mut scratch = Scratch::default();
+                for place in places {
+                    let placed = point_of(place, &mut scratch.point)?;
+                    nearest.push(self.nearest_one(kernel, instructions, placed, &mut scratch)?);
+                    points.extend_from_slice(&scratch.point);
+                }
+                Ok((points, nearest))
+            }))?;
+            parts.iter().for_each(|(points, nearest)| put(points, nearest));
+        }
+        stop.check()
+    }
+
+    /// The mean of the points nearest to each centre; a centre without points stays.
+    fn means(
+        &self,
+        count: usize,
+        point_of: impl Fn(usize, &mut Vec<f32>) -> Result<Placed> + Sync,
+    ) -> Result<Vec<f32>> {
+        let size = self.size;
+        let mut sums = room::zeros::<f64>(self.values.len())?;
+        let mut counts = room::zeros::<u32>(self.len())?;
+        self.assigned(count, point_of, |points, nearest| {
+            for (point, &centre) in points.chunks_exact(size).zip(nearest) {
+                let sum = &mut sums[centre as usize * size..(centre as usize + 1) * size];
+                sum.iter_mut().zip(point).for_each(|(sum, &value)| *sum += f64::from(value));
+                counts[centre as usize] += 1;
+            }
+        })?;
+        let mut moved = room::copied(&self.values)?;
+        for ((centre, sum), count) in moved.chunks_exact_mut(size).zip(sums.chunks_exact(size)).zip(counts) {
+            if count > 0 {
+                centre.iter_mut().zip(sum).for_each(|(value, sum)| *value = (sum / f64::from(count)) as f32);
+            }
+        }
+        Ok(moved)
+    }
+
+    /// Puts the centres nearest to a point, whose tables are made, into `scratch.near`, nearest first, with their squared distances.
+    pub(super) fn nearest(
+        &self,
+        kernel: Kernel,
+        instructions: Instructions,
+        placed: Placed,
+        wanted: usize,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        if let Some(groups) = &self.groups {
+            let visited = VISITED.0 + VISITED.1 * wanted * groups.len() / self.len();
+            groups.nearest(kernel, instructions, placed, visited.min(groups.len()), scratch)?;
+            std::mem::swap(&mut scratch.near, &mut scratch.visited);
+        } else {
+            scratch.visited.clear();
+            room::more(&mut scratch.visited, 1)?;
+            scratch.visited.push((placed.square, 0));
+        }
+        let Scratch { point, tables, bounds, least, chosen, near, visited, picked, .. } = scratch;
+        let blocks_of = |group: u32| self.starts[group as usize] as usize..self.starts[group as usize + 1] as usize;
+        let blocks: usize = visited.iter().map(|&(_, group)| blocks_of(group).len()).sum();
+        room::resize(bounds, bounds.len().max(blocks * BLOCK), 0.0)?;
+        room::resize(least, least.len().max(blocks), 0.0)?;
+        let (bounds, least) = (&mut bounds[..blocks * BLOCK], &mut least[..blocks]);
+        // The centre of each place that has a bound.
+        picked.clear();
+        room::more(picked, blocks * BLOCK)?;
+        let mut at = 0;
+        for &(square, group) in visited.iter() {
+            let (own, begin) = (blocks_of(group), at);
+            at += own.len();
+            picked.extend_from_slice(&self.named[own.start * BLOCK..own.end * BLOCK]);
+            let ask = Ask { tables, square, base: square, deviations: 0.0 };
+            self.codes.bounds(kernel, own, &ask, &mut bounds[begin * BLOCK..at * BLOCK], &mut least[begin..at]);
+        }
+        chosen.find(kernel, bounds, least, wanted * ASSURED.0 / ASSURED.1 + ASSURED.1, |_| true)?;
+        near.clear();
+        room::more(near, chosen.places.len())?;
+        for (order, &(_, place)) in chosen.places.iter().enumerate() {
+            if let Some(&(_, next)) = chosen.places.get(order + 2) {
+                let next = picked[next as usize] as usize * self.size;
+                (0..self.size).step_by(16).take(LINES).for_each(|line| prefetch_at(&self.values, next + line));
+            }
+            let number = picked[place as usize];
+            let centre = self.centre(number);
+            let far = instructions.run(
+                #[inline(always)]
+                || apart(point, centre),
+            );
+            near.push((far, number));
+        }
+        let order = |&(far, number): &(f32, u32)| key(far, number);
+        if wanted < near.len() {
+            near.select_nth_unstable_by_key(wanted - 1, order);
+            near.truncate(wanted);
+        }
+        near.sort_unstable_by_key(order);
+        Ok(())
+    }
+
+    /// A centre nearest to the point in `scratch.point`.
+    pub(super) fn nearest_one(
+        &self,
+        kernel: Kernel,
+        instructions: Instructions,
+        placed: Placed,
+        scratch: &mut Scratch,
+    ) -> Result<u32> {
+        let Scratch { point, tables, .. } = scratch;
+        tables.fill(instructions, point)?;
+        self.nearest(kernel, instructions, placed, 1, scratch)?;
+        Ok(scratch.near.first().map_or(0, |&(_, number)| number))
+    }
+}
+
+/// One of the points that are rotated already.
+fn placed(values: &[f32], size: usize, place: usize, point: &mut Vec<f32>) -> Placed {
+    point.clear();
+    point.extend_from_slice(&values[place * size..(place + 1) * size]);
+    Placed { square: square(point), along: 0.0 }
+}
