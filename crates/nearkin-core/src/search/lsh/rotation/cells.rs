@@ -29,8 +29,8 @@ use crate::{Result, room};
 
 /// The row of a place that has none.
 pub(super) const NONE: u32 = u32::MAX;
-/// Bytes of codes from which on they may be in no cache.
-pub(super) const LARGE: usize = 4 << 20;
+/// Bytes of codes from which on they may be in no cache. Tests are small, and reach both sides.
+pub(super) const LARGE: usize = if cfg!(test) { 8 << 10 } else { 4 << 20 };
 
 /// Rows of a cell that came later.
 #[derive(Debug, Default)]

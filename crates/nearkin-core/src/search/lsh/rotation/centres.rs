@@ -31,10 +31,10 @@ const DRAWS: u64 = 0x63_656c_6c73;
 const MOVES: u64 = 0x6d_6f76_6573;
 /// Rows that move centres, for each of them: more change a mean little.
 const MOVING: usize = 64;
-/// Centres from which on there are groups: fewer are scanned as fast.
-const GROUPED: usize = 1024;
+/// Centres from which on there are groups: fewer are scanned as fast. Tests have fewer.
+const GROUPED: usize = if cfg!(test) { 8 } else { 1024 };
 /// Groups that are visited at least, and for as many wanted centres as one has on average.
-const VISITED: (usize, usize) = (12, 8);
+const VISITED: (usize, usize) = (8, 16);
 /// Centres whose distance is computed for each that is wanted, in fourths, and besides.
 const ASSURED: (usize, usize) = (5, 4);
 /// Cache lines of a centre that are asked for ahead.
@@ -321,4 +321,87 @@ fn placed(values: &[f32], size: usize, place: usize, point: &mut Vec<f32>) -> Pl
     point.clear();
     point.extend_from_slice(&values[place * size..(place + 1) * size]);
     Placed { square: square(point), along: 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vectors::random::{base, gaussian, word};
+
+    const SIZE: usize = 64;
+
+    /// Points near a space of eight dimensions, as neighbours of real vectors are.
+    fn grouped(seed: u64, count: usize) -> Vec<f32> {
+        let value = |seed: u64, stream: u64, at: usize| gaussian(word(base(seed, stream, 0), at as u64)) as f32;
+        let point = |at: usize| {
+            let inner: f32 =
+                (0..8).map(|i| value(seed, 1, at / SIZE * 8 + i) * value(0, 2, i * SIZE + at % SIZE)).sum();
+            inner + 0.3 * value(seed, 3, at)
+        };
+        (0..count * SIZE).map(point).collect()
+    }
+
+    fn nearest(centres: &Centres, point: &[f32], wanted: usize) -> Vec<(f32, u32)> {
+        let mut scratch = Scratch { point: point.to_vec(), ..Scratch::default() };
+        let (instructions, kernel) = (Instructions::best(), Kernel::best());
+        scratch.tables.fill(instructions, point).expect("room");
+        let placed = Placed { square: square(point), along: 0.0 };
+        centres.nearest(kernel, instructions, placed, wanted, &mut scratch).expect("found");
+        scratch.near
+    }
+
+    fn brute(centres: &Centres, point: &[f32]) -> Vec<(f32, u32)> {
+        let mut all: Vec<(f32, u32)> =
+            (0..centres.len() as u32).map(|number| (apart(point, centres.centre(number)), number)).collect();
+        all.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        all
+    }
+
+    #[test]
+    fn each_centre_has_a_place_and_all_are_found_in_order() {
+        for count in [1, 7, 8, 9, 70, 700] {
+            let centres = Centres::around(grouped(count as u64, count).into(), SIZE).expect("centres");
+            assert_eq!((count, count >= 8), (centres.len(), centres.groups.is_some()));
+            let mut named: Vec<u32> = centres.named.iter().copied().filter(|&number| number != NONE).collect();
+            named.sort_unstable();
+            assert!(named.iter().copied().eq(0..count as u32), "{named:?}");
+            for point in grouped(99, 3).chunks_exact(SIZE) {
+                assert_eq!(brute(&centres, point), nearest(&centres, point, count));
+            }
+        }
+    }
+
+    #[test]
+    fn groups_miss_few_centres_that_a_scan_finds() {
+        let values = grouped(3, 4000);
+        let centres = Centres::around(values.clone().into(), SIZE).expect("centres");
+        let scanned = Centres::grouped(values.into(), SIZE, None).expect("centres");
+        assert_eq!(63, centres.groups.as_ref().expect("groups").len());
+        for wanted in [1, 16, 64] {
+            let found = |centres: &Centres| -> usize {
+                let share = |point: &[f32]| {
+                    let limit = brute(centres, point)[wanted - 1].0;
+                    nearest(centres, point, wanted).iter().filter(|hit| hit.0 <= limit).count()
+                };
+                grouped(4, 100).chunks_exact(SIZE).map(share).sum()
+            };
+            let (own, all) = (found(&centres), found(&scanned));
+            // Codes of groups are finer, so that some are found that a scan misses.
+            assert!(20 * own >= 19 * all, "{own} beside {all} of {}", 100 * wanted);
+        }
+    }
+
+    #[test]
+    fn threads_do_not_matter() {
+        let values = grouped(5, 1500);
+        let of = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
+            pool.install(|| Centres::around(values.clone().into(), SIZE).expect("centres"))
+        };
+        let (one, other) = (of(1), of(3));
+        assert_eq!(
+            (&one.starts, &one.named, &one.codes.codes[..]),
+            (&other.starts, &other.named, &other.codes.codes[..])
+        );
+    }
 }

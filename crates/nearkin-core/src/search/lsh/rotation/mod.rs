@@ -37,8 +37,8 @@ use space::{Space, far};
 
 /// Rows that one task encodes.
 const CHUNK: usize = 256;
-/// Queries that visit cells together at most.
-const TOGETHER: usize = 64;
+/// Queries that visit cells together at most, and the bytes of their tables.
+const TOGETHER: (usize, usize) = (1024, 1 << 24);
 /// Bytes that a query leaves for the next at most.
 const KEPT: usize = 1 << 24;
 
@@ -274,8 +274,10 @@ impl Rotated {
         let found = match &self.layout {
             _ if asked.count == 1 => vec![one(&mut self.borrow(), 0)?],
             Layout::Cells(cells) if cells.bytes() >= LARGE => {
-                // As many queries at once as give each thread some tasks; answers do not depend on it.
-                let most = asked.count.div_ceil(4 * rayon::current_num_threads()).clamp(1, TOGETHER);
+                // The more at once, the more share a cell; answers do not depend on it.
+                let threads = rayon::current_num_threads();
+                let tasks = if threads > 1 { 2 * threads } else { 1 };
+                let most = asked.count.div_ceil(tasks).min(TOGETHER.0).min(TOGETHER.1 / (4 * self.size())).max(1);
                 let tasks = (0..asked.count.div_ceil(most)).into_par_iter();
                 let parts = room::tried(tasks.map_init(
                     || self.borrow(),
