@@ -109,7 +109,7 @@ def curves(X: Any, Q: Any, true: Any, rounds: int, own: str, only: tuple[str, ..
     for line, index in zip(lines, indexes, strict=True):
         for k in K:
             for knob in index.knobs:
-                recall = recall_of(index.ask(knob, Q.astype(index.dtype), k), Q, X, true, k)
+                recall = recall_of(index.rows(index.ask(knob, Q.astype(index.dtype), k)), Q, X, true, k)
                 point = {"k": k, "knob": knob, "recall": round(recall, 4), "single_us": math.inf, "batch_us": math.inf}
                 line["points"].append(point)
                 points.append((point, index))

@@ -69,8 +69,6 @@ def test_codes_deliver_what_their_law_promises_on_any_data(metric: Any, wanted: 
 @pytest.mark.parametrize("filter", ["codes", "cells"])
 @pytest.mark.parametrize("metric", METRICS)
 def test_with_a_low_bound_and_all_cells_nothing_is_lost(metric: Any, filter: Any) -> None:
-    if (metric, filter) == ("inner_product", "cells"):
-        pytest.skip("refused")
     X, Q = grouped(2, 900, 20), grouped(5, 20, 20)
     given = {"num_cells": 9, "num_probes": 9} if filter == "cells" else {}
     made = index(metric=metric, filter=filter, recall=1 - 1e-12, **given).fit(X)
@@ -149,14 +147,20 @@ def test_auto_scans_codes_of_few_rows_and_visits_cells_of_many() -> None:
     assert explained["cells_measured"] is None
     products = index(metric="inner_product").fit(X)
     assert "codes" == products.settings_.filter
-    assert "not by inner product" in products.explain()["why"]
+    assert "for inner products all codes are scanned" in products.explain()["why"]
     assert "recall=0.95" in repr(few.settings_)
     assert "num_tables" not in repr(many.settings_)
 
 
 @pytest.mark.parametrize(
     "given",
-    [{"filter": "codes"}, {"filter": "cells"}, {"filter": "cells", "num_cells": 30}, {"metric": "inner_product"}],
+    [
+        {"filter": "codes"},
+        {"filter": "cells"},
+        {"filter": "cells", "num_cells": 30},
+        {"metric": "inner_product"},
+        {"filter": "cells", "metric": "inner_product"},
+    ],
 )
 def test_tuning_reaches_the_recall_with_no_more_than_it_needs(given: dict[str, Any], tmp_path: Path) -> None:
     X, Q = grouped(1, 6000, 24), grouped(1, 6300, 24)[6000:]
@@ -216,6 +220,16 @@ def test_inner_products_need_no_longest_vector() -> None:
     assert 2000 in made.nearest(np.abs(Q[:1]), k=5).ids
 
 
+def test_cells_of_inner_products_are_those_of_the_largest_products() -> None:
+    """A tenth of the cells holds nearly all of the largest products, whatever the mean and the norms are."""
+    X, Q = grouped(3, 20_000, 30) + 2, grouped(8, 100, 30)
+    X *= np.random.default_rng(4).lognormal(0, 0.5, (len(X), 1))
+    made = index(metric="inner_product", filter="cells", num_cells=150, num_probes=15, recall=0.99).fit(X)
+    assert 0.95 <= share(made, X, Q, 10, "inner_product")
+    distances = made.nearest(Q, k=10).distances.reshape(100, 10)
+    np.testing.assert_allclose(distances[:, 0], (-(Q @ X.T)).min(axis=1), rtol=1e-4)
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [
@@ -227,7 +241,6 @@ def test_inner_products_need_no_longest_vector() -> None:
         ({"max_norm": 3.0}, "None with rank"),
         ({"num_cells": 3}, 'filter="cells"'),
         ({"num_probes": 3}, 'filter="cells"'),
-        ({"filter": "cells", "metric": "inner_product"}, "inner_product"),
         ({"metric": "l1"}, "inner_product"),
         ({"recall": 0.3}, "0.5 to below 1"),
         ({"recall": 1.0}, "0.5 to below 1"),

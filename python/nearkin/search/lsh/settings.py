@@ -240,8 +240,6 @@ def _check_estimate(given: Given) -> None:
         for name in ("num_cells", "num_probes"):
             if getattr(given, name) is not None:
                 raise bad_parameter(name, getattr(given, name), 'None without filter="cells"')
-    elif given.metric == "inner_product":
-        raise bad_parameter("filter", '"cells"', '"codes" for the metric "inner_product"')
     if given.num_cells is not None:
         check_count("num_cells", given.num_cells, 1, 1 << 24, f"1 to {1 << 24}")
     if given.recall is not None:
@@ -475,7 +473,7 @@ def why(given: Given, settings: Settings, words: int) -> str:
         if settings.filter == "cells":
             return f"more than {_FLAT_ROWS:,} rows, of which cells leave most out"
         if settings.metric == "inner_product":
-            return "cells are near by distance, not by inner product"
+            return "for inner products all codes are scanned, whose recall is promised; filter=\"cells\" visits the nearest"
         return f"{_FLAT_ROWS:,} rows or fewer are scanned faster than cells are chosen"
     if settings.tuning is not None:
         return f"the shortest expected time of {settings.tuning.choices} choices that reach the recall"

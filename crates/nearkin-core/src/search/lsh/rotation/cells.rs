@@ -6,6 +6,8 @@
 //! ```text
 //! Σ ± P(q - c_j) = Σ ± y - Σ ± P(c_j - c)        offset = n² + 2 f Σ ± P(c_j - c)        added per cell: ‖q - c_j‖²
 //! ```
+//! For inner products see `residual_product` in `codes`; the cells of a query are then those of the largest products (`centres`).
+//!
 //! Rows are assigned by the search that finds the cells of a query, so a row may be in a cell that is not the nearest, but almost.
 //!
 //! Rows of a cell lie behind each other in whole blocks. What is added later lies in blocks of its own beside those of its cell, until
@@ -16,8 +18,9 @@
 
 use std::sync::Arc;
 
-use super::centres::Centres;
-use super::codes::{Encoded, Numbers, RotationCodes, Tables, residual};
+use super::super::rerank::Metric;
+use super::centres::{Centres, Near};
+use super::codes::{Encoded, Numbers, RotationCodes, Tables, residual, residual_product};
 use super::hunt::{FIRST_ROUND, Hunt, Scratch, first_ranked};
 use super::kernels::BLOCK;
 use super::space::Placed;
@@ -88,7 +91,7 @@ impl Together {
 #[derive(Debug, Default)]
 struct Waiting {
     tables: Tables,
-    near: Vec<(f32, u32)>,
+    near: Vec<Near>,
     scored: Vec<(f64, u32)>,
     next: usize,
     round: usize,
@@ -134,18 +137,26 @@ impl Cells {
     /// The signs and the numbers of a point in its cell; the point becomes what lies between.
     pub(super) fn numbers(
         &self,
+        metric: Metric,
         cell: u32,
+        placed: Placed,
         point: &mut [f32],
         instructions: Instructions,
         signs: &mut [u64],
     ) -> Numbers {
-        residual(point, self.centres.centre(cell), instructions, signs)
+        let centre = self.centres.centre(cell);
+        if metric == Metric::InnerProduct {
+            residual_product(point, placed.along, centre, instructions, signs)
+        } else {
+            residual(point, centre, instructions, signs)
+        }
     }
 
     /// Visits the nearest cells, in rounds of blocks.
     pub(super) fn search(&self, hunt: &Hunt<'_>, placed: Placed, effort: Effort, scratch: &mut Scratch) -> Result<()> {
         let probes = effort.probes.clamp(1, self.len());
-        self.centres.nearest(hunt.kernel, hunt.instructions, placed, probes, scratch)?;
+        let aim = hunt.aim(placed);
+        self.centres.nearest(hunt.kernel, hunt.instructions, placed, aim, probes, scratch)?;
         let (mut next, mut round) = (0, FIRST_ROUND);
         while next < scratch.near.len() {
             next = self.visit(hunt, effort, next, round, scratch)?;
@@ -170,7 +181,8 @@ impl Cells {
         visits.clear();
         for (place, number) in queries.enumerate() {
             let (hunt, placed) = begin(number, scratch)?;
-            self.centres.nearest(hunt.kernel, hunt.instructions, placed, probes, scratch)?;
+            let aim = hunt.aim(placed);
+            self.centres.nearest(hunt.kernel, hunt.instructions, placed, aim, probes, scratch)?;
             let (mut next, mut round) = (0, FIRST_ROUND);
             while next < scratch.near.len() && (next == 0 || hunt.limit(&scratch.scored) == f32::INFINITY) {
                 next = self.visit(&hunt, effort, next, round, scratch)?;
@@ -187,14 +199,14 @@ impl Cells {
             std::mem::swap(&mut own.near, &mut scratch.near);
             std::mem::swap(&mut own.scored, &mut scratch.scored);
             room::more(visits, own.near.len() - next)?;
-            visits.extend((next..own.near.len()).map(|near| (own.near[near].1, place as u32, near as u32)));
+            visits.extend((next..own.near.len()).map(|near| (own.near[near].number, place as u32, near as u32)));
             hunts.push(hunt);
         }
         visits.sort_unstable();
         for &(cell, place, near) in visits.iter() {
             let (own, hunt) = (&mut waiting[place as usize], &hunts[place as usize]);
             let Scratch { bounds, least, picked, .. } = scratch;
-            let ask = effort.ask(&own.tables, own.near[near as usize].0);
+            let ask = effort.ask(&own.tables, &own.near[near as usize]);
             let whole = self.starts[cell as usize] as usize..self.starts[cell as usize + 1] as usize;
             let later = &self.later[cell as usize];
             for (codes, rows, range) in
@@ -247,17 +259,11 @@ impl Cells {
     }
 
     /// The blocks of a round, of whole cells from `next` on; how many.
-    fn parts_of_round(
-        &self,
-        near: &[(f32, u32)],
-        next: &mut usize,
-        round: usize,
-        parts: &mut Vec<Part>,
-    ) -> Result<usize> {
+    fn parts_of_round(&self, near: &[Near], next: &mut usize, round: usize, parts: &mut Vec<Part>) -> Result<usize> {
         let (mut blocks, first) = (0, *next);
         parts.clear();
         while *next < near.len() && (blocks < round || *next == first) {
-            let cell = near[*next].1 as usize;
+            let cell = near[*next].number as usize;
             let own = self.starts[cell] as usize..self.starts[cell + 1] as usize;
             let later = if self.added == 0 { 0 } else { self.later[cell].codes.blocks() };
             for (is_later, from, until) in [(false, own.start, own.end), (true, 0, later)] {
@@ -292,7 +298,7 @@ impl Cells {
             for (place, part) in parts.iter().enumerate() {
                 self.prefetch(parts.get(place + 1), near);
                 let ((codes, rows), begin) = (self.part(part, near), picked.len());
-                let ask = effort.ask(tables, near[part.near].0);
+                let ask = effort.ask(tables, &near[part.near]);
                 codes.passing(hunt.kernel, part.from..part.until, &ask, limit, picked)?;
                 picked[begin..].iter_mut().for_each(|place| *place = rows[*place as usize]);
             }
@@ -319,7 +325,7 @@ impl Cells {
         room::resize(least, least.len().max(blocks), 0.0)?;
         for (place, part) in parts.iter().enumerate() {
             self.prefetch(parts.get(place + 1), near);
-            let ask = effort.ask(tables, near[part.near].0);
+            let ask = effort.ask(tables, &near[part.near]);
             let end = part.at + part.until - part.from;
             let (bounds, least) = (&mut bounds[part.at * BLOCK..end * BLOCK], &mut least[part.at..end]);
             self.part(part, near).0.bounds(kernel, part.from..part.until, &ask, bounds, least);
@@ -351,15 +357,15 @@ impl Cells {
     }
 
     /// Asks for the blocks that are scanned next, where they may be in no cache.
-    fn prefetch(&self, part: Option<&Part>, near: &[(f32, u32)]) {
+    fn prefetch(&self, part: Option<&Part>, near: &[Near]) {
         if let Some(part) = part.filter(|_| self.codes.bytes() >= LARGE) {
             self.part(part, near).0.prefetch(part.from..part.until);
         }
     }
 
-    fn part(&self, part: &Part, near: &[(f32, u32)]) -> (&RotationCodes, &[u32]) {
+    fn part(&self, part: &Part, near: &[Near]) -> (&RotationCodes, &[u32]) {
         if part.is_later {
-            let later = &self.later[near[part.near].1 as usize];
+            let later = &self.later[near[part.near].number as usize];
             (&later.codes, &later.rows)
         } else {
             (&self.codes, &self.rows)

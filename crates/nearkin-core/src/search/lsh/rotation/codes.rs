@@ -20,6 +20,7 @@ use std::ops::Range;
 
 use super::super::kernels::summed;
 use super::kernels::{BLOCK, Blocks, Kernel, Question, STEPS, TABLE};
+use super::space::product;
 use crate::cpu::features::Instructions;
 use crate::cpu::prefetch::prefetch_at;
 use crate::segment::Column;
@@ -111,7 +112,7 @@ pub(super) fn factor_and_width(square: f32, sum: f32, size: usize) -> (f32, u8) 
     ((square / sum) as f32, (width * f64::from(WIDTH_STEPS)).ceil() as u8)
 }
 
-/// The signs and the numbers of a point among those around a centre; the point becomes what lies between.
+/// The signs and the numbers of a point among those around a centre, whose distances are bounded; the point becomes what lies between.
 pub(super) fn residual(point: &mut [f32], centre: &[f32], instructions: Instructions, signs: &mut [u64]) -> Numbers {
     let (square, sum, along) = instructions.run(
         #[inline(always)]
@@ -123,6 +124,34 @@ pub(super) fn residual(point: &mut [f32], centre: &[f32], instructions: Instruct
     let (factor, width) = factor_and_width(square, sum, point.len());
     let shift = 2.0 * factor * along;
     Numbers { offset: rounded_down(square + shift, square + shift.abs()), factor: -2.0 * factor, width }
+}
+
+/// As `residual`, of a row whose products are bounded. With y the query, seen from the mean c of all rows, r·y = r·(y - C) + r·C, of
+/// which the second is known:
+///
+/// ```text
+/// -p·q >= -(p - c)·c - r·C + f Σ ± C - f (S + ε w ‖y - C‖) - q·c - C·y
+/// ```
+/// `along` is (p - c)·c; the last two are added per cell.
+pub(super) fn residual_product(
+    point: &mut [f32],
+    along: f32,
+    centre: &[f32],
+    instructions: Instructions,
+    signs: &mut [u64],
+) -> Numbers {
+    let (square, sum, turned, known) = instructions.run(
+        #[inline(always)]
+        || {
+            point.iter_mut().zip(centre).for_each(|(value, &centre)| *value -= centre);
+            let (square, sum, turned) = sign(point, Some(centre), signs);
+            (square, sum, turned, product(point, centre))
+        },
+    );
+    let (factor, width) = factor_and_width(square, sum, point.len());
+    let shift = factor * turned;
+    let terms = along.abs() + known.abs() + shift.abs();
+    Numbers { offset: rounded_down(shift - along - known, terms), factor: -factor, width }
 }
 
 /// A number that is not above n², whatever rounding did.

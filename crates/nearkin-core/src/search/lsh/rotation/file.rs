@@ -90,7 +90,7 @@ impl Rotated {
         if exponent > 2 * EXPONENT || used > limit || placed > used || count > limit {
             return Err(segment.corrupt("its description of codes holds a number out of range"));
         }
-        super::check(metric, count > 0).map_err(|error| segment.corrupt(error.to_string()))?;
+        super::check(metric).map_err(|error| segment.corrupt(error.to_string()))?;
         let centre = room::copied(&segment.column::<f32>(CENTRE, 0)?)?;
         if centre.len() != size || !centre.iter().all(|value| value.is_finite() && value.abs() < 1e18) {
             return Err(segment.corrupt("its centre is no vector of its dimension"));
@@ -126,7 +126,7 @@ impl Rotated {
             if !shaped {
                 return Err(segment.corrupt("the arrays of its cells do not fit each other"));
             }
-            let cells = Cells::around(Centres::around(centres, size)?, size)?;
+            let cells = Cells::around(Centres::around(centres, size)?.weighted(&space)?, size)?;
             let (later, largest, placed) = (later(size, count)?, largest(&starts), placed as usize);
             Layout::Cells(Box::new(Cells { starts, codes, rows, placed, later, added: 0, largest, ..cells }))
         };

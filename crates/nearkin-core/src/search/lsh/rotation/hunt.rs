@@ -7,9 +7,10 @@
 use super::super::Want;
 use super::super::rerank::{Metric, Store, Vectors};
 use super::cells::{Part, Together};
+use super::centres::{Aim, Near};
 use super::codes::Tables;
 use super::kernels::{BLOCK, Kernel};
-use super::space::Space;
+use super::space::{Placed, Space};
 use crate::cpu::features::Instructions;
 use crate::search::rows::Rows;
 use crate::{Result, room};
@@ -36,8 +37,8 @@ pub(super) struct Scratch {
     pub(super) bounds: Vec<f32>,
     pub(super) least: Vec<f32>,
     pub(super) chosen: Chosen,
-    pub(super) near: Vec<(f32, u32)>,
-    pub(super) visited: Vec<(f32, u32)>,
+    pub(super) near: Vec<Near>,
+    pub(super) visited: Vec<Near>,
     pub(super) picked: Vec<u32>,
     pub(super) parts: Vec<Part>,
     pub(super) scored: Vec<(f64, u32)>,
@@ -152,6 +153,11 @@ pub(super) struct Hunt<'a> {
 }
 
 impl Hunt<'_> {
+    /// Which cells it visits, being placed there.
+    pub(super) fn aim(&self, placed: Placed) -> Aim {
+        if self.metric == Metric::InnerProduct { Aim::Product(self.space.base(placed)) } else { Aim::Distance }
+    }
+
     #[inline]
     pub(super) fn is_alive(&self, row: u32) -> bool {
         self.rows.num_dead() == 0 || self.rows.is_alive(row)

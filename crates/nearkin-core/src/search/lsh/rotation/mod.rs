@@ -29,7 +29,7 @@ use crate::stop::Stop;
 use crate::vectors::rotation::Rotation;
 use crate::{Error, Result, room};
 use cells::{Cells, LARGE};
-use centres::Centres;
+use centres::{Centres, Near};
 use codes::{Ask, Encoded, Numbers, RotationCodes, Tables, factor_and_width, rounded_down, sign};
 use hunt::{FIRST_ROUND, Hunt, Scratch, first_ranked};
 use kernels::{BLOCK, Kernel};
@@ -80,9 +80,9 @@ pub(super) struct Effort {
 }
 
 impl Effort {
-    /// What the codes of a cell are asked, whose centre is so far from the query, squared.
-    fn ask(self, tables: &Tables, square: f32) -> Ask<'_> {
-        Ask { tables, square, base: square, deviations: self.deviations as f32 }
+    /// What the codes of a cell are asked, whose centre is near the query.
+    fn ask<'a>(self, tables: &'a Tables, near: &Near) -> Ask<'a> {
+        Ask { tables, square: near.square, base: near.base, deviations: self.deviations as f32 }
     }
 }
 
@@ -120,7 +120,7 @@ impl Rotated {
         vectors: Vectors<'_>,
         count: usize,
     ) -> Result<Self> {
-        check(metric, cells.is_some())?;
+        check(metric)?;
         let rotation = Rotation::new(drawn.seed, drawn.stream, 0, dim)?;
         let size = rotation.size();
         let space = Space::of(metric, rotation, dim, vectors, count)?;
@@ -240,7 +240,7 @@ impl Rotated {
                             encoded.cells = room::of(CHUNK)?;
                         }
                         encoded.cells.push(cell);
-                        cells.numbers(cell, &mut scratch.point, instructions, signs)
+                        cells.numbers(self.space.metric, cell, placed, &mut scratch.point, instructions, signs)
                     }
                 };
                 encoded.numbers.push(numbers);
@@ -364,16 +364,12 @@ impl Drop for Borrowed<'_> {
 }
 
 /// Whether a metric has a bound.
-pub(super) fn check(metric: Metric, cells: bool) -> Result<()> {
-    match metric {
-        Metric::L1 => {
-            Err(Error::parameter("metric", "\"l1\"", "\"l2\", \"cosine\" or \"inner_product\" with rank=\"estimate\""))
-        }
-        Metric::InnerProduct if cells => {
-            Err(Error::parameter("filter", "\"cells\"", "\"codes\" for the metric \"inner_product\""))
-        }
-        _ => Ok(()),
+pub(super) fn check(metric: Metric) -> Result<()> {
+    if metric == Metric::L1 {
+        let allowed = "\"l2\", \"cosine\" or \"inner_product\" with rank=\"estimate\"";
+        return Err(Error::parameter("metric", "\"l1\"", allowed));
     }
+    Ok(())
 }
 
 /// The numbers of a row that is seen from the mean.

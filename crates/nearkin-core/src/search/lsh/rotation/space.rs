@@ -13,7 +13,7 @@ use rayon::prelude::*;
 
 use super::super::kernels::summed;
 use super::super::rerank::{Metric, Vectors};
-use super::codes::square;
+use super::codes::{rounded_down, square};
 use crate::cpu::features::Instructions;
 use crate::stop::Stop;
 use crate::vectors::rotation::Rotation;
@@ -48,8 +48,9 @@ pub(super) struct Placed {
     pub(super) along: f32,
 }
 
+/// a·b.
 #[inline(always)]
-fn product(a: &[f32], b: &[f32]) -> f32 {
+pub(super) fn product(a: &[f32], b: &[f32]) -> f32 {
     let mut sums = [0.0_f32; 32];
     for (a, b) in a.as_chunks::<32>().0.iter().zip(b.as_chunks::<32>().0) {
         for i in 0..32 {
@@ -183,7 +184,11 @@ impl Space {
 
     /// What every bound of a query is increased by, where it is seen from the mean.
     pub(super) fn base(&self, query: Placed) -> f32 {
-        if self.metric == Metric::InnerProduct { -(query.along + self.centre_square) } else { query.square }
+        if self.metric == Metric::InnerProduct {
+            rounded_down(-(query.along + self.centre_square), query.along.abs() + self.centre_square)
+        } else {
+            query.square
+        }
     }
 
     /// Rows with a bound above this are farther than `distance`.

@@ -59,7 +59,7 @@ proptest! {
         gone in proptest::collection::vec(0i64..400, 0..60), cells in 0usize..20,
     ) {
         for metric in METRICS {
-            let cells = (cells > 0 && metric != Metric::InnerProduct).then_some(cells);
+            let cells = (cells > 0).then_some(cells);
             let mut index = index(metric, cells, dim, &grouped(seed, rows, dim));
             index.remove(Keys::Ints(&gone), true).expect("removed");
             // One after the other, then the rest.
@@ -86,7 +86,7 @@ proptest! {
     fn batches_files_and_runs_answer_alike(seed in 0u64..1 << 40, rows in 40usize..600, dim in 2usize..90, cells in 0usize..12) {
         let path = std::env::temp_dir().join(format!("nearkin-rotation-{}-{seed}-{rows}-{dim}", std::process::id()));
         for metric in METRICS {
-            let cells = (cells > 0 && metric != Metric::InnerProduct).then_some(cells);
+            let cells = (cells > 0).then_some(cells);
             let values = grouped(seed, rows, dim);
             let mut index = index(metric, cells, dim, &values);
             index.remove(Keys::Ints(&[0, 7, 9]), true).expect("removed");
@@ -191,7 +191,6 @@ fn vectors_out_of_range_and_metrics_without_a_bound_are_errors() {
         Index::with_rotation(metric, drawn, cells, Store::new("float32", 2).expect("a store"), Vectors::F32(rows))
     };
     assert!(made(Metric::L1, None, &[1.0, 2.0]).is_err());
-    assert!(made(Metric::InnerProduct, Some(3), &[1.0, 2.0]).is_err());
     let mut index = index(Metric::L2, None, 2, &[1.0, 2.0, 3.0, 4.0]);
     let far = [1e30, 1.0];
     assert!(index.add(NewIds::Rows, Hashes::Bits(&[]), Vectors::F32(&far), Existing::Error).is_err());
