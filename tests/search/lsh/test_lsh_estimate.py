@@ -159,7 +159,7 @@ def test_auto_scans_codes_of_few_rows_and_visits_cells_of_many() -> None:
         {"filter": "cells"},
         {"filter": "cells", "num_cells": 30},
         {"metric": "inner_product"},
-        {"filter": "cells", "metric": "inner_product"},
+        {"filter": "cells", "metric": "inner_product", "num_cells": 150},
     ],
 )
 def test_tuning_reaches_the_recall_with_no_more_than_it_needs(given: dict[str, Any], tmp_path: Path) -> None:

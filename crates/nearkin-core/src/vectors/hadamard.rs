@@ -134,6 +134,9 @@ impl Hadamard {
     }
 
     /// Rotates `values`, D of them, in place.
+    ///
+    /// # Panics
+    /// Where there are not D of them.
     #[inline]
     pub fn rotate<T: Number>(&self, instructions: Instructions, values: &mut [T]) {
         assert_eq!(self.size, values.len(), "as many values as the rotation has");
@@ -243,7 +246,7 @@ mod x86 {
         [a, b, c, d, e, f, g, h]
     }
 
-    /// Steps of 1, 2, 4 and 8 values within a register: x_i + x_(i ^ h), or x_(i ^ h) - x_i where i has the bit h.
+    /// Steps of 1, 2, 4 and 8 values within a register, as `near` makes them.
     #[inline]
     #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
     fn within(x: __m512) -> __m512 {

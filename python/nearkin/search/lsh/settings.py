@@ -473,7 +473,9 @@ def why(given: Given, settings: Settings, words: int) -> str:
         if settings.filter == "cells":
             return f"more than {_FLAT_ROWS:,} rows, of which cells leave most out"
         if settings.metric == "inner_product":
-            return "for inner products all codes are scanned, whose recall is promised; filter=\"cells\" visits the nearest"
+            return (
+                'for inner products all codes are scanned, whose recall is promised; filter="cells" visits the nearest'
+            )
         return f"{_FLAT_ROWS:,} rows or fewer are scanned faster than cells are chosen"
     if settings.tuning is not None:
         return f"the shortest expected time of {settings.tuning.choices} choices that reach the recall"

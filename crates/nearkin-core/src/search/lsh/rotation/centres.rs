@@ -71,7 +71,7 @@ pub(super) struct Centres {
 pub(super) struct Near {
     /// The least is nearest.
     order: f32,
-    /// ‖y - C_j‖².
+    /// The squared distance.
     pub(super) square: f32,
     /// What the bounds of its rows are increased by.
     pub(super) base: f32,
@@ -196,7 +196,9 @@ impl Centres {
             }
         }
         let mut counts = room::zeros::<usize>(groups.as_ref().map_or(1, |groups| groups.len()))?;
-        assigned.iter().for_each(|&group| counts[group as usize] += 1);
+        for &group in &assigned {
+            counts[group as usize] += 1;
+        }
         let mut starts = room::of(counts.len() + 1)?;
         let mut ends = room::of(counts.len())?;
         starts.push(0);
@@ -263,7 +265,9 @@ impl Centres {
                 }
                 Ok((points, nearest))
             }))?;
-            parts.iter().for_each(|(points, nearest)| put(points, nearest));
+            for (points, nearest) in &parts {
+                put(points, nearest);
+            }
         }
         stop.check()
     }
