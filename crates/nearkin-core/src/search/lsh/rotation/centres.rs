@@ -40,7 +40,8 @@ const MOVES: u64 = 0x6d_6f76_6573;
 const MOVING: usize = 64;
 /// Centres from which on there are groups: fewer are scanned as fast. Tests have fewer.
 const GROUPED: usize = if cfg!(test) { 8 } else { 1024 };
-/// Groups that are visited at least, and for as many wanted centres as one has on average.
+/// Groups that are visited at least, and for as many wanted centres as a group has on average. Measured on a million descriptors: as
+/// many neighbours are found as without groups.
 const VISITED: (usize, usize) = (8, 16);
 /// Centres whose distance is computed for each that is wanted, in fourths, and besides.
 const ASSURED: (usize, usize) = (5, 4);
@@ -297,7 +298,7 @@ impl Centres {
         Ok(moved)
     }
 
-    /// Puts the centres nearest to a point, whose tables are made, into `scratch.near`, nearest first.
+    /// Puts the centres nearest to a point, whose tables are made, into `scratch.near`, nearest first: as many as are wanted, or all.
     pub(super) fn nearest(
         &self,
         kernel: Kernel,
@@ -307,14 +308,31 @@ impl Centres {
         wanted: usize,
         scratch: &mut Scratch,
     ) -> Result<()> {
+        let all = self.groups.as_ref().map_or(1, |groups| groups.len());
+        let enough = VISITED.0.saturating_add((VISITED.1 * all).saturating_mul(wanted) / self.len());
+        let visited = if aim == Aim::Distance { enough.min(all) } else { all };
+        self.nearest_of(visited, kernel, instructions, placed, aim, wanted, scratch)?;
+        if visited < all && scratch.near.len() < wanted.min(self.len()) {
+            // Groups of few centres.
+            self.nearest_of(all, kernel, instructions, placed, aim, wanted, scratch)?;
+        }
+        Ok(())
+    }
+
+    /// As `nearest`, in so many groups.
+    #[allow(clippy::too_many_arguments, reason = "those of `nearest`")]
+    fn nearest_of(
+        &self,
+        groups_visited: usize,
+        kernel: Kernel,
+        instructions: Instructions,
+        placed: Placed,
+        aim: Aim,
+        wanted: usize,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
         if let Some(groups) = &self.groups {
-            let visited = match aim {
-                Aim::Distance => {
-                    VISITED.0.saturating_add((VISITED.1 * groups.len()).saturating_mul(wanted) / self.len())
-                }
-                Aim::Product(_) => groups.len(),
-            };
-            groups.nearest(kernel, instructions, placed, Aim::Distance, visited.min(groups.len()), scratch)?;
+            groups.nearest(kernel, instructions, placed, Aim::Distance, groups_visited, scratch)?;
             std::mem::swap(&mut scratch.near, &mut scratch.visited);
         } else {
             scratch.visited.clear();
@@ -465,6 +483,27 @@ mod tests {
             let (own, all) = (found(&centres), found(&scanned));
             // Codes of groups are finer, so that some are found that a scan misses.
             assert!(20 * own >= 19 * all, "{own} beside {all} of {}", 100 * wanted);
+        }
+    }
+
+    #[test]
+    fn as_many_are_found_as_are_wanted_however_they_lie() {
+        // Most are one point, which is in one group; the others stand alone.
+        let mut values = grouped(6, 900);
+        let point = values[..SIZE].to_vec();
+        values.chunks_exact_mut(SIZE).filter(|value| value[0] > -4.0).for_each(|value| value.copy_from_slice(&point));
+        let centres = Centres::around(values.into(), SIZE).expect("centres");
+        for point in grouped(7, 20).chunks_exact(SIZE) {
+            for wanted in [1, 5, 40, 200, 899, 900, 2000] {
+                assert_eq!(wanted.min(900), nearest(&centres, point, wanted).len());
+            }
+            // Of one group alone fewer are found.
+            let mut scratch = Scratch { point: point.to_vec(), ..Scratch::default() };
+            let (instructions, kernel) = (Instructions::best(), Kernel::best());
+            scratch.tables.fill(instructions, point).expect("room");
+            let placed = Placed { square: square(point), along: 0.0 };
+            centres.nearest_of(1, kernel, instructions, placed, Aim::Distance, 900, &mut scratch).expect("found");
+            assert!(scratch.near.len() < 900);
         }
     }
 
