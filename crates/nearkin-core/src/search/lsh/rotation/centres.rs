@@ -181,7 +181,7 @@ impl Centres {
             first.extend_from_slice(&values[centre..centre + size]);
         }
         let moved =
-            Self::around(first.into(), size)?.means(count, |place, point| Ok(placed(&values, size, place, point)))?;
+            Self::around(first.into(), size)?.means(count, |place, point| placed(&values, size, place, point))?;
         let groups = Box::new(Self::around(moved.into(), size)?);
         Self::grouped(values, size, Some(groups))
     }
@@ -192,7 +192,7 @@ impl Centres {
         match &groups {
             None => assigned.resize(count, 0),
             Some(groups) => {
-                let point_of = |place, point: &mut Vec<f32>| Ok(placed(&values, size, place, point));
+                let point_of = |place, point: &mut Vec<f32>| placed(&values, size, place, point);
                 groups.assigned(count, point_of, |_, nearest| assigned.extend_from_slice(nearest))?;
             }
         }
@@ -216,7 +216,7 @@ impl Centres {
             if place % CHUNK == 0 {
                 stop.check()?;
             }
-            placed(&values, size, place, &mut point);
+            placed(&values, size, place, &mut point)?;
             let centre = groups.as_ref().map_or(&none[..], |groups| groups.centre(group));
             let numbers = residual(&mut point, centre, instructions, &mut signs);
             let at = &mut ends[group as usize];
@@ -412,10 +412,11 @@ impl Centres {
 }
 
 /// One of the points that are rotated already.
-fn placed(values: &[f32], size: usize, place: usize, point: &mut Vec<f32>) -> Placed {
+fn placed(values: &[f32], size: usize, place: usize, point: &mut Vec<f32>) -> Result<Placed> {
     point.clear();
+    room::more(point, size)?;
     point.extend_from_slice(&values[place * size..(place + 1) * size]);
-    Placed { square: square(point), along: 0.0 }
+    Ok(Placed { square: square(point), along: 0.0 })
 }
 
 #[cfg(test)]
@@ -437,12 +438,17 @@ mod tests {
     }
 
     fn nearest(centres: &Centres, point: &[f32], wanted: usize) -> Vec<(f32, u32)> {
-        let mut scratch = Scratch { point: point.to_vec(), ..Scratch::default() };
+        let (mut scratch, placed) = asked(point);
         let (instructions, kernel) = (Instructions::best(), Kernel::best());
-        scratch.tables.fill(instructions, point).expect("room");
-        let placed = Placed { square: square(point), along: 0.0 };
         centres.nearest(kernel, instructions, placed, Aim::Distance, wanted, &mut scratch).expect("found");
         scratch.near.iter().map(|near| (near.square, near.number)).collect()
+    }
+
+    /// A point whose tables are made.
+    fn asked(point: &[f32]) -> (Scratch, Placed) {
+        let mut scratch = Scratch { point: point.to_vec(), ..Scratch::default() };
+        scratch.tables.fill(Instructions::best(), point).expect("room");
+        (scratch, Placed { square: square(point), along: 0.0 })
     }
 
     fn brute(centres: &Centres, point: &[f32]) -> Vec<(f32, u32)> {
@@ -498,10 +504,8 @@ mod tests {
                 assert_eq!(wanted.min(900), nearest(&centres, point, wanted).len());
             }
             // Of one group alone fewer are found.
-            let mut scratch = Scratch { point: point.to_vec(), ..Scratch::default() };
+            let (mut scratch, placed) = asked(point);
             let (instructions, kernel) = (Instructions::best(), Kernel::best());
-            scratch.tables.fill(instructions, point).expect("room");
-            let placed = Placed { square: square(point), along: 0.0 };
             centres.nearest_of(1, kernel, instructions, placed, Aim::Distance, 900, &mut scratch).expect("found");
             assert!(scratch.near.len() < 900);
         }
