@@ -164,55 +164,94 @@ impl Sparse {
         Some(dense)
     }
 
-    /// Calls `each` with the product of the query and each row, summed in order of coordinates.
-    fn products(&self, query: (&[u32], &[f64]), rows: &[u32], mut each: impl FnMut(f64, u32)) {
-        let Some(dense) = self.scattered(query, rows.len()) else {
-            for &row in rows {
-                each(join(query, self.row(row as usize), |a, b| a * b), row);
-            }
-            return;
-        };
-        let dense = &dense[..];
-        let lines = (self.columns.len() / (self.ends.len() - 1).max(1)).div_ceil(16).min(LINES / 4);
-        // The next rows are asked for.
-        let ask = |place: usize| {
-            if let Some(&next) = rows.get(place) {
-                let begin = self.ends[next as usize] as usize;
-                for line in 0..lines {
-                    prefetch_at(&self.columns, begin + 16 * line);
-                    prefetch_at(&self.values, begin + 16 * line);
-                    prefetch_at(&self.values, begin + 16 * line + 8);
+    /// Pushes for each row the `distance` of its product with the query, which is summed in order of coordinates.
+    fn products(
+        &self,
+        query: (&[u32], &[f64]),
+        rows: &[u32],
+        out: &mut Vec<(f64, u32)>,
+        distance: impl Fn(f64, u32) -> f64,
+    ) {
+        let before = out.len();
+        if let Some(dense) = self.scattered(query, rows.len()) {
+            out.extend(rows.iter().map(|&row| (0.0, row)));
+            self.lanes(&dense, &mut out[before..]);
+        } else {
+            out.extend(rows.iter().map(|&row| (join(query, self.row(row as usize), |a, b| a * b), row)));
+        }
+        for (found, row) in &mut out[before..] {
+            *found = distance(*found, *row);
+        }
+    }
+
+    /// Replaces the zero beside each row by its product with a dense query.
+    fn lanes(&self, dense: &[f64], out: &mut [(f64, u32)]) {
+        let ends = &self.ends[..];
+        let (columns, values) = (&self.columns[..], &self.values[..]);
+        let ask = |place: usize, out: &[(f64, u32)]| {
+            if let Some(&(_, row)) = out.get(place) {
+                let part = ends[row as usize] as usize..ends[row as usize + 1] as usize;
+                for at in part.step_by(16).take(LINES) {
+                    prefetch_at(&self.columns, at);
+                    prefetch_at(&self.values, at);
+                    prefetch_at(&self.values, at + 8);
                 }
             }
         };
-        let (fours, rest) = rows.as_chunks::<4>();
-        for (number, four) in fours.iter().enumerate() {
-            (0..4).for_each(|i| ask(4 * (number + 1) + i));
-            // Four sums at once, since each addition waits for the one before.
-            let parts = four.map(|row| self.row(row as usize));
-            let common = parts.iter().map(|part| part.0.len()).min().unwrap_or(0);
-            let heads = parts.map(|(columns, values)| (&columns[..common], &values[..common]));
-            let mut sums = [0.0; 4];
-            for i in 0..common {
-                for (sum, (columns, values)) in sums.iter_mut().zip(&heads) {
-                    *sum += dense[columns[i] as usize] * values[i];
+        // Eight sums at once, since each addition waits for the one before; a row that ends makes room for the next.
+        let mut lanes = [Lane::default(); LANES];
+        let mut next = 0;
+        (0..LANES).for_each(|place| ask(place, out));
+        loop {
+            for lane in &mut lanes {
+                while lane.at == lane.end {
+                    if let Some(done) = lane.place.take() {
+                        out[done].0 = lane.sum;
+                    }
+                    let Some(&(_, row)) = out.get(next) else { break };
+                    ask(next + LANES, out);
+                    let (at, end) = (ends[row as usize] as usize, ends[row as usize + 1] as usize);
+                    *lane = Lane { at, end, place: Some(next), sum: 0.0 };
+                    next += 1;
                 }
             }
-            for ((sum, (columns, values)), &row) in sums.into_iter().zip(parts).zip(four) {
-                each(dot(sum, dense, &columns[common..], &values[common..]), row);
+            let steps = lanes.iter().map(|lane| lane.end - lane.at).min().unwrap_or(0);
+            if steps == 0 {
+                break;
+            }
+            let parts = lanes.map(|lane| (&columns[lane.at..lane.at + steps], &values[lane.at..lane.at + steps]));
+            let mut sums = lanes.map(|lane| lane.sum);
+            for step in 0..steps {
+                for (sum, (columns, values)) in sums.iter_mut().zip(&parts) {
+                    *sum += dense[columns[step] as usize] * values[step];
+                }
+            }
+            for (lane, sum) in lanes.iter_mut().zip(sums) {
+                lane.at += steps;
+                lane.sum = sum;
             }
         }
-        for &row in rest {
-            let (columns, values) = self.row(row as usize);
-            each(dot(0.0, dense, columns, values), row);
+        // No row is left to begin.
+        for lane in lanes {
+            if let Some(place) = lane.place {
+                let part = lane.at..lane.end;
+                let products = columns[part.clone()].iter().zip(&values[part]);
+                out[place].0 = products.fold(lane.sum, |sum, (&column, &value)| sum + dense[column as usize] * value);
+            }
         }
     }
 }
 
-/// The sum and the products of a sparse row's values, added in their order.
-#[inline(always)]
-fn dot(sum: f64, dense: &[f64], columns: &[u32], values: &[f64]) -> f64 {
-    columns.iter().zip(values).fold(sum, |sum, (&column, &value)| sum + dense[column as usize] * value)
+/// Rows whose products are summed at once.
+const LANES: usize = 8;
+
+/// One of them: what is left of it, its place among all, and its sum so far.
+#[derive(Clone, Copy, Default)]
+struct Lane {
+    at: usize,
+    end: usize,
+    place: Option<usize>,
+    sum: f64,
 }
 
 /// Sum of `both` over the coordinates of two sparse vectors, in their order; a missing value is 0.
@@ -605,11 +644,10 @@ impl Store {
                     Metric::L1 => out.extend(rows.iter().map(|&row| (joined(row, |a, b| (a - b).abs()) + 0.0, row))),
                     Metric::Cosine => {
                         let (norm, norms): (_, &[f64]) = (norm_of(query.1), &sparse.norms);
-                        sparse.products(query, rows, |dot, row| {
-                            out.push((cosine(dot, norm * norms[row as usize]) + 0.0, row));
-                        });
+                        let angle = |dot, row| cosine(dot, norm * norms[row as usize]) + 0.0;
+                        sparse.products(query, rows, out, angle);
                     }
-                    Metric::InnerProduct => sparse.products(query, rows, |dot, row| out.push((-dot + 0.0, row))),
+                    Metric::InnerProduct => sparse.products(query, rows, out, |dot, _| -dot + 0.0),
                 }
             }
             _ => {}
@@ -798,12 +836,14 @@ mod tests {
             else { unreachable!("a sparse store") };
             let (_, columns, values) = sparse(dim, &values[..dim]);
             let query = (&columns[..], &values[..]);
+            let bits = |(product, row): (f64, u32)| (product.to_bits(), row);
             for times in [1, 500] {
                 let wanted: Vec<u32> = (0..rows as u32).cycle().take(rows * times).collect();
-                store.products(query, &wanted, |found, row| {
-                    let expected = join(query, store.row(row as usize), |a, b| a * b);
-                    assert_eq!(expected.to_bits(), found.to_bits());
-                });
+                let mut found = vec![(7.0, 7)];
+                store.products(query, &wanted, &mut found, |product, _| product);
+                let expected = wanted.iter().map(|&row| (join(query, store.row(row as usize), |a, b| a * b), row));
+                prop_assert_eq!(found.remove(0), (7.0, 7));
+                prop_assert!(expected.map(bits).eq(found.into_iter().map(bits)));
             }
             prop_assert!(store.scattered(query, 500 * rows).is_some());
         }
