@@ -6,6 +6,8 @@
 //!    again eight levels lower: at most five searches, whatever the input.
 //! 2. *Hash the pieces* of the two levels ([`super::piece`]), all of them independent: each starts from the same state.
 //!
+//! Short inputs take both steps in blocks of 64 bytes, in one buffer ([`super::blocks`]).
+//!
 //! The tail, the character after the last piece, follows the end of the input:
 //!
 //! ```text
@@ -19,9 +21,11 @@ use std::io::{Read, Seek, SeekFrom};
 
 use xxhash_rust::xxh3::Xxh3;
 
+use super::blocks::{BLOCK, Pieces, Side, planes};
 use super::piece::{PieceJob, START, character, run};
-use super::rolling::Window;
+use super::rolling::{BEFORE, MARKED, Window, marks, sum};
 use super::{ENOUGH_PIECES, LEVELS, Options, PIECES, check_length, first_level, write};
+use crate::cpu::features::Instructions;
 use crate::error::{Error, Result};
 use crate::stop::Stop;
 
@@ -253,6 +257,9 @@ pub fn read_file(path: &std::path::Path) -> Result<Vec<u8>> {
 pub fn hash_input(source: &mut impl DigestInput, options: Options) -> Result<String> {
     let length = source.length();
     check_length(length)?;
+    if length <= SHORT as u64 {
+        return hash_short(source, options);
+    }
     let top = first_level(length);
     let mut low = top.saturating_sub(2);
     let (resets, level, end) = loop {
@@ -270,6 +277,70 @@ pub fn hash_input(source: &mut impl DigestInput, options: Options) -> Result<Str
     let characters: Vec<u8> = pieces.iter().map(|piece| character(piece.state)).collect();
     let (part1, part2) = characters.split_at(of_part1);
     Ok(write(level, part1, part2, options))
+}
+
+/// Bytes up to which an input is hashed in one buffer.
+const SHORT: usize = 1 << 13;
+
+/// The digest of a short input.
+fn hash_short(source: &mut impl DigestInput, options: Options) -> Result<String> {
+    // Zeros before and after it.
+    let mut bytes = [0; BEFORE + SHORT + BLOCK];
+    let mut length = 0;
+    source.pass(&mut |some| {
+        if let Some(place) = bytes.get_mut(BEFORE + length..BEFORE + length + some.len()) {
+            place.copy_from_slice(some);
+        }
+        length += some.len();
+    })?;
+    let (level, part1, part2) = Instructions::best().run(
+        #[inline(always)]
+        || short_parts(&bytes, length.min(SHORT), options),
+    );
+    Ok(write(level, &part1, &part2, options))
+}
+
+/// Level and parts of `bytes`, of which `length` count, after zeros before them and before zeros after them.
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "it must be compiled with the instruction set of its caller")]
+fn short_parts(bytes: &[u8; BEFORE + SHORT + BLOCK], length: usize, options: Options) -> (u32, Vec<u8>, Vec<u8>) {
+    let blocks = length.div_ceil(BLOCK);
+    let top = first_level(length as u64);
+    let mut low = top.saturating_sub(2);
+    let mut resets = [[0u64; MARKED]; SHORT / BLOCK];
+    let level = loop {
+        let mut counts = [0; MARKED];
+        for (block, resets) in resets[..blocks].iter_mut().enumerate() {
+            if let Some(with_before) = bytes[BLOCK * block..].first_chunk() {
+                let inside = u64::MAX >> BLOCK.saturating_sub(length - BLOCK * block);
+                *resets = marks(with_before, low).map(|marks| marks & inside);
+                for (count, marks) in counts.iter_mut().zip(resets) {
+                    *count += marks.count_ones() as usize;
+                }
+            }
+        }
+        // The level above is marked, too.
+        let enough = |level: &u32| *level == 0 || counts[(level - low) as usize] >= ENOUGH_PIECES;
+        if let Some(level) = (low..=top.min(low + 2)).rev().find(enough) {
+            break level;
+        }
+        low = low.saturating_sub(3);
+    };
+    let (first, second) = ((level - low) as usize, (level - low) as usize + 1);
+    let (mut part1, mut part2, mut side) = (Pieces::new(), Pieces::new(), Side::new());
+    for (block, resets) in resets[..blocks].iter().enumerate() {
+        if let Some(bytes) = bytes[BEFORE + BLOCK * block..].first_chunk() {
+            side.restarts[0] = part1.counted(resets[first], PIECES);
+            side.restarts[1] = part2.counted(resets[second], options.half_pieces());
+            side.advance(&planes(bytes), BLOCK.min(length - BLOCK * block));
+            part1.take(&side, 0, resets[first]);
+            part2.take(&side, 1, resets[second]);
+        }
+    }
+    // The last byte is before BEFORE + length.
+    let last = std::array::from_fn(|i| if length == 0 { 0 } else { bytes[length - 1 + i] });
+    let tail = |lane: usize| (sum(last) != 0).then_some(side.states[lane] as u8);
+    (level, part1.part(PIECES, tail(0)), part2.part(PIECES, tail(1)))
 }
 
 /// All reset points of levels `low` to `top` (and above, counted as `top`), and S at the end.

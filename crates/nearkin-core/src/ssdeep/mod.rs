@@ -39,6 +39,7 @@
 //! Kornblum 2006, "Identifying almost identical files using context triggered piecewise hashing", Digital Investigation
 //! 3S: the method. The exact values were written down from observing the program's output; none of its source was used.
 
+mod blocks;
 pub mod compare;
 pub mod explain;
 pub mod hash;

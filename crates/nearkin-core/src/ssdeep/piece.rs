@@ -77,22 +77,6 @@ pub(super) fn run(jobs: &mut [PieceJob<'_>]) {
     }
 }
 
-/// Takes the same `bytes` into each of `states`, eight of them in a word.
-///
-/// With h below 64 in each byte, 3 h + (16 h mod 64) is at most 237: no carry leaves its byte.
-#[inline]
-pub(super) fn run_along<const WORDS: usize>(states: &mut [[u8; 8]; WORDS], bytes: &[u8]) {
-    const EACH: u64 = 0x0101_0101_0101_0101;
-    let mut h = states.map(u64::from_le_bytes);
-    for &byte in bytes {
-        let byte = u64::from(byte) * EACH;
-        for h in &mut h {
-            *h = ((*h & (63 * EACH)) * 3 + ((*h << 4) & (48 * EACH))) ^ byte;
-        }
-    }
-    *states = h.map(u64::to_le_bytes);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -116,14 +100,6 @@ mod tests {
             for job in &jobs {
                 prop_assert_eq!(one(job.bytes), job.state & 63);
             }
-        }
-
-        #[test]
-        fn states_that_run_along_hash_as_one(bytes in prop::collection::vec(any::<u8>(), 0..90)) {
-            let mut states = [[START; 8], [1, 2, 3, START, 255, 6, 7, 8]];
-            run_along(&mut states, &bytes);
-            prop_assert_eq!(one(&bytes), states[0][5] & 63);
-            prop_assert_eq!(one(&bytes), states[1][3] & 63);
         }
     }
 }

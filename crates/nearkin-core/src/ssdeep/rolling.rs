@@ -12,6 +12,7 @@
 //! of S to be ones, and the low 16 bits of S come from the last four bytes and a sum below 2^14, so 16-bit lanes are
 //! enough. What passes (one position in `2^min(i, 16)` of random bytes) is tested in full.
 
+use super::blocks::{BLOCK, word_of_bits};
 use crate::cpu::features::Instructions;
 
 /// Bytes before a position that its sum depends on.
@@ -68,8 +69,74 @@ impl Window {
     }
 }
 
+/// Levels that [`marks`] tells apart.
+pub(super) const MARKED: usize = 4;
+
+/// Reset points of a block and the six bytes before it: those of level `low + i` and higher in word i.
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "it must be compiled with the instruction set of its caller")]
+pub(super) fn marks(block: &[u8; BEFORE + BLOCK], low: u32) -> [u64; MARKED] {
+    if low < FEW {
+        return all_marks(block, low);
+    }
+    let ones = if low >= 16 { u16::MAX } else { (1 << low) - 1 };
+    let mut passed = word_of_bits(&passing(block, ones), 0);
+    if passed.count_ones() > 16 {
+        return all_marks(block, low);
+    }
+    let mut marks = [0; MARKED];
+    while passed != 0 {
+        let at = passed.trailing_zeros();
+        passed &= passed - 1;
+        let window = std::array::from_fn(|i| block[at as usize + i]);
+        if let Some(above) = level(sum(window)).and_then(|level| level.checked_sub(low)) {
+            for mark in marks.iter_mut().take(above as usize + 1) {
+                *mark |= 1 << at;
+            }
+        }
+    }
+    marks
+}
+
+/// From this level on few positions pass the test of the low bits.
+const FEW: u32 = 4;
+
+/// The same with all 32 bits of S at all positions.
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "part of the above")]
+fn all_marks(block: &[u8; BEFORE + BLOCK], low: u32) -> [u64; MARKED] {
+    // 3 divides x if x / 3 mod 2^32 is at most (2^32 - 1) / 3.
+    const THIRD: u32 = 0xaaaa_aaab;
+    let ones: [u32; MARKED] = std::array::from_fn(|i| 1u32.checked_shl(low + i as u32).unwrap_or(0).wrapping_sub(1));
+    let mut levels = [0u8; BLOCK];
+    for (i, levels) in levels.iter_mut().enumerate() {
+        let b = |j: usize| u32::from(block[i + j]);
+        let weighted = 2 * b(0) + 3 * b(1) + 4 * b(2) + 5 * b(3) + 6 * b(4) + 7 * b(5) + 8 * b(6);
+        let mixed = b(6) ^ (b(5) << 5) ^ (b(4) << 10) ^ (b(3) << 15) ^ (b(2) << 20) ^ (b(1) << 25) ^ (b(0) << 30);
+        let next = weighted.wrapping_add(mixed).wrapping_add(1);
+        let third = (next != 0) & (next.wrapping_mul(THIRD) <= u32::MAX / 3);
+        let of = |i: usize| u32::from(next & ones[i] == 0) << i;
+        *levels = ((of(0) | of(1) | of(2) | of(3)) * u32::from(third)) as u8;
+    }
+    std::array::from_fn(|i| word_of_bits(&levels, i as u32))
+}
+
 /// Positions that one step of the SIMD search looks at.
-const STEP: usize = 64;
+const STEP: usize = BLOCK;
+
+/// 1 for each position whose S ends in `ones`.
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "part of the loops over blocks")]
+fn passing(block: &[u8; STEP + BEFORE], ones: u16) -> [u8; STEP] {
+    let mut passed = [0; STEP];
+    for (i, pass) in passed.iter_mut().enumerate() {
+        let b = |j: usize| u16::from(block[i + j]);
+        let weighted = 2 * b(0) + 3 * b(1) + 4 * b(2) + 5 * b(3) + 6 * b(4) + 7 * b(5) + 8 * b(6);
+        let mixed = b(6) ^ (b(5) << 5) ^ (b(4) << 10) ^ (b(3) << 15);
+        *pass = u8::from(weighted.wrapping_add(mixed) & ones == ones);
+    }
+    passed
+}
 
 /// Reports the positions `BEFORE..` of `bytes`, numbered from 0.
 #[inline]
@@ -87,13 +154,7 @@ fn scan_steps(bytes: &[u8], low: u32, visit: &mut impl FnMut(usize, u32)) {
     let ones = if low >= 16 { u16::MAX } else { (1 << low) - 1 };
     let mut at = 0;
     while let Some(block) = bytes.get(at..).and_then(<[u8]>::first_chunk::<{ STEP + BEFORE }>) {
-        let mut passed = [0u8; STEP];
-        for (i, pass) in passed.iter_mut().enumerate() {
-            let b = |j: usize| u16::from(block[i + j]);
-            let weighted = 2 * b(0) + 3 * b(1) + 4 * b(2) + 5 * b(3) + 6 * b(4) + 7 * b(5) + 8 * b(6);
-            let mixed = b(6) ^ (b(5) << 5) ^ (b(4) << 10) ^ (b(3) << 15);
-            *pass = u8::from(weighted.wrapping_add(mixed) & ones == ones);
-        }
+        let passed = passing(block, ones);
         if passed == [1; STEP] && block[1..] == block[..STEP + BEFORE - 1] && skip_constant(block, low) {
             at += STEP;
             continue;
@@ -159,6 +220,25 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn marks_are_the_levels_of_all_positions(
+            some in prop::collection::vec(prop_oneof![any::<u8>(), Just(7u8), Just(0u8)], BEFORE + BLOCK),
+            constant in any::<u8>(), equal in 0usize..BEFORE + BLOCK, low in 0u32..34,
+        ) {
+            let block = std::array::from_fn(|i| if i < equal { constant } else { some[i] });
+            let mut expected = [0u64; MARKED];
+            for at in 0..BLOCK {
+                let level = level(sum(std::array::from_fn(|i| block[at + i])));
+                for (i, expected) in expected.iter_mut().enumerate() {
+                    *expected |= u64::from(level.is_some_and(|level| level >= low + i as u32)) << at;
+                }
+            }
+            for instructions in Instructions::available() {
+                prop_assert_eq!(expected, instructions.run(#[inline(always)] || marks(&block, low)));
+                prop_assert_eq!(expected, instructions.run(#[inline(always)] || all_marks(&block, low)));
+            }
+        }
+
         #[test]
         fn the_closed_form_is_the_running_sum(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
             let mut window = Window::default();

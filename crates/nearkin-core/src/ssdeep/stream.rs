@@ -3,19 +3,19 @@
 //! Live levels `lo..hi`, each with its count of reset points, its characters, and two piece hashes: h, which restarts
 //! at every counted reset point, and g, which stops restarting once 31 are counted, for a part 2 that is cut there. A
 //! level begins when the one below meets its first reset point: up to then the two have the same state. The lowest
-//! level ends when it has 63 pieces, the input is already too long for it, and the next level has enough.
+//! level ends when the input is already too long for it and the next level has enough pieces.
 //!
-//! Between two reset points all states take in the same bytes, so they run as the byte lanes of one SIMD word: time per
-//! byte is that of one state. Memory: 5 KB. Any split of the input gives the same digest.
+//! Bytes are taken in by blocks of 64: the reset points of all levels first, then four states at a time beside each
+//! other ([`super::blocks`]). Memory: 5 KB. Any split of the input gives the same digest.
 
-use super::piece::{START, character, run_along};
-use super::rolling::Window;
+use super::blocks::{BLOCK, Pieces, SIDE, Side, planes};
+use super::piece::{START, character};
+use super::rolling::{BEFORE, MARKED, level, marks, sum};
 use super::{ENOUGH_PIECES, HALF_PIECES, LEVELS, Options, PIECES, block_size, check_length, write};
+use crate::cpu::features::Instructions;
 use crate::error::Result;
 use crate::stop::Stop;
 
-/// Bytes that are searched with one choice of the lowest level.
-const STRIDE: usize = 4096;
 /// Bytes between two looks at the stop: some ten milliseconds.
 const PART: usize = if cfg!(test) { 100 } else { 1 << 23 };
 
@@ -33,7 +33,10 @@ const SLOTS: usize = LEVELS as usize + 1;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Hasher {
-    window: Window,
+    /// The six bytes before the last block that is not full, and that block.
+    block: [u8; BEFORE + BLOCK],
+    /// Bytes of that block.
+    waiting: usize,
     total: u64,
     lo: usize,
     hi: usize,
@@ -48,10 +51,7 @@ pub struct Hasher {
 
 #[derive(Clone, Copy, Debug)]
 struct Level {
-    count: usize,
-    characters: [u8; PIECES],
-    /// The character of h at the last reset point beyond the counted ones.
-    pending: Option<u8>,
+    pieces: Pieces,
     /// The character of g at the last reset point beyond the first 31.
     half_pending: Option<u8>,
 }
@@ -65,9 +65,10 @@ impl Default for Hasher {
 impl Hasher {
     /// The hasher of an empty input.
     pub fn new() -> Self {
-        let level = Level { count: 0, characters: [0; PIECES], pending: None, half_pending: None };
+        let level = Level { pieces: Pieces::new(), half_pending: None };
         Self {
-            window: Window::default(),
+            block: [0; BEFORE + BLOCK],
+            waiting: 0,
             total: 0,
             lo: 0,
             hi: 1,
@@ -85,22 +86,28 @@ impl Hasher {
 
     /// Takes in `data`.
     pub fn update(&mut self, data: &[u8]) {
-        for stride in data.chunks(STRIDE) {
-            let window = self.window;
-            let (mut done, before) = (0, self.total);
-            window.scan(stride, self.lo as u32, |at, level| {
-                // The lowest level may have ended within this stride.
-                if level as usize >= self.lo {
-                    self.advance(&stride[done..=at]);
-                    done = at + 1;
-                    self.total = before + done as u64;
-                    self.reset(level as usize);
-                }
-            });
-            self.advance(&stride[done..]);
-            self.total = before + stride.len() as u64;
-            self.window.extend(stride);
+        self.total += data.len() as u64;
+        Instructions::best().run(
+            #[inline(always)]
+            || self.take(data),
+        );
+    }
+
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "it must be compiled with the instruction set of its caller")]
+    fn take(&mut self, mut data: &[u8]) {
+        // The last block waits until another byte follows: S at the end needs it.
+        while BLOCK - self.waiting < data.len() {
+            let (some, rest) = data.split_at(BLOCK - self.waiting);
+            self.block[BEFORE + self.waiting..].copy_from_slice(some);
+            self.advance(BLOCK, self.total - rest.len() as u64);
+            self.block.copy_within(BLOCK.., 0);
+            self.waiting = 0;
+            data = rest;
         }
+        let begin = BEFORE + self.waiting;
+        self.block[begin..begin + data.len()].copy_from_slice(data);
+        self.waiting += data.len();
     }
 
     /// As `update`, looking at the stop now and then.
@@ -118,57 +125,82 @@ impl Hasher {
         Ok(())
     }
 
-    fn advance(&mut self, bytes: &[u8]) {
-        let (lo, hi, divided) = (self.lo, self.hi, self.divided);
-        let (fulls, halves) = (hi - lo, divided - lo);
-        let mut words = [[0u8; 8]; 8];
-        let states = words.as_flattened_mut();
-        states[..fulls].copy_from_slice(&self.full[lo..hi]);
-        states[fulls..fulls + halves].copy_from_slice(&self.half[lo..divided]);
-        if let (true, [first, second, ..]) = (fulls + halves <= 16, &mut words) {
-            let mut few = [*first, *second];
-            run_along(&mut few, bytes);
-            [*first, *second] = few;
-        } else {
-            run_along(&mut words, bytes);
+    /// Takes in the first `length` bytes of the block, after which there are `total`.
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "it must be compiled with the instruction set of its caller")]
+    fn advance(&mut self, length: usize, total: u64) {
+        let resets = self.resets(length);
+        // A level begins when the one below meets its first reset point.
+        while self.hi < SLOTS && resets[self.hi - 1] != 0 {
+            self.full[self.hi] = self.full[self.hi - 1];
+            self.hi += 1;
         }
-        let states = words.as_flattened();
-        self.full[lo..hi].copy_from_slice(&states[..fulls]);
-        self.half[lo..divided].copy_from_slice(&states[fulls..fulls + halves]);
+        let (lo, hi) = (self.lo, self.hi);
+        let count = |level: usize| self.levels[level].pieces.count + resets[level].count_ones() as usize;
+        while self.divided < hi && count(self.divided) >= ENOUGH_PIECES {
+            self.half[self.divided] = self.full[self.divided];
+            self.divided += 1;
+        }
+        let planes = planes(self.block.last_chunk().unwrap_or(&[0; BLOCK]));
+        let mut side = Side::new();
+        for first in (lo..self.divided).step_by(SIDE) {
+            let group = first..self.divided.min(first + SIDE);
+            side.restarts = [0; SIDE];
+            for (lane, level) in group.clone().enumerate() {
+                side.states[lane] = self.half[level].into();
+                side.restarts[lane] = self.levels[level].pieces.counted(resets[level], HALF_PIECES);
+            }
+            side.advance(&planes, length);
+            for (lane, level) in group.enumerate() {
+                self.half[level] = side.states[lane] as u8;
+                let beyond = resets[level] ^ side.restarts[lane];
+                if beyond != 0 {
+                    self.levels[level].half_pending = Some(character(side.state(lane, beyond.ilog2())));
+                }
+            }
+        }
+        for first in (lo..hi).step_by(SIDE) {
+            let group = first..hi.min(first + SIDE);
+            side.restarts = [0; SIDE];
+            for (lane, level) in group.clone().enumerate() {
+                side.states[lane] = self.full[level].into();
+                side.restarts[lane] = self.levels[level].pieces.counted(resets[level], PIECES);
+            }
+            side.advance(&planes, length);
+            for (lane, level) in group.enumerate() {
+                self.full[level] = side.states[lane] as u8;
+                if resets[level] != 0 {
+                    self.levels[level].pieces.take(&side, lane, resets[level]);
+                }
+            }
+        }
+        while self.hi - self.lo >= 2
+            && 64 * block_size(self.lo as u32) < total
+            && self.levels[self.lo + 1].pieces.count >= ENOUGH_PIECES
+        {
+            self.lo += 1;
+        }
     }
 
-    /// The last byte ended a piece of all levels up to `level`.
-    fn reset(&mut self, level: usize) {
-        let mut i = self.lo;
-        while i <= level && i < self.hi {
-            if self.levels[i].count == 0 && self.hi == i + 1 && self.hi < SLOTS {
-                self.full[self.hi] = self.full[i];
-                self.hi += 1;
-            }
-            let this = &mut self.levels[i];
-            if i >= self.divided {
-                self.half[i] = self.full[i];
-            }
-            let (full, half) = (character(self.full[i]), character(self.half[i]));
-            this.half_pending = Some(half);
-            if this.count < PIECES {
-                this.characters[this.count] = full;
-                this.count += 1;
-                self.full[i] = START;
-                if this.count < ENOUGH_PIECES {
-                    this.half_pending = None;
-                } else {
-                    self.divided = self.divided.max(i + 1);
-                }
-            } else {
-                this.pending = Some(full);
-                let outgrown = 64 * block_size(self.lo as u32) < self.total;
-                if outgrown && self.hi - self.lo >= 2 && self.levels[self.lo + 1].count >= ENOUGH_PIECES {
-                    self.lo += 1;
-                }
-            }
-            i += 1;
+    /// The reset points of each level from `lo` among the first `length` bytes of the block.
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "part of the above")]
+    fn resets(&self, length: usize) -> [u64; SLOTS] {
+        let inside = u64::MAX >> (BLOCK - length);
+        let mut resets = [0; SLOTS];
+        for (reset, marks) in resets[self.lo..].iter_mut().zip(marks(&self.block, self.lo as u32)) {
+            *reset = marks & inside;
         }
+        // Few are of still higher levels.
+        let highest = self.lo + MARKED - 1;
+        let mut rest = resets.get(highest).copied().unwrap_or(0);
+        while rest != 0 {
+            let at = rest.trailing_zeros() as usize;
+            rest &= rest - 1;
+            let level = level(sum(std::array::from_fn(|i| self.block[at + i]))).unwrap_or(0) as usize;
+            resets[highest..].iter_mut().take(level + 1 - highest).for_each(|reset| *reset |= 1 << at);
+        }
+        resets
     }
 
     /// The digest of what was taken in so far; more may follow.
@@ -177,30 +209,42 @@ impl Hasher {
     /// If that is longer than [`super::MAX_INPUT`].
     pub fn digest(&self, options: Options) -> Result<String> {
         check_length(self.total)?;
+        let mut whole = self.clone();
+        if self.waiting != 0 {
+            Instructions::best().run(
+                #[inline(always)]
+                || whole.advance(self.waiting, self.total),
+            );
+        }
+        Ok(whole.written(options))
+    }
+
+    /// The digest of what is in full blocks, or was advanced to.
+    fn written(&self, options: Options) -> String {
         let highest = (self.hi - 1).min(LEVELS as usize - 1);
         let mut i = self.lo;
         while i < highest && 64 * block_size(i as u32) < self.total {
             i += 1;
         }
-        while i > self.lo && self.levels[i].count < ENOUGH_PIECES {
+        while i > self.lo && self.levels[i].pieces.count < ENOUGH_PIECES {
             i -= 1;
         }
-        let more = self.window.sum() != 0;
-        let tail = |state: u8, pending: Option<u8>| if more { Some(character(state)) } else { pending };
-        let level = &self.levels[i];
-        let part1: Vec<u8> =
-            level.characters[..level.count].iter().copied().chain(tail(self.full[i], level.pending)).collect();
+        // The last byte is before BEFORE + waiting; none waits if none came.
+        let last = std::array::from_fn(|i| if self.waiting == 0 { 0 } else { self.block[self.waiting - 1 + i] });
+        let more = sum(last) != 0;
+        let tail = |state: u8| more.then_some(state);
+        let part1 = self.levels[i].pieces.part(PIECES, tail(self.full[i]));
         // A level that has not begun has met no reset point: its state is that of the level below.
         let twice = if i + 1 < self.hi { i + 1 } else { i };
         let level = &self.levels[twice];
-        let part2: Vec<u8> = if options.no_truncation {
-            level.characters[..level.count].iter().copied().chain(tail(self.full[twice], level.pending)).collect()
+        let part2 = if options.no_truncation || twice >= self.divided {
+            level.pieces.part(PIECES, tail(self.full[twice]))
         } else {
-            let count = level.count.min(HALF_PIECES);
-            let state = if twice < self.divided { self.half[twice] } else { self.full[twice] };
-            level.characters[..count].iter().copied().chain(tail(state, level.half_pending)).collect()
+            let mut pieces = level.pieces;
+            pieces.pending = level.half_pending;
+            pieces.part(HALF_PIECES, tail(self.half[twice]))
         };
-        Ok(write(i as u32, &part1, &part2, options))
+        write(i as u32, &part1, &part2, options)
     }
 }
 
@@ -208,6 +252,7 @@ impl Hasher {
 mod tests {
     use super::*;
     use crate::ssdeep::hash::hash;
+    use crate::ssdeep::rolling::Window;
     use proptest::prelude::*;
 
     /// Section by section the definition, one byte at a time.
