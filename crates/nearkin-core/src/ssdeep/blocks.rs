@@ -115,6 +115,16 @@ impl Side {
     }
 }
 
+/// Takes a whole block in which nothing begins anew into states that run side by side.
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "it must be compiled with the instruction set of its caller")]
+pub(super) fn pass(states: &mut [u64; SIDE], planes: &Planes) {
+    for state in states {
+        let bits = lane_bits::<false>(planes, *state, 0);
+        *state = bits.iter().rev().fold(0, |state, word| (state << 1) | (word >> 63));
+    }
+}
+
 /// Bits of the states after each byte.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "the loop over lanes becomes one of vectors")]
@@ -237,6 +247,12 @@ mod tests {
                     }
                 }
                 prop_assert_eq!(u64::from(state), side.states[lane]);
+            }
+            let mut passed = states.map(|state| u64::from(state & 63));
+            pass(&mut passed, &planes(&bytes));
+            for (state, passed) in states.into_iter().zip(passed) {
+                let expected = bytes.iter().fold(state, |state, byte| (state.wrapping_mul(19) ^ byte) & 63);
+                prop_assert_eq!(u64::from(expected), passed);
             }
         }
 

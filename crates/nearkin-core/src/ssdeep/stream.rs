@@ -8,7 +8,7 @@
 //! Bytes are taken in by blocks of 64: the reset points of all levels first, then four states at a time beside each
 //! other ([`super::blocks`]). Memory: 5 KB. Any split of the input gives the same digest.
 
-use super::blocks::{BLOCK, Pieces, SIDE, Side, planes};
+use super::blocks::{BLOCK, Pieces, Planes, SIDE, Side, pass, planes};
 use super::piece::{START, character};
 use super::rolling::{BEFORE, MARKED, level, marks, sum};
 use super::{ENOUGH_PIECES, HALF_PIECES, LEVELS, Options, PIECES, block_size, check_length, write};
@@ -41,9 +41,9 @@ pub struct Hasher {
     lo: usize,
     hi: usize,
     /// h of each level: the hash since its last counted reset point.
-    full: [u8; SLOTS],
+    full: [u64; SLOTS + SIDE],
     /// g of the levels below `divided`: the same, but not restarted once 31 reset points are counted.
-    half: [u8; SLOTS],
+    half: [u64; SLOTS + SIDE],
     /// The first level with fewer than 32 counted reset points, where g is still h. A higher level never has more.
     divided: usize,
     levels: Box<[Level; SLOTS]>,
@@ -72,8 +72,8 @@ impl Hasher {
             total: 0,
             lo: 0,
             hi: 1,
-            full: [START; SLOTS],
-            half: [START; SLOTS],
+            full: [START.into(); SLOTS + SIDE],
+            half: [START.into(); SLOTS + SIDE],
             divided: 0,
             levels: Box::new([level; SLOTS]),
         }
@@ -95,19 +95,28 @@ impl Hasher {
 
     #[inline(always)]
     #[allow(clippy::inline_always, reason = "it must be compiled with the instruction set of its caller")]
-    fn take(&mut self, mut data: &[u8]) {
+    fn take(&mut self, data: &[u8]) {
+        let before = self.total - data.len() as u64;
+        let mut at = 0;
         // The last block waits until another byte follows: S at the end needs it.
-        while BLOCK - self.waiting < data.len() {
-            let (some, rest) = data.split_at(BLOCK - self.waiting);
-            self.block[BEFORE + self.waiting..].copy_from_slice(some);
-            self.advance(BLOCK, self.total - rest.len() as u64);
+        while BLOCK - self.waiting < data.len() - at {
+            // Once six bytes of `data` are past, the blocks lie in it as they are.
+            if let (0, Some(block)) = (self.waiting, at.checked_sub(BEFORE).and_then(|at| data[at..].first_chunk())) {
+                at += BLOCK;
+                self.advance(block, BLOCK, before + at as u64);
+                self.block[..BEFORE].copy_from_slice(&data[at - BEFORE..at]);
+                continue;
+            }
+            let some = BLOCK - self.waiting;
+            self.block[BEFORE + self.waiting..].copy_from_slice(&data[at..at + some]);
+            at += some;
+            self.advance(&self.block.clone(), BLOCK, before + at as u64);
             self.block.copy_within(BLOCK.., 0);
             self.waiting = 0;
-            data = rest;
         }
-        let begin = BEFORE + self.waiting;
-        self.block[begin..begin + data.len()].copy_from_slice(data);
-        self.waiting += data.len();
+        let (begin, rest) = (BEFORE + self.waiting, &data[at..]);
+        self.block[begin..begin + rest.len()].copy_from_slice(rest);
+        self.waiting += rest.len();
     }
 
     /// As `update`, looking at the stop now and then.
@@ -125,11 +134,37 @@ impl Hasher {
         Ok(())
     }
 
-    /// Takes in the first `length` bytes of the block, after which there are `total`.
+    /// Takes in the first `length` bytes of a block and the six before it, after which there are `total`.
     #[inline(always)]
     #[allow(clippy::inline_always, reason = "it must be compiled with the instruction set of its caller")]
-    fn advance(&mut self, length: usize, total: u64) {
-        let resets = self.resets(length);
+    fn advance(&mut self, block: &[u8; BEFORE + BLOCK], length: usize, total: u64) {
+        let marks = marks(block, self.lo as u32).map(|marks| marks & (u64::MAX >> (BLOCK - length)));
+        let planes = planes(block.last_chunk().unwrap_or(&[0; BLOCK]));
+        if marks[0] != 0 || length != BLOCK {
+            self.cut(block, length, marks, &planes);
+            // No lower level can be chosen any more.
+            while self.hi - self.lo >= 2
+                && 64 * block_size(self.lo as u32) < total
+                && self.levels[self.lo + 1].pieces.count >= ENOUGH_PIECES
+            {
+                self.lo += 1;
+            }
+            return;
+        }
+        for (states, end) in [(&mut self.half, self.divided), (&mut self.full, self.hi)] {
+            for first in (self.lo..end).step_by(SIDE) {
+                if let Some(states) = states[first..].first_chunk_mut() {
+                    pass(states, &planes);
+                }
+            }
+        }
+    }
+
+    /// Takes in a block with reset points.
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "part of the above")]
+    fn cut(&mut self, block: &[u8; BEFORE + BLOCK], length: usize, marks: [u64; MARKED], planes: &Planes) {
+        let resets = self.resets(block, marks);
         // A level begins when the one below meets its first reset point.
         while self.hi < SLOTS && resets[self.hi - 1] != 0 {
             self.full[self.hi] = self.full[self.hi - 1];
@@ -141,18 +176,17 @@ impl Hasher {
             self.half[self.divided] = self.full[self.divided];
             self.divided += 1;
         }
-        let planes = planes(self.block.last_chunk().unwrap_or(&[0; BLOCK]));
         let mut side = Side::new();
         for first in (lo..self.divided).step_by(SIDE) {
             let group = first..self.divided.min(first + SIDE);
             side.restarts = [0; SIDE];
             for (lane, level) in group.clone().enumerate() {
-                side.states[lane] = self.half[level].into();
+                side.states[lane] = self.half[level];
                 side.restarts[lane] = self.levels[level].pieces.counted(resets[level], HALF_PIECES);
             }
-            side.advance(&planes, length);
+            side.advance(planes, length);
             for (lane, level) in group.enumerate() {
-                self.half[level] = side.states[lane] as u8;
+                self.half[level] = side.states[lane];
                 let beyond = resets[level] ^ side.restarts[lane];
                 if beyond != 0 {
                     self.levels[level].half_pending = Some(character(side.state(lane, beyond.ilog2())));
@@ -163,41 +197,32 @@ impl Hasher {
             let group = first..hi.min(first + SIDE);
             side.restarts = [0; SIDE];
             for (lane, level) in group.clone().enumerate() {
-                side.states[lane] = self.full[level].into();
+                side.states[lane] = self.full[level];
                 side.restarts[lane] = self.levels[level].pieces.counted(resets[level], PIECES);
             }
-            side.advance(&planes, length);
+            side.advance(planes, length);
             for (lane, level) in group.enumerate() {
-                self.full[level] = side.states[lane] as u8;
+                self.full[level] = side.states[lane];
                 if resets[level] != 0 {
                     self.levels[level].pieces.take(&side, lane, resets[level]);
                 }
             }
         }
-        while self.hi - self.lo >= 2
-            && 64 * block_size(self.lo as u32) < total
-            && self.levels[self.lo + 1].pieces.count >= ENOUGH_PIECES
-        {
-            self.lo += 1;
-        }
     }
 
-    /// The reset points of each level from `lo` among the first `length` bytes of the block.
+    /// The reset points of each level from `lo` in a block, of which `marks` are known.
     #[inline(always)]
     #[allow(clippy::inline_always, reason = "part of the above")]
-    fn resets(&self, length: usize) -> [u64; SLOTS] {
-        let inside = u64::MAX >> (BLOCK - length);
+    fn resets(&self, block: &[u8; BEFORE + BLOCK], marks: [u64; MARKED]) -> [u64; SLOTS] {
         let mut resets = [0; SLOTS];
-        for (reset, marks) in resets[self.lo..].iter_mut().zip(marks(&self.block, self.lo as u32)) {
-            *reset = marks & inside;
-        }
+        resets[self.lo..].iter_mut().zip(marks).for_each(|(reset, marks)| *reset = marks);
         // Few are of still higher levels.
         let highest = self.lo + MARKED - 1;
-        let mut rest = resets.get(highest).copied().unwrap_or(0);
+        let mut rest = marks[MARKED - 1];
         while rest != 0 {
             let at = rest.trailing_zeros() as usize;
             rest &= rest - 1;
-            let level = level(sum(std::array::from_fn(|i| self.block[at + i]))).unwrap_or(0) as usize;
+            let level = level(sum(std::array::from_fn(|i| block[at + i]))).unwrap_or(0) as usize;
             resets[highest..].iter_mut().take(level + 1 - highest).for_each(|reset| *reset |= 1 << at);
         }
         resets
@@ -213,7 +238,7 @@ impl Hasher {
         if self.waiting != 0 {
             Instructions::best().run(
                 #[inline(always)]
-                || whole.advance(self.waiting, self.total),
+                || whole.advance(&self.block, self.waiting, self.total),
             );
         }
         Ok(whole.written(options))
@@ -232,7 +257,7 @@ impl Hasher {
         // The last byte is before BEFORE + waiting; none waits if none came.
         let last = std::array::from_fn(|i| if self.waiting == 0 { 0 } else { self.block[self.waiting - 1 + i] });
         let more = sum(last) != 0;
-        let tail = |state: u8| more.then_some(state);
+        let tail = |state: u64| more.then_some(state as u8);
         let part1 = self.levels[i].pieces.part(PIECES, tail(self.full[i]));
         // A level that has not begun has met no reset point: its state is that of the level below.
         let twice = if i + 1 < self.hi { i + 1 } else { i };
