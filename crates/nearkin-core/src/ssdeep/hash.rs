@@ -21,7 +21,7 @@ use std::io::{Read, Seek, SeekFrom};
 
 use xxhash_rust::xxh3::Xxh3;
 
-use super::blocks::{BLOCK, Pieces, Side, planes};
+use super::blocks::{AHEAD, BITS, BLOCK, Pieces, SIDE, Side, all_at, planes, state_of};
 use super::piece::{PieceJob, START, character, run};
 use super::rolling::{BEFORE, MARKED, Window, marks, sum};
 use super::{ENOUGH_PIECES, LEVELS, Options, PIECES, check_length, first_level, write};
@@ -326,21 +326,33 @@ fn short_parts(bytes: &[u8; BEFORE + SHORT + BLOCK], length: usize, options: Opt
         }
         low = low.saturating_sub(3);
     };
-    let (first, second) = ((level - low) as usize, (level - low) as usize + 1);
-    let (mut part1, mut part2, mut side) = (Pieces::new(), Pieces::new(), Side::new());
-    for (block, resets) in resets[..blocks].iter().enumerate() {
-        if let Some(bytes) = bytes[BEFORE + BLOCK * block..].first_chunk() {
-            side.restarts[0] = part1.counted(resets[first], PIECES);
-            side.restarts[1] = part2.counted(resets[second], options.half_pieces());
-            side.advance(&planes(bytes), BLOCK.min(length - BLOCK * block));
-            part1.take(&side, 0, resets[first]);
-            part2.take(&side, 1, resets[second]);
+    let first = (level - low) as usize;
+    let caps = [PIECES, options.half_pieces()];
+    let (mut parts, mut states, mut side) = ([Pieces::new(); 2], all_at::<SIDE>(START), Side::new());
+    for from in (0..blocks).step_by(AHEAD) {
+        let some = &resets[from..blocks.min(from + AHEAD)];
+        let mut all_planes = [[0; BITS]; AHEAD];
+        for (block, all_planes) in all_planes[..some.len()].iter_mut().enumerate() {
+            if let Some(bytes) = bytes[BEFORE + BLOCK * (from + block)..].first_chunk() {
+                *all_planes = planes(bytes);
+            }
+        }
+        for (lane, part) in parts.iter().enumerate() {
+            side.set(lane, caps[lane] - part.count, some.iter().map(|marks| marks[first + lane]));
+        }
+        // The last byte of these blocks.
+        let last = (length - BLOCK * from).min(BLOCK * some.len()) - 1;
+        side.advance(&mut states, 0, &all_planes[..some.len()], (last % BLOCK) as u32);
+        for (block, marks) in some.iter().enumerate() {
+            for (lane, part) in parts.iter_mut().enumerate() {
+                part.take(&side, block, lane, marks[first + lane]);
+            }
         }
     }
     // The last byte is before BEFORE + length.
     let last = std::array::from_fn(|i| if length == 0 { 0 } else { bytes[length - 1 + i] });
-    let tail = |lane: usize| (sum(last) != 0).then_some(side.states[lane] as u8);
-    (level, part1.part(PIECES, tail(0)), part2.part(PIECES, tail(1)))
+    let tail = |lane: usize| (sum(last) != 0).then(|| state_of(&states, lane));
+    (level, parts[0].part(PIECES, tail(0)), parts[1].part(PIECES, tail(1)))
 }
 
 /// All reset points of levels `low` to `top` (and above, counted as `top`), and S at the end.

@@ -5,8 +5,11 @@
 //! ```
 //!
 //! Bits above the sixth never influence lower ones (multiplication and xor carry upwards only), so states are kept in
-//! any wider integer and masked once at the end. Sequential: 4 cycles per byte for one piece; many pieces at a time
-//! hide that.
+//! any wider integer and masked once at the end. Byte by byte it takes 4 cycles per byte; [`super::blocks`] takes 64 bytes
+//! at once, and several pieces side by side.
+
+use super::blocks::{AHEAD, BLOCK, States, all_at, pass_own, planes, state_of};
+use crate::cpu::features::Instructions;
 
 /// State before the first byte of a piece.
 pub(super) const START: u8 = 0x27;
@@ -19,9 +22,8 @@ pub(super) fn character(state: u8) -> u8 {
     ALPHABET[usize::from(state & 63)]
 }
 
-/// How many pieces run at once: four cycles of latency times one multiplication a cycle, and as many as have registers.
-const LANES: usize = 6;
-
+/// Pieces that run side by side.
+const LANES: usize = 8;
 /// A piece, or the part of it that lies in one buffer.
 pub(super) struct PieceJob<'a> {
     /// Bytes to take in.
@@ -35,44 +37,55 @@ pub(super) struct PieceJob<'a> {
 /// Takes in the bytes of all jobs. Order does not matter to the states; the longest go first so that lanes stay full.
 pub(super) fn run(jobs: &mut [PieceJob<'_>]) {
     jobs.sort_unstable_by_key(|job| std::cmp::Reverse(job.bytes.len()));
+    Instructions::best().run(
+        #[inline(always)]
+        || run_sorted(jobs),
+    );
+}
+
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "it must be compiled with the instruction set of its caller")]
+fn run_sorted(jobs: &mut [PieceJob<'_>]) {
     let mut lanes: [Option<usize>; LANES] = [None; LANES];
     let mut rest: [&[u8]; LANES] = [&[]; LANES];
-    let mut states = [0u32; LANES];
+    let (mut states, mut last): (States<LANES>, _) = (all_at(0), [0; LANES]);
+    let mut words: [States<LANES>; AHEAD] = [all_at(0); AHEAD];
     let mut next = 0;
     loop {
-        let mut step = usize::MAX;
         for lane in 0..LANES {
             if rest[lane].is_empty() {
                 if let Some(done) = lanes[lane].take() {
-                    jobs[done].state = (states[lane] & 63) as u8;
+                    jobs[done].state = state_of(&states, lane);
                 }
-                if next < jobs.len() && !jobs[next].bytes.is_empty() {
-                    (lanes[lane], rest[lane], states[lane]) =
-                        (Some(next), jobs[next].bytes, u32::from(jobs[next].state));
+                if let Some(job) = jobs.get(next).filter(|job| !job.bytes.is_empty()) {
+                    (lanes[lane], rest[lane]) = (Some(next), job.bytes);
+                    states.iter_mut().zip(all_at::<1>(job.state)).for_each(|(row, bit)| row[lane] = bit[0]);
                     next += 1;
                 }
             }
-            if lanes[lane].is_some() {
-                step = step.min(rest[lane].len());
+        }
+        let Some(busy) = lanes.iter().rposition(Option::is_some) else { return };
+        // A lane without a job goes along with zeros; its state is thrown away. All bits of some blocks are gathered first:
+        // a word that was just written for one lane can't be read at once with those of the others.
+        let left = rest[..=busy].iter().map(|rest| rest.len() / BLOCK).min().unwrap_or(0);
+        for words in &mut words[..left.clamp(1, AHEAD)] {
+            for lane in 0..=busy {
+                let bits = if let Some((block, after)) = rest[lane].split_first_chunk() {
+                    (rest[lane], last[lane]) = (after, BLOCK as u64 - 1);
+                    planes(block)
+                } else {
+                    let mut block = [0; BLOCK];
+                    block[..rest[lane].len()].copy_from_slice(rest[lane]);
+                    (last[lane], rest[lane]) = ((rest[lane].len() as u64).saturating_sub(1), &[]);
+                    planes(&block)
+                };
+                for (words, bits) in words.iter_mut().zip(bits) {
+                    words[lane] = bits;
+                }
             }
         }
-        if step == usize::MAX {
-            return;
-        }
-        // A lane without a job reads along with a busy one; its state is thrown away.
-        let busy = lanes.iter().position(Option::is_some).unwrap_or(0);
-        let now: [&[u8]; LANES] =
-            std::array::from_fn(|lane| &rest[if lanes[lane].is_some() { lane } else { busy }][..step]);
-        #[allow(clippy::needless_range_loop, reason = "six slices advance together")]
-        for at in 0..step {
-            for lane in 0..LANES {
-                states[lane] = states[lane].wrapping_mul(19) ^ u32::from(now[lane][at]);
-            }
-        }
-        for lane in 0..LANES {
-            if lanes[lane].is_some() {
-                rest[lane] = &rest[lane][step..];
-            }
+        for words in &words[..left.clamp(1, AHEAD)] {
+            pass_own(&mut states, busy + 1, words, &last);
         }
     }
 }

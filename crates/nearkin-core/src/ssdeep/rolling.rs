@@ -12,7 +12,7 @@
 //! of S to be ones, and the low 16 bits of S come from the last four bytes and a sum below 2^14, so 16-bit lanes are
 //! enough. What passes (one position in `2^min(i, 16)` of random bytes) is tested in full.
 
-use super::blocks::{BLOCK, word_of_bits};
+use super::blocks::{BLOCK, words_of_bits};
 use crate::cpu::features::Instructions;
 
 /// Bytes before a position that its sum depends on.
@@ -80,7 +80,7 @@ pub(super) fn marks(block: &[u8; BEFORE + BLOCK], low: u32) -> [u64; MARKED] {
         return all_marks(block, low);
     }
     let ones = if low >= 16 { u16::MAX } else { (1 << low) - 1 };
-    let mut passed = word_of_bits(&passing(block, ones), 0);
+    let [mut passed] = words_of_bits(&passing(block, ones));
     if passed.count_ones() > 16 {
         return all_marks(block, low);
     }
@@ -118,7 +118,7 @@ fn all_marks(block: &[u8; BEFORE + BLOCK], low: u32) -> [u64; MARKED] {
         let of = |i: usize| u32::from(next & ones[i] == 0) << i;
         *levels = ((of(0) | of(1) | of(2) | of(3)) * u32::from(third)) as u8;
     }
-    std::array::from_fn(|i| word_of_bits(&levels, i as u32))
+    words_of_bits(&levels)
 }
 
 /// Positions that one step of the SIMD search looks at.

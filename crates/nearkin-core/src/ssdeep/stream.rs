@@ -5,11 +5,11 @@
 //! level begins when the one below meets its first reset point: up to then the two have the same state. The lowest
 //! level ends when the input is already too long for it and the next level has enough pieces.
 //!
-//! Bytes are taken in by blocks of 64: the reset points of all levels first, then four states at a time beside each
-//! other ([`super::blocks`]). Memory: 5 KB. Any split of the input gives the same digest.
+//! Bytes are taken in by 512: the reset points of all levels first, then four states at a time beside each other
+//! ([`super::blocks`]). Memory: 7 KB. Any split of the input gives the same digest.
 
-use super::blocks::{BLOCK, Pieces, Planes, SIDE, Side, pass, planes};
-use super::piece::{START, character};
+use super::blocks::{AHEAD, BITS, BLOCK, Pieces, Planes, SIDE, Side, States, all_at, pass, planes, state_of};
+use super::piece::START;
 use super::rolling::{BEFORE, MARKED, level, marks, sum};
 use super::{ENOUGH_PIECES, HALF_PIECES, LEVELS, Options, PIECES, block_size, check_length, write};
 use crate::cpu::features::Instructions;
@@ -19,7 +19,12 @@ use crate::stop::Stop;
 /// Bytes between two looks at the stop: some ten milliseconds.
 const PART: usize = if cfg!(test) { 100 } else { 1 << 23 };
 
+/// Bytes that are taken in together.
+const CHUNK: usize = AHEAD * BLOCK;
+
 const SLOTS: usize = LEVELS as usize + 1;
+/// A group that begins at the last level ends here.
+const ROOM: usize = SLOTS + SIDE;
 
 /// A digest in the making.
 ///
@@ -33,17 +38,17 @@ const SLOTS: usize = LEVELS as usize + 1;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Hasher {
-    /// The six bytes before the last block that is not full, and that block.
-    block: [u8; BEFORE + BLOCK],
-    /// Bytes of that block.
+    /// Six bytes that were taken in, and the last ones, which wait.
+    chunk: [u8; BEFORE + CHUNK],
+    /// How many wait.
     waiting: usize,
     total: u64,
     lo: usize,
     hi: usize,
     /// h of each level: the hash since its last counted reset point.
-    full: [u64; SLOTS + SIDE],
+    full: States<ROOM>,
     /// g of the levels below `divided`: the same, but not restarted once 31 reset points are counted.
-    half: [u64; SLOTS + SIDE],
+    half: States<ROOM>,
     /// The first level with fewer than 32 counted reset points, where g is still h. A higher level never has more.
     divided: usize,
     levels: Box<[Level; SLOTS]>,
@@ -67,13 +72,13 @@ impl Hasher {
     pub fn new() -> Self {
         let level = Level { pieces: Pieces::new(), half_pending: None };
         Self {
-            block: [0; BEFORE + BLOCK],
+            chunk: [0; BEFORE + CHUNK],
             waiting: 0,
             total: 0,
             lo: 0,
             hi: 1,
-            full: [START.into(); SLOTS + SIDE],
-            half: [START.into(); SLOTS + SIDE],
+            full: all_at(START),
+            half: all_at(START),
             divided: 0,
             levels: Box::new([level; SLOTS]),
         }
@@ -98,24 +103,24 @@ impl Hasher {
     fn take(&mut self, data: &[u8]) {
         let before = self.total - data.len() as u64;
         let mut at = 0;
-        // The last block waits until another byte follows: S at the end needs it.
-        while BLOCK - self.waiting < data.len() - at {
-            // Once six bytes of `data` are past, the blocks lie in it as they are.
-            if let (0, Some(block)) = (self.waiting, at.checked_sub(BEFORE).and_then(|at| data[at..].first_chunk())) {
-                at += BLOCK;
-                self.advance(block, BLOCK, before + at as u64);
-                self.block[..BEFORE].copy_from_slice(&data[at - BEFORE..at]);
+        // The last bytes wait until another follows: S at the end needs them.
+        while CHUNK - self.waiting < data.len() - at {
+            // Once six bytes of `data` are past, the rest lies in it as it is.
+            if let (0, Some(chunk)) = (self.waiting, at.checked_sub(BEFORE).and_then(|at| data[at..].first_chunk())) {
+                at += CHUNK;
+                self.advance(chunk, CHUNK, before + at as u64);
+                self.chunk[..BEFORE].copy_from_slice(&data[at - BEFORE..at]);
                 continue;
             }
-            let some = BLOCK - self.waiting;
-            self.block[BEFORE + self.waiting..].copy_from_slice(&data[at..at + some]);
+            let some = CHUNK - self.waiting;
+            self.chunk[BEFORE + self.waiting..].copy_from_slice(&data[at..at + some]);
             at += some;
-            self.advance(&self.block.clone(), BLOCK, before + at as u64);
-            self.block.copy_within(BLOCK.., 0);
+            self.advance(&self.chunk.clone(), CHUNK, before + at as u64);
+            self.chunk.copy_within(CHUNK.., 0);
             self.waiting = 0;
         }
         let (begin, rest) = (BEFORE + self.waiting, &data[at..]);
-        self.block[begin..begin + rest.len()].copy_from_slice(rest);
+        self.chunk[begin..begin + rest.len()].copy_from_slice(rest);
         self.waiting += rest.len();
     }
 
@@ -134,14 +139,25 @@ impl Hasher {
         Ok(())
     }
 
-    /// Takes in the first `length` bytes of a block and the six before it, after which there are `total`.
+    /// Takes in the first `length` bytes of a chunk, which follow six that were taken in; after them there are `total`.
     #[inline(always)]
     #[allow(clippy::inline_always, reason = "it must be compiled with the instruction set of its caller")]
-    fn advance(&mut self, block: &[u8; BEFORE + BLOCK], length: usize, total: u64) {
-        let marks = marks(block, self.lo as u32).map(|marks| marks & (u64::MAX >> (BLOCK - length)));
-        let planes = planes(block.last_chunk().unwrap_or(&[0; BLOCK]));
-        if marks[0] != 0 || length != BLOCK {
-            self.cut(block, length, marks, &planes);
+    fn advance(&mut self, chunk: &[u8; BEFORE + CHUNK], length: usize, total: u64) {
+        let blocks = length.div_ceil(BLOCK);
+        let (mut all_marks, mut all_planes, mut any) = ([[0; MARKED]; AHEAD], [[0; BITS]; AHEAD], false);
+        for block in 0..blocks {
+            if let (Some(with_before), Some(bytes)) =
+                (chunk[BLOCK * block..].first_chunk(), chunk[BEFORE + BLOCK * block..].first_chunk())
+            {
+                let inside = u64::MAX >> BLOCK.saturating_sub(length - BLOCK * block);
+                all_marks[block] = marks(with_before, self.lo as u32).map(|marks| marks & inside);
+                all_planes[block] = planes(bytes);
+                any |= all_marks[block][0] != 0;
+            }
+        }
+        if any || length < CHUNK {
+            let last = ((length - 1) % BLOCK) as u32;
+            self.cut(chunk, &all_marks[..blocks], &all_planes[..blocks], last);
             // No lower level can be chosen any more.
             while self.hi - self.lo >= 2
                 && 64 * block_size(self.lo as u32) < total
@@ -151,81 +167,76 @@ impl Hasher {
             }
             return;
         }
-        for (states, end) in [(&mut self.half, self.divided), (&mut self.full, self.hi)] {
-            for first in (self.lo..end).step_by(SIDE) {
-                if let Some(states) = states[first..].first_chunk_mut() {
-                    pass(states, &planes);
+        for planes in &all_planes {
+            for (states, end) in [(&mut self.half, self.divided), (&mut self.full, self.hi)] {
+                if end > self.lo {
+                    pass(states, self.lo, end - self.lo, planes);
                 }
             }
         }
     }
 
-    /// Takes in a block with reset points.
+    /// Takes in blocks with reset points, of the last one the bytes up to `last`.
     #[inline(always)]
     #[allow(clippy::inline_always, reason = "part of the above")]
-    fn cut(&mut self, block: &[u8; BEFORE + BLOCK], length: usize, marks: [u64; MARKED], planes: &Planes) {
-        let resets = self.resets(block, marks);
+    fn cut(&mut self, chunk: &[u8; BEFORE + CHUNK], marks: &[[u64; MARKED]], planes: &[Planes], last: u32) {
+        let mut resets = [[0; SLOTS]; AHEAD];
+        let mut found = [0; SLOTS];
+        for (block, (resets, marks)) in resets.iter_mut().zip(marks).enumerate() {
+            resets[self.lo..].iter_mut().zip(marks).for_each(|(reset, marks)| *reset = *marks);
+            // Few are of still higher levels.
+            let highest = self.lo + MARKED - 1;
+            let mut rest = marks[MARKED - 1];
+            while rest != 0 {
+                let at = rest.trailing_zeros();
+                rest &= rest - 1;
+                let window = std::array::from_fn(|i| chunk[BLOCK * block + at as usize + i]);
+                let levels = (level(sum(window)).unwrap_or(0) as usize + 1).saturating_sub(highest);
+                resets[highest..].iter_mut().take(levels).for_each(|reset| *reset |= 1 << at);
+            }
+            found.iter_mut().zip(resets).for_each(|(found, reset)| *found += reset.count_ones() as usize);
+        }
         // A level begins when the one below meets its first reset point.
-        while self.hi < SLOTS && resets[self.hi - 1] != 0 {
-            self.full[self.hi] = self.full[self.hi - 1];
+        while self.hi < SLOTS && found[self.hi - 1] != 0 {
+            self.full.iter_mut().for_each(|row| row[self.hi] = row[self.hi - 1]);
             self.hi += 1;
         }
         let (lo, hi) = (self.lo, self.hi);
-        let count = |level: usize| self.levels[level].pieces.count + resets[level].count_ones() as usize;
-        while self.divided < hi && count(self.divided) >= ENOUGH_PIECES {
-            self.half[self.divided] = self.full[self.divided];
+        while self.divided < hi && self.levels[self.divided].pieces.count + found[self.divided] >= ENOUGH_PIECES {
+            (self.half.iter_mut().zip(&self.full)).for_each(|(half, full)| half[self.divided] = full[self.divided]);
             self.divided += 1;
         }
+        let of_level = |level: usize| resets[..marks.len()].iter().map(move |resets| resets[level]);
         let mut side = Side::new();
         for first in (lo..self.divided).step_by(SIDE) {
             let group = first..self.divided.min(first + SIDE);
-            side.restarts = [0; SIDE];
             for (lane, level) in group.clone().enumerate() {
-                side.states[lane] = self.half[level];
-                side.restarts[lane] = self.levels[level].pieces.counted(resets[level], HALF_PIECES);
+                side.set(lane, HALF_PIECES.saturating_sub(self.levels[level].pieces.count), of_level(level));
             }
-            side.advance(planes, length);
+            side.advance(&mut self.half, first, planes, last);
             for (lane, level) in group.enumerate() {
-                self.half[level] = side.states[lane];
-                let beyond = resets[level] ^ side.restarts[lane];
-                if beyond != 0 {
-                    self.levels[level].half_pending = Some(character(side.state(lane, beyond.ilog2())));
+                for (block, marks) in of_level(level).enumerate() {
+                    let beyond = marks ^ side.restarts[block][lane];
+                    if beyond != 0 {
+                        self.levels[level].half_pending = Some(side.character(block, lane, beyond.ilog2()));
+                    }
                 }
             }
         }
         for first in (lo..hi).step_by(SIDE) {
             let group = first..hi.min(first + SIDE);
-            side.restarts = [0; SIDE];
             for (lane, level) in group.clone().enumerate() {
-                side.states[lane] = self.full[level];
-                side.restarts[lane] = self.levels[level].pieces.counted(resets[level], PIECES);
+                side.set(lane, PIECES - self.levels[level].pieces.count, of_level(level));
             }
-            side.advance(planes, length);
+            side.advance(&mut self.full, first, planes, last);
             for (lane, level) in group.enumerate() {
-                self.full[level] = side.states[lane];
-                if resets[level] != 0 {
-                    self.levels[level].pieces.take(&side, lane, resets[level]);
+                for (block, marks) in of_level(level).enumerate() {
+                    if marks != 0 {
+                        self.levels[level].pieces.take(&side, block, lane, marks);
+                    }
                 }
             }
         }
-    }
-
-    /// The reset points of each level from `lo` in a block, of which `marks` are known.
-    #[inline(always)]
-    #[allow(clippy::inline_always, reason = "part of the above")]
-    fn resets(&self, block: &[u8; BEFORE + BLOCK], marks: [u64; MARKED]) -> [u64; SLOTS] {
-        let mut resets = [0; SLOTS];
-        resets[self.lo..].iter_mut().zip(marks).for_each(|(reset, marks)| *reset = marks);
-        // Few are of still higher levels.
-        let highest = self.lo + MARKED - 1;
-        let mut rest = marks[MARKED - 1];
-        while rest != 0 {
-            let at = rest.trailing_zeros() as usize;
-            rest &= rest - 1;
-            let level = level(sum(std::array::from_fn(|i| block[at + i]))).unwrap_or(0) as usize;
-            resets[highest..].iter_mut().take(level + 1 - highest).for_each(|reset| *reset |= 1 << at);
-        }
-        resets
     }
 
     /// The digest of what was taken in so far; more may follow.
@@ -238,7 +249,7 @@ impl Hasher {
         if self.waiting != 0 {
             Instructions::best().run(
                 #[inline(always)]
-                || whole.advance(&self.block, self.waiting, self.total),
+                || whole.advance(&self.chunk, self.waiting, self.total),
             );
         }
         Ok(whole.written(options))
@@ -255,19 +266,19 @@ impl Hasher {
             i -= 1;
         }
         // The last byte is before BEFORE + waiting; none waits if none came.
-        let last = std::array::from_fn(|i| if self.waiting == 0 { 0 } else { self.block[self.waiting - 1 + i] });
+        let last = std::array::from_fn(|i| if self.waiting == 0 { 0 } else { self.chunk[self.waiting - 1 + i] });
         let more = sum(last) != 0;
-        let tail = |state: u64| more.then_some(state as u8);
-        let part1 = self.levels[i].pieces.part(PIECES, tail(self.full[i]));
+        let tail = |states, level| more.then(|| state_of(states, level));
+        let part1 = self.levels[i].pieces.part(PIECES, tail(&self.full, i));
         // A level that has not begun has met no reset point: its state is that of the level below.
         let twice = if i + 1 < self.hi { i + 1 } else { i };
         let level = &self.levels[twice];
         let part2 = if options.no_truncation || twice >= self.divided {
-            level.pieces.part(PIECES, tail(self.full[twice]))
+            level.pieces.part(PIECES, tail(&self.full, twice))
         } else {
             let mut pieces = level.pieces;
             pieces.pending = level.half_pending;
-            pieces.part(HALF_PIECES, tail(self.half[twice]))
+            pieces.part(HALF_PIECES, tail(&self.half, twice))
         };
         write(i as u32, &part1, &part2, options)
     }
@@ -277,6 +288,7 @@ impl Hasher {
 mod tests {
     use super::*;
     use crate::ssdeep::hash::hash;
+    use crate::ssdeep::piece::character;
     use crate::ssdeep::rolling::Window;
     use proptest::prelude::*;
 
