@@ -10,19 +10,21 @@
 //!
 //! with k = (h4 ^ h3 ^ k4) & h0, what h0 carries into bit 5. So bit i after all 64 bytes is a running xor of a word that the
 //! bits below it give, and a running xor takes six shifts. Where a piece ends the running xor begins anew. No step waits
-//! for a single byte, and several levels run side by side: one to two cycles per byte for four of them, where the hash
-//! itself takes four cycles per byte and piece.
+//! for a single byte, and the states of several levels or pieces run side by side.
 
 use super::PIECES;
 use super::piece::{START, character};
 #[cfg(target_arch = "x86_64")]
-use crate::cpu::features::Avx512;
+use super::words::Four;
+use super::words::Word;
+#[cfg(target_arch = "x86_64")]
+use crate::cpu::features::{Avx2, Avx512};
 
 /// Positions of a block.
 pub(super) const BLOCK: usize = 64;
 
-/// Levels that run side by side.
-pub(super) const SIDE: usize = 4;
+/// States that run side by side: two registers of four, since each waits for itself at every step.
+pub(super) const SIDE: usize = 8;
 
 /// Blocks that are taken in together.
 pub(super) const AHEAD: usize = 8;
@@ -113,12 +115,35 @@ pub(super) fn state_of<const LANES: usize>(states: &States<LANES>, lane: usize) 
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "it must be compiled with the instruction set of its caller")]
 pub(super) fn pass<const LANES: usize>(states: &mut States<LANES>, first: usize, count: usize, planes: &Planes) {
-    let lanes = whole_groups(count);
-    let rows = states.each_mut().map(|row| &mut row[first..first + lanes]);
-    for lane in 0..lanes {
-        let bits = lane_bits::<false>(planes, std::array::from_fn(|bit| rows[bit][lane]), 0);
+    #[cfg(target_arch = "x86_64")]
+    if let Some(proof) = Avx2::detect() {
+        return pass_words::<Four, LANES>(proof, states, first, count, planes);
+    }
+    pass_words::<u64, LANES>((), states, first, count, planes);
+}
+
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "part of the above")]
+fn pass_words<W: Word, const LANES: usize>(
+    proof: W::Proof,
+    states: &mut States<LANES>,
+    first: usize,
+    count: usize,
+    planes: &Planes,
+) {
+    let mut all = [W::all(proof, 0); BITS];
+    for bit in 0..BITS {
+        all[bit] = W::all(proof, planes[bit]);
+    }
+    let end = W::all(proof, BLOCK as u64 - 1);
+    for first in (first..first + count).step_by(W::LANES) {
+        let mut bits = [W::all(proof, 0); BITS];
         for bit in 0..BITS {
-            rows[bit][lane] = bits[bit] >> (BLOCK - 1);
+            bits[bit] = W::read(proof, &states[bit][first..]);
+        }
+        bits = lane_bits::<W, false>(proof, &all, bits, W::all(proof, 0));
+        for bit in 0..BITS {
+            bits[bit].right(end).write(&mut states[bit][first..]);
         }
     }
 }
@@ -133,23 +158,34 @@ pub(super) fn pass_own<const LANES: usize>(
     planes: &States<LANES>,
     last: &[u64; LANES],
 ) {
-    let lanes = whole_groups(count);
-    let (planes, last) = (planes.each_ref().map(|row| &row[..lanes]), &last[..lanes]);
-    let rows = states.each_mut().map(|row| &mut row[..lanes]);
-    for lane in 0..lanes {
-        let bits = lane_bits::<false>(&planes.map(|row| row[lane]), std::array::from_fn(|bit| rows[bit][lane]), 0);
-        for bit in 0..BITS {
-            rows[bit][lane] = (bits[bit] >> last[lane]) & 1;
-        }
+    #[cfg(target_arch = "x86_64")]
+    if let Some(proof) = Avx2::detect() {
+        return pass_own_words::<Four, LANES>(proof, states, count, planes, last);
     }
+    pass_own_words::<u64, LANES>((), states, count, planes, last);
 }
 
-/// Lanes for so many states. The compiler sees a number that it does not know, of whole groups, and makes one vector of
-/// each group; known numbers it unrolls, and finds no vectors then.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "part of the above")]
-fn whole_groups(count: usize) -> usize {
-    std::hint::black_box(count).div_ceil(SIDE) * SIDE
+fn pass_own_words<W: Word, const LANES: usize>(
+    proof: W::Proof,
+    states: &mut States<LANES>,
+    count: usize,
+    planes: &States<LANES>,
+    last: &[u64; LANES],
+) {
+    for first in (0..count).step_by(W::LANES) {
+        let (mut own, mut bits) = ([W::all(proof, 0); BITS], [W::all(proof, 0); BITS]);
+        for bit in 0..BITS {
+            own[bit] = W::read(proof, &planes[bit][first..]);
+            bits[bit] = W::read(proof, &states[bit][first..]);
+        }
+        bits = lane_bits::<W, false>(proof, &own, bits, W::all(proof, 0));
+        let last = W::read(proof, &last[first..]);
+        for bit in 0..BITS {
+            bits[bit].right(last).and(W::all(proof, 1)).write(&mut states[bit][first..]);
+        }
+    }
 }
 
 /// States that run side by side through blocks in which they begin anew. What one lane writes is read by all of them some
@@ -177,30 +213,55 @@ impl Side {
         }
     }
 
-    /// Takes the blocks, of the last one the bytes up to `last`, into the states from `first` on.
+    /// Takes the blocks, of the last one the bytes up to `last`, into `count` states from `first` on, and maybe some beyond
+    /// them.
     #[inline(always)]
     #[allow(clippy::inline_always, reason = "it must be compiled with the instruction set of its caller")]
     pub(super) fn advance<const LANES: usize>(
         &mut self,
         states: &mut States<LANES>,
-        first: usize,
+        (first, count): (usize, usize),
         planes: &[Planes],
         last: u32,
     ) {
-        let lanes = whole_groups(1);
-        let rows = states.each_mut().map(|row| &mut row[first..first + lanes]);
-        for (block, some) in planes.iter().enumerate() {
-            let last = if block + 1 == planes.len() { last } else { BLOCK as u32 - 1 };
-            let restarts = &self.restarts[block][..lanes];
-            let after = self.bits[block].each_mut().map(|row| &mut row[..lanes]);
-            for lane in 0..lanes {
-                let bits = lane_bits::<true>(some, std::array::from_fn(|bit| rows[bit][lane]), restarts[lane]);
-                // All ones where it begins anew.
-                let anew = 0u64.wrapping_sub((restarts[lane] >> last) & 1);
+        #[cfg(target_arch = "x86_64")]
+        if let Some(proof) = Avx2::detect() {
+            return self.advance_words::<Four, LANES>(proof, states, (first, count), planes, last);
+        }
+        self.advance_words::<u64, LANES>((), states, (first, count), planes, last);
+    }
+
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "part of the above")]
+    fn advance_words<W: Word, const LANES: usize>(
+        &mut self,
+        proof: W::Proof,
+        states: &mut States<LANES>,
+        (first, count): (usize, usize),
+        planes: &[Planes],
+        last: u32,
+    ) {
+        let one = W::all(proof, 1);
+        let mut some = [W::all(proof, 0); BITS];
+        for block in 0..planes.len() {
+            for bit in 0..BITS {
+                some[bit] = W::all(proof, planes[block][bit]);
+            }
+            let end = if block + 1 == planes.len() { last.into() } else { BLOCK as u64 - 1 };
+            let end = W::all(proof, end);
+            for lane in (0..count).step_by(W::LANES) {
+                let mut before = [one; BITS];
                 for bit in 0..BITS {
-                    after[bit][lane] = bits[bit];
-                    let start = u64::from(START >> bit) & 1;
-                    rows[bit][lane] = (((bits[bit] >> last) & 1) & !anew) | (start & anew);
+                    before[bit] = W::read(proof, &states[bit][first + lane..]);
+                }
+                let restarts = W::read(proof, &self.restarts[block][lane..]);
+                let bits = lane_bits::<W, true>(proof, &some, before, restarts);
+                let anew = restarts.right(end).and(one);
+                for bit in 0..BITS {
+                    bits[bit].write(&mut self.bits[block][bit][lane..]);
+                    let kept = anew.not_and(bits[bit].right(end).and(one));
+                    let after = if (START >> bit) & 1 == 1 { kept.or(anew) } else { kept };
+                    after.write(&mut states[bit][first + lane..]);
                 }
             }
         }
@@ -224,36 +285,58 @@ fn lowest(word: u64, count: usize) -> u64 {
 
 /// Bits of the states after each byte, from those before the first.
 #[inline(always)]
-#[allow(clippy::inline_always, reason = "the loop over lanes becomes one of vectors")]
-fn lane_bits<const CUT: bool>(c: &Planes, before: Planes, restarts: u64) -> Planes {
-    let starts = if CUT { restarts << 1 } else { 0 };
+#[allow(clippy::inline_always, reason = "it must be compiled with the instruction set of its caller")]
+fn lane_bits<W: Word, const CUT: bool>(proof: W::Proof, c: &[W; BITS], before: [W; BITS], restarts: W) -> [W; BITS] {
+    let starts = restarts.left::<1>();
     // Bit t of `open[i]`: no piece begins in the 2^i bytes up to t.
-    let mut open = [!starts; BITS];
-    for i in 1..BITS {
-        open[i] = open[i - 1] & (open[i - 1] << (1 << (i - 1)));
+    let mut open = [starts.not_and(W::all(proof, u64::MAX)); BITS];
+    if CUT {
+        open[1] = open[0].and(open[0].left::<1>());
+        open[2] = open[1].and(open[1].left::<2>());
+        open[3] = open[2].and(open[2].left::<4>());
+        open[4] = open[3].and(open[3].left::<8>());
+        open[5] = open[4].and(open[4].left::<16>());
     }
-    // From what changes a bit at each byte to the bit after each byte, and before it.
-    let run = |changes: u64, bit: usize| {
-        let begin = if (START >> bit) & 1 == 1 { starts } else { 0 };
-        let mut after = changes ^ before[bit] ^ begin;
-        for (i, open) in open.iter().enumerate() {
-            let shifted = after << (1 << i);
-            after ^= if CUT { shifted & open } else { shifted };
-        }
-        let shifted = (after << 1) | before[bit];
-        (after, if CUT { (shifted & open[0]) | begin } else { shifted })
-    };
-    let (a0, h0) = run(c[0], 0);
-    let (a1, h1) = run(h0 ^ c[1], 1);
-    let (a2, h2) = run((h1 & !h0) ^ c[2], 2);
-    let k3 = h1 & (h2 | h0);
-    let (a3, h3) = run(h2 ^ k3 ^ c[3], 3);
-    let k4 = (h3 & h2) | (k3 & (h3 | h2));
-    let (a4, h4) = run(h3 ^ k4 ^ h0 ^ c[4], 4);
-    let k5 = (h4 & h3) | (k4 & (h4 | h3));
-    let carry = (h4 ^ h3 ^ k4) & h0;
-    let (a5, _) = run(h4 ^ k5 ^ h1 ^ carry ^ c[5], 5);
+    let [b0, b1, b2, b3, b4, b5] = before;
+    let (a0, h0) = running::<W, CUT>(c[0], b0, starts, &open, 0);
+    let (a1, h1) = running::<W, CUT>(h0.xor(c[1]), b1, starts, &open, 1);
+    let (a2, h2) = running::<W, CUT>(h0.not_and(h1).xor(c[2]), b2, starts, &open, 2);
+    let k3 = h1.and(h2.or(h0));
+    let (a3, h3) = running::<W, CUT>(h2.xor(k3).xor(c[3]), b3, starts, &open, 3);
+    let k4 = h3.and(h2).or(k3.and(h3.or(h2)));
+    let (a4, h4) = running::<W, CUT>(h3.xor(k4).xor(h0).xor(c[4]), b4, starts, &open, 4);
+    let k5 = h4.and(h3).or(k4.and(h4.or(h3)));
+    let carry = h4.xor(h3).xor(k4).and(h0);
+    let (a5, _) = running::<W, CUT>(h4.xor(k5).xor(h1).xor(carry).xor(c[5]), b5, starts, &open, 5);
     [a0, a1, a2, a3, a4, a5]
+}
+
+/// From what changes a bit at each byte to the bit after each byte, and before it.
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "part of the above")]
+fn running<W: Word, const CUT: bool>(changes: W, before: W, starts: W, open: &[W; BITS], bit: usize) -> (W, W) {
+    let begins = CUT && (START >> bit) & 1 == 1;
+    let mut after = changes.xor(before);
+    if begins {
+        after = after.xor(starts);
+    }
+    if CUT {
+        after = after.xor(after.left::<1>().and(open[0]));
+        after = after.xor(after.left::<2>().and(open[1]));
+        after = after.xor(after.left::<4>().and(open[2]));
+        after = after.xor(after.left::<8>().and(open[3]));
+        after = after.xor(after.left::<16>().and(open[4]));
+        after = after.xor(after.left::<32>().and(open[5]));
+        let shifted = after.left::<1>().or(before).and(open[0]);
+        return (after, if begins { shifted.or(starts) } else { shifted });
+    }
+    after = after.xor(after.left::<1>());
+    after = after.xor(after.left::<2>());
+    after = after.xor(after.left::<4>());
+    after = after.xor(after.left::<8>());
+    after = after.xor(after.left::<16>());
+    after = after.xor(after.left::<32>());
+    (after, after.left::<1>().or(before))
 }
 
 /// The characters of a part in the making.
@@ -320,15 +403,22 @@ mod tests {
             for (bit, row) in after.iter_mut().enumerate() {
                 row[1..=SIDE].copy_from_slice(&states.map(|state| u64::from(state >> bit) & 1));
             }
-            let mut passed = after;
+            let (mut passed, mut plain, mut bits_alone) = (after, after, Side::new());
+            bits_alone.restarts = side.restarts;
             let all: Vec<Planes> = bytes.iter().map(planes).collect();
             Instructions::best().run(
                 #[inline(always)]
-                || side.advance(&mut after, 1, &all, length as u32 - 1),
+                || side.advance(&mut after, (1, SIDE), &all, length as u32 - 1),
             );
+            bits_alone.advance_words::<u64, _>((), &mut plain, (1, SIDE), &all, length as u32 - 1);
+            prop_assert_eq!(after, plain);
+            prop_assert_eq!(side.bits, bits_alone.bits);
+            let mut plain = passed;
             pass(&mut passed, 1, SIDE, &all[0]);
-            for lane in 0..SIDE {
-                let (mut state, mut found) = (states[lane], 0);
+            pass_words::<u64, _>((), &mut plain, 1, SIDE, &all[0]);
+            prop_assert_eq!(passed, plain);
+            for (lane, &before) in states.iter().enumerate() {
+                let (mut state, mut found) = (before, 0);
                 for (block, bytes) in bytes.iter().enumerate() {
                     let end = if block + 1 == all.len() { length } else { BLOCK };
                     for (position, byte) in bytes[..end].iter().enumerate() {
@@ -344,7 +434,7 @@ mod tests {
                     }
                 }
                 prop_assert_eq!(state, state_of(&after, lane + 1));
-                let expected = bytes[0].iter().fold(states[lane], |state, byte| (state.wrapping_mul(19) ^ byte) & 63);
+                let expected = bytes[0].iter().fold(before, |state, byte| (state.wrapping_mul(19) ^ byte) & 63);
                 prop_assert_eq!(expected, state_of(&passed, lane + 1));
             }
             prop_assert_eq!((9, 9), (state_of(&after, 0), state_of(&after, SIDE + 1)));

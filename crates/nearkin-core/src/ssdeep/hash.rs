@@ -280,12 +280,13 @@ pub fn hash_input(source: &mut impl DigestInput, options: Options) -> Result<Str
 }
 
 /// Bytes up to which an input is hashed in one buffer.
-const SHORT: usize = 1 << 13;
+const SHORT: usize = 1 << 14;
 
 /// The digest of a short input.
 fn hash_short(source: &mut impl DigestInput, options: Options) -> Result<String> {
-    // Zeros before and after it.
-    let mut bytes = [0; BEFORE + SHORT + BLOCK];
+    // Zeros before it, and after it to the end of its last block.
+    let stated = source.length() as usize;
+    let mut bytes = vec![0; BEFORE + stated.next_multiple_of(BLOCK)];
     let mut length = 0;
     source.pass(&mut |some| {
         if let Some(place) = bytes.get_mut(BEFORE + length..BEFORE + length + some.len()) {
@@ -295,22 +296,22 @@ fn hash_short(source: &mut impl DigestInput, options: Options) -> Result<String>
     })?;
     let (level, part1, part2) = Instructions::best().run(
         #[inline(always)]
-        || short_parts(&bytes, length.min(SHORT), options),
+        || short_parts(&bytes, length.min(stated), options),
     );
     Ok(write(level, &part1, &part2, options))
 }
 
-/// Level and parts of `bytes`, of which `length` count, after zeros before them and before zeros after them.
+/// Level and parts of `length` bytes between six zeros and those that fill the last block.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "it must be compiled with the instruction set of its caller")]
-fn short_parts(bytes: &[u8; BEFORE + SHORT + BLOCK], length: usize, options: Options) -> (u32, Vec<u8>, Vec<u8>) {
+fn short_parts(bytes: &[u8], length: usize, options: Options) -> (u32, Vec<u8>, Vec<u8>) {
     let blocks = length.div_ceil(BLOCK);
     let top = first_level(length as u64);
     let mut low = top.saturating_sub(2);
-    let mut resets = [[0u64; MARKED]; SHORT / BLOCK];
+    let mut resets = vec![[0u64; MARKED]; blocks];
     let level = loop {
         let mut counts = [0; MARKED];
-        for (block, resets) in resets[..blocks].iter_mut().enumerate() {
+        for (block, resets) in resets.iter_mut().enumerate() {
             if let Some(with_before) = bytes[BLOCK * block..].first_chunk() {
                 let inside = u64::MAX >> BLOCK.saturating_sub(length - BLOCK * block);
                 *resets = marks(with_before, low).map(|marks| marks & inside);
@@ -342,7 +343,7 @@ fn short_parts(bytes: &[u8; BEFORE + SHORT + BLOCK], length: usize, options: Opt
         }
         // The last byte of these blocks.
         let last = (length - BLOCK * from).min(BLOCK * some.len()) - 1;
-        side.advance(&mut states, 0, &all_planes[..some.len()], (last % BLOCK) as u32);
+        side.advance(&mut states, (0, 2), &all_planes[..some.len()], (last % BLOCK) as u32);
         for (block, marks) in some.iter().enumerate() {
             for (lane, part) in parts.iter_mut().enumerate() {
                 part.take(&side, block, lane, marks[first + lane]);

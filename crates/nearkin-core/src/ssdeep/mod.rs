@@ -23,7 +23,7 @@
 //! # Cost
 //!
 //! Hashing is linear for every input, including crafted ones: one pass of SIMD sums over all positions, a rescan (at
-//! most four) where 32 pieces were not found, and one pass of piece hashes, several pieces interleaved ([`hash`]).
+//! most four) where 32 pieces were not found, and one pass of piece hashes, 64 bytes of several pieces at once ([`blocks`]).
 //! Streams of unknown length keep all block sizes that may still be chosen, at most 31 ([`stream`]). A comparison is at
 //! most 128 steps on one word.
 //!
@@ -49,6 +49,7 @@ pub mod parse;
 mod piece;
 mod rolling;
 pub mod stream;
+mod words;
 
 pub use compare::{Query, check_gram, compare, compare_lenient, compare_with};
 pub use explain::explain;

@@ -213,7 +213,7 @@ impl Hasher {
             for (lane, level) in group.clone().enumerate() {
                 side.set(lane, HALF_PIECES.saturating_sub(self.levels[level].pieces.count), of_level(level));
             }
-            side.advance(&mut self.half, first, planes, last);
+            side.advance(&mut self.half, (first, group.len()), planes, last);
             for (lane, level) in group.enumerate() {
                 for (block, marks) in of_level(level).enumerate() {
                     let beyond = marks ^ side.restarts[block][lane];
@@ -228,7 +228,7 @@ impl Hasher {
             for (lane, level) in group.clone().enumerate() {
                 side.set(lane, PIECES - self.levels[level].pieces.count, of_level(level));
             }
-            side.advance(&mut self.full, first, planes, last);
+            side.advance(&mut self.full, (first, group.len()), planes, last);
             for (lane, level) in group.enumerate() {
                 for (block, marks) in of_level(level).enumerate() {
                     if marks != 0 {
