@@ -112,7 +112,7 @@ def hashing() -> list[dict[str, Any]]:
     print("| input | " + " | ".join(packages) + " | ssdeep (program) | nearkin Hasher | nearkin path |")
     print("|---" * (len(packages) + 4) + "|")
     with tempfile.TemporaryDirectory(dir=folder) as place:
-        for size, repeats in ((10_000, 300), (1_000_000, 10), (100_000_000, 1)):
+        for size, repeats in ((1_000, 3000), (10_000, 300), (1_000_000, 10), (100_000_000, 1)):
             for kind, data in (
                 ("random", np.random.default_rng(1).bytes(size)),
                 ("text", text(size)),

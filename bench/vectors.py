@@ -6,8 +6,8 @@
 one run, as installed and with one thread (`vectors_curves.py`, `vectors_peers.py`; pictures by
 `tools/plot_vectors_curves.py`). `million` is the same over a million descriptors of pictures (`vectors_million.py`),
 and runs only when it is asked for. `queries` asks queries that are rows, near rows, new, and far from rows
-(`vectors_queries.py`), and `padding` compares rotations of 96 and 784 dimensions (`vectors_padding.py`). The other
-parts take one thread and CPU time.
+(`vectors_queries.py`), `sparse` asks bags of words beside SciPy (`vectors_sparse.py`), and `padding` compares rotations
+of 96 and 784 dimensions (`vectors_padding.py`). The other parts take one thread and CPU time.
 
 Recall@10 counts a row whose distance is at most the tenth true one. Every index is asked one query at a time and in
 one batch; microseconds are CPU time of the process per query. Parts: `probes` (tables that one and many probes need),
@@ -42,6 +42,7 @@ import nearkin as nk
 import vectors_curves
 import vectors_padding
 import vectors_queries
+import vectors_sparse
 from common import ROOT, arguments, latest, save, splice, table
 
 SETS = {"sift": "vec_sift_bsds", "gist": "vec_cifar10_gist512", "mnist": "vec_mnist10k", "lsa": "vec_20news_lsa96"}
@@ -347,6 +348,7 @@ PARTS: dict[str, Callable[[Path, bool], Any]] = {
     "probes": probes,
     "tune": tune,
     "queries": queries,
+    "sparse": vectors_sparse.measured,
     "padding": padding,
     "real": real,
     "growth": growth,
@@ -477,6 +479,12 @@ def render(run: dict[str, Any]) -> None:
         ]
         head = ["", "queries", "index", "recall@10", "µs, one query", "µs, batch"]
         splice(page, "vectors-queries", table(head, rows))
+    if "sparse" in results:
+        rows = [
+            [r["name"], f"{r['recall']:.3f}"] + [f"{r[key]:,.0f}" for key in ("single_us", "batch_us")]
+            for r in results["sparse"]
+        ]
+        splice(page, "vectors-sparse", table(["", "recall@10", "µs, one query", "µs, batch"], rows))
     if "padding" in results:
         names = ("set", "dimensions", "rotation", "bits", "error", "rows")
         rows = [[f"{r[name]:,.1f}" if name == "rows" else str(r[name]) for name in names] for r in results["padding"]]

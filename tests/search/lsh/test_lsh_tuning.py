@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import nearkin as nk
 import reference
 from nearkin.errors import ForgottenTuningWarning, InputError, ParameterError
-from nearkin.families import CrossPolytope, Hyperplane, PStable, SphericalHash
+from nearkin.families import CrossPolytope, Hyperplane, PStable, SparseSimHash, SphericalHash
 
 
 def clustered(seed: int, n: int, d: int = 16) -> Any:
@@ -60,6 +61,19 @@ def test_no_more_is_ranked_than_the_recall_needs(wanted: float) -> None:
     # 31 rows are ranked at 0.8, and each is one step.
     assert wanted <= settings.tuning.least_recall < wanted + 0.015
     assert settings.num_candidates == settings.tuning.expected_candidates
+
+
+def test_sparse_rows_cost_their_values_and_not_their_dimensions() -> None:
+    """The expected time hardly changes where columns without values are added; the sample is another."""
+    rng = np.random.default_rng(13)
+    narrow = csr_array(np.where(rng.random((600, 200)) < 0.1, rng.random((600, 200)), 0.0) + np.eye(600, 200))
+    wide = csr_array((narrow.data, narrow.indices, narrow.indptr), shape=(600, 1_000_000))
+    times = []
+    for X in (narrow, wide):
+        tuning = nk.LSHIndex(SparseSimHash(256)).tune(X, recall=0.8).tuning
+        assert tuning is not None
+        times.append(tuning.expected_microseconds)
+    assert times[1] == pytest.approx(times[0], rel=0.1)
 
 
 def test_no_more_tables_or_probes_are_taken_than_the_recall_needs() -> None:

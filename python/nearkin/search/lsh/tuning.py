@@ -77,7 +77,9 @@ _NS_PROBE = 120.0
 _NS_CANDIDATE = 25.0
 """Fetching a candidate from a bucket, or from the nearest codes."""
 _NS_STEP = 0.25
-"""One coordinate of a candidate that is ranked."""
+"""One coordinate of a dense candidate that is ranked."""
+_NS_SPARSE = 2.0
+"""One value of a sparse candidate that is ranked."""
 _NS_WORD = 0.1
 """One word of a scanned code."""
 _NS_CODE = 0.3
@@ -301,8 +303,8 @@ def _lowered(
     made.settings_ = replace(made.settings_, **{name: high})  # type: ignore[arg-type]
     settings = replace(plan.settings, **{name: high})  # type: ignore[arg-type]
     if name == "num_candidates":
-        bits, d, n = plan.family.num_hashes, sample.rows.d, len(sample.rows)
-        plan = replace(plan, candidates=float(high), nanoseconds=_cost_of_codes(bits, d, n, high))
+        cost = _cost_of_codes(plan.family.num_hashes, sample.rows, len(sample.rows), high)
+        plan = replace(plan, candidates=float(high), nanoseconds=cost)
     return replace(plan, settings=settings), *reached
 
 
@@ -357,24 +359,34 @@ def _plans_of_codes(sample: Sample, wish: Wish) -> list[Plan]:
         if given.num_candidates < wanted:
             return []
         wanted = given.num_candidates
-    cost = _cost_of_codes(bits, rows.d, n, wanted)
+    cost = _cost_of_codes(bits, rows, n, wanted)
     reached = float(np.mean(ranks <= wanted))
     settings = of_codes(given, sample.metric, sample.max_norm, wanted)
     return [Plan(given.family, settings, reached, float(wanted), cost, 8.0 * words * n)]
 
 
-def _cost_of_codes(bits: int, d: int, n: int, ranked: int) -> float:
-    """Expected nanoseconds of a query that scans codes."""
+def _cost_of_codes(bits: int, rows: Rows, n: int, ranked: int) -> float:
+    """Expected nanoseconds of a query that scans codes of n rows like these."""
     scan = n * (-(-bits // 64) * _NS_WORD + _NS_CODE)
-    return bits * d * _NS_HASH + scan + ranked * (_NS_CANDIDATE + d * _NS_STEP)
+    return bits * _values(rows) * _NS_HASH + scan + ranked * _cost_of_candidate(rows)
 
 
-def _cost_of_tables(tables: int, h: int, probes: int, d: int, candidates: float) -> float:
+def _cost_of_tables(tables: int, h: int, probes: int, rows: Rows, candidates: float) -> float:
     """Expected nanoseconds of a query that looks into tables."""
     functions = tables * h
-    exact = functions * (d * _NS_EXACT + _NS_MARGIN) + _NS_PROBING
-    hashing = exact if probes > 1 else functions * d * _NS_HASH
-    return hashing + tables * probes * _NS_PROBE + candidates * (_NS_CANDIDATE + d * _NS_STEP)
+    exact = functions * (_values(rows) * _NS_EXACT + _NS_MARGIN) + _NS_PROBING
+    hashing = exact if probes > 1 else functions * _values(rows) * _NS_HASH
+    return hashing + tables * probes * _NS_PROBE + candidates * _cost_of_candidate(rows)
+
+
+def _cost_of_candidate(rows: Rows) -> float:
+    """Expected nanoseconds of one candidate."""
+    return _NS_CANDIDATE + _values(rows) * (_NS_STEP if rows.csr is None else _NS_SPARSE)
+
+
+def _values(rows: Rows) -> float:
+    """Values that a row holds: its dimensions, or its non-zeros on average."""
+    return float(rows.d) if rows.csr is None else rows.csr.nnz / len(rows)
 
 
 def _quotients(differ: Floats, common: npt.NDArray[np.float32] | Ints) -> Floats:
@@ -428,7 +440,7 @@ def _plan_of_tables(
         return None
     reached = float(np.mean(-np.expm1(tables * np.log1p(-near))))
     candidates = n * float(np.mean(-np.expm1(tables * np.log1p(-random))))
-    cost = _cost_of_tables(tables, h, probes, rows.d, candidates)
+    cost = _cost_of_tables(tables, h, probes, rows, candidates)
     settings = of_tables(given, sample.metric, sample.max_norm, tables, h, probes)
     return Plan(family, settings, reached, candidates, cost, size)
 
