@@ -74,6 +74,7 @@ pub(super) trait Whole: Element<Norm = u64> {
     /// The difference.
     fn apart(self, other: Self) -> i32;
     /// Whether it may be below 0.
+    #[cfg(target_arch = "x86_64")]
     const SIGNED: bool;
 }
 
@@ -163,6 +164,7 @@ macro_rules! whole {
         }
 
         impl Whole for $type {
+            #[cfg(target_arch = "x86_64")]
             const SIGNED: bool = <$type>::MIN != 0;
             #[inline(always)]
             fn times(self, other: Self) -> i32 {

@@ -336,6 +336,7 @@ fn one_row<P: Real, const KIND: u8>(
 const ROWS_A_TASK: usize = 256;
 
 /// Rows from which on preparing [`Columns`] pays.
+#[cfg(target_arch = "x86_64")]
 const QUICK_ROWS: usize = 4;
 
 /// What the kernels share: factor and offsets of the value, and the bound of its error.

@@ -18,7 +18,7 @@ pub(crate) mod tile;
 
 use crate::cpu::popcount::{Kernel, LaneWork, Lanes, distance};
 use crate::stop::Stop;
-use tile::{GROUP, HALF_LIMIT, Sink, TILE_WORDS, emit, enough_pieces, first_test, pack_halves, transpose};
+use tile::{GROUP, HALF_LIMIT, Sink, TILE_WORDS, emit, first_test, pack_halves, transpose};
 
 /// Queries below which rows are not transposed: a few queries do not earn it back.
 const FEW: usize = 4;
@@ -78,7 +78,7 @@ impl ScanJob<'_> {
     fn pieces(&self, limits: &[u32]) -> Option<usize> {
         let most = limits.iter().copied().max()?;
         let few = self.queries.len() < FEW * self.words;
-        if few || most <= HALF_LIMIT { None } else { enough_pieces(self.words, most) }
+        if few || most <= HALF_LIMIT { None } else { tile::enough_pieces(self.words, most) }
     }
 
     /// # Safety

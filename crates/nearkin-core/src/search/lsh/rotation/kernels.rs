@@ -545,6 +545,7 @@ mod arm {
 
     /// # Safety
     /// Lengths as `Kernel::bounds` checks them; every processor of the architecture has the instructions.
+    #[target_feature(enable = "neon")]
     pub(super) unsafe fn neon(blocks: Blocks<'_>, question: Question<'_>, out: &mut [f32], least: &mut [f32]) {
         let size = question.table.len();
         let nibble = vdupq_n_u8(15);
