@@ -20,7 +20,6 @@ use std::ops::{Add, Mul, Neg, Sub};
 use super::bytes::{self, SUMMED};
 use super::rerank::{Dense, Metric};
 use crate::cpu::features::Instructions;
-use crate::cpu::prefetch::prefetch_at;
 use crate::segment::Plain;
 
 /// Sums that a distance is made of.
@@ -295,13 +294,10 @@ fn each_row<T: Element, Q: Real>(
 ) {
     let dim = kept.dim;
     let values: &[T] = &kept.values;
-    let line = 64 / size_of::<T>();
-    let lines = dim.div_ceil(line).min(LINES);
+    rows.iter().take(AHEAD).for_each(|&row| kept.prefetch(row));
     for (place, &row) in rows.iter().enumerate() {
         if let Some(&next) = rows.get(place + AHEAD) {
-            for i in 0..lines {
-                prefetch_at(values, next as usize * dim + i * line);
-            }
+            kept.prefetch(next);
         }
         let row_values = &values[row as usize * dim..(row as usize + 1) * dim];
         // -0 and 0 are one distance.

@@ -101,6 +101,15 @@ impl<T: Element> Dense<T> {
         self.values.bytes() + self.norms.bytes()
     }
 
+    /// Asks for the first lines of a row.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, row: u32) {
+        let line = 64 / size_of::<T>();
+        for i in 0..self.dim.div_ceil(line).min(LINES) {
+            prefetch_at(&self.values, row as usize * self.dim + i * line);
+        }
+    }
+
     fn query<'a, V>(&self, values: &'a [V], number: usize) -> &'a [V] {
         &values[number * self.dim..(number + 1) * self.dim]
     }
@@ -559,6 +568,18 @@ impl Store {
                 Ok(())
             }
             _ => Ok(()),
+        }
+    }
+
+    /// Asks for rows whose distances are soon wanted.
+    pub(super) fn prefetch(&self, rows: impl Iterator<Item = u32>) {
+        match self {
+            Self::F32(dense) => rows.for_each(|row| dense.prefetch(row)),
+            Self::F64(dense) => rows.for_each(|row| dense.prefetch(row)),
+            Self::U8(dense) => rows.for_each(|row| dense.prefetch(row)),
+            Self::I8(dense) => rows.for_each(|row| dense.prefetch(row)),
+            Self::F16(dense) => rows.for_each(|row| dense.prefetch(row)),
+            Self::Sparse(_) => {}
         }
     }
 

@@ -16,6 +16,7 @@
 //! Cost: the search for the cells, and (rows of the visited cells) D / 4 look-ups. Memory: D/8 + 13 bytes a row, those of a centre a cell,
 //! and a block of D/8 + 9 bytes times 32 that is half full on average.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::super::rerank::Metric;
@@ -72,9 +73,23 @@ pub(super) struct Part {
     at: usize,
 }
 
+impl Part {
+    /// Where its bounds end, in blocks.
+    fn end(&self) -> usize {
+        self.at + self.until - self.from
+    }
+}
+
+/// Queries whose first rounds are made together, a step of all after the other: while one is at work, memory comes for the next.
+const ABREAST: usize = 8;
+/// Visits, and rows to be ranked, that are asked for ahead.
+const AHEAD: (usize, usize) = (2, 16);
+
 /// Memory of queries that visit cells together.
 #[derive(Debug, Default)]
 pub(super) struct Together {
+    /// Of those in their first round.
+    abreast: Vec<Scratch>,
     waiting: Vec<Waiting>,
     /// Cell, query, and which of its cells that is.
     visits: Vec<(u32, u32, u32)>,
@@ -83,7 +98,8 @@ pub(super) struct Together {
 impl Together {
     /// Bytes that it keeps.
     pub(super) fn bytes(&self) -> usize {
-        self.waiting.iter().map(|own| 12 * own.found.capacity() + own.tables.bytes()).sum()
+        let abreast: usize = self.abreast.iter().map(Scratch::bytes).sum();
+        abreast + self.waiting.iter().map(|own| 12 * own.found.capacity() + own.tables.bytes()).sum::<usize>()
     }
 }
 
@@ -154,13 +170,49 @@ impl Cells {
 
     /// Visits the nearest cells, in rounds of blocks.
     pub(super) fn search(&self, hunt: &Hunt<'_>, placed: Placed, effort: Effort, scratch: &mut Scratch) -> Result<()> {
+        self.approach(hunt, placed, effort, scratch)?;
+        if let Want::Nearest(k) = hunt.want {
+            self.choose(hunt, effort, first_ranked(k), scratch)?;
+            self.rank_chosen(hunt, scratch)?;
+            Self::rank_picked(hunt, scratch)?;
+        }
+        while scratch.next < scratch.near.len() {
+            self.visit(hunt, effort, scratch)?;
+        }
+        Ok(())
+    }
+
+    /// Finds the nearest cells, and asks for the blocks of the first round of those who want the nearest.
+    fn approach(&self, hunt: &Hunt<'_>, placed: Placed, effort: Effort, scratch: &mut Scratch) -> Result<()> {
         let probes = effort.probes.clamp(1, self.len());
-        let aim = hunt.aim(placed);
-        self.centres.nearest(hunt.kernel, hunt.instructions, placed, aim, probes, scratch)?;
-        let (mut next, mut round) = (0, FIRST_ROUND);
-        while next < scratch.near.len() {
-            next = self.visit(hunt, effort, next, round, scratch)?;
-            round *= 2;
+        self.centres.nearest(hunt.kernel, hunt.instructions, placed, hunt.aim(placed), probes, scratch)?;
+        (scratch.next, scratch.round) = (0, FIRST_ROUND);
+        if matches!(hunt.want, Want::Nearest(_)) {
+            self.begin_round(scratch)?;
+            scratch.parts.iter().for_each(|part| self.prefetch(Some(part), &scratch.near));
+        }
+        Ok(())
+    }
+
+    /// The first rounds of queries that have approached.
+    fn first_rounds(&self, hunts: &[Hunt<'_>], effort: Effort, abreast: &mut [Scratch]) -> Result<()> {
+        let each = || hunts.iter().zip(0..);
+        for (hunt, at) in each() {
+            if let Want::Nearest(k) = hunt.want {
+                self.choose(hunt, effort, first_ranked(k), &mut abreast[at])?;
+                hunt.store.prefetch(abreast[at].picked.iter().copied());
+            }
+        }
+        for (hunt, at) in each() {
+            if let Want::Nearest(_) = hunt.want {
+                self.rank_chosen(hunt, &mut abreast[at])?;
+                hunt.store.prefetch(abreast[at].picked.iter().copied().take(AHEAD.1));
+            }
+        }
+        for (hunt, at) in each() {
+            if let Want::Nearest(_) = hunt.want {
+                Self::rank_picked(hunt, &mut abreast[at])?;
+            }
         }
         Ok(())
     }
@@ -169,41 +221,48 @@ impl Cells {
     /// each cell is read once for all that visit it, and what their limits leave is ranked in their rounds.
     pub(super) fn search_all<'a>(
         &self,
-        queries: impl ExactSizeIterator<Item = usize>,
+        queries: Range<usize>,
         begin: impl Fn(usize, &mut Scratch) -> Result<(Hunt<'a>, Placed)>,
         effort: Effort,
         scratch: &mut Scratch,
     ) -> Result<Vec<Vec<(f64, u32)>>> {
-        let probes = effort.probes.clamp(1, self.len());
         let mut hunts = room::of(queries.len())?;
         let mut together = std::mem::take(&mut scratch.together);
-        let Together { waiting, visits } = &mut together;
+        let Together { abreast, waiting, visits } = &mut together;
+        room::more(abreast, ABREAST)?;
+        abreast.resize_with(ABREAST, Scratch::default);
+        room::more(waiting, queries.len())?;
+        waiting.resize_with(waiting.len().max(queries.len()), Waiting::default);
         visits.clear();
-        for (place, number) in queries.enumerate() {
-            let (hunt, placed) = begin(number, scratch)?;
-            let aim = hunt.aim(placed);
-            self.centres.nearest(hunt.kernel, hunt.instructions, placed, aim, probes, scratch)?;
-            let (mut next, mut round) = (0, FIRST_ROUND);
-            while next < scratch.near.len() && (next == 0 || hunt.limit(&scratch.scored) == f32::INFINITY) {
-                next = self.visit(&hunt, effort, next, round, scratch)?;
-                round *= 2;
+        for some in queries.clone().step_by(ABREAST).map(|first| first..(first + ABREAST).min(queries.end)) {
+            let (first, abreast) = (hunts.len(), &mut abreast[..some.len()]);
+            for (number, scratch) in some.zip(&mut *abreast) {
+                let (hunt, placed) = begin(number, scratch)?;
+                self.approach(&hunt, placed, effort, scratch)?;
+                hunts.push(hunt);
             }
-            if waiting.len() == place {
-                room::more(waiting, 1)?;
-                waiting.push(Waiting::default());
+            self.first_rounds(&hunts[first..], effort, abreast)?;
+            for (place, scratch) in (first..).zip(abreast) {
+                let (hunt, own) = (&hunts[place], &mut waiting[place]);
+                own.limit = hunt.limit(&scratch.scored);
+                while scratch.next < scratch.near.len() && own.limit == f32::INFINITY {
+                    self.visit(hunt, effort, scratch)?;
+                    own.limit = hunt.limit(&scratch.scored);
+                }
+                (own.next, own.round) = (scratch.next, scratch.round);
+                own.found.clear();
+                std::mem::swap(&mut own.tables, &mut scratch.tables);
+                std::mem::swap(&mut own.near, &mut scratch.near);
+                std::mem::swap(&mut own.scored, &mut scratch.scored);
+                room::more(visits, own.near.len() - own.next)?;
+                visits.extend((own.next..own.near.len()).map(|near| (own.near[near].number, place as u32, near as u32)));
             }
-            let own = &mut waiting[place];
-            (own.next, own.round, own.limit) = (next, round, hunt.limit(&scratch.scored));
-            own.found.clear();
-            std::mem::swap(&mut own.tables, &mut scratch.tables);
-            std::mem::swap(&mut own.near, &mut scratch.near);
-            std::mem::swap(&mut own.scored, &mut scratch.scored);
-            room::more(visits, own.near.len() - next)?;
-            visits.extend((next..own.near.len()).map(|near| (own.near[near].number, place as u32, near as u32)));
-            hunts.push(hunt);
         }
         visits.sort_unstable();
-        for &(cell, place, near) in visits.iter() {
+        for (at, &(cell, place, near)) in visits.iter().enumerate() {
+            if let Some(&(next, ..)) = visits.get(at + AHEAD.0).filter(|next| next.0 != visits[at + AHEAD.0 - 1].0) {
+                self.codes.prefetch(self.starts[next as usize] as usize..self.starts[next as usize + 1] as usize);
+            }
             let (own, hunt) = (&mut waiting[place as usize], &hunts[place as usize]);
             let Scratch { bounds, least, picked, .. } = scratch;
             let ask = effort.ask(&own.tables, &own.near[near as usize]);
@@ -228,7 +287,12 @@ impl Cells {
             }
         }
         let mut answers = room::of(hunts.len())?;
-        for (own, hunt) in waiting.iter_mut().zip(&hunts) {
+        for (place, hunt) in hunts.iter().enumerate() {
+            let (own, rest) = waiting[place..].split_first_mut().expect("one for each");
+            own.found.sort_unstable_by_key(|&(near, _, row)| (near, row));
+            if let Some(next) = rest.first() {
+                hunt.store.prefetch(next.found.iter().take(AHEAD.1).map(|&(_, _, row)| row));
+            }
             self.rank_found(hunt, own, scratch)?;
             answers.push(hunt.sorted(&mut own.scored)?);
             own.scored.clear();
@@ -240,7 +304,6 @@ impl Cells {
     /// Ranks what cells left to a query, round after round.
     fn rank_found(&self, hunt: &Hunt<'_>, own: &mut Waiting, scratch: &mut Scratch) -> Result<()> {
         let Scratch { picked, parts, .. } = scratch;
-        own.found.sort_unstable_by_key(|&(near, _, row)| (near, row));
         let mut at = 0;
         while own.next < own.near.len() {
             self.parts_of_round(&own.near, &mut own.next, own.round, parts)?;
@@ -258,8 +321,8 @@ impl Cells {
         Ok(())
     }
 
-    /// The blocks of a round, of whole cells from `next` on; how many.
-    fn parts_of_round(&self, near: &[Near], next: &mut usize, round: usize, parts: &mut Vec<Part>) -> Result<usize> {
+    /// The blocks of a round, of whole cells from `next` on.
+    fn parts_of_round(&self, near: &[Near], next: &mut usize, round: usize, parts: &mut Vec<Part>) -> Result<()> {
         let (mut blocks, first) = (0, *next);
         parts.clear();
         while *next < near.len() && (blocks < round || *next == first) {
@@ -275,59 +338,51 @@ impl Cells {
             }
             *next += 1;
         }
-        Ok(blocks)
+        Ok(())
     }
 
-    /// A round of a query: the rows that its limit leaves are ranked. Returns the next cell.
-    fn visit(
-        &self,
-        hunt: &Hunt<'_>,
-        effort: Effort,
-        first: usize,
-        round: usize,
-        scratch: &mut Scratch,
-    ) -> Result<usize> {
-        let mut next = first;
-        let blocks = self.parts_of_round(&scratch.near, &mut next, round, &mut scratch.parts)?;
-        if let (Want::Nearest(k), 0) = (hunt.want, first) {
-            self.begin(hunt, effort, blocks, first_ranked(k), scratch)?;
-        } else {
-            let Scratch { tables, near, picked, scored, parts, .. } = scratch;
-            let limit = hunt.limit(scored);
-            picked.clear();
-            for (place, part) in parts.iter().enumerate() {
-                self.prefetch(parts.get(place + 1), near);
-                let ((codes, rows), begin) = (self.part(part, near), picked.len());
-                let ask = effort.ask(tables, &near[part.near]);
-                codes.passing(hunt.kernel, part.from..part.until, &ask, limit, picked)?;
-                picked[begin..].iter_mut().for_each(|place| *place = rows[*place as usize]);
-            }
+    /// The parts of the next round of a query.
+    fn begin_round(&self, scratch: &mut Scratch) -> Result<()> {
+        self.parts_of_round(&scratch.near, &mut scratch.next, scratch.round, &mut scratch.parts)?;
+        scratch.round *= 2;
+        Ok(())
+    }
+
+    /// A round of a query that has a limit: the rows that it leaves are ranked.
+    fn visit(&self, hunt: &Hunt<'_>, effort: Effort, scratch: &mut Scratch) -> Result<()> {
+        self.begin_round(scratch)?;
+        let Scratch { tables, near, picked, scored, parts, .. } = scratch;
+        let limit = hunt.limit(scored);
+        picked.clear();
+        self.prefetch(parts.first(), near);
+        for (place, part) in parts.iter().enumerate() {
+            self.prefetch(parts.get(place + 1), near);
+            let ((codes, rows), begin) = (self.part(part, near), picked.len());
+            let ask = effort.ask(tables, &near[part.near]);
+            codes.passing(hunt.kernel, part.from..part.until, &ask, limit, picked)?;
+            picked[begin..].iter_mut().for_each(|place| *place = rows[*place as usize]);
         }
+        Self::rank_picked(hunt, scratch)
+    }
+
+    fn rank_picked(hunt: &Hunt<'_>, scratch: &mut Scratch) -> Result<()> {
         hunt.keep_alive(&mut scratch.picked);
         if !scratch.picked.is_empty() {
             hunt.rank(&scratch.picked, &mut scratch.scored)?;
         }
-        Ok(next)
+        Ok(())
     }
 
-    /// The first round, of `blocks` blocks: ranks the rows with the least bounds, and picks those that their limit leaves.
-    fn begin(
-        &self,
-        hunt: &Hunt<'_>,
-        effort: Effort,
-        blocks: usize,
-        first_ranked: usize,
-        scratch: &mut Scratch,
-    ) -> Result<()> {
-        let Scratch { tables, bounds, least, chosen, near, picked, scored, parts, .. } = scratch;
+    /// The first round: picks the rows with the least bounds.
+    fn choose(&self, hunt: &Hunt<'_>, effort: Effort, first_ranked: usize, scratch: &mut Scratch) -> Result<()> {
+        let Scratch { tables, bounds, least, chosen, near, picked, parts, .. } = scratch;
         let kernel = hunt.kernel;
+        let blocks = parts.last().map_or(0, Part::end);
         room::resize(bounds, bounds.len().max(blocks * BLOCK), 0.0)?;
         room::resize(least, least.len().max(blocks), 0.0)?;
-        for (place, part) in parts.iter().enumerate() {
-            self.prefetch(parts.get(place + 1), near);
+        for part in parts.iter() {
             let ask = effort.ask(tables, &near[part.near]);
-            let end = part.at + part.until - part.from;
-            let (bounds, least) = (&mut bounds[part.at * BLOCK..end * BLOCK], &mut least[part.at..end]);
+            let (bounds, least) = (&mut bounds[part.at * BLOCK..part.end() * BLOCK], &mut least[part.at..part.end()]);
             self.part(part, near).0.bounds(kernel, part.from..part.until, &ask, bounds, least);
         }
         let row_at = |place: usize| {
@@ -343,14 +398,19 @@ impl Cells {
             bounds[place as usize] = f32::INFINITY;
             picked.push(row_at(place as usize));
         }
+        Ok(())
+    }
+
+    /// Ranks what was chosen, and picks the rows of the first round that its limit leaves.
+    fn rank_chosen(&self, hunt: &Hunt<'_>, scratch: &mut Scratch) -> Result<()> {
+        let Scratch { bounds, least, near, picked, scored, parts, .. } = scratch;
         hunt.rank(picked, scored)?;
         let limit = hunt.limit(scored);
         picked.clear();
         for part in parts.iter() {
             let (rows, begin) = (self.part(part, near).1, picked.len());
-            let end = part.at + part.until - part.from;
             let first = (part.from * BLOCK) as u32;
-            kernel.below(&bounds[part.at * BLOCK..], &least[part.at..end], limit, first, picked)?;
+            hunt.kernel.below(&bounds[part.at * BLOCK..], &least[part.at..part.end()], limit, first, picked)?;
             picked[begin..].iter_mut().for_each(|place| *place = rows[*place as usize]);
         }
         Ok(())

@@ -40,7 +40,11 @@ pub(super) struct Scratch {
     pub(super) near: Vec<Near>,
     pub(super) visited: Vec<Near>,
     pub(super) picked: Vec<u32>,
+    /// The blocks of a round.
     pub(super) parts: Vec<Part>,
+    /// The next cell, and the blocks of the next round.
+    pub(super) next: usize,
+    pub(super) round: usize,
     pub(super) scored: Vec<(f64, u32)>,
     pub(super) together: Together,
 }
