@@ -255,7 +255,8 @@ impl Cells {
                 std::mem::swap(&mut own.near, &mut scratch.near);
                 std::mem::swap(&mut own.scored, &mut scratch.scored);
                 room::more(visits, own.near.len() - own.next)?;
-                visits.extend((own.next..own.near.len()).map(|near| (own.near[near].number, place as u32, near as u32)));
+                visits
+                    .extend((own.next..own.near.len()).map(|near| (own.near[near].number, place as u32, near as u32)));
             }
         }
         visits.sort_unstable();

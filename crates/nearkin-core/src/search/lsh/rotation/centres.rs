@@ -37,16 +37,19 @@ const NONE: u32 = u32::MAX;
 const DRAWS: u64 = 0x63_656c_6c73;
 const MOVES: u64 = 0x6d_6f76_6573;
 /// Rows that move centres, for each of them: more change a mean little.
-const MOVING: usize = 64;
+const MOVING: usize = 48;
 /// Centres from which on there are groups: fewer are scanned as fast. Tests have fewer.
 const GROUPED: usize = if cfg!(test) { 8 } else { 1024 };
 /// Groups that are visited at least, and for as many wanted centres as a group has on average. Measured on a million descriptors: as
 /// many neighbours are found as without groups.
 const VISITED: (usize, usize) = (8, 16);
+/// Groups that are visited for a row that moves a centre: means bear a row at the second nearest.
+const VISITED_TO_MOVE: usize = 4;
 /// Centres whose distance is computed for each that is wanted, in fourths, and besides.
 const ASSURED: (usize, usize) = (5, 4);
-/// Cache lines of a centre that are asked for ahead.
+/// Cache lines of a centre that are asked for ahead, and how many centres ahead.
 const LINES: usize = 64;
+const AHEAD: usize = 4;
 /// Rows that one task assigns.
 const CHUNK: usize = 512;
 
@@ -193,7 +196,7 @@ impl Centres {
             None => assigned.resize(count, 0),
             Some(groups) => {
                 let point_of = |place, point: &mut Vec<f32>| placed(&values, size, place, point);
-                groups.assigned(count, point_of, |_, nearest| assigned.extend_from_slice(nearest))?;
+                groups.assigned(count, VISITED.0, point_of, |_, nearest| assigned.extend_from_slice(nearest))?;
             }
         }
         let mut counts = room::zeros::<usize>(groups.as_ref().map_or(1, |groups| groups.len()))?;
@@ -245,6 +248,7 @@ impl Centres {
     fn assigned(
         &self,
         count: usize,
+        visited: usize,
         point_of: impl Fn(usize, &mut Vec<f32>) -> Result<Placed> + Sync,
         mut put: impl FnMut(&[f32], &[u32]),
     ) -> Result<()> {
@@ -261,7 +265,7 @@ impl Centres {
                 let mut scratch = Scratch::default();
                 for place in places {
                     let placed = point_of(place, &mut scratch.point)?;
-                    nearest.push(self.nearest_one(kernel, instructions, placed, &mut scratch)?);
+                    nearest.push(self.nearest_one_in(visited, kernel, instructions, placed, &mut scratch)?);
                     points.extend_from_slice(&scratch.point);
                 }
                 Ok((points, nearest))
@@ -282,7 +286,7 @@ impl Centres {
         let size = self.size;
         let mut sums = room::zeros::<f64>(self.values.len())?;
         let mut counts = room::zeros::<u32>(self.len())?;
-        self.assigned(count, point_of, |points, nearest| {
+        self.assigned(count, VISITED_TO_MOVE, point_of, |points, nearest| {
             for (point, &centre) in points.chunks_exact(size).zip(nearest) {
                 let sum = &mut sums[centre as usize * size..(centre as usize + 1) * size];
                 sum.iter_mut().zip(point).for_each(|(sum, &value)| *sum += f64::from(value));
@@ -310,16 +314,31 @@ impl Centres {
     ) -> Result<()> {
         let all = self.groups.as_ref().map_or(1, |groups| groups.len());
         let enough = VISITED.0.saturating_add((VISITED.1 * all).saturating_mul(wanted) / self.len());
-        let visited = if aim == Aim::Distance { enough.min(all) } else { all };
-        self.nearest_of(visited, kernel, instructions, placed, aim, wanted, scratch)?;
+        let visited = if aim == Aim::Distance { enough } else { all };
+        self.nearest_in(visited, kernel, instructions, placed, aim, wanted, scratch)
+    }
+
+    /// As `nearest`, in so many groups, or in all where those have too few centres.
+    #[allow(clippy::too_many_arguments, reason = "those of `nearest`")]
+    fn nearest_in(
+        &self,
+        visited: usize,
+        kernel: Kernel,
+        instructions: Instructions,
+        placed: Placed,
+        aim: Aim,
+        wanted: usize,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let all = self.groups.as_ref().map_or(1, |groups| groups.len());
+        self.nearest_of(visited.min(all), kernel, instructions, placed, aim, wanted, scratch)?;
         if visited < all && scratch.near.len() < wanted.min(self.len()) {
-            // Groups of few centres.
             self.nearest_of(all, kernel, instructions, placed, aim, wanted, scratch)?;
         }
         Ok(())
     }
 
-    /// As `nearest`, in so many groups.
+    /// As `nearest_in`, in those groups alone.
     #[allow(clippy::too_many_arguments, reason = "those of `nearest`")]
     fn nearest_of(
         &self,
@@ -368,10 +387,14 @@ impl Centres {
         chosen.find(kernel, bounds, least, wanted.saturating_mul(ASSURED.0) / ASSURED.1 + ASSURED.1, |_| true)?;
         near.clear();
         room::more(near, chosen.places.len())?;
+        let prefetch = |place: u32| {
+            let first = picked[place as usize] as usize * self.size;
+            (0..self.size).step_by(16).take(LINES).for_each(|line| prefetch_at(&self.values, first + line));
+        };
+        chosen.places.iter().take(AHEAD).for_each(|&(_, place)| prefetch(place));
         for (order, &(_, place)) in chosen.places.iter().enumerate() {
-            if let Some(&(_, next)) = chosen.places.get(order + 2) {
-                let next = picked[next as usize] as usize * self.size;
-                (0..self.size).step_by(16).take(LINES).for_each(|line| prefetch_at(&self.values, next + line));
+            if let Some(&(_, next)) = chosen.places.get(order + AHEAD) {
+                prefetch(next);
             }
             let number = picked[place as usize];
             let centre = self.centre(number);
@@ -396,7 +419,7 @@ impl Centres {
         Ok(())
     }
 
-    /// A centre nearest to the point in `scratch.point`.
+    /// The centre nearest to the point in `scratch.point`, or almost: the cell of a row.
     pub(super) fn nearest_one(
         &self,
         kernel: Kernel,
@@ -404,9 +427,21 @@ impl Centres {
         placed: Placed,
         scratch: &mut Scratch,
     ) -> Result<u32> {
+        self.nearest_one_in(VISITED.0, kernel, instructions, placed, scratch)
+    }
+
+    /// As `nearest_one`, in so many groups.
+    fn nearest_one_in(
+        &self,
+        visited: usize,
+        kernel: Kernel,
+        instructions: Instructions,
+        placed: Placed,
+        scratch: &mut Scratch,
+    ) -> Result<u32> {
         let Scratch { point, tables, .. } = scratch;
         tables.fill(instructions, point)?;
-        self.nearest(kernel, instructions, placed, Aim::Distance, 1, scratch)?;
+        self.nearest_in(visited, kernel, instructions, placed, Aim::Distance, 1, scratch)?;
         Ok(scratch.near.first().map_or(0, |near| near.number))
     }
 }
