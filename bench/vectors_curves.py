@@ -39,7 +39,7 @@ def rows_of(data: Path, name: str, quick: bool) -> tuple[Any, Any, Any, str]:
     if name not in SETS:
         import vectors_million
 
-        return *vectors_million.rows(int(name), quick), "float32"
+        return *vectors_million.rows(int(name), quick), "uint8"
     z = np.load(data / f"{SETS[name]}.npz")
     own = str(z["base"].dtype)
     X, Q, true = (z[key].astype(np.float32) for key in ("base", "queries", "l2_distances"))
