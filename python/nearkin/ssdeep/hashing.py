@@ -100,6 +100,9 @@ def hash(  # noqa: A001 - `nearkin.ssdeep.hash` is the promised name
     >>> nk.ssdeep.hash(bytes(5000))
     '3::'
     """
+    if isinstance(data, bytes) and isinstance(normalize, tuple) and not normalize:
+        # Small inputs come by the million: nothing else is asked of them.
+        return ssdeep_hash(data, eliminate_runs, truncate)
     steps = chosen(normalize)
     if isinstance(data, (str, os.PathLike)) and (fault := impossible_name(data)) is not None:
         raise fault

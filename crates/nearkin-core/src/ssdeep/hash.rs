@@ -328,6 +328,12 @@ fn short_parts(bytes: &[u8], length: usize, options: Options) -> (u32, Vec<u8>, 
         low = low.saturating_sub(3);
     };
     let first = (level - low) as usize;
+    // The last byte is before BEFORE + length.
+    let last = std::array::from_fn(|i| if length == 0 { 0 } else { bytes[length - 1 + i] });
+    let has_tail = sum(last) != 0;
+    if !has_tail && resets.iter().all(|marks| marks[first] == 0) {
+        return (level, Vec::new(), Vec::new());
+    }
     let caps = [PIECES, options.half_pieces()];
     let (mut parts, mut states, mut side) = ([Pieces::new(); 2], all_at::<SIDE>(START), Side::new());
     for from in (0..blocks).step_by(AHEAD) {
@@ -350,9 +356,7 @@ fn short_parts(bytes: &[u8], length: usize, options: Options) -> (u32, Vec<u8>, 
             }
         }
     }
-    // The last byte is before BEFORE + length.
-    let last = std::array::from_fn(|i| if length == 0 { 0 } else { bytes[length - 1 + i] });
-    let tail = |lane: usize| (sum(last) != 0).then(|| state_of(&states, lane));
+    let tail = |lane: usize| has_tail.then(|| state_of(&states, lane));
     (level, parts[0].part(PIECES, tail(0)), parts[1].part(PIECES, tail(1)))
 }
 
