@@ -10,6 +10,9 @@
 //!
 //! Rows are assigned by the search that finds the cells of a query, so a row may be in a cell that is not the nearest, but almost.
 //!
+//! Queries of a batch make their first rounds eight abreast, step by step, so that the memory that one needs comes while another is at
+//! work. Then each cell is read once for all that visit it. Answers are those of single queries.
+//!
 //! Rows of a cell lie behind each other in whole blocks. What is added later lies in blocks of its own beside those of its cell, until
 //! that is as much as what was there; then both are laid out anew, without removed rows.
 //!

@@ -1,6 +1,6 @@
 //! Centres of cells: where they come from, and the search for those nearest to a point.
 //!
-//! C rows are drawn by the seed, and each moves to the mean of the rows nearest to it, of 64 C drawn ones.
+//! C rows are drawn by the seed, and each moves to the mean of the rows nearest to it, of 48 C drawn ones.
 //!
 //! Many centres lie in *groups*, √C of them, around every √C-th centre, moved to the mean of the centres nearest to it. A centre has the
 //! rotation code of what is left behind the centre of its group, as rows have in their cell. Estimates to all centres of the groups
