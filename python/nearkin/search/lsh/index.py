@@ -84,7 +84,7 @@ class LSHIndex(Links):
         where p is the share of hashes that two rows of the data have in common.
     num_probes : int, optional
         T, buckets looked up per table, the query's own first. Default 16, or 1 for a family without margins. With
-        `filter="cells"`: cells visited, by default one in sixteen, 16 at least.
+        `filter="cells"`: cells visited at most, by default one in sixteen, 16 at least.
     filter : {"auto", "buckets", "codes", "cells"}, default="auto"
         How candidates are found; see the top of the module. With `rank="estimate"`, "auto" scans the codes of up to
         65,536 rows, and visits cells of more, but for inner products. Else it scans codes if the family gives bits,

@@ -130,7 +130,7 @@ class Settings:
     num_tables, hashes_per_table : int
         L and k; 0 without tables.
     num_probes : int
-        T, buckets of a table or cells that a query visits; 0 for codes.
+        T, buckets of a table that a query visits, or cells, at most; 0 for codes.
     num_candidates : int
         Rows with the nearest codes that are ranked; 0 for buckets and estimates.
     rank : {"hamming", "spherical", "estimate"}

@@ -91,7 +91,7 @@ const AHEAD: (usize, usize) = (2, 16);
 /// How much farther than the nearest centre that of a visited cell may be, as a share of the distance to the farthest wanted row.
 /// Where r is the distance to a centre and d that to a row of the cell, `r_j - r_1 <= 2 d` for rows in the cell of their nearest
 /// centre. In many dimensions hardly a neighbour comes near that: measured on descriptors, pictures and texts, a half leaves out
-/// at most one neighbour of a thousand, and of a million descriptors two thirds of the cells.
+/// one neighbour of a thousand, and of a million descriptors two thirds of the cells.
 const REACH: f32 = 0.5;
 
 /// Memory of queries that visit cells together.
@@ -357,9 +357,7 @@ impl Cells {
     /// such order.
     fn leave(&self, hunt: &Hunt<'_>, effort: Effort, limit: f32, near: &mut Vec<Near>, next: usize) {
         if effort.probes < self.len() && hunt.metric != Metric::InnerProduct && next < near.len() {
-            let farthest = near[0].square.sqrt() + REACH * limit.max(0.0).sqrt();
-            let end = next + near[next..].partition_point(|near| near.square.sqrt() <= farthest);
-            near.truncate(end);
+            near.truncate(reached(near, limit).max(next));
         }
     }
 
@@ -568,6 +566,12 @@ impl Cells {
     }
 }
 
+/// How many cells, of the nearest centres first, are within reach of a limit.
+fn reached(near: &[Near], limit: f32) -> usize {
+    let farthest = near[0].square.sqrt() + REACH * limit.max(0.0).sqrt();
+    near.partition_point(|near| near.square.sqrt() <= farthest)
+}
+
 /// Blocks of the largest cell.
 pub(super) fn largest(starts: &[u32]) -> usize {
     starts.windows(2).map(|pair| (pair[1] - pair[0]) as usize).max().unwrap_or(0)
@@ -576,4 +580,28 @@ pub(super) fn largest(starts: &[u32]) -> usize {
 /// No later rows, of each cell.
 pub(super) fn later(size: usize, count: usize) -> Result<Vec<Later>> {
     room::collected((0..count).map(|_| Later { codes: RotationCodes::new(size), rows: Vec::new() }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_farther_by_half_the_distance_of_a_row_are_out_of_reach() {
+        // Distances 2, 3, 3.5, 4 and 9 to the centres.
+        let near = [4.0, 9.0, 12.25, 16.0, 81.0].map(|square| Near { order: square, square, base: square, number: 0 });
+        let cases = [
+            (f32::INFINITY, 5),
+            (196.0, 5),
+            (195.0, 4),
+            (9.0, 3),
+            (4.0, 2),
+            (1.0, 1),
+            (0.0, 1),
+            (f32::NEG_INFINITY, 1),
+        ];
+        for (limit, count) in cases {
+            assert_eq!(count, reached(&near, limit), "{limit}");
+        }
+    }
 }

@@ -74,7 +74,7 @@ pub(super) struct Centres {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Near {
     /// The least is nearest.
-    order: f32,
+    pub(super) order: f32,
     /// The squared distance.
     pub(super) square: f32,
     /// What the bounds of its rows are increased by.

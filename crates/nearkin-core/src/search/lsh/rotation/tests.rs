@@ -83,7 +83,9 @@ proptest! {
     }
 
     #[test]
-    fn batches_files_and_runs_answer_alike(seed in 0u64..1 << 40, rows in 40usize..600, dim in 2usize..90, cells in 0usize..12) {
+    fn batches_files_and_runs_answer_alike(
+        seed in 0u64..1 << 40, rows in 40usize..600, dim in 2usize..90, cells in 0usize..12, probes in 1usize..12,
+    ) {
         let path = std::env::temp_dir().join(format!("nearkin-rotation-{}-{seed}-{rows}-{dim}", std::process::id()));
         for metric in METRICS {
             let cells = (cells > 0).then_some(cells);
@@ -92,10 +94,13 @@ proptest! {
             index.remove(Keys::Ints(&[0, 7, 9]), true).expect("removed");
             index.add(NewIds::Rows, Hashes::Bits(&[]), Vectors::F32(&values[..10 * dim]), Existing::Error).expect("added");
             let queries = grouped(seed + 3, 7, dim);
-            let hits = ask(&index, &queries, 1.0, 3, Want::Nearest(5));
-            for query in 0..7 {
-                let single = ask(&index, &queries[query * dim..(query + 1) * dim], 1.0, 3, Want::Nearest(5));
-                prop_assert_eq!(pairs(&hits, query), pairs(&single, 0));
+            let radius = brute(&index, &queries[..dim], Want::Nearest(5)).last().map_or(1.0, |hit| hit.1);
+            for want in [Want::Nearest(5), Want::Within(radius)] {
+                let hits = ask(&index, &queries, 1.0, probes, want);
+                for query in 0..7 {
+                    let single = ask(&index, &queries[query * dim..(query + 1) * dim], 1.0, probes, want);
+                    prop_assert_eq!(pairs(&hits, query), pairs(&single, 0));
+                }
             }
             index.save(&path).expect("saved");
             let mut opened = Index::open(&path).expect("opened");
