@@ -354,9 +354,10 @@ impl Cells {
     }
 
     /// Leaves out cells from `next` on that are too far for the limit (`REACH`), unless all are wanted. Those of a product have no
-    /// such order.
+    /// such order, and who asks for all rows within a radius would miss a hundredth.
     fn leave(&self, hunt: &Hunt<'_>, effort: Effort, limit: f32, near: &mut Vec<Near>, next: usize) {
-        if effort.probes < self.len() && hunt.metric != Metric::InnerProduct && next < near.len() {
+        let may = matches!(hunt.want, Want::Nearest(_)) && hunt.metric != Metric::InnerProduct;
+        if may && effort.probes < self.len() && next < near.len() {
             near.truncate(reached(near, limit).max(next));
         }
     }
