@@ -15,7 +15,7 @@ import common
 import hamming_data as made
 import nearkin as nk
 from hamming_base import Section, check_scan, cpu, filled, indexed, plan_of, rss, same_distances
-from nearkin.search.fingerprints import to_bytes
+from nearkin.index.fingerprints import to_bytes
 
 PYBIND = common.ROOT / ".venv-pybind" / "bin" / "python"
 

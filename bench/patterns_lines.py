@@ -37,7 +37,7 @@ import pyarrow as pa
 import common
 import nearkin as nk
 from nearkin._core import FormTable, LineTemplates, add_lines, line_forms
-from nearkin.patterns.given import batches
+from nearkin.patterns.inputs import batches
 from nearkin.patterns.tables import pieces, text_of
 
 Sets = dict[str, list[dict[str, Any]]]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin.quality.truth import SampleFingerprints, similar_pairs
+from nearkin.quality.ground_truth import SampleFingerprints, similar_pairs
 from nearkin.theory import Banding
 from quality_sets import Rows, Set
 

@@ -1,7 +1,7 @@
 """What texts that are alike differ in, and whether people call them copies.
 
 Each corpus is deduplicated by the defaults. Of what goes as near-duplicate it is counted what has the same features as
-the document that stays, and what differs from it in numbers, days, signs or symbols (`nearkin.pipeline.differ`). Labels
+the document that stays, and what differs from it in numbers, days, signs or symbols (`dedup.distinguishers`). Labels
 say, where there are some, which of these pairs people call the same: the same product, paper, law, licence, log event.
 Then each corpus is deduplicated with `differ="numbers"`: precision of the removals and how many go, before and after.
 
@@ -19,7 +19,7 @@ from typing import Any
 
 import common
 import nearkin as nk
-from nearkin.pipeline.differ import NAMES
+from nearkin.dedup.distinguishers import NAMES
 
 CORPORA = {
     "er_abt_buy": ("records: products", ""),

@@ -23,7 +23,7 @@ import numpy as np
 
 import common
 import quality_sets
-from nearkin.quality.truth import SampleFingerprints, similar_pairs
+from nearkin.quality.ground_truth import SampleFingerprints, similar_pairs
 from nearkin.theory import simhash_difference, simhash_difference_of_sets, simhash_radius
 
 BITS = 128

@@ -19,8 +19,8 @@ import numpy as np
 
 import common
 import nearkin as nk
-from nearkin.pipeline.candidates import MinHashCandidates, SimHashCandidates
-from nearkin.quality.truth import similar_pairs
+from nearkin.dedup.candidates import MinHashCandidates, SimHashCandidates
+from nearkin.quality.ground_truth import similar_pairs
 
 CORPORA = {
     "en_20news": 8000,

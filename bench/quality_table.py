@@ -36,7 +36,7 @@ import numpy as np
 
 import common
 import quality_page
-from nearkin.quality.truth import SampleFingerprints, similar_pairs
+from nearkin.quality.ground_truth import SampleFingerprints, similar_pairs
 from quality_cuts import (
     banded,
     best,

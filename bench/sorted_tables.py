@@ -19,7 +19,7 @@ import numpy as np
 
 import common
 import nearkin as nk
-from nearkin.search.permutations import PermutationIndex
+from nearkin.index.permutations import PermutationIndex
 
 N, QUERIES, FEW, ROUNDS = 1_000_000, 2_000, 100, 3
 RADII = (3, 6, 10)

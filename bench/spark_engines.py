@@ -198,8 +198,8 @@ def joins(corpus: Path, count: int) -> dict[str, Any]:
 def rates() -> dict[str, float]:
     """Seconds of a core: of a pair in two slices, of a pair in a table, of a row of a table."""
     import nearkin as nk
-    from nearkin.pipeline.distributed.meetings import PIECE, QUERIES, SMALL, NearPairs, WithinRadius
-    from nearkin.pipeline.distributed.rows import pack_values
+    from nearkin.dedup.distributed.meetings import PIECE, QUERIES, SMALL, NearPairs, WithinRadius
+    from nearkin.dedup.distributed.rows import pack_values
 
     nk.set_num_threads(1)
     rng = np.random.default_rng(1)

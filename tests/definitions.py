@@ -17,7 +17,7 @@ from rapidfuzz.distance import Indel
 
 import nearkin as nk
 import reference
-from nearkin.pipeline.candidates import MinHashCandidates
+from nearkin.dedup.candidates import MinHashCandidates
 
 VERIFIED = nk.Recipe("letters:python|char:2|count|xxh3|simhash:64")
 

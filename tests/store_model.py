@@ -20,8 +20,8 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 import nearkin as nk
+from nearkin.dedup.candidates import SimHashCandidates
 from nearkin.errors import InputError
-from nearkin.pipeline.candidates import SimHashCandidates
 from nearkin.recipe import Recipe
 from nearkin.store.documents import StoredDocument
 from nearkin.store.settings import StoreSettings, TextSettings

@@ -13,7 +13,7 @@ import pytest
 
 import nearkin as nk
 from command import near_texts
-from nearkin.search.fingerprints import from_hex
+from nearkin.index.fingerprints import from_hex
 
 pytestmark = pytest.mark.skipif(
     not all(map(find_spec, ("datatrove", "orjson", "regex"))),

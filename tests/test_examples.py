@@ -13,7 +13,7 @@ import pytest
 
 import nearkin as nk
 import reference
-from nearkin.pipeline.verify import baselines
+from nearkin.dedup.verify import baselines
 from nearkin.theory import permuted_tables
 
 PYPI = "simhash-pypi"

@@ -7,6 +7,7 @@ holds.
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -86,17 +87,42 @@ def test_python_imports_have_no_circle() -> None:
     assert {} == edges
 
 
-def test_no_function_has_the_name_of_a_module_beside_it() -> None:
-    """`import nearkin.x.y` gives the module y: no package hands on a function or class of that name."""
+def test_no_package_reexports_the_name_of_its_module() -> None:
+    """`from nearkin.x import y` gives the module y: no package below the root exports a function or class of that name."""
     known = {name for name, _ in modules()}
     faults = []
     for name, path in modules():
-        if path.name != "__init__.py":
+        if path.name != "__init__.py" or not name:
             continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and node.module != "nearkin":
                 names = [alias.asname or alias.name for alias in node.names]
-                faults += [f"{name}.{one}" for one in names if f"{name}.{one}".strip(".") in known]
+                faults += [f"{name}.{one}" for one in names if f"{name}.{one}" in known]
+    assert [] == faults
+
+
+def test_root_functions_named_like_a_package_are_imported_first() -> None:
+    """`nk.dedup` and `nk.explain` are functions, whatever is imported later.
+
+    Importing a package binds its name in the root once, when it is first imported. The root imports these functions
+    eagerly and so rebinds the name for good; a lazy import could be overtaken by that of a submodule. `import
+    nearkin.dedup.x` would then start from the function, so nothing imports in that form.
+    """
+    tops = {name.split(".")[0] for name, _ in modules()} - {""}
+    tree = ast.parse((PACKAGE / "__init__.py").read_text(encoding="utf-8"))
+    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    eager = {alias.asname or alias.name for node in imports for alias in node.names if node.module != "nearkin"}
+    assert {"dedup", "explain"} == eager & tops
+    for name in ("dedup", "explain"):
+        assert callable(getattr(importlib.import_module("nearkin"), name))
+    faults = [
+        f"{path.name}:{node.lineno}"
+        for _, path in modules()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Import)
+        for alias in node.names
+        if alias.name.startswith(("nearkin.dedup", "nearkin.explain"))
+    ]
     assert [] == faults
 
 

@@ -47,7 +47,7 @@ GROUPS: dict[str, list[str]] = {
         *("theory.simhash", "theory.containment"),
     ],
     "In the place of other packages": ["compat.simhash", "compat.datasketch", "compat.ssdeep"],
-    "Modules": ["ssdeep", "search.permutations", "spark", "sklearn", "plot", "io", "report", "errors"],
+    "Modules": ["ssdeep", "index.permutations", "spark", "sklearn", "plot", "io", "report", "errors"],
     "Settings": ["num_threads", "set_num_threads"],
 }
 """The menu: names of `nearkin`. A module's page shows what the module defines or hands on."""

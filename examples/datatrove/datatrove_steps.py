@@ -29,13 +29,13 @@ from datatrove.utils.typeshelper import StatHints
 
 import nearkin as nk
 from nearkin.errors import mismatch
-from nearkin.search.fingerprints import to_hex
+from nearkin.index.fingerprints import to_hex
 
 
 class Hashes(PipelineStep):
     """Adds the fingerprint of each document to its metadata, or with a recipe of minhash the signature.
 
-    `metadata["fingerprint"]` is hexadecimal, the highest bit first (`nearkin.search.fingerprints.from_hex` reads it);
+    `metadata["fingerprint"]` is hexadecimal, the highest bit first (`nearkin.index.fingerprints.from_hex` reads it);
     `metadata["signature"]` is a list of integers. Both are None for a text without features. `metadata["recipe"]` says
     how they were made.
 

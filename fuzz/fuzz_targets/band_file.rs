@@ -6,8 +6,8 @@ use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
 use nearkin_core::families::minhash::Value;
-use nearkin_core::search::bands::{self, Index};
-use nearkin_core::search::hamming::Linkage;
+use nearkin_core::index::bands::{self, Index};
+use nearkin_core::index::hamming::Linkage;
 use nearkin_core::segment::{Plain, guarded};
 use nearkin_fuzz::{alone, file};
 

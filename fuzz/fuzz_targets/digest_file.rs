@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use nearkin_core::search::digests::Index;
+use nearkin_core::index::digests::Index;
 use nearkin_fuzz::{alone, digests, file};
 
 fuzz_target!(init: alone(), |input: &[u8]| {

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use nearkin_core::search::lsh::{Effort, Hashes, Index, Queries, Vectors, Want};
+use nearkin_core::index::lsh::{Effort, Hashes, Index, Queries, Vectors, Want};
 use nearkin_core::segment::guarded;
 use nearkin_fuzz::{alone, file};
 

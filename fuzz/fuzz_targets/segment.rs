@@ -5,7 +5,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use nearkin_core::search::hamming::{Index, Linkage};
+use nearkin_core::index::hamming::{Index, Linkage};
 use nearkin_core::segment::guarded;
 use nearkin_fuzz::{alone, file};
 

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use nearkin_core::ssdeep::{Digest, GRAM, Query, compare, compare_lenient, explain};
+use nearkin_core::digests::ssdeep::{Digest, GRAM, Query, compare, compare_lenient, explain};
 
 fuzz_target!(|input: &[u8]| {
     let mut lines = input.splitn(2, |&c| c == b'\n');

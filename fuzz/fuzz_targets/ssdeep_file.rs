@@ -5,7 +5,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use nearkin_core::search::digests::Index;
+use nearkin_core::index::digests::Index;
 use nearkin_fuzz::{alone, digests, place, quiet};
 use xxhash_rust::xxh3::xxh3_64;
 

@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use nearkin_core::ssdeep::{Digest, Hasher, Options, hash};
+use nearkin_core::digests::ssdeep::{Digest, Hasher, Options, hash};
 
 /// Bytes that are hashed at most: of six block sizes, and of ten where the first byte is the largest.
 const SHORT: usize = 1 << 12;

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use nearkin_core::ssdeep::list::{HEADER, read, write};
+use nearkin_core::digests::ssdeep::list::{HEADER, read, write};
 
 fuzz_target!(|input: &[u8]| {
     let _ = read(input);

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use nearkin_core::search::digests::file::About;
-use nearkin_core::search::digests::{Index, Limit};
-use nearkin_core::search::hamming::Linkage;
-use nearkin_core::search::rows::{Existing, Keys, NewIds};
+use nearkin_core::index::digests::file::About;
+use nearkin_core::index::digests::{Index, Limit};
+use nearkin_core::index::hamming::Linkage;
+use nearkin_core::index::rows::{Existing, Keys, NewIds};
 use nearkin_core::segment::guarded;
-use nearkin_core::ssdeep::Digest;
+use nearkin_core::digests::ssdeep::Digest;
 
 /// Rows that are queries, and rows of whose index all pairs are listed.
 const QUERIES: usize = 64;

@@ -10,35 +10,36 @@ from nearkin import errors
 from nearkin._core import DEBUG_BUILD as _DEBUG_BUILD
 from nearkin._core import __version__, num_threads, set_num_threads
 from nearkin._core import content_hashes as _content_hashes
+from nearkin.dedup.result import DedupResult
+from nearkin.dedup.texts import dedup
+from nearkin.dedup.verify import similarity
+from nearkin.explain import explain
 from nearkin.families.minhash import MinHash, minhash_similarity, signature
 from nearkin.families.simhash import SimHash, fingerprint
-from nearkin.pipeline.results import DedupResult
-from nearkin.pipeline.texts import dedup
-from nearkin.pipeline.verify import similarity
+from nearkin.index.bands import BandIndex
+from nearkin.index.hamming import HammingIndex, Pairs, SearchResult, hamming
 from nearkin.recipe import Recipe
-from nearkin.search.bands import BandIndex
-from nearkin.search.hamming import HammingIndex, Pairs, SearchResult, hamming
 
 if _TYPE_CHECKING:
-    from nearkin import families, ssdeep, theory
+    from nearkin import families, theory
+    from nearkin.dedup.contains import KnownTexts, contains
+    from nearkin.dedup.files import dedup_files
+    from nearkin.dedup.labels import PairLabels
+    from nearkin.dedup.passages import passages, repeats
+    from nearkin.digests import ssdeep
+    from nearkin.index.digests import DigestIndex
+    from nearkin.index.lsh.index import LSHIndex
     from nearkin.patterns.lines import LogTemplates
     from nearkin.patterns.payloads import PayloadGroups
     from nearkin.patterns.urls import UrlPatterns
-    from nearkin.pipeline.contains import KnownTexts, contains
-    from nearkin.pipeline.files import dedup_files
-    from nearkin.pipeline.labels import PairLabels
-    from nearkin.pipeline.passages import passages, repeats
     from nearkin.quality.band_tuning import BandTuning, tune_bands
     from nearkin.quality.evaluation import Evaluation, evaluate
     from nearkin.quality.labels import ClusterLabels
     from nearkin.quality.tuning import tune
     from nearkin.quality.tuning_results import Tuning
-    from nearkin.search.digests import DigestIndex
-    from nearkin.search.lsh.index import LSHIndex
     from nearkin.service.client import Client
-    from nearkin.steps import explain
     from nearkin.store.answers import Answers
-    from nearkin.store.base import Store
+    from nearkin.store.store import Store
     from nearkin.text.idf import Idf
     from nearkin.text.words import keywords, words
 
@@ -58,26 +59,25 @@ _LATER = {
     "BandTuning": "quality.band_tuning",
     "Client": "service.client",
     "ClusterLabels": "quality.labels",
-    "DigestIndex": "search.digests",
+    "DigestIndex": "index.digests",
     "Evaluation": "quality.evaluation",
     "Idf": "text.idf",
-    "KnownTexts": "pipeline.contains",
-    "LSHIndex": "search.lsh.index",
+    "KnownTexts": "dedup.contains",
+    "LSHIndex": "index.lsh.index",
     "LogTemplates": "patterns.lines",
-    "PairLabels": "pipeline.labels",
+    "PairLabels": "dedup.labels",
     "PayloadGroups": "patterns.payloads",
-    "Store": "store.base",
+    "Store": "store.store",
     "Tuning": "quality.tuning_results",
     "UrlPatterns": "patterns.urls",
-    "contains": "pipeline.contains",
-    "dedup_files": "pipeline.files",
+    "contains": "dedup.contains",
+    "dedup_files": "dedup.files",
     "evaluate": "quality.evaluation",
-    "explain": "steps",
     "families": "",
     "keywords": "text.words",
-    "passages": "pipeline.passages",
-    "repeats": "pipeline.passages",
-    "ssdeep": "",
+    "passages": "dedup.passages",
+    "repeats": "dedup.passages",
+    "ssdeep": "digests",
     "theory": "",
     "tune": "quality.tuning",
     "tune_bands": "quality.band_tuning",

@@ -16,11 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from command import ENVIRONMENT, call, run, standard_input
-from nearkin import ssdeep
 from nearkin.cli import console
 from nearkin.cli.console import Refusals, escaped, read_text, show_table
+from nearkin.cli.errors import worded
 from nearkin.cli.reading import Reading
-from nearkin.cli.wording import worded
+from nearkin.digests import ssdeep
 from nearkin.errors import InputError, ParameterError, printable
 
 pty = pytest.importorskip("pty", reason="a terminal of a POSIX system")

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import nearkin as nk
 from command import TEXTS, call
-from nearkin.pipeline.verify import baselines
-from nearkin.search.fingerprints import to_hex
+from nearkin.dedup.verify import baselines
+from nearkin.index.fingerprints import to_hex
 
 
 def test_hash_prints_an_id_and_hexadecimal_digits(corpus: Path) -> None:

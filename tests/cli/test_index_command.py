@@ -10,8 +10,8 @@ import pytest
 
 import nearkin as nk
 from command import brute_force_distances, call, near_texts
+from nearkin.index.fingerprints import to_bytes, to_hex
 from nearkin.io.locks import changing
-from nearkin.search.fingerprints import to_bytes, to_hex
 
 
 def run(*arguments: object, stdin: bytes = b"") -> tuple[int, str, str]:

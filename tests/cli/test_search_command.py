@@ -14,7 +14,7 @@ import pytest
 
 import nearkin as nk
 from command import brute_force_distances, call, near_texts
-from nearkin.search.fingerprints import from_hex, hamming, to_hex
+from nearkin.index.fingerprints import from_hex, hamming, to_hex
 
 
 def run(*arguments: object, stdin: bytes = b"") -> tuple[int, str, str]:

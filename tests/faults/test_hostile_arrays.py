@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 import nearkin as nk
 from nearkin import errors
-from nearkin.search.fingerprints import to_hex
+from nearkin.index.fingerprints import to_hex
 
 REFUSED = (errors.ParameterError, errors.InputError, errors.MismatchError, TypeError)
 

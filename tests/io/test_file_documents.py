@@ -10,7 +10,7 @@ import pytest
 from corpora import read_all
 from nearkin.errors import InputError
 from nearkin.io import OutputDir, files, open_corpus
-from nearkin.io.streams import Reader
+from nearkin.io.decompress import Reader
 
 
 def test_a_folder_of_files_is_a_document_a_file(tmp_path: Path) -> None:

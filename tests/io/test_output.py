@@ -17,7 +17,7 @@ import pytest
 
 from nearkin.errors import NearkinError, OutputError, ParameterError
 from nearkin.io import OutputDir, open_corpus, replace_file, write_table
-from nearkin.io import aside as aside_module
+from nearkin.io import atomic_write as aside_module
 from nearkin.io import output as output_module
 from nearkin.io.output import SUMMARY, files_of_run
 

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pytest
 
 import nearkin as nk
+from nearkin.dedup.result import ResultTable
 from nearkin.errors import MissingExtraError
+from nearkin.index.results import Candidates
 from nearkin.io.tabular import Tabular, arrow_column
-from nearkin.pipeline.results import ResultTable
-from nearkin.search.results import Candidates
 
 TEXTS = ["one two three four five", "one two three four five!", "else", "one two three four six", "one two three"] * 3
 IDS = [f"d{number}" for number in range(len(TEXTS))]

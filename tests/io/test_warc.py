@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from command import call
 from corpora import read_all
 from nearkin.errors import InputError, MissingExtraError, ParameterError
-from nearkin.io import BadRecord, OutputDir, base, members, open_corpus, warc
+from nearkin.io import BadRecord, OutputDir, base, open_corpus, warc, warc_repair
 from nearkin.io.warc import decode
 
 pytest.importorskip("fastwarc")
@@ -314,8 +314,8 @@ def test_a_file_that_was_compressed_as_one(tmp_path: Path, monkeypatch: pytest.M
     path = tmp_path / "a.warc.gz"
     path.write_bytes(packed)
     assert 1000 == len(reasons_of(path)[0])
-    monkeypatch.setattr(members, "_HELD", 1 << 10)
-    monkeypatch.setattr(members, "_CHUNK", 1 << 8)
+    monkeypatch.setattr(warc_repair, "_HELD", 1 << 10)
+    monkeypatch.setattr(warc_repair, "_CHUNK", 1 << 8)
     assert 1000 == len(reasons_of(path)[0])
     for damaged in (packed[:-100], packed[:-8] + bytes(8)):
         path.write_bytes(damaged)
@@ -341,7 +341,7 @@ def test_members_of_other_compressions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, chunk: int
 ) -> None:
     """As of gzip: whole ones are read, a damaged one costs itself alone, and so does one that is cut off."""
-    monkeypatch.setattr(members, "_CHUNK", chunk)
+    monkeypatch.setattr(warc_repair, "_CHUNK", chunk)
     texts = [f"text {i} " + "".join(chr(97 + i * j * j % 26) for j in range(400)) for i in range(1, 5)]
     packed = [MEMBERS[ending](conversion(i, text)) for i, text in enumerate(texts, 1)]
     path = tmp_path / f"a.warc.{ending}"
@@ -374,8 +374,8 @@ def test_a_file_of_another_compression_in_one_member(
     path = tmp_path / f"a.warc.{ending}"
     path.write_bytes(packed)
     assert 1000 == len(reasons_of(path)[0])
-    monkeypatch.setattr(members, "_HELD", 1 << 10)
-    monkeypatch.setattr(members, "_CHUNK", 1 << 8)
+    monkeypatch.setattr(warc_repair, "_HELD", 1 << 10)
+    monkeypatch.setattr(warc_repair, "_CHUNK", 1 << 8)
     assert 1000 == len(reasons_of(path)[0])
     path.write_bytes(packed[:-100])
     # bzip2 gives nothing before the end of a block, which is all of this file, and pyarrow nothing of what it was asked

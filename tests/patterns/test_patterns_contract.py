@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 
 from nearkin._core import FormTable, read_patterns, write_patterns
 from nearkin.errors import CorruptStoreError, FormatVersionError, InputError, MismatchError, ParameterError
-from nearkin.patterns import given as given_items
+from nearkin.patterns import inputs as given_items
 from nearkin.patterns.base import Explanation, Patterns, Unexplained, open_patterns
-from nearkin.patterns.given import NO_TIME, Batch, Strings
+from nearkin.patterns.inputs import NO_TIME, Batch, Strings
 from nearkin.patterns.lines import LogTemplates
 from nearkin.patterns.tables import compared, id_of, pieces, reshaped, table_of
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nearkin.errors import InputError, ParameterError
-from nearkin.io.streams import MAGIC
+from nearkin.io.decompress import MAGIC
 from nearkin.patterns import requests
 from nearkin.patterns.requests import Fields, RequestReader
 from nearkin.patterns.urls import UrlPatterns

@@ -15,7 +15,7 @@ import nearkin as nk
 from nearkin import errors
 from nearkin.quality import band_tuning
 from nearkin.quality.evaluation import wilson
-from nearkin.quality.truth import take_sample
+from nearkin.quality.ground_truth import take_sample
 from nearkin.theory import choose_bands
 from planted import corpus, jaccard
 

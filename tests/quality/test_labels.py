@@ -16,8 +16,8 @@ import pytest
 import nearkin as nk
 from command import call
 from nearkin import errors
+from nearkin.dedup.labels import pair_labels
 from nearkin.io import read_table
-from nearkin.pipeline.labels import pair_labels
 from nearkin.quality.labels import ClusterLabels, DedupRun, PairLabels, read_labels
 
 ROWS = [("a", "b", 1), ("a", "c", 0), ('ß,"x"\n', "c", 1)]

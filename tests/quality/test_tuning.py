@@ -14,8 +14,8 @@ import nearkin as nk
 from nearkin import errors
 from nearkin.io import open_corpus
 from nearkin.quality.evaluation import wilson
+from nearkin.quality.ground_truth import SampleFingerprints
 from nearkin.quality.labels import ClusterLabels, PairLabels
-from nearkin.quality.truth import SampleFingerprints
 from planted import WORDS, corpus, jaccard
 
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from nearkin.pipeline.results import ResultTable
+from nearkin.dedup.result import ResultTable
 from nearkin.quality.tuning import check_options, estimate_notes
 from nearkin.quality.tuning_results import Setting, Tuning
 

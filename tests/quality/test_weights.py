@@ -15,8 +15,8 @@ from nearkin import errors
 from nearkin.quality.evaluation import Evaluation, PairScores, wilson
 from nearkin.quality.labels import PairLabels, read_labels
 from nearkin.quality.weights import WeightSums
-from nearkin.report import choice
-from nearkin.report.choice import Pairs, strata
+from nearkin.report import sampling
+from nearkin.report.sampling import Pairs, strata
 
 THRESHOLD = 0.8
 ROUNDS = 120
@@ -39,7 +39,7 @@ def queue(
     ones = np.ones(len(rows))
     pairs = Pairs(names, names, similarity[rows], np.zeros(len(rows), np.int64), found[rows], ones)
     of_run = strata(pairs, 1.0)
-    judged = choice.queue(of_run, THRESHOLD, 1.0)
+    judged = sampling.queue(of_run, THRESHOLD, 1.0)
     chosen = np.array([rows[number] for number, _, _ in judged])
     return chosen, [weight for _, _, weight in judged], [of_run[stratum].name for _, stratum, _ in judged]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from nearkin.report.contents import Chart, Contents, Section, Table
+from nearkin.report.model import Chart, Contents, Section, Table
 
 WORDS = """
 the harbour was quiet when a small boat came in with lamps on its bow and nobody asked whose it had been since winter

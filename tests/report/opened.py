@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from browsing import PATIENCE, Visit
 
-from nearkin.report.contents import Contents
+from nearkin.report.model import Contents
 from nearkin.report.page import render
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from browsing import PATIENCE, Visit, chromium
 from made import Made, contents_of, corpus, files
 from opened import opened, written
 
-from nearkin.pages import assets
 from nearkin.report.page import FOLDER, SCRIPTS, joined
+from nearkin.web_assets import assets
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nearkin.report.contents import Chart
 from nearkin.report.curves import (
     Curve,
     Point,
@@ -24,6 +23,7 @@ from nearkin.report.curves import (
     stacks,
     stages,
 )
+from nearkin.report.model import Chart
 
 HOSTILE = '"><script>alert(1)</script>'
 

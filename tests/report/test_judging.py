@@ -17,7 +17,7 @@ from opened import opened, written
 
 from nearkin.quality.evaluation import wilson
 from nearkin.quality.labels import PairLabels, read_labels
-from nearkin.report.contents import Contents
+from nearkin.report.model import Contents
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext

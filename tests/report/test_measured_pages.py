@@ -15,16 +15,16 @@ from test_curves import drawn
 
 import nearkin as nk
 from command import call
+from nearkin.dedup.result import ResultTable
 from nearkin.errors import ParameterError
-from nearkin.pipeline.results import ResultTable
 from nearkin.quality.evaluation import wilson
 from nearkin.quality.labels import ClusterLabels, DedupRun, PairLabels, read_labels
 from nearkin.quality.weights import WeightSums
-from nearkin.report.choice import pairs_of
-from nearkin.report.contents import Contents, Section
 from nearkin.report.evaluation import Step, by_similarity, contents_of_evaluation
+from nearkin.report.model import Contents, Section
 from nearkin.report.plan import contents_of_plan
 from nearkin.report.run import Run
+from nearkin.report.sampling import pairs_of
 from nearkin.report.tuning import contents_of_tuning
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from browsing import chromium
 from opened import opened, written
 
 from nearkin.errors import MissingExtraError, ParameterError
-from nearkin.pages import asset, assets
-from nearkin.report.contents import Chart, Contents, Section, Table
+from nearkin.report.model import Chart, Contents, Section, Table
 from nearkin.report.page import packed, render, visible
+from nearkin.web_assets import asset, assets
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from nearkin.pages import assets
+from nearkin.web_assets import assets
 
 PAGE = Path(__file__).resolve().parents[2] / "python" / "nearkin" / "service" / "page"
 POLICY = (

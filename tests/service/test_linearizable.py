@@ -33,8 +33,8 @@ from live import Reply, Service, serving
 from wire import Connection, request
 
 import nearkin as nk
+from nearkin.dedup.candidates import SimHashCandidates
 from nearkin.errors import InputError
-from nearkin.pipeline.candidates import SimHashCandidates
 from nearkin.store.settings import StoreSettings, TextSettings
 
 LIKE: Likeness = {("f a", "f b"): (7, 0.9), ("f b", "f a"): (7, 0.9)}

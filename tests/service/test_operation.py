@@ -24,11 +24,11 @@ from live import SECONDS, serving, start
 
 import nearkin as nk
 from nearkin.errors import InputError, OutputError, ParameterError
-from nearkin.service.access import read_tokens
-from nearkin.service.problems import TITLES, Problem, problem_of
+from nearkin.service.auth import read_tokens
+from nearkin.service.errors import TITLES, Problem, problem_of
 from nearkin.service.server import free_port
 from nearkin.service.settings import Limits, ServiceSettings
-from nearkin.store.base import Store
+from nearkin.store.store import Store
 
 READ, WRITE = "r" * 20, "w" * 20
 

@@ -16,7 +16,7 @@ import pytest
 from inside import ARROW, NDJSON, Asked, inside
 
 import nearkin as nk
-from nearkin.search.fingerprints import to_hex
+from nearkin.index.fingerprints import to_hex
 
 TEXTS = [
     "The quick brown fox jumps over the lazy dog.",

@@ -15,8 +15,8 @@ import pytest
 from engines import MINHASH, SIMHASH, Engine, Given, mixed
 
 import nearkin as nk
+from nearkin.dedup.distributed.verify import Verification
 from nearkin.errors import EngineError, InputError, MismatchError, OutputError, ParameterError
-from nearkin.pipeline.distributed.verify import Verification
 from nearkin.spark import check, dedup, engine, explain, fingerprint, job, pairs, plans, signature
 from nearkin.spark.engine import Checkpoint, functions
 

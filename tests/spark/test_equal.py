@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from engines import MINHASH, SIMHASH, Engine, Given, chain, mixed, star
 
-from nearkin.pipeline.distributed import meetings
+from nearkin.dedup.distributed import meetings
 from nearkin.spark import SparkResult, dedup, explain, job, plans
 
 WORDS = "word:1|count|xxh3|simhash:64"

@@ -17,7 +17,7 @@ import pytest
 import nearkin as nk
 from nearkin.errors import CorruptStoreError, FormatVersionError, MismatchError, NearkinError
 from nearkin.store.log import State
-from nearkin.store.view import Contents
+from nearkin.store.snapshot import Contents
 
 TEXTS = [f"a document about {'word ' * (i % 5)} and number {i // 2} with more words" for i in range(40)]
 QUESTIONS = [TEXTS[3], TEXTS[30] + "!", "nothing like the others", ""]

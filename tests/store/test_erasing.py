@@ -15,7 +15,7 @@ import pytest
 import nearkin as nk
 from nearkin._core import store_pack
 from nearkin.errors import StoreLockedError
-from nearkin.store import merging
+from nearkin.store import compaction
 
 #: What no compression shortens.
 SECRET = "incompressible-" + "".join(np.random.default_rng(0).permutation([chr(code) for code in range(0x5D, 0x7F)]))
@@ -191,7 +191,7 @@ def test_what_a_merge_in_the_background_dropped_is_erased_by_the_next(tmp_path: 
     with nk.Store.create(path) as store:
         fill(store)
         store.remove([GONE])
-        merging.write_waiting(path, store.settings, store._budget)
+        compaction.write_waiting(path, store.settings, store._budget)
         with store._log.reading():
             assert [] == store._log.removed()
         assert "log.sqlite-wal" in holding(path)

@@ -20,7 +20,7 @@ import pytest
 
 import nearkin as nk
 from nearkin.errors import ForkError, StoreLockedError
-from nearkin.store import merging
+from nearkin.store import compaction
 from nearkin.store.log import Log
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes are killed and forked")
@@ -201,16 +201,16 @@ def test_what_somebody_puts_there_meanwhile_is_never_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
     """Neither by a new store nor by a backup, whose last step is one rename."""
-    path, sync = tmp_path / "pages.store", merging.sync_folder
+    path, sync = tmp_path / "pages.store", compaction.sync_folder
     with nk.Store.create(tmp_path / "other.store") as other:
 
         def meanwhile(folder: Path) -> None:
-            monkeypatch.setattr(merging, "sync_folder", sync)
+            monkeypatch.setattr(compaction, "sync_folder", sync)
             with nk.Store.create(path) as store:
                 store.add(["A text of the one that came first."], ["first"])
             sync(folder)
 
-        monkeypatch.setattr(merging, "sync_folder", meanwhile)
+        monkeypatch.setattr(compaction, "sync_folder", meanwhile)
         with pytest.raises(FileExistsError, match=r"pages\.store: something was put here meanwhile"):
             nk.Store.create(path) if what == "create" else other.backup(path)
     with nk.Store.open(path, "r") as store:

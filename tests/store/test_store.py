@@ -15,8 +15,8 @@ import pytest
 from hypothesis.stateful import initialize, rule
 
 import nearkin as nk
+from nearkin.dedup.cluster import Clusterer
 from nearkin.errors import MismatchError, ParameterError
-from nearkin.pipeline.cluster import Clusterer
 from nearkin.store.documents import StoredDocument
 from store_model import HANDLES, StoreMachine, TextModel, case_of, features, same
 
@@ -257,14 +257,14 @@ def test_a_backup_is_a_store_of_the_moment(tmp_path: Path) -> None:
 
 def test_a_segment_that_can_t_be_written_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The documents go on waiting, nothing is lost, and the next time may succeed."""
-    from nearkin.store import merging
+    from nearkin.store import compaction
 
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
     texts = texts_of(200, 4)
     with nk.Store.create(tmp_path / "store", waiting=32) as store:
-        monkeypatch.setattr(merging, "write_part", full)
+        monkeypatch.setattr(compaction, "write_part", full)
         store.add(texts[:64])
         assert store._keeper is not None
         store._keeper.finish()
@@ -283,7 +283,7 @@ def test_a_segment_that_can_t_be_written_is_a_warning(tmp_path: Path, monkeypatc
 
 def test_comparisons_that_are_left_out_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By a warning that names the caller's line; one that is made an error ends the call, and nothing is added."""
-    monkeypatch.setattr("nearkin.store.decide.Clusterer", partial(Clusterer, max_comparisons=2))
+    monkeypatch.setattr("nearkin.store.dedup.Clusterer", partial(Clusterer, max_comparisons=2))
     texts = [f"word{number} other{number} third{number}" for number in range(20)]
     recipe = "word:1|binary|xxh3|simhash:64"
     with nk.Store.create(tmp_path / "store", recipe, threshold=0.9, radius=64) as store:

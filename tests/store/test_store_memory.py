@@ -14,7 +14,7 @@ from test_store import texts_of
 import nearkin as nk
 from nearkin._core import content_hashes
 from nearkin.errors import ParameterError
-from nearkin.store import merging
+from nearkin.store import compaction
 from nearkin.store.log import SegmentEntry
 from nearkin.store.memory import Budget, SpooledTexts
 
@@ -104,6 +104,6 @@ def test_spooled_texts_are_those_that_were_put_there(
 def test_neighbours_that_are_too_many_are_not_joined_unasked() -> None:
     """A tier whose documents may not be held stays as it is."""
     entries = [SegmentEntry(str(number), number, number, 100, 1) for number in range(4)]
-    assert entries == merging.full_tier(entries)
-    assert entries == merging.full_tier(entries, 400)
-    assert [] == merging.full_tier(entries, 399)
+    assert entries == compaction.full_tier(entries)
+    assert entries == compaction.full_tier(entries, 400)
+    assert [] == compaction.full_tier(entries, 399)

@@ -14,9 +14,9 @@ import pytest
 from hypothesis.stateful import initialize, rule
 
 import nearkin as nk
-from nearkin import ssdeep
+from nearkin.dedup.candidates.ssdeep import is_comparable
+from nearkin.digests import ssdeep
 from nearkin.errors import CorruptStoreError, InputError, MismatchError, ParameterError
-from nearkin.pipeline.candidates.ssdeep import is_comparable
 from nearkin.store.documents import StoredDocument
 from store_model import HANDLES, NEW, Answer, Known, Model, StoreMachine, case_of, same
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import nearkin as nk
+from nearkin.dedup.candidates import MinHashCandidates, SimHashCandidates
 from nearkin.errors import MismatchError, ParameterError
-from nearkin.pipeline.candidates import MinHashCandidates, SimHashCandidates
 from nearkin.store.answers import StoredMatch
 
 RECIPES = {"simhash": None, "narrow": "char:4|count|xxh3|simhash:64", "minhash": "minhash"}

@@ -14,7 +14,7 @@ from test_store import texts_of
 
 import nearkin as nk
 from nearkin.errors import CorruptStoreError, InputError, MismatchError, ParameterError
-from nearkin.search.ids import Id
+from nearkin.index.ids import Id
 from nearkin.store.exporting import export_corpus
 from nearkin.store.records import Match, pack_extra, unpack_extra, unpack_features
 from nearkin.store.texts import features_of, joined

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import nearkin as nk
 import reference
-from nearkin.steps.texts import SimHashSteps
+from nearkin.explain.texts import SimHashSteps
 
 cppjieba = pytest.importorskip("cppjieba_py_dat", reason="cppjieba has wheels for few systems")
 

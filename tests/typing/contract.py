@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy.typing as npt
 
 import nearkin as nk
-from nearkin.search.contract import Index
+from nearkin.index.base import Index
 from nearkin.vectors.rows import Vectors
 
 

@@ -10,8 +10,8 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use nearkin_core::search::hamming::{Index, Method};
-use nearkin_core::search::rows::{Existing, NewIds};
+use nearkin_core::index::hamming::{Index, Method};
+use nearkin_core::index::rows::{Existing, NewIds};
 
 const BITS: u32 = 64;
 const RADIUS: u32 = 3;

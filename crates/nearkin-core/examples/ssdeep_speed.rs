@@ -1,10 +1,10 @@
-//! Million pairs per second of [`nearkin_core::ssdeep::Query::scores`] and million digests per second of the strict
+//! Million pairs per second of [`nearkin_core::digests::ssdeep::Query::scores`] and million digests per second of the strict
 //! parser: `cargo run --release --example ssdeep_speed`.
 
 use std::hint::black_box;
 use std::time::Instant;
 
-use nearkin_core::ssdeep::{Digest, Options, Query, hash};
+use nearkin_core::digests::ssdeep::{Digest, Options, Query, hash};
 
 /// A generator of 64-bit values (splitmix64).
 struct Random(u64);

@@ -62,7 +62,7 @@ pub enum Error {
         newest: u32,
     },
     /// The caller asked the computation to end; nothing changed.
-    Stopped,
+    Cancelled,
     /// An object that another thread was using when this process was forked.
     Forked,
     /// There is no memory for what was asked; nothing changed.
@@ -136,7 +136,7 @@ impl fmt::Display for Error {
                     "format version {found} is newer than {newest}, the newest that this build reads; upgrade nearkin"
                 )
             }
-            Self::Stopped => write!(f, "stopped by the caller; nothing changed"),
+            Self::Cancelled => write!(f, "stopped by the caller; nothing changed"),
             Self::Forked => write!(
                 f,
                 "this object was in use in another thread when the process forked; open or build it again in the child"

@@ -50,7 +50,7 @@ fn build(py: Python<'_>, error: Error) -> PyResult<PyErr> {
             "FormatVersionError"
         }
         Error::Forked => "ForkError",
-        Error::Stopped => return Ok(pyo3::exceptions::PyKeyboardInterrupt::new_err(message)),
+        Error::Cancelled => return Ok(pyo3::exceptions::PyKeyboardInterrupt::new_err(message)),
         Error::Memory { .. } => return Ok(pyo3::exceptions::PyMemoryError::new_err(message)),
         Error::Io { source, .. } if source.kind() == ErrorKind::OutOfMemory && source.raw_os_error().is_none() => {
             return Ok(pyo3::exceptions::PyMemoryError::new_err(message));

@@ -4,18 +4,18 @@
 //! the result. No rule about hashing or searching lives here.
 //!
 //! Modules build on the ones to their left only: `errors` · `locks` · `threads` · `convert` · `records` · `vectors` · `text` ·
-//! `recipe` · `families` · `ssdeep` · `search` · `pipeline` · `patterns` · `store`.
+//! `recipe` · `families` · `digests` · `index` · `dedup` · `patterns` · `store`.
 
 mod convert;
+mod dedup;
+mod digests;
 mod errors;
 mod families;
+mod index;
 mod locks;
 mod patterns;
-mod pipeline;
 mod recipe;
 mod records;
-mod search;
-mod ssdeep;
 mod store;
 mod text;
 mod threads;
@@ -37,9 +37,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     text::register(module)?;
     recipe::register(module)?;
     families::register(module)?;
-    ssdeep::register(module)?;
-    search::register(module)?;
-    pipeline::register(module)?;
+    digests::register(module)?;
+    index::register(module)?;
+    dedup::register(module)?;
     patterns::register(module)?;
     store::register(module)?;
     // The stub is the list of names; `python -m mypy.stubtest nearkin._core` holds it equal to what is here.

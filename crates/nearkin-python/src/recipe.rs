@@ -5,9 +5,9 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
 
+use nearkin_core::alloc;
 use nearkin_core::families::recipe::{Family, Recipe, Signatures, Slots, Weights};
 use nearkin_core::hash::FeatureHash;
-use nearkin_core::room;
 use nearkin_core::text::idf::DocumentFrequencies;
 use nearkin_core::text::tokenizer::Tokenizer;
 use nearkin_core::text::words::{Words, joined};
@@ -65,10 +65,10 @@ fn array_of(py: Python<'_>, values: Signatures) -> Py<PyAny> {
 /// A flat NumPy array of either type as signatures.
 fn signatures_of(values: &Bound<'_, PyAny>) -> PyResult<Signatures> {
     if let Ok(values) = values.extract::<PyReadonlyArray1<'_, u32>>() {
-        return Ok(Signatures::Narrow(room::copied(values.as_slice()?).into_python()?));
+        return Ok(Signatures::Narrow(alloc::try_copy(values.as_slice()?).into_python()?));
     }
     let values: PyReadonlyArray1<'_, u64> = values.extract()?;
-    Ok(Signatures::Wide(room::copied(values.as_slice()?).into_python()?))
+    Ok(Signatures::Wide(alloc::try_copy(values.as_slice()?).into_python()?))
 }
 
 #[pymethods]
@@ -248,7 +248,7 @@ impl RecipeCore {
 fn feature_hashes(py: Python<'_>, name: &str, values: Vec<Vec<u8>>, seed: u64, word: u32) -> PyResult<Array<u64>> {
     let hash = FeatureHash::new(name, seed).into_python()?.word(word);
     let few = values.len() <= FEW && values.iter().map(Vec::len).sum::<usize>() <= FEW_BYTES;
-    let hashes = || room::collected(values.iter().map(|value| hash.hash(value)));
+    let hashes = || alloc::try_collect(values.iter().map(|value| hash.hash(value)));
     let found = detached_unless(py, few, hashes)?.into_python()?;
     Ok(found.into_pyarray(py).unbind())
 }
@@ -298,15 +298,15 @@ impl IdfCounter {
             .detach(|| {
                 let counted = self.counted.read()?;
                 let found = counted.features(min_df)?;
-                let mut features = room::of(found.len())?;
+                let mut features = alloc::try_with_capacity(found.len())?;
                 for (name, count) in found {
-                    features.push((room::copied(name)?, count));
+                    features.push((alloc::try_copy(name)?, count));
                 }
                 Ok((counted.documents(), features))
             })
             .into_python()?;
         let names = PyList::new(py, features.iter().map(|(name, _)| PyBytes::new(py, name)))?;
-        let counts: Vec<u32> = room::collected(features.iter().map(|&(_, count)| count)).into_python()?;
+        let counts: Vec<u32> = alloc::try_collect(features.iter().map(|&(_, count)| count)).into_python()?;
         Ok((documents, names, counts.into_pyarray(py)))
     }
 }

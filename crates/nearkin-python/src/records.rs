@@ -7,7 +7,7 @@ use std::fs::File;
 use nearkin_core::records::csv;
 use nearkin_core::records::jsonl;
 use nearkin_core::records::{self, Column};
-use nearkin_core::{Error, room};
+use nearkin_core::{Error, alloc};
 use numpy::{Element, IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pyo3::prelude::*;
 use rayon::prelude::*;
@@ -242,7 +242,7 @@ const READ: u64 = 1 << 20;
 
 fn gather(file: &File, starts: &[i64], lengths: &[u32]) -> std::io::Result<Vec<u8>> {
     let total = lengths.iter().map(|&length| length as usize).sum();
-    let mut bytes = room::zeros(total).map_err(|_| std::io::Error::from(std::io::ErrorKind::OutOfMemory))?;
+    let mut bytes = alloc::try_zeroed(total).map_err(|_| std::io::Error::from(std::io::ErrorKind::OutOfMemory))?;
     // Records of one group lie so close together that one call fetches all of them.
     let mut groups: Vec<(std::ops::Range<usize>, u64, &mut [u8])> = Vec::new();
     let mut rest = bytes.as_mut_slice();

@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use nearkin_core::alloc;
 use nearkin_core::hash::xxh3;
-use nearkin_core::room;
 use nearkin_core::segment::caught;
 use nearkin_core::store::{self, Documents, Id, IdColumn, Packed, PackedTexts, Part, TextColumn};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
@@ -231,8 +231,8 @@ impl StoreSegment {
                 Ok((offsets, found, bytes))
             })?;
             add_owners(&mut owners, &offsets).into_python()?;
-            room::append(&mut rows, &found).into_python()?;
-            room::append(&mut records, &bytes).into_python()?;
+            alloc::try_extend(&mut rows, &found).into_python()?;
+            alloc::try_extend(&mut records, &bytes).into_python()?;
         }
         let (owners, rows) = (owners.into_pyarray(py).unbind(), rows.into_pyarray(py).unbind());
         Ok((owners, rows, records.into_pyarray(py).unbind()))
@@ -247,7 +247,7 @@ impl StoreSegment {
         for file in &files {
             let (offsets, found) = file.get().ask(py, column.len() > FEW, |segment| segment.find_ids(column))?;
             add_owners(&mut owners, &offsets).into_python()?;
-            room::append(&mut rows, &found).into_python()?;
+            alloc::try_extend(&mut rows, &found).into_python()?;
         }
         Ok((owners.into_pyarray(py).unbind(), rows.into_pyarray(py).unbind()))
     }
@@ -274,14 +274,14 @@ impl StoreSegment {
                 Id::Int(id) => Given::Int(id),
                 Id::Name(id) => Given::Name(id.to_owned()),
             };
-            room::collected(segment.ids(places)?.into_iter().map(given))
+            alloc::try_collect(segment.ids(places)?.into_iter().map(given))
         })?;
         if self.0.has_int_ids() {
-            let mut ints = room::of(ids.len()).into_python()?;
+            let mut ints = alloc::try_with_capacity(ids.len()).into_python()?;
             ints.extend(ids.into_iter().filter_map(|id| if let Given::Int(id) = id { Some(id) } else { None }));
             return Ok(ints.into_pyarray(py).into_any().unbind());
         }
-        let mut objects: Vec<Py<PyAny>> = room::of(ids.len()).into_python()?;
+        let mut objects: Vec<Py<PyAny>> = alloc::try_with_capacity(ids.len()).into_python()?;
         for id in ids {
             objects.push(id.into_pyobject(py)?.unbind());
         }
@@ -292,7 +292,7 @@ impl StoreSegment {
     fn extras(&self, py: Python<'_>, places: PyReadonlyArray1<'_, i64>) -> PyResult<Py<PyList>> {
         let places = places.as_slice()?;
         let extras: Vec<Vec<u8>> =
-            self.ask(py, false, |segment| room::tried_in_turn(segment.extras(places)?.into_iter().map(room::copied)))?;
+            self.ask(py, false, |segment| alloc::try_map(segment.extras(places)?.into_iter().map(alloc::try_copy)))?;
         Ok(PyList::new(py, extras.iter().map(|extra| PyBytes::new(py, extra)))?.unbind())
     }
 
@@ -311,7 +311,7 @@ impl StoreSegment {
 
 /// Appends the number of the question of each answer.
 fn add_owners(owners: &mut Vec<i64>, offsets: &[i64]) -> nearkin_core::Result<()> {
-    room::more(owners, offsets.last().map_or(0, |&end| end as usize))?;
+    alloc::try_reserve(owners, offsets.last().map_or(0, |&end| end as usize))?;
     owners.extend(
         offsets.windows(2).zip(0..).flat_map(|(ends, owner)| std::iter::repeat_n(owner, (ends[1] - ends[0]) as usize)),
     );
@@ -353,7 +353,7 @@ fn store_unpack(
 /// XXH3-64 of each byte string, as signed numbers.
 #[pyfunction]
 fn store_sums(py: Python<'_>, parts: Vec<PyBackedBytes>) -> PyResult<Array<i64>> {
-    let sums = room::collected(parts.iter().map(|part| xxh3::hash(part, 0) as i64)).into_python()?;
+    let sums = alloc::try_collect(parts.iter().map(|part| xxh3::hash(part, 0) as i64)).into_python()?;
     Ok(sums.into_pyarray(py).unbind())
 }
 

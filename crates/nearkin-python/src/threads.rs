@@ -5,7 +5,7 @@
 //! child sees another id and makes its own pool. Results never depend on the number of threads.
 //!
 //! **Signals.** While the pool works, the calling thread waits without the GIL and looks for signals twenty times a
-//! second. A handler that raises (Ctrl-C does) sets the [`Stop`] of the call; its loops end, and the exception is
+//! second. A handler that raises (Ctrl-C does) sets the [`CancelToken`] of the call; its loops end, and the exception is
 //! raised in place of the result. Handlers run while the call holds its object's lock: one that uses the same object
 //! deadlocks, as with any lock.
 //!
@@ -23,7 +23,7 @@ use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use nearkin_core::Error;
-use nearkin_core::stop::Stop;
+use nearkin_core::cancel::CancelToken;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -133,14 +133,14 @@ impl<T> Drop for Waiting<'_, T> {
 /// The pool as one call uses it.
 pub(crate) struct Workers {
     pool: Arc<ThreadPool>,
-    stop: Stop,
+    stop: CancelToken,
     /// What a signal's handler raised meanwhile.
     raised: RefCell<Option<PyErr>>,
 }
 
 impl Workers {
     fn new() -> PyResult<Self> {
-        Ok(Self { pool: pool()?, stop: Stop::new(), raised: RefCell::new(None) })
+        Ok(Self { pool: pool()?, stop: CancelToken::new(), raised: RefCell::new(None) })
     }
 
     /// Runs `work` in the pool and looks for signals meanwhile; the GIL must be released.

@@ -33,7 +33,7 @@ from nearkin.cli import (
     words,
 )
 from nearkin.cli.console import FAILURE, INTERRUPTED, USAGE, say, show_traceback, use_utf8, warn
-from nearkin.cli.wording import told, told_usage
+from nearkin.cli.errors import told, told_usage
 from nearkin.errors import MismatchError, NearkinError, ParameterError
 
 app = typer.Typer(

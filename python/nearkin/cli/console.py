@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING, TextIO, cast
 
 import typer
 
-from nearkin.cli.wording import worded
+from nearkin.cli.errors import worded
 from nearkin.errors import InputError, printable
 from nearkin.progress import reporting
 

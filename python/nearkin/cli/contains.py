@@ -41,7 +41,7 @@ def contains(
     both share, and what follows of it on either side. A known text at the threshold is found with probability 0.95, or
     --recall.
     """
-    from nearkin.pipeline.contains import THRESHOLD, KnownTexts
+    from nearkin.dedup.contains import THRESHOLD, KnownTexts
     from nearkin.theory import CONTAINMENT_RECALL
 
     set_num_threads(threads)

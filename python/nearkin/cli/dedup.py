@@ -66,18 +66,18 @@ from nearkin.cli.options import (
 from nearkin.cli.passages import dedup_passages, passage_options, wants_passages
 from nearkin.cli.paths import existing_parent
 from nearkin.cli.reading import Reading, read_summary, reads, report_malformed
-from nearkin.cli.remembering import Output, check_alone, remembering_store
 from nearkin.cli.report import REPORT, check_report, write_report
+from nearkin.cli.store_output import Output, check_alone, remembering_store
 from nearkin.errors import ParameterError, bad_parameter, printable
 from nearkin.io.base import KeptLayout
 
 if TYPE_CHECKING:
+    from nearkin.dedup.result import DedupResult
+    from nearkin.index.bands import BandIndex
+    from nearkin.index.hamming import HammingIndex
     from nearkin.io import Corpus, OutputDir
-    from nearkin.pipeline.results import DedupResult
     from nearkin.recipe import Recipe
-    from nearkin.search.bands import BandIndex
-    from nearkin.search.hamming import HammingIndex
-    from nearkin.store.base import Store
+    from nearkin.store.store import Store
 
 _HEAD = 12
 """Rows of the clusters in which an example is looked for."""
@@ -270,7 +270,7 @@ def dedup(
     With --engine or --remote the run is one of Spark or Sail: DIR/kept, DIR/clusters and DIR/pairs are folders of
     Parquet files.
     """
-    from nearkin.pipeline.texts import dedup as run
+    from nearkin.dedup.texts import dedup as run
 
     set_num_threads(threads)
     if report:
@@ -366,7 +366,7 @@ def dedup(
 
 def _columns_of(keep: str) -> list[str]:
     """The columns that a keep rule looks at."""
-    from nearkin.pipeline.keep import keep_columns, keep_keys
+    from nearkin.dedup.keep import keep_columns, keep_keys
 
     keys = keep_keys(keep, values="")
     if any(key.by in ("max", "min") and not key.column for key in keys):
@@ -442,9 +442,9 @@ def _older(
     against: Sequence[str], reading: Reading, spool: Path | None
 ) -> Iterator[Corpus | Store | HammingIndex | BandIndex | None]:
     """What is named, opened for reading: corpora, a store, or an index; None if nothing is."""
-    from nearkin.search.files import index_class, open_index
-    from nearkin.store.base import Store
+    from nearkin.index.files import index_class, open_index
     from nearkin.store.log import NAME
+    from nearkin.store.store import Store
 
     stores = [name for name in against if (Path(name) / NAME).is_file()]
     indexes = [name for name in against if index_class(name) is not None]
@@ -632,8 +632,8 @@ def pairs(
 
     n equal texts are n (n - 1) / 2 pairs. The threshold is 0.8 unless another is given, and the radius follows from it.
     """
-    from nearkin.pipeline.texts import THRESHOLD
-    from nearkin.pipeline.texts import dedup as run
+    from nearkin.dedup.texts import THRESHOLD
+    from nearkin.dedup.texts import dedup as run
 
     set_num_threads(threads)
     with reading.reported(inputs) as corpus, progress_bars(quiet=quiet) as progress:

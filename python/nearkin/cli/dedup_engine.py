@@ -155,7 +155,7 @@ def dedup_engine(context: typer.Context, engine: Engine, *, recipe: Recipe | Non
 
 def _older(params: Mapping[str, Any], engine: Engine) -> Tables | None:
     """Older tables; a store or an index is refused."""
-    from nearkin.search.files import index_class
+    from nearkin.index.files import index_class
     from nearkin.store.log import NAME
 
     names = params["against"] or []

@@ -12,15 +12,15 @@ import typer
 
 from nearkin.cli.console import Refusals, data_out, escaped, progress_bars, say_json, told_by_summary, warn
 from nearkin.cli.paths import named_paths
-from nearkin.cli.remembering import Output, check_alone, remembering_store
 from nearkin.cli.report import REPORT, write_report
+from nearkin.cli.store_output import Output, check_alone, remembering_store
 from nearkin.errors import bad_parameter, printable
 
 if TYPE_CHECKING:
+    from nearkin.dedup.result import DedupResult
+    from nearkin.index.digests import DigestIndex
     from nearkin.io import OutputDir
-    from nearkin.pipeline.results import DedupResult
-    from nearkin.search.digests import DigestIndex
-    from nearkin.store.base import Store
+    from nearkin.store.store import Store
 
 # Options of the command that are about texts.
 _OF_TEXTS = (
@@ -74,8 +74,8 @@ def dedup_files(
     quiet: bool,
 ) -> None:
     """Run the command: `kept.nul` and `removed.nul` (paths, each ended by NUL), tables and summary in `out`."""
-    from nearkin.pipeline.files import SKIP_HUBS
-    from nearkin.pipeline.files import dedup_files as run
+    from nearkin.dedup.files import SKIP_HUBS
+    from nearkin.dedup.files import dedup_files as run
 
     _check_options(context)
     check_alone(store, against, out)
@@ -164,7 +164,7 @@ def _output(out: str, overwrite: bool, inputs: Sequence[str], *, report: bool) -
 @contextmanager
 def _older(against: Sequence[str], refusals: Refusals) -> Iterator[list[Path] | DigestIndex | Store | None]:
     """Older files, or the index or store that a single argument names."""
-    from nearkin.search.digests import DigestIndex, is_digest_index
+    from nearkin.index.digests import DigestIndex, is_digest_index
     from nearkin.store.log import NAME
 
     if not against:
@@ -172,7 +172,7 @@ def _older(against: Sequence[str], refusals: Refusals) -> Iterator[list[Path] | 
     elif len(against) == 1 and Path(against[0]).is_file() and is_digest_index(against[0]):
         yield DigestIndex.open(against[0])
     elif len(against) == 1 and Path(against[0], NAME).is_file():
-        from nearkin.store.base import Store
+        from nearkin.store.store import Store
 
         with Store.open(against[0], "r") as store:
             yield store

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nearkin._core import set_num_threads
-from nearkin.cli.beside import show_edits
 from nearkin.cli.console import read_input, read_text, say, say_json, shown, warn
 from nearkin.cli.options import (
     Bits,
@@ -19,11 +18,12 @@ from nearkin.cli.options import (
     recipe_of,
 )
 from nearkin.cli.reading import Reading, reads
+from nearkin.cli.side_by_side import show_edits
 from nearkin.errors import bad_parameter, printable
 
 if TYPE_CHECKING:
+    from nearkin.explain import DigestSteps, DigestStepsBeside, Steps, StepsBeside
     from nearkin.recipe import Recipe
-    from nearkin.steps import DigestSteps, DigestStepsBeside, Steps, StepsBeside
     from nearkin.text.edits import Edits
 
 _HASH_EXAMPLE = "[bold]Example[/]\n\n  nearkin hash corpus.jsonl --id-column id --bits 64 | head"
@@ -59,7 +59,7 @@ def hash_(
 ) -> None:
     """Print the fingerprint of each document: id, tab, hexadecimal digits; `-` for one without any letter."""
     from nearkin.families.simhash import shape
-    from nearkin.search.fingerprints import to_hex
+    from nearkin.index.fingerprints import to_hex
 
     set_num_threads(threads)
     made = recipe_of(recipe, bits)
@@ -142,8 +142,8 @@ def explain(
 
     With --recipe ssdeep from a file to its fuzzy digest: reset points, block size, pieces and their characters.
     """
-    from nearkin.steps import digest_recipe
-    from nearkin.steps import explain as explained
+    from nearkin.explain import digest_recipe
+    from nearkin.explain import explain as explained
 
     given = (text,) if beside is None else (text, beside)
     digests = digest_recipe(recipe)
@@ -172,7 +172,7 @@ def _bytes_of(given: str, *, files: bool) -> bytes | Path:
 
 def _check_texts(recipe: str | None) -> None:
     """Raise ParameterError for a recipe of files."""
-    from nearkin.steps import digest_recipe
+    from nearkin.explain import digest_recipe
 
     if digest_recipe(recipe) is not None:
         files = "nearkin ssdeep compare A B or nearkin explain --files --recipe ssdeep A B"
@@ -184,7 +184,7 @@ def _fingerprints(texts: tuple[str, str], recipe: Recipe) -> tuple[list[str | No
     import numpy as np
 
     from nearkin.families.simhash import fingerprint
-    from nearkin.search.fingerprints import hamming, to_hex
+    from nearkin.index.fingerprints import hamming, to_hex
 
     values, counts = fingerprint(list(texts), recipe, return_counts=True)
     distance = int(np.asarray(hamming(values[:1], values[1:]))[0]) if counts.all() else None
@@ -241,8 +241,8 @@ def _similarities(texts: tuple[str, str], recipe: Recipe) -> dict[str, float | N
 
     Those of features are None where a text has none.
     """
+    from nearkin.dedup.verify import Measure, baselines, similarity
     from nearkin.errors import ParameterError
-    from nearkin.pipeline.verify import Measure, baselines, similarity
     from nearkin.text.edits import placewise
 
     measures: tuple[Measure, ...] = ("jaccard", "containment", "indel")
@@ -266,7 +266,7 @@ def _similarities(texts: tuple[str, str], recipe: Recipe) -> dict[str, float | N
 
 def _differences(texts: tuple[str, str]) -> dict[str, str]:
     """What the texts differ in by each rule by which they do."""
-    from nearkin.pipeline.differ import NAMES, differences
+    from nearkin.dedup.distinguishers import NAMES, differences
 
     found = {rule: differences([rule], [texts[0]], [texts[1]])[0] for rule in NAMES}
     return {rule: difference for rule, difference in found.items() if difference is not None}

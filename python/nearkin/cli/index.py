@@ -43,10 +43,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from nearkin.pipeline.sources import FingerprintBatch, FingerprintSource
+    from nearkin.dedup.sources import FingerprintBatch, FingerprintSource
+    from nearkin.index.hamming import HammingIndex
     from nearkin.progress import Progress
     from nearkin.recipe import Recipe
-    from nearkin.search.hamming import HammingIndex
 
 _BUILD_EXAMPLES = """
 [bold]Examples[/]
@@ -105,7 +105,7 @@ def build(
     letter has no fingerprint: it takes its number and is not found. --radius announces searches of that radius: tables
     for it are built.
     """
-    from nearkin.search.hamming import HammingIndex
+    from nearkin.index.hamming import HammingIndex
 
     set_num_threads(threads)
     _check_new(out, overwrite=overwrite)
@@ -192,7 +192,7 @@ def info(
     Searches of --radius are explained, or without it of the announced radius, or of 3. --report draws the plan: the
     stages of a query with their counts and costs, and what each method would cost.
     """
-    from nearkin.search.hamming import HammingIndex
+    from nearkin.index.hamming import HammingIndex
 
     check_page(report)
     index = HammingIndex.open(index_path)
@@ -246,7 +246,7 @@ def _explained(part: dict[str, Any]) -> str:
 
 def _check_new(out: Path, *, overwrite: bool) -> None:
     """Refuse a place where something lies, or with `overwrite` anything but an index."""
-    from nearkin.search.hamming import HammingIndex
+    from nearkin.index.hamming import HammingIndex
 
     if not out.absolute().parent.is_dir():
         raise bad_parameter("out", str(out), "a file in a folder that exists")
@@ -262,8 +262,8 @@ def _check_new(out: Path, *, overwrite: bool) -> None:
 @contextmanager
 def _updating(path: Path) -> Iterator[HammingIndex]:
     """An open index that nobody else changes meanwhile."""
-    from nearkin.search.hamming import HammingIndex
-    from nearkin.search.saved import updating
+    from nearkin.index.hamming import HammingIndex
+    from nearkin.index.persistence import updating
 
     with updating(path):
         yield HammingIndex.open(path)

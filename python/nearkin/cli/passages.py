@@ -16,8 +16,8 @@ from nearkin.errors import bad_parameter, printable
 from nearkin.io.base import REJECTED, KeptLayout
 
 if TYPE_CHECKING:
+    from nearkin.dedup.passages_results import PassagesResult
     from nearkin.io import Corpus, OutputDir
-    from nearkin.pipeline.passages_results import PassagesResult
 
 _OF_DOCUMENTS = (
     "measure",
@@ -79,7 +79,7 @@ def dedup_passages(
 
     `options` are those of `nearkin.passages`.
     """
-    from nearkin.pipeline.passages import passages
+    from nearkin.dedup.passages import passages
 
     with _opened(reading, inputs, columns, out, out_layout, options, overwrite=overwrite) as (corpus, target):
         # The warnings of the summary are told at the end.

@@ -28,7 +28,7 @@ from nearkin.cli.options import (
 from nearkin.cli.pages import check_page, write_page
 from nearkin.cli.reading import Reading, reads
 from nearkin.errors import InputError, bad_parameter
-from nearkin.shown import count_of
+from nearkin.notebook import count_of
 
 if TYPE_CHECKING:
     from nearkin.io import Corpus
@@ -254,7 +254,7 @@ def _measure_bands(
     seed: int,
     quiet: bool,
 ) -> BandTuning:
-    from nearkin.pipeline.texts import THRESHOLD
+    from nearkin.dedup.texts import THRESHOLD
     from nearkin.quality.band_tuning import NUM_PERMS, tune_bands
     from nearkin.recipe import PRESETS
 

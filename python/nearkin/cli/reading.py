@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from nearkin.cli.console import escaped, warn
+from nearkin.cli.errors import worded
 from nearkin.cli.options import one_of
-from nearkin.cli.wording import worded
 from nearkin.errors import bad_parameter
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from nearkin.dedup.sources import FingerprintSource
     from nearkin.io import Corpus
     from nearkin.io.base import KeptLayout
-    from nearkin.pipeline.sources import FingerprintSource
     from nearkin.recipe import Recipe
 
 _PANEL = "Reading"
@@ -166,7 +166,7 @@ class Reading:
         self, inputs: Sequence[str], recipe: Recipe | None, kind: str | None, bits: int | None, ids: Path | None
     ) -> FingerprintSource:
         """The corpus as fingerprints; recipe, kind, bits and ids as `open_fingerprints` takes them."""
-        from nearkin.pipeline.sources import open_fingerprints
+        from nearkin.dedup.sources import open_fingerprints
 
         told = {"column": self.text_column, "id_column": self.id_column, **self.arguments()}
         return open_fingerprints(inputs, recipe, kind, bits, ids=ids, **told)

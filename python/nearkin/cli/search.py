@@ -27,7 +27,7 @@ from nearkin.cli.console import (
     warn,
 )
 from nearkin.cli.index import recipe_for
-from nearkin.cli.matched import MatchedDocuments, StoredDocuments, cells, matched_documents
+from nearkin.cli.match_output import MatchedDocuments, StoredDocuments, cells, matched_documents
 from nearkin.cli.options import (
     Fingerprints,
     IdsFile,
@@ -41,10 +41,10 @@ from nearkin.cli.reading import Reading, reads, report_malformed
 from nearkin.errors import bad_parameter
 
 if TYPE_CHECKING:
-    from nearkin.pipeline.sources import FingerprintBatch, FingerprintSource
+    from nearkin.dedup.sources import FingerprintBatch, FingerprintSource
+    from nearkin.index.hamming import HammingIndex
     from nearkin.progress import Progress
     from nearkin.recipe import Recipe
-    from nearkin.search.hamming import HammingIndex
 
 _EXAMPLES = """
 [bold]Examples[/]
@@ -112,7 +112,7 @@ def search(
     columns that are named, and the text, of which lines and tables show the start. A store shows all of this by itself,
     of its 10 most similar matches, or --top-k; what matches is what its threshold says.
     """
-    from nearkin.search.hamming import HammingIndex
+    from nearkin.index.hamming import HammingIndex
 
     set_num_threads(threads)
     files = list(file or [])
@@ -169,7 +169,7 @@ def _search_store(
     path: Path, queries: _StoreQueries, columns: Sequence[str], top_k: int, *, as_json: bool, quiet: bool
 ) -> None:
     """Ask a store of texts, and print its matches."""
-    from nearkin.store.base import Store
+    from nearkin.store.store import Store
 
     if top_k < 1:
         raise bad_parameter("top_k", top_k, "1 or more")
@@ -199,8 +199,8 @@ def _standard_input() -> list[str]:
 
 def _given_texts(texts: list[str], files: list[str], recipe: Recipe | None) -> Iterator[FingerprintBatch]:
     """Texts of the command line and whole files, as queries."""
+    from nearkin.dedup.sources import FingerprintBatch
     from nearkin.families.simhash import fingerprint
-    from nearkin.pipeline.sources import FingerprintBatch
 
     if recipe is None or not (texts or files):
         return
@@ -213,8 +213,8 @@ def _given_texts(texts: list[str], files: list[str], recipe: Recipe | None) -> I
 def _given_codes(codes: list[str], bits: int) -> Iterator[FingerprintBatch]:
     import numpy as np
 
-    from nearkin.pipeline.sources import FingerprintBatch
-    from nearkin.search.fingerprints import from_hex
+    from nearkin.dedup.sources import FingerprintBatch
+    from nearkin.index.fingerprints import from_hex
 
     if codes:
         yield FingerprintBatch(list(codes), from_hex(codes, bits), np.ones(len(codes), bool))

@@ -132,8 +132,8 @@ def _check_store(
     store: Path, *, create: bool, recipe: str | None, bits: int | None, threshold: float | None, readonly: bool
 ) -> None:
     """Make the store if that was asked for; else refuse what only a new store takes."""
-    from nearkin.store.base import Store
     from nearkin.store.kinds import is_digest_recipe
+    from nearkin.store.store import Store
 
     given = {"recipe": recipe, "bits": bits, "threshold": threshold}
     if not create or store.exists():

@@ -33,8 +33,8 @@ from nearkin.cli.ssdeep_compat import compat
 from nearkin.errors import InputError, NearkinError, StoreError, bad_parameter, printable
 
 if TYPE_CHECKING:
-    from nearkin.search.digests import DigestIndex
-    from nearkin.ssdeep import DigestRecipe
+    from nearkin.digests.ssdeep import DigestRecipe
+    from nearkin.index.digests import DigestIndex
 
 # Files that are hashed by one parallel call; progress moves on after each such call.
 _BATCH = 128
@@ -83,7 +83,7 @@ class DigestCommand(Refusals):
     """Messages, the exit code and the recipe of one call."""
 
     def __init__(self, recipe: str | None = None, *, strict: bool = True) -> None:
-        from nearkin.ssdeep import DigestRecipe
+        from nearkin.digests.ssdeep import DigestRecipe
 
         super().__init__()
         self.strict = strict
@@ -92,7 +92,7 @@ class DigestCommand(Refusals):
     @property
     def recipe(self) -> DigestRecipe:
         """How files are hashed: as asked for, else as the digests that were read say, else as ssdeep does."""
-        from nearkin.ssdeep import DigestRecipe
+        from nearkin.digests.ssdeep import DigestRecipe
 
         return self._recipe or DigestRecipe()
 
@@ -130,8 +130,8 @@ def _listed(files: Iterable[Path], run: DigestCommand) -> Iterator[tuple[str, st
 
 def _entries(path: Path, run: DigestCommand) -> Iterator[tuple[str, str]]:
     """Digest and name of each entry of an index, a list, JSON lines, or bare digests."""
-    from nearkin.search.digests import DigestIndex, is_digest_index
-    from nearkin.ssdeep.lists import read_digests
+    from nearkin.digests.ssdeep.lists import read_digests
+    from nearkin.index.digests import DigestIndex, is_digest_index
 
     try:
         if is_digest_index(path):
@@ -148,8 +148,8 @@ def _entries(path: Path, run: DigestCommand) -> Iterator[tuple[str, str]]:
 
 def _index(entries: Iterable[tuple[str, str]], run: DigestCommand) -> tuple[DigestIndex, list[str]]:
     """An index whose row numbers are places in the list of names."""
-    from nearkin import ssdeep
-    from nearkin.search.digests import DigestIndex
+    from nearkin.digests import ssdeep
+    from nearkin.index.digests import DigestIndex
 
     digests, names = [], []
     for digest, name in entries:
@@ -218,7 +218,7 @@ def hash_(
 
 def _write_list(entries: Iterable[tuple[str, str]]) -> None:
     """A list as the program writes it, entry by entry as they come."""
-    from nearkin import ssdeep
+    from nearkin.digests import ssdeep
 
     out = data_out()
     head = ssdeep.write_list([])
@@ -238,7 +238,7 @@ def compare(
     as_json: Json = False,
 ) -> None:
     """Write the score of two files or digests; exit code 3 if it is below the threshold."""
-    from nearkin import ssdeep
+    from nearkin.digests import ssdeep
 
     run = DigestCommand(recipe, strict=not lenient)
     try:
@@ -319,7 +319,7 @@ def cluster(
     quiet: Quiet = False,
 ) -> None:
     """Group files that are similar to one another; exit code 3 if none are."""
-    from nearkin import ssdeep
+    from nearkin.digests import ssdeep
 
     form = _form(as_json=as_json, as_csv=as_csv, default=Form.table)
     run = DigestCommand(recipe, strict=not lenient)

@@ -202,7 +202,7 @@ class _Matching:
     """One run: known digests, and what is written of files beside them."""
 
     def __init__(self, call: _Call) -> None:
-        from nearkin.search.digests import DigestIndex
+        from nearkin.index.digests import DigestIndex
 
         self._call = call
         self._out = data_out()
@@ -239,7 +239,7 @@ class _Matching:
 
     def _hash(self, names: Iterable[str]) -> Iterator[_Entry]:
         """Digest and shown name of each file."""
-        from nearkin import ssdeep
+        from nearkin.digests import ssdeep
 
         batch: list[str] = []
 
@@ -266,7 +266,7 @@ class _Matching:
         yield from hashed()
 
     def _standard_input(self) -> _Entry:
-        from nearkin import ssdeep
+        from nearkin.digests import ssdeep
 
         hasher = ssdeep.Hasher()
         while data := sys.stdin.buffer.read(1 << 20):
@@ -343,7 +343,7 @@ class _Matching:
 
     def _write_digests(self, entries: Iterable[_Entry]) -> None:
         """A list, whose header comes with its first entry."""
-        from nearkin import ssdeep
+        from nearkin.digests import ssdeep
 
         head = ssdeep.write_list([])
         for entry in entries:
@@ -353,7 +353,7 @@ class _Matching:
 
     def _matches(self, digest: bytes) -> list[tuple[int, int]]:
         """Place and score of what matches among the known, in their order."""
-        from nearkin import ssdeep
+        from nearkin.digests import ssdeep
 
         if self._call.has("a"):
             scores = ssdeep.compare_many(digest, [entry.digest for entry in self._known], strict=False)
@@ -433,7 +433,7 @@ def _entry(line: bytes, source: str) -> _Entry | str:
     The digest ends at the first comma. A name stands behind it between quotation marks, of which the program looks for
     the second one alone.
     """
-    from nearkin import ssdeep
+    from nearkin.digests import ssdeep
 
     if not line:
         return ""

@@ -20,7 +20,7 @@ from nearkin.cli.console import (
     shown,
     warn,
 )
-from nearkin.cli.opening import folder_of, holds_files, is_store, is_url, opened, own_folders, place_of
+from nearkin.cli.open_inputs import folder_of, holds_files, is_store, is_url, opened, own_folders, place_of
 from nearkin.cli.options import (
     Bits,
     Columns,
@@ -49,10 +49,10 @@ from nearkin.errors import bad_parameter
 from nearkin.progress import unreported
 
 if TYPE_CHECKING:
-    from nearkin.cli.opening import Asked
+    from nearkin.cli.open_inputs import Asked
+    from nearkin.index.ids import Id
     from nearkin.io import Batch, Corpus
     from nearkin.progress import Progress
-    from nearkin.search.ids import Id
     from nearkin.store.answers import Answers
     from nearkin.store.documents import StoredDocument
 
@@ -125,8 +125,8 @@ def create(
     With a recipe of ssdeep it is a store of files; the threshold is then a score, 80 without the option.
     """
     folder = folder_of(path, "create")
-    from nearkin.store.base import Store
     from nearkin.store.kinds import is_digest_recipe
+    from nearkin.store.store import Store
 
     of_files = is_digest_recipe(recipe)
     if of_files and bits is not None:
@@ -259,7 +259,7 @@ def _answer_each(
     `answer` gets texts, ids (None where documents have none) and columns; it gives ids in the place of row numbers, or
     None, and the answers.
     """
-    from nearkin.pipeline.documents import bytes_ticker
+    from nearkin.dedup.documents import bytes_ticker
 
     names = list(columns or [])
     with reading.reported(inputs, extra_columns=names, leave_out=own_folders(store)) as corpus:
@@ -394,7 +394,7 @@ def verify(
     quiet: Quiet = False,
 ) -> None:
     """Read every byte and compare it with its checksum; the first damage is named, and the exit code is 1."""
-    from nearkin.store.base import Store
+    from nearkin.store.store import Store
 
     folder = folder_of(path, "verify")
     if repair:
@@ -456,7 +456,7 @@ def import_(
     A store of files takes digests: an export, a list of ssdeep, or JSON lines of `nearkin ssdeep hash --json` with
     `--id-column path`.
     """
-    from nearkin.store.base import Store
+    from nearkin.store.store import Store
 
     with Store.open(folder_of(path, "import")) as store, progress_bars(quiet=quiet) as progress:
         of_files = holds_files(store)
@@ -492,8 +492,8 @@ def export(
 
     A store of files has digests, and the hashes of contents, in the place of texts.
     """
-    from nearkin.store.base import Store
     from nearkin.store.exporting import export_corpus
+    from nearkin.store.store import Store
 
     with Store.open(folder_of(path, "export"), "r") as store, progress_bars(quiet=quiet) as progress:
         count = export_corpus(store, out, every=every, overwrite=overwrite, progress=progress)

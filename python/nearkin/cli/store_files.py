@@ -8,20 +8,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from nearkin.cli.console import Refusals, escaped
-from nearkin.cli.opening import is_store, own_folders
+from nearkin.cli.open_inputs import is_store, own_folders
 from nearkin.cli.paths import named_paths
 from nearkin.cli.reading import Reading, report_malformed
 from nearkin.errors import InputError, bad_parameter, check_regular
 
 if TYPE_CHECKING:
-    from nearkin.cli.opening import Asked
+    from nearkin.cli.open_inputs import Asked
+    from nearkin.digests.ssdeep import DigestRecipe
+    from nearkin.index.ids import Id
     from nearkin.io import Batch
     from nearkin.progress import Progress
-    from nearkin.search.ids import Id
-    from nearkin.ssdeep import DigestRecipe
     from nearkin.store.answers import Answers
-    from nearkin.store.base import Store
     from nearkin.store.settings import Kind
+    from nearkin.store.store import Store
 
 _BATCH = 256
 """Files that are hashed and remembered by one call."""
@@ -91,7 +91,7 @@ def _given(
 
 def _hashed(store: Store, paths: list[str], refusals: Unreadable) -> Iterator[tuple[Any, list[str], Kind | None]]:
     """Files by their digests and the hashes of their bytes."""
-    from nearkin.pipeline.files import hash_paths
+    from nearkin.dedup.files import hash_paths
 
     for start in range(0, len(paths), _BATCH):
         hashed = hash_paths(paths[start : start + _BATCH], _recipe(store), on_error=refusals.add)
@@ -157,8 +157,8 @@ def _is_list(path: Path) -> bool:
 
 def _import_list(store: Store, path: Path) -> list[str]:
     """Remember the entries of a list of the program."""
-    from nearkin.ssdeep import DigestRecipe
-    from nearkin.ssdeep.lists import read_digests
+    from nearkin.digests.ssdeep import DigestRecipe
+    from nearkin.digests.ssdeep.lists import read_digests
 
     _recipe(store).check_same(DigestRecipe())
     entries = list(read_digests(path))
@@ -168,7 +168,7 @@ def _import_list(store: Store, path: Path) -> list[str]:
 
 def _import_batch(store: Store, batch: Batch, columns: Sequence[str]) -> list[str]:
     """Remember a batch of digests, with the contents that an export gives."""
-    from nearkin.ssdeep import DigestRecipe
+    from nearkin.digests.ssdeep import DigestRecipe
     from nearkin.store.files import listed_documents
 
     cells = {name: batch.columns[name].to_list() for name in (*columns, "content", "length", "recipe")}

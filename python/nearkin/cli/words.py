@@ -18,7 +18,7 @@ from nearkin.cli.options import (
     recipe_of,
 )
 from nearkin.cli.reading import Reading, reads
-from nearkin.shown import short
+from nearkin.notebook import short
 
 _KEYWORDS_EXAMPLE = "[bold]Example[/]\n\n  nearkin keywords news.jsonl --id-column id --top 5"
 _FIT_EXAMPLE = (

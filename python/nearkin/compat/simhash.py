@@ -43,8 +43,8 @@ import numpy as np
 import numpy.typing as npt
 
 from nearkin.errors import MismatchError, ParameterError, bad_parameter
+from nearkin.index.hamming import HammingIndex
 from nearkin.recipe import Recipe
-from nearkin.search.hamming import HammingIndex
 
 __all__ = ["Simhash", "SimhashIndex", "SimhashWidthError"]
 

@@ -12,7 +12,7 @@ What differs:
 - Scores are ssdeep's. Most of those of `ppdeep` 20260221 are not, and two digests whose first parts are equal score 100
   there: a threshold that was chosen for it has to be chosen again.
 
-Cost: as `nearkin.ssdeep`. Tests: `tests/compat/test_compat_ssdeep.py`.
+Cost: as `nearkin.digests.ssdeep`. Tests: `tests/compat/test_compat_ssdeep.py`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from nearkin import ssdeep
+from nearkin.digests import ssdeep
 from nearkin.errors import InputError, ParameterError
 
 if TYPE_CHECKING:

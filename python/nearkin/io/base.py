@@ -24,12 +24,12 @@ from numpy.typing import NDArray
 
 from nearkin.errors import InputError, NearkinError, bad_parameter
 from nearkin.io.changes import Changes
+from nearkin.io.decompress import compressing
 from nearkin.io.html import visible_texts
 from nearkin.io.inputs import Compression, Format, InputFile, compression_of
 from nearkin.io.output import OutputDir
 from nearkin.io.remote import name_in
-from nearkin.io.spool import Spool
-from nearkin.io.streams import compressing
+from nearkin.io.tempspool import Spool
 from nearkin.io.values import Batch, Malformed, PackedTexts
 
 # Bytes of input in one block; large enough that the cost of calls vanishes, small enough for the third-level cache.

@@ -10,9 +10,9 @@ from typing import Any
 
 from nearkin.errors import bad_parameter
 from nearkin.io.base import Corpus
+from nearkin.io.encoding import check_encoding
 from nearkin.io.html import check_parser
 from nearkin.io.inputs import Format, InputFile, LeftOut, resolve
-from nearkin.io.recode import check_encoding
 from nearkin.io.values import MAX_MALFORMED
 
 

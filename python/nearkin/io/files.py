@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from nearkin._core import invalid_utf8
 from nearkin.errors import InputError
 from nearkin.io.base import BLOCK, LONGEST, Corpus
+from nearkin.io.decompress import Reader, check_stamp
+from nearkin.io.encoding import ENCODING_REMEDY, RecodeError
 from nearkin.io.inputs import FileStamp, InputFile, unreadable
-from nearkin.io.recode import ENCODING_REMEDY, RecodeError
-from nearkin.io.spool import Spool
-from nearkin.io.streams import Reader, check_stamp
+from nearkin.io.tempspool import Spool
 from nearkin.io.values import BadRecord, Batch, Column, PackedTexts, offsets_of
 
 _BOM = b"\xef\xbb\xbf"

@@ -23,13 +23,13 @@ from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Literal
 
 from nearkin.errors import NearkinError, OutputError, ParameterError, bad_parameter, check_name
-from nearkin.io import aside, promises
-from nearkin.io.aside import Aside
+from nearkin.io import atomic_write, outbox
+from nearkin.io.atomic_write import Aside
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-SUMMARY = promises.SUMMARY
+SUMMARY = outbox.SUMMARY
 _BUFFER = 1 << 20
 # A summary is read to its end only up to this size; those of runs have a few kilobytes.
 _LONGEST_SUMMARY = 64 << 20
@@ -138,7 +138,7 @@ class OutputDir:
         # What a link names is replaced, not the link.
         self._place = Path(os.path.realpath(self.target))
         self._check_inputs()
-        aside.recover(self._place)
+        atomic_write.recover(self._place)
         self._foreign = self._entries_to_keep()
         for name in self._expected:
             self._check_free(name)
@@ -299,13 +299,13 @@ class OutputDir:
             raise NearkinError("the output is in place already; open a new one")
         self._abandon()
         # A promise that nobody made good goes before what it speaks of.
-        (hidden.parent / promises.NAME).unlink(missing_ok=True)
+        (hidden.parent / outbox.NAME).unlink(missing_ok=True)
         shutil.rmtree(hidden)
         hidden.mkdir()
         self._files, self._folders, self._listed, self._state = {}, [], False, "open"
 
     def promise(self, database: Path) -> tuple[Path, Path]:
-        """Finish the output, synced, and let a database decide whether it takes its place (`nearkin.io.promises`).
+        """Finish the output, synced, and let a database decide whether it takes its place (`nearkin.io.outbox`).
 
         Returns
         -------
@@ -347,7 +347,7 @@ class OutputDir:
             replaced = hidden.put_folder()
             if replaced is not None:
                 self._keep_late(replaced, {*self._owned, *self._files})
-            aside.sync_parent(self._place)
+            atomic_write.sync_parent(self._place)
         self._made, self._state = [], "put"
 
     def _seal(self) -> None:
@@ -365,11 +365,11 @@ class OutputDir:
                 self._check_free(name)
             if place.exists():
                 self._owned = set(os.listdir(place)).difference(self._foreign)  # noqa: PTH208 - names, not paths
-                aside.carry(place, new, self._owned)
+                atomic_write.carry(place, new, self._owned)
                 _take_permissions(place, new)
-            aside.sync_folder(new)
+            atomic_write.sync_folder(new)
             for folder in self._made:
-                aside.sync_folder(folder.parent)
+                atomic_write.sync_folder(folder.parent)
         except OSError as error:
             if isinstance(error, NearkinError):
                 raise
@@ -378,18 +378,18 @@ class OutputDir:
 
     def _failed(self, error: OSError) -> OutputError:
         state = "nothing was changed there; mend the cause and run again"
-        return aside.output_error(self.target, "writing the output beside it failed", error, state, in_place="old")
+        return atomic_write.output_error(self.target, "writing its staged copy failed", error, state, in_place="old")
 
     def _keep_late(self, replaced: Path, without: set[str]) -> None:
         """Give the new output what came to the replaced folder after the last look at it."""
         try:
-            aside.carry_late(replaced, self._place, without)
+            atomic_write.carry_late(replaced, self._place, without)
         except OSError as error:
             saved = self._place.with_name(f"{self._place.name}.before-{secrets.token_hex(4)}")
             replaced.rename(saved)
             state = f"the new output is in place, and the folder that it replaced is {saved}"
             what = "moving files that came meanwhile failed"
-            raise aside.output_error(self.target, what, error, state, in_place="new") from error
+            raise atomic_write.output_error(self.target, what, error, state, in_place="new") from error
 
     def _abandon(self) -> None:
         for raw, file in self._files.values():
@@ -426,7 +426,7 @@ def _sync_below(folder: Path) -> None:
             # One system syncs only what is opened for writing; others let everybody sync what he may read.
             with Path(parent, name).open("r+b" if sys.platform == "win32" else "rb") as file:
                 os.fsync(file.fileno())
-        aside.sync_folder(Path(parent))
+        atomic_write.sync_folder(Path(parent))
 
 
 def files_of_run(folder: Path) -> set[str]:
@@ -489,7 +489,7 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """
     check_name(path)
     place = Path(os.path.realpath(path))
-    aside.recover(place)
+    atomic_write.recover(place)
     hidden = Aside(place)
     hidden.begin()
     try:

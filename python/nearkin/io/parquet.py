@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 
 from nearkin._core import invalid_utf8
 from nearkin.io.base import BLOCK, Corpus
+from nearkin.io.decompress import Reader, Sink, check_stamp, read_at
 from nearkin.io.inputs import FileStamp, InputFile, unreadable
 from nearkin.io.nested import field_of, paths_of, types_of
-from nearkin.io.spool import Spool
-from nearkin.io.streams import Reader, Sink, check_stamp, read_at
+from nearkin.io.tempspool import Spool
 from nearkin.io.values import BOOL, FLOAT, INT, NULL, BadRecord, Batch, Column, PackedTexts, running
 
 # Decompressed bytes of a row group that is written.

@@ -22,9 +22,9 @@ from nearkin._core import Records, read_csv, read_csv_header, read_jsonl, read_l
 from nearkin.errors import InputError
 from nearkin.io.base import BLOCK, LONGEST, Corpus
 from nearkin.io.changes import csv_record, json_record, line_record
+from nearkin.io.decompress import MAGIC, PROGRAMS, Reader, check_stamp, decompressed, read_at
+from nearkin.io.encoding import ENCODING_REMEDY, ByteStream
 from nearkin.io.inputs import Compression, FileStamp, InputFile, unreadable
-from nearkin.io.recode import ENCODING_REMEDY, ByteStream
-from nearkin.io.streams import MAGIC, PROGRAMS, Reader, check_stamp, decompressed, read_at
 from nearkin.io.values import BadRecord, Batch, Column, PackedTexts
 
 _BOM = b"\xef\xbb\xbf"

@@ -15,9 +15,9 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from nearkin.errors import InputError
+from nearkin.io.decompress import Reader
 from nearkin.io.inputs import InputFile, resolve, unreadable
-from nearkin.io.spool import Spool
-from nearkin.io.streams import Reader
+from nearkin.io.tempspool import Spool
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

@@ -150,7 +150,7 @@ def _write_parquet(file: IO[bytes], columns: Mapping[str, TableColumn]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from nearkin.io.streams import Sink
+    from nearkin.io.decompress import Sink
 
     table = pa.table({name: arrow_column(values) for name, values in columns.items()})
     pq.write_table(table, pa.PythonFile(Sink(file), "w"), compression="zstd")

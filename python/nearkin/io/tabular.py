@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from nearkin.errors import MissingExtraError
 from nearkin.io.values import Column, Scalar
-from nearkin.shown import ROWS, count_of, html_table
+from nearkin.notebook import ROWS, count_of, html_table
 
 if TYPE_CHECKING:
     import pandas as pd

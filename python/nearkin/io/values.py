@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin.errors import InputError, bad_parameter
-from nearkin.io.spool import Spool
+from nearkin.io.tempspool import Spool
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -37,13 +37,13 @@ from numpy.typing import NDArray
 
 from nearkin.errors import MissingExtraError, bad_parameter
 from nearkin.io.base import LONGEST
+from nearkin.io.decompress import compressing, decompressed, read_at
+from nearkin.io.encoding import ByteStream
 from nearkin.io.html import check_parser, visible_text
 from nearkin.io.inputs import Compression, InputFile, unreadable
-from nearkin.io.members import DAMAGE_FIELD, MembersReader
-from nearkin.io.recode import ByteStream
 from nearkin.io.records import Parsed, Places, RecordCorpus
-from nearkin.io.streams import compressing, decompressed, read_at
 from nearkin.io.values import Column, PackedTexts, Scalar
+from nearkin.io.warc_repair import DAMAGE_FIELD, MembersReader
 
 if TYPE_CHECKING:
     from fastwarc.warc import WarcRecord

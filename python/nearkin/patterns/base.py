@@ -33,7 +33,7 @@ from nearkin.errors import (
     mismatch,
     warn_caller,
 )
-from nearkin.patterns.given import Batch, Beside, Items, Strings, batches
+from nearkin.patterns.inputs import Batch, Beside, Items, Strings, batches
 from nearkin.patterns.tables import compared, reshaped
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from nearkin._core import FormTable, LineTemplates, add_lines, compact_lines, line_forms
 from nearkin.patterns.base import Explanation, Match, Patterns, Unexplained
-from nearkin.patterns.given import Batch, Items, Strings, batches
+from nearkin.patterns.inputs import Batch, Items, Strings, batches
 from nearkin.patterns.tables import Arrays, holes_of, id_of, names_of, pieces, table_of, text_of
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from nearkin._core import (
 )
 from nearkin.errors import bad_parameter
 from nearkin.patterns.base import Explanation, Match, Patterns, Unexplained
-from nearkin.patterns.given import NO_TIME, Batch, Items, Strings, batches
+from nearkin.patterns.inputs import NO_TIME, Batch, Items, Strings, batches
 from nearkin.patterns.tables import Arrays, Samples, holes_of, id_of, names_of, pieces, table_of, text_of
 
 if TYPE_CHECKING:

@@ -28,10 +28,10 @@ import numpy.typing as npt
 
 from nearkin._core import read_requests
 from nearkin.errors import InputError, bad_parameter
+from nearkin.io.decompress import MAGIC, decompressed
+from nearkin.io.encoding import ByteStream
 from nearkin.io.inputs import Compression
-from nearkin.io.recode import ByteStream
-from nearkin.io.streams import MAGIC, decompressed
-from nearkin.patterns.given import NO_TIME, ticks_of
+from nearkin.patterns.inputs import NO_TIME, ticks_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

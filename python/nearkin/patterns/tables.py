@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nearkin._core import kind_names
-from nearkin.patterns.given import NO_TIME
+from nearkin.patterns.inputs import NO_TIME
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -24,7 +24,7 @@ from nearkin._core import FormTable, UrlSites, add_urls, canonical_url, compact_
 from nearkin.errors import ParameterError, bad_parameter, check_count
 from nearkin.patterns import urls_exports
 from nearkin.patterns.base import Explanation, Match, Patterns, Unexplained
-from nearkin.patterns.given import Batch, Items, Strings, batches
+from nearkin.patterns.inputs import Batch, Items, Strings, batches
 from nearkin.patterns.tables import table_of
 from nearkin.patterns.urls_parts import UrlParameter, UrlPattern, part_text
 

@@ -20,24 +20,24 @@ from typing import Any, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
+from nearkin.dedup.candidates import Values
+from nearkin.dedup.inputs import Columns, Documents, Frame, Paths, opened
+from nearkin.dedup.result import ResultTable
+from nearkin.dedup.texts import THRESHOLD
 from nearkin.errors import ParameterError, bad_parameter, check_count
 from nearkin.families.minhash import signature
+from nearkin.index.bands import BandIndex
+from nearkin.index.ids import Ids
 from nearkin.io import Corpus
 from nearkin.io.tabular import Tabular
-from nearkin.pipeline.candidates import Values
-from nearkin.pipeline.given import Columns, Documents, Frame, Paths, opened
-from nearkin.pipeline.results import ResultTable
-from nearkin.pipeline.texts import THRESHOLD
+from nearkin.notebook import count_of, html_facts
 from nearkin.progress import ShowProgress, reporting
+from nearkin.quality.ground_truth import AboutTruth, TruePairs, similar_pairs, take_sample
 from nearkin.quality.intervals import RecallIntervals
-from nearkin.quality.slots import slot_notes
-from nearkin.quality.truth import AboutTruth, TruePairs, similar_pairs, take_sample
+from nearkin.quality.recipe_hints import slot_notes
 from nearkin.quality.tuning import FEW, check_options, estimate_notes
 from nearkin.quality.tuning_results import dedup_command
 from nearkin.recipe import PRESETS, Recipe
-from nearkin.search.bands import BandIndex
-from nearkin.search.ids import Ids
-from nearkin.shown import count_of, html_facts
 from nearkin.text.batches import Texts
 from nearkin.theory import Banding, choose_bands
 

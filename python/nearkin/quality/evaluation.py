@@ -43,12 +43,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import components
+from nearkin.dedup.result import DedupResult
 from nearkin.errors import InputError, bad_parameter
 from nearkin.io.tabular import Tabular
-from nearkin.pipeline.results import DedupResult
+from nearkin.notebook import html_facts, html_table
 from nearkin.quality.labels import ClusterLabels, DedupRun, PairLabels, read_labels
 from nearkin.quality.weights import WeightSums
-from nearkin.shown import html_facts, html_table
 
 Unlisted = Literal["auto", "false", "unjudged"]
 Judgement: TypeAlias = (

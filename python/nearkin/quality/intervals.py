@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from nearkin._core import components
 from nearkin.quality.evaluation import wilson
-from nearkin.quality.truth import SampleRows
+from nearkin.quality.ground_truth import SampleRows
 from nearkin.quality.weights import WeightSums
 
 RESAMPLES = 200

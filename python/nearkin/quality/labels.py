@@ -9,7 +9,7 @@ an error. A pair has no order and occurs once; an id is in one cluster.
 | a table with an id and a cluster column | clusters |
 | a table with two id columns | pairs; labelled if it has a label column, with strata and weights if it has these |
 
-Pairs are those of `nearkin.pipeline.labels`.
+Pairs are those of `nearkin.dedup.labels`.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from nearkin.dedup.labels import ID_COLUMNS, PAIR_TABLE, Columns, PairLabels, check_ids, names, pairs_of_table
 from nearkin.errors import InputError, bad_parameter
+from nearkin.index.ids import Ids
 from nearkin.io import open_corpus, read_table
 from nearkin.io.values import Scalar
-from nearkin.pipeline.labels import ID_COLUMNS, PAIR_TABLE, Columns, PairLabels, check_ids, names, pairs_of_table
-from nearkin.search.ids import Ids
 
 __all__ = ["ClusterLabels", "DedupRun", "PairLabels", "read_labels"]
 

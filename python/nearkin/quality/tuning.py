@@ -1,7 +1,7 @@
 """Which bits and radius give the wanted recall, and which features and threshold agree with labels; measured.
 
 **Without labels** a true pair is one whose features have at least the threshold's Jaccard similarity, as deduplication
-verifies it (`nearkin.quality.truth`). For every width the smallest radius is taken whose lower bound of the recall
+verifies it (`quality.ground_truth`). For every width the smallest radius is taken whose lower bound of the recall
 reaches the wanted share; where no radius in reach does (few pairs), the smallest whose estimate does, and no smaller
 than theory asks for at the threshold (`nearkin.theory.simhash_radius`): few pairs can't show that less is enough.
 Features are not compared with one another: each defines itself what similar means, and only labels can say which is
@@ -35,18 +35,17 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from nearkin.dedup.inputs import Columns, Documents, Frame, Paths, opened
+from nearkin.dedup.result import ResultTable
+from nearkin.dedup.texts import THRESHOLD
+from nearkin.dedup.verify import similarity
 from nearkin.errors import InputError, bad_parameter
+from nearkin.index.ids import Ids
 from nearkin.io import Corpus
-from nearkin.pipeline.given import Columns, Documents, Frame, Paths, opened
-from nearkin.pipeline.results import ResultTable
-from nearkin.pipeline.texts import THRESHOLD
-from nearkin.pipeline.verify import similarity
+from nearkin.notebook import count_of
 from nearkin.progress import Progress, ShowProgress, reporting
 from nearkin.quality.evaluation import wilson
-from nearkin.quality.intervals import RecallIntervals
-from nearkin.quality.labels import ClusterLabels, DedupRun, PairLabels, read_labels
-from nearkin.quality.slots import slot_notes
-from nearkin.quality.truth import (
+from nearkin.quality.ground_truth import (
     Sample,
     SampleFingerprints,
     SampleRows,
@@ -55,11 +54,12 @@ from nearkin.quality.truth import (
     take_sample,
     widest,
 )
+from nearkin.quality.intervals import RecallIntervals
+from nearkin.quality.labels import ClusterLabels, DedupRun, PairLabels, read_labels
+from nearkin.quality.recipe_hints import slot_notes
 from nearkin.quality.tuning_results import CurvePoint, MatchScores, Setting, ThresholdPoint, Tuning
 from nearkin.quality.weights import WeightSums
 from nearkin.recipe import Recipe
-from nearkin.search.ids import Ids
-from nearkin.shown import count_of
 from nearkin.text.batches import Texts
 from nearkin.theory import simhash_radius
 

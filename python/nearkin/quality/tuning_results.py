@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
+from nearkin.dedup.result import ResultTable
 from nearkin.io.tabular import Tabular
-from nearkin.pipeline.results import ResultTable
-from nearkin.quality.truth import AboutTruth
-from nearkin.shown import html_facts
+from nearkin.notebook import html_facts
+from nearkin.quality.ground_truth import AboutTruth
 
 
 class Setting(TypedDict, total=False):

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import ClassVar, TypeVar
 
 from nearkin.errors import MismatchError, bad_parameter, mismatch
-from nearkin.shown import html_facts
+from nearkin.notebook import html_facts
 
 __all__ = ["FrozenRecipe"]
 

@@ -31,6 +31,7 @@ from typing import Literal
 
 from nearkin._core import RecipeCore
 from nearkin.errors import bad_parameter, mismatch
+from nearkin.notebook import html_facts
 from nearkin.recipe.base import FrozenRecipe
 from nearkin.recipe.checks import checked, compiled
 from nearkin.recipe.grammar import (
@@ -56,7 +57,6 @@ from nearkin.recipe.grammar import (
     parse,
     with_beside,
 )
-from nearkin.shown import html_facts
 
 VERSION = 1
 """Version of the rules below: raised when a slot gets another meaning."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nearkin.io import replace_file
-from nearkin.report.making import LIMIT, contents_of
+from nearkin.report.builder import LIMIT, contents_of
 from nearkin.report.page import render
 from nearkin.report.run import Run
 

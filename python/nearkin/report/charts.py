@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nearkin.recipe import Recipe
-from nearkin.report.contents import Chart
+from nearkin.report.model import Chart
 from nearkin.theory import banding_probability, simhash_recall
 
 WIDTH, HEIGHT = 720, 260

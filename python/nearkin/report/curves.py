@@ -11,8 +11,8 @@ import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from nearkin.report.contents import Chart
-from nearkin.shown import short
+from nearkin.notebook import short
+from nearkin.report.model import Chart
 
 WIDTH = 720
 LEFT, RIGHT, TOP, BOTTOM = 56, 24, 44, 44

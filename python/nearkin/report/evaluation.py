@@ -15,11 +15,11 @@ import numpy.typing as npt
 from nearkin.quality.evaluation import Evaluation, PairScores, Ratio, StratumScores, Unlisted, wilson
 from nearkin.quality.labels import ClusterLabels, DedupRun, PairLabels
 from nearkin.quality.weights import WeightSums
-from nearkin.report.choice import pairs_of
-from nearkin.report.contents import Chart, Contents, Section, Table
 from nearkin.report.curves import Curve, Point, curves, intervals, square, stacks
+from nearkin.report.model import Chart, Contents, Section, Table
 from nearkin.report.page import render
 from nearkin.report.run import Run
+from nearkin.report.sampling import pairs_of
 
 _KINDS = ("found, match", "found, no match", "not found, match", "not found, no match")
 _STEP = re.compile(r"(\d*\.?\d+)\s?[-–]\s?(\d*\.?\d+)")

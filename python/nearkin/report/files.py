@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nearkin import ssdeep
-from nearkin.pipeline.cluster import sample_of
-from nearkin.search.digests import DigestIndex
-from nearkin.ssdeep import DigestRecipe
+from nearkin.dedup.cluster import sample_of
+from nearkin.digests import ssdeep
+from nearkin.digests.ssdeep import DigestRecipe
+from nearkin.index.digests import DigestIndex
 
 _MAGIC = (
     (b"\x7fELF", "ELF program"),
@@ -87,7 +87,7 @@ def agreeing(one: bytes, two: bytes, recipe: DigestRecipe) -> list[list[int]]:
     list of [start, end, start, end]
         Of the first and of the second, in order.
     """
-    from nearkin.steps.digests import compared_digests
+    from nearkin.explain.digests import compared_digests
 
     runs = compared_digests(one, two, recipe).agreeing
     return [[*run.a, *run.b] for run in runs if run.parts == runs[0].parts and run.equal and run.a[0] < run.a[1]]

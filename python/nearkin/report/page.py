@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 
 from nearkin._core import __version__
 from nearkin.errors import MissingExtraError, bad_parameter
-from nearkin.pages import assets
-from nearkin.report.contents import Contents, Table
+from nearkin.report.model import Contents, Table
+from nearkin.web_assets import assets
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -76,7 +76,7 @@ def render(contents: Contents) -> str:
 
     Examples
     --------
-    >>> from nearkin.report.contents import Contents
+    >>> from nearkin.report.model import Contents
     >>> from nearkin.report.page import render
     >>> "<h1>3 &lt; 4</h1>" in render(Contents("3 < 4"))
     True

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from nearkin.errors import bad_parameter
-from nearkin.report.contents import Chart, Contents, Section, Table
+from nearkin.notebook import short
 from nearkin.report.curves import Curve, Point, Stage, bars, columns, curves, stages
+from nearkin.report.model import Chart, Contents, Section, Table
 from nearkin.report.page import render
-from nearkin.shown import short
 from nearkin.theory import banding_probability
 
 _METHODS = {

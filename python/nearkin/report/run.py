@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from nearkin.digests.ssdeep import DigestRecipe
 from nearkin.errors import InputError, bad_parameter, printable
 from nearkin.io import Column, Corpus, open_corpus, read_table
 from nearkin.io.values import INT
 from nearkin.report.files import NearFiles, near_files
-from nearkin.ssdeep import DigestRecipe
 
 if TYPE_CHECKING:
-    from nearkin.pipeline.results import DedupResult, ResultTable
+    from nearkin.dedup.result import DedupResult, ResultTable
 
 Table: TypeAlias = Mapping[str, list[Any]]
 """Columns by name."""

@@ -6,12 +6,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from nearkin.notebook import count_of, short
 from nearkin.quality.band_tuning import BandTuning
 from nearkin.quality.tuning_results import Tuning
-from nearkin.report.contents import Chart, Contents, Section, Table
 from nearkin.report.curves import Curve, Point, curves, stacks
+from nearkin.report.model import Chart, Contents, Section, Table
 from nearkin.report.page import render
-from nearkin.shown import count_of, short
 
 _MOST, _BARS = 6, 24
 """Recipes whose curves are drawn, and whose cost."""

@@ -19,16 +19,16 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
 from nearkin._core import __version__
-from nearkin.pages import assets
-from nearkin.service.access import Access, Right
+from nearkin.service.auth import Access, Right
 from nearkin.service.calls import Call, Gone, Receive, Send
-from nearkin.service.described import INTRODUCTION, Described, described, docs_page
-from nearkin.service.hall import Hall
+from nearkin.service.errors import Problem, bad_request, problem_of
 from nearkin.service.logs import log
-from nearkin.service.problems import Problem, bad_request, problem_of
-from nearkin.service.replies import Reply, problem_reply
+from nearkin.service.openapi import INTRODUCTION, Described, described, docs_page
+from nearkin.service.responses import Reply, problem_reply
 from nearkin.service.routes import Routes
 from nearkin.service.settings import ServiceSettings
+from nearkin.service.state import Hall
+from nearkin.web_assets import assets
 
 Endpoint = Callable[[Call, Send], Awaitable[Reply | int]]
 Scope = MutableMapping[str, Any]

@@ -7,7 +7,7 @@ import struct
 import numpy as np
 import pyarrow as pa
 
-from nearkin.service.problems import Problem, bad_request
+from nearkin.service.errors import Problem, bad_request
 
 _MOST_COLUMNS = 1000
 _END = b"\xff\xff\xff\xff\0\0\0\0"

@@ -20,10 +20,10 @@ import pyarrow as pa
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from nearkin.errors import InputError, NearkinError, ParameterError
-from nearkin.search.fingerprints import from_hex
-from nearkin.search.ids import Id, check_ids
+from nearkin.index.fingerprints import from_hex
+from nearkin.index.ids import Id, check_ids
 from nearkin.service.arrow import is_cell, is_list, is_string, read_table
-from nearkin.service.problems import Problem, bad_request, problem_of
+from nearkin.service.errors import Problem, bad_request, problem_of
 from nearkin.service.settings import Limits
 from nearkin.store.records import Cell
 from nearkin.store.settings import FileKind, StoreSettings

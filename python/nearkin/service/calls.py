@@ -11,9 +11,9 @@ from urllib.parse import parse_qsl
 
 import pyarrow as pa
 
-from nearkin.service.problems import Problem, bad_request
+from nearkin.service.errors import Problem, bad_request
+from nearkin.service.executor import Busy
 from nearkin.service.settings import Limits
-from nearkin.service.work import Busy
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
+from nearkin.digests.ssdeep import DigestRecipe
 from nearkin.errors import MissingExtraError, NearkinError, ParameterError, bad_parameter, check_count, mismatch
+from nearkin.index.ids import Ids, check_ids
 from nearkin.progress import Progress, ShowProgress, reporting, unreported
 from nearkin.recipe import Recipe
-from nearkin.search.ids import Ids, check_ids
 from nearkin.service.client_options import check_timeout, check_token, checked_url, checked_verify
-from nearkin.ssdeep import DigestRecipe
 from nearkin.store.adding import Conflicts
 from nearkin.store.answers import Answers, StoredMatch
 from nearkin.store.documents import Columns, StoredDocument, StoreStats

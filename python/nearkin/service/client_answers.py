@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from nearkin.errors import ServiceError
-from nearkin.search.ids import Id
+from nearkin.index.ids import Id
 from nearkin.service.client_calls import ARROW, NDJSON, decoded
 from nearkin.service.client_errors import error_of, service_error
 from nearkin.store.answers import Answers, StoredMatch

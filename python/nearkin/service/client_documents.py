@@ -15,16 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import content_hashes
+from nearkin.dedup.documents import HashedDocuments
+from nearkin.dedup.files import path_names
+from nearkin.dedup.verify import texts_by_row
+from nearkin.digests.ssdeep.hashing import content
 from nearkin.errors import bad_parameter, check_regular, mismatch
 from nearkin.families.minhash import as_signatures
+from nearkin.index.fingerprints import flat_rows, to_hex
+from nearkin.index.ids import Id, IdKeys, Ids, check_ids
 from nearkin.io import Corpus
-from nearkin.pipeline.documents import HashedDocuments
-from nearkin.pipeline.files import path_names
-from nearkin.pipeline.verify import texts_by_row
 from nearkin.recipe import Recipe
-from nearkin.search.fingerprints import flat_rows, to_hex
-from nearkin.search.ids import Id, IdKeys, Ids, check_ids
-from nearkin.ssdeep.hashing import content
 from nearkin.store.documents import Columns, columns_by_row
 from nearkin.store.files import hash_digests
 from nearkin.store.records import Cell

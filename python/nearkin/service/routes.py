@@ -12,8 +12,8 @@ from msgspec import UNSET
 
 from nearkin._core import __version__
 from nearkin.errors import ParameterError
+from nearkin.index.ids import Id
 from nearkin.recipe import Recipe
-from nearkin.search.ids import Id
 from nearkin.service.bodies import (
     ARROW,
     JSON,
@@ -33,9 +33,9 @@ from nearkin.service.bodies import (
     read_item,
 )
 from nearkin.service.calls import LARGE, Call, Send, count, flag
-from nearkin.service.hall import Hall
-from nearkin.service.problems import Problem, bad_request, problem_of
-from nearkin.service.replies import (
+from nearkin.service.errors import Problem, bad_request, problem_of
+from nearkin.service.executor import Verb
+from nearkin.service.responses import (
     Outcome,
     Reply,
     Row,
@@ -48,11 +48,11 @@ from nearkin.service.replies import (
     matches_reply,
     stats_row,
 )
+from nearkin.service.state import Hall
 from nearkin.service.store_work import KEY, backup
 from nearkin.service.streams import answer_stream
-from nearkin.service.work import Verb
-from nearkin.store.base import Store
 from nearkin.store.settings import StoreSettings
+from nearkin.store.store import Store
 
 T = TypeVar("T")
 DEFAULT_K = 10

@@ -17,12 +17,12 @@ import pyarrow as pa
 
 from nearkin.errors import InputError, MismatchError, ParameterError
 from nearkin.service.bodies import Documents
+from nearkin.service.errors import FULL, Problem, disk_full, problem_of
+from nearkin.service.executor import Job
 from nearkin.service.logs import log
-from nearkin.service.problems import FULL, Problem, disk_full, problem_of
-from nearkin.service.replies import Outcome
-from nearkin.service.work import Job
+from nearkin.service.responses import Outcome
 from nearkin.store.answers import Answers
-from nearkin.store.base import Store
+from nearkin.store.store import Store
 
 BACKUP = 0.12
 """Share of the time that a backup takes of the disk."""

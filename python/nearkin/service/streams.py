@@ -12,8 +12,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import IO, TypeVar
 
 from nearkin.service.calls import Call, Gone, Send
-from nearkin.service.problems import Problem
-from nearkin.service.replies import Row, encode
+from nearkin.service.errors import Problem
+from nearkin.service.responses import Row, encode
 
 PIECE_LINES, PIECE_BYTES = 1000, 1 << 20
 """Lines, and bytes, that become one job."""

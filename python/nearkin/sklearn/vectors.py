@@ -16,8 +16,8 @@ import numpy.typing as npt
 from nearkin.errors import MissingExtraError, bad_parameter
 from nearkin.families import CrossPolytope, Hyperplane, PStable
 from nearkin.families.base import Family
-from nearkin.search.lsh.forms import Hashed, Metric
-from nearkin.search.lsh.index import LSHIndex
+from nearkin.index.lsh.arrays import Hashed, Metric
+from nearkin.index.lsh.index import LSHIndex
 from nearkin.vectors.rows import Vectors, as_rows
 
 try:

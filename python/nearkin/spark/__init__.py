@@ -3,7 +3,7 @@
 `pip install nearkin[spark]`, or `nearkin[sail]`, which needs no Java.
 
 Nothing here schedules, shuffles or retries, and nothing decides what matches: the functions of
-`nearkin.pipeline.distributed` run inside `mapInArrow` on whole Arrow batches. Only what Spark Connect has is called.
+`nearkin.dedup.distributed` run inside `mapInArrow` on whole Arrow batches. Only what Spark Connect has is called.
 """
 
 from __future__ import annotations

@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from os import PathLike
 from typing import Any
 
+from nearkin.dedup.stages import ClusterRule, Featureless, ListedLinks, RunOptions
+from nearkin.dedup.texts import Verify, checked_options
+from nearkin.dedup.verify import Measure
 from nearkin.errors import bad_parameter, check_count
-from nearkin.pipeline.stages import ClusterRule, Featureless, ListedLinks, RunOptions
-from nearkin.pipeline.texts import Verify, checked_options
-from nearkin.pipeline.verify import Measure
 from nearkin.progress import ShowProgress, reporting
 from nearkin.recipe import Recipe
 from nearkin.spark.answers import answers_of, result_of

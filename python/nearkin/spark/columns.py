@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nearkin.dedup.distributed.rows import pack_values
 from nearkin.errors import bad_parameter
 from nearkin.io.frames import text_column
-from nearkin.pipeline.distributed.rows import pack_values
 from nearkin.recipe import Recipe
 from nearkin.spark.engine import DataFrame, check_workers, session_of
 

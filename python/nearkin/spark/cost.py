@@ -17,10 +17,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from nearkin.pipeline.candidates import ConfirmedCandidates, MinHashCandidates
-from nearkin.pipeline.distributed.meetings import choose_tables, seconds_by_slices, seconds_by_tables, slices_of
-from nearkin.pipeline.stages import RunOptions
-from nearkin.shown import short
+from nearkin.dedup.candidates import ConfirmedCandidates, MinHashCandidates
+from nearkin.dedup.distributed.meetings import choose_tables, seconds_by_slices, seconds_by_tables, slices_of
+from nearkin.dedup.stages import RunOptions
+from nearkin.notebook import short
 from nearkin.spark.plans import TASK_ROWS, tasks_of
 
 _COPIES = 32

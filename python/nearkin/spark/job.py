@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from nearkin._core import __version__
+from nearkin.dedup.distributed.decide import Decision, absorb, components
+from nearkin.dedup.distributed.documents import DATES, Hashing, is_direct
+from nearkin.dedup.distributed.units import FIRST
+from nearkin.dedup.stages import RunOptions
 from nearkin.errors import InputError, MismatchError, bad_parameter, check_name, mismatch
-from nearkin.pipeline.distributed.decide import Decision, absorb, components
-from nearkin.pipeline.distributed.documents import DATES, Hashing, is_direct
-from nearkin.pipeline.distributed.units import FIRST
-from nearkin.pipeline.stages import RunOptions
 from nearkin.progress import Progress
 from nearkin.spark.columns import check_text, type_of
 from nearkin.spark.engine import (

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from nearkin.pipeline.candidates import ConfirmedCandidates, MinHashCandidates, SimHashCandidates
-from nearkin.pipeline.distributed.documents import Hashing, Ranges
-from nearkin.pipeline.distributed.meetings import (
+from nearkin.dedup.candidates import ConfirmedCandidates, MinHashCandidates, SimHashCandidates
+from nearkin.dedup.distributed.documents import Hashing, Ranges
+from nearkin.dedup.distributed.meetings import (
     SIGNATURES,
     Closeness,
     EnoughValues,
@@ -21,10 +21,10 @@ from nearkin.pipeline.distributed.meetings import (
     choose_tables,
     slices_of,
 )
-from nearkin.pipeline.distributed.rows import value_type
-from nearkin.pipeline.distributed.units import FIRST, MEMBER, MORE, NONE, PAIR, Bands, FirstPairs, OpenPairs
-from nearkin.pipeline.distributed.verify import COUNTS, Blocks, Verification
-from nearkin.pipeline.stages import RunOptions
+from nearkin.dedup.distributed.rows import value_type
+from nearkin.dedup.distributed.units import FIRST, MEMBER, MORE, NONE, PAIR, Bands, FirstPairs, OpenPairs
+from nearkin.dedup.distributed.verify import COUNTS, Blocks, Verification
+from nearkin.dedup.stages import RunOptions
 from nearkin.spark.engine import Checkpoint, DataFrame, functions
 
 UNITS = "kind int, left bigint, right bigint, unit bigint, last bigint"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nearkin.pipeline.summary import Summary
+from nearkin.dedup.summary import Summary
 from nearkin.spark.engine import DataFrame
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from nearkin.dedup.distributed.verify import COUNTS
+from nearkin.dedup.stages import said_of
+from nearkin.dedup.summary import Summary, removals
 from nearkin.errors import warn_caller
-from nearkin.pipeline.distributed.verify import COUNTS
-from nearkin.pipeline.stages import said_of
-from nearkin.pipeline.summary import Summary, removals
 from nearkin.spark.engine import DataFrame, few_rows, joined
 from nearkin.spark.job import Job
 from nearkin.spark.plans import LINKS

@@ -8,7 +8,7 @@
 | `vectors` | the same for vectors; `vector_search` finds and verifies their candidates |
 | `kinds` | settings of each kind, made from arguments and read again |
 | `answers` | what the calls return |
-| `decide` | which documents of a batch are new: the stages of `nearkin.pipeline` over what is on disk |
+| `decide` | which documents of a batch are new: the stages of `nearkin.dedup` over what is on disk |
 | `single` | the same for one document alone, in a third of the time |
 | `view` | the documents as they stood at one moment, by row |
 | `waiting` | documents that lie in the log alone, and their index in memory |

@@ -8,21 +8,21 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from nearkin.dedup.candidates import Places
+from nearkin.dedup.documents import HashedDocuments
 from nearkin.errors import ParameterError, bad_parameter, mismatch
-from nearkin.pipeline.candidates import Places
-from nearkin.pipeline.documents import HashedDocuments
+from nearkin.index.ids import Id, IdKeys, Ids, check_ids
 from nearkin.progress import Progress, ShowProgress, reporting
-from nearkin.search.ids import Id, IdKeys, Ids, check_ids
-from nearkin.store.answering import answers_of, distances_of
 from nearkin.store.answers import Answers
-from nearkin.store.decide import Batch, Decision
+from nearkin.store.dedup import Batch, Decision
 from nearkin.store.documents import Columns, columns_by_row
+from nearkin.store.fast_path import Outcome, answer_of_one, outcome_of_one
 from nearkin.store.log import LogBatch, LogTexts, State, batches_of, texts_of
 from nearkin.store.opened import Items, OpenedStore
 from nearkin.store.reading import check_kind
 from nearkin.store.records import KNOWN, NEW, Cell, Match, pack_extra
+from nearkin.store.results import answers_of, distances_of
 from nearkin.store.settings import Kind
-from nearkin.store.single import Outcome, answer_of_one, outcome_of_one
 from nearkin.store.texts import features_of
 
 Conflicts = Literal["raise", "report"]

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nearkin.index.ids import Id
 from nearkin.io.tabular import Tabular
-from nearkin.search.ids import Id
 from nearkin.store.records import STATUSES, Cell, Status
 
 

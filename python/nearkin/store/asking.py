@@ -8,22 +8,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nearkin.dedup.candidates import MinHashCandidates, SimHashCandidates, Values
+from nearkin.dedup.result import PairTable
 from nearkin.errors import ParameterError, bad_parameter, check_count, mismatch
 from nearkin.families.minhash import as_signatures
-from nearkin.pipeline.candidates import MinHashCandidates, SimHashCandidates, Values
-from nearkin.pipeline.results import PairTable
+from nearkin.index.fingerprints import flat_rows
+from nearkin.index.ids import Id, Ids, check_ids
 from nearkin.progress import ShowProgress, reporting
-from nearkin.search.fingerprints import flat_rows
-from nearkin.search.ids import Id, Ids, check_ids
-from nearkin.store.answering import answers_of, best_matches, distances_of, nearest_of
 from nearkin.store.answers import Answers, StoredMatch
-from nearkin.store.decide import Batch
+from nearkin.store.dedup import Batch
 from nearkin.store.documents import StoredDocument, StoreStats
+from nearkin.store.fast_path import answer_of_one, outcome_of_one
 from nearkin.store.opened import Items, OpenedStore
 from nearkin.store.reading import count_of, documents_of, hexadecimal, is_kind, live_rows, stats_of
+from nearkin.store.results import answers_of, best_matches, distances_of, nearest_of
 from nearkin.store.settings import Kind
-from nearkin.store.single import answer_of_one, outcome_of_one
-from nearkin.store.view import StoreView
+from nearkin.store.snapshot import StoreView
 
 
 class AskedStore(OpenedStore):

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nearkin.dedup.documents import Cells, as_column
 from nearkin.errors import bad_parameter
-from nearkin.pipeline.documents import Cells, as_column
-from nearkin.search.ids import Id
-from nearkin.shown import html_facts
+from nearkin.index.ids import Id
+from nearkin.notebook import html_facts
 from nearkin.store.records import Cell, Status, is_finite
 
 _PIECE, _PIECE_CHARACTERS = 4096, 1 << 24

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from nearkin.errors import bad_parameter
+from nearkin.io.decompress import compressing
 from nearkin.io.inputs import Compression
 from nearkin.io.output import replace_file
-from nearkin.io.streams import compressing
 from nearkin.progress import ShowProgress, reporting
-from nearkin.store.base import Store
 from nearkin.store.documents import StoredDocument
+from nearkin.store.store import Store
 
 _ENDINGS: dict[str, Compression] = {".jsonl": "", ".jsonl.gz": "gz", ".jsonl.zst": "zst"}
 

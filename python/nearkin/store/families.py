@@ -8,7 +8,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin.pipeline.candidates import (
+from nearkin.dedup.candidates import (
     CandidateLists,
     CandidateSource,
     DigestCandidates,
@@ -17,10 +17,10 @@ from nearkin.pipeline.candidates import (
     SimHashCandidates,
     Values,
 )
-from nearkin.pipeline.candidates.ssdeep import comparable, digest_rows, digests_of
-from nearkin.search.bands import BandIndex
-from nearkin.search.digests import DigestIndex
-from nearkin.search.hamming import HammingIndex
+from nearkin.dedup.candidates.ssdeep import comparable, digest_rows, digests_of
+from nearkin.index.bands import BandIndex
+from nearkin.index.digests import DigestIndex
+from nearkin.index.hamming import HammingIndex
 from nearkin.store.indexes import Found, RowIndex, StoreFamily, StoreIndex, VerifiedFamily
 from nearkin.store.vector_search import VectorSource, VectorStoreFamily
 

@@ -3,7 +3,7 @@
 The score of two digests, 1 to 100, is their similarity; 100 less the score is their distance. Nothing is kept of a
 file but its digest, the hash of its bytes, and their number. A digest that is given alone is the content of its
 document: equal ones are exact copies. Digests without seven characters in a part say nothing of their files, which
-match by equal bytes alone (`nearkin.pipeline.files`).
+match by equal bytes alone (`nearkin.dedup.files`).
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import byte_hashes, content_hashes
+from nearkin.dedup.candidates import DigestCandidates
+from nearkin.dedup.candidates.ssdeep import comparable, digest_rows
+from nearkin.dedup.documents import HashedDocuments
+from nearkin.dedup.files import SKIP_HUBS, THRESHOLD, hash_paths, no_texts, path_names
+from nearkin.dedup.stages import Featureless
+from nearkin.digests.ssdeep import DigestRecipe, compare_many
+from nearkin.digests.ssdeep.hashing import content
 from nearkin.errors import CorruptStoreError, InputError, bad_parameter
 from nearkin.io import Column
-from nearkin.pipeline.candidates import DigestCandidates
-from nearkin.pipeline.candidates.ssdeep import comparable, digest_rows
-from nearkin.pipeline.documents import HashedDocuments
-from nearkin.pipeline.files import SKIP_HUBS, THRESHOLD, hash_paths, no_texts, path_names
-from nearkin.pipeline.stages import Featureless
 from nearkin.progress import Progress, unreported
-from nearkin.ssdeep import DigestRecipe, compare_many
-from nearkin.ssdeep.hashing import content
 from nearkin.store.settings import VERSION, FileKind, Kind, TextRule
 
 

@@ -13,10 +13,10 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin.pipeline.candidates import CandidateLists, CandidateSource, Places, Values
-from nearkin.search.bands import BandIndex
-from nearkin.search.digests import DigestIndex
-from nearkin.search.hamming import HammingIndex
+from nearkin.dedup.candidates import CandidateLists, CandidateSource, Places, Values
+from nearkin.index.bands import BandIndex
+from nearkin.index.digests import DigestIndex
+from nearkin.index.hamming import HammingIndex
 
 Held = TypeVar("Held", bound="HammingIndex | BandIndex | DigestIndex")
 
@@ -88,7 +88,7 @@ class StoreFamily(Protocol):
 
 
 class RowIndex(Generic[Held]):
-    """An index of `nearkin.search` whose ids are rows; how values are added and found is said by each family."""
+    """An index of `nearkin.index` whose ids are rows; how values are added and found is said by each family."""
 
     def __init__(self, index: Held) -> None:
         self._index = index

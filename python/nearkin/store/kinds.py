@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
 
+from nearkin.dedup.files import THRESHOLD as FILE_THRESHOLD
+from nearkin.dedup.stages import Featureless
+from nearkin.dedup.texts import THRESHOLD
+from nearkin.digests.ssdeep import DigestRecipe
 from nearkin.errors import CorruptStoreError, FormatVersionError, MismatchError, StoreError, bad_parameter
 from nearkin.families.base import Family
-from nearkin.pipeline.files import THRESHOLD as FILE_THRESHOLD
-from nearkin.pipeline.stages import Featureless
-from nearkin.pipeline.texts import THRESHOLD
 from nearkin.recipe import Recipe
-from nearkin.ssdeep import DigestRecipe
 from nearkin.store.files import FileSettings
 from nearkin.store.settings import VERSION, StoreSettings, StoreVerify, TextRule, TextSettings
 from nearkin.store.vectors import RECALL, VectorSettings, mend_family

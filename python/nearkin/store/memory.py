@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin.search.memory import share_of_memory
+from nearkin.index.memory import share_of_memory
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from nearkin.dedup.candidates import Places
+from nearkin.dedup.documents import HashedDocuments
 from nearkin.errors import ForkError, NearkinError, ParameterError, bad_parameter
 from nearkin.families.base import Family
-from nearkin.pipeline.candidates import Places
-from nearkin.pipeline.documents import HashedDocuments
+from nearkin.index.ids import IdKeys, plain_id
 from nearkin.progress import Progress
 from nearkin.recipe.base import FrozenRecipe
-from nearkin.search.ids import IdKeys, plain_id
-from nearkin.store import merging
-from nearkin.store.decide import Cache
+from nearkin.store import compaction
+from nearkin.store.dedup import Cache
 from nearkin.store.log import Log, Mode, State
 from nearkin.store.memory import Budget
 from nearkin.store.reading import is_kind, missing
 from nearkin.store.settings import Kind, StoreSettings
+from nearkin.store.snapshot import Contents, StoreView
 from nearkin.store.texts import TextsByIds, no_texts
-from nearkin.store.view import Contents, StoreView
 from nearkin.text.batches import Texts
 from nearkin.vectors.rows import Vectors
 
@@ -41,7 +41,7 @@ _TRIES = 100
 
 
 class OpenedStore:
-    """What a store is while it is open; `nearkin.store.base` opens it."""
+    """What a store is while it is open; `nearkin.store.store` opens it."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class OpenedStore:
         self._lock = threading.RLock()
         self._process = os.getpid()
         self._closed = False
-        self._keeper: merging.Keeper | None = None
+        self._keeper: compaction.Keeper | None = None
         self._log_in_transaction = False
         self._stale = False
         self._pending: Callable[[], None] | None = None
@@ -194,7 +194,7 @@ class OpenedStore:
         if waiting < self._most_waiting:
             return
         if self._keeper is None:
-            self._keeper = merging.Keeper(self._folder, self._settings, self._budget)
+            self._keeper = compaction.Keeper(self._folder, self._settings, self._budget)
         self._keeper.wake()
         if waiting >= 4 * self._most_waiting:
             self._keeper.finish()

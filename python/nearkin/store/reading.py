@@ -6,14 +6,14 @@ from pathlib import Path
 
 import numpy as np
 
+from nearkin.dedup.candidates import Places
 from nearkin.errors import CorruptStoreError, bad_parameter
-from nearkin.pipeline.candidates import Places
-from nearkin.search.ids import IdKeys
+from nearkin.index.ids import IdKeys
 from nearkin.store.documents import StoredDocument, StoreStats
 from nearkin.store.log import NAME, State
 from nearkin.store.records import STATUSES, Cell, Match, unpack_extra
 from nearkin.store.settings import StoreSettings
-from nearkin.store.view import Contents
+from nearkin.store.snapshot import Contents
 
 
 def documents_of(contents: Contents, rows: Places) -> list[StoredDocument]:

@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, get_args
 
 import numpy as np
 
+from nearkin.dedup.candidates import RECALL, CandidateSource, MinHashCandidates, SimHashCandidates
+from nearkin.dedup.cluster import MAX_COMPARISONS
+from nearkin.dedup.distinguishers import differ_rules
+from nearkin.dedup.documents import HashedDocuments, hash_texts
+from nearkin.dedup.stages import Featureless
+from nearkin.dedup.summary import promised
+from nearkin.dedup.texts import THRESHOLD
+from nearkin.dedup.verify import TextComparison
 from nearkin.errors import CorruptStoreError, bad_parameter, mismatch
 from nearkin.io import Corpus
-from nearkin.pipeline.candidates import RECALL, CandidateSource, MinHashCandidates, SimHashCandidates
-from nearkin.pipeline.cluster import MAX_COMPARISONS
-from nearkin.pipeline.differ import differ_rules
-from nearkin.pipeline.documents import HashedDocuments, hash_texts
-from nearkin.pipeline.stages import Featureless
-from nearkin.pipeline.summary import promised
-from nearkin.pipeline.texts import THRESHOLD
-from nearkin.pipeline.verify import TextComparison
 from nearkin.progress import Progress, unreported
 from nearkin.recipe import Recipe
 
@@ -148,7 +148,7 @@ class TextSettings:
     verify : {"jaccard", "containment", "indel", "signature", "none"}
         How candidates are verified; "signature" with minhash. By texts that are not kept: the caller gives them.
     differ : tuple of str
-        Rules by which texts that are alike differ (`nearkin.pipeline.differ`); with a comparison of texts.
+        Rules by which texts that are alike differ (`nearkin.dedup.distinguishers`); with a comparison of texts.
     featureless : {"collapse", "keep"}
         Whether equal texts without features are copies.
 

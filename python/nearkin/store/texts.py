@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import content_hashes, feature_sets
+from nearkin.dedup.candidates import TextBatch
+from nearkin.dedup.verify import FeatureSets
 from nearkin.errors import InputError, MismatchError, bad_parameter, mismatch
-from nearkin.pipeline.candidates import TextBatch
-from nearkin.pipeline.verify import FeatureSets
+from nearkin.index.ids import Id
 from nearkin.recipe import Recipe
-from nearkin.search.ids import Id
 from nearkin.store.settings import StoreSettings
 
 TextsByIds = Callable[[list[Id]], Iterable[str]]

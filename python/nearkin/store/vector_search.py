@@ -27,9 +27,7 @@ from numpy.typing import NDArray
 
 from nearkin import theory
 from nearkin._core import byte_hashes, exact_values
-from nearkin.errors import CorruptStoreError, bad_parameter
-from nearkin.families.base import Family
-from nearkin.pipeline.candidates import (
+from nearkin.dedup.candidates import (
     CandidateBatch,
     CandidateLists,
     CandidatePairs,
@@ -41,10 +39,12 @@ from nearkin.pipeline.candidates import (
     Places,
     Values,
 )
-from nearkin.pipeline.candidates.base import offsets_of
-from nearkin.pipeline.summary import Summary
-from nearkin.search.bands import BandIndex
-from nearkin.search.hamming import HammingIndex
+from nearkin.dedup.candidates.base import offsets_of
+from nearkin.dedup.summary import Summary
+from nearkin.errors import CorruptStoreError, bad_parameter
+from nearkin.families.base import Family
+from nearkin.index.bands import BandIndex
+from nearkin.index.hamming import HammingIndex
 from nearkin.store.indexes import Found, RowIndex, VerifiedFamily
 
 VectorMetric: TypeAlias = Literal["cosine", "l2", "l1"]

@@ -14,6 +14,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from nearkin._core import byte_hashes
+from nearkin.dedup.documents import HashedDocuments
+from nearkin.dedup.files import no_texts
+from nearkin.dedup.stages import Featureless
 from nearkin.errors import (
     CorruptStoreError,
     FormatVersionError,
@@ -24,9 +27,6 @@ from nearkin.errors import (
 )
 from nearkin.families.base import Family, load, unfitted
 from nearkin.io import Column
-from nearkin.pipeline.documents import HashedDocuments
-from nearkin.pipeline.files import no_texts
-from nearkin.pipeline.stages import Featureless
 from nearkin.progress import Progress, unreported
 from nearkin.store.settings import FAMILY_FILE, VERSION, Kind, TextRule, comparisons_left_out
 from nearkin.store.vector_search import MOST_BITS, VectorMetric, VectorSource, largest_tables, smallest_radius

@@ -20,7 +20,7 @@ from nearkin.errors import bad_parameter
 
 Unit = Literal["char", "word"]
 MOST_CELLS = 1 << 34
-"""Most cells of the table of distances, as for `nearkin.pipeline.verify.baselines`."""
+"""Most cells of the table of distances, as for `nearkin.dedup.verify.baselines`."""
 MOST_CHARACTERS = 1 << 17
 """Most characters of a text whose longest common substring is looked for: some 500 bytes are held for each."""
 

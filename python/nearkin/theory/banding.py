@@ -2,7 +2,7 @@
 
 A value of two signatures agrees with probability J, their sets' Jaccard similarity (Broder 1997); b bands of r values
 propose a pair of similarity s with probability 1 − (1 − s^r)^b (Leskovec, Rajaraman and Ullman, *Mining of Massive
-Datasets*, section 3.4). The laws are tested in `tests/families/test_minhash.py` and `tests/search/test_bands.py`.
+Datasets*, section 3.4). The laws are tested in `tests/families/test_minhash.py` and `tests/index/test_bands.py`.
 """
 
 from __future__ import annotations

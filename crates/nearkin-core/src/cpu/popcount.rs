@@ -11,7 +11,7 @@
 //! (`kernels_equal_the_definition`).
 
 use super::features::{Avx2, Avx512Bits, Neon, Popcnt};
-use crate::stop::Stop;
+use crate::cancel::CancelToken;
 use crate::{Error, Result};
 
 /// Widest fingerprint.
@@ -73,7 +73,7 @@ pub fn distances(a: &[u64], b: &[u64], words: usize) -> Vec<u16> {
     // Where the side of one row does not move.
     let (step_a, step_b) = (usize::from(rows_a > 1) * words, usize::from(rows_b > 1) * words);
     let mut found = vec![0; rows];
-    let stop = Stop::current();
+    let stop = CancelToken::current();
     for (place, found) in found.chunks_mut(BLOCK).enumerate().take_while(|_| !stop.is_set()) {
         let (a, b) = (&a[place * BLOCK * step_a..], &b[place * BLOCK * step_b..]);
         match Popcnt::detect() {

@@ -17,9 +17,9 @@
 
 use rayon::prelude::*;
 
+use crate::alloc;
+use crate::cancel::CancelToken;
 use crate::cpu::features::Avx2;
-use crate::room;
-use crate::stop::Stop;
 use crate::vectors::projection::{self, Real};
 use crate::vectors::random;
 use crate::{Error, Result};
@@ -146,8 +146,8 @@ impl Polytope {
     /// There is no memory for them.
     pub fn values<X: Real>(&self, x: &[X]) -> Result<Vec<i64>> {
         let (d, m) = (self.d.max(1), self.hashes().max(1));
-        let mut out = room::zeros((x.len() / d).saturating_mul(self.hashes()))?;
-        let stop = &Stop::current();
+        let mut out = alloc::try_zeroed((x.len() / d).saturating_mul(self.hashes()))?;
+        let stop = &CancelToken::current();
         let one = |y: &mut Vec<f64>, (out, x): (&mut [i64], &[X])| {
             if stop.is_set() {
                 return;
@@ -173,10 +173,10 @@ impl Polytope {
     pub fn alternatives<X: Real>(&self, x: &[X], count: usize) -> Result<(Vec<i64>, Vec<f64>)> {
         let d = self.d.max(1);
         let total = (x.len() / d * self.hashes()).saturating_mul(count);
-        let (mut values, mut costs) = (room::zeros(total)?, room::zeros(total)?);
+        let (mut values, mut costs) = (alloc::try_zeroed(total)?, alloc::try_zeroed(total)?);
         let a_row = (self.hashes() * count).max(1);
         let memory = || (Vec::new(), Vec::new());
-        let stop = &Stop::current();
+        let stop = &CancelToken::current();
         let one = |memory: &mut (Vec<f64>, Vec<usize>), ((values, costs), x): ((&mut [i64], &mut [f64]), &[X])| {
             if !stop.is_set() {
                 self.row_alternatives(x, count, memory, values, costs);

@@ -18,9 +18,9 @@
 use rayon::prelude::*;
 use sha1::{Digest, Sha1};
 
+use crate::cancel::CancelToken;
 use crate::cpu::features::Instructions;
-use crate::stop::Stop;
-use crate::{Error, Result, room};
+use crate::{Error, Result, alloc};
 
 /// Functions whose minima are in registers at once.
 const LANES: usize = 32;
@@ -154,7 +154,7 @@ impl<S: Scheme> Functions<S> {
             return Err(Error::mismatch("number of factors and of terms", factors.len(), terms.len()));
         }
         let padded = |values: &[S::Value]| {
-            let mut all = room::of(values.len().next_multiple_of(LANES))?;
+            let mut all = alloc::try_with_capacity(values.len().next_multiple_of(LANES))?;
             all.extend_from_slice(values);
             all.resize(values.len().next_multiple_of(LANES), S::Value::default());
             Ok(all)
@@ -169,8 +169,8 @@ impl<S: Scheme> Functions<S> {
 
     /// Signatures of sets: set d has the items from `offsets[d]` to `offsets[d + 1]`, whose hashes `hash` gives.
     fn signatures(&self, offsets: &[i64], hash: impl Fn(usize) -> S::Value + Sync) -> Result<Vec<S::Value>> {
-        let mut out = room::filled(S::LARGEST, (offsets.len() - 1) * self.num_perm)?;
-        let stop = &Stop::current();
+        let mut out = alloc::try_filled(S::LARGEST, (offsets.len() - 1) * self.num_perm)?;
+        let stop = &CancelToken::current();
         out.par_chunks_mut(self.num_perm).enumerate().with_min_len(4).for_each(|(d, out)| {
             let mut mixed = [S::Value::default(); CHUNK];
             let items = offsets[d] as usize..offsets[d + 1] as usize;
@@ -236,7 +236,7 @@ impl Permutations {
             let wide = values.iter().find(|&&value| value > u64::from(u32::MAX));
             match wide {
                 Some(value) => Err(Error::parameter("permutations", value, "numbers below 2^32 with affine32")),
-                None => room::collected(values.iter().map(|&value| value as u32)),
+                None => alloc::try_collect(values.iter().map(|&value| value as u32)),
             }
         };
         Ok(Self(match scheme {

@@ -38,11 +38,11 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
+use crate::cancel::CancelToken;
 use crate::error::{check_length, check_offsets};
 use crate::families::minhash::{MinHash, Scheme, Value};
 use crate::families::simhash::{SimHash, Weight};
 use crate::hash::FeatureHash;
-use crate::stop::Stop;
 use crate::text::cut::Cut;
 use crate::text::fold::Folds;
 use crate::text::idf::DocumentFrequencies;
@@ -53,7 +53,7 @@ use crate::text::stopwords;
 use crate::text::tokenizer::{FeatureKind, Reading, Scratch, TextSource, Tokenizer};
 use crate::text::unicode::{Case, Form, Letters};
 use crate::text::words::Words;
-use crate::{Error, Result, room};
+use crate::{Error, Result, alloc};
 
 #[cfg(test)]
 mod tests;
@@ -213,13 +213,13 @@ fn tokenizer(slots: &Slots<'_>, kind: Option<FeatureKind>) -> Result<Option<Toke
         letters: Letters::new(slots.letters)?,
         numbers: Numbers::new(slots.numbers)?,
     };
-    let mut stop_words = room::of(slots.stop_words.len())?;
+    let mut stop_words = alloc::try_with_capacity(slots.stop_words.len())?;
     for word in slots.stop_words {
-        stop_words.push(room::text(word)?);
+        stop_words.push(alloc::try_string(word)?);
     }
     for name in slots.stop {
         let list = stopwords::list(name)?;
-        room::more(&mut stop_words, list.len())?;
+        alloc::try_reserve(&mut stop_words, list.len())?;
         stop_words.extend(list);
     }
     let user_words = parse_user_words(slots.user_words)?;
@@ -355,8 +355,8 @@ impl Recipe {
     /// The recipe is for given features or for signatures; there is no memory.
     pub fn fingerprints(&self, texts: &(impl TextSource + ?Sized)) -> Result<(Vec<u64>, Vec<u64>)> {
         let (tokenizer, simhash) = (self.tokenizer()?, self.simhash()?);
-        let mut out = room::zeros(texts.len().saturating_mul(simhash.words()))?;
-        let mut counts = room::zeros(texts.len())?;
+        let mut out = alloc::try_zeroed(texts.len().saturating_mul(simhash.words()))?;
+        let mut counts = alloc::try_zeroed(texts.len())?;
         match self.plain {
             Some(weight) => simhash.texts(tokenizer, weight, texts, &mut out, &mut counts)?,
             None => simhash.keywords(tokenizer, &self.keywords, texts, &mut out, &mut counts)?,
@@ -397,7 +397,8 @@ impl Recipe {
         check_offsets(offsets, columns.len())?;
         check_length("weights", weights.len(), columns.len())?;
         each_document(offsets, simhash.words(), |row, out| {
-            let names: Vec<[u8; 8]> = room::collected(columns[row.clone()].iter().map(|column| column.to_le_bytes()))?;
+            let names: Vec<[u8; 8]> =
+                alloc::try_collect(columns[row.clone()].iter().map(|column| column.to_le_bytes()))?;
             simhash.floats(names.iter().map(<[u8; 8]>::as_slice).zip(weights[row].iter().copied()), out)
         })
     }
@@ -413,8 +414,8 @@ impl Recipe {
             texts: &(impl TextSource + ?Sized),
         ) -> Result<(Vec<V>, Vec<u64>)> {
             let tokenizer = recipe.tokenizer()?;
-            let mut out = room::filled(V::NONE, texts.len().saturating_mul(family.num_perm()))?;
-            let mut counts = room::zeros(texts.len())?;
+            let mut out = alloc::try_filled(V::NONE, texts.len().saturating_mul(family.num_perm()))?;
+            let mut counts = alloc::try_zeroed(texts.len())?;
             family.texts(tokenizer, recipe.hash.word(0), texts, &mut out, &mut counts)?;
             Ok((out, counts))
         }
@@ -435,7 +436,7 @@ impl Recipe {
         self.minhash()?;
         check_offsets(offsets, features.len())?;
         let hash = self.hash.word(0);
-        let hashes: Vec<u64> = room::collected(features.iter().map(|feature| hash.hash(feature.as_ref())))?;
+        let hashes: Vec<u64> = alloc::try_collect(features.iter().map(|feature| hash.hash(feature.as_ref())))?;
         self.signatures_hashed(offsets, &hashes)
     }
 
@@ -445,7 +446,7 @@ impl Recipe {
     /// Offsets that do not belong to the hashes; a recipe for fingerprints; there is no memory.
     pub fn signatures_hashed(&self, offsets: &[i64], hashes: &[u64]) -> Result<Signatures> {
         fn of<V: Value>(family: &MinHash, offsets: &[i64], hashes: &[u64]) -> Result<Vec<V>> {
-            let mut out = room::filled(V::NONE, (offsets.len() - 1).saturating_mul(family.num_perm()))?;
+            let mut out = alloc::try_filled(V::NONE, (offsets.len() - 1).saturating_mul(family.num_perm()))?;
             family.sets(offsets, hashes, &mut out);
             Ok(out)
         }
@@ -490,12 +491,12 @@ impl Recipe {
     /// The recipe is for given features; there is no memory.
     pub fn words(&self, texts: &(impl TextSource + ?Sized)) -> Result<Vec<Words>> {
         let tokenizer = self.tokenizer()?;
-        let stop = &Stop::current();
+        let stop = &CancelToken::current();
         let find = |scratch: &mut Scratch, i| {
             if stop.is_set() {
                 return Ok(Words::default());
             }
-            let mut spans = room::Growing::default();
+            let mut spans = alloc::BestEffortVec::default();
             tokenizer.words(texts.get(i).unwrap_or_default(), scratch, |_, start, end, kept| {
                 if kept {
                     spans.push((start, end));
@@ -504,7 +505,7 @@ impl Recipe {
             Words::of_text(scratch.normalised(), spans.whole()?)
         };
         let tasks = (0..texts.len()).into_par_iter().with_min_len(16);
-        room::tried(tasks.map_init(|| Scratch::stopped_by(stop), find))
+        alloc::try_map_parallel(tasks.map_init(|| Scratch::stopped_by(stop), find))
     }
 
     /// The features of each text that are kept and their weights, the heaviest first.
@@ -513,17 +514,17 @@ impl Recipe {
     /// The recipe is for given features; there is no memory.
     pub fn keywords(&self, texts: &(impl TextSource + ?Sized)) -> Result<Vec<(Words, Vec<f64>)>> {
         let tokenizer = self.tokenizer()?;
-        let stop = &Stop::current();
+        let stop = &CancelToken::current();
         let find = |scratch: &mut KeywordScratch, i| {
             if stop.is_set() {
                 return Ok((Words::default(), Vec::new()));
             }
             self.keywords.find(tokenizer, texts.get(i).unwrap_or_default(), scratch)?;
-            let weights = room::collected(scratch.features().map(|(_, weight)| weight))?;
+            let weights = alloc::try_collect(scratch.features().map(|(_, weight)| weight))?;
             Ok((Words::of(scratch.features().map(|(name, _)| name))?, weights))
         };
         let tasks = (0..texts.len()).into_par_iter().with_min_len(16);
-        room::tried(tasks.map_init(|| KeywordScratch::stopped_by(stop), find))
+        alloc::try_map_parallel(tasks.map_init(|| KeywordScratch::stopped_by(stop), find))
     }
 
     /// What the features of one text are taken from: the text normalised, and its words in order with whether each is kept;
@@ -534,12 +535,12 @@ impl Recipe {
     pub fn reading(&self, text: &str) -> Result<(String, Vec<(String, bool)>)> {
         let tokenizer = self.tokenizer()?;
         let normalised = tokenizer.normalised(text)?;
-        let mut words = room::Growing::default();
+        let mut words = alloc::BestEffortVec::default();
         if tokenizer.has_words() {
             let mut failed = Ok(());
             tokenizer.words(text, &mut Scratch::default(), |text, start, end, kept| {
                 // Words are whole characters of normalised UTF-8.
-                match room::text(std::str::from_utf8(&text[start..end]).unwrap_or_default()) {
+                match alloc::try_string(std::str::from_utf8(&text[start..end]).unwrap_or_default()) {
                     Ok(word) => words.push((word, kept)),
                     Err(error) => failed = Err(error),
                 }
@@ -559,10 +560,10 @@ impl Recipe {
             found.count(feature);
         })?;
         found.check()?;
-        let mut features = room::of(found.len())?;
+        let mut features = alloc::try_with_capacity(found.len())?;
         for (name, count) in found.counts() {
             // Features are whole characters of normalised UTF-8.
-            features.push((room::text(std::str::from_utf8(name).unwrap_or_default())?, count));
+            features.push((alloc::try_string(std::str::from_utf8(name).unwrap_or_default())?, count));
         }
         Ok(features)
     }
@@ -592,8 +593,8 @@ fn each_document(
     words: usize,
     fill: impl Fn(Range<usize>, &mut [u64]) -> Result<()> + Sync,
 ) -> Result<Vec<u64>> {
-    let stop = &Stop::current();
-    let mut out = room::zeros((offsets.len() - 1).saturating_mul(words))?;
+    let stop = &CancelToken::current();
+    let mut out = alloc::try_zeroed((offsets.len() - 1).saturating_mul(words))?;
     if let [start, end] = *offsets {
         // Another thread takes longer to begin than some hundred features take.
         fill(start as usize..end as usize, &mut out)?;

@@ -16,12 +16,12 @@
 
 use rayon::prelude::*;
 
+use crate::cancel::CancelToken;
 use crate::cpu::bitsum::BitSum;
 use crate::hash::{FeatureHash, WordHash};
-use crate::stop::Stop;
 use crate::text::keywords::{KeywordScratch, Keywords};
 use crate::text::tokenizer::{MAX_WORDS, Scratch, TextSource, Tokenizer};
-use crate::{Error, Result, room};
+use crate::{Error, Result, alloc};
 
 /// Largest width of a fingerprint, in bits.
 pub const MAX_BITS: u32 = 64 * MAX_WORDS as u32;
@@ -122,7 +122,7 @@ impl SimHash {
         counts: &mut [u64],
     ) -> Result<()> {
         assert_eq!((texts.len() * self.words(), texts.len()), (out.len(), counts.len()), "one place per text");
-        let stop = &Stop::current();
+        let stop = &CancelToken::current();
         out.par_chunks_mut(self.words()).zip(counts).enumerate().with_min_len(16).try_for_each_init(
             || SimHashScratch { text: Scratch::stopped_by(stop), ..SimHashScratch::default() },
             |scratch, (i, (out, count))| {
@@ -152,7 +152,7 @@ impl SimHash {
         counts: &mut [u64],
     ) -> Result<()> {
         assert_eq!((texts.len() * self.words(), texts.len()), (out.len(), counts.len()), "one place per text");
-        let stop = &Stop::current();
+        let stop = &CancelToken::current();
         out.par_chunks_mut(self.words()).zip(counts).enumerate().with_min_len(16).try_for_each_init(
             || KeywordScratch::stopped_by(stop),
             |scratch, (i, (out, count))| {
@@ -199,15 +199,15 @@ impl SimHash {
         out: &mut [u64],
     ) -> Result<()> {
         let words = self.words();
-        let mut hashes: Vec<u64> = room::of(words.saturating_mul(features.len()))?;
-        let mut weights: Vec<f64> = room::of(features.len())?;
+        let mut hashes: Vec<u64> = alloc::try_with_capacity(words.saturating_mul(features.len()))?;
+        let mut weights: Vec<f64> = alloc::try_with_capacity(features.len())?;
         for (feature, weight) in features {
             hashes.extend(self.words.iter().map(|word| word.hash(feature)));
             weights.push(weight);
         }
         let row = |i: u32| &hashes[i as usize * words..][..words];
         // Addition of floats depends on order; sorted, the sum depends on the set of features alone.
-        let mut order: Vec<u32> = room::collected(0..weights.len() as u32)?;
+        let mut order: Vec<u32> = alloc::try_collect(0..weights.len() as u32)?;
         if sorted {
             let weight = |i: u32| weights[i as usize];
             order.sort_unstable_by(|&a, &b| row(a).cmp(row(b)).then(weight(a).total_cmp(&weight(b))));

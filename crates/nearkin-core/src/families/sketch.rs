@@ -19,9 +19,9 @@
 
 use rayon::prelude::*;
 
-use crate::stop::Stop;
+use crate::cancel::CancelToken;
 use crate::text::tokenizer::{Scratch, TextSource, Tokenizer};
-use crate::{Error, Result, room};
+use crate::{Error, Result, alloc};
 
 /// Most features of a sketch.
 pub const MAX_SIZE: usize = 1 << 14;
@@ -63,7 +63,7 @@ impl HashedTexts {
     /// # Errors
     /// The call is stopped, or there is no memory.
     pub fn new(tokenizer: &Tokenizer, texts: &(impl TextSource + ?Sized), seed: u64) -> Result<Self> {
-        let stop = &Stop::current();
+        let stop = &CancelToken::current();
         let chunk = |scratch: &mut (Scratch, Vec<u64>), number: usize| -> Result<Self> {
             let (scratch, ids) = scratch;
             let mut found = Self::default();
@@ -77,10 +77,12 @@ impl HashedTexts {
         };
         let scratch = || (Scratch::stopped_by(stop), Vec::new());
         let chunks = (0..texts.len().div_ceil(CHUNK)).into_par_iter().map_init(scratch, chunk);
-        let chunks = room::tried(chunks)?;
+        let chunks = alloc::try_map_parallel(chunks)?;
         stop.check()?;
-        let mut all =
-            Self { ends: room::of(texts.len())?, hashes: room::of(chunks.iter().map(|c| c.hashes.len()).sum())? };
+        let mut all = Self {
+            ends: alloc::try_with_capacity(texts.len())?,
+            hashes: alloc::try_with_capacity(chunks.iter().map(|c| c.hashes.len()).sum())?,
+        };
         for chunk in chunks {
             let before = all.hashes.len();
             all.ends.extend(chunk.ends.iter().map(|end| before + end));
@@ -95,8 +97,8 @@ impl HashedTexts {
     /// There is no memory.
     pub fn push(&mut self, ids: &[u64], seed: u64) -> Result<()> {
         let before = self.hashes.len();
-        room::more(&mut self.hashes, ids.len())?;
-        room::more(&mut self.ends, 1)?;
+        alloc::try_reserve(&mut self.hashes, ids.len())?;
+        alloc::try_reserve(&mut self.ends, 1)?;
         self.hashes.extend(ids.iter().map(|&id| hash(id, seed)));
         self.hashes[before..].sort_unstable();
         self.ends.push(self.hashes.len());
@@ -131,11 +133,11 @@ pub fn sketches(
     seed: u64,
 ) -> Result<(Vec<u32>, Vec<u64>)> {
     check_size(size)?;
-    let stop = &Stop::current();
+    let stop = &CancelToken::current();
     let width = size + 1;
     let length = texts.len().checked_mul(width).ok_or(Error::Memory { bytes: usize::MAX })?;
-    let mut rows: Vec<u32> = room::filled(u32::MAX, length)?;
-    let mut counts: Vec<u64> = room::zeros(texts.len())?;
+    let mut rows: Vec<u32> = alloc::try_filled(u32::MAX, length)?;
+    let mut counts: Vec<u64> = alloc::try_zeroed(texts.len())?;
     let chunks = rows.par_chunks_mut(CHUNK * width).zip(counts.par_chunks_mut(CHUNK)).enumerate();
     let scratch = || (Scratch::stopped_by(stop), Vec::new(), Vec::new());
     chunks.try_for_each_init(scratch, |(scratch, ids, hashes), (number, (rows, counts))| -> Result<()> {
@@ -147,7 +149,7 @@ pub fn sketches(
             tokenizer.distinct(texts.get(text).unwrap_or_default(), scratch, ids)?;
             *count = ids.len() as u64;
             hashes.clear();
-            room::more(hashes, ids.len())?;
+            alloc::try_reserve(hashes, ids.len())?;
             hashes.extend(ids.iter().map(|&id| hash(id, seed)));
             fill(row, hashes);
         }

@@ -18,9 +18,9 @@
 use rayon::prelude::*;
 
 use crate::Result;
+use crate::alloc;
+use crate::cancel::CancelToken;
 use crate::cpu::features::Instructions;
-use crate::room;
-use crate::stop::Stop;
 use crate::vectors::random;
 
 /// Streams of the seed.
@@ -144,9 +144,9 @@ impl SparseSimHash {
     /// # Errors
     /// There is no memory for them.
     pub fn codes(&self, indptr: &[i64], indices: &[i64], data: &[f64]) -> Result<Vec<u64>> {
-        let stop = &Stop::current();
+        let stop = &CancelToken::current();
         let words = self.words.len();
-        let mut out = room::zeros(indptr.len().saturating_sub(1).saturating_mul(words))?;
+        let mut out = alloc::try_zeroed(indptr.len().saturating_sub(1).saturating_mul(words))?;
         out.par_chunks_mut(words).with_min_len(16).zip(indptr.par_windows(2)).for_each(|(out, ends)| {
             if stop.is_set() {
                 return;

@@ -27,7 +27,7 @@
 use crate::cpu::features::Avx512Bits;
 use crate::hash::idset::IdSet;
 use crate::hash::xxh3;
-use crate::{Result, room};
+use crate::{Result, alloc};
 
 /// Windows that are looked at in one call, at most.
 pub const PART: usize = 896;
@@ -79,7 +79,7 @@ impl Front {
     fn clear(&mut self, slots: usize, factor: u32) -> Result<()> {
         let slots = slots.min(MOST_SLOTS).next_power_of_two().max(LEAST_SLOTS);
         let held = self.slots.len();
-        room::resize(&mut self.slots, held.max(slots), 0)?;
+        alloc::try_resize(&mut self.slots, held.max(slots), 0)?;
         if self.text == TEXTS << 24 {
             self.slots.fill(0);
             self.text = 0;
@@ -125,12 +125,12 @@ impl Grams {
     /// There is no memory for it.
     pub fn clear(&mut self, windows: usize) -> Result<()> {
         for (list, length) in [(&mut self.held, PART), (&mut self.new, PART + LANES)] {
-            room::resize(list, length, 0)?;
+            alloc::try_resize(list, length, 0)?;
         }
         for list in &mut self.others {
-            room::resize(list, PART + LANES, 0)?;
+            alloc::try_resize(list, PART + LANES, 0)?;
         }
-        room::resize(&mut self.hashes, PART, 0)?;
+        alloc::try_resize(&mut self.hashes, PART, 0)?;
         let [first, second] = &mut self.fronts;
         first.clear(4 * windows, FACTORS[0])?;
         second.clear(windows, FACTORS[1])?;

@@ -9,7 +9,7 @@
 //! Limit: 2^32 - 2 distinct identifiers per text. A set that finds no memory lets go of what it has and takes nothing more, until it
 //! is cleared; [`IdSet::check`] is the error.
 
-use crate::{Error, Result, room};
+use crate::{Error, Result, alloc};
 
 /// A set of identifiers.
 #[derive(Default)]
@@ -36,7 +36,7 @@ impl IdSet {
         let slots = (4 * capacity).next_power_of_two().max(64);
         self.len = 0;
         if slots > self.table.len() {
-            match room::zeros(slots) {
+            match alloc::try_zeroed(slots) {
                 Ok(table) => self.table = table,
                 Err(_) => return self.refuse(slots * size_of::<u32>()),
             }
@@ -106,7 +106,7 @@ impl IdSet {
         }
         if self.ids.len() < wanted {
             let length = wanted.next_power_of_two();
-            if room::resize(&mut self.ids, length, 0).is_err() {
+            if alloc::try_resize(&mut self.ids, length, 0).is_err() {
                 return self.refuse(length * size_of::<u64>());
             }
         }

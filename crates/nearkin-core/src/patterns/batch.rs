@@ -8,11 +8,11 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
+use crate::cancel::CancelToken;
 use crate::patterns::forms::{self, FormTable, NO_TIME, Seen};
 use crate::patterns::kinds::Kind;
 use crate::patterns::values;
-use crate::stop::Stop;
-use crate::{Result, error, room};
+use crate::{Result, alloc, error};
 
 /// Items that one task scans.
 const CHUNK: usize = 1 << 10;
@@ -167,8 +167,8 @@ pub fn scan_rows(
     plain: bool,
     scan: impl Fn(&mut Batch, usize, &[u8]) + Sync,
 ) -> Result<Vec<Batch>> {
-    let stop = &Stop::current();
-    let batches = room::gathered((0..rows.len().div_ceil(CHUNK)).into_par_iter().map(|chunk| {
+    let stop = &CancelToken::current();
+    let batches = alloc::try_collect_parallel((0..rows.len().div_ceil(CHUNK)).into_par_iter().map(|chunk| {
         let mut batch = Batch { plain, ..Batch::default() };
         let start = rows.start + chunk * CHUNK;
         for row in start..(start + CHUNK).min(rows.end) {
@@ -244,7 +244,7 @@ pub fn skipped(batches: &[Batch]) -> [u64; 256] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Error, stop};
+    use crate::{Error, cancel};
     use proptest::prelude::*;
 
     /// Words are literal, numbers are holes, an empty item is left out.
@@ -293,7 +293,7 @@ mod tests {
         let items: Vec<String> = (0..9).map(|i| format!("a {i} ")).collect();
         let (offsets, data) = packed(&items);
         let all = Packed::new(&offsets, &data).expect("valid");
-        let found = stop::at_every_look(&mut (), |()| scan(all, words), |()| ());
+        let found = cancel::at_every_check(&mut (), |()| scan(all, words), |()| ());
         assert_eq!(9, found.iter().map(Batch::len).sum::<usize>());
     }
 

@@ -5,7 +5,7 @@
 
 use crate::patterns::forms::{self, Form, FormTable};
 use crate::patterns::values::Values;
-use crate::{Error, Result, room};
+use crate::{Error, Result, alloc};
 
 /// Samples of values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,21 +52,22 @@ pub struct Columns {
 impl SampleColumns {
     fn push(&mut self, values: &Values) -> Result<()> {
         for (hash, text) in values.iter() {
-            room::append(&mut self.text, text)?;
-            room::append(&mut self.hashes, &[hash])?;
-            room::append(&mut self.text_ends, &[self.text.len() as i64])?;
+            alloc::try_extend(&mut self.text, text)?;
+            alloc::try_extend(&mut self.hashes, &[hash])?;
+            alloc::try_extend(&mut self.text_ends, &[self.text.len() as i64])?;
         }
-        room::append(&mut self.ends, &[self.hashes.len() as i64])
+        alloc::try_extend(&mut self.ends, &[self.hashes.len() as i64])
     }
 
     fn get(&self, sample: usize) -> Result<Values> {
         let places = between(&self.ends, sample, self.hashes.len().min(self.text_ends.len()))?;
-        let mut texts = room::of(places.len())?;
+        let mut texts = alloc::try_with_capacity(places.len())?;
         for place in places.clone() {
             let text = &self.text[between(&self.text_ends, place, self.text.len())?];
-            texts.push(room::copied(text)?.into_boxed_slice());
+            texts.push(alloc::try_copy(text)?.into_boxed_slice());
         }
-        Values::restored(room::copied(&self.hashes[places])?, texts).ok_or_else(|| damaged("a sample does not ascend"))
+        Values::restored(alloc::try_copy(&self.hashes[places])?, texts)
+            .ok_or_else(|| damaged("a sample does not ascend"))
     }
 }
 
@@ -99,24 +100,24 @@ impl Columns {
     }
 
     fn push(&mut self, form: &Form) -> Result<()> {
-        room::append(&mut self.forms, &form.text)?;
-        room::append(&mut self.form_ends, &[self.forms.len() as i64])?;
-        room::append(&mut self.counts, &[form.count])?;
-        room::append(&mut self.first, &[form.first])?;
-        room::append(&mut self.last, &[form.last])?;
+        alloc::try_extend(&mut self.forms, &form.text)?;
+        alloc::try_extend(&mut self.form_ends, &[self.forms.len() as i64])?;
+        alloc::try_extend(&mut self.counts, &[form.count])?;
+        alloc::try_extend(&mut self.first, &[form.first])?;
+        alloc::try_extend(&mut self.last, &[form.last])?;
         for &(day, count) in &form.days {
-            room::append(&mut self.days, &[day])?;
-            room::append(&mut self.day_counts, &[count])?;
+            alloc::try_extend(&mut self.days, &[day])?;
+            alloc::try_extend(&mut self.day_counts, &[count])?;
         }
-        room::append(&mut self.day_ends, &[self.days.len() as i64])?;
+        alloc::try_extend(&mut self.day_ends, &[self.days.len() as i64])?;
         self.examples.push(&form.examples)?;
         self.sources.push(&form.sources)?;
         form.holes.iter().try_for_each(|hole| self.holes.push(hole))?;
-        room::append(&mut self.hole_ends, &[self.holes.ends.len() as i64])
+        alloc::try_extend(&mut self.hole_ends, &[self.holes.ends.len() as i64])
     }
 
     fn form(&self, row: usize) -> Result<Form> {
-        let text = room::copied(&self.forms[between(&self.form_ends, row, self.forms.len())?])?;
+        let text = alloc::try_copy(&self.forms[between(&self.form_ends, row, self.forms.len())?])?;
         let days = between(&self.day_ends, row, self.days.len().min(self.day_counts.len()))?;
         let days: Vec<(i32, u64)> = days.map(|place| (self.days[place], self.day_counts[place])).collect();
         let holes = between(&self.hole_ends, row, self.holes.ends.len())?;

@@ -19,7 +19,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use crate::hash::xxh3;
 use crate::patterns::kinds::Kind;
 use crate::patterns::values::{self, Values};
-use crate::{Error, Result, room};
+use crate::{Error, Result, alloc};
 
 /// The byte that begins a hole.
 pub const HOLE: u8 = 0xFF;
@@ -113,9 +113,9 @@ impl Default for Seen<'_> {
 
 impl Form {
     fn new(text: &[u8], holes: usize) -> Result<Self> {
-        let mut values = room::of(holes)?;
+        let mut values = alloc::try_with_capacity(holes)?;
         values.resize_with(holes, Values::default);
-        let text = room::copied(text)?.into_boxed_slice();
+        let text = alloc::try_copy(text)?.into_boxed_slice();
         Ok(Self { text, holes: values.into_boxed_slice(), ..Self::empty() })
     }
 
@@ -155,7 +155,7 @@ impl Form {
         match self.days.binary_search_by_key(&day, |day| day.0) {
             Ok(place) => self.days[place].1 += count,
             Err(place) => {
-                room::more(&mut self.days, 1)?;
+                alloc::try_reserve(&mut self.days, 1)?;
                 self.days.insert(place, (day, count));
             }
         }
@@ -262,8 +262,8 @@ impl FormTable {
         match self.find(form, hash) {
             Ok(place) => Ok(place),
             Err(key) => {
-                room::more(&mut self.forms, 1)?;
-                room::more_entries(&mut self.places, 1)?;
+                alloc::try_reserve(&mut self.forms, 1)?;
+                alloc::try_reserve_map(&mut self.places, 1)?;
                 self.forms.push(Form::new(form, holes)?);
                 self.places.insert(key, (self.forms.len() - 1) as u32);
                 Ok(self.forms.len() - 1)
@@ -358,7 +358,7 @@ impl FormTable {
     /// Makes the places anew, after forms have moved.
     fn index(&mut self) -> Result<()> {
         self.places.clear();
-        room::more_entries(&mut self.places, self.forms.len())?;
+        alloc::try_reserve_map(&mut self.places, self.forms.len())?;
         for place in 0..self.forms.len() {
             let text = &self.forms[place].text;
             if let Err(key) = self.find(text, hash(text)) {
@@ -391,7 +391,7 @@ impl FormTable {
     /// # Errors
     /// There is no memory for them.
     pub fn sorted(&self) -> Result<Vec<u32>> {
-        let mut places: Vec<u32> = room::collected(0..self.forms.len() as u32)?;
+        let mut places: Vec<u32> = alloc::try_collect(0..self.forms.len() as u32)?;
         places.sort_unstable_by(|&a, &b| self.forms[a as usize].text.cmp(&self.forms[b as usize].text));
         Ok(places)
     }

@@ -16,12 +16,12 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
+use crate::cancel::CancelToken;
 use crate::patterns::forms::{self, Form, FormTable, HOLE};
 use crate::patterns::kinds::{self, Kind};
 use crate::patterns::lines::is_between;
 use crate::patterns::values::{self, Values};
-use crate::stop::Stop;
-use crate::{Result, room};
+use crate::{Result, alloc};
 
 /// Evidence from which a word is a variable.
 pub const ENOUGH: u32 = 16;
@@ -254,7 +254,7 @@ struct Merging<'a> {
     /// Plain words that became variables.
     known: HashSet<u32>,
     enough: u32,
-    stop: Stop,
+    stop: CancelToken,
 }
 
 impl<'a> Merging<'a> {
@@ -271,7 +271,7 @@ impl<'a> Merging<'a> {
             any,
             known: HashSet::new(),
             enough: orders.enough,
-            stop: Stop::current(),
+            stop: CancelToken::current(),
         };
         for &place in order {
             let form = &merging.forms[place as usize];
@@ -610,7 +610,7 @@ pub fn templates(table: &FormTable, orders: &Orders) -> Result<Templates> {
     let first = if orders.split.is_empty() { Vec::new() } else { merging.shapes.clone() };
     merging.run()?;
     let mut found = FormTable::new(table.most(), 1 << 31)?;
-    let mut of_form = room::filled(0, table.len())?;
+    let mut of_form = alloc::try_filled(0, table.len())?;
     let mut put = |form: &Form, members: &[u32]| -> Result<()> {
         found.add_form(form)?;
         let place = found.get(&form.text, forms::hash(&form.text)).map_or(0, |(place, _)| place);
@@ -853,10 +853,10 @@ pub(crate) fn written(form: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cancel;
     use crate::patterns::batch::{self, Beside, Packed};
     use crate::patterns::columns::Columns;
     use crate::patterns::lines;
-    use crate::stop;
     use proptest::prelude::*;
 
     pub(crate) fn table(lines: &[String]) -> FormTable {
@@ -985,7 +985,7 @@ mod tests {
     #[test]
     fn a_stopped_call_ends() {
         let all = table(&users(9));
-        let found = stop::at_every_look(&mut (), |()| templates(&all, &Orders::default()), |()| ());
+        let found = cancel::at_every_check(&mut (), |()| templates(&all, &Orders::default()), |()| ());
         assert_eq!(1, found.table.len());
     }
 

@@ -12,7 +12,7 @@
 //! bytes of a value are kept; its hash is that of all its bytes.
 
 use crate::hash::xxh3;
-use crate::{Result, room};
+use crate::{Result, alloc};
 
 /// Most bytes that are kept of one value.
 pub const LONGEST: usize = 256;
@@ -55,9 +55,9 @@ impl Values {
 
     fn insert(&mut self, hash: u64, value: &[u8], most: usize) -> Result<()> {
         let Err(place) = self.hashes.binary_search(&hash) else { return Ok(()) };
-        let text = room::copied(value)?.into_boxed_slice();
-        room::more(&mut self.hashes, 1)?;
-        room::more(&mut self.texts, 1)?;
+        let text = alloc::try_copy(value)?.into_boxed_slice();
+        alloc::try_reserve(&mut self.hashes, 1)?;
+        alloc::try_reserve(&mut self.texts, 1)?;
         self.hashes.insert(place, hash);
         self.texts.insert(place, text);
         self.hashes.truncate(most);

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use crate::Result;
-use crate::room;
+use crate::alloc;
 use crate::segment::{Segment, Writer};
 
 const TEXT: u32 = 1;
@@ -37,10 +37,10 @@ pub fn read(path: &Path, kind: u32) -> Result<(String, Vec<Vec<u8>>)> {
         return Err(segment.corrupt(format!("it holds kind {}, not {kind}", segment.kind())));
     }
     segment.verify()?;
-    let text = String::from_utf8(room::copied(&segment.column::<u8>(TEXT, 0)?)?)
+    let text = String::from_utf8(alloc::try_copy(&segment.column::<u8>(TEXT, 0)?)?)
         .map_err(|_| segment.corrupt("its description is not UTF-8"))?;
     let count = segment.len().saturating_sub(1) as u32;
-    let arrays = (0..count).map(|number| room::copied(&segment.column::<u8>(ARRAY, number)?));
+    let arrays = (0..count).map(|number| alloc::try_copy(&segment.column::<u8>(ARRAY, number)?));
     Ok((text, arrays.collect::<Result<_>>()?))
 }
 

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use super::memory::Memory;
 use crate::Result;
-use crate::room;
-pub use crate::room::Plain;
-use crate::stop::Stop;
+use crate::alloc;
+pub use crate::alloc::Plain;
+use crate::cancel::CancelToken;
 
 /// Values that are copied between two looks at the stop.
 const COPIED: usize = if cfg!(test) { 4 } else { 1 << 20 };
@@ -103,7 +103,7 @@ impl<T: Plain> Column<T> {
     ///
     /// # Errors
     /// The call is stopped, or there is no memory; the values are as they were.
-    pub fn own(&mut self, stop: &Stop) -> Result<()> {
+    pub fn own(&mut self, stop: &CancelToken) -> Result<()> {
         self.reserve(0, stop)
     }
 
@@ -112,12 +112,12 @@ impl<T: Plain> Column<T> {
     ///
     /// # Errors
     /// The call is stopped, or there is no memory; the values are as they were.
-    pub fn reserve(&mut self, count: usize, stop: &Stop) -> Result<()> {
+    pub fn reserve(&mut self, count: usize, stop: &CancelToken) -> Result<()> {
         match &mut self.0 {
-            Place::Owned(values) => room::more(values, count),
+            Place::Owned(values) => alloc::try_reserve(values, count),
             Place::Mapped(mapped) => {
                 let values = mapped.values();
-                let mut copy = room::of(values.len().saturating_add(count))?;
+                let mut copy = alloc::try_with_capacity(values.len().saturating_add(count))?;
                 for some in values.chunks(COPIED) {
                     stop.check()?;
                     copy.extend_from_slice(some);
@@ -132,7 +132,7 @@ impl<T: Plain> Column<T> {
     ///
     /// # Errors
     /// The call is stopped, or there is no memory; the values are as they were.
-    pub fn append(&mut self, new: &[T], stop: &Stop) -> Result<()> {
+    pub fn append(&mut self, new: &[T], stop: &CancelToken) -> Result<()> {
         self.reserve(new.len(), stop)?;
         let values = self.to_mut();
         let before = values.len();

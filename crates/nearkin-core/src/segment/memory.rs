@@ -20,7 +20,7 @@ use std::ops::Deref;
 use memmap2::Mmap;
 
 use super::column::bytes_of;
-use crate::{Result, room};
+use crate::{Result, alloc};
 
 /// Largest file that is read instead of mapped.
 const SMALL: u64 = 1 << 20;
@@ -47,7 +47,7 @@ struct Words {
 
 impl Words {
     fn of(bytes: &[u8]) -> Result<Self> {
-        let mut words = room::zeros::<u64>(bytes.len().div_ceil(8))?;
+        let mut words = alloc::try_zeroed::<u64>(bytes.len().div_ceil(8))?;
         for (word, chunk) in words.iter_mut().zip(bytes.chunks(8)) {
             let mut whole = [0; 8];
             whole[..chunk.len()].copy_from_slice(chunk);
@@ -74,7 +74,7 @@ impl Memory {
         let length = file.metadata()?.len();
         if length <= small {
             // One more, so that the end is seen without more room.
-            let mut bytes = room::of(length as usize + 1).map_err(std::io::Error::other)?;
+            let mut bytes = alloc::try_with_capacity(length as usize + 1).map_err(std::io::Error::other)?;
             file.read_to_end(&mut bytes)?;
             return Ok(Self(Place::Read(Words::of(&bytes).map_err(std::io::Error::other)?)));
         }

@@ -16,8 +16,8 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 use super::column::{Column, Plain};
 use super::memory::Memory;
 use super::{ALIGN, ENTRY, HEADER, MAGIC, SUM_AT, VERSION, io};
-use crate::room;
-use crate::stop::Stop;
+use crate::alloc;
+use crate::cancel::CancelToken;
 use crate::{Error, Result};
 
 /// Bytes that are summed between two looks at the stop.
@@ -116,12 +116,12 @@ impl Segment {
         let end =
             count.checked_mul(ENTRY).and_then(|table| table.checked_add(HEADER)).filter(|&end| end <= bytes.len());
         let Some(end) = end else { return Err(corrupt("its section table reaches behind its end")) };
-        let mut head = room::copied(&bytes[..end])?;
+        let mut head = alloc::try_copy(&bytes[..end])?;
         head[SUM_AT..HEADER].fill(0);
         if xxh3_64(&head) != long(SUM_AT) {
             return Err(corrupt("its header does not match its checksum"));
         }
-        let mut sections = room::of(count)?;
+        let mut sections = alloc::try_with_capacity(count)?;
         for at in (HEADER..end).step_by(ENTRY) {
             let (offset, size) = (long(at + 8), long(at + 16));
             let inside = offset.checked_add(size).is_some_and(|stop| stop <= length);
@@ -197,7 +197,7 @@ impl Segment {
     }
 
     fn check(&self, section: &Section) -> Result<()> {
-        let stop = Stop::current();
+        let stop = CancelToken::current();
         let equal = self.is_equal(section, &stop);
         stop.check()?;
         self.unbroken()?;
@@ -205,7 +205,7 @@ impl Segment {
     }
 
     /// Whether a section has its checksum; anything once the call is stopped.
-    fn is_equal(&self, section: &Section, stop: &Stop) -> bool {
+    fn is_equal(&self, section: &Section, stop: &CancelToken) -> bool {
         let bytes = &self.0.memory[section.offset..section.offset + section.bytes];
         if bytes.len() <= SUMMED {
             return xxh3_64(bytes) == section.sum;
@@ -221,7 +221,7 @@ impl Segment {
 
     /// The first section that differs from its checksum.
     fn differing(&self) -> Result<Option<(u32, u32)>> {
-        let (sections, stop) = (&self.0.sections, &Stop::current());
+        let (sections, stop) = (&self.0.sections, &CancelToken::current());
         // Outside a pool the calling thread reads alone: a pool of rayon's own would not outlive a fork.
         let section = if rayon::current_thread_index().is_some() {
             sections.par_iter().find_first(|section| !self.is_equal(section, stop))

@@ -30,7 +30,7 @@ use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::io as failed;
-use crate::stop::Stop;
+use crate::cancel::CancelToken;
 use crate::{Error, Result};
 
 /// Links that are followed before they count as a circle, as many as Linux follows.
@@ -128,7 +128,7 @@ impl Replacement {
     /// stopped before the old file is replaced.
     pub fn commit(mut self) -> Result<()> {
         self.file.sync_all().map_err(failed("sync", &self.aside))?;
-        Stop::current().check()?;
+        CancelToken::current().check()?;
         fs::rename(&self.aside, &self.target).map_err(failed("rename to", &self.target))?;
         self.renamed = true;
         confirm(&self.target, sync_folder(folder_of(&self.target)))

@@ -218,7 +218,7 @@ fn a_file_whose_writing_is_stopped_leaves_the_old_one() {
         writer.finish()
     };
     let unchanged = |path: &PathBuf| assert_eq!(old, std::fs::read(path).expect("there"));
-    crate::stop::at_every_look(&mut path, write, unchanged);
+    crate::cancel::at_every_check(&mut path, write, unchanged);
     assert!(Segment::open(&path).expect("whole").verify().is_ok());
     std::fs::remove_file(&path).expect("there");
 }
@@ -227,7 +227,7 @@ fn a_file_whose_writing_is_stopped_leaves_the_old_one() {
 fn values_are_appended_whole_or_not_at_all() {
     let mut column: Column<u32> = vec![1, 2].into();
     let unchanged = |column: &Column<u32>| assert_eq!([1, 2], column[..]);
-    let append = |column: &mut Column<u32>| column.append(&[3; 10], &crate::stop::Stop::current());
-    crate::stop::at_every_look(&mut column, append, unchanged);
+    let append = |column: &mut Column<u32>| column.append(&[3; 10], &crate::cancel::CancelToken::current());
+    crate::cancel::at_every_check(&mut column, append, unchanged);
     assert_eq!(12, column.len());
 }

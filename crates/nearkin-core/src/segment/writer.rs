@@ -8,8 +8,8 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 use super::column::{Plain, bytes_of};
 use super::replace::Replacement;
 use super::{ALIGN, ENTRY, HEADER, MAGIC, SUM_AT, VERSION, io};
-use crate::room;
-use crate::stop::Stop;
+use crate::alloc;
+use crate::cancel::CancelToken;
 use crate::{Error, Result};
 
 /// Bytes that are summed and written between two looks at the stop.
@@ -59,7 +59,7 @@ impl Writer {
             return Err(Error::parameter("byte order", "big-endian", "a little-endian machine"));
         }
         let at = ((HEADER + sections * ENTRY) as u64).next_multiple_of(ALIGN);
-        let (buffer, table) = (room::of(BUFFER)?, room::of(sections * ENTRY)?);
+        let (buffer, table) = (alloc::try_with_capacity(BUFFER)?, alloc::try_with_capacity(sections * ENTRY)?);
         let file = Replacement::begin(path)?;
         let mut writer = Self { file, buffer, kind, at, sections, table, open: false };
         writer.zeros(at)?;
@@ -99,7 +99,7 @@ impl Writer {
     /// # Errors
     /// The file system refuses; there is no room for another section; the call is stopped.
     pub fn section<T: Plain>(&mut self, tag: u32, number: u32, values: &[T]) -> Result<()> {
-        let stop = Stop::current();
+        let stop = CancelToken::current();
         self.stream(tag, number, |stream| {
             for some in bytes_of(values).chunks(WRITTEN) {
                 stop.check()?;
@@ -160,7 +160,7 @@ impl Writer {
         if self.open {
             return Err(Error::parameter("sections", "one that was not written to its end", "whole ones"));
         }
-        let mut head = room::of(HEADER + self.table.len())?;
+        let mut head = alloc::try_with_capacity(HEADER + self.table.len())?;
         head.extend(MAGIC);
         for part in [VERSION, self.kind, (self.table.len() / ENTRY) as u32, 0] {
             head.extend(part.to_le_bytes());

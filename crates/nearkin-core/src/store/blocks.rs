@@ -18,10 +18,10 @@ use super::compress::{Encoder, decode, decoding, encoding, no_memory, train};
 use super::find::lower_bound;
 use super::pages::{PageWriter, Paged};
 use super::tags::{BLOCKS, DICTIONARY, TEXTS};
+use crate::cancel::CancelToken;
 use crate::segment::{Column, Segment};
-use crate::stop::Stop;
 use crate::text::tokenizer::TextSource;
-use crate::{Error, Result, room};
+use crate::{Error, Result, alloc};
 
 /// Bytes at which a block ends, and which it has at most if it holds several texts.
 pub(super) const LEAST: usize = 14 << 10;
@@ -61,7 +61,7 @@ const LENGTH: usize = 5;
 pub(super) fn assemble(texts: &dyn TextSource, documents: Range<usize>, out: &mut Vec<u8>) -> Result<()> {
     let bytes: usize = documents.clone().filter_map(|place| texts.get(place)).map(str::len).sum();
     out.clear();
-    room::more(out, bytes + LENGTH * documents.len())?;
+    alloc::try_reserve(out, bytes + LENGTH * documents.len())?;
     for place in documents.clone() {
         let mut rest = texts.get(place).map_or(0, |text| text.len() + 1);
         while rest >= 0x80 {
@@ -95,7 +95,7 @@ fn learn(texts: &dyn TextSource, blocks: &[Range<usize>], bytes: u64, level: i32
 }
 
 /// The blocks of texts, how many texts there are, and their bytes.
-pub(super) fn plan(texts: &dyn TextSource, stop: &Stop) -> Result<(Vec<Range<usize>>, u64, u64)> {
+pub(super) fn plan(texts: &dyn TextSource, stop: &CancelToken) -> Result<(Vec<Range<usize>>, u64, u64)> {
     let (mut blocks, mut first, mut count, mut bytes) = (Vec::new(), 0, 0_u64, 0_u64);
     while first < texts.len() {
         if blocks.len().is_multiple_of(1 << 10) {
@@ -110,7 +110,7 @@ pub(super) fn plan(texts: &dyn TextSource, stop: &Stop) -> Result<(Vec<Range<usi
             bytes += text.len() as u64;
         }
         first = block.end;
-        room::more(&mut blocks, 1)?;
+        alloc::try_reserve(&mut blocks, 1)?;
         blocks.push(block);
     }
     Ok((blocks, count, bytes))
@@ -122,7 +122,7 @@ pub(super) fn compressed(
     blocks: &[Range<usize>],
     dictionary: Option<&CDict<'static>>,
     level: i32,
-    stop: &Stop,
+    stop: &CancelToken,
 ) -> Result<Vec<(usize, Vec<u8>)>> {
     let encoder = || (Encoder::new(dictionary, level), Vec::new());
     let one = |(encoder, block): &mut (Result<Encoder<'_>>, Vec<u8>), documents: &Range<usize>| {
@@ -133,15 +133,15 @@ pub(super) fn compressed(
     };
     // Outside a pool the calling thread compresses alone.
     if blocks.len() > 1 && rayon::current_thread_index().is_some() {
-        return room::tried(blocks.par_iter().map_init(encoder, one));
+        return alloc::try_map_parallel(blocks.par_iter().map_init(encoder, one));
     }
     let mut state = encoder();
-    room::tried_in_turn(blocks.iter().map(|documents| one(&mut state, documents)))
+    alloc::try_map(blocks.iter().map(|documents| one(&mut state, documents)))
 }
 
 /// Writes texts; returns how many there are, and their bytes. Nothing is written if there is none.
 pub(super) fn write(pages: &mut PageWriter, texts: &dyn TextSource, level: i32) -> Result<(u64, u64)> {
-    let stop = Stop::current();
+    let stop = CancelToken::current();
     let (blocks, count, bytes) = plan(texts, &stop)?;
     if count == 0 {
         return Ok((0, 0));
@@ -151,7 +151,7 @@ pub(super) fn write(pages: &mut PageWriter, texts: &dyn TextSource, level: i32) 
     if !dictionary.is_empty() {
         pages.plain().section(DICTIONARY, 0, &dictionary)?;
     }
-    let mut table = room::of(WORDS * blocks.len())?;
+    let mut table = alloc::try_with_capacity(WORDS * blocks.len())?;
     pages.plain().stream(TEXTS, 0, |out| {
         let mut end = 0;
         for group in blocks.chunks(GROUP) {
@@ -201,8 +201,8 @@ impl Block {
         if documents > bytes.len() {
             return Err(corrupt("has fewer texts than documents"));
         }
-        let (mut texts, mut at) = (room::of(documents)?, 0);
-        let mut lengths = room::of(documents)?;
+        let (mut texts, mut at) = (alloc::try_with_capacity(documents)?, 0);
+        let mut lengths = alloc::try_with_capacity(documents)?;
         for _ in 0..documents {
             let (mut value, mut shift) = (0_u64, 0);
             loop {
@@ -239,10 +239,10 @@ impl Block {
     /// # Errors
     /// There is no memory for them; `corrupt` of the reason why one is none.
     pub(super) fn strings(&self, corrupt: impl Fn(&str) -> Error) -> Result<Vec<Option<String>>> {
-        room::tried_in_turn(self.texts.iter().map(|range| {
+        alloc::try_map(self.texts.iter().map(|range| {
             let Some(range) = range.clone() else { return Ok(None) };
             let text = std::str::from_utf8(&self.bytes[range]);
-            room::text(text.map_err(|_| corrupt("holds a text that is not UTF-8"))?).map(Some)
+            alloc::try_string(text.map_err(|_| corrupt("holds a text that is not UTF-8"))?).map(Some)
         }))
     }
 }
@@ -320,7 +320,7 @@ impl Blocks {
     /// The dictionary, or nothing.
     pub(super) fn dictionary(&self) -> Result<Vec<u8>> {
         let there = self.segment.has(DICTIONARY, 0);
-        if there { room::copied(&self.segment.column::<u8>(DICTIONARY, 0)?) } else { Ok(Vec::new()) }
+        if there { alloc::try_copy(&self.segment.column::<u8>(DICTIONARY, 0)?) } else { Ok(Vec::new()) }
     }
 
     /// The same, made ready.
@@ -340,8 +340,8 @@ impl Blocks {
 
     /// The texts at places, each of which is that of a document.
     pub(super) fn texts(&self, places: &[usize]) -> Result<Vec<Option<String>>> {
-        let stop = Stop::current();
-        let mut order: Vec<usize> = room::collected(0..places.len())?;
+        let stop = CancelToken::current();
+        let mut order: Vec<usize> = alloc::try_collect(0..places.len())?;
         order.sort_unstable_by_key(|&i| places[i]);
         let mut groups = Vec::new();
         let mut at = 0;
@@ -351,22 +351,22 @@ impl Blocks {
             while at < order.len() && places[order[at]] < documents.end {
                 at += 1;
             }
-            room::more(&mut groups, 1)?;
+            alloc::try_reserve(&mut groups, 1)?;
             groups.push((block, documents, begin..at));
         }
         let one = |(block, documents, wanted): &(usize, Range<usize>, Range<usize>)| -> Result<Vec<Option<String>>> {
             stop.check()?;
             let found = self.read(*block, documents.len())?;
             let wanted = order[wanted.clone()].iter();
-            let text = |&i: &usize| self.text(&found, places[i] - documents.start)?.map(room::text).transpose();
-            room::tried_in_turn(wanted.map(text))
+            let text = |&i: &usize| self.text(&found, places[i] - documents.start)?.map(alloc::try_string).transpose();
+            alloc::try_map(wanted.map(text))
         };
         let found: Vec<Vec<Option<String>>> = if groups.len() > 1 && rayon::current_thread_index().is_some() {
-            room::tried(groups.par_iter().map(one))?
+            alloc::try_map_parallel(groups.par_iter().map(one))?
         } else {
-            room::tried_in_turn(groups.iter().map(one))?
+            alloc::try_map(groups.iter().map(one))?
         };
-        let mut texts = room::filled(None, places.len())?;
+        let mut texts = alloc::try_filled(None, places.len())?;
         for (i, text) in order.into_iter().zip(found.into_iter().flatten()) {
             texts[i] = text;
         }
@@ -374,7 +374,7 @@ impl Blocks {
     }
 
     /// Reads every block, and counts texts and their bytes.
-    pub(super) fn verify(&self, stop: &Stop) -> Result<(u64, u64)> {
+    pub(super) fn verify(&self, stop: &CancelToken) -> Result<(u64, u64)> {
         self.table.verify(stop)?;
         let mut end = 0;
         for block in 0..self.len() {
@@ -415,7 +415,7 @@ mod tests {
     fn blocks_end_where_their_bytes_say() {
         let cuts = |lengths: &[usize]| {
             let texts = Texts(lengths.iter().map(|&length| Some("x".repeat(length))).collect());
-            plan(&texts, &Stop::default()).expect("room").0
+            plan(&texts, &CancelToken::default()).expect("room").0
         };
         assert_eq!(vec![0..2, 2..3], cuts(&[10 << 10; 3]));
         // A text that would make it too long begins the next block, and a long one has its own.

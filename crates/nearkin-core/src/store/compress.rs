@@ -13,9 +13,9 @@ use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_128;
 use zstd_safe::{CCtx, CDict, CParameter, DCtx, DDict, ErrorCode, compress_bound, get_error_name, train_from_buffer};
 
-use crate::stop::Stop;
+use crate::cancel::CancelToken;
 use crate::text::tokenizer::TextSource;
-use crate::{Error, Result, room};
+use crate::{Error, Result, alloc};
 
 /// Most bytes that one byte of a frame can decompress to.
 const MOST_PER_BYTE: usize = 1 << 15;
@@ -130,9 +130,9 @@ impl<'d> Encoder<'d> {
     /// One frame.
     pub(super) fn encode(&mut self, bytes: &[u8]) -> Result<Vec<u8>> {
         self.out.clear();
-        room::more(&mut self.out, compress_bound(bytes.len()))?;
+        alloc::try_reserve(&mut self.out, compress_bound(bytes.len()))?;
         self.context.compress2(&mut self.out, bytes).map_err(failed)?;
-        room::copied(&self.out)
+        alloc::try_copy(&self.out)
     }
 }
 
@@ -149,7 +149,7 @@ pub(super) fn decode(
     if length > bytes.len().saturating_mul(MOST_PER_BYTE) {
         return Err(corrupt(&format!("is said to hold {length} bytes in {}, which is impossible", bytes.len())));
     }
-    let mut out = room::of(length)?;
+    let mut out = alloc::try_with_capacity(length)?;
     let found = DECODER.with_borrow_mut(|decoder| {
         let decoder = match decoder {
             Some(decoder) => decoder,
@@ -184,13 +184,13 @@ pub(super) fn train(texts: &dyn TextSource, size: usize) -> Result<Vec<u8>> {
     for text in (0..texts.len()).step_by(step).filter_map(|i| texts.get(i)) {
         let part = &text.as_bytes()[..text.len().min(LONGEST)];
         if !part.is_empty() {
-            room::append(&mut sample, part)?;
-            room::more(&mut sizes, 1)?;
+            alloc::try_extend(&mut sample, part)?;
+            alloc::try_reserve(&mut sizes, 1)?;
             sizes.push(part.len());
         }
     }
-    Stop::current().check()?;
-    let mut dictionary = room::of(size)?;
+    CancelToken::current().check()?;
+    let mut dictionary = alloc::try_with_capacity(size)?;
     match train_from_buffer(&mut dictionary, &sample, &sizes) {
         Ok(_) => Ok(dictionary),
         Err(NO_MEMORY) => Err(no_memory()),

@@ -10,9 +10,9 @@ use super::find::lower_bound;
 use super::pages::{PageWriter, Paged};
 use super::spans::{self, Spans};
 use super::tags::{BY_ID, HASHES, INTS, MIXED, NAMES};
+use crate::cancel::CancelToken;
 use crate::segment::Segment;
-use crate::stop::Stop;
-use crate::{Error, Result, room};
+use crate::{Error, Result, alloc};
 
 /// The id of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,18 +95,18 @@ impl<'a> IdColumn<'a> {
         if kind == 0 {
             pages.stream(INTS, |out| (0..count).try_for_each(|place| out.append(&self.get(place).bytes())))?;
         } else {
-            spans::write(pages, NAMES, "ids", count, |place, out| room::append(out, &self.get(place).bytes()))?;
+            spans::write(pages, NAMES, "ids", count, |place, out| alloc::try_extend(out, &self.get(place).bytes()))?;
         }
         if kind == 2 {
-            let mut bits = room::zeros::<u64>(count.div_ceil(64))?;
+            let mut bits = alloc::try_zeroed::<u64>(count.div_ceil(64))?;
             for place in (0..count).filter(|&place| matches!(self.get(place), Id::Int(_))) {
                 bits[place / 64] |= 1 << (place % 64);
             }
             pages.array(MIXED, &bits)?;
         }
         let order = (0..count).map(|place| (self.get(place).hash(), place as u32));
-        let mut order: Vec<(u64, u32)> = room::collected(order)?;
-        let stop = Stop::current();
+        let mut order: Vec<(u64, u32)> = alloc::try_collect(order)?;
+        let stop = CancelToken::current();
         stop.sort(&mut order);
         stop.check()?;
         pages.stream(HASHES, |out| order.iter().try_for_each(|(hash, _)| out.append(&hash.to_le_bytes())))?;
@@ -186,7 +186,7 @@ impl Ids {
             }
             let place = self.by_id.get(at)? as usize;
             if self.get(place)? == id {
-                room::more(found, 1)?;
+                alloc::try_reserve(found, 1)?;
                 found.push(place);
             }
         }
@@ -194,7 +194,7 @@ impl Ids {
     }
 
     /// Compares everything, and that the order is that of the ids.
-    pub(super) fn verify(&self, stop: &Stop) -> Result<()> {
+    pub(super) fn verify(&self, stop: &CancelToken) -> Result<()> {
         match &self.stored {
             StoredIds::Ints(ids) => ids.verify(stop)?,
             StoredIds::Names(names) => names.verify(stop)?,
@@ -243,7 +243,7 @@ mod tests {
         pages.finish().expect("writable");
         let segment = Segment::open(&path).expect("whole");
         let ids = Ids::open(&segment, 2, given.len()).expect("whole");
-        ids.verify(&Stop::default()).expect("whole");
+        ids.verify(&CancelToken::default()).expect("whole");
         assert_eq!(given.to_vec(), (0..given.len()).map(|place| ids.get(place).expect("whole")).collect::<Vec<_>>());
         let find = |id| {
             let mut found = Vec::new();

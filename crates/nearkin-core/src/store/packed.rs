@@ -15,10 +15,10 @@ use super::compress::{Encoder, check_level, decoding, encoding};
 use super::pages::PageWriter;
 use super::segment::StoreSegment;
 use super::tags::{BLOCKS, DICTIONARY, TEXTS};
+use crate::cancel::CancelToken;
 use crate::segment::{Stream, caught};
-use crate::stop::Stop;
 use crate::text::tokenizer::TextSource;
-use crate::{Error, Result, room};
+use crate::{Error, Result, alloc};
 
 /// Bytes below which a block is small.
 const SMALL: usize = LEAST / 4;
@@ -46,11 +46,11 @@ pub struct Packed<B> {
 /// A level or dictionary that is none, a text of 4 GiB; there is no memory; a call that was stopped.
 pub fn pack(texts: &dyn TextSource, level: i32, dictionary: &[u8]) -> Result<Vec<Packed<Vec<u8>>>> {
     check_level(level)?;
-    let stop = Stop::current();
+    let stop = CancelToken::current();
     let (blocks, _, _) = plan(texts, &stop)?;
     let dictionary = encoding(dictionary, level)?;
     let made = compressed(texts, &blocks, dictionary.as_deref(), level, &stop)?;
-    room::collected(blocks.into_iter().zip(made).map(|(documents, (length, frame))| {
+    alloc::try_collect(blocks.into_iter().zip(made).map(|(documents, (length, frame))| {
         let lengths = documents.clone().filter_map(|place| texts.get(place)).map(|text| text.len() as u64);
         let (count, text_bytes) = (lengths.clone().count() as u64, lengths.sum());
         Packed { documents: documents.len(), texts: count, text_bytes, length, frame }
@@ -174,7 +174,7 @@ impl TextSource for Loose<'_> {
 struct Joined<'s, 'w, 'd> {
     out: &'s mut Stream<'w>,
     encoder: Encoder<'d>,
-    stop: Stop,
+    stop: CancelToken,
     table: Vec<u64>,
     end: u64,
     /// Documents of the blocks that are written.
@@ -189,7 +189,7 @@ impl<'s, 'w, 'd> Joined<'s, 'w, 'd> {
         Ok(Self {
             out,
             encoder: Encoder::new(dictionary, level)?,
-            stop: Stop::current(),
+            stop: CancelToken::current(),
             table: Vec::new(),
             end: 0,
             documents: 0,
@@ -201,7 +201,7 @@ impl<'s, 'w, 'd> Joined<'s, 'w, 'd> {
     fn add_file(&mut self, file: &StoreSegment, dictionary: &[u8]) -> Result<()> {
         let Some(texts) = file.blocks() else {
             let waiting = self.loose.len() + file.len();
-            room::resize(&mut self.loose, waiting, None)?;
+            alloc::try_resize(&mut self.loose, waiting, None)?;
             return self.write_loose(false);
         };
         let (own, decoder) = (texts.dictionary()? == dictionary, texts.decoder());
@@ -225,7 +225,7 @@ impl<'s, 'w, 'd> Joined<'s, 'w, 'd> {
         }
         let texts = texts_of(block.frame, block.documents, block.length, decoder)?;
         self.loose_bytes += texts.iter().flatten().map(String::len).sum::<usize>();
-        room::more(&mut self.loose, texts.len())?;
+        alloc::try_reserve(&mut self.loose, texts.len())?;
         self.loose.extend(texts);
         if joins { self.write_whole() } else { self.write_loose(false) }
     }
@@ -265,7 +265,7 @@ impl<'s, 'w, 'd> Joined<'s, 'w, 'd> {
 
     fn write(&mut self, documents: usize, length: usize, frame: &[u8]) -> Result<()> {
         self.end += frame.len() as u64;
-        room::more(&mut self.table, WORDS)?;
+        alloc::try_reserve(&mut self.table, WORDS)?;
         self.table.extend([self.end, self.documents as u64 | (length as u64) << 32, xxh3_64(frame)]);
         self.documents += documents;
         self.out.append(frame)

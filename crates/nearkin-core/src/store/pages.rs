@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::tags::SUMS;
+use crate::cancel::CancelToken;
 use crate::segment::{Column, Plain, Segment, Stream, Writer, bytes_of};
-use crate::stop::Stop;
-use crate::{Error, Result, room};
+use crate::{Error, Result, alloc};
 
 /// Bytes of a page: what the system reads at least. Their sum takes .4 µs.
 pub(super) const PAGE: usize = 4096;
@@ -21,7 +21,7 @@ pub(super) const PAGE: usize = 4096;
 pub(super) struct PageWriter {
     writer: Writer,
     sums: Vec<(u32, Vec<u64>)>,
-    stop: Stop,
+    stop: CancelToken,
 }
 
 /// A section that is being written.
@@ -29,7 +29,7 @@ pub(super) struct Pages<'s, 'w> {
     stream: &'s mut Stream<'w>,
     page: Vec<u8>,
     sums: Vec<u64>,
-    stop: &'s Stop,
+    stop: &'s CancelToken,
 }
 
 impl Pages<'_, '_> {
@@ -49,7 +49,7 @@ impl Pages<'_, '_> {
 
     fn flush(&mut self) -> Result<()> {
         if !self.page.is_empty() {
-            room::more(&mut self.sums, 1)?;
+            alloc::try_reserve(&mut self.sums, 1)?;
             self.sums.push(xxh3_64(&self.page));
             self.stream.append(&self.page)?;
             self.page.clear();
@@ -60,7 +60,7 @@ impl Pages<'_, '_> {
 
 impl PageWriter {
     pub(super) fn new(writer: Writer) -> Self {
-        Self { writer, sums: Vec::new(), stop: Stop::current() }
+        Self { writer, sums: Vec::new(), stop: CancelToken::current() }
     }
 
     /// The writer, for sections without pages.
@@ -119,7 +119,7 @@ impl<T: Plain> Paged<T> {
             let found = sums.len();
             return Err(segment.corrupt(format!("section {tag}.0 ({name}) has {pages} pages and {found} sums")));
         }
-        let compared = room::collected((0..pages.div_ceil(64)).map(|_| AtomicU64::new(0)))?;
+        let compared = alloc::try_collect((0..pages.div_ceil(64)).map(|_| AtomicU64::new(0)))?;
         let sums_compared = AtomicBool::new(false);
         Ok(Self { segment: segment.clone(), tag, name, values, sums, sums_compared, compared })
     }
@@ -179,7 +179,7 @@ impl<T: Plain> Paged<T> {
     ///
     /// # Errors
     /// The first page that differs.
-    pub(super) fn verify(&self, stop: &Stop) -> Result<()> {
+    pub(super) fn verify(&self, stop: &CancelToken) -> Result<()> {
         self.segment.verify_one(SUMS, self.tag)?;
         for page in 0..self.sums.len() {
             stop.check()?;
@@ -215,11 +215,13 @@ mod tests {
         assert_eq!(values[500..1024], *paged.slice(500..1024).expect("two pages"));
         let error = paged.get(1024).expect_err("the third page").to_string();
         assert!(error.contains("section 7.0 (numbers) does not match its checksum in page 2"), "{error}");
-        assert!(matches!(paged.verify(&Stop::default()), Err(Error::Corrupt { .. })));
+        assert!(matches!(paged.verify(&CancelToken::default()), Err(Error::Corrupt { .. })));
         assert!(matches!(paged.slice(1499..1501), Err(Error::Corrupt { .. })));
         std::fs::write(&path, &whole).expect("writable");
         let segment = Segment::open(&path).expect("whole");
-        Paged::<u64>::open(&segment, 7, "numbers").and_then(|paged| paged.verify(&Stop::default())).expect("whole");
+        Paged::<u64>::open(&segment, 7, "numbers")
+            .and_then(|paged| paged.verify(&CancelToken::default()))
+            .expect("whole");
         assert_eq!(0, Paged::<u8>::open(&segment, 8, "nothing").expect("whole").len());
         std::fs::remove_file(&path).expect("there");
     }

@@ -15,9 +15,9 @@ use super::tags::{
     ABOUT, BLOCKS, BY_CONTENT, BY_ID, CONTENTS, DICTIONARY, EXTRAS, HASHES, INTS, MIXED, NAMES, NOTE, RECORDS, ROWS,
     SUMS, TEXTS,
 };
+use crate::cancel::CancelToken;
 use crate::segment::Segment;
-use crate::stop::Stop;
-use crate::{Error, Result, room};
+use crate::{Error, Result, alloc};
 
 /// Questions that one task of a pool answers.
 const TASK: usize = 1 << 10;
@@ -147,7 +147,7 @@ impl StoreSegment {
     /// It differs from its checksum; there is no memory.
     pub fn note(&self) -> Result<Vec<u8>> {
         self.segment.verify_one(NOTE, 0)?;
-        room::copied(&self.segment.column::<u8>(NOTE, 0)?)
+        alloc::try_copy(&self.segment.column::<u8>(NOTE, 0)?)
     }
 
     /// Bytes on disk of each part; texts that are there (`num_texts`), and their bytes before compression (`text_bytes`).
@@ -170,7 +170,7 @@ impl StoreSegment {
 
     /// Places as numbers of this machine.
     fn check(&self, places: &[i64]) -> Result<Vec<usize>> {
-        room::tried_in_turn(places.iter().map(|&place| match usize::try_from(place) {
+        alloc::try_map(places.iter().map(|&place| match usize::try_from(place) {
             Ok(place) if place < self.len => Ok(place),
             _ => Err(Error::parameter("places", place, format!("0 to {} of this file", self.len as i64 - 1))),
         }))
@@ -188,8 +188,8 @@ impl StoreSegment {
         let stop = stop.min(self.len);
         let start = start.min(stop);
         match &self.rows {
-            None => room::tried_in_turn((start..stop).map(|place| self.row(place))),
-            Some(rows) => room::copied(rows.slice(start..stop)?),
+            None => alloc::try_map((start..stop).map(|place| self.row(place))),
+            Some(rows) => alloc::try_copy(rows.slice(start..stop)?),
         }
     }
 
@@ -209,19 +209,20 @@ impl StoreSegment {
             let at = lower_bound(0..self.len, (self.first, last as u64), target, probe)?;
             Ok(if at < self.len && rows.get(at)? == row { at as i64 } else { -1 })
         };
-        room::tried_in_turn(rows.iter().map(place))
+        alloc::try_map(rows.iter().map(place))
     }
 
     /// Answers `count` questions, in parallel where they are many; `answer` appends rows.
     fn find(&self, count: usize, answer: impl Fn(usize, &mut Vec<usize>) -> Result<()> + Sync) -> Result<Found> {
-        let stop = Stop::current();
+        let stop = CancelToken::current();
         let some = |questions: Range<usize>| -> Result<Found> {
             stop.check()?;
-            let (mut counts, mut rows, mut places) = (room::of(questions.len())?, Vec::new(), Vec::new());
+            let (mut counts, mut rows, mut places) =
+                (alloc::try_with_capacity(questions.len())?, Vec::new(), Vec::new());
             for question in questions {
                 places.clear();
                 answer(question, &mut places)?;
-                room::more(&mut rows, places.len())?;
+                alloc::try_reserve(&mut rows, places.len())?;
                 for &place in &places {
                     rows.push(self.row(place)?);
                 }
@@ -232,12 +233,12 @@ impl StoreSegment {
         let tasks = count.div_ceil(TASK);
         let task = |number: usize| some(TASK * number..count.min(TASK * (number + 1)));
         let found: Vec<Found> = if tasks > 1 && rayon::current_thread_index().is_some() {
-            room::tried((0..tasks).into_par_iter().map(task))?
+            alloc::try_map_parallel((0..tasks).into_par_iter().map(task))?
         } else {
-            room::tried_in_turn((0..tasks).map(task))?
+            alloc::try_map((0..tasks).map(task))?
         };
-        let mut offsets = room::of(count + 1)?;
-        let mut rows = room::of(found.iter().map(|(_, rows)| rows.len()).sum())?;
+        let mut offsets = alloc::try_with_capacity(count + 1)?;
+        let mut rows = alloc::try_with_capacity(found.iter().map(|(_, rows)| rows.len()).sum())?;
         offsets.push(0);
         let mut end = 0;
         for (counts, some) in found {
@@ -271,7 +272,7 @@ impl StoreSegment {
                 if content != wanted {
                     break;
                 }
-                room::more(found, 1)?;
+                alloc::try_reserve(found, 1)?;
                 found.push(place);
             }
             Ok(())
@@ -292,7 +293,7 @@ impl StoreSegment {
     /// A place out of range; damage; there is no memory.
     pub fn records(&self, places: &[i64]) -> Result<Vec<u8>> {
         let places = self.check(places)?;
-        let mut records = room::of(self.width.saturating_mul(places.len()))?;
+        let mut records = alloc::try_with_capacity(self.width.saturating_mul(places.len()))?;
         for place in places {
             records.extend_from_slice(self.records.slice(self.width * place..self.width * (place + 1))?);
         }
@@ -304,7 +305,7 @@ impl StoreSegment {
     /// # Errors
     /// A place out of range; damage; there is no memory.
     pub fn contents(&self, places: &[i64]) -> Result<Vec<u64>> {
-        let mut contents = room::of(2 * places.len())?;
+        let mut contents = alloc::try_with_capacity(2 * places.len())?;
         for place in self.check(places)? {
             contents.extend_from_slice(self.contents.slice(2 * place..2 * place + 2)?);
         }
@@ -321,7 +322,7 @@ impl StoreSegment {
     /// # Errors
     /// A place out of range; damage; there is no memory.
     pub fn ids(&self, places: &[i64]) -> Result<Vec<Id<'_>>> {
-        room::tried_in_turn(self.check(places)?.into_iter().map(|place| self.ids.get(place)))
+        alloc::try_map(self.check(places)?.into_iter().map(|place| self.ids.get(place)))
     }
 
     /// The byte strings at places.
@@ -330,8 +331,8 @@ impl StoreSegment {
     /// A place out of range; damage; there is no memory.
     pub fn extras(&self, places: &[i64]) -> Result<Vec<&[u8]>> {
         let places = self.check(places)?;
-        let Some(extras) = &self.extras else { return room::filled(&[][..], places.len()) };
-        room::tried_in_turn(places.into_iter().map(|place| extras.get(place)))
+        let Some(extras) = &self.extras else { return alloc::try_filled(&[][..], places.len()) };
+        alloc::try_map(places.into_iter().map(|place| extras.get(place)))
     }
 
     /// The texts at places, or none where none is kept.
@@ -340,7 +341,7 @@ impl StoreSegment {
     /// A place out of range; damage; there is no memory.
     pub fn texts(&self, places: &[i64]) -> Result<Vec<Option<String>>> {
         let places = self.check(places)?;
-        self.texts.as_ref().map_or_else(|| room::filled(None, places.len()), |texts| texts.texts(&places))
+        self.texts.as_ref().map_or_else(|| alloc::try_filled(None, places.len()), |texts| texts.texts(&places))
     }
 
     /// Reads the whole file: every sum, and that its arrays hold together.
@@ -348,7 +349,7 @@ impl StoreSegment {
     /// # Errors
     /// The first thing that does not hold.
     pub fn verify(&self) -> Result<()> {
-        let stop = Stop::current();
+        let stop = CancelToken::current();
         self.segment.verify_one(ABOUT, 0)?;
         self.segment.verify_one(NOTE, 0)?;
         if let Some(rows) = &self.rows {

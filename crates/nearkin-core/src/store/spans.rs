@@ -4,9 +4,9 @@
 //! group begins (`u64`). So a string costs 4 bytes beside its own, and a file may hold any number of them.
 
 use super::pages::{PageWriter, Paged};
+use crate::cancel::CancelToken;
 use crate::segment::Segment;
-use crate::stop::Stop;
-use crate::{Error, Result, room};
+use crate::{Error, Result, alloc};
 
 /// Strings of a group, whose bytes are at most 2^32 - 1.
 const GROUP: usize = 256;
@@ -19,7 +19,7 @@ pub(super) fn write(
     count: usize,
     mut get: impl FnMut(usize, &mut Vec<u8>) -> Result<()>,
 ) -> Result<()> {
-    let (mut ends, mut bases) = (room::of(count)?, room::of(count.div_ceil(GROUP))?);
+    let (mut ends, mut bases) = (alloc::try_with_capacity(count)?, alloc::try_with_capacity(count.div_ceil(GROUP))?);
     pages.stream(tags[0], |out| {
         let (mut string, mut at, mut base) = (Vec::new(), 0_u64, 0);
         for place in 0..count {
@@ -75,7 +75,7 @@ impl Spans {
     }
 
     /// Compares everything, and that the strings follow one another to the last byte.
-    pub(super) fn verify(&self, stop: &Stop) -> Result<()> {
+    pub(super) fn verify(&self, stop: &CancelToken) -> Result<()> {
         self.bytes.verify(stop)?;
         self.ends.verify(stop)?;
         self.bases.verify(stop)?;
@@ -105,12 +105,12 @@ mod tests {
         let path = std::env::temp_dir().join(format!("nearkin-store-spans-{}", std::process::id()));
         let strings: Vec<Vec<u8>> = (0..2 * GROUP + 1).map(|place| vec![place as u8; place % 5]).collect();
         let mut pages = PageWriter::new(Writer::create(&path, 11, 32).expect("writable"));
-        let get = |place: usize, out: &mut Vec<u8>| room::append(out, &strings[place]);
+        let get = |place: usize, out: &mut Vec<u8>| alloc::try_extend(out, &strings[place]);
         write(&mut pages, TAGS, "strings", strings.len(), get).expect("writable");
         pages.finish().expect("writable");
         let segment = Segment::open(&path).expect("whole");
         let spans = Spans::open(&segment, TAGS, "strings", strings.len()).expect("whole");
-        spans.verify(&Stop::default()).expect("whole");
+        spans.verify(&CancelToken::default()).expect("whole");
         for place in [0, 1, 4, GROUP - 1, GROUP, 2 * GROUP - 1, 2 * GROUP] {
             assert_eq!(strings[place], spans.get(place).expect("whole"), "{place}");
         }

@@ -469,14 +469,14 @@ fn arguments_that_do_not_go_together_are_refused_and_leave_no_file() {
 #[test]
 fn a_stopped_call_writes_nothing() {
     let path = path();
-    let stop = crate::stop::Stop::new();
+    let stop = crate::cancel::CancelToken::new();
     stop.set();
-    assert!(matches!(stop.within(|| save(&path, &few())), Err(Error::Stopped)));
+    assert!(matches!(stop.within(|| save(&path, &few())), Err(Error::Cancelled)));
     assert!(!path.exists());
     save(&path, &few()).expect("writable");
     let file = StoreSegment::open(&path).expect("whole");
-    assert!(matches!(stop.within(|| file.verify()), Err(Error::Stopped)));
-    assert!(matches!(stop.within(|| file.texts(&[0])), Err(Error::Stopped)));
+    assert!(matches!(stop.within(|| file.verify()), Err(Error::Cancelled)));
+    assert!(matches!(stop.within(|| file.texts(&[0])), Err(Error::Cancelled)));
     std::fs::remove_file(&path).expect("there");
 }
 

@@ -7,10 +7,10 @@ use super::packed::TextColumn;
 use super::pages::PageWriter;
 use super::tags::{ABOUT, BY_CONTENT, CONTENTS, EXTRAS, NOTE, RECORDS, ROWS};
 use super::{KIND, compress, spans};
+use crate::cancel::CancelToken;
 use crate::error::check_length;
 use crate::segment::Writer;
-use crate::stop::Stop;
-use crate::{Error, Result, room};
+use crate::{Error, Result, alloc};
 
 /// Room for sections in the table of a file: 17 and the sums of 14.
 const ROOM: usize = 32;
@@ -75,8 +75,8 @@ pub fn write(path: &Path, documents: &Documents<'_>, note: &[u8], level: i32) ->
     pages.array(CONTENTS, documents.contents)?;
     let contents = documents.contents.chunks_exact(2).zip(0..count as u32);
     let mut order: Vec<(u64, u64, u32)> =
-        room::collected(contents.map(|(content, place)| (content[0], content[1], place)))?;
-    let stop = Stop::current();
+        alloc::try_collect(contents.map(|(content, place)| (content[0], content[1], place)))?;
+    let stop = CancelToken::current();
     stop.sort(&mut order);
     stop.check()?;
     pages.stream(BY_CONTENT, |out| order.iter().try_for_each(|(_, _, place)| out.append(&place.to_le_bytes())))?;
@@ -84,7 +84,7 @@ pub fn write(path: &Path, documents: &Documents<'_>, note: &[u8], level: i32) ->
     pages.array(RECORDS, documents.records)?;
     documents.ids.write(&mut pages)?;
     if let Some(extras) = documents.extras.filter(|extras| extras.iter().any(|extra| !extra.is_empty())) {
-        spans::write(&mut pages, EXTRAS, "extras", count, |place, out| room::append(out, extras[place]))?;
+        spans::write(&mut pages, EXTRAS, "extras", count, |place, out| alloc::try_extend(out, extras[place]))?;
     }
     let (texts, bytes) = documents.texts.as_ref().map_or(Ok((0, 0)), |texts| texts.write(&mut pages, level))?;
     let about = [count as u64, first as u64, documents.width as u64, documents.ids.kind(), texts, bytes];

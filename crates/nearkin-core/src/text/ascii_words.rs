@@ -11,9 +11,9 @@
 //! restricted to ASCII. Tests: `words_equal_the_segmenter`, `joined_words_are_the_words`.
 
 use crate::Result;
+use crate::cancel::CancelToken;
 #[cfg(target_arch = "x86_64")]
 use crate::cpu::features::Avx512Bits;
-use crate::stop::Stop;
 
 const LETTER: u8 = 1;
 const DIGIT: u8 = 2;
@@ -63,7 +63,7 @@ const LOOK: usize = 1 << 12;
 
 /// Calls `each(start, end)` with every word of ASCII `text` that holds a letter or digit, in order, until the call is stopped.
 #[inline]
-pub(crate) fn each(text: &[u8], stop: &Stop, mut each: impl FnMut(usize, usize)) {
+pub(crate) fn each(text: &[u8], stop: &CancelToken, mut each: impl FnMut(usize, usize)) {
     let blocks = text.len().div_ceil(64);
     let block =
         |i: usize| if i < blocks { masks(&text[64 * i..text.len().min(64 * i + 64)]) } else { Masks::default() };
@@ -106,9 +106,9 @@ pub(crate) fn join(text: &[u8], joined: &mut Vec<u8>, ends: &mut Vec<u32>) -> Re
     #[cfg(target_arch = "x86_64")]
     if text.len() < 1 << 31 && Avx512Bits::detect().is_some() {
         joined.clear();
-        crate::room::more(joined, text.len() + crate::text::unicode::SLACK + 64)?;
+        crate::alloc::try_reserve(joined, text.len() + crate::text::unicode::SLACK + 64)?;
         ends.clear();
-        crate::room::more(ends, text.len() / 2 + 65)?;
+        crate::alloc::try_reserve(ends, text.len() / 2 + 65)?;
         // SAFETY: the proof was found just now.
         unsafe { join_avx512(text, joined, ends) };
         return Ok(true);
@@ -289,7 +289,7 @@ mod tests {
             text in prop_oneof!["[ -~]{0,300}", "[ab1._,;:' -]{0,200}", "[\\x00-\\x7f]{0,200}", "[a1_]{50,80}[.,' ][a1_]{0,70}"]
         ) {
             let mut words = Vec::new();
-            each(text.as_bytes(), &Stop::default(), |start, end| words.push(text[start..end].to_owned()));
+            each(text.as_bytes(), &CancelToken::default(), |start, end| words.push(text[start..end].to_owned()));
             let expected: Vec<&str> = text.unicode_words().collect();
             prop_assert_eq!(expected, words);
         }

@@ -6,17 +6,17 @@
 use rayon::prelude::*;
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::stop::Stop;
+use crate::cancel::CancelToken;
 use crate::text::tokenizer::TextSource;
-use crate::{Result, room};
+use crate::{Result, alloc};
 
 /// The hash of each text, low word first, and how many characters it has; zeros once it is stopped.
 ///
 /// # Errors
 /// There is no memory for them.
 pub fn content_hashes(texts: &(impl TextSource + ?Sized)) -> Result<(Vec<[u64; 2]>, Vec<u64>)> {
-    let stop = &Stop::current();
-    let (mut hashes, mut lengths) = (room::of(texts.len())?, room::of(texts.len())?);
+    let stop = &CancelToken::current();
+    let (mut hashes, mut lengths) = (alloc::try_with_capacity(texts.len())?, alloc::try_with_capacity(texts.len())?);
     let one = |i: usize| {
         if stop.is_set() {
             return ([0; 2], 0);
@@ -36,10 +36,10 @@ pub fn content_hashes(texts: &(impl TextSource + ?Sized)) -> Result<(Vec<[u64; 2
 /// # Errors
 /// There is no memory for them.
 pub fn byte_hashes(bytes: &[u8], width: usize) -> Result<Vec<[u64; 2]>> {
-    let stop = &Stop::current();
+    let stop = &CancelToken::current();
     let one = |piece: &[u8]| if stop.is_set() { 0 } else { xxh3_128(piece) };
     let values = bytes.par_chunks(width.max(1)).with_min_len(64).map(one);
-    room::gathered(values.map(|value| [value as u64, (value >> 64) as u64]))
+    alloc::try_collect_parallel(values.map(|value| [value as u64, (value >> 64) as u64]))
 }
 
 #[cfg(test)]

@@ -16,8 +16,8 @@
 
 use std::collections::HashMap;
 
-use crate::stop::Stop;
-use crate::{Result, room};
+use crate::cancel::CancelToken;
+use crate::{Result, alloc};
 
 /// Words of the bits P, and of N, that are held for the way back: 16 MB together.
 const TABLE: usize = if cfg!(test) { 8 } else { 1 << 20 };
@@ -60,18 +60,18 @@ struct Columns {
 impl Columns {
     fn new(b: &[u32]) -> Result<Self> {
         let mut numbers: HashMap<u32, u32> = HashMap::new();
-        let mut symbols = room::of(b.len())?;
+        let mut symbols = alloc::try_with_capacity(b.len())?;
         for &symbol in b {
-            room::more_entries(&mut numbers, 1)?;
+            alloc::try_reserve_map(&mut numbers, 1)?;
             let next = numbers.len() as u32;
             symbols.push(*numbers.entry(symbol).or_insert(next));
         }
-        let masks = room::zeros(numbers.len())?;
+        let masks = alloc::try_zeroed(numbers.len())?;
         Ok(Self { symbols, numbers, masks })
     }
 
     /// Sets the masks to those of `band`, and calls `work` with the mask of each column.
-    fn along(&mut self, band: &[u32], stop: &Stop, mut work: impl FnMut(usize, u64)) -> Result<()> {
+    fn along(&mut self, band: &[u32], stop: &CancelToken, mut work: impl FnMut(usize, u64)) -> Result<()> {
         let known = |symbol: &u32| self.numbers.get(symbol).map(|&number| number as usize);
         for (row, symbol) in band.iter().enumerate() {
             if let Some(number) = known(symbol) {
@@ -90,11 +90,11 @@ impl Columns {
 }
 
 /// Calls `each(band, column, P, N)` with the bits of every column of every band.
-fn sweep(a: &[u32], b: &[u32], stop: &Stop, mut each: impl FnMut(usize, usize, u64, u64)) -> Result<()> {
+fn sweep(a: &[u32], b: &[u32], stop: &CancelToken, mut each: impl FnMut(usize, usize, u64, u64)) -> Result<()> {
     let mut columns = Columns::new(b)?;
     // The differences along the row above the band: they grow above the first one.
-    let mut grows = room::filled(true, b.len())?;
-    let mut falls = room::filled(false, b.len())?;
+    let mut grows = alloc::try_filled(true, b.len())?;
+    let mut falls = alloc::try_filled(false, b.len())?;
     for (number, band) in a.chunks(BAND).enumerate() {
         let last = band.len() - 1;
         let (mut p, mut n) = (u64::MAX, 0);
@@ -114,10 +114,10 @@ fn sweep(a: &[u32], b: &[u32], stop: &Stop, mut each: impl FnMut(usize, usize, u
 }
 
 /// D(i, |b|) for every i from 0 to |a|.
-fn last_column(a: &[u32], b: &[u32], stop: &Stop) -> Result<Vec<usize>> {
-    let mut bits = room::filled((u64::MAX, 0), a.len().div_ceil(BAND))?;
+fn last_column(a: &[u32], b: &[u32], stop: &CancelToken) -> Result<Vec<usize>> {
+    let mut bits = alloc::try_filled((u64::MAX, 0), a.len().div_ceil(BAND))?;
     sweep(a, b, stop, |band, _, p, n| bits[band] = (p, n))?;
-    let mut column = room::of(a.len() + 1)?;
+    let mut column = alloc::try_with_capacity(a.len() + 1)?;
     let mut value = b.len();
     column.push(value);
     for row in 0..a.len() {
@@ -135,7 +135,7 @@ fn last_column(a: &[u32], b: &[u32], stop: &Stop) -> Result<Vec<usize>> {
 pub fn distance(a: &[u32], b: &[u32]) -> Result<usize> {
     let (before, behind) = affixes(a, b);
     let (a, b) = (&a[before..a.len() - behind], &b[before..b.len() - behind]);
-    Ok(last_column(a, b, &Stop::current())?[a.len()])
+    Ok(last_column(a, b, &CancelToken::current())?[a.len()])
 }
 
 /// The length of the longest common subsequence (Hyyrö 2004): the zeros of S after S' = (S + u) | (S & !M), u = S & M.
@@ -146,11 +146,11 @@ pub fn common(a: &[u32], b: &[u32]) -> Result<usize> {
     let (before, behind) = affixes(a, b);
     let (a, b) = (&a[before..a.len() - behind], &b[before..b.len() - behind]);
     let mut columns = Columns::new(b)?;
-    let mut carries = room::filled(false, b.len())?;
+    let mut carries = alloc::try_filled(false, b.len())?;
     let mut found = before + behind;
     for band in a.chunks(BAND) {
         let mut s = u64::MAX;
-        columns.along(band, &Stop::current(), |column, equal| {
+        columns.along(band, &CancelToken::current(), |column, equal| {
             let (sum, one) = s.overflowing_add(s & equal);
             let (sum, other) = sum.overflowing_add(u64::from(carries[column]));
             carries[column] = one || other;
@@ -174,7 +174,7 @@ fn affixes(a: &[u32], b: &[u32]) -> (usize, usize) {
 /// # Errors
 /// There is no memory; the call was stopped.
 pub fn edits(a: &[u32], b: &[u32]) -> Result<Vec<Step>> {
-    let mut way = Way { a, b, steps: Vec::new(), stop: Stop::current() };
+    let mut way = Way { a, b, steps: Vec::new(), stop: CancelToken::current() };
     way.between((0, a.len()), (0, b.len()))?;
     Ok(way.steps)
 }
@@ -183,7 +183,7 @@ struct Way<'a> {
     a: &'a [u32],
     b: &'a [u32],
     steps: Vec<Step>,
-    stop: Stop,
+    stop: CancelToken,
 }
 
 impl Way<'_> {
@@ -196,7 +196,7 @@ impl Way<'_> {
         if right.len() > 1 && left.len().div_ceil(BAND) * right.len() > TABLE {
             let middle = right.len() / 2;
             let from_start = last_column(left, &right[..middle], &self.stop)?;
-            let reversed = |symbols: &[u32]| -> Result<Vec<u32>> { room::collected(symbols.iter().rev().copied()) };
+            let reversed = |symbols: &[u32]| -> Result<Vec<u32>> { alloc::try_collect(symbols.iter().rev().copied()) };
             let from_end = last_column(&reversed(left)?, &reversed(&right[middle..])?, &self.stop)?;
             let costs = from_start.iter().zip(from_end.iter().rev()).map(|(one, other)| one + other);
             let cut = costs.enumerate().min_by_key(|&(_, cost)| cost).map_or(0, |(row, _)| row);
@@ -213,14 +213,14 @@ impl Way<'_> {
     fn back(&mut self, a: (usize, usize), b: (usize, usize)) -> Result<()> {
         let (left, right) = (&self.a[a.0..a.1], &self.b[b.0..b.1]);
         let width = right.len();
-        let mut bits = room::filled((0_u64, 0_u64), left.len().div_ceil(BAND) * width)?;
+        let mut bits = alloc::try_filled((0_u64, 0_u64), left.len().div_ceil(BAND) * width)?;
         sweep(left, right, &self.stop, |band, column, p, n| bits[band * width + column] = (p, n))?;
         let at = |i: usize, j: usize| {
             let (p, n) = bits[(i - 1) / BAND * width + j - 1];
             (p >> ((i - 1) % BAND) & 1 == 1, n >> ((i - 1) % BAND) & 1 == 1)
         };
         let (mut i, mut j) = (left.len(), width);
-        let mut kinds = room::of(i + j)?;
+        let mut kinds = alloc::try_with_capacity(i + j)?;
         while i > 0 || j > 0 {
             let kind = if j == 0 || i > 0 && at(i, j).0 {
                 Kind::Delete
@@ -252,7 +252,7 @@ impl Way<'_> {
         match self.steps.last_mut() {
             Some(last) if last.kind == kind => (last.a.1, last.b.1) = (a.1, b.1),
             _ => {
-                room::more(&mut self.steps, 1)?;
+                alloc::try_reserve(&mut self.steps, 1)?;
                 self.steps.push(Step { kind, a, b });
             }
         }
@@ -316,13 +316,13 @@ mod tests {
 
     #[test]
     fn what_is_stopped_is_an_error() {
-        let stop = Stop::new();
+        let stop = CancelToken::new();
         stop.set();
         let (a, b) = (vec![1_u32; 200], vec![2_u32; 100]);
         stop.within(|| {
-            assert!(matches!(edits(&a, &b), Err(Error::Stopped)));
-            assert!(matches!(distance(&a, &b), Err(Error::Stopped)));
-            assert!(matches!(common(&a, &b), Err(Error::Stopped)));
+            assert!(matches!(edits(&a, &b), Err(Error::Cancelled)));
+            assert!(matches!(distance(&a, &b), Err(Error::Cancelled)));
+            assert!(matches!(common(&a, &b), Err(Error::Cancelled)));
         });
     }
 }

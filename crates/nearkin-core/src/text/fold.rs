@@ -24,8 +24,8 @@ use icu_normalizer::{ComposingNormalizerBorrowed, DecomposingNormalizerBorrowed}
 use icu_properties::CodePointMapData;
 use icu_properties::props::{GeneralCategory, Script};
 
-use crate::room::Once;
-use crate::{Error, Result, room};
+use crate::alloc::TryOnce;
+use crate::{Error, Result, alloc};
 
 static SIMPLIFIED: &str = include_str!("../../data/fold-hans.tsv");
 static PROTOTYPES: &str = include_str!("../../data/fold-lookalikes.tsv");
@@ -152,7 +152,7 @@ fn unmarked(decomposed: &mut dyn Iterator<Item = char>, out: &mut String) -> Res
 }
 
 fn append(characters: impl Iterator<Item = char>, out: &mut String) -> Result<()> {
-    room::more_text(out, characters.size_hint().0)?;
+    alloc::try_reserve_str(out, characters.size_hint().0)?;
     for c in characters {
         push(c, out)?;
     }
@@ -161,7 +161,7 @@ fn append(characters: impl Iterator<Item = char>, out: &mut String) -> Result<()
 
 fn push(c: char, out: &mut String) -> Result<()> {
     if out.capacity() - out.len() < 4 {
-        room::more_text(out, out.len().max(64))?;
+        alloc::try_reserve_str(out, out.len().max(64))?;
     }
     out.push(c);
     Ok(())
@@ -174,10 +174,10 @@ fn rows(table: &'static str) -> impl Iterator<Item = (&'static str, &'static str
 
 /// Traditional characters and their simplified forms.
 fn simplified() -> Result<&'static HashMap<char, char>> {
-    static TABLE: Once<HashMap<char, char>> = Once::new();
+    static TABLE: TryOnce<HashMap<char, char>> = TryOnce::new();
     TABLE.get_or_make(|| {
         let mut table = HashMap::new();
-        room::more_entries(&mut table, rows(SIMPLIFIED).count())?;
+        alloc::try_reserve_map(&mut table, rows(SIMPLIFIED).count())?;
         table.extend(rows(SIMPLIFIED).filter_map(|(c, form)| Some((c.chars().next()?, form.chars().next()?))));
         Ok(table)
     })
@@ -185,11 +185,11 @@ fn simplified() -> Result<&'static HashMap<char, char>> {
 
 /// Letters and their prototypes.
 fn prototypes() -> Result<&'static HashMap<char, Box<str>>> {
-    static TABLE: Once<HashMap<char, Box<str>>> = Once::new();
+    static TABLE: TryOnce<HashMap<char, Box<str>>> = TryOnce::new();
     TABLE.get_or_make(|| {
         let code = |part: &str| char::from_u32(u32::from_str_radix(part, 16).ok()?);
         let mut table = HashMap::new();
-        room::more_entries(&mut table, rows(PROTOTYPES).count())?;
+        alloc::try_reserve_map(&mut table, rows(PROTOTYPES).count())?;
         table.extend(rows(PROTOTYPES).filter_map(|(c, form)| {
             let form: Option<String> = form.split(' ').map(code).collect();
             Some((code(c)?, form?.into()))

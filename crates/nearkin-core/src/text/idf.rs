@@ -18,13 +18,13 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
+use crate::alloc::TryOnce;
+use crate::cancel::CancelToken;
 use crate::hash::idset::IdSet;
 use crate::hash::xxh3;
-use crate::room::Once;
-use crate::stop::Stop;
 use crate::text::jieba::Packed;
 use crate::text::tokenizer::{Scratch, TextSource, Tokenizer};
-use crate::{Error, Result, room};
+use crate::{Error, Result, alloc};
 
 /// The weight cppjieba gives to a word that its table has not: the mean of that table's 258,826 values.
 const CPPJIEBA_UNKNOWN: f64 = 11.739204307083542;
@@ -44,7 +44,7 @@ impl Idf {
     /// There is no memory for it.
     pub fn new<'a>(len: usize, features: impl Iterator<Item = (&'a [u8], f64)>, unknown: f64) -> Result<Self> {
         let slots = (2 * len).next_power_of_two().max(2);
-        let mut idf = Self { keys: room::zeros(slots)?, values: room::zeros(slots)?, unknown };
+        let mut idf = Self { keys: alloc::try_zeroed(slots)?, values: alloc::try_zeroed(slots)?, unknown };
         for (feature, value) in features {
             let slot = idf.slot(key(feature));
             idf.keys[slot] = key(feature);
@@ -58,7 +58,7 @@ impl Idf {
     /// # Errors
     /// There is no memory for it, which is unpacked on first use.
     pub fn jieba(cppjieba: bool) -> Result<&'static Self> {
-        static TABLES: [Once<Idf>; 2] = [const { Once::new() }; 2];
+        static TABLES: [TryOnce<Idf>; 2] = [const { TryOnce::new() }; 2];
         TABLES[usize::from(cppjieba)].get_or_make(|| {
             let mut packed = Packed::new()?;
             let values = std::mem::take(&mut packed.idf);
@@ -68,8 +68,8 @@ impl Idf {
             let mut words: Vec<(usize, f64)> = Vec::new();
             packed.each(|word, _, _, place| {
                 if place > 0 {
-                    room::more_text(&mut text, 3 * word.len())?;
-                    room::more(&mut words, 1)?;
+                    alloc::try_reserve_str(&mut text, 3 * word.len())?;
+                    alloc::try_reserve(&mut words, 1)?;
                     text.extend(char::decode_utf16(word.iter().copied()).flatten());
                     words.push((text.len(), values[place - 1]));
                 }
@@ -181,12 +181,12 @@ fn count(
 #[inline]
 fn count_one(counts: &mut Counts, hash: u64, feature: &[u8]) -> Result<()> {
     if counts.len() == counts.capacity() {
-        room::more_entries(counts, 1)?;
+        alloc::try_reserve_map(counts, 1)?;
     }
     match counts.entry(hash) {
         Entry::Occupied(mut entry) => entry.get_mut().1 += 1,
         Entry::Vacant(entry) => {
-            entry.insert((room::copied(feature)?.into_boxed_slice(), 1));
+            entry.insert((alloc::try_copy(feature)?.into_boxed_slice(), 1));
         }
     }
     Ok(())
@@ -198,7 +198,7 @@ fn make_room(all: &mut Counts, new: &Counts) -> Result<()> {
         return Ok(());
     }
     let missing = new.keys().filter(|hash| !all.contains_key(hash)).count();
-    room::more_entries(all, missing)
+    alloc::try_reserve_map(all, missing)
 }
 
 /// Adds the counts `new` to `all`, which has room for them.
@@ -218,13 +218,14 @@ impl DocumentFrequencies {
     /// # Errors
     /// The call is stopped, or there is no memory: nothing is counted.
     pub fn add(&mut self, tokenizer: &Tokenizer, texts: &(impl TextSource + ?Sized)) -> Result<()> {
-        let stop = &Stop::current();
+        let stop = &CancelToken::current();
         let chunk = |(scratch, seen): &mut (Scratch, IdSet), chunk: usize| {
             let last = ((chunk + 1) * CHUNK).min(texts.len());
             count(tokenizer, texts, chunk * CHUNK..last, scratch, seen)
         };
         let buffers = || (Scratch::stopped_by(stop), IdSet::default());
-        let chunks = room::tried((0..texts.len().div_ceil(CHUNK)).into_par_iter().map_init(buffers, chunk))?;
+        let chunks =
+            alloc::try_map_parallel((0..texts.len().div_ceil(CHUNK)).into_par_iter().map_init(buffers, chunk))?;
         stop.check()?;
         // All chunks are added up aside, so that the counts change in one step that does not fail.
         let (mut documents, mut new) = (0, Counts::default());
@@ -254,7 +255,7 @@ impl DocumentFrequencies {
             return Err(Error::parameter("min_df", min_df, "1 or more"));
         }
         let kept = || self.counts.values().filter(|(_, count)| *count >= min_df);
-        let mut found: Vec<(&[u8], u32)> = room::of(kept().count())?;
+        let mut found: Vec<(&[u8], u32)> = alloc::try_with_capacity(kept().count())?;
         found.extend(kept().map(|(feature, count)| (&**feature, *count)));
         found.sort_unstable();
         Ok(found)

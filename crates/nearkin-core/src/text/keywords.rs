@@ -13,14 +13,14 @@
 //!
 //! Cost: one hash per feature and sorting the distinct ones. A feature is identified by XXH3-64.
 
+use crate::cancel::CancelToken;
 use crate::error::check_length;
 use crate::hash::xxh3;
-use crate::stop::Stop;
 use crate::text::idf::Idf;
 use crate::text::partial_sort;
 use crate::text::textrank;
 use crate::text::tokenizer::{Scratch, Tokenizer};
-use crate::{Error, Result, room};
+use crate::{Error, Result, alloc};
 use std::sync::Arc;
 
 /// What a feature weighs.
@@ -176,7 +176,7 @@ impl Distinct {
         if self.refused.is_some() {
             return false;
         }
-        if room::resize(&mut self.slots, size, 0).is_err() {
+        if alloc::try_resize(&mut self.slots, size, 0).is_err() {
             self.refuse(size * size_of::<u32>());
             return false;
         }
@@ -211,8 +211,8 @@ impl Distinct {
         }
         // Ends have 32 bits.
         let end = self.arena.len() + feature.len();
-        let room = u32::try_from(end).is_ok() && room::append(&mut self.arena, feature).is_ok();
-        if !room || room::more(&mut self.found, 1).is_err() {
+        let room = u32::try_from(end).is_ok() && alloc::try_extend(&mut self.arena, feature).is_ok();
+        if !room || alloc::try_reserve(&mut self.found, 1).is_err() {
             self.refuse(end);
             return 0;
         }
@@ -237,14 +237,14 @@ impl Distinct {
 pub struct KeywordScratch {
     text: Scratch,
     distinct: Distinct,
-    tokens: room::Growing<Option<u32>>,
+    tokens: alloc::BestEffortVec<Option<u32>>,
     /// Place of each feature that is kept, its number in the order of equal ones, and its weight.
     weights: Vec<(u32, u32, f64)>,
 }
 
 impl KeywordScratch {
     /// Buffers of a thread that works for a call which `stop` ends.
-    pub fn stopped_by(stop: &Stop) -> Self {
+    pub fn stopped_by(stop: &CancelToken) -> Self {
         Self { text: Scratch::stopped_by(stop), ..Self::default() }
     }
 
@@ -281,10 +281,10 @@ impl Keywords {
                 tokens.push(kept.then(|| distinct.count(&text[start..end])));
             })?;
             distinct.check()?;
-            let mut names = room::of(distinct.len())?;
+            let mut names = alloc::try_with_capacity(distinct.len())?;
             names.extend(distinct.counts().map(|(name, _)| name));
             let ranks = textrank::rank(tokens.all()?, &names, buffers.stop())?;
-            room::more(weights, ranks.len())?;
+            alloc::try_reserve(weights, ranks.len())?;
             weights.extend((0..).zip(ranks).map(|(number, (place, rank))| (place, number, rank)));
         } else {
             let mut total = 0_u64;
@@ -301,7 +301,7 @@ impl Keywords {
                 (_, Some(idf)) => f64::from(count) * (idf.of_hash(hash) / share),
                 _ => 1.0,
             };
-            room::more(weights, distinct.len())?;
+            alloc::try_reserve(weights, distinct.len())?;
             weights.extend((0..).zip(distinct.found.iter().map(of)).map(|(place, weight)| (place, place, weight)));
         }
         let kept = self.top.of(weights.len());

@@ -3,9 +3,11 @@
 //! exact copies share; `columns` reads texts where Arrow has them.
 
 mod ascii_words;
+pub mod chunking;
 pub mod columns;
 pub mod contents;
 pub mod cut;
+pub mod distinguishers;
 pub mod edits;
 pub mod fold;
 pub mod idf;
@@ -13,8 +15,6 @@ pub mod jieba;
 pub mod keywords;
 pub mod numbers;
 pub(crate) mod partial_sort;
-pub mod particulars;
-pub mod parts;
 pub mod stopwords;
 pub mod textrank;
 pub mod tokenizer;

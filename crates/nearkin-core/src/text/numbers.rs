@@ -14,9 +14,9 @@
 use icu_properties::CodePointMapData;
 use icu_properties::props::GeneralCategory;
 
-use crate::stop::Stop;
+use crate::cancel::CancelToken;
 use crate::text::unicode::{CharMap, Letters, Origin, SLACK};
-use crate::{Error, Result, room};
+use crate::{Error, Result, alloc};
 
 /// What is read of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,11 +65,11 @@ impl Whole {
     ///
     /// # Errors
     /// There is no memory for it.
-    pub(crate) fn keep(self, text: &str, out: &mut String, marks: &mut Vec<Mark>, stop: &Stop) -> Result<()> {
+    pub(crate) fn keep(self, text: &str, out: &mut String, marks: &mut Vec<Mark>, stop: &CancelToken) -> Result<()> {
         out.clear();
         marks.clear();
         // What is written is never longer than what is read.
-        room::more_text(out, text.len() + SLACK)?;
+        alloc::try_reserve_str(out, text.len() + SLACK)?;
         let mut fits = Ok(());
         self.each(text, stop, |_, c, links| {
             let start = out.len();
@@ -77,14 +77,14 @@ impl Whole {
             if let Some(links) = links
                 && fits.is_ok()
             {
-                fits = room::append(marks, &[Mark { start, end: out.len(), links }]);
+                fits = alloc::try_extend(marks, &[Mark { start, end: out.len(), links }]);
             }
         });
         fits
     }
 
     /// Turns the origins of `text` into those of what [`Whole::keep`] makes of it; stretches of which nothing is kept have no length.
-    pub(crate) fn shorten(self, text: &str, origins: &mut [Origin], stop: &Stop) {
+    pub(crate) fn shorten(self, text: &str, origins: &mut [Origin], stop: &CancelToken) {
         let (mut next, mut made) = (0, 0);
         self.each(text, stop, |at, c, _| {
             while origins[next].end <= at {
@@ -99,7 +99,7 @@ impl Whole {
     /// Calls `each(at, c, links)` with each character that is kept: where it is in `text`, how it is written, and of those that belong
     /// to numbers whether there is a digit before it, too.
     #[inline]
-    fn each(self, text: &str, stop: &Stop, mut each: impl FnMut(usize, char, Option<bool>)) {
+    fn each(self, text: &str, stop: &CancelToken, mut each: impl FnMut(usize, char, Option<bool>)) {
         let mut before = None;
         for (at, c) in stop.often(text.char_indices()) {
             let links = match c {
@@ -170,7 +170,7 @@ mod tests {
     fn kept(text: &str) -> (String, usize) {
         let (mut out, mut marks) = (String::new(), Vec::new());
         let letters = CharMap::get(Form::None, Case::Keep, Letters::Word).expect("room");
-        Whole { letters: Some(letters) }.keep(text, &mut out, &mut marks, &Stop::default()).expect("room");
+        Whole { letters: Some(letters) }.keep(text, &mut out, &mut marks, &CancelToken::default()).expect("room");
         for mark in &marks {
             assert!(out[mark.end..].starts_with(is_digit), "{text:?}");
         }

@@ -16,8 +16,8 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 
-use crate::stop::Stop;
-use crate::{Result, room};
+use crate::cancel::CancelToken;
+use crate::{Result, alloc};
 
 /// Tokens from a word to the last one that it is joined with, plus one.
 const WINDOW: usize = 5;
@@ -48,16 +48,16 @@ impl Hasher for PairHasher {
 }
 
 /// The edges (word, later word, weight) in the order in which they first appear; some of them once the call is stopped.
-fn edges_of(tokens: &[Option<u32>], stop: &Stop) -> Result<Vec<(u32, u32, f64)>> {
+fn edges_of(tokens: &[Option<u32>], stop: &CancelToken) -> Result<Vec<(u32, u32, f64)>> {
     let mut places: HashMap<u64, u32, BuildHasherDefault<PairHasher>> = HashMap::default();
     let mut edges: Vec<(u32, u32, f64)> = Vec::new();
     for (i, &token) in stop.often(tokens.iter().enumerate()) {
         let Some(word) = token else { continue };
         // The table asks for room when it is full, for this token's edges.
         if places.capacity() - places.len() < WINDOW {
-            room::more_entries(&mut places, WINDOW)?;
+            alloc::try_reserve_map(&mut places, WINDOW)?;
         }
-        room::more(&mut edges, WINDOW)?;
+        alloc::try_reserve(&mut edges, WINDOW)?;
         for &other in tokens[i + 1..].iter().take(WINDOW - 1) {
             let Some(other) = other else { continue };
             let place = *places.entry(u64::from(word) << 32 | u64::from(other)).or_insert_with(|| {
@@ -80,9 +80,9 @@ struct Graph {
 
 impl Graph {
     fn new(edges: &[(u32, u32, f64)], names: usize) -> Result<Self> {
-        let mut number = room::filled(NONE, names)?;
-        let mut words: Vec<u32> = room::of(names)?;
-        let mut ends: Vec<u32> = room::of(names)?;
+        let mut number = alloc::try_filled(NONE, names)?;
+        let mut words: Vec<u32> = alloc::try_with_capacity(names)?;
+        let mut ends: Vec<u32> = alloc::try_with_capacity(names)?;
         for &(a, b, _) in edges {
             for word in [a, b] {
                 let place = &mut number[word as usize];
@@ -94,14 +94,14 @@ impl Graph {
                 ends[*place as usize] += 1;
             }
         }
-        let mut starts: Vec<u32> = room::of(words.len())?;
+        let mut starts: Vec<u32> = alloc::try_with_capacity(words.len())?;
         let mut total = 0;
         for end in &mut ends {
             starts.push(total);
             total += *end;
             *end = total;
         }
-        let mut at = room::filled((0_u32, 0.0_f64), total as usize)?;
+        let mut at = alloc::try_filled((0_u32, 0.0_f64), total as usize)?;
         for &(a, b, weight) in edges {
             let (a, b) = (number[a as usize], number[b as usize]);
             for (one, other) in [(a, b), (b, a)] {
@@ -126,21 +126,21 @@ impl Graph {
 ///
 /// # Errors
 /// There is no memory for the graph.
-pub fn rank(tokens: &[Option<u32>], names: &[&[u8]], stop: &Stop) -> Result<Vec<(u32, f64)>> {
+pub fn rank(tokens: &[Option<u32>], names: &[&[u8]], stop: &CancelToken) -> Result<Vec<(u32, f64)>> {
     let mut graph = Graph::new(&edges_of(tokens, stop)?, names.len())?;
     let n = graph.words.len();
     if n == 0 {
         return Ok(Vec::new());
     }
     let sum = |word: usize| graph.at[graph.edges(word)].iter().fold(0.0, |sum, edge| sum + edge.1);
-    let sums: Vec<f64> = room::collected((0..n).map(sum))?;
+    let sums: Vec<f64> = alloc::try_collect((0..n).map(sum))?;
     // Only the quotient is used below, and it stays the same in every round.
     for (other, weight) in &mut graph.at {
         *weight /= sums[*other as usize];
     }
-    let mut order: Vec<usize> = room::collected(0..n)?;
+    let mut order: Vec<usize> = alloc::try_collect(0..n)?;
     order.sort_unstable_by_key(|&word| names[graph.words[word] as usize]);
-    let mut ranks = room::filled(1.0 / n as f64, n)?;
+    let mut ranks = alloc::try_filled(1.0 / n as f64, n)?;
     for _ in 0..ROUNDS {
         for &word in stop.blocks(&order).flatten() {
             let edges = graph.at[graph.edges(word)].iter();
@@ -151,7 +151,7 @@ pub fn rank(tokens: &[Option<u32>], names: &[&[u8]], stop: &Stop) -> Result<Vec<
     let least = ranks.iter().copied().fold(f64::MAX, f64::min);
     let most = ranks.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
     let spread = |rank: f64| (rank - least / 10.0) / (most - least / 10.0);
-    room::collected(graph.words.into_iter().zip(ranks.into_iter().map(spread)))
+    alloc::try_collect(graph.words.into_iter().zip(ranks.into_iter().map(spread)))
 }
 
 #[cfg(test)]
@@ -165,7 +165,7 @@ mod tests {
         let ranks = rank(
             &[Some(0), Some(1), None, None, None, Some(1), Some(2), None, None, None, Some(1), Some(3)],
             &names,
-            &Stop::default(),
+            &CancelToken::default(),
         )
         .expect("room");
         assert_eq!(vec![0, 1, 2, 3], ranks.iter().map(|found| found.0).collect::<Vec<_>>());
@@ -218,14 +218,14 @@ mod tests {
         #[test]
         fn ranks_are_those_of_the_definition(tokens in prop::collection::vec(prop::option::weighted(0.8, 0_u32..7), 0..60)) {
             let names: [&[u8]; 7] = [b"wine", b"a", b"red", "\u{4e2d}".as_bytes(), b"b", b"zz", b"m"];
-            prop_assert_eq!(definition(&tokens, &names), rank(&tokens, &names, &Stop::default()).expect("room"));
+            prop_assert_eq!(definition(&tokens, &names), rank(&tokens, &names, &CancelToken::default()).expect("room"));
         }
     }
 
     #[test]
     fn words_without_neighbours_have_no_rank() {
         let names: [&[u8]; 2] = [b"a", b"b"];
-        let ranked = |tokens: &[Option<u32>]| rank(tokens, &names, &Stop::default()).expect("room").len();
+        let ranked = |tokens: &[Option<u32>]| rank(tokens, &names, &CancelToken::default()).expect("room").len();
         assert_eq!(0, ranked(&[Some(0), None, None, None, None, Some(1)]));
         assert_eq!(2, ranked(&[Some(0), None, None, None, Some(1)]));
     }

@@ -9,7 +9,7 @@
 //! Words are, by the recipe's `letters`: `word` the words of UAX #29 that hold a letter or digit; `python` the maximal
 //! runs of Python's `\w`; `all` what white space separates. With a dictionary ([`crate::text::cut`]) they are its
 //! tokens that hold such a letter, for `all` those that hold anything but white space. No word holds a space, so joined
-//! words are never ambiguous. Stop words, words shorter than the recipe's minimum length, and words of other parts of
+//! words are never ambiguous. CancelToken words, words shorter than the recipe's minimum length, and words of other parts of
 //! speech than the recipe's are taken out before n-grams are built. A text without letters or words has no feature.
 //!
 //! The text is normalised, folded and its case mapped first; segmentation sees the result. With whole numbers
@@ -27,18 +27,18 @@ use std::ops::RangeInclusive;
 
 use unicode_segmentation::UnicodeSegmentation;
 
+use crate::cancel::CancelToken;
 use crate::cpu::prefetch::prefetch;
 use crate::hash::grams::{self, Grams};
 use crate::hash::idset::IdSet;
 use crate::hash::{FeatureHash, WordHash, xxh3};
-use crate::stop::Stop;
 use crate::text::ascii_words;
 use crate::text::cut::{self, Cut};
 use crate::text::fold::Folds;
 use crate::text::jieba;
 use crate::text::numbers::{Joined, Mark, Numbers, Whole};
 use crate::text::unicode::{Case, CharMap, Form, Letters, Origin, SLACK};
-use crate::{Error, Result, room};
+use crate::{Error, Result, alloc};
 
 /// Texts that a batch function reads: random access to strings, some of them missing.
 pub trait TextSource: Sync {
@@ -144,7 +144,7 @@ pub struct Scratch {
 
 impl Scratch {
     /// Buffers of a thread that works for a call which `stop` ends: of a long text the rest is then left out.
-    pub fn stopped_by(stop: &Stop) -> Self {
+    pub fn stopped_by(stop: &CancelToken) -> Self {
         let mut scratch = Self::default();
         scratch.cut.stop = stop.clone();
         scratch
@@ -156,7 +156,7 @@ impl Scratch {
     }
 
     /// What ends the call.
-    pub(crate) fn stop(&self) -> &Stop {
+    pub(crate) fn stop(&self) -> &CancelToken {
         &self.cut.stop
     }
 }
@@ -209,10 +209,10 @@ impl Tokenizer {
         let mut made =
             Self { kind, least: n, letters, map, whole_numbers, stop_words: stop_set, cut, min_length: 1, tags };
         let (mut scratch, mut normalised) = (Scratch::default(), HashSet::new());
-        room::more_members(&mut normalised, stop_words.len())?;
+        alloc::try_reserve_set(&mut normalised, stop_words.len())?;
         for word in stop_words {
             made.read(word, &mut scratch)?;
-            normalised.insert(room::copied(scratch.text.as_bytes())?.into());
+            normalised.insert(alloc::try_copy(scratch.text.as_bytes())?.into());
         }
         made.stop_words = normalised;
         Ok(made)
@@ -282,7 +282,7 @@ impl Tokenizer {
         let mut scratch = Scratch::default();
         for word in &mut words {
             self.read(&word.word, &mut scratch)?;
-            word.word = room::text(&scratch.text)?;
+            word.word = alloc::try_string(&scratch.text)?;
         }
         words.retain(|word| !word.word.is_empty());
         Ok(words)
@@ -358,7 +358,7 @@ impl Tokenizer {
             FeatureKind::Word(n) => {
                 // A word of one byte and its space make the joined words at most twice the text.
                 words.clear();
-                room::resize(words, 2 * length + SLACK, 0)?;
+                alloc::try_resize(words, 2 * length + SLACK, 0)?;
                 // The last n words start at these places of `words`; word w at starts[w % n].
                 let mut starts = [0_usize; MAX_N];
                 let mut used = 0;
@@ -426,7 +426,7 @@ impl Tokenizer {
             return Ok(self.lengths(ends.len()).map(of).sum());
         }
         hashes.clear();
-        room::resize(hashes, words.len() * CHUNK, 0)?;
+        alloc::try_resize(hashes, words.len() * CHUNK, 0)?;
         let mut total = 0;
         let mut filled = 0;
         self.emit((buffer, ascii, marks), joined, cut, |buffer, start, end| {
@@ -519,7 +519,7 @@ impl Tokenizer {
         let mut fits = Ok(());
         let found = self.distinct_hashes(text, &[FeatureHash::Xxh3(0).word(0)], scratch, |_, hashes| {
             if fits.is_ok() {
-                fits = room::append(ids, hashes);
+                fits = alloc::try_extend(ids, hashes);
             }
         });
         if found.is_err() || fits.is_err() {
@@ -551,7 +551,7 @@ impl Tokenizer {
             let Scratch { text, marks, cut, .. } = &mut *scratch;
             self.each_word((text, ascii, marks), cut, |start, end| {
                 if fits.is_ok() {
-                    fits = room::more(&mut spans, 1);
+                    fits = alloc::try_reserve(&mut spans, 1);
                 }
                 if fits.is_ok() {
                     spans.push((start, end));
@@ -670,7 +670,7 @@ impl Tokenizer {
 
     /// Calls `each` with every word by the rules of `letters`.
     #[inline]
-    fn each_plain(&self, string: &str, ascii: bool, stop: &Stop, mut each: impl FnMut(usize, usize)) {
+    fn each_plain(&self, string: &str, ascii: bool, stop: &CancelToken, mut each: impl FnMut(usize, usize)) {
         if ascii && self.letters == Letters::Word {
             return ascii_words::each(string.as_bytes(), stop, each);
         }
@@ -771,7 +771,7 @@ fn char_grams(
     text: &[u8],
     length: usize,
     (least, n): (usize, usize),
-    stop: &Stop,
+    stop: &CancelToken,
     mut each: impl FnMut(&[u8], usize, usize),
 ) {
     let mut starts = [0_usize; MAX_N];
@@ -815,7 +815,7 @@ fn ascii_word_hashes(
     (joined, ends): (&[u8], &[u32]),
     queues: &mut Queues,
     hashes: &mut [u64],
-    stop: &Stop,
+    stop: &CancelToken,
     mut each: impl FnMut(usize, &[u64]),
 ) -> u64 {
     if ends.is_empty() {
@@ -1160,7 +1160,7 @@ mod tests {
         fn char_grams_are_windows_of_characters(text in any_text(), n in 1_usize..6) {
             let tokenizer = tokenizer(FeatureKind::Char(n));
             let mut mapped = String::new();
-            tokenizer.map.apply(&text, &mut mapped, &Stop::default()).expect("room");
+            tokenizer.map.apply(&text, &mut mapped, &CancelToken::default()).expect("room");
             let letters: Vec<char> = mapped.chars().collect();
             let expected: Vec<String> = match letters.len() {
                 0 => vec![],

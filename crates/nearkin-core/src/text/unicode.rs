@@ -30,11 +30,11 @@ use icu_properties::props::{Alphabetic, DefaultIgnorableCodePoint, GeneralCatego
 use icu_properties::{CodePointMapData, CodePointSetData};
 use writeable::Writeable;
 
+use crate::cancel::CancelToken;
 #[cfg(target_arch = "x86_64")]
 use crate::cpu::features::Avx512Bits;
-use crate::stop::Stop;
 use crate::text::fold::Folds;
-use crate::{Error, Result, room};
+use crate::{Error, Result, alloc};
 
 /// Bytes of a text between two looks at the stop.
 const PART: usize = if cfg!(test) { 32 } else { 1 << 18 };
@@ -310,7 +310,7 @@ impl CharMap {
     ///
     /// # Errors
     /// There is no memory for it.
-    pub fn apply(&self, text: &str, out: &mut String, stop: &Stop) -> Result<bool> {
+    pub fn apply(&self, text: &str, out: &mut String, stop: &CancelToken) -> Result<bool> {
         out.clear();
         // SAFETY: `forward` appends whole characters alone: copies of those of a `str`, encoded ones, and ASCII.
         if let Some(ascii) = self.forward(text, unsafe { out.as_mut_vec() }, stop)? {
@@ -318,7 +318,7 @@ impl CharMap {
         }
         out.clear();
         self.whole(text, out)?;
-        room::more_text(out, SLACK)?;
+        alloc::try_reserve_str(out, SLACK)?;
         Ok(out.is_ascii())
     }
 
@@ -349,7 +349,7 @@ impl CharMap {
             };
             if length > 0 {
                 made += length;
-                room::more(origins, 1)?;
+                alloc::try_reserve(origins, 1)?;
                 origins.push(Origin { end: made, first, after });
             }
             first = after;
@@ -360,8 +360,8 @@ impl CharMap {
     /// Appends the text of the recipe in whole characters, and tells whether all of it is ASCII; None where a character's result
     /// depends on the text before it. There is always room for the rest of the text at its own length and `SLACK` more, so that only
     /// characters that become longer ask for some.
-    fn forward(&self, text: &str, out: &mut Vec<u8>, stop: &Stop) -> Result<Option<bool>> {
-        room::more(out, text.len() + SLACK)?;
+    fn forward(&self, text: &str, out: &mut Vec<u8>, stop: &CancelToken) -> Result<Option<bool>> {
+        alloc::try_reserve(out, text.len() + SLACK)?;
         let mut rest = text;
         let mut ascii = true;
         let mut look = PART;
@@ -411,7 +411,7 @@ impl CharMap {
                     (SEQUENCE.., _) => {
                         let sequence = self.sequences[(entry - SEQUENCE) as usize].as_bytes();
                         ascii &= sequence.is_ascii();
-                        room::more(out, sequence.len() + bytes.len() - at - length + SLACK)?;
+                        alloc::try_reserve(out, sequence.len() + bytes.len() - at - length + SLACK)?;
                         out.extend_from_slice(sequence);
                     }
                     (distance, _) => {
@@ -419,7 +419,7 @@ impl CharMap {
                         let mapped = mapped.unwrap_or(char::REPLACEMENT_CHARACTER);
                         ascii &= mapped.is_ascii();
                         if mapped.len_utf8() > length {
-                            room::more(out, mapped.len_utf8() + bytes.len() - at - length + SLACK)?;
+                            alloc::try_reserve(out, mapped.len_utf8() + bytes.len() - at - length + SLACK)?;
                         }
                         match u32::from(mapped) {
                             // Of a fixed size, too: capital letters of Greek, Cyrillic and Latin.
@@ -541,7 +541,7 @@ impl Pieces<'_> {
         length: usize,
         fill: impl FnOnce(&mut Pieces<'_>) -> fmt::Result,
     ) -> Result<()> {
-        room::more_text(text, length)?;
+        alloc::try_reserve_str(text, length)?;
         let mut pieces = Pieces { text, letters, refused: None };
         let written = fill(&mut pieces);
         debug_assert!(written.is_ok() || pieces.refused.is_some(), "writing fails where memory does");
@@ -552,7 +552,7 @@ impl Pieces<'_> {
 impl Write for Pieces<'_> {
     fn write_str(&mut self, piece: &str) -> fmt::Result {
         if self.refused.is_none() {
-            self.refused = room::more_text(self.text, piece.len()).err();
+            self.refused = alloc::try_reserve_str(self.text, piece.len()).err();
         }
         if self.refused.is_some() {
             return Err(fmt::Error);
@@ -658,7 +658,7 @@ mod tests {
 
     fn apply(map: &CharMap, text: &str) -> String {
         let mut out = String::new();
-        let ascii = map.apply(text, &mut out, &Stop::default()).expect("room");
+        let ascii = map.apply(text, &mut out, &CancelToken::default()).expect("room");
         assert!(std::str::from_utf8(out.as_bytes()).is_ok(), "{text:?}");
         assert_eq!(out.is_ascii(), ascii, "{text:?}");
         out

@@ -4,7 +4,7 @@
 //! follow each other. A copy has [`ROOM`] bytes of capacity after the text, so that a reader that loads words as whole
 //! blocks can pad it without another copy.
 
-use crate::{Result, room};
+use crate::{Result, alloc};
 
 /// Bytes of room after a text.
 pub const ROOM: usize = 16;
@@ -25,7 +25,7 @@ impl Words {
     pub fn of_text(text: &str, spans: Vec<(usize, usize)>) -> Result<Self> {
         let mut copy = Vec::new();
         if !spans.is_empty() {
-            copy = room::of(text.len() + ROOM)?;
+            copy = alloc::try_with_capacity(text.len() + ROOM)?;
             copy.extend_from_slice(text.as_bytes());
         }
         Ok(Self { text: copy, spans })
@@ -36,8 +36,8 @@ impl Words {
     /// # Errors
     /// There is no memory for them.
     pub fn of<'a>(words: impl ExactSizeIterator<Item = &'a [u8]> + Clone) -> Result<Self> {
-        let mut spans = room::of(words.len())?;
-        let mut text = room::of(words.clone().map(<[u8]>::len).sum::<usize>() + ROOM)?;
+        let mut spans = alloc::try_with_capacity(words.len())?;
+        let mut text = alloc::try_with_capacity(words.clone().map(<[u8]>::len).sum::<usize>() + ROOM)?;
         for word in words {
             let start = text.len();
             text.extend_from_slice(word);
@@ -80,8 +80,9 @@ impl Words {
 /// There is no memory for them.
 pub fn joined(found: &[Words]) -> Result<(Vec<u8>, Vec<i64>, Vec<i64>)> {
     let words = || found.iter().flat_map(Words::bytes);
-    let mut bytes = room::of(words().map(<[u8]>::len).sum())?;
-    let (mut ends, mut lists) = (room::of(words().count() + 1)?, room::of(found.len() + 1)?);
+    let mut bytes = alloc::try_with_capacity(words().map(<[u8]>::len).sum())?;
+    let (mut ends, mut lists) =
+        (alloc::try_with_capacity(words().count() + 1)?, alloc::try_with_capacity(found.len() + 1)?);
     ends.push(0);
     lists.push(0);
     for words in found {

@@ -18,7 +18,7 @@ use std::ops::{Add, Mul, Sub};
 
 use super::random;
 use crate::cpu::features::{Avx512, Instructions};
-use crate::{Error, Result, room};
+use crate::{Error, Result, alloc};
 
 /// Coordinates of the smallest rotation.
 pub const LEAST: usize = 64;
@@ -114,7 +114,7 @@ impl Hadamard {
     /// `dim` is 0 or above [`MOST`]; there is no memory.
     pub fn new(seed: u64, stream: u64, number: usize, dim: usize) -> Result<Self> {
         let size = size_of_rotation(dim)?;
-        let mut signs = room::of(ROUNDS * size)?;
+        let mut signs = alloc::try_with_capacity(ROUNDS * size)?;
         for round in 0..ROUNDS {
             let base = random::base(seed, stream, (ROUNDS * number + round) as u64);
             let sign = |column| if random::word(base, column as u64) >> 63 == 1 { -1.0 } else { 1.0 };

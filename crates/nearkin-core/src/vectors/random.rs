@@ -17,8 +17,8 @@
 use rayon::prelude::*;
 
 use crate::Result;
-use crate::room::{self, Plain};
-use crate::stop::Stop;
+use crate::alloc::{self, Plain};
+use crate::cancel::CancelToken;
 
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -169,8 +169,8 @@ pub fn matrix<T: Plain + Send>(
     columns: usize,
     value: impl Fn(u64, u64) -> T + Sync,
 ) -> Result<Vec<T>> {
-    let mut out = room::zeros(rows.saturating_mul(columns))?;
-    let stop = &Stop::current();
+    let mut out = alloc::try_zeroed(rows.saturating_mul(columns))?;
+    let stop = &CancelToken::current();
     out.par_chunks_mut(columns.max(1)).enumerate().for_each(|(row, values)| {
         if stop.is_set() {
             return;

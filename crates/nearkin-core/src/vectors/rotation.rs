@@ -11,9 +11,9 @@ use rayon::prelude::*;
 
 use super::hadamard::{Hadamard, Number, size_of_rotation};
 use super::random;
+use crate::cancel::CancelToken;
 use crate::cpu::features::Instructions;
-use crate::stop::Stop;
-use crate::{Error, Result, room};
+use crate::{Error, Result, alloc};
 
 /// Stream of the seed that draws structured rotations.
 pub const STRUCTURED: u64 = 3;
@@ -34,7 +34,7 @@ const LANES: usize = 32;
 /// The first column of `Q_n` is uniform on the sphere and the others are a uniform rotation of what is orthogonal to it, so that `Q_D` is
 /// uniform among all orthogonal matrices (Haar). `H(g) x = x - u (u·x)` with u the multiple of `e_1 - g / ‖g‖` of length √2.
 ///
-/// **Order.** Products are summed as in `search::lsh::kernels`, in 32 sums folded in halves: every machine has the same bits.
+/// **Order.** Products are summed as in `index::lsh::kernels`, in 32 sums folded in halves: every machine has the same bits.
 /// Source: G. W. Stewart, "The Efficient Generation of Random Orthogonal Matrices with an Application to Condition Estimators", SIAM J.
 /// Numer. Anal. 17 (1980), section 3.
 #[derive(Debug, Clone)]
@@ -62,8 +62,8 @@ impl Dense {
             return Err(Error::parameter("dimension", dim, allowed));
         }
         let total = (2..=size).map(padded).sum();
-        let mut reflections: Vec<f32> = room::of(total)?;
-        let mut drawn: Vec<f64> = room::of(size)?;
+        let mut reflections: Vec<f32> = alloc::try_with_capacity(total)?;
+        let mut drawn: Vec<f64> = alloc::try_with_capacity(size)?;
         let first = number as u64 * size as u64;
         for values in 2..=size {
             let base = random::base(seed, DENSE, first + values as u64 - 1);
@@ -189,7 +189,7 @@ impl Rotations {
         }
         let size = size_of_rotation(dim)?;
         let rotations =
-            room::tried_in_turn((0..bits.div_ceil(size)).map(|number| Rotation::new(seed, stream, number, dim)))?;
+            alloc::try_map((0..bits.div_ceil(size)).map(|number| Rotation::new(seed, stream, number, dim)))?;
         Ok(Self { dim, bits, all: rotations })
     }
 
@@ -222,11 +222,11 @@ impl Rotations {
         if !x.len().is_multiple_of(self.dim) || mean.len() != self.dim {
             return Err(Error::mismatch("dimension", mean.len(), self.dim));
         }
-        let stop = Stop::current();
-        let mut out = room::filled(U::default(), x.len() / self.dim * width)?;
+        let stop = CancelToken::current();
+        let mut out = alloc::try_filled(U::default(), x.len() / self.dim * width)?;
         let one = |(out, x): (&mut [U], &[T])| {
             stop.check()?;
-            let mut buffer = room::of(self.all.first().map_or(0, Rotation::size))?;
+            let mut buffer = alloc::try_with_capacity(self.all.first().map_or(0, Rotation::size))?;
             for (out, x) in out.chunks_exact_mut(width).zip(x.chunks_exact(self.dim)) {
                 self.each(x, mean, &mut buffer, |from, values| put(out, from, values));
             }

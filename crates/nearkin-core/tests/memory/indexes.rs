@@ -1,13 +1,13 @@
 //! Indexes: whatever changes or asks one.
 
 use nearkin_core::Result;
-use nearkin_core::search::bands;
-use nearkin_core::search::digests::file::About;
-use nearkin_core::search::digests::{self, Hit, Limit};
-use nearkin_core::search::hamming::{self, Linkage, Method, Ranking};
-use nearkin_core::search::lsh::{self, Alternatives, Effort, HashKind, Hashes, Metric, Queries, Store, Vectors, Want};
-use nearkin_core::search::rows::{Existing, Keys, NewIds};
-use nearkin_core::ssdeep::parse::Digest;
+use nearkin_core::digests::ssdeep::parse::Digest;
+use nearkin_core::index::bands;
+use nearkin_core::index::digests::file::About;
+use nearkin_core::index::digests::{self, Hit, Limit};
+use nearkin_core::index::hamming::{self, Linkage, Method, Ranking};
+use nearkin_core::index::lsh::{self, Alternatives, Effort, HashKind, Hashes, Metric, Queries, Store, Vectors, Want};
+use nearkin_core::index::rows::{Existing, Keys, NewIds};
 
 use super::{File, attack, numbers};
 

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use nearkin_core::{Error, Result, room};
+use nearkin_core::{Error, Result, alloc};
 
 mod indexes;
 mod store;
@@ -136,14 +136,14 @@ fn attack<S, T: Debug + PartialEq + Send, V: Debug + PartialEq>(
 
 #[test]
 fn rooms_are_refused_and_given() {
-    attack("filled", || (), |()| (), |()| room::filled(1_u8, LARGE));
-    attack("zeros", || (), |()| (), |()| room::zeros::<u64>(LARGE));
+    attack("filled", || (), |()| (), |()| alloc::try_filled(1_u8, LARGE));
+    attack("zeros", || (), |()| (), |()| alloc::try_zeroed::<u64>(LARGE));
     attack(
         "growing",
         || (),
         |()| (),
         |()| {
-            let mut growing = room::Growing::default();
+            let mut growing = alloc::BestEffortVec::default();
             growing.extend(0..LARGE);
             growing.whole()
         },

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use nearkin_core::room;
+use nearkin_core::alloc;
 use nearkin_core::store::{
     Documents, Id, IdColumn, Packed, PackedTexts, Part, StoreSegment, TextColumn, pack, unpack, write,
 };
@@ -88,7 +88,7 @@ fn write_one(path: &Path) {
 
 /// A file of documents with blocks of texts, or without texts.
 fn write_packed(path: &Path, rows: &[i64], texts: Option<&PackedTexts<'_>>) -> nearkin_core::Result<()> {
-    let contents = room::filled(7, 2 * rows.len())?;
+    let contents = alloc::try_filled(7, 2 * rows.len())?;
     let documents = Documents {
         rows,
         ids: IdColumn::Ints(rows),

@@ -4,9 +4,9 @@
 //! that become longer, letters that combine with earlier ones, ideographs.
 
 use nearkin_core::Result;
+use nearkin_core::dedup::absorb::{Fingerprints, absorb, absorb_listed, first_matches, near};
+use nearkin_core::dedup::verify::{Cache, Measure, feature_sets};
 use nearkin_core::families::recipe::{Family, Recipe, Signatures, Slots, Weights};
-use nearkin_core::pipeline::absorb::{Fingerprints, absorb, absorb_listed, first_matches, near};
-use nearkin_core::pipeline::verify::{Cache, Measure, feature_sets};
 use nearkin_core::text::contents::{byte_hashes, content_hashes};
 use nearkin_core::text::edits::{common, distance, edits};
 use nearkin_core::text::idf::DocumentFrequencies;
@@ -248,7 +248,7 @@ fn comparisons_are_refused_and_given() {
         let mut cache = Cache::new(measure, None, usize::MAX);
         cache.add(tokenizer, &[0, 1, 2, 3], texts.as_slice()).expect("there is memory");
         ask("similarities", || cache.similarities(&[0, 2], &[1, 3], false));
-        let matched = |found: nearkin_core::pipeline::absorb::Matches| (found.by, found.verified);
+        let matched = |found: nearkin_core::dedup::absorb::Matches| (found.by, found.verified);
         ask("matches", || first_matches(&cache, 0.1, &[0, 2], &[0, 1, 2], &[1, 3], 9).map(matched));
         let equal = vec![7; 4];
         ask("absorb", || {

@@ -10,8 +10,8 @@
 
 use arrow_array::ffi::FFI_ArrowArray;
 use nearkin_core::Error;
+use nearkin_core::alloc::{self, BestEffortVec};
 use nearkin_core::cpu::prefetch::prefetch;
-use nearkin_core::room::{self, Growing};
 use nearkin_core::text::columns::{Nulls, packed};
 use nearkin_core::text::tokenizer::TextSource;
 use numpy::{Element, PyReadonlyArray1, PyUntypedArray};
@@ -93,7 +93,10 @@ impl Texts {
         }
         // What an object says of its length is a hint.
         let hint = source.len().unwrap_or(0).min(HINT);
-        let (mut items, mut strings) = (Growing::of(hint).into_python()?, Growing::of(hint).into_python()?);
+        let (mut items, mut strings) = (
+            BestEffortVec::try_with_capacity(hint).into_python()?,
+            BestEffortVec::try_with_capacity(hint).into_python()?,
+        );
         let list = source.cast_exact::<PyList>().ok();
         for (row, item) in source.try_iter()?.enumerate() {
             let item = item?;
@@ -179,7 +182,7 @@ impl<'py, T: Element + Copy> Fixed<'py, T> {
         }
         // NumPy copies what is strided or misaligned: no reference may point at a value that is not aligned.
         let copy: PyReadonlyArray1<'py, T> = array.call_method0("copy")?.extract()?;
-        Ok(Self::Copied(room::copied(copy.as_slice()?).into_python()?))
+        Ok(Self::Copied(alloc::try_copy(copy.as_slice()?).into_python()?))
     }
 
     fn slice(&self) -> PyResult<&[T]> {

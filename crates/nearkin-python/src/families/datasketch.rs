@@ -2,8 +2,8 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
 
+use nearkin_core::alloc;
 use nearkin_core::families::datasketch::{Permutations, Values};
-use nearkin_core::room;
 use numpy::{IntoPyArray, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
@@ -44,10 +44,10 @@ impl DatasketchCore {
         offsets: PyReadonlyArray1<'_, i64>,
         features: &Bound<'_, PyList>,
     ) -> PyResult<Py<PyAny>> {
-        let (mut ends, mut bytes) = (room::of(features.len() + 1).into_python()?, Vec::new());
+        let (mut ends, mut bytes) = (alloc::try_with_capacity(features.len() + 1).into_python()?, Vec::new());
         ends.push(0);
         for feature in features {
-            room::append(&mut bytes, feature.cast::<PyBytes>()?.as_bytes()).into_python()?;
+            alloc::try_extend(&mut bytes, feature.cast::<PyBytes>()?.as_bytes()).into_python()?;
             ends.push(bytes.len());
         }
         let offsets = offsets.as_slice()?;

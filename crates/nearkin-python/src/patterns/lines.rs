@@ -7,7 +7,7 @@ use nearkin_core::patterns::columns::Columns;
 use nearkin_core::patterns::matching::{Matcher, Piece, Plans};
 use nearkin_core::patterns::merging::{self, ENOUGH, Orders};
 use nearkin_core::patterns::{forms, lines};
-use nearkin_core::{Result, room};
+use nearkin_core::{Result, alloc};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -139,7 +139,7 @@ struct Found {
 impl LineTemplates {
     fn of(table: &forms::FormTable, orders: &Orders) -> Result<Self> {
         let found = merging::templates(table, orders)?.table;
-        let mut rows = room::filled(0, found.len())?;
+        let mut rows = alloc::try_filled(0, found.len())?;
         for (row, place) in found.sorted()?.into_iter().enumerate() {
             rows[place as usize] = row as i32;
         }
@@ -167,8 +167,8 @@ impl LineTemplates {
     }
 
     fn found(&self, items: batch::Packed<'_>) -> Result<Found> {
-        let mut found = Found { rows: room::filled(-1, items.len())?, ..Found::default() };
-        found.ends = room::of(items.len())?;
+        let mut found = Found { rows: alloc::try_filled(-1, items.len())?, ..Found::default() };
+        found.ends = alloc::try_with_capacity(items.len())?;
         let mut plans = Plans::default();
         // Some rows at a time, so that what the scan leaves of them is still in the processor's cache.
         for start in (0..items.len()).step_by(ROWS) {

@@ -4,7 +4,7 @@
 
 use nearkin_core::patterns::batch::Packed;
 use nearkin_core::patterns::payloads::{forms, groups, scripts};
-use nearkin_core::{Error, Result, room};
+use nearkin_core::{Error, Result, alloc};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -107,8 +107,8 @@ fn script_features<'py>(py: Python<'py>, files: Strings<'py>) -> PyResult<Vec<Op
 }
 
 fn for_python<'py>(py: Python<'py>, texts: &[Vec<u8>]) -> Result<Texts<'py>> {
-    let mut offsets = room::of(texts.len() + 1)?;
-    let mut data = room::of(texts.iter().map(Vec::len).sum())?;
+    let mut offsets = alloc::try_with_capacity(texts.len() + 1)?;
+    let mut data = alloc::try_with_capacity(texts.iter().map(Vec::len).sum())?;
     offsets.push(0);
     for text in texts {
         data.extend_from_slice(text);

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use nearkin_core::patterns::columns::{Columns, SampleColumns};
 use nearkin_core::patterns::kinds::{self, Kind};
 use nearkin_core::patterns::{file, forms};
-use nearkin_core::{Error, room};
+use nearkin_core::{Error, alloc};
 use numpy::{Element, IntoPyArray, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -119,7 +119,7 @@ pub(crate) fn arrays_of(py: Python<'_>, columns: Columns) -> PyResult<Bound<'_, 
 fn array<T: Element + Copy>(arrays: &Bound<'_, PyDict>, name: &str) -> PyResult<Vec<T>> {
     let missing = || to_python(Error::Corrupt { place: "the table of forms".to_owned(), reason: format!("no {name}") });
     let found: PyReadonlyArray1<'_, T> = arrays.get_item(name)?.ok_or_else(missing)?.extract()?;
-    room::copied(found.as_slice()?).into_python()
+    alloc::try_copy(found.as_slice()?).into_python()
 }
 
 fn samples(arrays: &Bound<'_, PyDict>, name: &str) -> PyResult<SampleColumns> {

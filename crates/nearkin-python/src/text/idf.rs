@@ -3,7 +3,7 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
 
-use nearkin_core::room;
+use nearkin_core::alloc;
 use nearkin_core::text::idf::smoothed;
 use nearkin_core::text::keywords::IdfTable;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
@@ -38,7 +38,7 @@ impl IdfCore {
     fn values<'py>(&self, py: Python<'py>, features: Vec<Vec<u8>>) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let values = || {
             let table = self.table.get()?;
-            room::collected(features.iter().map(|feature| table.get(feature)))
+            alloc::try_collect(features.iter().map(|feature| table.get(feature)))
         };
         let found = detached(py, values)?.into_python()?;
         Ok(found.into_pyarray(py))
@@ -53,7 +53,7 @@ fn idf_values<'py>(
     frequencies: PyReadonlyArray1<'py, u32>,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
     let values = frequencies.as_slice()?.iter().map(|&df| smoothed(documents, df.into()));
-    let values: Vec<f64> = room::collected(values).into_python()?;
+    let values: Vec<f64> = alloc::try_collect(values).into_python()?;
     Ok(values.into_pyarray(py))
 }
 

@@ -36,11 +36,11 @@
 
 use rayon::prelude::*;
 
+use crate::cancel::CancelToken;
 use crate::cpu::features::Instructions;
 use crate::hash::WordHash;
-use crate::stop::Stop;
 use crate::text::tokenizer::{Scratch, TextSource, Tokenizer};
-use crate::{Error, Result, room};
+use crate::{Error, Result, alloc};
 
 /// Largest number of values of a signature.
 pub const MAX_PERM: usize = 512;
@@ -445,7 +445,7 @@ impl MinHash {
         counts: &mut [u64],
     ) -> Result<()> {
         assert_eq!((texts.len() * self.num_perm, texts.len()), (out.len(), counts.len()), "one place per text");
-        let stop = &Stop::current();
+        let stop = &CancelToken::current();
         out.par_chunks_mut(self.num_perm).zip(counts).enumerate().with_min_len(16).try_for_each_init(
             || Sketch { text: Scratch::stopped_by(stop), ..Sketch::default() },
             |sketch, (i, (out, count))| {
@@ -468,7 +468,7 @@ impl MinHash {
     /// If the offsets do not belong to the hashes, or `out` has another length.
     pub fn sets<V: Value>(&self, offsets: &[i64], hashes: &[u64], out: &mut [V]) {
         assert_eq!((offsets.len() - 1) * self.num_perm, out.len(), "one place per set");
-        let stop = &Stop::current();
+        let stop = &CancelToken::current();
         out.par_chunks_mut(self.num_perm).enumerate().with_min_len(64).for_each_init(
             Sketch::default,
             |sketch, (d, out)| {
@@ -482,7 +482,7 @@ impl MinHash {
 
     /// Signatures of the unions of the sets of `left` and `right`, row by row, into `left`.
     pub fn merge<V: Value>(&self, left: &mut [V], right: &[V]) {
-        let stop = &Stop::current();
+        let stop = &CancelToken::current();
         let k = self.num_perm;
         left.par_chunks_mut(k).zip(right.par_chunks(k)).with_min_len(64).for_each(|(left, right)| match self.scheme {
             _ if stop.is_set() => {}
@@ -545,10 +545,10 @@ pub fn differences<V: Value>(a: &[V], b: &[V], num_perm: usize) -> Result<Vec<u1
         return Err(Error::parameter("num_perm", num_perm, "the values of a signature"));
     }
     let rows = if rows_a == 1 { rows_b } else { rows_a };
-    let stop = &Stop::current();
+    let stop = &CancelToken::current();
     let differing =
         |i| if stop.is_set() { 0 } else { different(row(a, rows_a, i, num_perm), row(b, rows_b, i, num_perm)) };
-    room::gathered((0..rows).into_par_iter().with_min_len(1024).map(differing))
+    alloc::try_collect_parallel((0..rows).into_par_iter().with_min_len(1024).map(differing))
 }
 
 /// In how many places two signatures differ: all, if one is of a set without features.

@@ -23,12 +23,12 @@
 
 use std::collections::HashMap;
 
+use crate::cancel::CancelToken;
 use crate::families::minhash::{MinHash, Scheme, Sketch};
 use crate::hash::xxh3;
 use crate::patterns::forms::HOLE;
 use crate::patterns::kinds::Kind;
-use crate::stop::Stop;
-use crate::{Error, Result, room};
+use crate::{Error, Result, alloc};
 
 use super::tokens::{ALERT, Symbol, Tokens, WORD, is_wordish, known, written};
 
@@ -69,7 +69,7 @@ pub fn text_of(form: &[u8]) -> Result<Vec<u8>> {
     let damaged =
         || Error::Corrupt { place: "the table of forms".to_owned(), reason: "no form of a payload".to_owned() };
     let mut rest = form.get(2 * HIDDEN..).ok_or_else(damaged)?;
-    let mut text = room::of(2 * rest.len())?;
+    let mut text = alloc::try_with_capacity(2 * rest.len())?;
     while let Some(at) = memchr::memchr(HOLE, rest) {
         text.extend_from_slice(&rest[..at]);
         match rest.get(at + 1) {
@@ -199,7 +199,7 @@ impl Centres {
             hashes: Vec::new(),
             signature: vec![0; VALUES],
             buckets: HashMap::new(),
-            shared: room::filled(0, forms)?,
+            shared: alloc::try_filled(0, forms)?,
         })
     }
 
@@ -250,7 +250,7 @@ fn joined(features: &[Features], order: &[u32], rank: &[u32], pinned: &[bool]) -
             sets.entry(hole).or_default().push(form);
         }
     }
-    let mut parents: Vec<u32> = room::collected(0..features.len() as u32)?;
+    let mut parents: Vec<u32> = alloc::try_collect(0..features.len() as u32)?;
     let root = |parents: &[u32], mut form: u32| {
         while parents[form as usize] != form {
             form = parents[form as usize];
@@ -275,15 +275,15 @@ fn joined(features: &[Features], order: &[u32], rank: &[u32], pinned: &[bool]) -
 /// # Errors
 /// The call is stopped; there is no memory.
 pub fn group(texts: &[Vec<u8>], pinned: &[bool], threshold: f64) -> Result<Vec<u32>> {
-    let stop = Stop::current();
+    let stop = CancelToken::current();
     let mut tokens = Tokens::default();
-    let features: Vec<Features> = room::collected(texts.iter().map(|text| Features::of(text, &mut tokens)))?;
-    let mut order: Vec<u32> = room::collected(0..texts.len() as u32)?;
+    let features: Vec<Features> = alloc::try_collect(texts.iter().map(|text| Features::of(text, &mut tokens)))?;
+    let mut order: Vec<u32> = alloc::try_collect(0..texts.len() as u32)?;
     order.sort_unstable_by(|&a, &b| {
         let key = |form: u32| (features[form as usize].tokens, &texts[form as usize]);
         key(a).cmp(&key(b))
     });
-    let mut rank = room::filled(0, texts.len())?;
+    let mut rank = alloc::try_filled(0, texts.len())?;
     order.iter().enumerate().for_each(|(place, &form)| rank[form as usize] = place as u32);
     let mut centre = joined(&features, &order, &rank, pinned)?;
     let mut centres = Centres::new(texts.len())?;
@@ -317,16 +317,16 @@ pub fn group(texts: &[Vec<u8>], pinned: &[bool], threshold: f64) -> Result<Vec<u
 /// # Errors
 /// The call is stopped; there is no memory.
 pub fn nearest(centres: &[Vec<u8>], texts: &[Vec<u8>], threshold: f64) -> Result<Vec<Option<u32>>> {
-    let stop = Stop::current();
+    let stop = CancelToken::current();
     let mut tokens = Tokens::default();
-    let rank: Vec<u32> = room::collected(0..centres.len() as u32)?;
-    let held: Vec<Features> = room::collected(centres.iter().map(|text| Features::of(text, &mut tokens)))?;
+    let rank: Vec<u32> = alloc::try_collect(0..centres.len() as u32)?;
+    let held: Vec<Features> = alloc::try_collect(centres.iter().map(|text| Features::of(text, &mut tokens)))?;
     let mut table = Centres::new(centres.len())?;
     for (centre, features) in held.iter().enumerate() {
         let keys = table.keys(features);
         table.add(keys, centre as u32);
     }
-    let mut found = room::of(texts.len())?;
+    let mut found = alloc::try_with_capacity(texts.len())?;
     for text in texts {
         stop.check()?;
         let features = Features::of(text, &mut tokens);

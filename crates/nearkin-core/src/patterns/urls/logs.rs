@@ -8,7 +8,7 @@
 //! mark to mark by `memchr`. Lines need not be UTF-8.
 
 use crate::patterns::forms::NO_TIME;
-use crate::{Result, room};
+use crate::{Result, alloc};
 
 /// What lines a block has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,15 +84,15 @@ pub fn read(block: &[u8], end: bool, lines: Lines) -> Result<Requests> {
 
 impl Requests {
     fn push(&mut self, request: &[u8], time: i64, client: &[u8]) -> Result<()> {
-        room::append(&mut self.data, request)?;
-        room::append(&mut self.clients, client)?;
+        alloc::try_extend(&mut self.data, request)?;
+        alloc::try_extend(&mut self.clients, client)?;
         self.close(time)
     }
 
     fn close(&mut self, time: i64) -> Result<()> {
-        room::append(&mut self.ends, &[self.data.len() as i64])?;
-        room::append(&mut self.client_ends, &[self.clients.len() as i64])?;
-        room::append(&mut self.times, &[time])
+        alloc::try_extend(&mut self.ends, &[self.data.len() as i64])?;
+        alloc::try_extend(&mut self.client_ends, &[self.clients.len() as i64])?;
+        alloc::try_extend(&mut self.times, &[time])
     }
 
     /// Reads a line of a log; the inner error is the number of a reason.
@@ -113,7 +113,7 @@ impl Requests {
         }
         let client = &line[..memchr::memchr(b' ', line).unwrap_or(0).min(open)];
         if client != b"-" {
-            room::append(&mut self.clients, client)?;
+            alloc::try_extend(&mut self.clients, client)?;
         }
         self.close(time).map(Ok)
     }

@@ -12,7 +12,7 @@
 use super::dictionary::Dictionary;
 use super::models::Places;
 use super::{Cutter, MAX_RUN, Rules, Scratch, decode};
-use crate::{Result, room};
+use crate::{Result, alloc};
 
 /// Whether a character is a token wherever it stands.
 #[inline]
@@ -57,7 +57,7 @@ impl Cutter<'_> {
                 each(place(at), place(end), "");
             } else {
                 run.clear();
-                room::more(run, (last - at).min(MAX_RUN))?;
+                alloc::try_reserve(run, (last - at).min(MAX_RUN))?;
                 end = at;
                 while end < last && !byte(end).is_ascii() && end - at < MAX_RUN {
                     run.push(Places::cppjieba_place(decode(&self.text[place(end)..]).0));

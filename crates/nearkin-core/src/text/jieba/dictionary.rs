@@ -15,8 +15,8 @@ use std::collections::{HashMap, HashSet};
 
 use super::models::{FIRST, LAST};
 use super::trie::{self, Trie, UNKNOWN, WordList};
-use crate::room::Once;
-use crate::{Error, Result, room};
+use crate::alloc::TryOnce;
+use crate::{Error, Result, alloc};
 
 static PACKED: &[u8] = include_bytes!("../../../data/jieba-words.bin");
 
@@ -66,8 +66,12 @@ pub fn parse_user_words(text: &str) -> Result<Vec<UserWord>> {
         if length > MAX_WORD {
             return Err(Error::input(place(), format!("word of {length} characters; use at most {MAX_WORD}")));
         }
-        room::more(&mut found, 1)?;
-        found.push(UserWord { word: room::text(word)?, frequency, tag: tag.map(room::text).transpose()? });
+        alloc::try_reserve(&mut found, 1)?;
+        found.push(UserWord {
+            word: alloc::try_string(word)?,
+            frequency,
+            tag: tag.map(alloc::try_string).transpose()?,
+        });
     }
     Ok(found)
 }
@@ -120,7 +124,7 @@ impl Dictionary {
     /// # Errors
     /// There is no memory for it.
     pub fn standard() -> Result<&'static Self> {
-        static STANDARD: Once<Dictionary> = Once::new();
+        static STANDARD: TryOnce<Dictionary> = TryOnce::new();
         STANDARD.get_or_make(|| {
             let mut packed = Packed::new()?;
             let (total, names) = (packed.total, std::mem::take(&mut packed.tags));
@@ -134,7 +138,7 @@ impl Dictionary {
     /// # Errors
     /// There is no memory for it.
     pub fn cppjieba() -> Result<&'static Self> {
-        static CPPJIEBA: Once<Dictionary> = Once::new();
+        static CPPJIEBA: TryOnce<Dictionary> = TryOnce::new();
         CPPJIEBA.get_or_make(|| {
             let mut packed = Packed::new()?;
             let names = std::mem::take(&mut packed.tags);
@@ -144,9 +148,9 @@ impl Dictionary {
                 let mixed = word.iter().any(|c| !(FIRST..=LAST).contains(c));
                 !is(word, "吉林") && (!mixed || CPPJIEBA_MIXED.iter().any(|text| is(word, text)))
             });
-            room::more(&mut entries, CPPJIEBA_NAMES.len())?;
+            alloc::try_reserve(&mut entries, CPPJIEBA_NAMES.len())?;
             for (text, frequency) in CPPJIEBA_NAMES {
-                let word = room::collected(characters(text)?.into_iter().map(u32::from))?;
+                let word = alloc::try_collect(characters(text)?.into_iter().map(u32::from))?;
                 let place = entries.partition_point(|(other, _)| *other < word);
                 entries.insert(place, (word, WordEntry { frequency, tag: NO_TAG }));
             }
@@ -164,7 +168,7 @@ impl Dictionary {
     /// A dictionary without words.
     fn empty() -> Result<Self> {
         Ok(Self {
-            numbers: room::filled(UNKNOWN, 1 << 16)?,
+            numbers: alloc::try_filled(UNKNOWN, 1 << 16)?,
             high: HashMap::new(),
             trie: Trie::new(&WordList::default())?,
             frequencies: vec![0],
@@ -190,9 +194,9 @@ impl Dictionary {
         let base = self;
         let mut added = UserWords { base, words: HashMap::new(), total: base.total };
         let mut split = HashSet::new();
-        room::more_members(&mut split, base.split.len())?;
+        alloc::try_reserve_set(&mut split, base.split.len())?;
         for word in &base.split {
-            split.insert(room::text(word)?);
+            split.insert(alloc::try_string(word)?);
         }
         let mut tags: HashMap<&str, &str> = HashMap::new();
         for entry in user {
@@ -205,26 +209,26 @@ impl Dictionary {
             for length in 1..word.len() {
                 let prefix = &word[..length];
                 if added.get(prefix).is_none() {
-                    added.insert(room::copied(prefix)?, 0)?;
+                    added.insert(alloc::try_copy(prefix)?, 0)?;
                 }
             }
             added.insert(word, frequency)?;
             if frequency == 0 {
-                room::more_members(&mut split, 1)?;
-                split.insert(room::text(&entry.word)?);
+                alloc::try_reserve_set(&mut split, 1)?;
+                split.insert(alloc::try_string(&entry.word)?);
             }
             if let Some(tag) = &entry.tag {
-                room::more_entries(&mut tags, 1)?;
+                alloc::try_reserve_map(&mut tags, 1)?;
                 tags.insert(&entry.word, tag);
             }
         }
         let mut names = Names::of(&base.tag_names)?;
-        let mut new: Vec<Entry> = room::of(added.words.len())?;
+        let mut new: Vec<Entry> = alloc::try_with_capacity(added.words.len())?;
         let mut text = String::new();
         for (word, &frequency) in &added.words {
-            let key: Vec<u32> = room::collected(word.iter().map(|&c| c.into()))?;
+            let key: Vec<u32> = alloc::try_collect(word.iter().map(|&c| c.into()))?;
             text.clear();
-            room::more_text(&mut text, 4 * word.len())?;
+            alloc::try_reserve_str(&mut text, 4 * word.len())?;
             text.extend(word);
             let old = entries.binary_search_by(|entry| entry.0.cmp(&key));
             let tag = match tags.get(text.as_str()) {
@@ -247,7 +251,7 @@ impl Dictionary {
         split: HashSet<String>,
     ) -> Result<Self> {
         let (numbers, high) = number_characters(entries)?;
-        let mut frequencies: Vec<u64> = room::of(entries.len() + 1)?;
+        let mut frequencies: Vec<u64> = alloc::try_with_capacity(entries.len() + 1)?;
         frequencies.extend(entries.iter().map(|(_, entry)| entry.frequency).chain([0]));
         frequencies.sort_unstable();
         frequencies.dedup();
@@ -262,14 +266,14 @@ impl Dictionary {
             words.push(word.iter().map(|&c| number(c)), class)?;
         }
         let trie = Trie::new(&words)?;
-        let mut tags = room::filled(NO_TAG, trie.len())?;
+        let mut tags = alloc::try_filled(NO_TAG, trie.len())?;
         for (word, entry) in entries {
             if let Some(node) = trie.walk(word.iter().map(|&c| number(c))) {
                 tags[node as usize] = entry.tag;
             }
         }
         let logarithm = libm::log(total as f64);
-        let weights = room::collected(frequencies.iter().map(|&f| libm::log(f as f64) - logarithm))?;
+        let weights = alloc::try_collect(frequencies.iter().map(|&f| libm::log(f as f64) - logarithm))?;
         Ok(Self { numbers, high, trie, frequencies, weights, unknown: 0.0 - logarithm, total, tags, tag_names, split })
     }
 
@@ -304,30 +308,30 @@ type Numbers = (Vec<u16>, HashMap<char, u16>);
 fn number_characters(entries: &[(&[u32], WordEntry)]) -> Result<Numbers> {
     let mut counts: HashMap<u32, u64> = HashMap::new();
     // A table for the basic plane is faster, but takes longer to make than to count the characters of few words.
-    let mut low_counts = room::zeros::<u64>(if entries.len() < FEW { 0 } else { 1 << 16 })?;
+    let mut low_counts = alloc::try_zeroed::<u64>(if entries.len() < FEW { 0 } else { 1 << 16 })?;
     for (word, entry) in entries {
         for &c in *word {
             if let Some(count) = low_counts.get_mut(c as usize) {
                 *count += entry.frequency + 1;
             } else {
-                room::more_entries(&mut counts, 1)?;
+                alloc::try_reserve_map(&mut counts, 1)?;
                 *counts.entry(c).or_default() += entry.frequency + 1;
             }
         }
     }
     let low = low_counts.iter().enumerate().filter(|(_, count)| **count > 0);
-    room::more_entries(&mut counts, low.clone().count())?;
+    alloc::try_reserve_map(&mut counts, low.clone().count())?;
     counts.extend(low.map(|(c, &count)| (c as u32, count)));
     trie::check_numbers("distinct characters", counts.len())?;
-    let mut order: Vec<(u32, u64)> = room::collected(counts.into_iter())?;
+    let mut order: Vec<(u32, u64)> = alloc::try_collect(counts.into_iter())?;
     order.sort_unstable_by_key(|&(c, count)| (std::cmp::Reverse(count), c));
-    let mut numbers = room::filled(UNKNOWN, 1 << 16)?;
+    let mut numbers = alloc::try_filled(UNKNOWN, 1 << 16)?;
     let mut high = HashMap::new();
     for (number, &(c, _)) in (1..).zip(&order) {
         if let Some(place) = numbers.get_mut(c as usize) {
             *place = number;
         } else if let Some(c) = char::from_u32(c) {
-            room::more_entries(&mut high, 1)?;
+            alloc::try_reserve_map(&mut high, 1)?;
             high.insert(c, number);
         }
     }
@@ -336,19 +340,19 @@ fn number_characters(entries: &[(&[u32], WordEntry)]) -> Result<Numbers> {
 
 /// The characters of a word.
 fn characters(word: &str) -> Result<Vec<char>> {
-    let mut characters = room::of(word.chars().count())?;
+    let mut characters = alloc::try_with_capacity(word.chars().count())?;
     characters.extend(word.chars());
     Ok(characters)
 }
 
 /// The words of entries and what is known of them.
 fn refs(entries: &[Entry]) -> Result<Vec<(&[u32], WordEntry)>> {
-    room::collected(entries.iter().map(|(word, entry)| (word.as_slice(), *entry)))
+    alloc::try_collect(entries.iter().map(|(word, entry)| (word.as_slice(), *entry)))
 }
 
 /// The words of both lists, sorted as these are; those of `new` take the place of equal ones.
 fn joined<'a>(old: &'a [Entry], new: &'a [Entry]) -> Result<Vec<(&'a [u32], WordEntry)>> {
-    let mut joined = room::of(old.len() + new.len())?;
+    let mut joined = alloc::try_with_capacity(old.len() + new.len())?;
     let mut rest = old;
     for (word, entry) in new {
         let (before, after) = rest.split_at(rest.partition_point(|other| other.0 < *word));
@@ -377,10 +381,10 @@ impl Names {
 
     fn push(&mut self, name: &str) -> Result<u16> {
         let place = self.list.len() as u16;
-        room::more(&mut self.list, 1)?;
-        room::more_entries(&mut self.places, 1)?;
-        self.places.insert(room::text(name)?, place);
-        self.list.push(room::text(name)?);
+        alloc::try_reserve(&mut self.list, 1)?;
+        alloc::try_reserve_map(&mut self.places, 1)?;
+        self.places.insert(alloc::try_string(name)?, place);
+        self.list.push(alloc::try_string(name)?);
         Ok(place)
     }
 
@@ -426,7 +430,7 @@ struct UserWords<'a> {
 
 impl UserWords<'_> {
     fn insert(&mut self, word: Vec<char>, frequency: u64) -> Result<()> {
-        room::more_entries(&mut self.words, 1)?;
+        alloc::try_reserve_map(&mut self.words, 1)?;
         self.words.insert(word, frequency);
         Ok(())
     }
@@ -449,7 +453,7 @@ impl UserWords<'_> {
                 continue;
             }
             let n = block.len();
-            let mut route = room::filled((0.0, 0), n + 1)?;
+            let mut route = alloc::try_filled((0.0, 0), n + 1)?;
             for i in (0..n).rev() {
                 let mut best: Option<(f64, usize)> = None;
                 for end in i + 1..=n {
@@ -506,7 +510,7 @@ impl Packed {
             packed.tags.push(String::from_utf8_lossy(&name[..end]).into());
         }
         let values = packed.number();
-        packed.idf = room::of(values as usize)?;
+        packed.idf = alloc::try_with_capacity(values as usize)?;
         for _ in 0..values {
             let value = packed.take(8);
             packed.idf.push(f64::from_le_bytes(value.try_into().unwrap_or_default()));
@@ -546,9 +550,9 @@ impl Packed {
         let mut entries: Vec<Entry> = Vec::new();
         self.each(|word, frequency, tag, _| {
             if frequency > 0 {
-                room::more(&mut entries, 1)?;
+                alloc::try_reserve(&mut entries, 1)?;
                 // Characters outside the basic plane are in no word of this dictionary.
-                let word = room::collected(word.iter().map(|&unit| unit.into()))?;
+                let word = alloc::try_collect(word.iter().map(|&unit| unit.into()))?;
                 entries.push((word, WordEntry { frequency, tag: tag.into() }));
             }
             Ok(())

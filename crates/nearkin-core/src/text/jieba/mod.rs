@@ -30,8 +30,8 @@ pub use dictionary::{Base, Dictionary, MAX_WORD, UserWord, parse_user_words};
 use models::{FIRST, LAST, Places, Tagged};
 use trie::{ROOT, UNKNOWN};
 
-use crate::stop::Stop;
-use crate::{Result, room};
+use crate::cancel::CancelToken;
+use crate::{Result, alloc};
 
 /// Characters of a block that are looked at together.
 const MAX_BLOCK: usize = 1 << 18;
@@ -63,7 +63,7 @@ pub struct Scratch {
     run: Vec<u16>,
     models: models::Scratch,
     /// Ends the cutting of a long text.
-    pub(crate) stop: Stop,
+    pub(crate) stop: CancelToken,
 }
 
 /// Whether a character belongs to blocks of words.
@@ -187,8 +187,8 @@ impl Cutter<'_> {
         let tagged = self.rules == Rules::Tagged;
         // A character has a byte or more.
         let most = (text.len() - start).min(MAX_BLOCK);
-        room::more(numbers, most)?;
-        room::more(offsets, most + 1)?;
+        alloc::try_reserve(numbers, most)?;
+        alloc::try_reserve(offsets, most + 1)?;
         let mut at = start;
         while at < text.len() && numbers.len() < MAX_BLOCK {
             let (code_point, length) = decode(&text[at..]);
@@ -251,11 +251,11 @@ impl Cutter<'_> {
         let (trie, weights) = (&self.dictionary.trie, &self.dictionary.weights);
         let n = numbers.len();
         route.clear();
-        room::resize(route, n + 1, 0.0)?;
+        alloc::try_resize(route, n + 1, 0.0)?;
         lengths.clear();
-        room::resize(lengths, n, 1)?;
+        alloc::try_resize(lengths, n, 1)?;
         nodes.clear();
-        room::resize(nodes, n, ROOT)?;
+        alloc::try_resize(nodes, n, ROOT)?;
         for i in (0..n).rev() {
             if i >= AHEAD
                 && let Some(first) = trie.child(ROOT, numbers[i - AHEAD])

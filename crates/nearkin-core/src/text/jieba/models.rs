@@ -17,8 +17,8 @@
 //! Cost: a few nanoseconds per character without tags, some tens with them. Memory with tags: up to 2 kB per character
 //! of a run. Tests: against every state compared with every other, and against jieba in `tests/text/test_words.py`.
 
-use crate::room::Once;
-use crate::{Result, room};
+use crate::alloc::TryOnce;
+use crate::{Result, alloc};
 
 static PACKED: &[u8] = include_bytes!("../../../data/jieba-models.bin");
 
@@ -158,7 +158,7 @@ impl PackedReader {
 }
 
 fn unpacked() -> Result<&'static (Places, Tagged)> {
-    static MODELS: Once<(Places, Tagged)> = Once::new();
+    static MODELS: TryOnce<(Places, Tagged)> = TryOnce::new();
     MODELS.get_or_make(|| {
         let mut reader = PackedReader(PACKED);
         Ok((Places::unpack(&mut reader)?, Tagged::unpack(&mut reader)?))
@@ -256,8 +256,8 @@ impl Front {
 
     /// Keeps what the way back asks for.
     fn record(&self, steps: &mut Vec<Step>, values: &mut Vec<f64>) -> Result<()> {
-        room::more(steps, 1)?;
-        room::more(values, STATES)?;
+        alloc::try_reserve(steps, 1)?;
+        alloc::try_reserve(values, STATES)?;
         let (states, start, flat) = (self.states, values.len() as u32, self.is_flat());
         steps.push(Step { states, start, flat });
         if flat {
@@ -289,11 +289,11 @@ impl Places {
     /// # Errors
     /// There is no memory for it.
     pub(super) fn cppjieba() -> Result<&'static Self> {
-        static CPPJIEBA: Once<Places> = Once::new();
+        static CPPJIEBA: TryOnce<Places> = TryOnce::new();
         CPPJIEBA.get_or_make(|| {
             let places = Self::get()?;
             let rounded = |value: f64| if value > SWALLOWS { (value * 1e6).round() / 1e6 } else { MIN_FLOAT };
-            let mut emissions = room::of(CHARACTERS + 2)?;
+            let mut emissions = alloc::try_with_capacity(CHARACTERS + 2)?;
             emissions.extend(places.emissions.iter().map(|values| values.map(rounded)));
             emissions.extend([[MIN_FLOAT, MIN_FLOAT, MIN_FLOAT, -15.828866], [MIN_FLOAT; 4]]);
             let possible = |value: f64| value.max(MIN_FLOAT);
@@ -327,7 +327,7 @@ impl Places {
         let n = characters.len();
         let emit = |t: usize| &self.emissions[usize::from(characters[t])];
         choices.clear();
-        room::more(choices, n)?;
+        alloc::try_reserve(choices, n)?;
         let first = emit(0);
         let mut v: [f64; 4] = std::array::from_fn(|y| self.start[y] + first[y]);
         choices.push(0);
@@ -349,7 +349,7 @@ impl Places {
             choices.push(choice);
         }
         path.clear();
-        room::resize(path, n, 0)?;
+        alloc::try_resize(path, n, 0)?;
         let mut state = if v[E] >= v[S] { E } else { S };
         for t in (0..n).rev() {
             path[t] = state as u8;
@@ -368,7 +368,7 @@ impl Places {
     fn unpack(reader: &mut PackedReader) -> Result<Self> {
         let start = std::array::from_fn(|_| reader.f64());
         let moves = std::array::from_fn(|_| std::array::from_fn(|_| reader.f64()));
-        let mut emissions = room::filled([MIN_FLOAT; 4], CHARACTERS)?;
+        let mut emissions = alloc::try_filled([MIN_FLOAT; 4], CHARACTERS)?;
         for _ in 0..reader.u32() {
             let character = u32::from(reader.u16());
             let values = std::array::from_fn(|_| reader.f64());
@@ -393,7 +393,7 @@ impl Places {
         let n = characters.len();
         let emit = |t: usize| &self.emissions[usize::from(characters[t])];
         choices.clear();
-        room::more(choices, n)?;
+        alloc::try_reserve(choices, n)?;
         let first = emit(0);
         let mut v: [f64; 4] = std::array::from_fn(|y| self.start[y] + first[y]);
         choices.push(0);
@@ -416,7 +416,7 @@ impl Places {
             choices.push(choice);
         }
         path.clear();
-        room::resize(path, n, 0)?;
+        alloc::try_resize(path, n, 0)?;
         let mut state = if v[S] >= v[E] { S } else { E };
         for t in (0..n).rev() {
             path[t] = state as u8;
@@ -452,8 +452,8 @@ impl Tagged {
 
     fn unpack(reader: &mut PackedReader) -> Result<Self> {
         let count = reader.u32() as usize;
-        let mut names = room::of(count)?;
-        let mut start = room::of(count)?;
+        let mut names = alloc::try_with_capacity(count)?;
+        let mut start = alloc::try_with_capacity(count)?;
         for _ in 0..count {
             let letter = reader.u8();
             let mut name = String::new();
@@ -466,9 +466,9 @@ impl Tagged {
             names.push((letter, name.into()));
             start.push(reader.f64());
         }
-        let mut moves = room::filled(f64::NEG_INFINITY, STATES * STATES)?;
+        let mut moves = alloc::try_filled(f64::NEG_INFINITY, STATES * STATES)?;
         let (mut next, mut previous) =
-            (room::filled(States::default(), STATES)?, room::filled(States::default(), STATES)?);
+            (alloc::try_filled(States::default(), STATES)?, alloc::try_filled(States::default(), STATES)?);
         let (mut lead_on, mut all) = (States::default(), States::default());
         (0..count).for_each(|state| all.insert(state as u8));
         for _ in 0..reader.u32() {
@@ -485,12 +485,12 @@ impl Tagged {
     /// Where the states of each character begin, and all states.
     fn unpack_states(reader: &mut PackedReader) -> Result<(Vec<u32>, Vec<State>)> {
         let count = reader.u32();
-        let values: Vec<f64> = room::collected((0..count).map(|_| reader.f64()))?;
-        let mut lists: Vec<Vec<State>> = room::filled(Vec::new(), CHARACTERS)?;
+        let values: Vec<f64> = alloc::try_collect((0..count).map(|_| reader.f64()))?;
+        let mut lists: Vec<Vec<State>> = alloc::try_filled(Vec::new(), CHARACTERS)?;
         for _ in 0..reader.u32() {
             let character = u32::from(reader.u16());
             let count = reader.u8();
-            let states = room::collected((0..count).map(|_| {
+            let states = alloc::try_collect((0..count).map(|_| {
                 let (state, number) = (reader.u8(), reader.u16());
                 let emission = values.get(usize::from(number & EMISSION)).copied().unwrap_or(MIN_FLOAT);
                 (state, number & LISTED != 0, emission)
@@ -499,8 +499,8 @@ impl Tagged {
                 *place = states;
             }
         }
-        let mut offsets = room::of(CHARACTERS + 1)?;
-        let mut states = room::of(lists.iter().map(Vec::len).sum())?;
+        let mut offsets = alloc::try_with_capacity(CHARACTERS + 1)?;
+        let mut states = alloc::try_with_capacity(lists.iter().map(Vec::len).sum())?;
         offsets.push(0);
         for list in lists {
             states.extend(list);
@@ -596,7 +596,7 @@ impl Tagged {
     /// The states of the best path: of the last character's the one of the greatest value, and of each its predecessor.
     fn walk_back(&self, characters: &[u16], steps: &[Step], values: &[f64], path: &mut Vec<u8>) -> Result<()> {
         path.clear();
-        room::resize(path, characters.len(), 0)?;
+        alloc::try_resize(path, characters.len(), 0)?;
         let (mut state, mut value) = (0, f64::NEG_INFINITY);
         let end = &steps[characters.len() - 1];
         end.states.each(|y| {

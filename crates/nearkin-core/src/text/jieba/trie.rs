@@ -8,7 +8,7 @@
 //! algorithm by using a double-array structure".
 
 use crate::cpu::prefetch::prefetch_at;
-use crate::{Error, Result, room};
+use crate::{Error, Result, alloc};
 
 /// No character of the dictionary.
 pub(super) const UNKNOWN: u16 = u16::MAX;
@@ -45,9 +45,9 @@ impl WordList {
     /// # Errors
     /// There is no memory for it.
     pub(super) fn push(&mut self, characters: impl ExactSizeIterator<Item = u16>, class: u16) -> Result<()> {
-        room::more(&mut self.characters, characters.len())?;
-        room::more(&mut self.ends, 1)?;
-        room::more(&mut self.classes, 1)?;
+        alloc::try_reserve(&mut self.characters, characters.len())?;
+        alloc::try_reserve(&mut self.ends, 1)?;
+        alloc::try_reserve(&mut self.classes, 1)?;
         self.characters.extend(characters);
         self.ends.push(self.characters.len() as u32);
         self.classes.push(class);
@@ -80,8 +80,8 @@ impl Builder {
     fn grow(&mut self, places: usize) -> Result<()> {
         if self.nodes.len() < places {
             let places = places.next_multiple_of(1 << 12);
-            room::resize(&mut self.nodes, places, Node { base: LEAF, check: 0, class: 0 })?;
-            room::resize(&mut self.bases, (places + BIAS) / 64 + 1, 0)?;
+            alloc::try_resize(&mut self.nodes, places, Node { base: LEAF, check: 0, class: 0 })?;
+            alloc::try_resize(&mut self.bases, (places + BIAS) / 64 + 1, 0)?;
         }
         Ok(())
     }
@@ -136,7 +136,7 @@ impl Trie {
                 match children.last_mut() {
                     Some(child) if child.0 == c => child.2 = word + 1,
                     _ => {
-                        room::more(&mut children, 1)?;
+                        alloc::try_reserve(&mut children, 1)?;
                         children.push((c, word, word + 1));
                     }
                 }
@@ -146,8 +146,8 @@ impl Trie {
             }
             children.sort_unstable();
             characters.clear();
-            room::more(&mut characters, children.len())?;
-            room::more(&mut open, children.len())?;
+            alloc::try_reserve(&mut characters, children.len())?;
+            alloc::try_reserve(&mut open, children.len())?;
             characters.extend(children.iter().map(|child| child.0));
             let base = builder.place(&characters)?;
             builder.nodes[place].base = base;

@@ -20,10 +20,10 @@ use rayon::prelude::*;
 #[cfg(target_arch = "x86_64")]
 use super::load as load_eight;
 use super::{Real, worth_threads};
+use crate::cancel::CancelToken;
 #[cfg(target_arch = "x86_64")]
 use crate::cpu::features::Avx512;
 use crate::cpu::features::Instructions;
-use crate::stop::Stop;
 
 /// How far a product may be off: `rows[i] * columns[j] + row_slack[i] + column_slack[j]`.
 #[derive(Debug, Clone, Copy)]
@@ -403,7 +403,7 @@ pub(super) fn run<P: Real, const KIND: u8>(
         }
         return places.into_iter().unzip();
     }
-    let stop = &Stop::current();
+    let stop = &CancelToken::current();
     let tasks = products.par_chunks(ROWS_A_TASK * m).enumerate();
     let places: Vec<Vec<(i64, i64)>> = if KIND == FLOOR {
         let tasks = tasks.zip(keys.par_chunks_mut(ROWS_A_TASK * m)).take_any_while(|_| !stop.is_set());

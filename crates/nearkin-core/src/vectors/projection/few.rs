@@ -17,7 +17,7 @@ use super::{Quantity, Real, dots, exact, norm_bounds};
 #[cfg(target_arch = "x86_64")]
 use crate::cpu::features::Avx512;
 use crate::cpu::features::Instructions;
-use crate::{Result, room};
+use crate::{Result, alloc};
 
 /// What is known of the rows aⱼ of a matrix.
 #[derive(Debug, Clone, Copy)]
@@ -114,7 +114,7 @@ fn few<X: Real, A: Real, const KIND: u8>(
     let (d, m) = (d.max(1), functions.offset.len());
     let rule = Rule { offset: functions.offset, half, width };
     let Some(single) = A::single(a).filter(|_| d < MOST && m > 0) else {
-        let mut products: Vec<f64> = room::zeros(m)?;
+        let mut products: Vec<f64> = alloc::try_zeroed(m)?;
         codes.fill(0);
         for (row, x) in x.chunks_exact(d).enumerate() {
             dots(x, a, &mut products);
@@ -124,7 +124,7 @@ fn few<X: Real, A: Real, const KIND: u8>(
         }
         return Ok(norms);
     };
-    let mut products: Vec<f32> = room::zeros(norms.len().saturating_mul(m))?;
+    let mut products: Vec<f32> = alloc::try_zeroed(norms.len().saturating_mul(m))?;
     let mut narrow: Vec<f32> = Vec::new();
     for (x, out) in x.chunks_exact(d).zip(products.chunks_exact_mut(m)) {
         let x = if let Some(x) = X::single(x) {

@@ -25,11 +25,11 @@ mod few;
 
 use rayon::prelude::*;
 
+use crate::alloc;
+use crate::cancel::CancelToken;
 #[cfg(target_arch = "x86_64")]
 use crate::cpu::features::Avx512;
 use crate::cpu::features::Instructions;
-use crate::room;
-use crate::stop::Stop;
 use crate::{Error, Result};
 pub use decide::{Affine, Bound, Unsure, bands, floors, signs};
 pub use few::{Functions, few_bands, few_floors, few_signs};
@@ -273,9 +273,9 @@ pub fn dots<X: Real, A: Real>(x: &[X], a: &[A], out: &mut [f64]) {
 /// There is no memory for them.
 pub fn all_products<X: Real, A: Real>(x: &[X], a: &[A], d: usize) -> Result<Vec<f64>> {
     let (d, m) = (d.max(1), a.len() / d.max(1));
-    let mut out = room::zeros((x.len() / d).saturating_mul(m))?;
+    let mut out = alloc::try_zeroed((x.len() / d).saturating_mul(m))?;
     if worth_threads(x.len() / d, x.len() * m) {
-        let stop = &Stop::current();
+        let stop = &CancelToken::current();
         let rows = out.par_chunks_mut(m.max(1)).zip(x.par_chunks(d));
         rows.for_each(|(out, x)| {
             if !stop.is_set() {
@@ -294,8 +294,8 @@ pub fn all_products<X: Real, A: Real>(x: &[X], a: &[A], d: usize) -> Result<Vec<
 /// As [`all_products`].
 pub fn all_products_sparse<A: Real>(x: &Sparse<'_>, a: &[A]) -> Result<Vec<f64>> {
     let m = a.len() / x.columns.max(1);
-    let mut out = room::zeros(x.rows().saturating_mul(m))?;
-    let stop = &Stop::current();
+    let mut out = alloc::try_zeroed(x.rows().saturating_mul(m))?;
+    let stop = &CancelToken::current();
     out.par_chunks_mut(m.max(1)).enumerate().for_each(|(row, out)| {
         if stop.is_set() {
             return;
@@ -320,7 +320,7 @@ pub enum Quantity {
 /// The measure of the pairs (row of `x`, row of `a`), in the fixed order.
 pub fn exact<X: Real, A: Real>(x: &[X], a: &[A], d: usize, pairs: (&[i64], &[i64]), measure: Quantity) -> Vec<f64> {
     let mut out = vec![0.0; pairs.0.len()];
-    let stop = &Stop::current();
+    let stop = &CancelToken::current();
     let some = |((out, rows), columns): ((&mut [f64], &[i64]), &[i64])| {
         if !stop.is_set() {
             some_exact(x, a, d, (rows, columns), measure, out);
@@ -385,7 +385,7 @@ fn some_exact_avx512<X: Real, A: Real>(
 /// As [`exact`], of sparse rows.
 pub fn exact_sparse<A: Real>(x: &Sparse<'_>, a: &[A], pairs: (&[i64], &[i64]), measure: Quantity) -> Vec<f64> {
     let d = x.columns;
-    let stop = &Stop::current();
+    let stop = &CancelToken::current();
     let of = |row: &mut Vec<f64>, (&i, &j): (&i64, &i64)| {
         if stop.is_set() {
             return 0.0;
@@ -424,7 +424,7 @@ pub fn norms<X: Real>(x: &[X], d: usize, first: usize) -> Result<Vec<f64>> {
     let (d, tile) = (d.max(1), 64);
     let mut found = vec![0.0; x.len() / d];
     if worth_threads(x.len() / d, x.len()) {
-        let stop = &Stop::current();
+        let stop = &CancelToken::current();
         found.par_chunks_mut(tile).zip(x.par_chunks(tile * d)).for_each(|(out, x)| {
             if !stop.is_set() {
                 square_norms(x, d, out);
@@ -483,7 +483,7 @@ pub fn norm_bounds<X: Real>(x: &[X], d: usize, first: usize) -> Result<Vec<f64>>
         && Avx512::detect().is_some()
     {
         let mut found = vec![0.0; x.len() / d];
-        let stop = &Stop::current();
+        let stop = &CancelToken::current();
         let some = |(number, (out, x)): (usize, (&mut [f64], &[f32]))| {
             stop.check()?;
             // SAFETY: the proof was found above.
@@ -536,7 +536,7 @@ fn rough_norms(x: &[f32], d: usize, out: &mut [f64]) {
 /// # Errors
 /// As [`norms`].
 pub fn norms_sparse(x: &Sparse<'_>, first: usize) -> Result<Vec<f64>> {
-    let stop = &Stop::current();
+    let stop = &CancelToken::current();
     let norm = |row: usize| {
         stop.check()?;
         let (indices, data) = x.row(row);
@@ -567,7 +567,7 @@ pub fn means<X: Real>(x: &[X], d: usize) -> Vec<f64> {
 /// # Errors
 /// There is no memory for a number per column, of which a sparse matrix may have any number.
 pub fn means_sparse(x: &Sparse<'_>) -> Result<Vec<f64>> {
-    let mut sums: Vec<f64> = room::zeros(x.columns)?;
+    let mut sums: Vec<f64> = alloc::try_zeroed(x.columns)?;
     for (&column, &value) in x.indices.iter().zip(x.data) {
         sums[column as usize] += value;
     }
@@ -579,7 +579,7 @@ pub fn means_sparse(x: &Sparse<'_>) -> Result<Vec<f64>> {
 
 /// Makes the rows of each block of d rows orthonormal, by Gram and Schmidt, twice for accuracy.
 pub fn orthonormalise(rows: &mut [f64], d: usize) {
-    let stop = &Stop::current();
+    let stop = &CancelToken::current();
     rows.par_chunks_mut(d * d).for_each(|block| {
         for at in (0..block.len() / d).take_while(|_| !stop.is_set()) {
             let (before, rest) = block.split_at_mut(at * d);

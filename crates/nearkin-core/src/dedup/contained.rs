@@ -1,0 +1,272 @@
+//! Which known texts are inside a text, and where.
+//!
+//! With K the distinct features of a known text and Q those of a query, the containment of K in Q is |K ∩ Q| / |K|. The *span* is
+//! the shortest stretch of the query that holds at least nine tenths of the features in K ∩ Q, rounded up, each at least once (of
+//! equally short ones the first), made longer at both ends as long as the next feature is in K, too. The tenth that may be missing
+//! is what occurs elsewhere by chance, or was moved.
+//!
+//! Cost: one pass over each text that is compared; for each pair one look-up per feature of the known text, and, where it
+//! reaches the threshold, one per feature of the query. Test: `spans_equal_the_definition`.
+
+use std::collections::HashMap;
+
+use rayon::prelude::*;
+
+use crate::cancel::CancelToken;
+use crate::hash::idset::IdSet;
+use crate::text::tokenizer::{Scratch, TextSource, Tokenizer};
+use crate::{Error, Result, alloc};
+
+/// A known text inside a query.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Found {
+    /// Number of the known text.
+    pub known: u32,
+    /// Containment of the known text in the query.
+    pub similarity: f64,
+    /// Number of the span's first character in the query.
+    pub start: usize,
+    /// Number of the character after its last.
+    pub end: usize,
+}
+
+/// For each query those of its candidates, the known texts `candidates[offsets[i]..offsets[i + 1]]`, whose containment reaches the
+/// threshold, in their order. In parallel.
+///
+/// # Errors
+/// Offsets or candidates that do not belong to the texts; the call is stopped, or there is no memory.
+pub fn contained(
+    tokenizer: &Tokenizer,
+    queries: &(impl TextSource + ?Sized),
+    known: &(impl TextSource + ?Sized),
+    offsets: &[i64],
+    candidates: &[u32],
+    threshold: f64,
+) -> Result<Matches> {
+    crate::error::check_offsets(offsets, candidates.len())?;
+    crate::error::check_length("offsets", offsets.len(), queries.len() + 1)?;
+    if let Some(&place) = candidates.iter().find(|&&place| place as usize >= known.len()) {
+        return Err(Error::parameter("candidates", place, format!("places of {} known texts", known.len())));
+    }
+    let stop = &CancelToken::current();
+    let distinct = |scratch: &mut Scratch, i: usize| -> Result<Vec<u64>> {
+        stop.check()?;
+        let mut ids = Vec::new();
+        tokenizer.distinct(known.get(i).unwrap_or_default(), scratch, &mut ids)?;
+        Ok(ids)
+    };
+    let sets = (0..known.len()).into_par_iter().map_init(|| Scratch::stopped_by(stop), distinct);
+    let sets = alloc::try_map_parallel(sets)?;
+    let one = |scratch: &mut (Scratch, IdSet, Vec<u64>), i: usize| -> Result<Vec<Found>> {
+        let (scratch, set, ids) = scratch;
+        let candidates = &candidates[offsets[i] as usize..offsets[i + 1] as usize];
+        let text = queries.get(i).unwrap_or_default();
+        let mut found = Vec::new();
+        let mut places = Vec::new();
+        if candidates.is_empty() {
+            return Ok(found);
+        }
+        ids.clear();
+        tokenizer.distinct(text, scratch, ids)?;
+        set.clear(ids.len());
+        set.insert_all(ids, |_| {});
+        set.check()?;
+        for &place in candidates {
+            stop.check()?;
+            let ids = &sets[place as usize];
+            let shared = ids.iter().filter(|&&id| set.contains(id)).count();
+            let similarity = shared as f64 / ids.len() as f64;
+            if shared == 0 || similarity < threshold {
+                continue;
+            }
+            if places.is_empty() {
+                places = places_of(tokenizer, text, scratch)?;
+            }
+            let (start, end) = span(&places, ids, shared)?;
+            alloc::try_reserve(&mut found, 1)?;
+            found.push(Found { known: place, similarity, start, end });
+        }
+        Ok(found)
+    };
+    let scratch = || (Scratch::stopped_by(stop), IdSet::default(), Vec::new());
+    let found = alloc::try_map_parallel((0..queries.len()).into_par_iter().map_init(scratch, one))?;
+    stop.check()?;
+    Ok(Matches(found))
+}
+
+/// What each query contains.
+pub struct Matches(pub Vec<Vec<Found>>);
+
+/// Matches as columns; query i owns `offsets[i]` to `offsets[i + 1]` (exclusive) of the others.
+#[derive(Default)]
+pub struct Columns {
+    /// Where the matches of each query begin; one more at the end.
+    pub offsets: Vec<i64>,
+    /// Numbers of known texts.
+    pub known: Vec<u32>,
+    /// Their containment in the query.
+    pub similarity: Vec<f64>,
+    /// First characters of spans.
+    pub starts: Vec<i64>,
+    /// Characters after the last of spans.
+    pub ends: Vec<i64>,
+}
+
+impl Matches {
+    /// The matches, field by field.
+    ///
+    /// # Errors
+    /// There is no memory.
+    pub fn columns(&self) -> Result<Columns> {
+        let count = self.0.iter().map(Vec::len).sum();
+        let mut columns = Columns {
+            offsets: alloc::try_with_capacity(self.0.len() + 1)?,
+            known: alloc::try_with_capacity(count)?,
+            similarity: alloc::try_with_capacity(count)?,
+            starts: alloc::try_with_capacity(count)?,
+            ends: alloc::try_with_capacity(count)?,
+        };
+        columns.offsets.push(0);
+        for list in &self.0 {
+            for one in list {
+                columns.known.push(one.known);
+                columns.similarity.push(one.similarity);
+                columns.starts.push(one.start as i64);
+                columns.ends.push(one.end as i64);
+            }
+            columns.offsets.push(columns.known.len() as i64);
+        }
+        Ok(columns)
+    }
+}
+
+/// Identifier, first character and the one after the last of each feature.
+type Placed = (u64, usize, usize);
+
+fn places_of(tokenizer: &Tokenizer, text: &str, scratch: &mut Scratch) -> Result<Vec<Placed>> {
+    let mut places = Vec::new();
+    let mut fits = Ok(());
+    tokenizer.places(text, scratch, |id, start, end| {
+        if fits.is_ok() {
+            fits = alloc::try_reserve(&mut places, 1);
+        }
+        if fits.is_ok() {
+            places.push((id, start, end));
+        }
+    })?;
+    fits.map(|()| places)
+}
+
+/// The shortest stretch of the places, in order, with at least nine tenths of the `shared` distinct ones among `ids`, and what of
+/// them follows it on either side.
+fn span(places: &[Placed], ids: &[u64], shared: usize) -> Result<(usize, usize)> {
+    let wanted = shared - shared / 10;
+    let mut inside: HashMap<u64, u32> = HashMap::new();
+    alloc::try_reserve_map(&mut inside, ids.len())?;
+    inside.extend(ids.iter().map(|&id| (id, 0)));
+    let is_shared = |at: usize, inside: &HashMap<u64, u32>| inside.contains_key(&places[at].0);
+    let mut those: Vec<usize> = alloc::try_with_capacity(places.len())?;
+    those.extend((0..places.len()).filter(|&at| is_shared(at, &inside)));
+    let (mut first, mut distinct) = (0, 0);
+    let mut best: Option<(usize, usize)> = None;
+    let length = |(from, to): (usize, usize)| places[to].2 - places[from].1;
+    for &last in &those {
+        let count = inside.entry(places[last].0).or_default();
+        distinct += usize::from(*count == 0);
+        *count += 1;
+        while distinct >= wanted {
+            let stretch = (those[first], last);
+            if best.is_none_or(|best| length(stretch) < length(best)) {
+                best = Some(stretch);
+            }
+            let count = inside.entry(places[those[first]].0).or_default();
+            *count -= 1;
+            distinct -= usize::from(*count == 0);
+            first += 1;
+        }
+    }
+    let Some((mut from, mut to)) = best else { return Ok((0, 0)) };
+    while from > 0 && is_shared(from - 1, &inside) {
+        from -= 1;
+    }
+    while to + 1 < places.len() && is_shared(to + 1, &inside) {
+        to += 1;
+    }
+    // Of mixed n-grams those that end later may begin earlier.
+    let first = places[from..=to].iter().map(|place| place.1).min().unwrap_or_default();
+    Ok((first, places[to].2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::tokenizer::FeatureKind;
+    use crate::text::unicode::{Case, Form, Letters};
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    fn tokenizer(n: usize) -> Tokenizer {
+        Tokenizer::new(FeatureKind::Char(n), Form::Nfkc, Case::Fold, Letters::Word, &[]).expect("valid")
+    }
+
+    proptest! {
+        #[test]
+        fn spans_equal_the_definition(query in "[abc .]{0,60}", known in "[abc]{1,20}", n in 1_usize..4, threshold in 0.1_f64..1.0) {
+            let tokenizer = tokenizer(n);
+            let grams = |text: &str| -> Vec<String> {
+                let letters: Vec<char> = text.chars().filter(|c| c.is_alphabetic()).collect();
+                let n = n.min(letters.len()).max(1);
+                letters.windows(n).map(|gram| gram.iter().collect()).collect()
+            };
+            let set: BTreeSet<String> = grams(&known).into_iter().collect();
+            let both: BTreeSet<String> = grams(&query).into_iter().filter(|gram| set.contains(gram)).collect();
+            let similarity = both.len() as f64 / set.len() as f64;
+            let found = contained(&tokenizer, [query.as_str()].as_slice(), [known.as_str()].as_slice(), &[0, 1], &[0], threshold);
+            let found = found.expect("room").0.remove(0);
+            if both.is_empty() || similarity < threshold {
+                prop_assert_eq!(Vec::<Found>::new(), found);
+                return Ok(());
+            }
+            let wanted = (both.len() * 9).div_ceil(10);
+            let mut best = (usize::MAX, 0, 0);
+            for start in 0..query.len() {
+                for end in start + 1..=query.len() {
+                    // A text of fewer letters is one feature, which a part of the query may be by chance.
+                    let part = &query[start..end];
+                    let whole = grams(part).into_iter().filter(|gram| gram.len() == n.min(grams(&query)[0].len()));
+                    let inside: BTreeSet<String> = whole.filter(|gram| both.contains(gram)).collect();
+                    if inside.len() >= wanted && end - start < best.0 {
+                        best = (end - start, start, end);
+                    }
+                }
+            }
+            // Letters make the grams; the stretch begins and ends with one.
+            let letters: Vec<usize> = (0..query.len()).filter(|&at| query.as_bytes()[at].is_ascii_alphabetic()).collect();
+            let list = grams(&query);
+            let n = n.min(letters.len());
+            let mut from = letters.iter().position(|&at| at == best.1).expect("a letter");
+            let mut to = letters.iter().position(|&at| at + 1 == best.2).expect("a letter") + 1 - n;
+            while from > 0 && both.contains(&list[from - 1]) {
+                from -= 1;
+            }
+            while to + 1 < list.len() && both.contains(&list[to + 1]) {
+                to += 1;
+            }
+            let (start, end) = (letters[from], letters[to + n - 1] + 1);
+            prop_assert_eq!(vec![Found { known: 0, similarity, start, end }], found);
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let (queries, known) = (["abc"], ["abc"]);
+        let call = |offsets: &[i64], candidates: &[u32]| {
+            contained(&tokenizer(2), queries.as_slice(), known.as_slice(), offsets, candidates, 0.5)
+        };
+        assert!(call(&[0, 1], &[1]).is_err() && call(&[0], &[]).is_err() && call(&[0, 2], &[0]).is_err());
+        assert_eq!((0, 3), call(&[0, 1], &[0]).map(|found| (found.0[0][0].start, found.0[0][0].end)).expect("valid"));
+        let columns = call(&[0, 1], &[0]).and_then(|found| found.columns()).expect("room");
+        assert_eq!((vec![0, 1], vec![0], vec![1.0]), (columns.offsets, columns.known, columns.similarity));
+        assert_eq!((vec![0], vec![3]), (columns.starts, columns.ends));
+    }
+}

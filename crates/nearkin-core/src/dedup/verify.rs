@@ -1,0 +1,663 @@
+//! Candidate → match: the true similarity of two texts.
+//!
+//! With A and B the sets of distinct features of the two texts, unweighted:
+//!
+//! | measure | similarity |
+//! |---|---|
+//! | `jaccard` | \|A ∩ B\| / \|A ∪ B\| |
+//! | `containment` | \|A ∩ B\| / min(\|A\|, \|B\|) |
+//! | `indel` | 1 − d / (characters of both texts), d the smallest number of insertions and deletions of characters |
+//!
+//! Two texts that *differ* in their particulars (`text::distinguishers`: numbers, days, …) are no match, whatever their
+//! similarity, where a cache is made with rules for it.
+//!
+//! Indel compares the texts as they are given (`indel`). A set without features is similar to nothing, and so is the
+//! empty text: 0. Thresholds are inclusive. Features are compared by 64-bit identifiers (see
+//! [`crate::text::tokenizer`]).
+//!
+//! Cost: one pass over each text for its set, one look-up per feature of the smaller side for a pair; a pair that can
+//! no longer reach the threshold is abandoned early. Indel takes O(characters² / 64) per pair, so
+//! [`Cache::similarities`] bounds it, and an [`Allowance`] what one document may cost.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rayon::prelude::*;
+
+use crate::alloc;
+use crate::cancel::CancelToken;
+use crate::dedup::indel;
+use crate::hash::idset::IdSet;
+use crate::text::distinguishers::{Particulars, differ};
+use crate::text::tokenizer::{Scratch, TextSource, Tokenizer};
+use crate::{Error, Result};
+
+/// How similarity is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measure {
+    /// Shared features among all features of the two.
+    Jaccard,
+    /// Shared features among those of the smaller one.
+    Containment,
+    /// Normalised Indel similarity of the characters.
+    Indel,
+}
+
+impl Measure {
+    /// The measure called `name`.
+    ///
+    /// # Errors
+    /// An unknown name.
+    pub fn new(name: &str) -> Result<Self> {
+        match name {
+            "jaccard" => Ok(Self::Jaccard),
+            "containment" => Ok(Self::Containment),
+            "indel" => Ok(Self::Indel),
+            other => Err(Error::parameter("verify", other, "jaccard, containment, indel or none")),
+        }
+    }
+
+    /// The similarity of two sets of sizes `a` and `b` that share `shared` features.
+    #[inline]
+    fn of_sets(self, shared: usize, a: usize, b: usize) -> f64 {
+        let whole = if self == Self::Containment { a.min(b) } else { a + b - shared };
+        if whole == 0 { 0.0 } else { shared as f64 / whole as f64 }
+    }
+}
+
+/// What is kept of some texts to compare them, one after another: distinct features, or the texts themselves for Indel.
+#[derive(Default)]
+struct Chunk {
+    ids: Vec<u64>,
+    text: String,
+    /// Hashes of particulars, ascending for each row; empty without rules.
+    particulars: Vec<u64>,
+    /// Where each row ends in `ids` or `text`, and in `particulars`.
+    rows: Vec<(u32, usize, usize)>,
+    /// When a row of it was needed last.
+    needed: u64,
+}
+
+impl Chunk {
+    fn bytes(&self) -> usize {
+        8 * (self.ids.len() + self.particulars.len()) + self.text.len()
+    }
+
+    /// Empties it and keeps its buffers.
+    fn clear(&mut self) {
+        self.ids.clear();
+        self.text.clear();
+        self.particulars.clear();
+        self.rows.clear();
+    }
+}
+
+/// Where a row is kept.
+#[derive(Clone, Copy)]
+struct Place {
+    chunk: u64,
+    start: usize,
+    end: usize,
+    /// Where its particulars start and end.
+    particulars: (usize, usize),
+}
+
+/// What a row is compared by.
+enum Comparand<'a> {
+    Set(&'a [u64]),
+    Text(&'a str),
+}
+
+/// How much the comparison of one document with others may still cost. It makes the work of a run linear in its documents: without
+/// it, n different texts whose hashes are near take n² / 2 comparisons.
+#[derive(Debug)]
+pub struct Allowance {
+    comparisons: usize,
+    /// Pairs of characters, for Indel.
+    characters: u128,
+}
+
+impl Allowance {
+    /// For one document: `most` comparisons and, with Indel, 2^39 pairs of characters in all.
+    pub fn new(most: usize) -> Self {
+        Self { comparisons: most, characters: indel::MOST }
+    }
+
+    /// Whether no comparison is left.
+    pub fn is_spent(&self) -> bool {
+        self.comparisons == 0
+    }
+}
+
+/// Texts of a chunk.
+const CHUNK: usize = 64;
+
+/// Rows that are few, and their features: a set is filled and asked at some nanoseconds for each.
+const FEW: usize = 32;
+const FEW_FEATURES: usize = 1 << 15;
+
+/// Texts that were made ready to be compared, by row number.
+///
+/// They are kept in chunks; those that were needed last stay longest: [`Cache::shrink`] empties the others until `budget`
+/// bytes are left. Emptied chunks are filled again, so that memory is not allocated again.
+pub struct Cache {
+    measure: Measure,
+    particulars: Option<Particulars>,
+    /// How many pairs were similar enough and no match, since they differ.
+    differing: AtomicU64,
+    budget: usize,
+    bytes: usize,
+    clock: u64,
+    /// Number of the next chunk.
+    next: u64,
+    chunks: HashMap<u64, Chunk>,
+    spare: Vec<Chunk>,
+    places: HashMap<u32, Place>,
+}
+
+/// One text to which others are compared.
+#[derive(Default)]
+pub struct Subject {
+    set: IdSet,
+    characters: Vec<char>,
+    particulars: Vec<u64>,
+}
+
+impl Cache {
+    /// A cache that shrinks to `budget` bytes; with `particulars` texts that differ in them are no matches.
+    pub fn new(measure: Measure, particulars: Option<Particulars>, budget: usize) -> Self {
+        let (chunks, places, differing) = (HashMap::new(), HashMap::new(), AtomicU64::new(0));
+        let spare = Vec::new();
+        Self { measure, particulars, differing, budget, bytes: 0, clock: 0, next: 0, chunks, spare, places }
+    }
+
+    /// How many pairs were similar enough and no match, since they differ.
+    pub fn differing(&self) -> u64 {
+        self.differing.load(Ordering::Relaxed)
+    }
+
+    /// Those of `rows` whose texts must be added before they can be compared; the others are marked as needed now.
+    ///
+    /// # Errors
+    /// There is no memory for them.
+    pub fn missing(&mut self, rows: &[u32]) -> Result<Vec<u32>> {
+        let mut missing = alloc::BestEffortVec::default();
+        self.clock += 1;
+        let Self { clock, chunks, places, .. } = self;
+        let mut is_missing = |row: &u32| match places.get(row).and_then(|place| chunks.get_mut(&place.chunk)) {
+            Some(chunk) => {
+                chunk.needed = *clock;
+                false
+            }
+            None => true,
+        };
+        missing.extend(rows.iter().copied().filter(|row| is_missing(row)));
+        missing.whole()
+    }
+
+    /// Makes text i of `texts` ready as row `rows[i]`, in parallel.
+    ///
+    /// # Errors
+    /// The call is stopped, or there is no memory: no row is added.
+    ///
+    /// # Panics
+    /// If there are more rows than texts.
+    pub fn add(&mut self, tokenizer: &Tokenizer, rows: &[u32], texts: &(impl TextSource + ?Sized)) -> Result<()> {
+        assert!(rows.len() <= texts.len(), "one text per row");
+        let mut chunks = self.emptied(rows.len().div_ceil(CHUNK))?;
+        let (measure, particulars, clock) = (self.measure, self.particulars.as_ref(), self.clock);
+        let stop = &CancelToken::current();
+        chunks.par_iter_mut().zip(rows.par_chunks(CHUNK)).enumerate().try_for_each_init(
+            || Scratch::stopped_by(stop),
+            |scratch, (number, (chunk, rows))| -> Result<()> {
+                chunk.needed = clock;
+                alloc::try_reserve(&mut chunk.rows, rows.len())?;
+                for (i, &row) in rows.iter().enumerate().take_while(|_| !stop.is_set()) {
+                    texts.prefetch(number * CHUNK + i + 1);
+                    let text = texts.get(number * CHUNK + i).unwrap_or_default();
+                    let end = if measure == Measure::Indel {
+                        alloc::try_reserve_str(&mut chunk.text, text.len())?;
+                        chunk.text.push_str(text);
+                        chunk.text.len()
+                    } else {
+                        tokenizer.distinct(text, scratch, &mut chunk.ids)?;
+                        chunk.ids.len()
+                    };
+                    if let Some(particulars) = particulars {
+                        particulars.hashes(text, &mut chunk.particulars)?;
+                    }
+                    chunk.rows.push((row, end, chunk.particulars.len()));
+                }
+                Ok(())
+            },
+        )?;
+        stop.check()?;
+        self.take(chunks, rows.len())
+    }
+
+    /// `count` empty chunks, those that were emptied first.
+    fn emptied(&mut self, count: usize) -> Result<Vec<Chunk>> {
+        let mut chunks = alloc::try_with_capacity(count)?;
+        chunks.extend(self.spare.drain(self.spare.len().saturating_sub(count)..));
+        chunks.resize_with(count, Chunk::default);
+        Ok(chunks)
+    }
+
+    /// Takes chunks of `rows` rows in all, or none if there is no memory for their places.
+    fn take(&mut self, chunks: Vec<Chunk>, rows: usize) -> Result<()> {
+        alloc::try_reserve_map(&mut self.places, rows)?;
+        alloc::try_reserve_map(&mut self.chunks, chunks.len())?;
+        for chunk in chunks {
+            let (mut start, mut first) = (0, 0);
+            for &(row, end, last) in &chunk.rows {
+                self.places.insert(row, Place { chunk: self.next, start, end, particulars: (first, last) });
+                (start, first) = (end, last);
+            }
+            self.bytes += chunk.bytes();
+            self.chunks.insert(self.next, chunk);
+            self.next += 1;
+        }
+        Ok(())
+    }
+
+    /// Makes row `rows[i]` ready by its distinct features, `ids[offsets[i]..offsets[i + 1]]`.
+    ///
+    /// # Errors
+    /// Indel and particulars, which are of texts; offsets that do not fit; there is no memory: no row is added.
+    pub fn add_sets(&mut self, rows: &[u32], offsets: &[i64], ids: &[u64]) -> Result<()> {
+        if self.measure == Measure::Indel {
+            return Err(Error::parameter("verify", "indel", "jaccard or containment, which compare sets of features"));
+        }
+        if self.particulars.is_some() {
+            return Err(Error::parameter("differ", "rules", "none where features alone are kept, not texts"));
+        }
+        let fit = offsets.len() == rows.len() + 1
+            && offsets.is_sorted()
+            && offsets.first() == Some(&0)
+            && offsets.last() == Some(&(ids.len() as i64));
+        if !fit {
+            let allowed = format!("{} that ascend from 0 to {}", rows.len() + 1, ids.len());
+            return Err(Error::parameter("offsets", format!("{} numbers", offsets.len()), allowed));
+        }
+        let mut chunks = self.emptied(rows.len().div_ceil(CHUNK))?;
+        for (number, (chunk, rows)) in chunks.iter_mut().zip(rows.chunks(CHUNK)).enumerate() {
+            chunk.needed = self.clock;
+            let ends = &offsets[number * CHUNK..][..=rows.len()];
+            alloc::try_extend(&mut chunk.ids, &ids[ends[0] as usize..ends[rows.len()] as usize])?;
+            alloc::try_reserve(&mut chunk.rows, rows.len())?;
+            chunk.rows.extend(rows.iter().zip(&ends[1..]).map(|(&row, end)| (row, (end - ends[0]) as usize, 0)));
+        }
+        self.take(chunks, rows.len())
+    }
+
+    /// Whether these rows are compared in some hundred microseconds: few sets of few features.
+    pub fn are_few(&self, rows: &[u32]) -> bool {
+        let size = |row: &u32| self.places.get(row).map_or(0, |place| place.end - place.start);
+        self.measure != Measure::Indel && rows.len() <= FEW && rows.iter().map(size).sum::<usize>() <= FEW_FEATURES
+    }
+
+    /// The first of `rows` that was not added.
+    pub fn first_missing(&self, rows: &[u32]) -> Option<u32> {
+        rows.iter().copied().find(|row| !self.places.contains_key(row))
+    }
+
+    /// Empties the chunks that were not needed for the longest time until the cache is within its budget; those with rows of the
+    /// last call of [`Cache::missing`] stay.
+    ///
+    /// # Errors
+    /// There is no memory for the list of chunks: all stay.
+    pub fn shrink(&mut self) -> Result<()> {
+        if self.bytes <= self.budget {
+            return Ok(());
+        }
+        let ages = self.chunks.iter().map(|(&number, chunk)| (chunk.needed, number));
+        let mut ages: Vec<(u64, u64)> = alloc::try_collect(ages)?;
+        alloc::try_reserve(&mut self.spare, ages.len())?;
+        ages.sort_unstable();
+        for (needed, number) in ages {
+            if self.bytes <= self.budget || needed == self.clock {
+                break;
+            }
+            if let Some(mut chunk) = self.chunks.remove(&number) {
+                self.bytes -= chunk.bytes();
+                for (row, ..) in &chunk.rows {
+                    // A row that was added again lives on in its later chunk.
+                    if self.places.get(row).is_some_and(|place| place.chunk == number) {
+                        self.places.remove(row);
+                    }
+                }
+                chunk.clear();
+                self.spare.push(chunk);
+            }
+        }
+        Ok(())
+    }
+
+    fn entry(&self, row: u32) -> Option<Comparand<'_>> {
+        let place = self.places.get(&row)?;
+        let chunk = self.chunks.get(&place.chunk)?;
+        Some(if self.measure == Measure::Indel {
+            Comparand::Text(&chunk.text[place.start..place.end])
+        } else {
+            Comparand::Set(&chunk.ids[place.start..place.end])
+        })
+    }
+
+    /// The particulars of a row; none of one that was not added.
+    fn particulars_of(&self, row: u32) -> &[u64] {
+        let found = || {
+            let place = self.places.get(&row)?;
+            self.chunks.get(&place.chunk)?.particulars.get(place.particulars.0..place.particulars.1)
+        };
+        found().unwrap_or_default()
+    }
+
+    /// Makes `row` the text that others are compared to; a row that was not added has no features.
+    ///
+    /// # Errors
+    /// There is no memory for its characters or its set.
+    pub fn subject(&self, row: u32, subject: &mut Subject) -> Result<()> {
+        subject.characters.clear();
+        subject.set.clear(0);
+        subject.particulars.clear();
+        alloc::try_extend(&mut subject.particulars, self.particulars_of(row))?;
+        match self.entry(row) {
+            Some(Comparand::Text(text)) => {
+                alloc::try_reserve(&mut subject.characters, text.chars().count())?;
+                subject.characters.extend(text.chars());
+            }
+            Some(Comparand::Set(ids)) => {
+                subject.set.clear(ids.len());
+                subject.set.insert_all(ids, |_| {});
+            }
+            None => {}
+        }
+        subject.set.check()
+    }
+
+    /// Whether the comparison of `row` with the subject is within the allowance, from which it is taken then.
+    ///
+    /// # Errors
+    /// There is no memory for the characters of `row`.
+    pub fn allows(&self, row: u32, subject: &Subject, threshold: f64, allowance: &mut Allowance) -> Result<bool> {
+        let cost = match self.entry(row) {
+            Some(Comparand::Text(text)) => indel::cost(text, &subject.characters, threshold)?,
+            Some(Comparand::Set(_)) | None => 0,
+        };
+        let within = allowance.comparisons > 0 && cost <= allowance.characters;
+        if within {
+            allowance.comparisons -= 1;
+            allowance.characters -= cost;
+        }
+        Ok(within)
+    }
+
+    /// The similarity of `row` and the subject, if it reaches `threshold`; of long texts nothing once `stop` is set.
+    ///
+    /// # Errors
+    /// There is no memory to compare long texts.
+    fn at_least(&self, row: u32, subject: &Subject, threshold: f64, stop: &CancelToken) -> Result<Option<f64>> {
+        match self.entry(row) {
+            Some(Comparand::Text(text)) if !text.is_empty() && !subject.characters.is_empty() => {
+                indel::at_least(text, &subject.characters, threshold, stop)
+            }
+            Some(Comparand::Set(ids)) => Ok(self.sets_at_least(ids, subject, threshold)),
+            Some(Comparand::Text(_)) | None => Ok(None),
+        }
+    }
+
+    /// The similarity of `row` and the subject, if they match: it reaches `threshold`, and they do not differ.
+    ///
+    /// # Errors
+    /// As of [`Cache::at_least`].
+    pub fn matches(&self, row: u32, subject: &Subject, threshold: f64, stop: &CancelToken) -> Result<Option<f64>> {
+        let found = self.at_least(row, subject, threshold, stop)?;
+        if found.is_some() && self.particulars.is_some() && differ(self.particulars_of(row), &subject.particulars) {
+            self.differing.fetch_add(1, Ordering::Relaxed);
+            return Ok(None);
+        }
+        Ok(found)
+    }
+
+    /// Whether rows `left[i]` and `right[i]` differ in their particulars.
+    ///
+    /// # Errors
+    /// There is no memory for the answers.
+    pub fn which_differ(&self, left: &[u32], right: &[u32]) -> Result<Vec<bool>> {
+        let pair = |(&a, &b): (&u32, &u32)| differ(self.particulars_of(a), self.particulars_of(b));
+        alloc::try_collect(left.iter().zip(right).map(pair))
+    }
+
+    fn sets_at_least(&self, ids: &[u64], subject: &Subject, threshold: f64) -> Option<f64> {
+        let (a, b) = (ids.len(), subject.set.len());
+        if a == 0 || b == 0 || self.measure.of_sets(a.min(b), a, b) < threshold {
+            return None;
+        }
+        let mut shared = 0;
+        let mut left = a;
+        for block in ids.chunks(64) {
+            shared += block.iter().filter(|&&id| subject.set.contains(id)).count();
+            left -= block.len();
+            if self.measure.of_sets((shared + left).min(a.min(b)), a, b) < threshold {
+                return None;
+            }
+        }
+        Some(self.measure.of_sets(shared, a, b))
+    }
+
+    /// The similarities of rows `left[i]` and `right[i]`, 0 for rows that were not added, in parallel. With Indel a pair of more than
+    /// 2^39 pairs of characters is an error, or NaN if it is to be `left_out`.
+    ///
+    /// # Errors
+    /// Such a pair; the call is stopped, or there is no memory.
+    ///
+    /// # Panics
+    /// If the two lists differ in length.
+    pub fn similarities(&self, left: &[u32], right: &[u32], left_out: bool) -> Result<Vec<f64>> {
+        assert_eq!(left.len(), right.len(), "one left and one right text a pair");
+        let stop = &CancelToken::current();
+        for (&a, &b) in left.iter().zip(right).filter(|_| !left_out) {
+            if let (Some(Comparand::Text(a)), Some(Comparand::Text(b))) = (self.entry(a), self.entry(b)) {
+                indel::check_budget(a, b, indel::MOST)?;
+            }
+        }
+        // Pairs with the same left text are adjacent, so that its set is built once.
+        let mut order: Vec<u32> = alloc::try_collect(0..left.len() as u32)?;
+        order.sort_unstable_by_key(|&pair| left[pair as usize]);
+        let same = || order.chunk_by(|&a, &b| left[a as usize] == left[b as usize]);
+        let mut groups: Vec<&[u32]> = alloc::try_with_capacity(same().count())?;
+        groups.extend(same());
+        let found = alloc::try_map_parallel(groups.par_iter().map_init(Subject::default, |subject, group| {
+            self.subject(left[group[0] as usize], subject)?;
+            let mut similarities = alloc::try_with_capacity(group.len())?;
+            for &pair in *group {
+                stop.check()?;
+                let row = right[pair as usize];
+                let fits = !left_out || self.allows(row, subject, 0.0, &mut Allowance::new(1))?;
+                let found = if fits { self.at_least(row, subject, 0.0, stop)?.unwrap_or(0.0) } else { f64::NAN };
+                similarities.push(found);
+            }
+            Ok(similarities)
+        }))?;
+        stop.check()?;
+        let mut result = alloc::try_zeroed(left.len())?;
+        for (&pair, value) in order.iter().zip(found.into_iter().flatten()) {
+            result[pair as usize] = value;
+        }
+        Ok(result)
+    }
+}
+
+/// The distinct features of each text, ascending: offsets, and XXH3-64 of the features with seed 0. In parallel.
+///
+/// # Errors
+/// The call is stopped, or there is no memory.
+pub fn feature_sets(tokenizer: &Tokenizer, texts: &(impl TextSource + ?Sized)) -> Result<(Vec<i64>, Vec<u64>)> {
+    let stop = &CancelToken::current();
+    let one = |scratch: &mut Scratch, i| -> Result<Vec<u64>> {
+        let mut ids = Vec::new();
+        if !stop.is_set() {
+            tokenizer.distinct(texts.get(i).unwrap_or_default(), scratch, &mut ids)?;
+            ids.sort_unstable();
+        }
+        Ok(ids)
+    };
+    let sets = alloc::try_map_parallel((0..texts.len()).into_par_iter().map_init(|| Scratch::stopped_by(stop), one))?;
+    stop.check()?;
+    let mut offsets = alloc::try_with_capacity(sets.len() + 1)?;
+    offsets.push(0);
+    let mut all = alloc::try_with_capacity(sets.iter().map(Vec::len).sum())?;
+    for ids in sets {
+        all.extend(ids);
+        offsets.push(all.len() as i64);
+    }
+    Ok((offsets, all))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::tokenizer::FeatureKind;
+    use crate::text::unicode::{Case, Form, Letters};
+    use proptest::prelude::*;
+    use std::collections::HashSet;
+
+    fn tokenizer() -> Tokenizer {
+        Tokenizer::new(FeatureKind::Char(2), Form::Nfkc, Case::Fold, Letters::Word, &[]).expect("valid")
+    }
+
+    fn cache(measure: Measure, texts: &[String]) -> Cache {
+        let mut cache = Cache::new(measure, None, 1 << 20);
+        let rows: Vec<u32> = (0..texts.len() as u32).collect();
+        assert_eq!(rows, cache.missing(&rows).expect("room"));
+        cache.add(&tokenizer(), &rows, texts).expect("nothing stops it");
+        cache
+    }
+
+    fn features(text: &str) -> HashSet<Vec<u8>> {
+        let mut set = HashSet::new();
+        let each = |feature: &[u8]| {
+            set.insert(feature.to_vec());
+        };
+        tokenizer().features(text, &mut Scratch::default(), each).expect("room");
+        set
+    }
+
+    proptest! {
+        #[test]
+        fn similarities_are_those_of_the_sets(texts in prop::collection::vec("[a-d ]{0,30}|\\PC{0,9}", 2..8)) {
+            let pairs: Vec<(u32, u32)> =
+                (0..texts.len() as u32).flat_map(|i| (0..texts.len() as u32).map(move |j| (j, i))).collect();
+            let (left, right): (Vec<u32>, Vec<u32>) = pairs.into_iter().unzip();
+            let jaccard = cache(Measure::Jaccard, &texts).similarities(&left, &right, false).expect("similarities");
+            let containment = cache(Measure::Containment, &texts).similarities(&left, &right, false).expect("similarities");
+            for (pair, (&i, &j)) in left.iter().zip(&right).enumerate() {
+                let (a, b) = (features(&texts[i as usize]), features(&texts[j as usize]));
+                let shared = a.intersection(&b).count() as f64;
+                let ratio = |whole: usize| if whole == 0 { 0.0 } else { shared / whole as f64 };
+                prop_assert_eq!(ratio(a.union(&b).count()), jaccard[pair]);
+                prop_assert_eq!(ratio(a.len().min(b.len())), containment[pair]);
+            }
+        }
+
+        #[test]
+        fn sets_compare_as_their_texts_do(texts in prop::collection::vec("[a-d ]{0,30}|\\PC{0,9}", 1..150)) {
+            let rows: Vec<u32> = (0..texts.len() as u32).collect();
+            let (offsets, ids) = feature_sets(&tokenizer(), texts.as_slice()).expect("nothing stops it");
+            prop_assert!(offsets.windows(2).all(|ends| ids[ends[0] as usize..ends[1] as usize].is_sorted_by(|a, b| a < b)));
+            let other: Vec<u32> = rows.iter().rev().copied().collect();
+            for measure in [Measure::Jaccard, Measure::Containment] {
+                let mut sets = Cache::new(measure, None, 1 << 20);
+                sets.add_sets(&rows, &offsets, &ids).expect("sets");
+                let expected = cache(measure, &texts).similarities(&rows, &other, false).expect("similarities");
+                prop_assert_eq!(expected, sets.similarities(&rows, &other, false).expect("similarities"));
+            }
+        }
+
+        #[test]
+        fn a_threshold_is_inclusive(one in "[a-d]{2,40}", other in "[a-d]{2,40}", containment: bool) {
+            let measure = if containment { Measure::Containment } else { Measure::Jaccard };
+            let texts = [one, other];
+            let prepared = cache(measure, &texts);
+            let mut subject = Subject::default();
+            prepared.subject(0, &mut subject).expect("room");
+            let found = |threshold| prepared.at_least(1, &subject, threshold, &CancelToken::default()).expect("room");
+            let value = found(0.0).expect("no threshold");
+            prop_assert_eq!(Some(value), found(value));
+            prop_assert_eq!(None, found(value + 1e-9));
+        }
+    }
+
+    #[test]
+    fn indel_similarity_is_that_of_the_articles_texts() {
+        let texts = ["how are u?".to_owned(), "how are you?".to_owned(), String::new()];
+        let found = cache(Measure::Indel, &texts).similarities(&[0, 0], &[1, 2], true).expect("similarities");
+        assert!((found[0] - (1.0 - 2.0 / 22.0)).abs() < 1e-12);
+        assert_eq!(0.0, found[1]);
+    }
+
+    #[test]
+    fn texts_that_differ_are_no_match_and_are_counted() {
+        let texts =
+            ["A dividend of 1.5 percent", "A dividend of 15 percent", "A dividend of percent"].map(str::to_owned);
+        let numbers = || Particulars::new(&["numbers".to_owned()]).expect("known");
+        for measure in [Measure::Jaccard, Measure::Containment, Measure::Indel] {
+            let mut cache = Cache::new(measure, Some(numbers()), 1 << 20);
+            cache.add(&tokenizer(), &[0, 1, 2], texts.as_slice()).expect("room");
+            let (mut subject, stop) = (Subject::default(), CancelToken::default());
+            cache.subject(0, &mut subject).expect("room");
+            let found = |row| cache.matches(row, &subject, 0.5, &stop).expect("room");
+            assert!(found(0).is_some() && found(1).is_none() && found(2).is_some());
+            assert!(cache.at_least(1, &subject, 0.5, &stop).expect("room").is_some());
+            assert_eq!(1, cache.differing());
+            assert_eq!(vec![true, false, false], cache.which_differ(&[0, 0, 1], &[1, 2, 2]).expect("room"));
+        }
+    }
+
+    #[test]
+    fn few_rows_are_few_sets_of_few_features() {
+        let texts = ["a text".to_owned(), "another".to_owned()];
+        let mut sets = cache(Measure::Jaccard, &texts);
+        let ids: Vec<u64> = (0..=FEW_FEATURES as u64).collect();
+        sets.add_sets(&[7], &[0, ids.len() as i64], &ids).expect("they fit");
+        assert!(sets.are_few(&[0, 1]) && sets.are_few(&[]) && sets.are_few(&[0; FEW]));
+        assert!(!sets.are_few(&[7]) && !sets.are_few(&[0; FEW + 1]));
+        assert!(!cache(Measure::Indel, &texts).are_few(&[0, 1]));
+    }
+
+    #[test]
+    fn sets_that_do_not_fit_are_refused() {
+        let mut sets = Cache::new(Measure::Jaccard, None, 0);
+        for offsets in [&[0, 2][..], &[1, 2, 3], &[0, 3, 2], &[0, -1, 3], &[0, 1, 2], &[]] {
+            assert!(sets.add_sets(&[4, 5], offsets, &[7, 8, 9]).is_err());
+        }
+        assert!(Cache::new(Measure::Indel, None, 0).add_sets(&[], &[0], &[]).is_err());
+        let numbers = Particulars::new(&["numbers".to_owned()]).expect("known");
+        assert!(Cache::new(Measure::Jaccard, Some(numbers), 0).add_sets(&[], &[0], &[]).is_err());
+        sets.add_sets(&[4, 5], &[0, 1, 3], &[7, 8, 9]).expect("they fit");
+        assert_eq!(None, sets.first_missing(&[4, 5]));
+    }
+
+    #[test]
+    fn a_cache_over_its_budget_drops_what_was_not_needed() {
+        let texts: Vec<String> = (0..9 * CHUNK).map(|i| format!("text number {i} with some features")).collect();
+        let mut cache = cache(Measure::Jaccard, &texts);
+        let whole = cache.similarities(&[4], &[7], false).expect("a similarity");
+        cache.budget = cache.bytes / 2;
+        assert_eq!(Vec::<u32>::new(), cache.missing(&[4, 7]).expect("room"));
+        cache.shrink().expect("room");
+        assert!(cache.bytes <= cache.budget && cache.bytes > 0);
+        assert_eq!(Vec::<u32>::new(), cache.missing(&[4, 7]).expect("room"));
+        assert_eq!(whole, cache.similarities(&[4], &[7], false).expect("a similarity"));
+        let rows: Vec<u32> = (0..texts.len() as u32).collect();
+        let missing = cache.missing(&rows).expect("room");
+        assert!(!missing.is_empty() && Some(missing[0]) == cache.first_missing(&rows));
+        // What was emptied is filled again.
+        let again: Vec<&String> = missing.iter().map(|&row| &texts[row as usize]).collect();
+        cache.add(&tokenizer(), &missing, again.as_slice()).expect("nothing stops it");
+        assert_eq!(None, cache.first_missing(&rows));
+        let last = rows.len() as u32 - 1;
+        assert_eq!(vec![1.0], cache.similarities(&[last], &[last], false).expect("a similarity"));
+        assert!(cache.similarities(&[missing[0]], &[missing[1]], false).expect("a similarity")[0] > 0.8);
+    }
+}

@@ -1,0 +1,511 @@
+//! Digests of inputs whose length is known: two passes.
+//!
+//! 1. *Find the reset points.* Start from level g, the smallest with `64 B >= n`; search for levels g - 2 and higher
+//!    ([`super::rolling`]). Keep, for each level, the first 63 positions, the number and the last one: constant memory.
+//!    The level is the highest one up to g with at least 32 reset points (level 0 needs none). If none is found, search
+//!    again eight levels lower: at most five searches, whatever the input.
+//! 2. *Hash the pieces* of the two levels ([`super::piece`]), all of them independent: each starts from the same state.
+//!
+//! Short inputs take both steps in blocks of 64 bytes, in one buffer ([`super::blocks`]).
+//!
+//! The tail, the character after the last piece, follows the end of the input:
+//!
+//! ```text
+//! final S != 0:  the hash of what follows the last counted reset point, even if nothing does (then 'n')
+//! final S == 0:  nothing, or, when reset points beyond the counted ones exist, the hash up to the last of them
+//! ```
+
+use std::cell::Cell;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+
+use xxhash_rust::xxh3::Xxh3;
+
+use super::blocks::{AHEAD, BITS, BLOCK, Pieces, SIDE, Side, all_at, planes, state_of};
+use super::piece::{PieceJob, START, character, run};
+use super::rolling::{BEFORE, MARKED, Window, marks, sum};
+use super::{ENOUGH_PIECES, LEVELS, Options, PIECES, check_length, first_level, write};
+use crate::cancel::CancelToken;
+use crate::cpu::features::Instructions;
+use crate::error::{Error, Result};
+
+/// An input that can be read twice.
+pub trait DigestInput {
+    /// Length in bytes.
+    fn length(&self) -> u64;
+
+    /// Hands the whole input to `each`, in order, in buffers of any size.
+    ///
+    /// # Errors
+    /// If it can't be read, if its length changed, or if the call is stopped.
+    fn pass(&mut self, each: &mut dyn FnMut(&[u8])) -> Result<()>;
+}
+
+impl DigestInput for &[u8] {
+    fn length(&self) -> u64 {
+        self.len() as u64
+    }
+
+    fn pass(&mut self, each: &mut dyn FnMut(&[u8])) -> Result<()> {
+        let stop = CancelToken::current();
+        for part in self.chunks(PART) {
+            stop.check()?;
+            each(part);
+        }
+        Ok(())
+    }
+}
+
+/// Bytes in memory that are handed on in one go: many pieces lie in them, and a tenth of a second passes.
+const PART: usize = 1 << 27;
+/// Bytes of a file that are kept between the two passes; longer files are read twice in buffers of this size.
+const BUFFER: u64 = 1 << 22;
+
+thread_local! {
+    /// The buffer of this thread's last file, so that many small files cost one allocation.
+    static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// A regular file that is open for reading.
+pub struct FileInput {
+    file: File,
+    name: String,
+    length: u64,
+    /// At least as long as what is read at a time.
+    buffer: Vec<u8>,
+    /// Whether `buffer` holds the whole file.
+    whole: bool,
+    /// Whether a byte was read, so that a further pass begins by going back.
+    moved: bool,
+}
+
+impl Drop for FileInput {
+    fn drop(&mut self) {
+        let buffer = std::mem::take(&mut self.buffer);
+        // A thread that is ending has no place for it.
+        let _ = SPARE.try_with(|spare| spare.set(buffer));
+    }
+}
+
+impl FileInput {
+    /// The file at `path`. Only regular files have a length that can be relied on.
+    ///
+    /// # Errors
+    /// If it can't be opened or is no regular file (a FIFO or device would block, `/proc` files state no length).
+    pub fn open(path: &std::path::Path) -> Result<Self> {
+        let name = path.display().to_string();
+        let fail = |action: &str| {
+            let action = format!("{action} {name}");
+            move |source| Error::Io { action, source }
+        };
+        // Asked before opening: opening a FIFO waits for its other end. A file that is changed in between shows by its
+        // length when it is read.
+        let kind = std::fs::metadata(path).map_err(fail("reading the kind of"))?;
+        if !kind.is_file() {
+            let kind = if kind.is_dir() { "a directory" } else { "a pipe, socket or device" };
+            return Err(Error::input(name, format!("{kind}, not a regular file; name regular files")));
+        }
+        let length = kind.len();
+        check_length(length)?;
+        let file = File::open(path).map_err(fail("opening"))?;
+        let buffer = SPARE.try_with(Cell::take).unwrap_or_default();
+        Ok(Self { file, name, length, buffer, whole: false, moved: false })
+    }
+
+    /// Reads up to `wanted` bytes: fewer only at the end of the file, or when the `expected` ones are there and a call
+    /// that asked for more brought no more.
+    fn fill(&mut self, wanted: usize, expected: usize) -> Result<usize> {
+        let mut got = 0;
+        while got < wanted {
+            match self.file.read(&mut self.buffer[got..wanted]) {
+                Ok(0) => break,
+                Ok(n) => {
+                    got += n;
+                    if got == expected && got < wanted {
+                        break;
+                    }
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(source) => return Err(Error::Io { action: format!("reading {}", self.name), source }),
+            }
+        }
+        Ok(got)
+    }
+}
+
+impl DigestInput for FileInput {
+    fn length(&self) -> u64 {
+        self.length
+    }
+
+    fn pass(&mut self, each: &mut dyn FnMut(&[u8])) -> Result<()> {
+        if self.whole {
+            each(&self.buffer[..self.length as usize]);
+            return Ok(());
+        }
+        if self.moved {
+            self.file
+                .seek(SeekFrom::Start(0))
+                .map_err(|source| Error::Io { action: format!("reading {}", self.name), source })?;
+        }
+        self.moved = true;
+        // One byte more than stated: a file that has grown, or that hid its length, is noticed.
+        let room = (self.length + 1).min(BUFFER + 1) as usize;
+        if self.buffer.len() < room {
+            self.buffer.resize(room, 0);
+        }
+        let stop = CancelToken::current();
+        let mut total = 0;
+        loop {
+            stop.check()?;
+            let wanted = (self.length + 1 - total).min(BUFFER + 1) as usize;
+            let got = self.fill(wanted, (self.length - total) as usize)?;
+            total += got as u64;
+            if total > self.length || (got < wanted && total < self.length) {
+                return Err(Error::input(
+                    self.name.clone(),
+                    format!(
+                        "read {total} bytes where {} were stated; it changes while read or hides its length: copy it first",
+                        self.length
+                    ),
+                ));
+            }
+            each(&self.buffer[..got]);
+            if total == self.length && got < wanted {
+                self.whole = self.length <= BUFFER;
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// The digest of `data`.
+///
+/// # Errors
+/// If it is longer than [`super::MAX_INPUT`].
+pub fn hash(data: &[u8], options: Options) -> Result<String> {
+    let mut data = data;
+    hash_input(&mut data, options)
+}
+
+/// The digest of the regular file at `path`.
+///
+/// # Errors
+/// As [`FileInput::open`], and if it can't be read or changes meanwhile.
+pub fn hash_file(path: &std::path::Path, options: Options) -> Result<String> {
+    hash_input(&mut FileInput::open(path)?, options)
+}
+
+/// A file as deduplication knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hashed {
+    /// Its digest.
+    pub digest: String,
+    /// XXH3-128 (seed 0) of its bytes: n files collide with a probability below n² / 2^129.
+    pub content: u128,
+    /// Its length in bytes.
+    pub length: u64,
+}
+
+/// The digest, content hash and length of the regular file at `path`, which is read as often as for its digest alone.
+///
+/// # Errors
+/// As [`FileInput::open`], and if it can't be read or changes meanwhile.
+pub fn hash_file_and_content(path: &std::path::Path, options: Options) -> Result<Hashed> {
+    let mut source = Summed { file: FileInput::open(path)?, sum: Some(Xxh3::new()), content: 0 };
+    let digest = hash_input(&mut source, options)?;
+    Ok(Hashed { digest, content: source.content, length: source.file.length })
+}
+
+/// A file whose first pass also sums its content.
+struct Summed {
+    file: FileInput,
+    sum: Option<Xxh3>,
+    content: u128,
+}
+
+impl DigestInput for Summed {
+    fn length(&self) -> u64 {
+        self.file.length
+    }
+
+    fn pass(&mut self, each: &mut dyn FnMut(&[u8])) -> Result<()> {
+        let Some(mut sum) = self.sum.take() else { return self.file.pass(each) };
+        self.file.pass(&mut |bytes| {
+            sum.update(bytes);
+            each(bytes);
+        })?;
+        self.content = sum.digest128();
+        Ok(())
+    }
+}
+
+/// The bytes of the regular file at `path`.
+///
+/// # Errors
+/// As [`FileInput::open`], and if it can't be read or changes meanwhile.
+pub fn read_file(path: &std::path::Path) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    FileInput::open(path)?.pass(&mut |some| bytes.extend_from_slice(some))?;
+    Ok(bytes)
+}
+
+/// The digest of what `source` reads.
+///
+/// # Errors
+/// If it is longer than [`super::MAX_INPUT`] or can't be read.
+pub fn hash_input(source: &mut impl DigestInput, options: Options) -> Result<String> {
+    let length = source.length();
+    check_length(length)?;
+    if length <= SHORT as u64 {
+        return hash_short(source, options);
+    }
+    let top = first_level(length);
+    let mut low = top.saturating_sub(2);
+    let (resets, level, end) = loop {
+        let (resets, end) = find(source, low, top + 1)?;
+        let enough = |level: &u32| *level == 0 || resets.count(*level) >= ENOUGH_PIECES as u64;
+        if let Some(level) = (low..=top).rev().find(enough) {
+            break (resets, level, end);
+        }
+        low = low.saturating_sub(8);
+    };
+    let mut pieces = resets.pieces(level, PIECES, length, end);
+    let of_part1 = pieces.len();
+    pieces.extend(resets.pieces(level + 1, options.half_pieces(), length, end));
+    hash_pieces(source, &mut pieces)?;
+    let characters: Vec<u8> = pieces.iter().map(|piece| character(piece.state)).collect();
+    let (part1, part2) = characters.split_at(of_part1);
+    Ok(write(level, part1, part2, options))
+}
+
+/// Bytes up to which an input is hashed in one buffer.
+const SHORT: usize = 1 << 14;
+
+/// The digest of a short input.
+fn hash_short(source: &mut impl DigestInput, options: Options) -> Result<String> {
+    // Zeros before it, and after it to the end of its last block.
+    let stated = source.length() as usize;
+    let mut bytes = vec![0; BEFORE + stated.next_multiple_of(BLOCK)];
+    let mut length = 0;
+    source.pass(&mut |some| {
+        if let Some(place) = bytes.get_mut(BEFORE + length..BEFORE + length + some.len()) {
+            place.copy_from_slice(some);
+        }
+        length += some.len();
+    })?;
+    let (level, part1, part2) = Instructions::best().run(
+        #[inline(always)]
+        || short_parts(&bytes, length.min(stated), options),
+    );
+    Ok(write(level, &part1, &part2, options))
+}
+
+/// Level and parts of `length` bytes between six zeros and those that fill the last block.
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "it must be compiled with the instruction set of its caller")]
+fn short_parts(bytes: &[u8], length: usize, options: Options) -> (u32, Vec<u8>, Vec<u8>) {
+    let blocks = length.div_ceil(BLOCK);
+    let top = first_level(length as u64);
+    let mut low = top.saturating_sub(2);
+    let mut resets = vec![[0u64; MARKED]; blocks];
+    let level = loop {
+        let mut counts = [0; MARKED];
+        for (block, resets) in resets.iter_mut().enumerate() {
+            if let Some(with_before) = bytes[BLOCK * block..].first_chunk() {
+                let inside = u64::MAX >> BLOCK.saturating_sub(length - BLOCK * block);
+                *resets = marks(with_before, low).map(|marks| marks & inside);
+                for (count, marks) in counts.iter_mut().zip(resets) {
+                    *count += marks.count_ones() as usize;
+                }
+            }
+        }
+        // The level above is marked, too.
+        let enough = |level: &u32| *level == 0 || counts[(level - low) as usize] >= ENOUGH_PIECES;
+        if let Some(level) = (low..=top.min(low + 2)).rev().find(enough) {
+            break level;
+        }
+        low = low.saturating_sub(3);
+    };
+    let first = (level - low) as usize;
+    // The last byte is before BEFORE + length.
+    let last = std::array::from_fn(|i| if length == 0 { 0 } else { bytes[length - 1 + i] });
+    let has_tail = sum(last) != 0;
+    if !has_tail && resets.iter().all(|marks| marks[first] == 0) {
+        return (level, Vec::new(), Vec::new());
+    }
+    let caps = [PIECES, options.half_pieces()];
+    let (mut parts, mut states, mut side) = ([Pieces::new(); 2], all_at::<SIDE>(START), Side::new());
+    for from in (0..blocks).step_by(AHEAD) {
+        let some = &resets[from..blocks.min(from + AHEAD)];
+        let mut all_planes = [[0; BITS]; AHEAD];
+        for (block, all_planes) in all_planes[..some.len()].iter_mut().enumerate() {
+            if let Some(bytes) = bytes[BEFORE + BLOCK * (from + block)..].first_chunk() {
+                *all_planes = planes(bytes);
+            }
+        }
+        for (lane, part) in parts.iter().enumerate() {
+            side.set(lane, caps[lane] - part.count, some.iter().map(|marks| marks[first + lane]));
+        }
+        // The last byte of these blocks.
+        let last = (length - BLOCK * from).min(BLOCK * some.len()) - 1;
+        side.advance(&mut states, (0, 2), &all_planes[..some.len()], (last % BLOCK) as u32);
+        for (block, marks) in some.iter().enumerate() {
+            for (lane, part) in parts.iter_mut().enumerate() {
+                part.take(&side, block, lane, marks[first + lane]);
+            }
+        }
+    }
+    let tail = |lane: usize| has_tail.then(|| state_of(&states, lane));
+    (level, parts[0].part(PIECES, tail(0)), parts[1].part(PIECES, tail(1)))
+}
+
+/// All reset points of levels `low` to `top` (and above, counted as `top`), and S at the end.
+fn find(source: &mut impl DigestInput, low: u32, top: u32) -> Result<(Resets, u32)> {
+    let mut resets = Resets { low, levels: (low..=top).map(|_| LevelResets::default()).collect() };
+    let (mut window, mut before) = (Window::default(), 0u64);
+    source.pass(&mut |bytes| {
+        window.scan(bytes, low, |at, level| resets.add(before + at as u64, level.min(top)));
+        window.extend(bytes);
+        before += bytes.len() as u64;
+    })?;
+    Ok((resets, window.sum()))
+}
+
+/// Reset points whose level is exactly one value (or at least the highest one that is asked for).
+#[derive(Default)]
+struct LevelResets {
+    count: u64,
+    first: Vec<u64>,
+    last: u64,
+}
+
+struct Resets {
+    low: u32,
+    levels: Vec<LevelResets>,
+}
+
+impl Resets {
+    #[inline]
+    fn add(&mut self, position: u64, level: u32) {
+        let level = &mut self.levels[(level - self.low) as usize];
+        level.count += 1;
+        level.last = position;
+        if level.first.len() < PIECES {
+            level.first.push(position);
+        }
+    }
+
+    /// The levels of which each reset point is one of `level`.
+    fn from(&self, level: u32) -> &[LevelResets] {
+        self.levels.get((level - self.low) as usize..).unwrap_or_default()
+    }
+
+    fn count(&self, level: u32) -> u64 {
+        self.from(level).iter().map(|l| l.count).sum()
+    }
+
+    /// The pieces of one part with at most `cap` counted reset points, the tail last.
+    fn pieces(&self, level: u32, cap: usize, length: u64, end: u32) -> Vec<Piece> {
+        // Level 31 has no reset points: its block size is beyond 32 bits.
+        let levels = if level < LEVELS { self.from(level) } else { &[] };
+        let mut cuts: Vec<u64> = levels.iter().flat_map(|l| l.first.iter().copied()).collect();
+        cuts.sort_unstable();
+        cuts.truncate(cap);
+        let mut pieces = Vec::with_capacity(cuts.len() + 1);
+        let mut start = 0;
+        for cut in cuts {
+            pieces.push(Piece { start, end: cut + 1, state: START });
+            start = cut + 1;
+        }
+        if end != 0 {
+            pieces.push(Piece { start, end: length, state: START });
+        } else if levels.iter().map(|l| l.count).sum::<u64>() > cap as u64 {
+            let last = levels.iter().filter(|l| l.count > 0).map(|l| l.last).max().unwrap_or(0);
+            pieces.push(Piece { start, end: last + 1, state: START });
+        }
+        pieces
+    }
+}
+
+/// Bytes `start..end` of the input.
+struct Piece {
+    start: u64,
+    end: u64,
+    state: u8,
+}
+
+fn hash_pieces(source: &mut impl DigestInput, pieces: &mut [Piece]) -> Result<()> {
+    let mut before = 0u64;
+    source.pass(&mut |bytes| {
+        let after = before + bytes.len() as u64;
+        let mut jobs = Vec::with_capacity(pieces.len());
+        for (i, piece) in pieces.iter().enumerate() {
+            let (start, end) = (piece.start.max(before), piece.end.min(after));
+            if start < end {
+                let bytes = &bytes[(start - before) as usize..(end - before) as usize];
+                jobs.push(PieceJob { bytes, state: piece.state, piece: i });
+            }
+        }
+        run(&mut jobs);
+        for job in &jobs {
+            pieces[job.piece].state = job.state;
+        }
+        before = after;
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Counted<'a> {
+        data: &'a [u8],
+        length: u64,
+        passes: u32,
+    }
+
+    impl DigestInput for Counted<'_> {
+        fn length(&self) -> u64 {
+            self.length
+        }
+
+        fn pass(&mut self, each: &mut dyn FnMut(&[u8])) -> Result<()> {
+            self.passes += 1;
+            each(self.data);
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_file_is_summed_once_whatever_its_length() {
+        let path = std::env::temp_dir().join(format!("nearkin-{}-summed", std::process::id()));
+        for length in [0, 1, 5000, BUFFER as usize, BUFFER as usize + 1, 3 * BUFFER as usize] {
+            let data: Vec<u8> = (0..length).map(|i| ((i * i) >> 7) as u8).collect();
+            std::fs::write(&path, &data).unwrap();
+            let expected = Hashed {
+                digest: hash(&data, Options::default()).unwrap(),
+                content: xxhash_rust::xxh3::xxh3_128(&data),
+                length: length as u64,
+            };
+            assert_eq!(expected, hash_file_and_content(&path, Options::default()).unwrap());
+            assert_eq!(data, read_file(&path).unwrap());
+        }
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn crafted_inputs_are_read_at_most_six_times() {
+        // Lengths far above the data make the search start high up, as in a long file with few reset points.
+        let everywhere: Vec<u8> = (0..=255u8).flat_map(|byte| [byte; 300]).collect();
+        for data in [&[0u8; 5000][..], &[7u8; 5000], &everywhere, b""] {
+            for length in [5000, 1 << 20, 1 << 30, super::super::MAX_INPUT] {
+                let mut source = Counted { data, length, passes: 0 };
+                hash_input(&mut source, Options::default()).unwrap();
+                assert!(source.passes <= 6, "{} passes over {length}", source.passes);
+            }
+        }
+        let mut source = Counted { data: &[], length: super::super::MAX_INPUT + 1, passes: 0 };
+        assert!(hash_input(&mut source, Options::default()).is_err());
+    }
+}

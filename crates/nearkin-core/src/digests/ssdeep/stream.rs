@@ -1,0 +1,384 @@
+//! Digests of streams whose length is not known: every block size that may still be chosen is kept.
+//!
+//! Live levels `lo..hi`, each with its count of reset points, its characters, and two piece hashes: h, which restarts
+//! at every counted reset point, and g, which stops restarting once 31 are counted, for a part 2 that is cut there. A
+//! level begins when the one below meets its first reset point: up to then the two have the same state. The lowest
+//! level ends when the input is already too long for it and the next level has enough pieces.
+//!
+//! Bytes are taken in by 512: the reset points of all levels first, then four states at a time beside each other
+//! ([`super::blocks`]). Memory: 7 KB. Any split of the input gives the same digest.
+
+use super::blocks::{AHEAD, BITS, BLOCK, Pieces, Planes, SIDE, Side, States, all_at, pass, planes, state_of};
+use super::piece::START;
+use super::rolling::{BEFORE, MARKED, level, marks, sum};
+use super::{ENOUGH_PIECES, HALF_PIECES, LEVELS, Options, PIECES, block_size, check_length, write};
+use crate::cancel::CancelToken;
+use crate::cpu::features::Instructions;
+use crate::error::Result;
+
+/// Bytes between two looks at the stop: some ten milliseconds.
+const PART: usize = if cfg!(test) { 100 } else { 1 << 23 };
+
+/// Bytes that are taken in together.
+const CHUNK: usize = AHEAD * BLOCK;
+
+const SLOTS: usize = LEVELS as usize + 1;
+/// A group that begins at the last level ends here.
+const ROOM: usize = SLOTS + SIDE;
+
+/// A digest in the making.
+///
+/// # Examples
+/// ```
+/// use nearkin_core::digests::ssdeep::{Hasher, Options};
+/// let mut hasher = Hasher::new();
+/// hasher.update(b"Hello, ");
+/// hasher.update(b"World!\n");
+/// assert_eq!("3:aaX8v:aV", hasher.digest(Options::default()).unwrap());
+/// ```
+#[derive(Clone, Debug)]
+pub struct Hasher {
+    /// Six bytes that were taken in, and the last ones, which wait.
+    chunk: [u8; BEFORE + CHUNK],
+    /// How many wait.
+    waiting: usize,
+    total: u64,
+    lo: usize,
+    hi: usize,
+    /// h of each level: the hash since its last counted reset point.
+    full: States<ROOM>,
+    /// g of the levels below `divided`: the same, but not restarted once 31 reset points are counted.
+    half: States<ROOM>,
+    /// The first level with fewer than 32 counted reset points, where g is still h. A higher level never has more.
+    divided: usize,
+    levels: Box<[Level; SLOTS]>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Level {
+    pieces: Pieces,
+    /// The character of g at the last reset point beyond the first 31.
+    half_pending: Option<u8>,
+}
+
+impl Default for Hasher {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Hasher {
+    /// The hasher of an empty input.
+    pub fn new() -> Self {
+        let level = Level { pieces: Pieces::new(), half_pending: None };
+        Self {
+            chunk: [0; BEFORE + CHUNK],
+            waiting: 0,
+            total: 0,
+            lo: 0,
+            hi: 1,
+            full: all_at(START),
+            half: all_at(START),
+            divided: 0,
+            levels: Box::new([level; SLOTS]),
+        }
+    }
+
+    /// Bytes taken in so far.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Takes in `data`.
+    pub fn update(&mut self, data: &[u8]) {
+        self.total += data.len() as u64;
+        Instructions::best().run(
+            #[inline(always)]
+            || self.take(data),
+        );
+    }
+
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "it must be compiled with the instruction set of its caller")]
+    fn take(&mut self, data: &[u8]) {
+        let before = self.total - data.len() as u64;
+        let mut at = 0;
+        // The last bytes wait until another follows: S at the end needs them.
+        while CHUNK - self.waiting < data.len() - at {
+            // Once six bytes of `data` are past, the rest lies in it as it is.
+            if let (0, Some(chunk)) = (self.waiting, at.checked_sub(BEFORE).and_then(|at| data[at..].first_chunk())) {
+                at += CHUNK;
+                self.advance(chunk, CHUNK, before + at as u64);
+                self.chunk[..BEFORE].copy_from_slice(&data[at - BEFORE..at]);
+                continue;
+            }
+            let some = CHUNK - self.waiting;
+            self.chunk[BEFORE + self.waiting..].copy_from_slice(&data[at..at + some]);
+            at += some;
+            self.advance(&self.chunk.clone(), CHUNK, before + at as u64);
+            self.chunk.copy_within(CHUNK.., 0);
+            self.waiting = 0;
+        }
+        let (begin, rest) = (BEFORE + self.waiting, &data[at..]);
+        self.chunk[begin..begin + rest.len()].copy_from_slice(rest);
+        self.waiting += rest.len();
+    }
+
+    /// As `update`, looking at the stop now and then.
+    ///
+    /// # Errors
+    /// The call is stopped: nothing is taken in.
+    pub fn update_all(&mut self, data: &[u8]) -> Result<()> {
+        let stop = CancelToken::current();
+        let mut aside = self.clone();
+        for part in data.chunks(PART) {
+            stop.check()?;
+            aside.update(part);
+        }
+        *self = aside;
+        Ok(())
+    }
+
+    /// Takes in the first `length` bytes of a chunk, which follow six that were taken in; after them there are `total`.
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "it must be compiled with the instruction set of its caller")]
+    fn advance(&mut self, chunk: &[u8; BEFORE + CHUNK], length: usize, total: u64) {
+        let blocks = length.div_ceil(BLOCK);
+        let (mut all_marks, mut all_planes, mut any) = ([[0; MARKED]; AHEAD], [[0; BITS]; AHEAD], false);
+        for block in 0..blocks {
+            if let (Some(with_before), Some(bytes)) =
+                (chunk[BLOCK * block..].first_chunk(), chunk[BEFORE + BLOCK * block..].first_chunk())
+            {
+                let inside = u64::MAX >> BLOCK.saturating_sub(length - BLOCK * block);
+                all_marks[block] = marks(with_before, self.lo as u32).map(|marks| marks & inside);
+                all_planes[block] = planes(bytes);
+                any |= all_marks[block][0] != 0;
+            }
+        }
+        if any || length < CHUNK {
+            let last = ((length - 1) % BLOCK) as u32;
+            self.cut(chunk, &all_marks[..blocks], &all_planes[..blocks], last);
+            // No lower level can be chosen any more.
+            while self.hi - self.lo >= 2
+                && 64 * block_size(self.lo as u32) < total
+                && self.levels[self.lo + 1].pieces.count >= ENOUGH_PIECES
+            {
+                self.lo += 1;
+            }
+            return;
+        }
+        for planes in &all_planes {
+            for (states, end) in [(&mut self.half, self.divided), (&mut self.full, self.hi)] {
+                if end > self.lo {
+                    pass(states, self.lo, end - self.lo, planes);
+                }
+            }
+        }
+    }
+
+    /// Takes in blocks with reset points, of the last one the bytes up to `last`.
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "part of the above")]
+    fn cut(&mut self, chunk: &[u8; BEFORE + CHUNK], marks: &[[u64; MARKED]], planes: &[Planes], last: u32) {
+        let mut resets = [[0; SLOTS]; AHEAD];
+        let mut found = [0; SLOTS];
+        for (block, (resets, marks)) in resets.iter_mut().zip(marks).enumerate() {
+            resets[self.lo..].iter_mut().zip(marks).for_each(|(reset, marks)| *reset = *marks);
+            // Few are of still higher levels.
+            let highest = self.lo + MARKED - 1;
+            let mut rest = marks[MARKED - 1];
+            while rest != 0 {
+                let at = rest.trailing_zeros();
+                rest &= rest - 1;
+                let window = std::array::from_fn(|i| chunk[BLOCK * block + at as usize + i]);
+                let levels = (level(sum(window)).unwrap_or(0) as usize + 1).saturating_sub(highest);
+                resets[highest..].iter_mut().take(levels).for_each(|reset| *reset |= 1 << at);
+            }
+            found.iter_mut().zip(resets).for_each(|(found, reset)| *found += reset.count_ones() as usize);
+        }
+        // A level begins when the one below meets its first reset point.
+        while self.hi < SLOTS && found[self.hi - 1] != 0 {
+            self.full.iter_mut().for_each(|row| row[self.hi] = row[self.hi - 1]);
+            self.hi += 1;
+        }
+        let (lo, hi) = (self.lo, self.hi);
+        while self.divided < hi && self.levels[self.divided].pieces.count + found[self.divided] >= ENOUGH_PIECES {
+            (self.half.iter_mut().zip(&self.full)).for_each(|(half, full)| half[self.divided] = full[self.divided]);
+            self.divided += 1;
+        }
+        let of_level = |level: usize| resets[..marks.len()].iter().map(move |resets| resets[level]);
+        let mut side = Side::new();
+        for first in (lo..self.divided).step_by(SIDE) {
+            let group = first..self.divided.min(first + SIDE);
+            for (lane, level) in group.clone().enumerate() {
+                side.set(lane, HALF_PIECES.saturating_sub(self.levels[level].pieces.count), of_level(level));
+            }
+            side.advance(&mut self.half, (first, group.len()), planes, last);
+            for (lane, level) in group.enumerate() {
+                for (block, marks) in of_level(level).enumerate() {
+                    let beyond = marks ^ side.restarts[block][lane];
+                    if beyond != 0 {
+                        self.levels[level].half_pending = Some(side.character(block, lane, beyond.ilog2()));
+                    }
+                }
+            }
+        }
+        for first in (lo..hi).step_by(SIDE) {
+            let group = first..hi.min(first + SIDE);
+            for (lane, level) in group.clone().enumerate() {
+                side.set(lane, PIECES - self.levels[level].pieces.count, of_level(level));
+            }
+            side.advance(&mut self.full, (first, group.len()), planes, last);
+            for (lane, level) in group.enumerate() {
+                for (block, marks) in of_level(level).enumerate() {
+                    if marks != 0 {
+                        self.levels[level].pieces.take(&side, block, lane, marks);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The digest of what was taken in so far; more may follow.
+    ///
+    /// # Errors
+    /// If that is longer than [`super::MAX_INPUT`].
+    pub fn digest(&self, options: Options) -> Result<String> {
+        check_length(self.total)?;
+        let mut whole = self.clone();
+        if self.waiting != 0 {
+            Instructions::best().run(
+                #[inline(always)]
+                || whole.advance(&self.chunk, self.waiting, self.total),
+            );
+        }
+        Ok(whole.written(options))
+    }
+
+    /// The digest of what is in full blocks, or was advanced to.
+    fn written(&self, options: Options) -> String {
+        let highest = (self.hi - 1).min(LEVELS as usize - 1);
+        let mut i = self.lo;
+        while i < highest && 64 * block_size(i as u32) < self.total {
+            i += 1;
+        }
+        while i > self.lo && self.levels[i].pieces.count < ENOUGH_PIECES {
+            i -= 1;
+        }
+        // The last byte is before BEFORE + waiting; none waits if none came.
+        let last = std::array::from_fn(|i| if self.waiting == 0 { 0 } else { self.chunk[self.waiting - 1 + i] });
+        let more = sum(last) != 0;
+        let tail = |states, level| more.then(|| state_of(states, level));
+        let part1 = self.levels[i].pieces.part(PIECES, tail(&self.full, i));
+        // A level that has not begun has met no reset point: its state is that of the level below.
+        let twice = if i + 1 < self.hi { i + 1 } else { i };
+        let level = &self.levels[twice];
+        let part2 = if options.no_truncation || twice >= self.divided {
+            level.pieces.part(PIECES, tail(&self.full, twice))
+        } else {
+            let mut pieces = level.pieces;
+            pieces.pending = level.half_pending;
+            pieces.part(HALF_PIECES, tail(&self.half, twice))
+        };
+        write(i as u32, &part1, &part2, options)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::digests::ssdeep::hash::hash;
+    use crate::digests::ssdeep::piece::character;
+    use crate::digests::ssdeep::rolling::Window;
+    use proptest::prelude::*;
+
+    /// Section by section the definition, one byte at a time.
+    fn definition(data: &[u8], options: Options) -> String {
+        let sums: Vec<u32> = data
+            .iter()
+            .scan(Window::default(), |window, &byte| {
+                window.extend(&[byte]);
+                Some(window.sum())
+            })
+            .collect();
+        let end = sums.last().copied().unwrap_or(0);
+        let is_reset = |sum: u32, level: u32| u64::from(sum) % block_size(level) == block_size(level) - 1;
+        let part = |level: u32, cap: usize| {
+            let (mut characters, mut h, mut pending) = (Vec::new(), START, None);
+            for (&byte, &sum) in data.iter().zip(&sums) {
+                h = (h.wrapping_mul(19) ^ byte) & 63;
+                if is_reset(sum, level) {
+                    if characters.len() < cap {
+                        characters.push(character(h));
+                        (h, pending) = (START, None);
+                    } else {
+                        pending = Some(character(h));
+                    }
+                }
+            }
+            characters.extend(if end == 0 { pending } else { Some(character(h)) });
+            characters
+        };
+        let mut level = crate::digests::ssdeep::first_level(data.len() as u64);
+        while level > 0 && sums.iter().filter(|&&sum| is_reset(sum, level)).count() < 32 {
+            level -= 1;
+        }
+        write(level, &part(level, 63), &part(level + 1, options.half_pieces()), options)
+    }
+
+    /// Bytes that cut often, seldom, in turns, or end in zeros.
+    fn inputs() -> impl Strategy<Value = Vec<u8>> {
+        let run = prop_oneof![
+            prop::collection::vec(any::<u8>(), 0..600),
+            prop::collection::vec(prop_oneof![Just(b'a'), Just(b'b')], 0..600),
+            (any::<u8>(), 0usize..3000).prop_map(|(byte, n)| vec![byte; n]),
+            (prop::collection::vec(any::<u8>(), 7..30), 1usize..200).prop_map(|(unit, n)| unit.repeat(n)),
+            (0usize..9).prop_map(|n| vec![0; n]),
+        ];
+        prop::collection::vec(run, 0..6).prop_map(|runs| runs.concat())
+    }
+
+    fn every_option() -> impl Iterator<Item = Options> {
+        [false, true].into_iter().flat_map(|eliminate_runs| {
+            [false, true].into_iter().map(move |no_truncation| Options { eliminate_runs, no_truncation })
+        })
+    }
+
+    #[test]
+    fn printed_digests_are_met() {
+        for (data, expected) in
+            [(&b""[..], "3::"), (b"a", "3:E:E"), (b"Hello, World!\n", "3:aaX8v:aV"), (&[0; 5000], "3::")]
+        {
+            assert_eq!(expected, hash(data, Options::default()).unwrap());
+            assert_eq!(expected, definition(data, Options::default()));
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(400))]
+
+        #[test]
+        fn whole_streamed_and_defined_digests_are_equal(data in inputs(), chunk in 1usize..5000) {
+            let mut hasher = Hasher::new();
+            for bytes in data.chunks(chunk) {
+                hasher.update(bytes);
+            }
+            for options in every_option() {
+                let expected = definition(&data, options);
+                prop_assert_eq!(&expected, &hash(&data, options).unwrap());
+                prop_assert_eq!(&expected, &hasher.digest(options).unwrap());
+            }
+        }
+
+        #[test]
+        fn a_digest_can_be_asked_for_at_any_time(data in inputs(), cut in any::<prop::sample::Index>()) {
+            let cut = cut.index(data.len() + 1);
+            let mut hasher = Hasher::new();
+            hasher.update(&data[..cut]);
+            let copy = hasher.clone();
+            hasher.update(&data[cut..]);
+            prop_assert_eq!(hash(&data[..cut], Options::default()).unwrap(), copy.digest(Options::default()).unwrap());
+            prop_assert_eq!(hash(&data, Options::default()).unwrap(), hasher.digest(Options::default()).unwrap());
+        }
+    }
+}

@@ -1,0 +1,571 @@
+//! Banding: signatures → those that agree in a whole band of values.
+//!
+//! A signature of k values is cut into b *bands* of r *rows* (values) each, b · r <= k. Two signatures are *candidates* if they agree in
+//! all values of some band: with probability 1 − (1 − s^r)^b where each value agrees with probability s on its own
+//! (`python/nearkin/theory/banding.py` solves this for b and r).
+//!
+//! **Guarantee.** [`Index::search`] gives the rows that are candidates of the query and agree with it in at least `least` of the k
+//! values, and no others; [`Index::pairs`] likewise all pairs. Signatures of sets without features are found by nothing.
+//!
+//! **Parts.** Equal signatures are one *item*, whatever their number, so copies cost one entry; a row points to its item and to
+//! the row before it of the same item. Items are in sorted runs (`run`): for every band the 32-bit keys of all items in
+//! order, beside their numbers. A key only leads to an item: the band's values are compared before it counts. Runs are
+//! merged so that each is more than twice as long as the next. Removal marks a row dead; dead rows leave when they
+//! outnumber the others.
+//!
+//! **Cost.** A query reads one place per band and run and compares each candidate item once, k values; all pairs hold
+//! the candidates of one item at a time. Memory: 8 b bytes per item and its signature, 4 bytes per row. **Limits.**
+//! 2^32 − 2 rows over the life of an index. Sources: Broder (SEQUENCES 1997); Gionis, Indyk and Motwani (VLDB 1999);
+//! Leskovec, Rajaraman and Ullman, *Mining of Massive Datasets*, section 3.4. Tests: `tests` against brute force.
+
+mod file;
+mod run;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use rayon::prelude::*;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::alloc;
+use crate::cancel::CancelToken;
+use crate::families::minhash::{MAX_PERM, Value, different};
+use crate::index::components::{Forest, Groups};
+use crate::index::hamming::{Clusters, Hits, Linkage, Pairs};
+use crate::index::rows::{Existing, Keys, NewIds, Rows};
+use crate::segment::{Column, Plain, Segment, bytes_of};
+use crate::{Error, Result};
+pub use file::describe;
+use run::BandRun;
+
+/// Queries of a task.
+const TASK: usize = 16;
+/// Items of a task that looks for pairs.
+const ITEMS: usize = 64;
+/// Entries of bands that one thread sorts and merges in some hundred microseconds.
+const QUICK: usize = 1 << 15;
+/// An item of no features, which is never found.
+const NO_ITEM: u32 = u32::MAX;
+
+/// An addition that was prepared.
+struct New<V> {
+    /// All items by the hash of their signature, the new ones too.
+    known: HashMap<u64, u32>,
+    /// New items.
+    items: Vec<V>,
+    /// Item of each new row.
+    of: Vec<u32>,
+    /// How many runs stay; the rest is merged into `run`.
+    keep: usize,
+    run: Option<BandRun>,
+}
+
+/// Banding index of signatures with values of type `V`.
+pub struct Index<V: Value + Plain> {
+    num_perm: usize,
+    bands: usize,
+    num_rows: usize,
+    rows: Rows,
+    /// Different signatures, `num_perm` values each.
+    items: Column<V>,
+    /// Item of each row.
+    of: Column<u32>,
+    /// The row of the same item that was added before, or the row itself if there is none.
+    before: Column<u32>,
+    /// The last row of each item.
+    last: Column<u32>,
+    /// Items by the hash of their signature; None until an opened index is added to, and after an addition that failed.
+    known: Option<HashMap<u64, u32>>,
+    runs: Vec<BandRun>,
+    segment: Option<Segment>,
+}
+
+impl<V: Value + Plain> Index<V> {
+    /// An empty index of signatures of `num_perm` values in `bands` bands of `num_rows` values.
+    ///
+    /// # Errors
+    /// A number out of its range, or bands that hold more values than a signature.
+    pub fn new(num_perm: usize, bands: usize, num_rows: usize) -> Result<Self> {
+        if !(1..=MAX_PERM).contains(&num_perm) {
+            return Err(Error::parameter("num_perm", num_perm, format!("1 to {MAX_PERM}")));
+        }
+        if bands == 0 || num_rows == 0 || bands.checked_mul(num_rows).is_none_or(|values| values > num_perm) {
+            let allowed = format!("at least one band and row, and num_bands * num_rows up to num_perm={num_perm}");
+            return Err(Error::parameter("num_bands, num_rows", format!("{bands}, {num_rows}"), allowed));
+        }
+        Ok(Self {
+            num_perm,
+            bands,
+            num_rows,
+            rows: Rows::default(),
+            items: Column::default(),
+            of: Column::default(),
+            before: Column::default(),
+            last: Column::default(),
+            known: Some(HashMap::new()),
+            runs: Vec::new(),
+            segment: None,
+        })
+    }
+
+    /// Values of a signature, bands, and rows of a band.
+    pub fn shape(&self) -> (usize, usize, usize) {
+        (self.num_perm, self.bands, self.num_rows)
+    }
+
+    /// Ids, row numbers and tombstones.
+    pub fn rows(&self) -> &Rows {
+        &self.rows
+    }
+
+    /// Signatures that are there.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there is no signature.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Different signatures, those of dead rows included.
+    pub fn num_items(&self) -> usize {
+        self.last.len()
+    }
+
+    /// Bytes in memory.
+    pub fn bytes(&self) -> usize {
+        let rows = self.of.bytes() + self.before.bytes() + self.last.bytes();
+        let known = self.known.as_ref().map_or(0, |known| known.capacity() * 17);
+        self.items.bytes() + rows + known + self.rows.bytes() + self.runs.iter().map(BandRun::bytes).sum::<usize>()
+    }
+
+    fn check(&self, signatures: &[V]) -> Result<usize> {
+        if signatures.len().is_multiple_of(self.num_perm) {
+            return Ok(signatures.len() / self.num_perm);
+        }
+        let allowed = format!("{} values per signature", self.num_perm);
+        Err(Error::parameter("signatures", format!("{} values", signatures.len()), allowed))
+    }
+
+    fn item(&self, item: u32) -> &[V] {
+        &self.items[item as usize * self.num_perm..][..self.num_perm]
+    }
+
+    /// Adds rows; returns how many were added. Nothing is changed by a call that fails.
+    ///
+    /// # Errors
+    /// Counts that differ, ids of another kind than before, an id that is there or occurs twice (with `Existing::Error`), more
+    /// than 2^32 − 2 rows; the call is stopped, or there is no memory.
+    pub fn add(&mut self, ids: NewIds<'_>, signatures: &[V], existing: Existing) -> Result<usize> {
+        let count = self.check(signatures)?;
+        let batch = self.rows.prepare(ids, count, "signatures", existing)?;
+        let count = batch.count;
+        if count > 0 {
+            let new = self.prepare(&batch.of(signatures, self.num_perm)?)?;
+            self.reserve(&new)?;
+            self.rows.commit(batch);
+            self.commit(new);
+        }
+        Ok(count)
+    }
+
+    /// Whether the thread that asks adds this many signatures in some hundred microseconds.
+    pub fn adds_quickly(&self, count: usize) -> bool {
+        let mut merged = count;
+        for run in self.runs.iter().rev() {
+            if run.len() > 2 * merged {
+                break;
+            }
+            merged += run.len();
+        }
+        self.known.is_some() && merged.saturating_mul(self.bands) <= QUICK
+    }
+
+    /// The items by the hash of their signature, taken out: what fails meanwhile leaves none, and they are found again.
+    fn take_known(&mut self, stop: &CancelToken) -> Result<HashMap<u64, u32>> {
+        if let Some(known) = self.known.take() {
+            return Ok(known);
+        }
+        let hash = |item: &[V]| if stop.is_set() { 0 } else { xxh3_64(bytes_of(item)) };
+        let hashes = alloc::try_collect_parallel(self.items.par_chunks(self.num_perm).map(hash))?;
+        let mut known = HashMap::new();
+        alloc::try_reserve_map(&mut known, hashes.len())?;
+        // Of items with one hash the first is known, as if they had been added in turn.
+        for item in stop.ranges(0..hashes.len()).flatten() {
+            known.entry(hashes[item]).or_insert(item as u32);
+        }
+        stop.check()?;
+        Ok(known)
+    }
+
+    /// What these signatures make of the index, new items sorted into a run; nothing that is found is changed.
+    fn prepare(&mut self, signatures: &[V]) -> Result<New<V>> {
+        let (k, stop) = (self.num_perm, &CancelToken::current());
+        self.items.own(stop)?;
+        for column in [&mut self.of, &mut self.before, &mut self.last] {
+            column.own(stop)?;
+        }
+        let first = self.last.len();
+        let mut new = New {
+            known: self.take_known(stop)?,
+            items: Vec::new(),
+            of: alloc::try_with_capacity(signatures.len() / k)?,
+            keep: self.runs.len(),
+            run: None,
+        };
+        for rows in stop.ranges(0..signatures.len() / k) {
+            alloc::try_reserve_map(&mut new.known, rows.len())?;
+            for signature in signatures[rows.start * k..rows.end * k].chunks_exact(k) {
+                if signature.iter().all(|value| *value == V::NONE) {
+                    new.of.push(NO_ITEM);
+                    continue;
+                }
+                let next = first + new.items.len() / k;
+                let found = *new.known.entry(xxh3_64(bytes_of(signature))).or_insert(next as u32) as usize;
+                let is_found = |at: usize, items: &[V]| items[at * k..][..k] == *signature;
+                // Another signature with the same hash becomes an item of its own.
+                let known = found < next
+                    && if found < first { is_found(found, &self.items) } else { is_found(found - first, &new.items) };
+                if !known {
+                    alloc::try_extend(&mut new.items, signature)?;
+                }
+                new.of.push(if known { found } else { next } as u32);
+            }
+        }
+        stop.check()?;
+        if !new.items.is_empty() {
+            let mut run = BandRun::new(&new.items, first, k, self.bands, self.num_rows, stop)?;
+            while let Some(last) = self.runs[..new.keep].last().filter(|last| last.len() <= 2 * run.len()) {
+                run = BandRun::merge(last, &run, self.bands, stop)?;
+                new.keep -= 1;
+            }
+            new.run = Some(run);
+        }
+        Ok(new)
+    }
+
+    /// Room for what was prepared.
+    fn reserve(&mut self, new: &New<V>) -> Result<()> {
+        let stop = &CancelToken::current();
+        let items = new.items.len() / self.num_perm;
+        self.items.reserve(new.items.len(), stop)?;
+        self.last.reserve(items, stop)?;
+        self.of.reserve(new.of.len(), stop)?;
+        self.before.reserve(new.of.len(), stop)?;
+        alloc::try_reserve(&mut self.runs, 1)
+    }
+
+    /// Makes what was prepared part of the index, in a short step.
+    fn commit(&mut self, new: New<V>) {
+        let (before, last) = (self.before.to_mut(), self.last.to_mut());
+        for &item in &new.of {
+            let row = before.len() as u32;
+            if item == NO_ITEM {
+                before.push(row);
+            } else if let Some(last) = last.get_mut(item as usize) {
+                before.push(std::mem::replace(last, row));
+            } else {
+                before.push(row);
+                last.push(row);
+            }
+        }
+        self.items.to_mut().extend_from_slice(&new.items);
+        self.of.to_mut().extend_from_slice(&new.of);
+        self.known = Some(new.known);
+        if let Some(run) = new.run {
+            self.runs.truncate(new.keep);
+            self.runs.push(run);
+        }
+    }
+
+    /// Removes ids (or row numbers); returns how many. Nothing is changed by a call that fails.
+    ///
+    /// # Errors
+    /// An id that is not there, unless `missing_ok`.
+    pub fn remove(&mut self, ids: Keys<'_>, missing_ok: bool) -> Result<usize> {
+        self.rows.remove(ids, missing_ok)
+    }
+
+    /// Puts the rows of an item that are alive into `found`.
+    fn members(&self, item: u32, found: &mut Vec<u32>) -> Result<()> {
+        let mut row = self.last[item as usize];
+        loop {
+            if self.rows.is_alive(row) {
+                alloc::try_reserve(found, 1)?;
+                found.push(row);
+            }
+            let before = self.before[row as usize];
+            // Rows only ever point to earlier ones.
+            if before >= row {
+                return Ok(());
+            }
+            row = before;
+        }
+    }
+
+    /// Puts the items that share a band with `signature` and agree with it in at least `least` values into `found`, with the number of
+    /// values in which they differ; only those above `above`.
+    fn candidates(&self, signature: &[V], least: usize, above: Option<u32>, found: &mut Vec<(u32, u16)>) -> Result<()> {
+        found.clear();
+        for band in 0..self.bands {
+            let values = &signature[band * self.num_rows..][..self.num_rows];
+            let key = run::key(values, band);
+            for run in &self.runs {
+                let items = run.with_key(band, key);
+                alloc::try_reserve(found, items.len())?;
+                for &item in items {
+                    if above.is_none_or(|above| item > above)
+                        && self.item(item)[band * self.num_rows..][..self.num_rows] == *values
+                    {
+                        found.push((item, 0));
+                    }
+                }
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        found.retain_mut(|(item, distance)| {
+            *distance = different(signature, self.item(*item));
+            self.num_perm - usize::from(*distance) >= least
+        });
+        Ok(())
+    }
+
+    /// The rows that share a band with each query and agree with it in at least `least` values, nearest first, ties by id; a distance
+    /// is the number of values that differ.
+    ///
+    /// # Errors
+    /// Queries that are not whole signatures.
+    pub fn search(&self, queries: &[V], least: usize) -> Result<Hits> {
+        self.check(queries)?;
+        let stop = &CancelToken::current();
+        let one = |queries: &[V]| {
+            let (mut candidates, mut members) = (Vec::new(), Vec::new());
+            let (mut ends, mut hits): (Vec<usize>, Vec<(u16, u32)>) = (Vec::new(), Vec::new());
+            for query in queries.chunks_exact(self.num_perm) {
+                stop.check()?;
+                let begin = hits.len();
+                if !query.iter().all(|value| *value == V::NONE) {
+                    self.candidates(query, least, None, &mut candidates)?;
+                    for &(item, distance) in &candidates {
+                        members.clear();
+                        self.members(item, &mut members)?;
+                        alloc::try_reserve(&mut hits, members.len())?;
+                        hits.extend(members.iter().map(|&row| (distance, row)));
+                    }
+                    hits[begin..].sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| self.rows.compare(a.1, b.1)));
+                }
+                ends.push(hits.len());
+            }
+            Ok((ends, hits))
+        };
+        let found = alloc::try_map_parallel(queries.par_chunks(TASK * self.num_perm).map(one))?;
+        let total = found.iter().map(|(_, hits)| hits.len()).sum();
+        let mut all = Hits {
+            offsets: alloc::try_with_capacity(queries.len() / self.num_perm + 1)?,
+            rows: alloc::try_with_capacity(total)?,
+            distances: alloc::try_with_capacity(total)?,
+            ..Hits::default()
+        };
+        all.offsets.push(0);
+        for (ends, hits) in found {
+            let base = all.rows.len();
+            all.offsets.extend(ends.iter().map(|end| (base + end) as i64));
+            all.rows.extend(hits.iter().map(|hit| hit.1));
+            all.distances.extend(hits.iter().map(|hit| hit.0));
+        }
+        Ok(all)
+    }
+
+    /// All pairs of rows that share a band and agree in at least `least` values, each once, the smaller id left, sorted by ids. `part` takes
+    /// those pairs alone whose earlier item is one of these.
+    ///
+    /// # Errors
+    /// The call is stopped.
+    pub fn pairs(&self, least: usize, part: Range<usize>) -> Result<Pairs> {
+        let stop = &CancelToken::current();
+        let part = part.start.min(self.num_items())..part.end.min(self.num_items());
+        let one = |first: usize| {
+            let (mut candidates, mut left, mut right) = (Vec::new(), Vec::new(), Vec::new());
+            let mut pairs: Vec<(u32, u32, u16)> = Vec::new();
+            for item in first as u32..part.end.min(first + ITEMS) as u32 {
+                stop.check()?;
+                left.clear();
+                self.members(item, &mut left)?;
+                for (i, &a) in left.iter().enumerate() {
+                    stop.check()?;
+                    alloc::try_reserve(&mut pairs, i)?;
+                    pairs.extend(left[..i].iter().map(|&b| (a, b, 0)));
+                }
+                if left.is_empty() {
+                    continue;
+                }
+                self.candidates(self.item(item), least, Some(item), &mut candidates)?;
+                for &(other, distance) in &candidates {
+                    right.clear();
+                    self.members(other, &mut right)?;
+                    for &a in &left {
+                        stop.check()?;
+                        alloc::try_reserve(&mut pairs, right.len())?;
+                        pairs.extend(right.iter().map(|&b| (a, b, distance)));
+                    }
+                }
+            }
+            Ok(pairs)
+        };
+        let found = alloc::try_map_parallel(part.clone().into_par_iter().step_by(ITEMS).map(one))?;
+        let mut all: Vec<(u32, u32, u16)> = alloc::try_with_capacity(found.iter().map(Vec::len).sum())?;
+        for pairs in found {
+            all.extend_from_slice(&pairs);
+        }
+        let by_id = |a: u32, b: u32| self.rows.compare(a, b);
+        for pair in &mut all {
+            if by_id(pair.0, pair.1).is_gt() {
+                *pair = (pair.1, pair.0, pair.2);
+            }
+        }
+        stop.sort_by(&mut all, |a, b| by_id(a.0, b.0).then_with(|| by_id(a.1, b.1)));
+        stop.check()?;
+        Ok(Pairs {
+            left: alloc::try_collect(all.iter().map(|pair| pair.0))?,
+            right: alloc::try_collect(all.iter().map(|pair| pair.1))?,
+            distances: alloc::try_collect(all.iter().map(|pair| pair.2))?,
+        })
+    }
+
+    /// Groups of rows of which every member shares a band with another one and agrees with it in at least `least` values; what
+    /// agrees with nothing is left out. Pairs are never held. A distance is the number of values that differ from the first's.
+    ///
+    /// # Errors
+    /// The call is stopped.
+    pub fn clusters(&self, least: usize, linkage: Linkage) -> Result<Clusters> {
+        let stop = &CancelToken::current();
+        let firsts = match linkage {
+            Linkage::Centred => self.centred(least, stop)?,
+            Linkage::Connected => self.connected(least, stop)?,
+        };
+        let groups = Groups::new(&firsts, stop)?;
+        let mut clusters = Clusters { offsets: vec![0], ..Clusters::default() };
+        clusters.make_room(groups.nodes())?;
+        for rows in groups.each() {
+            let signature = |row: u32| self.item(self.of[row as usize]);
+            let Some(first) = rows.clone().next().map(signature) else { continue };
+            alloc::try_reserve(&mut clusters.offsets, 1)?;
+            clusters.distances.extend(rows.clone().map(|row| different(first, signature(row))));
+            clusters.rows.extend(rows);
+            clusters.offsets.push(clusters.rows.len() as i64);
+        }
+        Ok(clusters)
+    }
+
+    /// For each row the one that absorbed it, or itself: rows are visited in order, and a free one absorbs what agrees with it.
+    fn centred(&self, least: usize, stop: &CancelToken) -> Result<Vec<u32>> {
+        let free = u32::MAX;
+        let mut centres = alloc::try_filled(free, self.rows.total())?;
+        let (mut items, mut members) = (Vec::new(), Vec::new());
+        for row in 0..centres.len() as u32 {
+            stop.check()?;
+            if centres[row as usize] != free {
+                continue;
+            }
+            centres[row as usize] = row;
+            let item = self.of[row as usize];
+            if item == NO_ITEM || !self.rows.is_alive(row) {
+                continue;
+            }
+            self.candidates(self.item(item), least, None, &mut items)?;
+            for &(other, _) in &items {
+                members.clear();
+                self.members(other, &mut members)?;
+                for &member in members.iter().filter(|&&member| member > row) {
+                    if centres[member as usize] == free {
+                        centres[member as usize] = row;
+                    }
+                }
+            }
+        }
+        Ok(centres)
+    }
+
+    /// For each row the first of those that chains of agreement join it with.
+    fn connected(&self, least: usize, stop: &CancelToken) -> Result<Vec<u32>> {
+        let forest = Forest::new(self.rows.total())?;
+        (0..self.num_items() as u32).into_par_iter().with_min_len(64).try_for_each_init(
+            Default::default,
+            |(items, members): &mut (Vec<_>, Vec<u32>), item| {
+                stop.check()?;
+                members.clear();
+                self.members(item, members)?;
+                let Some(&first) = members.first() else { return Ok(()) };
+                self.candidates(self.item(item), least, Some(item), items)?;
+                for &(other, _) in &*items {
+                    self.members(other, members)?;
+                }
+                for &member in &members[1..] {
+                    forest.join(first, member);
+                }
+                Ok::<(), Error>(())
+            },
+        )?;
+        forest.roots()
+    }
+
+    /// Sorts everything that is alive into one run, in order of addition; row numbers stay as they are.
+    ///
+    /// # Errors
+    /// The call is stopped; the index holds what it held.
+    pub fn compact(&mut self) -> Result<()> {
+        let stop = &CancelToken::current();
+        if self.rows.num_dead() > 0 {
+            let mut held = alloc::try_filled(false, self.num_items())?;
+            let rows = stop.ranges(0..self.rows.total()).flatten().map(|row| row as u32);
+            for row in rows.filter(|&row| self.rows.is_alive(row)) {
+                if let Some(held) = held.get_mut(self.of[row as usize] as usize) {
+                    *held = true;
+                }
+            }
+            stop.check()?;
+            if held.iter().any(|held| !held) {
+                self.drop_items(&held, stop)?;
+            }
+        }
+        while self.runs.len() > 1 {
+            let merged = match &self.runs[..] {
+                [.., a, b] => BandRun::merge(a, b, self.bands, stop)?,
+                _ => break,
+            };
+            self.runs.truncate(self.runs.len() - 2);
+            self.runs.push(merged);
+        }
+        Ok(())
+    }
+
+    /// Forgets the items that are not held; their rows are dead.
+    fn drop_items(&mut self, held: &[bool], stop: &CancelToken) -> Result<()> {
+        let k = self.num_perm;
+        let mut number = alloc::try_filled(NO_ITEM, held.len())?;
+        let count = held.iter().filter(|held| **held).count();
+        let (mut items, mut last) = (alloc::try_with_capacity(count * k)?, alloc::try_with_capacity(count)?);
+        for item in stop.ranges(0..held.len()).flatten().filter(|&item| held[item]) {
+            number[item] = last.len() as u32;
+            items.extend_from_slice(self.item(item as u32));
+            last.push(self.last[item]);
+        }
+        let mut of = alloc::try_with_capacity(self.of.len())?;
+        for items in stop.blocks(&self.of) {
+            of.extend(items.iter().map(|&item| number.get(item as usize).copied().unwrap_or(NO_ITEM)));
+        }
+        stop.check()?;
+        let runs =
+            if last.is_empty() { vec![] } else { vec![BandRun::new(&items, 0, k, self.bands, self.num_rows, stop)?] };
+        self.of = of.into();
+        self.runs = runs;
+        self.items = items.into();
+        self.last = last.into();
+        self.known = None;
+        Ok(())
+    }
+}

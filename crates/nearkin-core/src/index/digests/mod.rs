@@ -1,0 +1,917 @@
+//! An exact index of digests: everything that scores above 0, and no comparison with the rest.
+//!
+//! A score above 0 needs seven successive characters that two parts of one block size share (or equal digests). So the
+//! postings are
+//!
+//! ```text
+//! key(B, g)  -> row      for each 7-gram g of part 1;      key(2B, g) -> row      for each of part 2
+//! key(whole) -> row      for digests without a 7-gram, which match nothing but themselves
+//! ```
+//!
+//! Keys are 32-bit hashes: two that collide only add a candidate, and every candidate is compared in full. Recall and
+//! precision are therefore 1 at every threshold from 1 to 100.
+//!
+//! # Layout and cost
+//!
+//! A posting is one u64, key above row. Postings lie in sorted *runs*; a batch of additions is a new run, and runs of
+//! similar length merge, so there are at most log2(n) of them and each posting is moved log2(n) times. A directory over
+//! the key's leading bits finds a key in one step. About 80 postings per digest: 650 bytes, with a digest of 144. A
+//! removed row is a cleared bit; its postings go when they are half of all.
+//!
+//! A *hub* is a key that very many digests share (common headers, padding). Hubs make searching long, and are reported
+//! on request ([`Index::hubs`]); they are skipped only if [`Limit::skip_hubs`] asks for it, and the result then counts
+//! what was skipped.
+
+pub mod file;
+mod legacy;
+
+use rayon::prelude::*;
+
+use crate::alloc::{self, BestEffortVec};
+use crate::cancel::CancelToken;
+use crate::digests::ssdeep::compare::Query;
+use crate::digests::ssdeep::parse::Digest;
+use crate::digests::ssdeep::{GRAM, compare};
+use crate::error::{Error, Result};
+use crate::index::components::{Forest, Groups};
+use crate::index::hamming::Linkage;
+use crate::index::rows::{Existing, Keys, NewIds, Rows};
+use crate::segment::Segment;
+
+/// Postings that are merged between two looks at the stop.
+const MERGED: usize = 1 << 14;
+/// Digests of a task that makes postings.
+const BLOCK: usize = 256;
+/// Queries of a task.
+const TASK: usize = 16;
+/// Rows of a task that looks for pairs.
+const ROWS: usize = 64;
+/// Postings that one thread sorts and merges in some hundred microseconds.
+const QUICK: usize = 1 << 15;
+/// Postings of a query that one thread looks through, with a comparison each, in some hundred microseconds.
+const QUICK_QUERY: usize = 1 << 10;
+/// Postings of the longest digest.
+const MOST_GRAMS: usize = 2 * crate::digests::ssdeep::MAX_PART;
+/// Keys that are counted between two looks at the stop.
+const COUNTED: usize = 1 << 14;
+
+/// What counts as found.
+#[derive(Clone, Copy, Debug)]
+pub struct Limit {
+    /// Smallest score that counts, 1 to 100.
+    pub threshold: u32,
+    /// Keys with more postings than this are not followed; None follows all and is exact.
+    pub skip_hubs: Option<usize>,
+}
+
+impl Limit {
+    /// All scores of at least `threshold`, exactly.
+    ///
+    /// # Errors
+    /// If `threshold` is not from 1 to 100.
+    pub fn exact(threshold: u32) -> Result<Self> {
+        Self { threshold, skip_hubs: None }.checked()
+    }
+
+    /// This, if its values are in range.
+    ///
+    /// # Errors
+    /// If `threshold` is not from 1 to 100.
+    pub fn checked(self) -> Result<Self> {
+        if !(1..=100).contains(&self.threshold) {
+            return Err(Error::parameter(
+                "threshold",
+                self.threshold,
+                "1 to 100, inclusive: digests that share nothing score 0",
+            ));
+        }
+        Ok(self)
+    }
+}
+
+/// A found digest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hit {
+    /// Its number, in order of addition.
+    pub row: u32,
+    /// Its score, 1 to 100.
+    pub score: u8,
+}
+
+/// Two digests of the index that match.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Pair {
+    /// The row of the smaller id.
+    pub left: u32,
+    /// The row of the larger id.
+    pub right: u32,
+    /// Their score, 1 to 100.
+    pub score: u8,
+}
+
+/// A key with many postings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hub {
+    /// Block size of the part that holds the characters.
+    pub block_size: u64,
+    /// The seven characters.
+    pub gram: [u8; GRAM],
+    /// Digests that hold them at this block size.
+    pub count: usize,
+}
+
+/// Clusters of two and more digests, in order of their first rows; cluster c owns `offsets[c]..offsets[c + 1]`.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Clusters {
+    /// One more than clusters.
+    pub offsets: Vec<i64>,
+    /// Members in order of addition; the first is the representative.
+    pub rows: Vec<u32>,
+    /// Score of each member with the representative; of the representative with itself 100.
+    pub scores: Vec<u8>,
+    /// How often a key was skipped.
+    pub skipped: usize,
+}
+
+/// The index.
+#[derive(Debug, Default)]
+pub struct Index {
+    rows: Rows,
+    /// Of each row; a removed one keeps its place.
+    digests: Vec<Digest>,
+    /// Removed rows whose postings are no longer in the runs.
+    purged: usize,
+    /// From long to short.
+    runs: Vec<GramRun>,
+    segment: Option<Segment>,
+}
+
+impl Index {
+    /// An empty index.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Ids, row numbers and tombstones.
+    pub fn rows(&self) -> &Rows {
+        &self.rows
+    }
+
+    /// Digests that are there.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there is no digest.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The digest of a row, if it is not removed.
+    pub fn get(&self, row: u32) -> Option<&Digest> {
+        self.digests.get(row as usize).filter(|_| self.rows.is_alive(row))
+    }
+
+    /// Number of postings, those of removed digests included.
+    pub fn postings(&self) -> usize {
+        self.runs.iter().map(|run| run.postings.len()).sum()
+    }
+
+    /// Bytes of digests, postings, directories and rows.
+    pub fn bytes(&self) -> usize {
+        let runs: usize = self.runs.iter().map(|run| 8 * (run.postings.capacity() + run.starts.capacity())).sum();
+        runs + self.digests.capacity() * size_of::<Digest>() + self.rows.bytes()
+    }
+
+    /// The index of these rows and their digests, from a file.
+    fn of(rows: Rows, digests: &[Digest]) -> Result<Self> {
+        let purged = rows.num_dead();
+        let mut index = Self { purged, ..Self::default() };
+        let made = index.prepare(digests, |row| rows.is_alive(row))?;
+        index.reserve(digests.len())?;
+        index.rows = rows;
+        index.commit(digests, made);
+        Ok(index)
+    }
+
+    /// Adds digests; returns how many were added. Nothing is changed by a call that fails.
+    ///
+    /// # Errors
+    /// Counts that differ, ids of another kind than before, an id that is there or occurs twice (with `Existing::Error`),
+    /// more than 2^32 - 2 rows; the call is stopped, or there is no memory.
+    pub fn add(&mut self, ids: NewIds<'_>, digests: &[Digest], existing: Existing) -> Result<usize> {
+        let batch = self.rows.prepare(ids, digests.len(), "digests", existing)?;
+        let (count, digests) = (batch.count, batch.of(digests, 1)?);
+        let made = self.prepare(&digests, |_| true)?;
+        self.reserve(digests.len())?;
+        self.rows.commit(batch);
+        self.commit(&digests, made);
+        Ok(count)
+    }
+
+    /// Whether the thread that asks adds this many digests in some hundred microseconds.
+    pub fn adds_quickly(&self, count: usize) -> bool {
+        let mut merged = count.saturating_mul(MOST_GRAMS);
+        for run in self.runs.iter().rev() {
+            if run.postings.len() >= 2 * merged {
+                break;
+            }
+            merged += run.postings.len();
+        }
+        merged <= QUICK
+    }
+
+    /// Whether the thread that asks searches for these in some hundred microseconds.
+    pub fn is_quick(&self, queries: &[Digest]) -> bool {
+        let [query] = queries else { return queries.is_empty() };
+        let mut postings = 0;
+        for key in keys(query) {
+            postings += self.runs.iter().map(|run| run.of_key(key, 0).len()).sum::<usize>();
+            if postings > QUICK_QUERY {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Room for this many digests and their run.
+    fn reserve(&mut self, digests: usize) -> Result<()> {
+        alloc::try_reserve(&mut self.digests, digests)?;
+        alloc::try_reserve(&mut self.runs, 1)
+    }
+
+    /// Makes digests those of the next rows, in a short step.
+    fn commit(&mut self, digests: &[Digest], made: Option<(usize, GramRun)>) {
+        self.digests.extend_from_slice(digests);
+        if let Some((keep, run)) = made {
+            self.runs.truncate(keep);
+            self.runs.push(run);
+        }
+    }
+
+    /// The run of the postings of the next digests, of those that are alive, and how many runs stay: the others are
+    /// merged into it. None where there are no postings.
+    fn prepare(&self, digests: &[Digest], alive: impl Fn(u32) -> bool + Sync) -> Result<Option<(usize, GramRun)>> {
+        let stop = &CancelToken::current();
+        let first = self.digests.len();
+        let one = |(block, digests): (usize, &[Digest])| {
+            stop.check()?;
+            let mut found = BestEffortVec::default();
+            for (row, digest) in (first + block * BLOCK..).zip(digests).filter(|&(row, _)| alive(row as u32)) {
+                found.extend(keys(digest).map(|key| u64::from(key) << 32 | row as u64));
+            }
+            found.whole()
+        };
+        let parts = alloc::try_map_parallel(digests.par_chunks(BLOCK).enumerate().map(one))?;
+        let mut postings: Vec<u64> = alloc::try_with_capacity(parts.iter().map(Vec::len).sum())?;
+        for part in parts {
+            postings.extend_from_slice(&part);
+        }
+        if postings.is_empty() {
+            return Ok(None);
+        }
+        sort(&mut postings, stop);
+        stop.check()?;
+        postings.dedup();
+        // Merge while the last run is not shorter than half of the one before.
+        let mut keep = self.runs.len();
+        while let Some(last) = self.runs[..keep].last().filter(|run| run.postings.len() < 2 * postings.len()) {
+            postings = merge(&last.postings, &postings, stop)?;
+            keep -= 1;
+        }
+        Ok(Some((keep, GramRun::new(postings, stop)?)))
+    }
+
+    /// Removes ids (or row numbers); returns how many. Nothing is changed by a call that fails.
+    ///
+    /// # Errors
+    /// An id that is not there, unless `missing_ok`.
+    pub fn remove(&mut self, ids: Keys<'_>, missing_ok: bool) -> Result<usize> {
+        let removed = self.rows.remove(ids, missing_ok)?;
+        if self.rows.num_dead() - self.purged > self.len() {
+            // The rows are gone whatever becomes of this; a later call tries again.
+            match self.purge(&CancelToken::current()) {
+                Ok(()) | Err(Error::Cancelled | Error::Memory { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(removed)
+    }
+
+    /// Takes the postings of removed rows out of the runs.
+    fn purge(&mut self, stop: &CancelToken) -> Result<()> {
+        let mut runs = Vec::with_capacity(self.runs.len());
+        for run in &self.runs {
+            let mut postings = BestEffortVec::default();
+            for some in stop.blocks(&run.postings) {
+                postings.extend(some.iter().copied().filter(|&posting| self.rows.is_alive(posting as u32)));
+            }
+            stop.check()?;
+            let postings = postings.whole()?;
+            if !postings.is_empty() {
+                runs.push(GramRun::new(postings, stop)?);
+            }
+        }
+        self.runs = runs;
+        self.purged = self.rows.num_dead();
+        Ok(())
+    }
+
+    /// The rows that score at least `limit.threshold` with a query, and their scores.
+    fn scored(&self, query: &Query, rows: &[u32], limit: Limit, stop: &CancelToken) -> Result<Vec<Hit>> {
+        let mut hits = BestEffortVec::default();
+        for rows in stop.blocks(rows) {
+            let scores = query.scores(rows.iter().map(|&row| &self.digests[row as usize]));
+            let scored = rows.iter().zip(scores).map(|(&row, score)| Hit { row, score });
+            hits.extend(scored.filter(|hit| u32::from(hit.score) >= limit.threshold));
+        }
+        stop.check()?;
+        hits.whole()
+    }
+
+    /// What scores at least `limit.threshold` with `query`: highest score first, ties by id; and how many keys were
+    /// skipped.
+    fn search(
+        &self,
+        query: &Digest,
+        limit: Limit,
+        stop: &CancelToken,
+        scratch: &mut Scratch,
+    ) -> Result<(Vec<Hit>, usize)> {
+        let prepared = Query::new(query);
+        let skipped = self.candidates(query, 0, limit.skip_hubs, stop, scratch)?;
+        let mut hits = self.scored(&prepared, &scratch.found, limit, stop)?;
+        hits.sort_unstable_by(|a, b| b.score.cmp(&a.score).then_with(|| self.rows.compare(a.row, b.row)));
+        Ok((hits, skipped))
+    }
+
+    /// Searches for each of `queries`, in parallel.
+    ///
+    /// # Errors
+    /// The call is stopped, or there is no memory.
+    pub fn search_many(&self, queries: &[Digest], limit: Limit) -> Result<Vec<(Vec<Hit>, usize)>> {
+        let stop = &CancelToken::current();
+        let tasks = queries.par_chunks(TASK).map_init(Scratch::default, |scratch, queries| {
+            queries.iter().map(|query| self.search(query, limit, stop, scratch)).collect::<Result<Vec<_>>>()
+        });
+        let mut found = alloc::try_with_capacity(queries.len())?;
+        for some in alloc::try_map_parallel(tasks)? {
+            found.extend(some);
+        }
+        stop.check()?;
+        Ok(found)
+    }
+
+    /// Collects in `scratch.found` the live rows from `from` on that share a key with `digest`, each once; none more once
+    /// the call is stopped.
+    fn candidates(
+        &self,
+        digest: &Digest,
+        from: u32,
+        skip_hubs: Option<usize>,
+        stop: &CancelToken,
+        scratch: &mut Scratch,
+    ) -> Result<usize> {
+        scratch.begin(self.digests.len())?;
+        let mut skipped = 0;
+        for key in keys(digest) {
+            if stop.is_set() {
+                break;
+            }
+            if let Some(most) = skip_hubs
+                && self.runs.iter().map(|run| run.of_key(key, 0).len()).sum::<usize>() > most
+            {
+                skipped += 1;
+                continue;
+            }
+            for run in &self.runs {
+                let postings = run.of_key(key, from);
+                scratch.make_room(postings.len())?;
+                for &posting in postings {
+                    let row = posting as u32;
+                    if scratch.is_new(row) && self.rows.is_alive(row) {
+                        scratch.found.push(row);
+                    }
+                }
+            }
+        }
+        Ok(skipped)
+    }
+
+    /// All pairs of live digests that score at least `limit.threshold`, each once, the smaller id left, sorted by ids; and how
+    /// often a key was skipped.
+    ///
+    /// # Errors
+    /// The call is stopped, or there is no memory.
+    pub fn pairs(&self, limit: Limit) -> Result<(Vec<Pair>, usize)> {
+        let stop = &CancelToken::current();
+        let one = |scratch: &mut Scratch, first: usize| {
+            let (mut pairs, mut skipped) = (Vec::new(), 0);
+            for left in first as u32..self.digests.len().min(first + ROWS) as u32 {
+                skipped += self.pairs_of(left, limit, stop, scratch, &mut pairs)?;
+            }
+            Ok((pairs, skipped))
+        };
+        let tasks = (0..self.digests.len()).into_par_iter().step_by(ROWS).map_init(Scratch::default, one);
+        let found = alloc::try_map_parallel(tasks)?;
+        stop.check()?;
+        let skipped = found.iter().map(|(_, skipped)| skipped).sum();
+        let mut pairs: Vec<Pair> = alloc::try_with_capacity(found.iter().map(|(pairs, _)| pairs.len()).sum())?;
+        for (some, _) in found {
+            pairs.extend_from_slice(&some);
+        }
+        // They stand in order of rows.
+        if !self.rows.ascending() {
+            let by_id = |a: u32, b: u32| self.rows.compare(a, b);
+            for pair in &mut pairs {
+                if by_id(pair.left, pair.right).is_gt() {
+                    (pair.left, pair.right) = (pair.right, pair.left);
+                }
+            }
+            stop.sort_by(&mut pairs, |a, b| by_id(a.left, b.left).then_with(|| by_id(a.right, b.right)));
+        }
+        stop.check()?;
+        Ok((pairs, skipped))
+    }
+
+    /// Appends the pairs of a row and later ones; returns how many keys were skipped.
+    fn pairs_of(
+        &self,
+        left: u32,
+        limit: Limit,
+        stop: &CancelToken,
+        scratch: &mut Scratch,
+        pairs: &mut Vec<Pair>,
+    ) -> Result<usize> {
+        let Some(digest) = self.get(left) else { return Ok(0) };
+        let skipped = self.candidates(digest, left + 1, limit.skip_hubs, stop, scratch)?;
+        if scratch.found.is_empty() {
+            return Ok(skipped);
+        }
+        let hits = self.scored(&Query::new(digest), &scratch.found, limit, stop)?;
+        let begin = pairs.len();
+        alloc::try_reserve(pairs, hits.len())?;
+        pairs.extend(hits.iter().map(|hit| Pair { left, right: hit.row, score: hit.score }));
+        pairs[begin..].sort_unstable();
+        Ok(skipped)
+    }
+
+    /// Groups of digests that score at least `limit.threshold`; what matches nothing is left out.
+    ///
+    /// # Errors
+    /// The call is stopped, or there is no memory.
+    pub fn clusters(&self, limit: Limit, linkage: Linkage) -> Result<Clusters> {
+        let stop = &CancelToken::current();
+        let (firsts, skipped) = match linkage {
+            Linkage::Connected => self.connected(limit, stop)?,
+            Linkage::Centred => self.centred(limit, stop)?,
+        };
+        let mut clusters = Clusters { offsets: vec![0], skipped, ..Clusters::default() };
+        let groups = Groups::new(&firsts, stop)?;
+        clusters.rows = alloc::try_with_capacity(groups.nodes())?;
+        clusters.scores = alloc::try_with_capacity(groups.nodes())?;
+        for rows in groups.each() {
+            let begin = clusters.rows.len();
+            clusters.rows.extend(rows);
+            let [first, others @ ..] = &clusters.rows[begin..] else { continue };
+            let query = Query::new(&self.digests[*first as usize]);
+            clusters.scores.push(100);
+            for rows in stop.blocks(others) {
+                clusters.scores.extend(query.scores(rows.iter().map(|&row| &self.digests[row as usize])));
+            }
+            stop.check()?;
+            alloc::try_reserve(&mut clusters.offsets, 1)?;
+            clusters.offsets.push(clusters.rows.len() as i64);
+        }
+        Ok(clusters)
+    }
+
+    fn connected(&self, limit: Limit, stop: &CancelToken) -> Result<(Vec<u32>, usize)> {
+        let forest = Forest::new(self.digests.len())?;
+        let (mut scratch, mut skipped) = (Scratch::default(), 0);
+        for left in 0..self.digests.len() as u32 {
+            let Some(digest) = self.get(left) else { continue };
+            skipped += self.candidates(digest, left + 1, limit.skip_hubs, stop, &mut scratch)?;
+            stop.check()?;
+            let mut query = None;
+            for &right in stop.blocks(&scratch.found).flatten() {
+                // What is already connected needs no comparison.
+                if forest.root(left) != forest.root(right) {
+                    let query = query.get_or_insert_with(|| Query::new(digest));
+                    if query.score(&self.digests[right as usize]) >= limit.threshold {
+                        forest.join(left, right);
+                    }
+                }
+            }
+        }
+        stop.check()?;
+        Ok((forest.roots()?, skipped))
+    }
+
+    fn centred(&self, limit: Limit, stop: &CancelToken) -> Result<(Vec<u32>, usize)> {
+        let none = u32::MAX;
+        let mut centres = alloc::try_filled(none, self.digests.len())?;
+        let (mut scratch, mut skipped) = (Scratch::default(), 0);
+        for left in 0..self.digests.len() as u32 {
+            if centres[left as usize] != none {
+                continue;
+            }
+            centres[left as usize] = left;
+            let Some(digest) = self.get(left) else { continue };
+            skipped += self.candidates(digest, left + 1, limit.skip_hubs, stop, &mut scratch)?;
+            stop.check()?;
+            let query = Query::new(digest);
+            for &right in stop.blocks(&scratch.found).flatten() {
+                if centres[right as usize] == none && query.score(&self.digests[right as usize]) >= limit.threshold {
+                    centres[right as usize] = left;
+                }
+            }
+        }
+        stop.check()?;
+        Ok((centres, skipped))
+    }
+
+    /// The 7-grams that at least `least` live digests hold, most frequent first, at most `most` of them.
+    ///
+    /// # Errors
+    /// The call is stopped, or there is no memory.
+    pub fn hubs(&self, least: usize, most: usize) -> Result<Vec<Hub>> {
+        let stop = &CancelToken::current();
+        let mut counts: std::collections::HashMap<u32, usize> = std::collections::HashMap::new();
+        for run in &self.runs {
+            for (number, group) in run.postings.chunk_by(|a, b| a >> 32 == b >> 32).enumerate() {
+                if number.is_multiple_of(COUNTED) {
+                    stop.check()?;
+                }
+                let live = group.iter().filter(|&&posting| self.rows.is_alive(posting as u32)).count();
+                alloc::try_reserve_map(&mut counts, 1)?;
+                *counts.entry((group[0] >> 32) as u32).or_default() += live;
+            }
+        }
+        let mut keys = BestEffortVec::default();
+        keys.extend(counts.into_iter().filter(|&(_, count)| count >= least).map(|(key, _)| key));
+        let mut hubs: BestEffortVec<Hub> = BestEffortVec::default();
+        for key in keys.whole()? {
+            stop.check()?;
+            hubs.extend(self.grams_of(key).into_iter().filter(|hub| hub.count >= least));
+        }
+        let mut hubs = hubs.whole()?;
+        hubs.sort_unstable_by(|a, b| {
+            b.count.cmp(&a.count).then_with(|| (a.block_size, a.gram).cmp(&(b.block_size, b.gram)))
+        });
+        hubs.truncate(most);
+        Ok(hubs)
+    }
+
+    /// The grams behind a key (more than one if they collide) and how many live digests hold each.
+    fn grams_of(&self, key: u32) -> Vec<Hub> {
+        let mut hubs: Vec<Hub> = Vec::new();
+        for posting in self.runs.iter().flat_map(|run| run.of_key(key, 0)) {
+            let Some(digest) = self.get(*posting as u32) else { continue };
+            let mut own: Vec<(u64, [u8; GRAM])> =
+                grams(digest).filter(|&(size, gram)| key_of(size, gram) == key).collect();
+            own.sort_unstable();
+            own.dedup();
+            for (block_size, gram) in own {
+                match hubs.iter_mut().find(|hub| hub.block_size == block_size && hub.gram == gram) {
+                    Some(hub) => hub.count += 1,
+                    None => hubs.push(Hub { block_size, gram, count: 1 }),
+                }
+            }
+        }
+        hubs
+    }
+}
+
+/// Which rows a search has met; kept from one search to the next.
+#[derive(Default)]
+struct Scratch {
+    seen: Vec<u64>,
+    touched: Vec<u32>,
+    found: Vec<u32>,
+}
+
+impl Scratch {
+    fn begin(&mut self, rows: usize) -> Result<()> {
+        for word in self.touched.drain(..) {
+            self.seen[word as usize] = 0;
+        }
+        self.found.clear();
+        let words = rows.div_ceil(64);
+        if self.seen.len() < words {
+            self.seen = alloc::try_zeroed(words)?;
+        }
+        Ok(())
+    }
+
+    /// Room for as many new rows.
+    fn make_room(&mut self, rows: usize) -> Result<()> {
+        alloc::try_reserve(&mut self.touched, rows)?;
+        alloc::try_reserve(&mut self.found, rows)
+    }
+
+    #[inline]
+    fn is_new(&mut self, row: u32) -> bool {
+        let word = &mut self.seen[row as usize / 64];
+        let bit = 1 << (row % 64);
+        if *word & bit != 0 {
+            return false;
+        }
+        if *word == 0 {
+            self.touched.push(row / 64);
+        }
+        *word |= bit;
+        true
+    }
+}
+
+/// Sorted postings, and where each prefix of the key begins.
+#[derive(Clone, Debug)]
+struct GramRun {
+    postings: Vec<u64>,
+    starts: Vec<usize>,
+    shift: u32,
+}
+
+impl GramRun {
+    fn new(postings: Vec<u64>, stop: &CancelToken) -> Result<Self> {
+        // About eight postings a prefix: one byte of directory each.
+        let bits = (postings.len() / 8).max(2).ilog2().min(31);
+        let shift = 64 - bits;
+        let mut starts = alloc::try_zeroed::<usize>((1 << bits) + 1)?;
+        for posting in stop.blocks(&postings).flatten() {
+            starts[(posting >> shift) as usize + 1] += 1;
+        }
+        for i in 1..starts.len() {
+            starts[i] += starts[i - 1];
+        }
+        stop.check()?;
+        Ok(Self { postings, starts, shift })
+    }
+
+    /// Postings of `key` with rows from `from` on.
+    #[inline]
+    fn of_key(&self, key: u32, from: u32) -> &[u64] {
+        let first = u64::from(key) << 32 | u64::from(from);
+        let prefix = (first >> self.shift) as usize;
+        let range = &self.postings[self.starts[prefix]..self.starts[prefix + 1]];
+        let start = if range.len() <= 16 {
+            range.iter().take_while(|&&posting| posting < first).count()
+        } else {
+            range.partition_point(|&posting| posting < first)
+        };
+        let rest = &range[start..];
+        let of_key = |posting: u64| (posting >> 32) as u32 == key;
+        if rest.last().is_none_or(|&last| of_key(last)) {
+            return rest;
+        }
+        let length = if rest.len() <= 16 {
+            rest.iter().take_while(|&&posting| of_key(posting)).count()
+        } else {
+            rest.partition_point(|&posting| of_key(posting))
+        };
+        &rest[..length]
+    }
+}
+
+fn sort(postings: &mut [u64], stop: &CancelToken) {
+    if postings.len() < 1 << 14 { postings.sort_unstable() } else { stop.sort(postings) }
+}
+
+fn merge(a: &[u64], b: &[u64], stop: &CancelToken) -> Result<Vec<u64>> {
+    let mut merged = alloc::try_with_capacity(a.len() + b.len())?;
+    let (mut i, mut j) = (0, 0);
+    while i < a.len() && j < b.len() && !stop.is_set() {
+        // As many as are there on both sides, whichever they are taken from.
+        for _ in 0..MERGED.min(a.len() - i).min(b.len() - j) {
+            let left = a[i] <= b[j];
+            merged.push(if left { a[i] } else { b[j] });
+            i += usize::from(left);
+            j += usize::from(!left);
+        }
+    }
+    merged.extend_from_slice(&a[i..]);
+    merged.extend_from_slice(&b[j..]);
+    stop.check()?;
+    Ok(merged)
+}
+
+/// The 7-grams of both parts with the block size of their part.
+fn grams(digest: &Digest) -> impl Iterator<Item = (u64, [u8; GRAM])> + '_ {
+    let of_part = |part: &'_ crate::digests::ssdeep::parse::Part, size: u64| {
+        let bytes = *part;
+        (GRAM..=part.as_bytes().len()).map(move |end| {
+            let mut gram = [0; GRAM];
+            gram.copy_from_slice(&bytes.as_bytes()[end - GRAM..end]);
+            (size, gram)
+        })
+    };
+    of_part(&digest.part1, digest.block_size).chain(of_part(&digest.part2, digest.block_size.wrapping_mul(2)))
+}
+
+#[inline]
+fn key_of(block_size: u64, gram: [u8; GRAM]) -> u32 {
+    let mut word = [0; 8];
+    word[..GRAM].copy_from_slice(&gram);
+    mix(u64::from_le_bytes(word) ^ block_size.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+}
+
+/// Two rounds of multiply and fold (the finisher of splitmix64), upper half.
+#[inline]
+fn mix(mut x: u64) -> u32 {
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (x >> 32) as u32
+}
+
+/// The keys of one digest, sorted, each once.
+fn keys(digest: &Digest) -> impl Iterator<Item = u32> {
+    let mut keys = [0; MOST_GRAMS];
+    let mut length = 0;
+    for (size, gram) in grams(digest) {
+        keys[length] = key_of(size, gram);
+        length += 1;
+    }
+    if length == 0 {
+        let whole = digest.to_text().iter().fold(1u64, |h, &c| (h ^ u64::from(c)).wrapping_mul(0x100_0000_01b3));
+        keys[0] = mix(whole);
+        length = 1;
+    }
+    keys[..length].sort_unstable();
+    let mut last = None;
+    keys.into_iter().take(length).filter(move |&key| last.replace(key) != Some(key))
+}
+
+/// All pairs by comparing each with each: what [`Index::pairs`] must equal.
+pub fn brute_force_pairs(digests: &[Digest], threshold: u32) -> Vec<Pair> {
+    let mut pairs = Vec::new();
+    for (i, left) in digests.iter().enumerate() {
+        for (j, right) in digests.iter().enumerate().skip(i + 1) {
+            let score = compare::compare(left, right);
+            if score >= threshold {
+                pairs.push(Pair { left: i as u32, right: j as u32, score: score as u8 });
+            }
+        }
+    }
+    pairs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Few block sizes and mutated copies, so that many pairs match.
+    fn corpus() -> impl Strategy<Value = Vec<Digest>> {
+        let part = || prop_oneof!["[A-D]{0,12}", "[a-f]{20,64}", "(abcdefg|hijklmn|opqrstu){1,6}", "a{0,20}"];
+        prop::collection::vec((0u32..4, part(), part()), 0..60).prop_map(|parts| {
+            parts
+                .into_iter()
+                .map(|(level, a, b)| Digest::parse(format!("{}:{a}:{b}", 3 << level).as_bytes()).unwrap())
+                .collect()
+        })
+    }
+
+    fn filled(digests: &[Digest], batch: usize) -> Index {
+        let mut index = Index::new();
+        for digests in digests.chunks(batch) {
+            index.add(NewIds::Rows, digests, Existing::Error).unwrap();
+        }
+        index
+    }
+
+    #[test]
+    fn what_is_quick_merges_and_compares_little() {
+        let digest = |text: String| Digest::parse(text.as_bytes()).unwrap();
+        let alike = |i: u32| digest(format!("3:ABCDEFGHIJ{}:", char::from_u32(i % 20 + 97).unwrap()));
+        let mut index = filled(&(0..1000).map(alike).collect::<Vec<_>>(), 1000);
+        assert!(index.adds_quickly(1) && !index.adds_quickly(1000));
+        let (hub, other) = (alike(0), digest("3:KLMNOPQRST:".to_owned()));
+        // 1,000 rows share four 7-grams.
+        assert!(
+            !index.is_quick(&[hub]) && index.is_quick(&[other]) && index.is_quick(&[]) && !index.is_quick(&[other; 2])
+        );
+        index.remove(Keys::Ints(&(10..1000).collect::<Vec<_>>()), false).unwrap();
+        assert!(index.is_quick(&[hub]));
+    }
+
+    proptest! {
+        #[test]
+        fn all_pairs_equal_brute_force(digests in corpus(), batch in 1usize..70, threshold in 1u32..=100) {
+            let (pairs, skipped) = filled(&digests, batch).pairs(Limit::exact(threshold).unwrap()).unwrap();
+            prop_assert_eq!(brute_force_pairs(&digests, threshold), pairs);
+            prop_assert_eq!(0, skipped);
+        }
+
+        #[test]
+        fn a_search_equals_brute_force_after_removals(digests in corpus(), batch in 1usize..9, gone in prop::collection::vec(any::<bool>(), 60)) {
+            let mut index = filled(&digests, batch);
+            for (row, _) in digests.iter().enumerate().filter(|&(row, _)| gone[row]) {
+                prop_assert_eq!(1, index.remove(Keys::Ints(&[row as i64]), false).unwrap());
+                prop_assert!(index.remove(Keys::Ints(&[row as i64]), false).is_err());
+            }
+            let left: Vec<usize> = (0..digests.len()).filter(|&row| !gone[row]).collect();
+            prop_assert_eq!(left.len(), index.len());
+            let found = index.search_many(&digests, Limit::exact(1).unwrap()).unwrap();
+            for (query, (hits, _)) in digests.iter().zip(found) {
+                let mut expected: Vec<Hit> = left
+                    .iter()
+                    .map(|&row| Hit { row: row as u32, score: compare::compare(query, &digests[row]) as u8 })
+                    .filter(|hit| hit.score > 0)
+                    .collect();
+                expected.sort_by_key(|hit| (std::cmp::Reverse(hit.score), hit.row));
+                prop_assert_eq!(expected, hits);
+            }
+        }
+
+        #[test]
+        fn connected_clusters_are_the_components_of_the_pairs(digests in corpus(), threshold in 1u32..=100) {
+            let (found, _) = filled(&digests, 7).connected(Limit::exact(threshold).unwrap(), &CancelToken::default()).unwrap();
+            let mut expected: Vec<u32> = (0..digests.len() as u32).collect();
+            for pair in brute_force_pairs(&digests, threshold) {
+                let (a, b) = (expected[pair.left as usize], expected[pair.right as usize]);
+                for label in &mut expected {
+                    if *label == a.max(b) {
+                        *label = a.min(b);
+                    }
+                }
+            }
+            prop_assert_eq!(expected, found);
+        }
+
+        #[test]
+        fn centred_clusters_match_their_centre_and_no_two_centres_match(digests in corpus(), threshold in 1u32..=100) {
+            let (centres, _) = filled(&digests, 7).centred(Limit::exact(threshold).unwrap(), &CancelToken::default()).unwrap();
+            let is_centre = |row: usize| centres[row] as usize == row;
+            for row in 0..digests.len() {
+                let centre = centres[row] as usize;
+                prop_assert!(is_centre(centre));
+                prop_assert!(row == centre || compare::compare(&digests[row], &digests[centre]) >= threshold);
+                for other in 0..row {
+                    prop_assert!(!(is_centre(row) && is_centre(other)) || compare::compare(&digests[row], &digests[other]) < threshold);
+                }
+            }
+        }
+
+        #[test]
+        fn hubs_are_counted_exactly(digests in corpus()) {
+            let mut expected: std::collections::HashMap<(u64, [u8; GRAM]), usize> = std::collections::HashMap::new();
+            for digest in &digests {
+                let mut own: Vec<_> = grams(digest).collect();
+                own.sort_unstable();
+                own.dedup();
+                for gram in own {
+                    *expected.entry(gram).or_default() += 1;
+                }
+            }
+            let hubs = filled(&digests, 5).hubs(2, usize::MAX).unwrap();
+            prop_assert_eq!(expected.values().filter(|&&count| count >= 2).count(), hubs.len());
+            for hub in hubs {
+                prop_assert_eq!(expected[&(hub.block_size, hub.gram)], hub.count);
+            }
+        }
+    }
+
+    #[test]
+    fn skipped_hubs_are_counted() {
+        let digests: Vec<Digest> = (0..20)
+            .map(|i| Digest::parse(format!("96:abcdefg{}:", char::from(b'A' + i)).as_bytes()).unwrap())
+            .collect();
+        let index = filled(&digests, 20);
+        let limit = Limit { threshold: 1, skip_hubs: Some(19) };
+        let search =
+            |limit| index.search(&digests[0], limit, &CancelToken::default(), &mut Scratch::default()).expect("room");
+        let (hits, skipped) = search(limit);
+        assert_eq!((1, 1), (hits.len(), skipped));
+        let limit = Limit { skip_hubs: Some(20), ..limit };
+        let (hits, skipped) = search(limit);
+        assert_eq!((20, 0), (hits.len(), skipped));
+    }
+
+    #[test]
+    fn an_addition_that_is_stopped_at_any_look_changes_nothing() {
+        let digest = |i: u32| Digest::parse(format!("96:abcdefg{}xyz{}:", i % 9, 7 * i + 11).as_bytes()).unwrap();
+        let digests: Vec<Digest> = (0..120).map(digest).collect();
+        let ids: Vec<i64> = (0..120).map(|i| (i * 37) % 100).collect();
+        let filled = || {
+            let mut index = Index::new();
+            index.add(NewIds::Ints(&ids[..40]), &digests[..40], Existing::Error).unwrap();
+            index
+        };
+        let state = |index: &Index| {
+            let found = index.search_many(&digests, Limit::exact(1).unwrap()).unwrap();
+            (index.len(), index.rows().total(), index.rows().find_int(37), found)
+        };
+        let before = state(&filled());
+        let mut index = filled();
+        let add = |index: &mut Index| index.add(NewIds::Ints(&ids[20..]), &digests[20..], Existing::Update);
+        let added = crate::cancel::at_every_check(&mut index, add, |index| assert_eq!(before, state(index)));
+        assert_eq!(100, added);
+        let mut other = filled();
+        add(&mut other).unwrap();
+        assert_eq!(state(&other), state(&index));
+        let limit = Limit::exact(1).unwrap();
+        let pairs = crate::cancel::at_every_check(&mut index, |index| index.pairs(limit), |_| {});
+        assert_eq!(other.pairs(limit).unwrap(), pairs);
+    }
+}

@@ -1,0 +1,537 @@
+//! Reading buckets: searches, and the join of a table with itself.
+
+use super::spec::Key;
+use super::table::{Table, sketch_word};
+use super::{Layout, Search};
+use crate::Result;
+use crate::alloc::{self, BestEffortVec};
+use crate::cpu::popcount::{Kernel, LaneWork, Lanes, distance};
+use crate::cpu::prefetch::prefetch_at;
+use crate::index::hamming::scan::tile::Sink;
+
+/// Bytes of a part of a table, half of a second-level cache.
+const PART_BYTES: usize = 1 << 19;
+/// Keys within the radius of a key that a part holds on average, at least.
+const PART_PROBES: usize = 4;
+/// Probes that are sorted together.
+const ASKED: usize = 1 << 19;
+/// Probes that are prefetched together.
+const PROBES: usize = 64;
+/// Entries that are held before they are reported.
+const HELD: usize = 1024;
+/// Cache lines of a bucket that are prefetched; the hardware follows from there.
+const LINES: usize = 24;
+
+/// Memory for probes in the order of their buckets.
+struct BucketOrder {
+    /// A place for each bucket, and one more.
+    ends: Vec<u32>,
+    /// Queries of bucket 0, of bucket 1, ...; few enough that they stay in the second-level cache.
+    asked: Vec<u32>,
+    /// Queries that are ordered together.
+    step: usize,
+}
+
+impl BucketOrder {
+    fn new(table: TableView<'_>, queries: usize, flips: usize) -> Result<Self> {
+        let step = (ASKED / flips).max(1);
+        Ok(Self {
+            ends: alloc::try_zeroed(table.starts.len())?,
+            asked: alloc::try_with_capacity(step.min(queries) * flips)?,
+            step,
+        })
+    }
+}
+
+pub(super) struct ProbeJob<'a> {
+    layout: &'a Layout,
+    tables: Vec<TableView<'a>>,
+    search: Search<'a>,
+    /// Table and buckets of a join; None for a search.
+    buckets: Option<(usize, u32, u32)>,
+    /// Differences of all keys within the radius of each table.
+    flips: Vec<Vec<u32>>,
+}
+
+/// All words of at most `radius` ones in `len` bits, ascending, so that buckets beside each other in memory are visited
+/// together; none for a radius of -1.
+fn ball(len: u32, radius: i32) -> Result<Vec<u32>> {
+    let mut words = BestEffortVec::default();
+    for weight in 0..=radius {
+        let mut word: u32 = (1 << weight) - 1;
+        while word >> len == 0 {
+            words.push(word);
+            if weight == 0 {
+                break;
+            }
+            // The next larger word with as many ones.
+            let low = word & word.wrapping_neg();
+            let ripple = word + low;
+            word = ripple | (((word ^ ripple) >> 2) >> low.trailing_zeros());
+        }
+    }
+    let mut words = words.whole()?;
+    words.sort_unstable();
+    Ok(words)
+}
+
+/// Memory that the batches of probes use in turn.
+#[derive(Default)]
+struct Scratch {
+    /// Entries whose sketch has passed, with their query.
+    passed: Vec<(u32, u32)>,
+    /// Matches: query, slot and distance.
+    found: Vec<(u32, u32, u32)>,
+}
+
+/// A table as the probes read it.
+#[derive(Clone, Copy)]
+struct TableView<'a> {
+    key: &'a Key,
+    starts: &'a [u32],
+    slots: &'a [u32],
+    /// What entries carry of their fingerprints, in their order; empty where the table has slot numbers alone.
+    entries: &'a [u64],
+    /// Words that an entry carries.
+    stride: usize,
+    /// The run itself?
+    own: bool,
+}
+
+impl<'a> TableView<'a> {
+    fn new(layout: &'a Layout, table: &'a Table, search: &Search<'a>) -> Self {
+        let Table { key, starts, slots, fps, own } = table;
+        let (entries, stride) = if *own { (search.fps, search.words) } else { (&**fps, layout.spec.sketch) };
+        Self { key, starts, slots, entries, stride, own: *own }
+    }
+}
+
+/// A bucket that a query looks into: first the key, then the entries.
+#[derive(Clone, Copy, Default)]
+struct Probe {
+    query: u32,
+    from: u32,
+    to: u32,
+}
+
+/// `ProbeJob::run` as work for lanes of any width.
+struct ProbeWork<'a, S> {
+    job: &'a ProbeJob<'a>,
+    sink: &'a mut S,
+}
+
+impl<S: Sink> LaneWork for ProbeWork<'_, S> {
+    type Output = Result<()>;
+
+    #[inline(always)]
+    unsafe fn run<L: Lanes>(self) -> Result<()> {
+        // SAFETY: the caller vouches for `L`.
+        unsafe { self.job.run::<L, S>(self.sink) }
+    }
+}
+
+impl<'a> ProbeJob<'a> {
+    pub(super) fn new(layout: &'a Layout, search: Search<'a>, buckets: Option<(usize, u32, u32)>) -> Result<Self> {
+        let wanted = |t: usize| buckets.is_none_or(|(only, _, _)| only == t);
+        let numbered = layout.tables.iter().zip(search.radii).enumerate();
+        let flips = numbered.map(|(t, (table, &radius))| ball(table.key.len, if wanted(t) { radius } else { -1 }));
+        let flips = flips.collect::<Result<_>>()?;
+        let tables = layout.tables.iter().map(|table| TableView::new(layout, table, &search)).collect();
+        Ok(Self { layout, tables, search, buckets, flips })
+    }
+
+    pub(super) fn dispatch<S: Sink>(&self, kernel: Kernel, sink: &mut S) -> Result<()> {
+        kernel.run(ProbeWork { job: self, sink })
+    }
+
+    /// # Safety
+    /// The processor has the instructions of `L`, and the caller enables them.
+    #[inline(always)]
+    unsafe fn run<L: Lanes, S: Sink>(&self, sink: &mut S) -> Result<()> {
+        if let Some((t, first, end)) = self.buckets {
+            // SAFETY: the caller vouches for `L`.
+            unsafe { self.run_join::<L, S>(t, first, end, sink) };
+            return Ok(());
+        }
+        let words = self.search.words;
+        let (mut probes, scratch) = ([Probe::default(); PROBES], &mut Scratch::default());
+        let (mut keys, mut bounds, mut sketches) = (Vec::new(), Vec::new(), Vec::new());
+        for (t, &table) in self.tables.iter().enumerate() {
+            let flips = &self.flips[t];
+            let queries = || self.search.queries.chunks_exact(words);
+            keys.clear();
+            alloc::try_reserve(&mut keys, self.search.queries.len() / words)?;
+            keys.extend(queries().map(|query| table.key.of(query)));
+            sketches.clear();
+            alloc::try_reserve(&mut sketches, keys.len())?;
+            sketches.extend(queries().map(|query| Self::sketch(table, query)));
+            let many = 4 * keys.len() * flips.len() >= table.starts.len() && !table.entries.is_empty();
+            // Where there is no memory for the order, the way without it finds the same.
+            if let Some(order) = many.then(|| BucketOrder::new(table, keys.len(), flips.len()).ok()).flatten() {
+                // SAFETY: the caller vouches for `L`.
+                unsafe { self.run_ordered::<L, S>(t, &keys, &sketches, order, sink) };
+                continue;
+            }
+            let parts = (table.entries.len() * 8 / PART_BYTES).min(flips.len() / PART_PROBES).max(1);
+            let bits = parts.ilog2().min(table.key.len);
+            let low = table.key.len - bits;
+            bounds.clear();
+            alloc::try_reserve(&mut bounds, (1 << bits) + 1)?;
+            bounds.extend((0..=1u32 << bits).map(|part| flips.partition_point(|&flip| flip >> low < part)));
+            let mut gathered = 0;
+            for part in 0..1u32 << bits {
+                for (number, &key) in keys.iter().enumerate() {
+                    let high = (part ^ key >> low) as usize;
+                    for flip in &flips[bounds[high]..bounds[high + 1]] {
+                        let bucket = key ^ flip;
+                        prefetch_at(table.starts, bucket as usize);
+                        probes[gathered] = Probe { query: number as u32, from: bucket, to: 0 };
+                        gathered += 1;
+                        if gathered == PROBES {
+                            if self.search.stop.is_set() {
+                                return Ok(());
+                            }
+                            Self::resolve(table, &mut probes[..gathered]);
+                            let probes = &probes[..gathered];
+                            // SAFETY: the caller vouches for `L`.
+                            unsafe { self.count::<L, S>(t, self.search.queries, &sketches, probes, scratch, sink) };
+                            gathered = 0;
+                        }
+                    }
+                }
+            }
+            Self::resolve(table, &mut probes[..gathered]);
+            // SAFETY: the caller vouches for `L`.
+            unsafe { self.count::<L, S>(t, self.search.queries, &sketches, &probes[..gathered], scratch, sink) };
+        }
+        Ok(())
+    }
+
+    /// Looks into all buckets that queries ask for in the order of memory, each for all of its queries.
+    ///
+    /// # Safety
+    /// As for `run`.
+    #[inline(always)]
+    unsafe fn run_ordered<L: Lanes, S: Sink>(
+        &self,
+        t: usize,
+        keys: &[u32],
+        sketches: &[Sketch],
+        order: BucketOrder,
+        sink: &mut S,
+    ) {
+        let (table, flips) = (self.tables[t], &self.flips[t]);
+        let buckets = table.starts.len() - 1;
+        let (mut probes, scratch) = ([Probe::default(); PROBES], &mut Scratch::default());
+        let BucketOrder { mut ends, mut asked, step } = order;
+        for first in (0..keys.len()).step_by(step) {
+            let keys = &keys[first..keys.len().min(first + step)];
+            ends.fill(0);
+            for key in keys {
+                for flip in flips {
+                    ends[(key ^ flip) as usize + 1] += 1;
+                }
+            }
+            for bucket in 1..=buckets {
+                ends[bucket] += ends[bucket - 1];
+            }
+            asked.resize(keys.len() * flips.len(), 0);
+            for (number, key) in keys.iter().enumerate() {
+                for flip in flips {
+                    // The start of a bucket moves on to its end.
+                    let place = &mut ends[(key ^ flip) as usize];
+                    asked[*place as usize] = (first + number) as u32;
+                    *place += 1;
+                }
+            }
+            let (mut at, mut gathered) = (0, 0);
+            for (bucket, &end) in ends[..buckets].iter().enumerate() {
+                let (from, to) = (table.starts[bucket], table.starts[bucket + 1]);
+                let queries = &asked[at..end as usize];
+                at = end as usize;
+                for &query in queries.iter().filter(|_| from < to) {
+                    probes[gathered] = Probe { query, from, to };
+                    gathered += 1;
+                    if gathered == PROBES {
+                        if self.search.stop.is_set() {
+                            return;
+                        }
+                        // SAFETY: the caller vouches for `L`.
+                        unsafe { self.count::<L, S>(t, self.search.queries, sketches, &probes, scratch, sink) };
+                        gathered = 0;
+                    }
+                }
+            }
+            // SAFETY: the caller vouches for `L`.
+            unsafe { self.count::<L, S>(t, self.search.queries, sketches, &probes[..gathered], scratch, sink) };
+        }
+    }
+
+    /// Compares the entries of buckets with those of all buckets within the radius of the table, each pair of buckets once.
+    ///
+    /// # Safety
+    /// As for `run`.
+    #[inline(always)]
+    unsafe fn run_join<L: Lanes, S: Sink>(&self, t: usize, first: u32, end: u32, sink: &mut S) {
+        let table = self.tables[t];
+        let entries = table.entries;
+        // What is compared: entries by their place where they hold whole fingerprints, else slots.
+        let whole = table.stride == self.search.words;
+        let left = if whole { entries } else { self.search.fps };
+        let (mut probes, scratch) = ([Probe::default(); PROBES], &mut Scratch::default());
+        let mut gathered = 0;
+        for bucket in first..end {
+            let (from, to) = (table.starts[bucket as usize], table.starts[bucket as usize + 1]);
+            if from == to {
+                continue;
+            }
+            for flip in &self.flips[t] {
+                let other = bucket ^ flip;
+                if other < bucket {
+                    continue;
+                }
+                let (begin, stop) = (table.starts[other as usize], table.starts[other as usize + 1]);
+                for entry in from..to {
+                    let begin = if other == bucket { entry + 1 } else { begin };
+                    if begin == stop {
+                        continue;
+                    }
+                    prefetch_at(entries, begin as usize * table.stride);
+                    let query = if whole { entry } else { table.slots[entry as usize] };
+                    probes[gathered] = Probe { query, from: begin, to: stop };
+                    gathered += 1;
+                    if gathered == PROBES {
+                        if self.search.stop.is_set() {
+                            return;
+                        }
+                        // SAFETY: the caller vouches for `L`.
+                        unsafe { self.count::<L, S>(t, left, &[], &probes[..gathered], scratch, sink) };
+                        gathered = 0;
+                    }
+                }
+            }
+        }
+        // SAFETY: the caller vouches for `L`.
+        unsafe { self.count::<L, S>(t, left, &[], &probes[..gathered], scratch, sink) };
+    }
+
+    /// What entries of a table are compared with: the sketch of a query, or the whole, again and again for a whole vector.
+    #[inline]
+    fn sketch(table: TableView<'_>, query: &[u64]) -> Sketch {
+        let stride = table.stride;
+        let mut sketch = [0; MAX_SKETCH];
+        for word in 0..stride {
+            sketch[word] = if table.own { query[word] } else { sketch_word(table.key, query, stride, word) };
+        }
+        for word in stride..if stride == 0 { 0 } else { MAX_LANES } {
+            sketch[word] = sketch[word - stride];
+        }
+        sketch
+    }
+
+    /// The slot of an entry.
+    #[inline]
+    fn slot(&self, table: TableView<'_>, entry: usize) -> u32 {
+        let words = self.search.words;
+        match table.slots.get(entry) {
+            Some(&slot) => slot,
+            None if table.own => entry as u32,
+            None => self.layout.locate(words, self.search.fps, &table.entries[entry * words..][..words]),
+        }
+    }
+
+    /// Turns keys into places of entries, and asks for those.
+    #[inline(always)]
+    fn resolve(table: TableView<'_>, probes: &mut [Probe]) {
+        let words = table.stride;
+        let entries = table.entries;
+        for probe in probes {
+            let bucket = probe.from as usize;
+            (probe.from, probe.to) = (table.starts[bucket], table.starts[bucket + 1]);
+            if entries.is_empty() {
+                prefetch_at(table.slots, probe.from as usize);
+                continue;
+            }
+            let (from, to) = (probe.from as usize * words, probe.to as usize * words);
+            for line in 0..LINES {
+                if from + 8 * line < to {
+                    prefetch_at(entries, from + 8 * line);
+                }
+            }
+        }
+    }
+
+    /// Counts the entries that probes point to; `queries` are what their numbers mean.
+    ///
+    /// # Safety
+    /// As for `run`.
+    #[inline(always)]
+    unsafe fn count<L: Lanes, S: Sink>(
+        &self,
+        t: usize,
+        queries: &[u64],
+        sketches: &[Sketch],
+        probes: &[Probe],
+        scratch: &mut Scratch,
+        sink: &mut S,
+    ) {
+        let Search { words, fps, radius, .. } = self.search;
+        let table = self.tables[t];
+        let TableView { entries, stride, .. } = table;
+        if entries.is_empty() {
+            for probe in probes {
+                for &slot in &table.slots[probe.from as usize..probe.to as usize] {
+                    prefetch_at(fps, slot as usize * words);
+                }
+            }
+        }
+        for probe in probes {
+            let query = &queries[probe.query as usize * words..][..words];
+            let (from, to) = (probe.from as usize, probe.to as usize);
+            let mut propose = |entry: usize| {
+                prefetch_at(table.slots, entry);
+                scratch.passed.push((probe.query, entry as u32));
+                if scratch.passed.len() == HELD {
+                    self.report(t, queries, scratch, sink);
+                }
+            };
+            if entries.is_empty() {
+                (from..to).for_each(propose);
+                continue;
+            }
+            let made;
+            let sketch = if let Some(sketch) = sketches.get(probe.query as usize) {
+                sketch
+            } else {
+                made = Self::sketch(table, query);
+                &made
+            };
+            // SAFETY: the caller vouches for `L`; a sketch fills a vector.
+            let at = unsafe {
+                match stride {
+                    1 => sweep::<L, 1>(entries, from, to, sketch, radius, &mut propose),
+                    2 if L::N >= 2 => sweep::<L, 2>(entries, from, to, sketch, radius, &mut propose),
+                    4 if L::N >= 4 => sweep::<L, 4>(entries, from, to, sketch, radius, &mut propose),
+                    8 if L::N >= 8 => sweep::<L, 8>(entries, from, to, sketch, radius, &mut propose),
+                    _ => from,
+                }
+            };
+            // The end of the array, and widths that no vector holds.
+            for entry in at..to {
+                if distance(&entries[entry * stride..][..stride], &sketch[..stride]) <= radius {
+                    propose(entry);
+                }
+            }
+        }
+        self.report(t, queries, scratch, sink);
+    }
+
+    /// Gives the sink those of the entries that passed whose fingerprint is within the radius, unless an earlier table does. What
+    /// one step reads of all of them is prefetched in the step before.
+    fn report<S: Sink>(&self, t: usize, queries: &[u64], scratch: &mut Scratch, sink: &mut S) {
+        let Search { words, fps, radius, .. } = self.search;
+        let table = self.tables[t];
+        let whole = table.stride == words;
+        let Scratch { passed, found } = scratch;
+        if !whole {
+            for &(_, entry) in passed.iter() {
+                prefetch_at(fps, table.slots[entry as usize] as usize * words);
+            }
+        }
+        for &(number, entry) in passed.iter() {
+            let at = if whole { entry } else { table.slots[entry as usize] } as usize;
+            let fp = &if whole { table.entries } else { fps }[at * words..][..words];
+            let query = &queries[number as usize * words..][..words];
+            let distance = distance(fp, query);
+            if distance <= radius && !self.reported_earlier(t, fp, query) {
+                // In a join of whole fingerprints the number is a place in the table, and its slot is what the sink knows.
+                let number = if self.buckets.is_some() && whole { self.slot(table, number as usize) } else { number };
+                let slot = self.slot(table, entry as usize);
+                sink.expect(slot);
+                found.push((number, slot, distance));
+            }
+        }
+        for (number, slot, distance) in found.drain(..) {
+            sink.hit(number, slot, distance);
+        }
+        passed.clear();
+    }
+
+    /// Whether a table before `t` proposes this fingerprint, too.
+    #[inline]
+    fn reported_earlier(&self, t: usize, fp: &[u64], query: &[u64]) -> bool {
+        self.layout.tables[..t]
+            .iter()
+            .zip(self.search.radii)
+            .any(|(table, &radius)| (table.key.of(fp) ^ table.key.of(query)).count_ones() as i32 <= radius)
+    }
+}
+
+/// Vectors of entries that share one branch.
+const GROUP: usize = 4;
+
+/// Gives `propose` the entries of `STRIDE` words in `from..to` within `radius` of a sketch; returns the first entry that is left
+/// because a vector from there would end after the array.
+///
+/// # Safety
+/// The processor has the instructions of `L`, and the caller enables them; `STRIDE` divides `L::N`.
+#[inline(always)]
+unsafe fn sweep<L: Lanes, const STRIDE: usize>(
+    entries: &[u64],
+    from: usize,
+    to: usize,
+    sketch: &Sketch,
+    radius: u32,
+    mut propose: impl FnMut(usize),
+) -> usize {
+    let step = L::N / STRIDE;
+    // SAFETY: a sketch has more words than any vector.
+    let (pattern, bound) = unsafe { (L::load(sketch.as_ptr()), L::splat(u64::from(radius))) };
+    let mut each = |at: usize, mut mask: u32| {
+        while mask != 0 {
+            let lane = mask.trailing_zeros() as usize;
+            propose(at + lane / STRIDE);
+            mask &= !(((1 << STRIDE) - 1) << lane);
+        }
+    };
+    // Bounds of buckets may come from a file: a wrong one is a panic, never a read outside the array.
+    assert!(from <= to && to <= entries.len() / STRIDE);
+    let mut at = from;
+    while at + GROUP * step <= to {
+        // SAFETY: the caller vouches for `L`; the entries from `at` to `to` are there.
+        unsafe {
+            let begin = entries.as_ptr().add(at * STRIDE);
+            let mut sums = [bound; GROUP];
+            for (i, sum) in sums.iter_mut().enumerate() {
+                *sum = L::fold(L::count_xor(L::load(begin.add(i * L::N)), pattern), STRIDE);
+            }
+            let least = L::least(L::least(sums[0], sums[1]), L::least(sums[2], sums[3]));
+            if L::at_most(least, bound) != 0 {
+                for (i, &sum) in sums.iter().enumerate() {
+                    each(at + i * step, L::at_most(sum, bound));
+                }
+            }
+        }
+        at += GROUP * step;
+    }
+    while at < to && (at + step) * STRIDE <= entries.len() {
+        // SAFETY: the caller vouches for `L`; `L::N` words from the entry are there.
+        let mut mask = unsafe {
+            let counts = L::count_xor(L::load(entries.as_ptr().add(at * STRIDE)), pattern);
+            L::at_most(L::fold(counts, STRIDE), bound)
+        };
+        if at + step > to {
+            mask &= (1 << ((to - at) * STRIDE)) - 1;
+        }
+        each(at, mask);
+        at += step;
+    }
+    at.min(to)
+}
+
+/// Lanes of the widest vector.
+const MAX_LANES: usize = 8;
+/// Words of the longest sketch, or of a whole fingerprint.
+const MAX_SKETCH: usize = 16;
+/// A sketch, repeated.
+type Sketch = [u64; MAX_SKETCH];

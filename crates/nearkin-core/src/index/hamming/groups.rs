@@ -1,0 +1,262 @@
+//! Clusters: connected components, and keep-then-absorb, without ever holding all pairs.
+//!
+//! **Connected.** Every two slots within the radius are joined in a union-find as the join inside of the tables meets
+//! them. Memory: 4 bytes per slot.
+//!
+//! **Centred.** Slots are visited in order of their first row; one that no slot has absorbed is the centre of a cluster
+//! and absorbs every free slot within the radius: no chain forms, and no two centres lie within the radius of each
+//! other. Free slots are searched in blocks, and a block that finds more than `BUDGET` matches is halved, so that
+//! memory is bounded by a block's matches. The search of a slot that an earlier one of its block absorbs is wasted, for
+//! at most `BLOCK` slots at a time.
+//!
+//! Copies of one fingerprint share a slot and its cluster. Clusters of one row are left out.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rayon::prelude::*;
+
+use super::Index;
+use super::scan::tile::Sink;
+use super::search::{Source, chunk_of};
+use crate::alloc::{self, BestEffortVec};
+use crate::cancel::CancelToken;
+use crate::cpu::popcount::distance;
+use crate::index::components::Forest;
+use crate::{Error, Result};
+
+/// Matches of a block of centres; few in tests, which must reach it.
+const BUDGET: usize = if cfg!(test) { 64 } else { 1 << 22 };
+/// Most slots of a block.
+const BLOCK: usize = 8192;
+/// Not yet in a cluster.
+const FREE: u32 = u32::MAX;
+
+/// Which rows make a cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Linkage {
+    /// Those that a row which nothing before it absorbed absorbs.
+    Centred,
+    /// Those that chains of matches join.
+    Connected,
+}
+
+impl Linkage {
+    /// The linkage of a name.
+    ///
+    /// # Errors
+    /// No such linkage.
+    pub fn parse(name: &str) -> Result<Self> {
+        match name {
+            "centred" => Ok(Self::Centred),
+            "connected" => Ok(Self::Connected),
+            _ => Err(Error::parameter("linkage", format!("{name:?}"), "\"centred\" or \"connected\"")),
+        }
+    }
+}
+
+/// Clusters of two and more rows, in order of their first rows; cluster c owns `offsets[c]..offsets[c + 1]`.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Clusters {
+    /// One more than clusters.
+    pub offsets: Vec<i64>,
+    /// Members in order of addition.
+    pub rows: Vec<u32>,
+    /// Distance of each member to the first one of its cluster.
+    pub distances: Vec<u16>,
+}
+
+impl Index {
+    /// Brings the index into the shape in which its clusters cost least; to be called before `clusters`.
+    ///
+    /// # Errors
+    /// `radius` above `bits`.
+    pub fn prepare_clusters(&mut self, radius: u32, linkage: Linkage) -> Result<()> {
+        match linkage {
+            Linkage::Centred => self.prepare_blocks(radius),
+            Linkage::Connected => self.prepare_pairs(radius),
+        }
+    }
+
+    /// Clusters of rows within `radius` (inclusive); `prepare_clusters` must come before, with no change in between.
+    ///
+    /// # Errors
+    /// `radius` above `bits`; the index was changed since.
+    pub fn clusters(&self, radius: u32, linkage: Linkage) -> Result<Clusters> {
+        self.check_radius(radius)?;
+        let sources = self.sources();
+        let (Some(source), true) = (sources.first(), self.tail_rows.is_empty() && self.runs.len() == 1) else {
+            if self.is_empty() {
+                return Ok(Clusters { offsets: vec![0], ..Clusters::default() });
+            }
+            return Err(Error::parameter("index", "changed while it was clustered", "an index that is left as it is"));
+        };
+        let stop = &CancelToken::current();
+        let slots = source.fps.len() / self.words;
+        let mut firsts = alloc::try_with_capacity(slots)?;
+        firsts.extend((0..slots as u32).filter_map(|slot| source.rows_of(slot).iter().min().copied()));
+        // The slot that stands for each slot's cluster.
+        let of = match linkage {
+            Linkage::Connected => {
+                let forest = Forest::new(slots)?;
+                self.join_slots(source, radius, stop, |start, later| Join { forest: &forest, start, later, radius })?;
+                stop.check()?;
+                let mut of = forest.roots()?;
+                earliest(&mut of, &firsts)?;
+                of
+            }
+            Linkage::Centred => self.absorb(source, radius, &firsts, stop)?,
+        };
+        // Row of the cluster's first member, row, slot.
+        let mut members: Vec<(u32, u32, u32)> = alloc::try_with_capacity(source.run.map_or(0, |run| run.rows.len()))?;
+        for slot in 0..slots as u32 {
+            let first = firsts[of[slot as usize] as usize];
+            members.extend(source.rows_of(slot).iter().map(|&row| (first, row, slot)));
+        }
+        stop.sort(&mut members);
+        stop.check()?;
+        let mut clusters = Clusters { offsets: vec![0], ..Clusters::default() };
+        let fp = |slot: u32| &source.fps[slot as usize * self.words..][..self.words];
+        for cluster in members.chunk_by(|a, b| a.0 == b.0).filter(|cluster| cluster.len() > 1) {
+            let centre = fp(cluster[0].2);
+            clusters.make_room(cluster.len())?;
+            clusters.rows.extend(cluster.iter().map(|member| member.1));
+            clusters.distances.extend(cluster.iter().map(|member| distance(centre, fp(member.2)) as u16));
+            clusters.offsets.push(clusters.rows.len() as i64);
+        }
+        Ok(clusters)
+    }
+
+    /// Keep, then absorb: the slot that stands for each slot's cluster.
+    fn absorb(&self, source: &Source<'_>, radius: u32, firsts: &[u32], stop: &CancelToken) -> Result<Vec<u32>> {
+        let mut order: Vec<u32> = alloc::try_collect(0..firsts.len() as u32)?;
+        stop.sort_by(&mut order, |&a, &b| firsts[a as usize].cmp(&firsts[b as usize]));
+        stop.check()?;
+        let mut of = alloc::try_filled(FREE, firsts.len())?;
+        let (mut at, mut block) = (0, 1024);
+        while at < order.len() {
+            let mut end = at;
+            let mut open = Vec::with_capacity(block);
+            while end < order.len() && open.len() < block {
+                if of[order[end] as usize] == FREE {
+                    open.push(order[end]);
+                }
+                end += 1;
+            }
+            let Some(found) = self.free_neighbours(source, radius, &open, &of, stop)? else {
+                block = (block / 2).max(1);
+                continue;
+            };
+            for (&slot, near) in open.iter().zip(&found) {
+                if of[slot as usize] == FREE {
+                    of[slot as usize] = slot;
+                    for &other in near {
+                        if of[other as usize] == FREE {
+                            of[other as usize] = slot;
+                        }
+                    }
+                }
+            }
+            at = end;
+            block = (2 * block).min(BLOCK);
+        }
+        Ok(of)
+    }
+
+    /// The free slots within `radius` of each of `open`; None where that is more than the budget and more than one was asked.
+    fn free_neighbours(
+        &self,
+        source: &Source<'_>,
+        radius: u32,
+        open: &[u32],
+        of: &[u32],
+        stop: &CancelToken,
+    ) -> Result<Option<Vec<Vec<u32>>>> {
+        let count = AtomicUsize::new(0);
+        let most = if open.len() == 1 { usize::MAX } else { BUDGET };
+        let parts = open
+            .par_chunks(chunk_of(open.len()).min(TASK))
+            .map(|open| {
+                let queries = self.rows_at(source.fps, open)?;
+                let lists = || {
+                    let mut found = Vec::new();
+                    found.resize_with(open.len(), BestEffortVec::default);
+                    found
+                };
+                let sink = || Free { of, count: &count, most, radius, found: lists() };
+                let mut found = vec![Vec::new(); open.len()];
+                for sink in self.each_hit(source, &queries, radius, stop, sink)? {
+                    for (all, part) in found.iter_mut().zip(sink.found) {
+                        let part = part.whole()?;
+                        if all.is_empty() { *all = part } else { alloc::try_extend(all, &part)? }
+                    }
+                }
+                Ok(found)
+            })
+            .collect::<Result<Vec<Vec<Vec<u32>>>>>()?;
+        stop.check()?;
+        Ok((count.into_inner() <= most).then(|| parts.into_iter().flatten().collect()))
+    }
+}
+
+impl Clusters {
+    /// Room for one more cluster of this many members.
+    pub(crate) fn make_room(&mut self, members: usize) -> Result<()> {
+        alloc::try_reserve(&mut self.offsets, 1)?;
+        alloc::try_reserve(&mut self.rows, members)?;
+        alloc::try_reserve(&mut self.distances, members)
+    }
+}
+
+/// Makes the representative of each set the slot whose first row is the earliest.
+fn earliest(of: &mut [u32], firsts: &[u32]) -> Result<()> {
+    let mut best = alloc::try_copy(of)?;
+    for (slot, &root) in of.iter().enumerate() {
+        let best = &mut best[root as usize];
+        if firsts[slot] < firsts[*best as usize] {
+            *best = slot as u32;
+        }
+    }
+    for root in of {
+        *root = best[*root as usize];
+    }
+    Ok(())
+}
+
+/// Slots of a task that asks for their neighbours, a list for each.
+const TASK: usize = 1024;
+
+/// Joins the slots of every pair.
+struct Join<'a> {
+    forest: &'a Forest,
+    start: usize,
+    later: bool,
+    radius: u32,
+}
+
+impl Sink for Join<'_> {
+    fn hit(&mut self, query: u32, slot: u32, _distance: u32) -> u32 {
+        let left = self.start as u32 + query;
+        if !self.later || slot > left {
+            self.forest.join(left, slot);
+        }
+        self.radius
+    }
+}
+
+/// Takes slots that are free, until all sinks together have one more than `most`.
+struct Free<'a> {
+    of: &'a [u32],
+    count: &'a AtomicUsize,
+    most: usize,
+    radius: u32,
+    found: Vec<BestEffortVec<u32>>,
+}
+
+impl Sink for Free<'_> {
+    fn hit(&mut self, query: u32, slot: u32, _distance: u32) -> u32 {
+        if self.of[slot as usize] == FREE && self.count.fetch_add(1, Ordering::Relaxed) <= self.most {
+            self.found[query as usize].push(slot);
+        }
+        self.radius
+    }
+}

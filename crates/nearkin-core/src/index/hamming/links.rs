@@ -1,0 +1,644 @@
+//! Pairs of rows within a radius: of one index, of two, and as a stream.
+//!
+//! **All pairs** of one index are found slot by slot: by the join inside of the tables (`blocks`), or by a scan of
+//! every slot against the later ones. Then every row that has a partner, in order of id, lists the later rows of its
+//! own slot, which are its copies, and of the slots near to it: the pairs are written once, in their order, 10 bytes
+//! each, and only those of different slots are held besides (24 bytes for a pair of slots). **A join** of two indexes
+//! asks one for the slots of the other, and sorts what it finds (16 bytes per pair).
+//!
+//! **A stream** ([`PairStream`]) gives the same pairs in the same order and holds few of them: it takes the left rows
+//! in order of id, block by block, searches their neighbours of larger id, and halves the block whenever it finds more
+//! than its budget; one row is the smallest block. Cost: one search per row, where the join compares each pair of
+//! buckets once; memory 4 bytes per row, 8 where ids do not ascend, and the pairs of a block.
+
+use std::cmp::Ordering;
+
+use rayon::prelude::*;
+
+use super::Index;
+use super::blocks::{Probing, Search};
+use super::scan::{scan, tile::Sink};
+use super::search::{CHUNK, Source, Way, chunk_of};
+use crate::alloc::{self, BestEffortVec};
+use crate::cancel::CancelToken;
+use crate::{Error, Result};
+
+/// Entries of the buckets that one task joins.
+const JOIN: usize = 1 << 16;
+/// Most left rows of a block of a stream.
+const BLOCK: usize = 8192;
+/// Pairs that a block of a stream may find whatever the batch; few in tests, which must reach it.
+const BUDGET: usize = if cfg!(test) { 64 } else { 1 << 20 };
+
+/// Pairs of rows within a radius, sorted by ids.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Pairs {
+    /// The row of the smaller id, or in a join that of the other index.
+    pub left: Vec<u32>,
+    /// The row of the larger id, or in a join that of this index.
+    pub right: Vec<u32>,
+    /// Their distance.
+    pub distances: Vec<u16>,
+}
+
+impl Pairs {
+    fn of(pairs: &[(u64, u16)]) -> Result<Self> {
+        Ok(Self {
+            left: alloc::try_collect(pairs.iter().map(|pair| (pair.0 >> 32) as u32))?,
+            right: alloc::try_collect(pairs.iter().map(|pair| pair.0 as u32))?,
+            distances: alloc::try_collect(pairs.iter().map(|pair| pair.1))?,
+        })
+    }
+}
+
+fn packed(left: u32, right: u32, distance: u32) -> (u64, u16) {
+    (u64::from(left) << 32 | u64::from(right), distance as u16)
+}
+
+impl Index {
+    /// Brings the index into one run without dead rows.
+    pub(super) fn unite(&mut self) -> Result<()> {
+        let held: usize = self.runs.iter().map(|run| run.rows.len()).sum();
+        if !self.tail_rows.is_empty() || self.runs.len() > 1 || held != self.len() {
+            self.compact()?;
+        }
+        Ok(())
+    }
+
+    /// Brings the index into one run without dead rows, with the tables in which all pairs within `radius` cost least.
+    ///
+    /// # Errors
+    /// `radius` above `bits`.
+    pub fn prepare_pairs(&mut self, radius: u32) -> Result<()> {
+        self.check_radius(radius)?;
+        self.unite()?;
+        // A join compares each pair once.
+        self.build(radius, self.len() / 2, true)
+    }
+
+    /// As `prepare_pairs`, with the tables in which searches of all rows cost least.
+    ///
+    /// # Errors
+    /// `radius` above `bits`.
+    pub fn prepare_blocks(&mut self, radius: u32) -> Result<()> {
+        self.check_radius(radius)?;
+        self.unite()?;
+        self.build(radius, self.len(), false)
+    }
+
+    /// All pairs of rows within `radius` (inclusive), each once, the smaller id left.
+    ///
+    /// # Errors
+    /// `radius` above `bits`.
+    pub fn pairs(&self, radius: u32) -> Result<Pairs> {
+        self.check_radius(radius)?;
+        let sources = self.sources();
+        // Slots of all sources are numbered on.
+        let mut bases = vec![0];
+        for source in &sources {
+            bases.push(bases[bases.len() - 1] + (source.fps.len() / self.words) as u32);
+        }
+        let stop = &CancelToken::current();
+        let mut found = Vec::new();
+        for (i, left) in sources.iter().enumerate() {
+            for (j, right) in sources.iter().enumerate().skip(i) {
+                let sink = |start: usize, later| SlotSink {
+                    left: bases[i] + start as u32,
+                    right: bases[j],
+                    later,
+                    radius,
+                    pairs: BestEffortVec::default(),
+                };
+                let sinks = if i == j {
+                    self.join_slots(left, radius, stop, sink)?
+                } else {
+                    self.join_sources(left, right, radius, stop, |start| sink(start, false))?
+                };
+                stop.check()?;
+                for sink in sinks {
+                    let pairs = sink.pairs.whole()?;
+                    if !pairs.is_empty() {
+                        found.push(pairs);
+                    }
+                }
+            }
+        }
+        let near = NearSlots::new(&found, bases[sources.len()] as usize, stop)?;
+        drop(found);
+        let rows_of = |slot: u32| {
+            let source = bases.partition_point(|&base| base <= slot) - 1;
+            sources[source].rows_of(slot - bases[source])
+        };
+        self.spread(&near, rows_of, stop)
+    }
+
+    /// The pairs of rows that are in one slot or in slots near to each other.
+    fn spread<'a>(
+        &self,
+        near: &NearSlots,
+        rows_of: impl Fn(u32) -> &'a [u32] + Sync,
+        stop: &CancelToken,
+    ) -> Result<Pairs> {
+        let order = &Order::of(self, stop)?;
+        let living = |rows: &'a [u32]| rows.iter().copied().filter(|&row| self.rows.is_alive(row));
+        // Place and slot of every row that may have a partner, in order of id.
+        let blocks = (0..near.len().div_ceil(BLOCK)).into_par_iter().map(|block| {
+            stop.check()?;
+            let slots = (block * BLOCK) as u32..near.len().min((block + 1) * BLOCK) as u32;
+            let mut found = BestEffortVec::default();
+            for slot in slots.filter(|&slot| near.has_any(slot) || rows_of(slot).len() > 1) {
+                found.extend(living(rows_of(slot)).map(|row| (order.place(row), slot)));
+            }
+            found.whole()
+        });
+        let blocks = blocks.collect::<Result<Vec<Vec<(u32, u32)>>>>()?;
+        let mut lefts = alloc::try_with_capacity(blocks.iter().map(Vec::len).sum())?;
+        for block in blocks {
+            lefts.extend_from_slice(&block);
+        }
+        stop.sort(&mut lefts);
+        stop.check()?;
+        // Later rows of a slot: rows of a slot are in order of id.
+        let later = |place: u32, slot: u32| {
+            let rows = rows_of(slot);
+            &rows[rows.partition_point(|&row| order.place(row) <= place)..]
+        };
+        let parts = lefts
+            .par_chunks(BLOCK)
+            .map(|lefts| {
+                let of = |&(place, slot): &(u32, u32)| {
+                    let copies = living(later(place, slot)).count();
+                    copies + near.of(slot).map(|(other, _)| living(later(place, other)).count()).sum::<usize>()
+                };
+                stop.check()?;
+                Ok((lefts, lefts.iter().map(of).sum()))
+            })
+            .collect::<Result<Vec<(&[(u32, u32)], usize)>>>()?;
+        let total = parts.iter().map(|part| part.1).sum();
+        let mut pairs = Pairs {
+            left: alloc::try_zeroed(total)?,
+            right: alloc::try_zeroed(total)?,
+            distances: alloc::try_zeroed(total)?,
+        };
+        let (mut left, mut right, mut distances) =
+            (&mut pairs.left[..], &mut pairs.right[..], &mut pairs.distances[..]);
+        let mut tasks = Vec::with_capacity(parts.len());
+        for (lefts, count) in parts {
+            let (first, second, third);
+            (first, left) = left.split_at_mut(count);
+            (second, right) = right.split_at_mut(count);
+            (third, distances) = distances.split_at_mut(count);
+            tasks.push((lefts, first, second, third));
+        }
+        tasks.into_par_iter().try_for_each(|(lefts, left, right, distances)| {
+            let mut at = 0;
+            let mut partners: Vec<(u32, u16)> = Vec::new();
+            for &(place, slot) in lefts {
+                stop.check()?;
+                partners.clear();
+                alloc::try_reserve(&mut partners, later(place, slot).len())?;
+                partners.extend(living(later(place, slot)).map(|row| (order.place(row), 0)));
+                let copies = partners.len();
+                for (other, distance) in near.of(slot) {
+                    alloc::try_reserve(&mut partners, later(place, other).len())?;
+                    partners.extend(living(later(place, other)).map(|row| (order.place(row), distance)));
+                }
+                if partners.len() > copies {
+                    partners.sort_unstable();
+                }
+                left[at..at + partners.len()].fill(order.row(place));
+                for &(partner, distance) in &partners {
+                    right[at] = order.row(partner);
+                    distances[at] = distance;
+                    at += 1;
+                }
+            }
+            Ok::<(), Error>(())
+        })?;
+        Ok(pairs)
+    }
+
+    /// All pairs of a row of `fps`, by its number, and a row of this index within `radius` (inclusive).
+    ///
+    /// # Errors
+    /// `radius` above `bits`; fingerprints of another width.
+    pub fn join_rows(&self, fps: &[u64], radius: u32) -> Result<Pairs> {
+        let mut other = Self::new(self.bits, super::Method::Scan, None, None)?;
+        other.add(crate::index::rows::NewIds::Rows, fps, crate::index::rows::Existing::Error)?;
+        // Sorted, so that neighbours in order are neighbours in memory, and equal ones asked once.
+        other.unite()?;
+        self.join(&other, radius)
+    }
+
+    /// All pairs of a row of `other` and a row of this index within `radius` (inclusive), the row of `other` left.
+    ///
+    /// # Errors
+    /// `radius` above `bits`; an index of another width.
+    pub fn join(&self, other: &Self, radius: u32) -> Result<Pairs> {
+        self.check_radius(radius)?;
+        if self.bits != other.bits {
+            return Err(Error::mismatch("bits", other.bits, self.bits));
+        }
+        let stop = &CancelToken::current();
+        let mut all: Vec<(u64, u16)> = Vec::new();
+        for left in &other.sources() {
+            for right in &self.sources() {
+                let sink = |start| PairSink {
+                    left_index: other,
+                    right_index: self,
+                    left,
+                    start,
+                    right,
+                    radius,
+                    pairs: BestEffortVec::default(),
+                };
+                let sinks = self.join_sources(left, right, radius, stop, sink)?;
+                stop.check()?;
+                gather(&mut all, sinks.into_iter().map(|sink| sink.pairs))?;
+            }
+        }
+        other.sort_pairs(self, &mut all, stop);
+        stop.check()?;
+        Pairs::of(&all)
+    }
+
+    /// Sorts pairs by the ids of their left rows, which are this index's, and of their right rows, which are those of `right`.
+    fn sort_pairs(&self, right: &Self, pairs: &mut [(u64, u16)], stop: &CancelToken) {
+        if self.rows.ascending() && right.rows.ascending() {
+            stop.sort(pairs);
+        } else {
+            stop.sort_by(pairs, |a, b| {
+                let first = self.rows.compare((a.0 >> 32) as u32, (b.0 >> 32) as u32);
+                first.then_with(|| right.rows.compare(a.0 as u32, b.0 as u32))
+            });
+        }
+    }
+
+    /// Gives sinks the pairs of different slots of one source. A sink is made for the slot that is its query 0, and told whether
+    /// it must leave out slots up to its query's because it meets each pair twice.
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub(super) fn join_slots<S: Sink + Send>(
+        &self,
+        source: &Source<'_>,
+        radius: u32,
+        stop: &CancelToken,
+        sink: impl Fn(usize, bool) -> S + Sync,
+    ) -> Result<Vec<S>> {
+        let slots = source.fps.len() / self.words;
+        if let (Way::Tables(layout, Probing { radii, .. }), _) = self.way(source, radius, slots, true) {
+            let search = Search { words: self.words, fps: source.fps, queries: &[], radius, radii: &radii, stop };
+            let ranges = layout.bucket_ranges(&radii, JOIN);
+            return ranges
+                .into_par_iter()
+                .map(|buckets| {
+                    let mut sink = sink(0, false);
+                    layout.join(self.kernel, search, buckets, &mut sink)?;
+                    Ok(sink)
+                })
+                .collect();
+        }
+        let sinks = (0..slots)
+            .into_par_iter()
+            .step_by(CHUNK)
+            .map(|start| {
+                let count = CHUNK.min(slots - start);
+                let mut sink = sink(start, true);
+                let queries = &source.fps[start * self.words..][..count * self.words];
+                let fps = &source.fps[start * self.words..];
+                scan(self.kernel, self.words, fps, start as u32, queries, &mut vec![radius; count], stop, &mut sink);
+                sink
+            })
+            .collect();
+        Ok(sinks)
+    }
+
+    /// Gives sinks the pairs of a slot of `left` and a slot of `right`, which is a source of this index.
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    fn join_sources<S: Sink + Send>(
+        &self,
+        left: &Source<'_>,
+        right: &Source<'_>,
+        radius: u32,
+        stop: &CancelToken,
+        sink: impl Fn(usize) -> S + Sync,
+    ) -> Result<Vec<S>> {
+        let slots = left.fps.len() / self.words;
+        let sinks = (0..slots)
+            .into_par_iter()
+            .step_by(CHUNK)
+            .map(|start| {
+                let count = CHUNK.min(slots - start);
+                let queries = &left.fps[start * self.words..][..count * self.words];
+                self.each_hit(right, queries, radius, stop, || sink(start))
+            })
+            .collect::<Result<Vec<_>>>()?;
+        Ok(sinks.into_iter().flatten().collect())
+    }
+}
+
+/// Moves what sinks have found into one list.
+fn gather(all: &mut Vec<(u64, u16)>, found: impl Iterator<Item = BestEffortVec<(u64, u16)>>) -> Result<()> {
+    for pairs in found {
+        let mut pairs = pairs.whole()?;
+        alloc::try_reserve(all, pairs.len())?;
+        all.append(&mut pairs);
+    }
+    Ok(())
+}
+
+/// Takes pairs of a slot on the left and a slot on the right.
+struct PairSink<'a> {
+    left_index: &'a Index,
+    right_index: &'a Index,
+    left: &'a Source<'a>,
+    /// The slot of query 0.
+    start: usize,
+    right: &'a Source<'a>,
+    radius: u32,
+    pairs: BestEffortVec<(u64, u16)>,
+}
+
+impl Sink for PairSink<'_> {
+    fn hit(&mut self, query: u32, slot: u32, distance: u32) -> u32 {
+        let left = self.start as u32 + query;
+        for &a in self.left.rows_of(left).iter().filter(|&&row| self.left_index.rows.is_alive(row)) {
+            let rows = self.right.rows_of(slot).iter().filter(|&&row| self.right_index.rows.is_alive(row));
+            self.pairs.extend(rows.map(|&b| packed(a, b, distance)));
+        }
+        self.radius
+    }
+}
+
+/// Takes pairs of slots.
+struct SlotSink {
+    /// The number of the slot that is query 0.
+    left: u32,
+    /// The number of slot 0 on the right.
+    right: u32,
+    /// Whether only slots after the left one count, as both sides are the same source and each pair is met twice.
+    later: bool,
+    radius: u32,
+    pairs: BestEffortVec<(u32, u32, u16)>,
+}
+
+impl Sink for SlotSink {
+    fn hit(&mut self, query: u32, slot: u32, distance: u32) -> u32 {
+        let (left, right) = (self.left + query, self.right + slot);
+        if !self.later || right > left {
+            self.pairs.push((left, right, distance as u16));
+        }
+        self.radius
+    }
+}
+
+/// The slots near to each slot.
+struct NearSlots {
+    /// First place of each slot, and the end.
+    starts: Vec<usize>,
+    slots: Vec<u32>,
+    distances: Vec<u16>,
+}
+
+impl NearSlots {
+    /// Both directions of all pairs.
+    fn new(pairs: &[Vec<(u32, u32, u16)>], slots: usize, stop: &CancelToken) -> Result<Self> {
+        let mut starts = alloc::try_zeroed::<usize>(slots + 2)?;
+        let parts = || pairs.iter().flat_map(|pairs| pairs.chunks(BLOCK));
+        for pairs in parts() {
+            stop.check()?;
+            for &(a, b, _) in pairs {
+                starts[a as usize + 2] += 1;
+                starts[b as usize + 2] += 1;
+            }
+        }
+        for i in 2..starts.len() {
+            starts[i] += starts[i - 1];
+        }
+        let total = starts[slots + 1];
+        let mut near = Self { starts, slots: alloc::try_zeroed(total)?, distances: alloc::try_zeroed(total)? };
+        // Places move on from the start of each slot to its end, which is the start of the next.
+        for pairs in parts() {
+            stop.check()?;
+            for &(a, b, distance) in pairs {
+                for (slot, other) in [(a, b), (b, a)] {
+                    let place = &mut near.starts[slot as usize + 1];
+                    near.slots[*place] = other;
+                    near.distances[*place] = distance;
+                    *place += 1;
+                }
+            }
+        }
+        Ok(near)
+    }
+
+    /// Slots.
+    fn len(&self) -> usize {
+        self.starts.len() - 2
+    }
+
+    fn has_any(&self, slot: u32) -> bool {
+        self.starts[slot as usize] < self.starts[slot as usize + 1]
+    }
+
+    /// The slots near to one, and their distances.
+    fn of(&self, slot: u32) -> impl Iterator<Item = (u32, u16)> + '_ {
+        let range = self.starts[slot as usize]..self.starts[slot as usize + 1];
+        self.slots[range.clone()].iter().copied().zip(self.distances[range].iter().copied())
+    }
+}
+
+/// Rows in order of id and the place of each in it; nothing where that is their own order.
+struct Order(Option<(Vec<u32>, Vec<u32>)>);
+
+impl Order {
+    /// All rows, dead ones too, whose ids may be those of living ones: equal ids in order of addition.
+    fn of(index: &Index, stop: &CancelToken) -> Result<Self> {
+        if index.rows.ascending() {
+            return Ok(Self(None));
+        }
+        let mut rows: Vec<u32> = alloc::try_collect(0..index.rows.total() as u32)?;
+        stop.sort_by(&mut rows, |&a, &b| index.rows.compare(a, b).then(a.cmp(&b)));
+        stop.check()?;
+        let mut places = alloc::try_zeroed(rows.len())?;
+        for (place, &row) in rows.iter().enumerate() {
+            places[row as usize] = place as u32;
+        }
+        Ok(Self(Some((rows, places))))
+    }
+
+    #[inline]
+    fn row(&self, place: u32) -> u32 {
+        self.0.as_ref().map_or(place, |(rows, _)| rows[place as usize])
+    }
+
+    #[inline]
+    fn place(&self, row: u32) -> u32 {
+        self.0.as_ref().map_or(row, |(_, places)| places[row as usize])
+    }
+}
+
+/// All pairs of an index within a radius, in the order of [`Index::pairs`], a batch at a time.
+#[derive(Debug)]
+pub struct PairStream {
+    radius: u32,
+    batch: usize,
+    /// Rows in order of id; None where that is their order.
+    order: Option<Vec<u32>>,
+    /// Slot of each row in the index's one run; `DEAD` where the row is dead.
+    slots: Vec<u32>,
+    /// Rows that were left rows already, in order of id.
+    at: usize,
+    block: usize,
+    /// What the index was when the stream began.
+    version: u64,
+    /// Pairs found and not yet given.
+    ready: Vec<(u64, u16)>,
+    given: usize,
+}
+
+const DEAD: u32 = u32::MAX;
+
+impl PairStream {
+    /// A stream over `index`, to be prepared by `prepare_blocks`, in batches of `batch` pairs, the last one excepted.
+    ///
+    /// # Errors
+    /// `radius` above `bits`; a batch of 0.
+    pub fn new(index: &mut Index, radius: u32, batch: usize) -> Result<Self> {
+        if batch == 0 {
+            return Err(Error::parameter("batch_size", batch, "1 or more"));
+        }
+        index.prepare_blocks(radius)?;
+        let stop = CancelToken::current();
+        let mut slots = alloc::try_filled(DEAD, index.rows.total())?;
+        for run in &index.runs {
+            for slot in 0..run.len() {
+                for &row in run.rows_of(slot) {
+                    slots[row as usize] = slot as u32;
+                }
+            }
+        }
+        let order = if index.rows.ascending() {
+            None
+        } else {
+            let mut order: Vec<u32> = alloc::try_with_capacity(index.rows.total())?;
+            order.extend((0..index.rows.total() as u32).filter(|&row| slots[row as usize] != DEAD));
+            stop.sort_by(&mut order, |&a, &b| index.rows.compare(a, b));
+            Some(order)
+        };
+        stop.check()?;
+        let version = index.version;
+        Ok(Self { radius, batch, order, slots, at: 0, block: 256, version, ready: Vec::new(), given: 0 })
+    }
+
+    /// The next batch; empty at the end. After a call that was stopped the next one goes on where it was.
+    ///
+    /// # Errors
+    /// The index has changed since the stream began.
+    pub fn next_batch(&mut self, index: &Index) -> Result<Pairs> {
+        if index.version != self.version {
+            let allowed = "an index that is left as it is while its pairs are streamed";
+            return Err(Error::parameter("index", "changed during the iteration", allowed));
+        }
+        while self.ready.len() - self.given < self.batch && self.step(index)? {}
+        let count = self.batch.min(self.ready.len() - self.given);
+        let pairs = Pairs::of(&self.ready[self.given..self.given + count])?;
+        self.given += count;
+        Ok(pairs)
+    }
+
+    /// Finds the pairs of the next block of left rows; whether there was one.
+    fn step(&mut self, index: &Index) -> Result<bool> {
+        let total = self.order.as_ref().map_or(index.rows.total(), Vec::len);
+        let Some(source) = index.sources().into_iter().find(|source| source.run.is_some()) else {
+            return Ok(false);
+        };
+        let row_at = |place: usize| self.order.as_ref().map_or(place as u32, |order| order[place]);
+        while self.at < total {
+            let end = (self.at + self.block).min(total);
+            let rows: Vec<u32> = (self.at..end).map(row_at).filter(|&row| self.slots[row as usize] != DEAD).collect();
+            let budget = (2 * self.batch).max(BUDGET);
+            let Some(mut found) = self.found(index, &source, &rows, budget)? else {
+                self.block = (self.block / 2).max(1);
+                continue;
+            };
+            self.ready.drain(..self.given);
+            self.given = 0;
+            alloc::try_reserve(&mut self.ready, found.len())?;
+            self.at = end;
+            if found.len() < budget / 4 {
+                self.block = (2 * self.block).min(BLOCK);
+            }
+            if found.is_empty() {
+                continue;
+            }
+            self.ready.append(&mut found);
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// The pairs of some left rows, sorted; None where there are more than `budget` and more than one left row.
+    fn found(
+        &self,
+        index: &Index,
+        source: &Source<'_>,
+        rows: &[u32],
+        budget: usize,
+    ) -> Result<Option<Vec<(u64, u16)>>> {
+        let words = index.words;
+        let stop = &CancelToken::current();
+        let parts = rows
+            .par_chunks(chunk_of(rows.len()))
+            .map(|rows| {
+                let mut queries = alloc::try_with_capacity(rows.len() * words)?;
+                for &row in rows {
+                    queries.extend_from_slice(&source.fps[self.slots[row as usize] as usize * words..][..words]);
+                }
+                let most = if rows.len() == 1 { usize::MAX } else { budget };
+                let sink = || Later { index, source, rows, radius: self.radius, most, pairs: BestEffortVec::default() };
+                let mut pairs = Vec::new();
+                let sinks = index.each_hit(source, &queries, self.radius, stop, sink)?;
+                gather(&mut pairs, sinks.into_iter().map(|sink| sink.pairs))?;
+                if pairs.len() > most {
+                    return Ok(None);
+                }
+                index.sort_pairs(index, &mut pairs, stop);
+                Ok(Some(pairs))
+            })
+            .collect::<Result<Vec<Option<Vec<(u64, u16)>>>>>()?;
+        // Chunks are in order of their left rows.
+        stop.check()?;
+        let mut all = Vec::new();
+        for part in parts {
+            let Some(mut part) = part else { return Ok(None) };
+            alloc::try_reserve(&mut all, part.len())?;
+            all.append(&mut part);
+        }
+        Ok((rows.len() == 1 || all.len() <= budget).then_some(all))
+    }
+}
+
+/// Takes pairs of a left row and a row of larger id, up to one more than `most`.
+struct Later<'a> {
+    index: &'a Index,
+    source: &'a Source<'a>,
+    rows: &'a [u32],
+    radius: u32,
+    most: usize,
+    pairs: BestEffortVec<(u64, u16)>,
+}
+
+impl Sink for Later<'_> {
+    fn hit(&mut self, query: u32, slot: u32, distance: u32) -> u32 {
+        let left = self.rows[query as usize];
+        let room = self.most.saturating_add(1).saturating_sub(self.pairs.len());
+        let later = |&&row: &&u32| self.index.rows.compare(left, row) == Ordering::Less;
+        let rows = self.source.rows_of(slot).iter().filter(later).take(room);
+        self.pairs.extend(rows.map(|&row| packed(left, row, distance)));
+        self.radius
+    }
+}

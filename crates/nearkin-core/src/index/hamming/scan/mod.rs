@@ -1,0 +1,389 @@
+//! The exhaustive scan: every query against every row, tiled.
+//!
+//! Rows are taken in tiles that stay in the first-level cache (16 KiB), transposed so that a vector holds one word of
+//! neighbouring rows, and every query of the batch meets the tile before the next is read: memory is read once per
+//! batch instead of once per query. Cost: n * queries * words / lanes vector steps of load, xor, popcount, add,
+//! compare.
+//!
+//! **Prefix test.** The distance of a prefix is at most the whole distance, so a group of rows is dropped as soon as
+//! every row's prefix is beyond the limit. For random rows the distance of b bits is binomial with mean b/2 and
+//! deviation sqrt(b)/2, so the first prefix worth a test is the first with `b/2 - 2.6 sqrt(b)/2 > limit`
+//! ([`first_test`]); for limits to 6 that prefix is 32 bits, and a vector holds twice as many rows. Data with equal
+//! prefixes lose the saving only, never a result: what passes is counted in full. With AVX-512 prefixes are counted in
+//! 16-bit pieces (`quarters.rs`).
+
+#[cfg(target_arch = "x86_64")]
+mod quarters;
+pub(crate) mod tile;
+
+use crate::cancel::CancelToken;
+use crate::cpu::popcount::{Kernel, LaneWork, Lanes, distance};
+use tile::{GROUP, HALF_LIMIT, Sink, TILE_WORDS, emit, first_test, pack_halves, transpose};
+
+/// Queries below which rows are not transposed: a few queries do not earn it back.
+const FEW: usize = 4;
+
+/// Gives `sink` every (query, row, distance) with distance at most `limits[query]`; row numbers start at `first_row`.
+///
+/// The order is by tile, then query, then row. Once `stop` is set it ends after the tile.
+#[allow(clippy::too_many_arguments, reason = "both sides of the comparison, and what hears of it")]
+pub(crate) fn scan<S: Sink>(
+    kernel: Kernel,
+    words: usize,
+    rows: &[u64],
+    first_row: u32,
+    queries: &[u64],
+    limits: &mut [u32],
+    stop: &CancelToken,
+    sink: &mut S,
+) {
+    let job = ScanJob { words, rows, first_row, queries, stop };
+    #[cfg(target_arch = "x86_64")]
+    if let Kernel::Avx512(proof) = kernel
+        && let Some(pieces) = job.pieces(limits)
+    {
+        return quarters::scan((proof, pieces), words, rows, first_row, queries, limits, stop, sink);
+    }
+    kernel.run(ScanWork { job, limits, sink });
+}
+
+/// `ScanJob::run` as work for lanes of any width.
+struct ScanWork<'a, S> {
+    job: ScanJob<'a>,
+    limits: &'a mut [u32],
+    sink: &'a mut S,
+}
+
+impl<S: Sink> LaneWork for ScanWork<'_, S> {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<L: Lanes>(self) {
+        // SAFETY: the caller vouches for `L`.
+        unsafe { self.job.run::<L, S>(self.limits, self.sink) }
+    }
+}
+
+struct ScanJob<'a> {
+    words: usize,
+    rows: &'a [u64],
+    first_row: u32,
+    queries: &'a [u64],
+    stop: &'a CancelToken,
+}
+
+impl ScanJob<'_> {
+    /// Pieces of a prefix in 16-bit lanes, where that is the best form: not for few queries, not where half words do.
+    #[cfg(target_arch = "x86_64")]
+    fn pieces(&self, limits: &[u32]) -> Option<usize> {
+        let most = limits.iter().copied().max()?;
+        let few = self.queries.len() < FEW * self.words;
+        if few || most <= HALF_LIMIT { None } else { tile::enough_pieces(self.words, most) }
+    }
+
+    /// # Safety
+    /// The processor has the instructions of `L`, and the caller enables them.
+    #[inline(always)]
+    unsafe fn run<L: Lanes, S: Sink>(&self, limits: &mut [u32], sink: &mut S) {
+        let words = self.words;
+        // Rows of a tile: whole groups of 64-bit and of 32-bit lanes.
+        let group = GROUP * L::N * 2;
+        let tile_rows = (TILE_WORDS / words).next_multiple_of(group);
+        let mut scratch = vec![0u64; tile_rows * words];
+        let total = self.rows.len() / words;
+        let few = self.queries.len() < FEW * words;
+        if few && words > 1 && words.is_power_of_two() {
+            // SAFETY: the caller vouches for `L`.
+            return unsafe { self.direct::<L, S>(limits, sink) };
+        }
+        let halves = !few && limits.iter().all(|&limit| limit <= HALF_LIMIT);
+        let mut start = 0;
+        while start < total && !self.stop.is_set() {
+            let count = tile_rows.min(total - start);
+            let rows = &self.rows[start * words..(start + count) * words];
+            let padded = count.next_multiple_of(group);
+            let first = self.first_row + start as u32;
+            if halves {
+                pack_halves(rows, words, &mut scratch);
+                // SAFETY: the caller vouches for `L`.
+                unsafe { self.halves::<L, S>(rows, &scratch[..padded / 2], first, limits, sink) };
+            } else if words == 1 && padded == count {
+                // One word per row needs no transposing.
+                // SAFETY: the caller vouches for `L`.
+                unsafe { self.tile::<L, S>(rows, rows, count, first, limits, sink) };
+            } else {
+                transpose(rows, &mut scratch, words, padded);
+                // SAFETY: the caller vouches for `L`.
+                unsafe { self.tile::<L, S>(rows, &scratch[..padded * words], padded, first, limits, sink) };
+            }
+            start += count;
+        }
+    }
+
+    /// Every query against a transposed tile: column j holds word j of `stride` rows.
+    ///
+    /// # Safety
+    /// As for `run`.
+    ///
+    /// # Panics
+    /// Unless `tile` holds `words` columns of `stride` words, and `stride` is a multiple of `GROUP * L::N`.
+    #[inline(always)]
+    unsafe fn tile<L: Lanes, S: Sink>(
+        &self,
+        rows: &[u64],
+        tile: &[u64],
+        stride: usize,
+        first: u32,
+        limits: &mut [u32],
+        sink: &mut S,
+    ) {
+        let words = self.words;
+        assert!(tile.len() == stride * words && stride.is_multiple_of(GROUP * L::N), "whole columns of whole groups");
+        for (number, query) in self.queries.chunks_exact(words).enumerate() {
+            let limit = &mut limits[number];
+            let tested = first_test(words, *limit);
+            // SAFETY: the caller vouches for `L`.
+            let mut bound = unsafe { L::splat(u64::from(*limit)) };
+            'groups: for at in (0..stride).step_by(GROUP * L::N) {
+                // SAFETY: the caller vouches for `L`; each of the `words` columns holds `GROUP * L::N` words from `at`.
+                let masks = unsafe {
+                    let column = tile.as_ptr().add(at);
+                    let value = L::splat(query[0]);
+                    let mut sums = [value; GROUP];
+                    for (lane, sum) in sums.iter_mut().enumerate() {
+                        *sum = L::count_xor(L::load(column.add(lane * L::N)), value);
+                    }
+                    for (word, &value) in query.iter().enumerate().skip(1) {
+                        if word >= tested && L::at_most(least::<L>(&sums), bound) == 0 {
+                            continue 'groups;
+                        }
+                        let column = column.add(word * stride);
+                        let value = L::splat(value);
+                        for (lane, sum) in sums.iter_mut().enumerate() {
+                            *sum = L::add(*sum, L::count_xor(L::load(column.add(lane * L::N)), value));
+                        }
+                    }
+                    if L::at_most(least::<L>(&sums), bound) == 0 {
+                        continue 'groups;
+                    }
+                    sums.map(|sum| L::at_most(sum, bound))
+                };
+                *limit = emit::<S>(&masks, L::N, at, rows, words, query, number, first, *limit, sink);
+                // SAFETY: the caller vouches for `L`.
+                bound = unsafe { L::splat(u64::from(*limit)) };
+            }
+        }
+    }
+
+    /// Few queries against rows as they lie: a vector holds whole rows, or parts of one, whose counts are folded.
+    ///
+    /// # Safety
+    /// As for `run`.
+    #[inline(always)]
+    unsafe fn direct<L: Lanes, S: Sink>(&self, limits: &mut [u32], sink: &mut S) {
+        let words = self.words;
+        assert!(words.is_power_of_two(), "a vector holds whole rows, or a row whole vectors");
+        // Lanes that a row takes in its vector, vectors that it takes, words that a group takes.
+        let (width, parts) = (words.min(L::N), words.div_ceil(L::N));
+        let span = GROUP * L::N * parts;
+        for (number, query) in self.queries.chunks_exact(words).enumerate().take_while(|_| !self.stop.is_set()) {
+            let limit = &mut limits[number];
+            let pattern: Vec<u64> = query.iter().copied().cycle().take(words.max(L::N)).collect();
+            let mut at = 0;
+            while at + span <= self.rows.len() {
+                // SAFETY: the caller vouches for `L`; `span` words from `at` are there, and `parts * L::N` of the pattern.
+                let masks = unsafe {
+                    let from = self.rows.as_ptr().add(at);
+                    let mut sums = [L::splat(0); GROUP];
+                    for (vector, sum) in sums.iter_mut().enumerate() {
+                        for part in 0..parts {
+                            let row = L::load(from.add((vector * parts + part) * L::N));
+                            *sum = L::add(*sum, L::count_xor(row, L::load(pattern.as_ptr().add(part * L::N))));
+                        }
+                        *sum = L::fold(*sum, width);
+                    }
+                    let bound = L::splat(u64::from(*limit));
+                    if L::at_most(least::<L>(&sums), bound) == 0 {
+                        at += span;
+                        continue;
+                    }
+                    sums.map(|sum| L::at_most(sum, bound))
+                };
+                for (vector, mask) in masks.into_iter().enumerate() {
+                    for lane in (0..L::N).step_by(width).filter(|lane| mask >> lane & 1 == 1) {
+                        *limit = self.count(at + vector * parts * L::N + lane, number, query, *limit, sink);
+                    }
+                }
+                at += span;
+            }
+            for at in (at..self.rows.len()).step_by(words) {
+                *limit = self.count(at, number, query, *limit, sink);
+            }
+        }
+    }
+
+    /// Counts the row at word `at` in full; returns the limit from now on.
+    #[inline]
+    fn count<S: Sink>(&self, at: usize, number: usize, query: &[u64], limit: u32, sink: &mut S) -> u32 {
+        let distance = distance(&self.rows[at..at + self.words], query);
+        if distance > limit {
+            return limit;
+        }
+        sink.hit(number as u32, self.first_row + (at / self.words) as u32, distance)
+    }
+
+    /// Every query against a tile of the first 32 bits of rows; what passes is counted in full.
+    ///
+    /// # Safety
+    /// As for `run`.
+    ///
+    /// # Panics
+    /// Unless `tile` is a multiple of `GROUP * L::N` words of two half words each.
+    #[inline(always)]
+    unsafe fn halves<L: Lanes, S: Sink>(
+        &self,
+        rows: &[u64],
+        tile: &[u64],
+        first: u32,
+        limits: &mut [u32],
+        sink: &mut S,
+    ) {
+        assert!(tile.len().is_multiple_of(GROUP * L::N), "whole groups");
+        for (number, query) in self.queries.chunks_exact(self.words).enumerate() {
+            let limit = &mut limits[number];
+            // SAFETY: the caller vouches for `L`.
+            let (value, mut bound) = unsafe { (L::splat32(query[0] as u32), L::splat32(*limit)) };
+            for at in (0..tile.len()).step_by(GROUP * L::N) {
+                // SAFETY: the caller vouches for `L`, and the tile holds `GROUP * L::N` words from `at`.
+                let masks = unsafe {
+                    let mut sums = [value; GROUP];
+                    for (lane, sum) in sums.iter_mut().enumerate() {
+                        *sum = L::count_xor32(L::load(tile.as_ptr().add(at + lane * L::N)), value);
+                    }
+                    if L::at_most32(least::<L>(&sums), bound) == 0 {
+                        continue;
+                    }
+                    sums.map(|sum| L::at_most32(sum, bound))
+                };
+                *limit = emit::<S>(&masks, 2 * L::N, 2 * at, rows, self.words, query, number, first, *limit, sink);
+                // SAFETY: the caller vouches for `L`.
+                bound = unsafe { L::splat32(*limit) };
+            }
+        }
+    }
+}
+
+/// The least value of each half lane over a group.
+///
+/// # Safety
+/// The processor has the instructions of `L`, and the caller enables them.
+#[inline(always)]
+unsafe fn least<L: Lanes>(sums: &[L::V; GROUP]) -> L::V {
+    let mut least = sums[0];
+    for &sum in &sums[1..] {
+        // SAFETY: the caller vouches for `L`.
+        least = unsafe { L::least(least, sum) };
+    }
+    least
+}
+
+#[cfg(test)]
+mod tests {
+    use super::tile::enough_pieces;
+    use super::*;
+    use proptest::prelude::*;
+
+    #[derive(Default)]
+    struct All {
+        hits: Vec<(u32, u32, u32)>,
+        limit: u32,
+    }
+
+    impl Sink for All {
+        fn hit(&mut self, query: u32, row: u32, distance: u32) -> u32 {
+            self.hits.push((query, row, distance));
+            self.limit
+        }
+    }
+
+    fn brute(words: usize, rows: &[u64], queries: &[u64], limit: u32) -> Vec<(u32, u32, u32)> {
+        let mut hits = Vec::new();
+        for (q, query) in queries.chunks_exact(words).enumerate() {
+            for (r, row) in rows.chunks_exact(words).enumerate() {
+                let d = distance(query, row);
+                if d <= limit {
+                    hits.push((q as u32, r as u32, d));
+                }
+            }
+        }
+        hits
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn kernels_equal_the_definition(
+            words in 1usize..=16,
+            rows in 0usize..700,
+            queries in 1usize..7,
+            seed in any::<u64>(),
+            density in 0u32..4,
+            limit in 0u32..1030,
+        ) {
+            let mut state = seed | 1;
+            let mut next = || {
+                // A sparse generator makes near neighbours; a dense one makes misses.
+                let mut value = u64::MAX;
+                for _ in 0..=density * 2 {
+                    state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                    value &= state ^ (state >> 29);
+                }
+                value
+            };
+            let limit = limit % (64 * words as u32 + 2);
+            let rows: Vec<u64> = (0..rows * words).map(|_| next()).collect();
+            let queries: Vec<u64> = (0..queries * words).map(|_| next()).collect();
+            for limit in [limit, limit % 10, limit % 45] {
+                let expected = brute(words, &rows, &queries, limit);
+                for kernel in Kernel::available() {
+                    let mut all = All { hits: Vec::new(), limit };
+                    scan(kernel, words, &rows, 0, &queries, &mut vec![limit; queries.len() / words], &CancelToken::default(), &mut all);
+                    all.hits.sort_unstable();
+                    prop_assert_eq!(&expected, &all.hits, "{}", kernel.name());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_prefix_is_the_shortest_that_decides() {
+        // 0.44 b - 1.45 sqrt(b): 11.1 for 48 bits, 16.6 for 64, 22.2 for 80, 28.0 for 96, 33.9 for 112.
+        assert_eq!(Some(6), enough_pieces(2, 25));
+        assert_eq!(Some(5), enough_pieces(2, 22));
+        assert_eq!(Some(3), enough_pieces(1, 11));
+        assert_eq!(None, enough_pieces(1, 12));
+        assert_eq!(Some(7), enough_pieces(4, 33));
+        // 46.0 for 144 bits, 64.4 for 192.
+        assert_eq!(Some(9), enough_pieces(4, 40));
+        assert_eq!(Some(12), enough_pieces(4, 64));
+        assert_eq!(None, enough_pieces(4, 65));
+    }
+
+    #[test]
+    fn a_falling_limit_is_obeyed_at_once() {
+        struct Best(Vec<(u32, u32)>);
+        impl Sink for Best {
+            fn hit(&mut self, _query: u32, row: u32, distance: u32) -> u32 {
+                self.0.push((row, distance));
+                distance
+            }
+        }
+        let rows: Vec<u64> = (0..64).map(|i| (1u64 << i) - 1).rev().collect();
+        for kernel in Kernel::available() {
+            let mut best = Best(Vec::new());
+            scan(kernel, 1, &rows, 0, &[0], &mut [64], &CancelToken::default(), &mut best);
+            assert!(best.0.windows(2).all(|pair| pair[0].1 >= pair[1].1));
+            assert_eq!(Some(&(63, 0)), best.0.last());
+        }
+    }
+}

@@ -1,0 +1,513 @@
+//! Bucket tables: the rows of each key, as sorted arrays that a file can hold as they are.
+//!
+//! A *run* holds the rows of some additions for all L tables. In table t, `keys` are the distinct mixed keys, ascending;
+//! bucket i owns `rows[starts[i]..starts[i + 1]]`, ascending; `directory` says where the keys with each value of the
+//! highest p bits begin, so that a look-up reads one place of the directory, one or two keys, two starts, and the rows.
+//!
+//! **Memory** of n rows with `B_t` distinct keys in table t: 4 n L (rows) + 12 sum `B_t` (keys, starts) + 4 L (2^p + 2)
+//! (directory, last starts), p = floor(log2 n) - 1 within 0 to 26: at most 18 bytes per row and table, 6 where buckets
+//! are large.
+//!
+//! **Adding** makes a run of the new rows; a run not less than half as long as the one before it is merged with it, so that
+//! each row takes part in O(log n) merges and there are O(log n) runs. Removal is not known here: rows that died are
+//! passed over by the caller and leave at a merge.
+
+use rayon::prelude::*;
+
+use super::keys::{Hashes, TableLayout, mix};
+use crate::Result;
+use crate::alloc;
+use crate::cancel::CancelToken;
+use crate::cpu::prefetch::prefetch_at;
+use crate::segment::Column;
+
+/// Widest directory: 2^26 places, 256 MiB.
+const MAX_DIRECTORY: u32 = 26;
+/// Rows of which keys are computed at a time while tables are built.
+const BLOCK: usize = 1 << 14;
+/// Buckets that are merged between two looks at the stop.
+const MERGED: usize = 1 << 12;
+
+/// Tables over some rows.
+#[derive(Debug, Default)]
+pub(crate) struct BucketRun {
+    /// Rows of each table.
+    pub(crate) len: usize,
+    /// Bits of a directory's index.
+    pub(crate) width: u32,
+    /// First bucket of each table in `keys`, and the end.
+    pub(crate) bases: Vec<u64>,
+    /// `2^width + 1` places per table: first bucket with these highest bits, counted from the table's first.
+    pub(crate) directory: Column<u32>,
+    /// Mixed key of each bucket, all tables one after another.
+    pub(crate) keys: Column<u64>,
+    /// Buckets + 1 values per table: first place of each bucket in the table's rows, and the end.
+    pub(crate) starts: Column<u32>,
+    /// `len` rows per table, by bucket.
+    pub(crate) rows: Column<u32>,
+}
+
+/// One table while it is made.
+#[derive(Default)]
+struct Made {
+    directory: Vec<u32>,
+    keys: Vec<u64>,
+    starts: Vec<u32>,
+    rows: Vec<u32>,
+}
+
+/// Bits of the directory of a run.
+fn width_of(len: usize) -> u32 {
+    len.max(2).ilog2().saturating_sub(1).min(MAX_DIRECTORY)
+}
+
+#[inline]
+fn cell(key: u64, width: u32) -> usize {
+    // A shift by 64 for no bits at all is out of range.
+    (key >> 1 >> (63 - width)) as usize
+}
+
+impl Made {
+    /// Directory over the keys.
+    fn index(&mut self, width: u32) -> Result<()> {
+        self.directory = alloc::try_zeroed((1 << width) + 1)?;
+        for &key in &self.keys {
+            self.directory[cell(key, width) + 1] += 1;
+        }
+        for i in 1..self.directory.len() {
+            self.directory[i] += self.directory[i - 1];
+        }
+        Ok(())
+    }
+
+    /// Room for this many keys; for rows there is.
+    fn make_room(&mut self, keys: usize) -> Result<()> {
+        alloc::try_reserve(&mut self.keys, keys)?;
+        alloc::try_reserve(&mut self.starts, keys + 1)
+    }
+
+    fn push(&mut self, key: u64, row: u32) {
+        if self.keys.last() != Some(&key) {
+            self.keys.push(key);
+            self.starts.push(self.rows.len() as u32);
+        }
+        self.rows.push(row);
+    }
+
+    /// The table of `keys`, of rows from `first` on.
+    ///
+    /// # Errors
+    /// The call is stopped, or there is no memory.
+    fn build(keys: &[u64], first: u32, width: u32, stop: &CancelToken) -> Result<Self> {
+        // Counting by directory cell, then sorting the few entries of each.
+        let mut places = alloc::try_zeroed::<u32>((1 << width) + 1)?;
+        for &key in stop.blocks(keys).flatten() {
+            places[cell(key, width) + 1] += 1;
+        }
+        stop.check()?;
+        for i in 1..places.len() {
+            places[i] += places[i - 1];
+        }
+        let ends = alloc::try_copy(&places[1..])?;
+        let mut entries = alloc::try_filled((0u64, 0u32), keys.len())?;
+        for (row, &key) in stop.blocks(keys).flatten().enumerate() {
+            let place = &mut places[cell(key, width)];
+            entries[*place as usize] = (key, first + row as u32);
+            *place += 1;
+        }
+        let mut begin = 0;
+        for &end in stop.blocks(&ends).flatten() {
+            entries[begin..end as usize].sort_unstable();
+            begin = end as usize;
+        }
+        let mut made = Self { rows: alloc::try_with_capacity(keys.len())?, ..Self::default() };
+        for entries in stop.blocks(&entries) {
+            made.make_room(entries.len())?;
+            for &(key, row) in entries {
+                made.push(key, row);
+            }
+        }
+        stop.check()?;
+        made.make_room(0)?;
+        made.starts.push(made.rows.len() as u32);
+        made.index(width)?;
+        Ok(made)
+    }
+}
+
+impl BucketRun {
+    fn of(made: Vec<Made>, len: usize, width: u32, stop: &CancelToken) -> Result<Self> {
+        stop.check()?;
+        let mut run = Self { len, width, bases: vec![0], ..Self::default() };
+        let total = |size: fn(&Made) -> usize| made.iter().map(size).sum::<usize>();
+        let mut directory = alloc::try_with_capacity(total(|table| table.directory.len()))?;
+        let mut keys = alloc::try_with_capacity(total(|table| table.keys.len()))?;
+        let mut starts = alloc::try_with_capacity(total(|table| table.starts.len()))?;
+        let mut rows = alloc::try_with_capacity(total(|table| table.rows.len()))?;
+        for table in made {
+            stop.check()?;
+            directory.extend(table.directory);
+            keys.extend(table.keys);
+            starts.extend(table.starts);
+            rows.extend(table.rows);
+            run.bases.push(keys.len() as u64);
+        }
+        run.directory = directory.into();
+        run.keys = keys.into();
+        run.starts = starts.into();
+        run.rows = rows.into();
+        stop.check()?;
+        Ok(run)
+    }
+
+    /// No rows, in this many tables.
+    pub(crate) fn empty(tables: usize) -> Self {
+        Self {
+            bases: vec![0; tables + 1],
+            directory: vec![0; 2 * tables].into(),
+            starts: vec![0; tables].into(),
+            ..Self::default()
+        }
+    }
+
+    /// Tables of the rows from `first` on, whose hashes these are.
+    ///
+    /// # Errors
+    /// The call is stopped, or there is no memory.
+    pub(crate) fn build(
+        layout: &TableLayout,
+        hashes: Hashes<'_>,
+        count: usize,
+        first: u32,
+        stop: &CancelToken,
+    ) -> Result<Self> {
+        let width = width_of(count);
+        let made = (0..layout.tables())
+            .into_par_iter()
+            .map(|table| {
+                let mut keys = alloc::try_zeroed(count)?;
+                keys.par_chunks_mut(BLOCK).enumerate().for_each(|(block, keys)| {
+                    if stop.is_set() {
+                        return;
+                    }
+                    for (i, key) in keys.iter_mut().enumerate() {
+                        *key = mix(layout.key(hashes, block * BLOCK + i, table));
+                    }
+                });
+                Made::build(&keys, first, width, stop)
+            })
+            .collect::<Result<Vec<Made>>>()?;
+        Self::of(made, count, width, stop)
+    }
+
+    /// The rows of two runs that are alive; those of `self` are lower.
+    ///
+    /// # Errors
+    /// The call is stopped, or there is no memory.
+    pub(crate) fn merge(&self, other: &Self, alive: impl Fn(u32) -> bool + Sync, stop: &CancelToken) -> Result<Self> {
+        let tables = self.bases.len().max(other.bases.len()) - 1;
+        let len = [self, other].iter().map(|run| run.table_rows(0).iter().filter(|&&row| alive(row)).count()).sum();
+        let width = width_of(len);
+        let made = (0..tables)
+            .into_par_iter()
+            .map(|table| {
+                let mut made = Made { rows: alloc::try_with_capacity(len)?, ..Made::default() };
+                let (mut left, mut right) = (self.buckets(table).peekable(), other.buckets(table).peekable());
+                for met in 0_usize.. {
+                    if met.is_multiple_of(MERGED) {
+                        stop.check()?;
+                        made.make_room(MERGED)?;
+                    }
+                    let first = match (left.peek(), right.peek()) {
+                        (None, None) => break,
+                        (Some(_), None) => true,
+                        (None, Some(_)) => false,
+                        (Some((a, _)), Some((b, _))) => a <= b,
+                    };
+                    let next = if first { left.next() } else { right.next() };
+                    if let Some((key, rows)) = next {
+                        rows.iter().filter(|&&row| alive(row)).for_each(|&row| made.push(key, row));
+                    }
+                }
+                made.make_room(0)?;
+                made.starts.push(made.rows.len() as u32);
+                made.index(width)?;
+                Ok(made)
+            })
+            .collect::<Result<Vec<Made>>>()?;
+        Self::of(made, len, width, stop)
+    }
+
+    /// How many tables there are.
+    pub(crate) fn tables(&self) -> usize {
+        self.bases.len().saturating_sub(1)
+    }
+
+    fn table_keys(&self, table: usize) -> &[u64] {
+        &self.keys[self.bases[table] as usize..self.bases[table + 1] as usize]
+    }
+
+    fn table_starts(&self, table: usize) -> &[u32] {
+        &self.starts[self.bases[table] as usize + table..=self.bases[table + 1] as usize + table]
+    }
+
+    fn table_rows(&self, table: usize) -> &[u32] {
+        if self.len == 0 { &[] } else { &self.rows[table * self.len..(table + 1) * self.len] }
+    }
+
+    fn table_directory(&self, table: usize) -> &[u32] {
+        let size = (1 << self.width) + 1;
+        &self.directory[table * size..(table + 1) * size]
+    }
+
+    /// Keys and rows of the buckets of a table.
+    fn buckets(&self, table: usize) -> impl Iterator<Item = (u64, &[u32])> {
+        let (keys, starts, rows) = if table < self.tables() {
+            (self.table_keys(table), self.table_starts(table), self.table_rows(table))
+        } else {
+            (&[][..], &[][..], &[][..])
+        };
+        keys.iter().zip(starts.windows(2)).map(|(&key, ends)| (key, &rows[ends[0] as usize..ends[1] as usize]))
+    }
+
+    /// Sizes of all buckets of a table.
+    pub(crate) fn sizes(&self, table: usize) -> impl Iterator<Item = u32> {
+        let starts = if table < self.tables() { self.table_starts(table) } else { &[] };
+        starts.windows(2).map(|ends| ends[1] - ends[0])
+    }
+
+    /// Gives `found` the rows under each key. `probes` are tables and mixed keys; `spans` is scratch.
+    pub(crate) fn look_up(
+        &self,
+        probes: &[(u32, u64)],
+        spans: &mut Vec<(u32, u32, u32)>,
+        mut found: impl FnMut(&[u32]),
+    ) {
+        if self.len == 0 {
+            return;
+        }
+        // Each step asks for what the next one reads, for all probes, so that the waits overlap.
+        let size = (1usize << self.width) + 1;
+        for &(table, key) in probes {
+            prefetch_at(&self.directory, table as usize * size + cell(key, self.width));
+        }
+        spans.clear();
+        for &(table, key) in probes {
+            let directory = self.table_directory(table as usize);
+            let at = cell(key, self.width);
+            let (begin, end) = (directory[at], directory[at + 1]);
+            if begin < end {
+                prefetch_at(&self.keys, self.bases[table as usize] as usize + begin as usize);
+            }
+            spans.push((table, begin, end));
+        }
+        let mut hits = 0;
+        for i in 0..spans.len() {
+            let (table, begin, end) = spans[i];
+            let key = probes[i].1;
+            let keys = &self.table_keys(table as usize)[begin as usize..end as usize];
+            // A cell holds four keys at most on average, but keys of few bits may crowd.
+            let place = if keys.len() <= 16 {
+                keys.iter().position(|&other| other == key)
+            } else {
+                keys.binary_search(&key).ok()
+            };
+            if let Some(place) = place {
+                let starts = self.table_starts(table as usize);
+                let bucket = begin as usize + place;
+                spans[hits] = (table, starts[bucket], starts[bucket + 1]);
+                prefetch_at(&self.rows, table as usize * self.len + starts[bucket] as usize);
+                hits += 1;
+            }
+        }
+        for &(table, begin, end) in &spans[..hits] {
+            found(&self.table_rows(table as usize)[begin as usize..end as usize]);
+        }
+    }
+
+    /// Bytes in memory.
+    pub(crate) fn bytes(&self) -> usize {
+        self.directory.bytes() + self.keys.bytes() + self.starts.bytes() + self.rows.bytes() + self.bases.len() * 8
+    }
+
+    /// Whether the lengths of the arrays agree: what `look_up` relies on not to read elsewhere.
+    pub(crate) fn is_shaped(&self, tables: usize) -> bool {
+        let buckets = self.bases.last().copied().unwrap_or(0) as usize;
+        self.bases.len() == tables + 1
+            && self.bases[0] == 0
+            && self.bases.windows(2).all(|pair| pair[0] <= pair[1])
+            && self.width <= MAX_DIRECTORY
+            && self.keys.len() == buckets
+            && self.starts.len() == buckets + tables
+            && Some(self.rows.len()) == self.len.checked_mul(tables)
+            && self.directory.len() == tables * ((1 << self.width) + 1)
+    }
+
+    /// Whether every bucket is in its place and every row below `total`; reads everything.
+    pub(crate) fn is_sound(&self, total: usize) -> bool {
+        (0..self.tables()).all(|table| {
+            let (keys, starts) = (self.table_keys(table), self.table_starts(table));
+            let (rows, directory) = (self.table_rows(table), self.table_directory(table));
+            let mut at = 0;
+            keys.windows(2).all(|pair| pair[0] < pair[1])
+                && starts.first() == Some(&0)
+                && starts.last() == Some(&(self.len as u32))
+                && starts.windows(2).all(|ends| {
+                    ends[0] < ends[1]
+                        && ends[1] as usize <= rows.len()
+                        && rows[ends[0] as usize..ends[1] as usize].windows(2).all(|pair| pair[0] < pair[1])
+                })
+                && rows.iter().all(|&row| (row as usize) < total)
+                && (0..1usize << self.width).all(|place| {
+                    let from = at;
+                    while at < keys.len() && cell(keys[at], self.width) == place {
+                        at += 1;
+                    }
+                    directory[place] as usize == from && directory[place + 1] as usize == at
+                })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::index::lsh::keys::HashKind;
+
+    fn layout(k: usize, tables: usize) -> TableLayout {
+        TableLayout::new(HashKind::Ints, k * tables, k, (0..(k * tables) as u32).collect()).expect("a layout")
+    }
+
+    /// Rows by table and integers.
+    fn model(values: &[i64], k: usize, tables: usize, first: u32) -> BTreeMap<(usize, Vec<i64>), Vec<u32>> {
+        let mut map: BTreeMap<_, Vec<u32>> = BTreeMap::new();
+        for (row, values) in values.chunks_exact(k * tables).enumerate() {
+            for table in 0..tables {
+                map.entry((table, values[table * k..(table + 1) * k].to_vec())).or_default().push(first + row as u32);
+            }
+        }
+        map
+    }
+
+    fn check(run: &BucketRun, layout: &TableLayout, expected: &BTreeMap<(usize, Vec<i64>), Vec<u32>>, total: usize) {
+        assert!(run.is_shaped(layout.tables()) && run.is_sound(total));
+        let mut buckets = 0;
+        for ((table, values), rows) in expected {
+            let mut hashes = vec![0; layout.hashes()];
+            hashes[table * layout.per_table()..(table + 1) * layout.per_table()].copy_from_slice(values);
+            let key = mix(layout.key(Hashes::Ints(&hashes), 0, *table));
+            let mut found: Vec<u32> = Vec::new();
+            run.look_up(&[(*table as u32, key), (*table as u32, key ^ 1)], &mut Vec::new(), |rows| found.extend(rows));
+            assert_eq!(rows, &found);
+            buckets += 1;
+        }
+        assert_eq!(buckets, run.keys.len());
+        assert_eq!(run.len * layout.tables(), (0..layout.tables()).flat_map(|t| run.sizes(t)).sum::<u32>() as usize);
+    }
+
+    proptest! {
+        #[test]
+        fn buckets_hold_the_rows_of_their_keys(
+            k in 1usize..4, tables in 1usize..4, a in prop::collection::vec(-2i64..3, 0..300),
+            b in prop::collection::vec(-2i64..3, 0..300), dead in prop::collection::vec(any::<bool>(), 300),
+        ) {
+            let layout = layout(k, tables);
+            let width = k * tables;
+            let (a, b) = (&a[..a.len() / width * width], &b[..b.len() / width * width]);
+            let (rows_a, rows_b) = (a.len() / width, b.len() / width);
+            let stop = &CancelToken::default();
+            let left = BucketRun::build(&layout, Hashes::Ints(a), rows_a, 0, stop).expect("a run");
+            check(&left, &layout, &model(a, k, tables, 0), rows_a);
+            let right = BucketRun::build(&layout, Hashes::Ints(b), rows_b, rows_a as u32, stop).expect("a run");
+            let merged = left.merge(&right, |row| !dead[row as usize % 300], stop).expect("a run");
+            let mut expected = model(&[a, b].concat(), k, tables, 0);
+            for rows in expected.values_mut() {
+                rows.retain(|&row| !dead[row as usize % 300]);
+            }
+            expected.retain(|_, rows| !rows.is_empty());
+            check(&merged, &layout, &expected, rows_a + rows_b);
+        }
+    }
+
+    #[test]
+    fn an_empty_run_has_no_rows_and_is_sound() {
+        let run = BucketRun::empty(3);
+        assert!(run.is_shaped(3) && run.is_sound(0) && !run.is_shaped(2));
+        assert_eq!(3, run.tables());
+        run.look_up(&[(0, 5), (2, u64::MAX)], &mut Vec::new(), |_| panic!("rows of nothing"));
+        assert_eq!(0, run.sizes(1).count());
+    }
+
+    #[test]
+    fn a_directory_has_a_quarter_to_half_as_many_places_as_rows() {
+        for (len, width) in [(0, 0), (1, 0), (3, 0), (4, 1), (7, 1), (8, 2), (1 << 20, 19), (usize::MAX, MAX_DIRECTORY)]
+        {
+            assert_eq!(width, width_of(len));
+        }
+        assert_eq!([0, 0, 1, 1], [0, u64::MAX >> 1, 1 << 63, u64::MAX].map(|key| cell(key, 1)));
+        assert_eq!([0, 0], [0, u64::MAX].map(|key| cell(key, 0)));
+    }
+
+    #[test]
+    fn many_keys_in_one_cell_are_found() {
+        // Keys of one high half crowd in one cell, where they are searched by halves.
+        let keys: Vec<u64> = (0..100).map(|i| (7 << 40) | (i % 40)).collect();
+        let made = Made::build(&keys, 5, 3, &CancelToken::default()).expect("a table");
+        let run = BucketRun::of(vec![made], 100, 3, &CancelToken::default()).expect("a run");
+        assert!(run.is_shaped(1) && run.is_sound(105) && !run.is_sound(104));
+        for wanted in 0..45 {
+            let mut found: Vec<u32> = Vec::new();
+            run.look_up(&[(0, (7 << 40) | wanted)], &mut Vec::new(), |rows| found.extend(rows));
+            let expected: Vec<u32> = (0..100).filter(|i| i % 40 == wanted).map(|i| i as u32 + 5).collect();
+            assert_eq!(expected, found);
+        }
+    }
+
+    #[test]
+    fn whatever_number_is_changed_the_run_is_no_longer_sound() {
+        let layout = layout(2, 2);
+        let values: Vec<i64> = (0..120).map(|i| i % 5).collect();
+        let stop = &CancelToken::default();
+        let fresh = || BucketRun::build(&layout, Hashes::Ints(&values), 30, 0, stop).expect("a run");
+        let sizes = [fresh().directory.len(), fresh().starts.len(), fresh().rows.len(), fresh().keys.len()];
+        for (array, &size) in sizes.iter().enumerate() {
+            for place in 0..size {
+                let mut run = fresh();
+                match array {
+                    0 => run.directory.to_mut()[place] ^= 1,
+                    1 => run.starts.to_mut()[place] ^= 1,
+                    2 => run.rows.to_mut()[place] = 30,
+                    _ => run.keys.to_mut()[place] ^= 1 << 63,
+                }
+                assert!(run.is_shaped(2));
+                assert!(!run.is_sound(30), "array {array}, place {place}");
+            }
+        }
+    }
+
+    #[test]
+    fn arrays_of_other_lengths_are_not_shaped() {
+        let layout = layout(1, 2);
+        let stop = &CancelToken::default();
+        let fresh = || BucketRun::build(&layout, Hashes::Ints(&[1, 2, 3, 4]), 2, 0, stop).expect("a run");
+        let changes: [fn(&mut BucketRun); 7] = [
+            |run| run.len = 3,
+            |run| run.len = usize::MAX,
+            |run| run.width = MAX_DIRECTORY + 1,
+            |run| run.bases[0] = 1,
+            |run| run.bases.truncate(2),
+            |run| run.keys.to_mut().truncate(1),
+            |run| run.starts.to_mut().push(0),
+        ];
+        assert!(fresh().is_shaped(2));
+        for change in changes {
+            let mut run = fresh();
+            change(&mut run);
+            assert!(!run.is_shaped(2));
+        }
+    }
+}

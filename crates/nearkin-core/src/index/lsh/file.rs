@@ -1,0 +1,267 @@
+//! An LSH index as a segment file: its tables or codes, its vectors, its ids, and a note of the caller's.
+//!
+//! `docs/format-lsh.md` says what each section holds. Opening costs the header and, where ids are strings or do not grow, the
+//! look-up of ids, which is rebuilt; everything else stays in the file until it is read.
+
+use std::path::Path;
+
+use super::buckets::BucketRun;
+use super::codes::Codes;
+use super::kernels::Element;
+use super::rabitq::Rotated;
+use super::rerank::{Dense, KINDS, Sparse};
+use super::{Filter, HashKind, Index, Metric, Store, TableLayout};
+use crate::alloc;
+use crate::index::rows::Rows;
+use crate::segment::{Column, Segment, Writer};
+use crate::{Error, Result};
+
+/// The kind of a segment that holds an LSH index.
+const KIND: u32 = 5;
+const ABOUT: u32 = 1;
+const NOTE: u32 = 6;
+const COLUMNS: u32 = 10;
+const BASES: u32 = 11;
+const DIRECTORY: u32 = 12;
+const KEYS: u32 = 13;
+const STARTS: u32 = 14;
+const ROWS: u32 = 15;
+const CODES: u32 = 16;
+const VALUES: u32 = 20;
+const NORMS: u32 = 21;
+const ROW_ENDS: u32 = 22;
+const COORDINATES: u32 = 23;
+
+impl Index {
+    /// Saves the index with its tables as one run; the old file stays until the new one is whole.
+    ///
+    /// # Errors
+    /// The file system refuses; the call is stopped.
+    pub fn save(&mut self, path: &Path) -> Result<()> {
+        self.compact()?;
+        let mut writer = Writer::create(path, KIND, 20)?;
+        let place = |name: &str| KINDS.iter().position(|&other| other == name).unwrap_or(0) as u64;
+        let metric = Metric::ALL.iter().position(|&metric| metric == self.metric).unwrap_or(0) as u64;
+        let [total, kind, growing] = self.rows.about();
+        let empty;
+        let (filter, hashes, per_table, run) = match &self.filter {
+            Filter::Codes(codes) => (2, codes.bits, 0, None),
+            Filter::Rotation(rotated) => (3, rotated.size(), 0, None),
+            Filter::Buckets { layout, runs } => {
+                let run = if let Some(run) = runs.first() {
+                    run
+                } else {
+                    empty = BucketRun::empty(layout.tables());
+                    &empty
+                };
+                (u64::from(layout.kind() == HashKind::Ints), layout.hashes(), layout.per_table(), Some((layout, run)))
+            }
+        };
+        let about = [
+            metric,
+            place(self.store.kind()),
+            self.store.dim() as u64,
+            total,
+            kind,
+            growing,
+            filter,
+            hashes as u64,
+            per_table as u64,
+            run.map_or(0, |(_, run)| run.len as u64),
+            run.map_or(0, |(_, run)| u64::from(run.width)),
+        ];
+        writer.section(ABOUT, 0, &about)?;
+        self.rows.save_dead(&mut writer)?;
+        writer.section(NOTE, 0, &self.note)?;
+        self.rows.save_ids(&mut writer)?;
+        match (&self.filter, run) {
+            (Filter::Codes(codes), _) => writer.section(CODES, 0, &codes.values)?,
+            (Filter::Rotation(rotated), _) => rotated.save(&mut writer)?,
+            (Filter::Buckets { .. }, Some((layout, run))) => {
+                writer.section(COLUMNS, 0, layout.columns())?;
+                writer.section(BASES, 0, &run.bases)?;
+                writer.section(DIRECTORY, 0, &run.directory)?;
+                writer.section(KEYS, 0, &run.keys)?;
+                writer.section(STARTS, 0, &run.starts)?;
+                writer.section(ROWS, 0, &run.rows)?;
+            }
+            (Filter::Buckets { .. }, None) => {}
+        }
+        match &self.store {
+            Store::F32(dense) => dense.save(&mut writer)?,
+            Store::F64(dense) => dense.save(&mut writer)?,
+            Store::U8(dense) => dense.save(&mut writer)?,
+            Store::I8(dense) => dense.save(&mut writer)?,
+            Store::F16(dense) => dense.save(&mut writer)?,
+            Store::Sparse(sparse) => {
+                writer.section(ROW_ENDS, 0, &sparse.ends)?;
+                writer.section(COORDINATES, 0, &sparse.columns)?;
+                writer.section(VALUES, 0, &sparse.values)?;
+                writer.section(NORMS, 0, &sparse.norms)?;
+            }
+        }
+        writer.finish()
+    }
+
+    /// Opens a saved index through a memory map.
+    ///
+    /// # Errors
+    /// The file system refuses; a newer version; a file that is not a whole LSH index.
+    pub fn open(path: &Path) -> Result<Self> {
+        let segment = Segment::open(path)?;
+        if segment.kind() != KIND {
+            return Err(segment.corrupt(format!("it holds kind {}, not an LSH index", segment.kind())));
+        }
+        for tag in [ABOUT, NOTE] {
+            segment.verify_one(tag, 0)?;
+        }
+        let about = segment.column::<u64>(ABOUT, 0)?;
+        let &[metric, store, dim, total, kind, growing, filter, hashes, per_table, len, width] = &about[..] else {
+            return Err(segment.corrupt("its description has another length"));
+        };
+        let limit = u64::from(u32::MAX);
+        let bounded = metric < 4 && store < KINDS.len() as u64 && dim > 0 && dim < limit && filter < 4;
+        if !bounded || hashes >= limit || per_table >= limit || len > total || width > 26 {
+            return Err(segment.corrupt("its description holds a number out of range"));
+        }
+        let rows = Rows::open(&segment, [total, kind, growing])?;
+        let total = total as usize;
+        let metric = Metric::ALL[metric as usize];
+        let shape = (total, hashes as usize, per_table as usize, len as usize);
+        let filter = if filter == 3 {
+            Filter::Rotation(Box::new(Rotated::open(&segment, metric, dim as usize, total)?))
+        } else {
+            open_filter(&segment, filter, shape, width as u32)?
+        };
+        if let Filter::Codes(codes) = &filter
+            && codes.values.len() != Codes::size(total, codes.words)
+        {
+            return Err(segment.corrupt("its codes are not as many as its rows"));
+        }
+        let store = open_store(&segment, store, dim as usize, metric)?;
+        if store.len() != total {
+            return Err(segment.corrupt("its vectors are not as many as its rows"));
+        }
+        let note = segment.column(NOTE, 0)?;
+        Ok(Self { metric, filter, store, rows, note, segment: Some(segment) })
+    }
+
+    /// Reads the whole file of an opened index: checksums, and that its arrays hold together.
+    ///
+    /// # Errors
+    /// The first thing that does not hold; nothing for an index that was not opened from a file.
+    pub fn verify(&self) -> Result<()> {
+        let Some(segment) = &self.segment else { return Ok(()) };
+        segment.verify()?;
+        let sound = match &self.filter {
+            Filter::Buckets { runs, .. } => runs.iter().all(|run| run.is_sound(self.rows.total())),
+            Filter::Codes(_) => true,
+            Filter::Rotation(rotated) => rotated.is_sound(self.rows.total())?,
+        };
+        if sound && self.store.is_sound() {
+            return Ok(());
+        }
+        Err(segment.corrupt("its tables or vectors do not hold together"))
+    }
+
+    /// The file that the index was opened from; [`guarded`](crate::segment::guarded) says how it is used.
+    pub fn segment(&self) -> Option<&Segment> {
+        self.segment.as_ref()
+    }
+}
+
+/// The filter; `shape` is rows, hashes, hashes of a table, and rows in tables.
+fn open_filter(
+    segment: &Segment,
+    filter: u64,
+    (total, hashes, per_table, len): (usize, usize, usize, usize),
+    width: u32,
+) -> Result<Filter> {
+    if filter == 2 {
+        if hashes == 0 || hashes > crate::cpu::popcount::MAX_BITS {
+            return Err(segment.corrupt("its codes have no bits, or too many"));
+        }
+        let words = hashes.div_ceil(64);
+        return Ok(Filter::Codes(Codes { bits: hashes, words, rows: total, values: segment.column(CODES, 0)? }));
+    }
+    let kind = if filter == 1 { HashKind::Ints } else { HashKind::Bits };
+    for tag in [COLUMNS, BASES] {
+        segment.verify_one(tag, 0)?;
+    }
+    let columns = alloc::try_copy(&segment.column::<u32>(COLUMNS, 0)?)?;
+    let layout = TableLayout::new(kind, hashes, per_table, columns).map_err(|error| match error {
+        Error::Memory { .. } => error,
+        error => segment.corrupt(error.to_string()),
+    })?;
+    let run = BucketRun {
+        len,
+        width,
+        bases: alloc::try_copy(&segment.column::<u64>(BASES, 0)?)?,
+        directory: segment.column(DIRECTORY, 0)?,
+        keys: segment.column(KEYS, 0)?,
+        starts: segment.column(STARTS, 0)?,
+        rows: segment.column(ROWS, 0)?,
+    };
+    if !run.is_shaped(layout.tables()) {
+        return Err(segment.corrupt("the arrays of its tables have other lengths"));
+    }
+    let runs = if len == 0 { Vec::new() } else { vec![run] };
+    Ok(Filter::Buckets { layout, runs })
+}
+
+fn open_store(segment: &Segment, store: u64, dim: usize, metric: Metric) -> Result<Store> {
+    match store {
+        0 => Ok(Store::F32(Dense::open(segment, dim, metric)?)),
+        1 => Ok(Store::F64(Dense::open(segment, dim, metric)?)),
+        3 => Ok(Store::U8(Dense::open(segment, dim, metric)?)),
+        4 => Ok(Store::I8(Dense::open(segment, dim, metric)?)),
+        5 => Ok(Store::F16(Dense::open(segment, dim, metric)?)),
+        _ => {
+            let sparse = Sparse {
+                dim,
+                ends: segment.column(ROW_ENDS, 0)?,
+                columns: segment.column(COORDINATES, 0)?,
+                values: segment.column(VALUES, 0)?,
+                norms: segment.column(NORMS, 0)?,
+            };
+            let rows = sparse.ends.len().checked_sub(1).ok_or_else(|| segment.corrupt("it has no row ends"))?;
+            let normed = if metric == Metric::Cosine { rows } else { 0 };
+            if sparse.values.len() != sparse.columns.len() || sparse.norms.len() != normed {
+                return Err(segment.corrupt("the arrays of its vectors have other lengths"));
+            }
+            Ok(Store::Sparse(sparse))
+        }
+    }
+}
+
+impl<T: Element> Dense<T> {
+    fn save(&self, writer: &mut Writer) -> Result<()> {
+        writer.section(VALUES, 0, &self.values)?;
+        writer.section(NORMS, 0, &self.norms)
+    }
+
+    fn open(segment: &Segment, dim: usize, metric: Metric) -> Result<Self> {
+        let dense = Self { dim, values: segment.column(VALUES, 0)?, norms: segment.column(NORMS, 0)? };
+        let normed = if metric == Metric::Cosine { dense.values.len() / dim } else { 0 };
+        if !dense.values.len().is_multiple_of(dim) || dense.norms.len() != normed {
+            return Err(segment.corrupt("the arrays of its vectors have other lengths"));
+        }
+        Ok(dense)
+    }
+}
+
+impl Store {
+    /// Whether sparse rows are in order; dense ones always are.
+    fn is_sound(&self) -> bool {
+        let Self::Sparse(sparse) = self else { return true };
+        let ends: &Column<u64> = &sparse.ends;
+        ends.first() == Some(&0)
+            && ends.last() == Some(&(sparse.columns.len() as u64))
+            && ends.windows(2).all(|pair| {
+                pair[0] <= pair[1]
+                    && pair[1] as usize <= sparse.columns.len()
+                    && sparse.columns[pair[0] as usize..pair[1] as usize].windows(2).all(|pair| pair[0] < pair[1])
+            })
+            && sparse.columns.iter().all(|&column| (column as usize) < sparse.dim)
+    }
+}

@@ -1,0 +1,641 @@
+//! Bounds of all rows of some blocks: sums of table entries that codes name, looked up by byte shuffles.
+//!
+//! A block holds 32 rows. Table t has the 16 sums ±y₀ ±y₁ ±y₂ ±y₃ of the four coordinates from 4 t on, in steps, none above 31, so
+//! that eight entries add up in 8 bits, and those of 2,048 tables in 16. For each table a block has 16 bytes: byte b names the
+//! entry of row b in its low half, that of row b + 16 in its high half. So one shuffle of 16 bytes looks up 16 rows; wider
+//! registers look up several tables at once, and integer sums are the same in any order.
+//!
+//! ```text
+//! t = sum * step + low        e = t + width * reach        bound = (offset + factor * e) + base
+//! ```
+//! in single precision, each operation rounded by itself: every form gives the same bits.
+
+#[cfg(target_arch = "aarch64")]
+use crate::cpu::features::Neon;
+use crate::cpu::features::{Avx2, Avx512};
+use crate::{Result, alloc};
+
+/// Rows of a block.
+pub(super) const BLOCK: usize = 32;
+/// Bytes that a table takes in a block, and entries of a table.
+pub(super) const TABLE: usize = 16;
+/// Largest entry.
+pub(super) const STEPS: f32 = 31.0;
+/// Entries that add up in 8 bits.
+const NARROW: usize = 8;
+/// Tables whose entries add up in 16 bits.
+const SEGMENT: usize = 2048;
+
+/// What a block is asked about.
+#[derive(Clone, Copy)]
+pub(super) struct Question<'a> {
+    /// Sixteen entries for each table.
+    pub(super) table: &'a [u8],
+    pub(super) step: f32,
+    pub(super) low: f32,
+    pub(super) reach: f32,
+    pub(super) base: f32,
+}
+
+/// The rows of some blocks.
+#[derive(Clone, Copy)]
+pub(super) struct Blocks<'a> {
+    /// As many bytes a block as the table has entries.
+    pub(super) codes: &'a [u8],
+    /// `BLOCK` a block.
+    pub(super) offsets: &'a [f32],
+    /// `BLOCK` a block.
+    pub(super) factors: &'a [f32],
+    /// `BLOCK` a block.
+    pub(super) widths: &'a [u8],
+}
+
+/// Which instructions look up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kernel {
+    /// One row after another.
+    Scalar,
+    /// Two tables at once.
+    Avx2(Avx2),
+    /// Four tables at once.
+    Avx512(Avx512),
+    /// One table.
+    #[cfg(target_arch = "aarch64")]
+    Neon(Neon),
+}
+
+impl Kernel {
+    /// All that this processor runs, slowest first.
+    #[cfg(test)]
+    pub(super) fn available() -> Vec<Self> {
+        let found = [Some(Self::Scalar), Avx2::detect().map(Self::Avx2), Avx512::detect().map(Self::Avx512)];
+        #[cfg(target_arch = "aarch64")]
+        let found = found.into_iter().chain([Neon::detect().map(Self::Neon)]);
+        found.into_iter().flatten().collect()
+    }
+
+    /// The fastest that this processor runs.
+    #[inline]
+    pub(super) fn best() -> Self {
+        #[cfg(target_arch = "aarch64")]
+        if let Some(proof) = Neon::detect() {
+            return Self::Neon(proof);
+        }
+        match (Avx512::detect(), Avx2::detect()) {
+            (Some(proof), _) => Self::Avx512(proof),
+            (None, Some(proof)) => Self::Avx2(proof),
+            (None, None) => Self::Scalar,
+        }
+    }
+
+    /// Writes the bound of each row, and the least of each block.
+    ///
+    /// # Panics
+    /// Where the lengths do not fit each other.
+    pub(super) fn bounds(self, blocks: Blocks<'_>, question: Question<'_>, out: &mut [f32], least: &mut [f32]) {
+        assert_eq!(out.len(), blocks.check(&question) * BLOCK, "bounds of each block");
+        assert_eq!(out.len(), least.len() * BLOCK, "the least of each block");
+        match self {
+            Self::Scalar => scalar(blocks, question, out, least),
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the proof is held, and the lengths were checked above.
+            Self::Avx2(_) => unsafe { x86::avx2(blocks, question, out, least) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: as above.
+            Self::Avx512(_) => unsafe { x86::avx512(blocks, question, out, least) },
+            #[cfg(not(target_arch = "x86_64"))]
+            Self::Avx2(_) | Self::Avx512(_) => scalar(blocks, question, out, least),
+            #[cfg(target_arch = "aarch64")]
+            // SAFETY: as above.
+            Self::Neon(_) => unsafe { arm::neon(blocks, question, out, least) },
+        }
+    }
+}
+
+impl Blocks<'_> {
+    /// How many blocks there are, of whole registers of tables.
+    ///
+    /// # Panics
+    /// Where the lengths do not fit each other.
+    fn check(&self, question: &Question<'_>) -> usize {
+        let size = question.table.len();
+        assert!(size > 0 && size.is_multiple_of(TABLE * 16), "whole registers of tables");
+        let count = self.codes.len() / size;
+        let rows = count * BLOCK;
+        assert_eq!(self.codes.len(), count * size, "codes of each block");
+        assert!(self.offsets.len() == rows && self.factors.len() == rows && self.widths.len() == rows, "whole blocks");
+        count
+    }
+
+    /// One of the blocks.
+    fn one(&self, number: usize, size: usize) -> Self {
+        let rows = number * BLOCK..(number + 1) * BLOCK;
+        Self {
+            codes: &self.codes[number * size..(number + 1) * size],
+            offsets: &self.offsets[rows.clone()],
+            factors: &self.factors[rows.clone()],
+            widths: &self.widths[rows],
+        }
+    }
+}
+
+/// Bounds that are asked for those which are not above a limit.
+pub(super) struct Below<'a> {
+    /// `BLOCK` a block.
+    pub(super) bounds: &'a [f32],
+    /// The least of each block.
+    pub(super) least: &'a [f32],
+    /// Finite.
+    limit: f32,
+    /// Place of the first bound.
+    first: u32,
+}
+
+impl Kernel {
+    /// Appends the places of the rows whose bounds are finite and not above `limit`, ascending, counted from `first`; as `bounds` and
+    /// `below`, without the bounds in memory.
+    ///
+    /// # Panics
+    /// Where the lengths do not fit each other.
+    pub(super) fn passing(
+        self,
+        blocks: Blocks<'_>,
+        question: Question<'_>,
+        limit: f32,
+        first: u32,
+        out: &mut Vec<u32>,
+    ) -> Result<()> {
+        let count = blocks.check(&question);
+        let limit = if limit < f32::MAX { limit } else { f32::MAX };
+        alloc::try_reserve(out, count * BLOCK)?;
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the proof is held, and the lengths were checked above.
+            Self::Avx512(_) => unsafe { x86::passing512(blocks, question, limit, first, out) },
+            _ => {
+                for number in 0..count {
+                    let (mut bounds, mut least) = ([0.0; BLOCK], [0.0]);
+                    self.bounds(blocks.one(number, question.table.len()), question, &mut bounds, &mut least);
+                    self.below(&bounds, &least, limit, first + (number * BLOCK) as u32, out)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends the places of the finite bounds that are not above `limit`, ascending, counted from `first`.
+    pub(super) fn below(self, bounds: &[f32], least: &[f32], limit: f32, first: u32, out: &mut Vec<u32>) -> Result<()> {
+        let limit = if limit < f32::MAX { limit } else { f32::MAX };
+        let asked = &Below { bounds: &bounds[..least.len() * BLOCK], least, limit, first };
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the proof is held.
+            Self::Avx512(_) => unsafe { x86::below512(asked, out) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: as above.
+            Self::Avx2(_) => unsafe { x86::below256(asked, out) },
+            _ => each_below(
+                asked,
+                out,
+                #[inline(always)]
+                |bounds| bounds.iter().rev().fold(0, |mask, &bound| mask << 1 | u32::from(bound <= limit)),
+            ),
+        }
+    }
+}
+
+#[inline(always)]
+fn each_below(asked: &Below<'_>, out: &mut Vec<u32>, mask: impl Fn(&[f32; BLOCK]) -> u32) -> Result<()> {
+    for (block, (bounds, &least)) in asked.bounds.as_chunks::<BLOCK>().0.iter().zip(asked.least).enumerate() {
+        if least <= asked.limit {
+            alloc::try_reserve(out, BLOCK)?;
+            push_each(out, mask(bounds), asked.first + (block * BLOCK) as u32);
+        }
+    }
+    Ok(())
+}
+
+/// Appends the places of the bits that are set, counted from `first`.
+#[inline(always)]
+fn push_each(out: &mut Vec<u32>, mut left: u32, first: u32) {
+    while left != 0 {
+        out.push(first + left.trailing_zeros());
+        left &= left - 1;
+    }
+}
+
+/// The bounds of a block from the sums of its rows; the least of them.
+#[inline(always)]
+fn finish(blocks: &Blocks<'_>, at: usize, question: &Question<'_>, sums: &[i32; BLOCK], out: &mut [f32]) -> f32 {
+    let rows = at..at + BLOCK;
+    let (offsets, factors) = (&blocks.offsets[rows.clone()], &blocks.factors[rows.clone()]);
+    let (widths, out) = (&blocks.widths[rows.clone()], &mut out[rows]);
+    let mut low = [f32::INFINITY; 8];
+    for i in 0..BLOCK {
+        let t = sums[i] as f32 * question.step + question.low;
+        let e = t + f32::from(widths[i]) * question.reach;
+        let bound = (offsets[i] + factors[i] * e) + question.base;
+        out[i] = bound;
+        low[i % 8] = if bound < low[i % 8] { bound } else { low[i % 8] };
+    }
+    low.into_iter().fold(f32::INFINITY, f32::min)
+}
+
+fn scalar(blocks: Blocks<'_>, question: Question<'_>, out: &mut [f32], least: &mut [f32]) {
+    for (number, (codes, least)) in blocks.codes.chunks_exact(question.table.len()).zip(least).enumerate() {
+        let mut sums = [0_i32; BLOCK];
+        for (codes, table) in codes.chunks_exact(TABLE).zip(question.table.chunks_exact(TABLE)) {
+            for (row, &code) in codes.iter().enumerate() {
+                sums[row] += i32::from(table[usize::from(code & 15)]);
+                sums[row + TABLE] += i32::from(table[usize::from(code >> 4)]);
+            }
+        }
+        *least = finish(&blocks, number * BLOCK, &question, &sums, out);
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    #[allow(clippy::wildcard_imports, reason = "intrinsics by their names")]
+    use std::arch::x86_64::*;
+    use std::hint::black_box;
+
+    use super::{BLOCK, Below, Blocks, NARROW, Question, SEGMENT, TABLE, each_below, finish, push_each};
+    use crate::Result;
+
+    /// Bytes of the tables whose entries are added in 8 bits; tables have whole groups of so many, or of half as many.
+    const GROUP: usize = 4 * NARROW * TABLE;
+
+    /// # Safety
+    /// The processor has the instructions; lengths as `Kernel::bounds` checks them.
+    #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
+    pub(super) unsafe fn avx512(blocks: Blocks<'_>, question: Question<'_>, out: &mut [f32], least: &mut [f32]) {
+        // SAFETY: as of this function.
+        unsafe {
+            if question.table.len().is_multiple_of(GROUP) {
+                bounds512::<NARROW>(blocks, question, out, least);
+            } else {
+                bounds512::<{ NARROW / 2 }>(blocks, question, out, least);
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for `avx512`; `out` has room for every row.
+    #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
+    pub(super) unsafe fn passing512(
+        blocks: Blocks<'_>,
+        question: Question<'_>,
+        limit: f32,
+        first: u32,
+        out: &mut Vec<u32>,
+    ) {
+        let limit = _mm512_set1_ps(limit);
+        let (count, whole) = (blocks.offsets.len() / BLOCK, question.table.len().is_multiple_of(GROUP));
+        let asked = Asked::of(question);
+        for number in 0..count {
+            // SAFETY: as of this function.
+            let [low, high] = unsafe {
+                if whole {
+                    block512::<NARROW>(&blocks, &asked, number)
+                } else {
+                    block512::<{ NARROW / 2 }>(&blocks, &asked, number)
+                }
+            };
+            let low = _mm512_cmp_ps_mask::<_CMP_LE_OQ>(low, limit);
+            let high = _mm512_cmp_ps_mask::<_CMP_LE_OQ>(high, limit);
+            push_each(out, u32::from(low) | u32::from(high) << 16, first + (number * BLOCK) as u32);
+        }
+    }
+
+    /// A question in registers.
+    struct Asked<'a> {
+        table: &'a [u8],
+        step: __m512,
+        low: __m512,
+        reach: __m512,
+        base: __m512,
+        /// Where four rows of each quarter come together, and where the bytes of a row do.
+        places: __m512i,
+        bytes: __m512i,
+    }
+
+    impl<'a> Asked<'a> {
+        #[inline]
+        #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
+        fn of(question: Question<'a>) -> Self {
+            Self {
+                table: question.table,
+                step: _mm512_set1_ps(question.step),
+                low: _mm512_set1_ps(question.low),
+                reach: _mm512_set1_ps(question.reach),
+                base: _mm512_set1_ps(question.base),
+                // A compiler that knew them would move bytes in more steps.
+                places: black_box(_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15)),
+                bytes: black_box(_mm512_set4_epi32(0x0f0b_0703, 0x0e0a_0602, 0x0d09_0501, 0x0c08_0400)),
+            }
+        }
+    }
+
+    /// The bounds of a block, with groups of so many registers of four tables each.
+    ///
+    /// # Safety
+    /// As for `avx512`; the table is whole groups, and there is a block of this number.
+    #[inline]
+    #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
+    unsafe fn block512<const REGISTERS: usize>(blocks: &Blocks<'_>, asked: &Asked<'_>, number: usize) -> [__m512; 2] {
+        let (size, table) = (asked.table.len(), asked.table.as_ptr());
+        let nibble = _mm512_set1_epi8(15);
+        let mut sums = [_mm512_setzero_si512(); 2];
+        for group in (0..size).step_by(REGISTERS * 64) {
+            let mut narrow = [_mm512_setzero_si512(); 2];
+            for register in 0..REGISTERS {
+                let at = group + register * 64;
+                // SAFETY: the block has `size` bytes, of which 64 from `at` on are read, and so has the table.
+                let (code, table) = unsafe {
+                    (
+                        _mm512_loadu_si512(blocks.codes.as_ptr().add(number * size + at).cast()),
+                        _mm512_loadu_si512(table.add(at).cast()),
+                    )
+                };
+                let high = _mm512_and_si512(_mm512_srli_epi16::<4>(code), nibble);
+                narrow[0] = _mm512_add_epi8(narrow[0], _mm512_shuffle_epi8(table, _mm512_and_si512(code, nibble)));
+                narrow[1] = _mm512_add_epi8(narrow[1], _mm512_shuffle_epi8(table, high));
+            }
+            sums[0] = _mm512_add_epi32(sums[0], quarters(narrow[0], asked.places, asked.bytes));
+            sums[1] = _mm512_add_epi32(sums[1], quarters(narrow[1], asked.places, asked.bytes));
+        }
+        let mut bounds = [_mm512_setzero_ps(); 2];
+        for half in 0..2 {
+            let row = number * BLOCK + half * TABLE;
+            // SAFETY: rows of this block, whose values the caller has checked to be there.
+            let (width, factor, offset) = unsafe {
+                (
+                    _mm512_cvtepu8_epi32(_mm_loadu_si128(blocks.widths.as_ptr().add(row).cast())),
+                    _mm512_loadu_ps(blocks.factors.as_ptr().add(row)),
+                    _mm512_loadu_ps(blocks.offsets.as_ptr().add(row)),
+                )
+            };
+            let t = _mm512_add_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(sums[half]), asked.step), asked.low);
+            let e = _mm512_add_ps(t, _mm512_mul_ps(_mm512_cvtepi32_ps(width), asked.reach));
+            bounds[half] = _mm512_add_ps(_mm512_add_ps(offset, _mm512_mul_ps(factor, e)), asked.base);
+        }
+        bounds
+    }
+
+    /// The bounds of all blocks.
+    ///
+    /// # Safety
+    /// As for `avx512`; the table is whole groups.
+    #[inline]
+    #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
+    unsafe fn bounds512<const REGISTERS: usize>(
+        blocks: Blocks<'_>,
+        question: Question<'_>,
+        out: &mut [f32],
+        least: &mut [f32],
+    ) {
+        let asked = Asked::of(question);
+        for (fours, least) in least.chunks_mut(4).enumerate() {
+            let mut lowest = [_mm512_set1_ps(f32::INFINITY); 4];
+            for (place, lowest) in lowest.iter_mut().take(least.len()).enumerate() {
+                let number = 4 * fours + place;
+                // SAFETY: a block that is there, and as many bounds.
+                unsafe {
+                    let [low, high] = block512::<REGISTERS>(&blocks, &asked, number);
+                    _mm512_storeu_ps(out.as_mut_ptr().add(number * BLOCK), low);
+                    _mm512_storeu_ps(out.as_mut_ptr().add(number * BLOCK + TABLE), high);
+                    *lowest = _mm512_min_ps(low, high);
+                }
+            }
+            let mask = (1 << least.len()) - 1;
+            // SAFETY: as many numbers as the mask has bits.
+            unsafe { _mm_mask_storeu_ps(least.as_mut_ptr(), mask, least_of_each(lowest)) };
+        }
+    }
+
+    /// For each of 16 rows the sum of its four bytes, one in each quarter.
+    #[inline]
+    #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
+    fn quarters(values: __m512i, places: __m512i, bytes: __m512i) -> __m512i {
+        let rows = _mm512_shuffle_epi8(_mm512_permutexvar_epi32(places, values), bytes);
+        _mm512_madd_epi16(_mm512_maddubs_epi16(rows, _mm512_set1_epi8(1)), _mm512_set1_epi16(1))
+    }
+
+    /// The least number of each of four registers.
+    #[inline]
+    #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
+    fn least_of_each([a, b, c, d]: [__m512; 4]) -> __m128 {
+        let ab = _mm512_min_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
+        let cd = _mm512_min_ps(_mm512_unpacklo_ps(c, d), _mm512_unpackhi_ps(c, d));
+        let each =
+            _mm512_min_ps(_mm512_shuffle_ps::<0b01_00_01_00>(ab, cd), _mm512_shuffle_ps::<0b11_10_11_10>(ab, cd));
+        let half = _mm256_min_ps(_mm512_castps512_ps256(each), _mm512_extractf32x8_ps::<1>(each));
+        _mm_min_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps::<1>(half))
+    }
+
+    /// # Safety
+    /// The processor has the instructions.
+    #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
+    pub(super) unsafe fn below512(asked: &Below<'_>, out: &mut Vec<u32>) -> Result<()> {
+        let limit = _mm512_set1_ps(asked.limit);
+        each_below(
+            asked,
+            out,
+            // Not `always`, with which a closure has no features of its function.
+            #[inline]
+            |bounds| {
+                // SAFETY: two halves of a block.
+                let (low, high) =
+                    unsafe { (_mm512_loadu_ps(bounds.as_ptr()), _mm512_loadu_ps(bounds.as_ptr().add(16))) };
+                // No closure: in those of the library's loops the instructions would be calls.
+                let low = _mm512_cmp_ps_mask::<_CMP_LE_OQ>(low, limit);
+                let high = _mm512_cmp_ps_mask::<_CMP_LE_OQ>(high, limit);
+                u32::from(low) | u32::from(high) << 16
+            },
+        )
+    }
+
+    /// # Safety
+    /// The processor has the instructions.
+    #[target_feature(enable = "avx2,popcnt")]
+    pub(super) unsafe fn below256(asked: &Below<'_>, out: &mut Vec<u32>) -> Result<()> {
+        let limit = _mm256_set1_ps(asked.limit);
+        each_below(
+            asked,
+            out,
+            #[inline]
+            |bounds| {
+                let mut mask = 0;
+                for part in 0..4 {
+                    // SAFETY: a quarter of a block.
+                    let some = unsafe { _mm256_loadu_ps(bounds.as_ptr().add(8 * part)) };
+                    mask |= (_mm256_movemask_ps(_mm256_cmp_ps::<_CMP_LE_OQ>(some, limit)) as u32) << (8 * part);
+                }
+                mask
+            },
+        )
+    }
+
+    /// # Safety
+    /// The processor has the instructions; lengths as `Kernel::bounds` checks them.
+    #[target_feature(enable = "avx2,popcnt")]
+    pub(super) unsafe fn avx2(blocks: Blocks<'_>, question: Question<'_>, out: &mut [f32], least: &mut [f32]) {
+        const TABLES: usize = 2;
+        let size = question.table.len();
+        let nibble = _mm256_set1_epi8(15);
+        let low_bytes = _mm256_set1_epi16(255);
+        for (number, least) in least.iter_mut().enumerate() {
+            let mut sums = [0_i32; BLOCK];
+            for from in (0..size).step_by(SEGMENT * TABLE) {
+                let until = (from + SEGMENT * TABLE).min(size);
+                let zero = _mm256_setzero_si256();
+                let (mut even, mut odd) = ([zero; 2], [zero; 2]);
+                for group in (from..until).step_by(TABLES * NARROW * TABLE) {
+                    let mut narrow = [zero; 2];
+                    for at in (group..(group + TABLES * NARROW * TABLE).min(until)).step_by(TABLES * TABLE) {
+                        // SAFETY: the block has `size` bytes, of which 32 from `at` on are read, and so has the table.
+                        let (code, table) = unsafe {
+                            let codes = blocks.codes.as_ptr().add(number * size + at);
+                            (
+                                _mm256_loadu_si256(codes.cast()),
+                                _mm256_loadu_si256(question.table.as_ptr().add(at).cast()),
+                            )
+                        };
+                        let high = _mm256_and_si256(_mm256_srli_epi16::<4>(code), nibble);
+                        narrow[0] =
+                            _mm256_add_epi8(narrow[0], _mm256_shuffle_epi8(table, _mm256_and_si256(code, nibble)));
+                        narrow[1] = _mm256_add_epi8(narrow[1], _mm256_shuffle_epi8(table, high));
+                    }
+                    for half in 0..2 {
+                        even[half] = _mm256_add_epi16(even[half], _mm256_and_si256(narrow[half], low_bytes));
+                        odd[half] = _mm256_add_epi16(odd[half], _mm256_srli_epi16::<8>(narrow[half]));
+                    }
+                }
+                for half in 0..2 {
+                    let add = |values: __m256i| {
+                        _mm_add_epi16(_mm256_castsi256_si128(values), _mm256_extracti128_si256::<1>(values))
+                    };
+                    let (even, odd) = (add(even[half]), add(odd[half]));
+                    let rows = [_mm_unpacklo_epi16(even, odd), _mm_unpackhi_epi16(even, odd)];
+                    for (part, rows) in rows.into_iter().enumerate() {
+                        let at = half * TABLE + part * 8;
+                        // SAFETY: eight of the 32 sums.
+                        unsafe {
+                            let sum = sums.as_mut_ptr().add(at).cast();
+                            _mm256_storeu_si256(
+                                sum,
+                                _mm256_add_epi32(_mm256_loadu_si256(sum), _mm256_cvtepu16_epi32(rows)),
+                            );
+                        }
+                    }
+                }
+            }
+            *least = finish(&blocks, number * BLOCK, &question, &sums, out);
+        }
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+mod arm {
+    #[allow(clippy::wildcard_imports, reason = "intrinsics by their names")]
+    use std::arch::aarch64::*;
+
+    use super::{BLOCK, Blocks, NARROW, Question, SEGMENT, TABLE, finish};
+
+    /// # Safety
+    /// Lengths as `Kernel::bounds` checks them; every processor of the architecture has the instructions.
+    #[target_feature(enable = "neon")]
+    pub(super) unsafe fn neon(blocks: Blocks<'_>, question: Question<'_>, out: &mut [f32], least: &mut [f32]) {
+        let size = question.table.len();
+        let nibble = vdupq_n_u8(15);
+        for (number, least) in least.iter_mut().enumerate() {
+            let mut sums = [0_i32; BLOCK];
+            for from in (0..size).step_by(SEGMENT * TABLE) {
+                let until = (from + SEGMENT * TABLE).min(size);
+                // Rows 0 to 7, 8 to 15, 16 to 23, 24 to 31.
+                let mut wide = [vdupq_n_u16(0); 4];
+                for group in (from..until).step_by(NARROW * TABLE) {
+                    let mut narrow = [vdupq_n_u8(0); 2];
+                    for at in (group..(group + NARROW * TABLE).min(until)).step_by(TABLE) {
+                        // SAFETY: the block has `size` bytes, of which 16 from `at` on are read, and so has the table.
+                        let (code, table) = unsafe {
+                            let codes = blocks.codes.as_ptr().add(number * size + at);
+                            (vld1q_u8(codes), vld1q_u8(question.table.as_ptr().add(at)))
+                        };
+                        narrow[0] = vaddq_u8(narrow[0], vqtbl1q_u8(table, vandq_u8(code, nibble)));
+                        narrow[1] = vaddq_u8(narrow[1], vqtbl1q_u8(table, vshrq_n_u8::<4>(code)));
+                    }
+                    for half in 0..2 {
+                        wide[2 * half] = vaddw_u8(wide[2 * half], vget_low_u8(narrow[half]));
+                        wide[2 * half + 1] = vaddw_high_u8(wide[2 * half + 1], narrow[half]);
+                    }
+                }
+                for (part, wide) in wide.into_iter().enumerate() {
+                    let mut rows = [0_u16; 8];
+                    // SAFETY: eight sums.
+                    unsafe { vst1q_u16(rows.as_mut_ptr(), wide) };
+                    for (sum, row) in sums[8 * part..].iter_mut().zip(rows) {
+                        *sum += i32::from(row);
+                    }
+                }
+            }
+            *least = finish(&blocks, number * BLOCK, &question, &sums, out);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn all_forms_give_the_bits_of_the_plain_sum(seed: u64, pieces in 0usize..9, blocks in 0usize..5) {
+            let size = [64, 128, 192, 256, 512, 1024, 8192, 8256, 16384][pieces];
+            let mut state = seed;
+            let mut next = || {
+                state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                (state >> 33) as u32
+            };
+            let table: Vec<u8> = (0..4 * size).map(|_| (next() % 32) as u8).collect();
+            let codes: Vec<u8> = (0..blocks * 4 * size).map(|_| next() as u8).collect();
+            let widths: Vec<u8> = (0..blocks * BLOCK).map(|_| next() as u8).collect();
+            let mut real = |count: usize| -> Vec<f32> { (0..count).map(|_| next() as f32 / 1e9 - 1.0).collect() };
+            let (offsets, factors, numbers) = (real(blocks * BLOCK), real(blocks * BLOCK), real(4));
+            let question =
+                Question { table: &table, step: numbers[0], low: numbers[1], reach: numbers[2], base: numbers[3] };
+            let rows = Blocks { codes: &codes, offsets: &offsets, factors: &factors, widths: &widths };
+            let mut expected = Vec::new();
+            for row in 0..blocks * BLOCK {
+                let (block, place) = (row / BLOCK, row % BLOCK);
+                let sum: u32 = (0..size / 4).map(|t| {
+                    let code = codes[(block * size / 4 + t) * 16 + place % 16] >> (4 * (place / 16)) & 15;
+                    u32::from(table[t * 16 + usize::from(code)])
+                }).sum();
+                let e = (sum as f32 * numbers[0] + numbers[1]) + f32::from(widths[row]) * numbers[2];
+                expected.push(((offsets[row] + factors[row] * e) + numbers[3]).to_bits());
+            }
+            for kernel in Kernel::available() {
+                let (mut out, mut least) = (vec![0.0; blocks * BLOCK], vec![0.0; blocks]);
+                kernel.bounds(rows, question, &mut out, &mut least);
+                let bits: Vec<u32> = out.iter().map(|bound| bound.to_bits()).collect();
+                prop_assert_eq!(&expected, &bits, "{:?}", kernel);
+                for (bounds, least) in out.chunks_exact(BLOCK).zip(&least) {
+                    prop_assert_eq!(bounds.iter().copied().fold(f32::INFINITY, f32::min), *least);
+                }
+                let limit = out.first().copied().unwrap_or(0.0);
+                for limit in [limit, f32::INFINITY, f32::NEG_INFINITY] {
+                    let (mut one, mut other) = (vec![9], vec![9]);
+                    kernel.below(&out, &least, limit, 64, &mut one).expect("room");
+                    kernel.passing(rows, question, limit, 64, &mut other).expect("room");
+                    let below = (0..out.len()).filter(|&row| out[row] <= limit).map(|row| row as u32 + 64);
+                    prop_assert_eq!(&one, &other, "{:?}", kernel);
+                    prop_assert!(below.eq(one[1..].iter().copied()), "{:?}", kernel);
+                }
+            }
+        }
+    }
+}

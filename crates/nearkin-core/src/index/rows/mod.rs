@@ -1,0 +1,327 @@
+//! Rows: the ids, row numbers and tombstones of an index, written once for all of them.
+//!
+//! A *row* is the place of an added value in order of addition; it is never given twice, so an index has at most 2^32 - 2
+//! rows over its life. A row has an id (`ids`): its own number, an integer or a string. A removed row is *dead*: its bit is set
+//! and its id may be given again, to another row; what the index holds of it leaves when the index likes. Ties in results are
+//! broken by [`Rows::compare`].
+//!
+//! A change is whole or absent. [`Rows::prepare`] checks a batch and does what may take long, and nothing is changed yet; the index then
+//! prepares its own part; [`Rows::commit`] and what the index does with it are short and do not fail.
+//!
+//! In a segment the rows are four sections, whatever the kind of the index: 2 dead rows, 3 integer ids, 4 bytes and 5 ends of
+//! string ids; and three numbers of the index's description: rows ever added, kind of ids, whether integers only grow.
+
+mod ids;
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+pub use ids::{Existing, Keys, NewIds};
+use ids::{Ids, Kept, Lookup, choose, rows_of, show_name};
+
+use crate::Result;
+use crate::alloc::{self, BestEffortVec};
+use crate::cancel::CancelToken;
+use crate::segment::{Segment, Writer};
+
+const DEAD: u32 = 2;
+const INTS: u32 = 3;
+const NAMES: u32 = 4;
+const ENDS: u32 = 5;
+
+/// Ids, row numbers and tombstones.
+#[derive(Debug, Default)]
+pub struct Rows {
+    ids: Ids,
+    total: usize,
+    /// Bit of each dead row; shorter than the rows where none behind is dead.
+    dead: Vec<u64>,
+    num_dead: usize,
+}
+
+/// A batch that will become rows.
+#[derive(Debug)]
+pub(crate) struct Batch<'a> {
+    /// The row of the first that goes in.
+    pub(crate) first: usize,
+    /// How many go in.
+    pub(crate) count: usize,
+    /// Their places in the batch, ascending; None if all of it goes in.
+    pub(crate) chosen: Option<Vec<usize>>,
+    ids: Kept<'a>,
+    /// The rows that die, ascending.
+    replaced: Vec<u32>,
+    /// The table of all ids, where it was made aside.
+    table: Option<Lookup>,
+    /// What the ids become before they change: those of a first batch are none of its kind.
+    fresh: Option<Ids>,
+}
+
+impl Batch<'_> {
+    /// Whether a row dies by this batch.
+    pub(crate) fn replaces(&self, row: u32) -> bool {
+        !self.replaced.is_empty() && self.replaced.binary_search(&row).is_ok()
+    }
+
+    /// The values that go in: all of `values`, `width` of each row, or those of the chosen.
+    ///
+    /// # Errors
+    /// The call is stopped, or there is no memory.
+    pub(crate) fn of<'a, T: Copy>(&self, values: &'a [T], width: usize) -> Result<Cow<'a, [T]>> {
+        let Some(chosen) = &self.chosen else { return Ok(values.into()) };
+        let stop = CancelToken::current();
+        let mut found = alloc::try_with_capacity(chosen.len() * width)?;
+        for &i in stop.blocks(chosen).flatten() {
+            found.extend_from_slice(&values[i * width..][..width]);
+        }
+        stop.check()?;
+        Ok(found.into())
+    }
+}
+
+#[inline]
+fn is_alive(dead: &[u64], row: u32) -> bool {
+    dead.get(row as usize / 64).is_none_or(|word| word >> (row % 64) & 1 == 0)
+}
+
+impl Rows {
+    /// Rows ever added: the number of the next one.
+    pub fn total(&self) -> usize {
+        self.total
+    }
+
+    /// Rows that are alive.
+    pub fn len(&self) -> usize {
+        self.total - self.num_dead
+    }
+
+    /// Whether no row is alive.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Rows that were removed.
+    pub fn num_dead(&self) -> usize {
+        self.num_dead
+    }
+
+    /// Whether a row was not removed.
+    #[inline]
+    pub fn is_alive(&self, row: u32) -> bool {
+        is_alive(&self.dead, row)
+    }
+
+    /// Kind of ids: "row numbers", "integers" or "strings".
+    pub fn kind(&self) -> &'static str {
+        self.ids.kind()
+    }
+
+    /// Bytes in memory.
+    pub fn bytes(&self) -> usize {
+        self.ids.bytes() + self.dead.capacity() * 8
+    }
+
+    /// Whether rows in order of addition are in order of id.
+    pub fn ascending(&self) -> bool {
+        self.ids.ascending()
+    }
+
+    /// Order of two rows by id.
+    #[inline]
+    pub fn compare(&self, a: u32, b: u32) -> Ordering {
+        self.ids.compare(a, b)
+    }
+
+    /// The integer that stands for a row in results: its id, or its number where ids are strings.
+    #[inline]
+    pub fn int(&self, row: u32) -> i64 {
+        self.ids.int(row)
+    }
+
+    /// The string id of a row, where ids are strings.
+    pub fn string(&self, row: u32) -> Option<&str> {
+        self.ids.string(row)
+    }
+
+    /// The row of an integer id, or of a row number.
+    pub fn find_int(&self, id: i64) -> Option<u32> {
+        self.ids.row_of_int(id, self.total).filter(|&row| self.is_alive(row))
+    }
+
+    /// The row of a string id.
+    pub fn find_name(&self, id: &str) -> Option<u32> {
+        self.ids.row_of_name(id).filter(|&row| self.is_alive(row))
+    }
+
+    /// At most `most` rows that are alive, in order, from the row `start` on.
+    ///
+    /// # Errors
+    /// There is no memory for them.
+    pub fn some(&self, start: usize, most: usize) -> Result<Vec<u32>> {
+        let mut rows = BestEffortVec::default();
+        rows.extend((start.min(self.total) as u32..self.total as u32).filter(|&row| self.is_alive(row)).take(most));
+        rows.whole()
+    }
+
+    /// Prepares rows for `count` things, called `what` in messages; the rows of ids that are there will die with
+    /// `Existing::Update`.
+    ///
+    /// # Errors
+    /// Counts that differ, ids of another kind than before, an id that is there or occurs twice (with `Existing::Error`), more
+    /// than 2^32 - 2 rows; the call is stopped, or there is no memory.
+    pub(crate) fn prepare<'a>(
+        &mut self,
+        ids: NewIds<'a>,
+        count: usize,
+        what: &str,
+        existing: Existing,
+    ) -> Result<Batch<'a>> {
+        let stop = &CancelToken::current();
+        self.ids.check(ids, count, what, self.total)?;
+        let first = self.total;
+        if count == 0 {
+            let (chosen, ids, replaced) = (None, Kept::Rows, Vec::new());
+            return Ok(Batch { first, count, chosen, ids, replaced, table: None, fresh: None });
+        }
+        let (chosen, mut replaced) = match ids {
+            NewIds::Rows => (None, Vec::new()),
+            // Ids that grow are new, and need no look-up.
+            NewIds::Ints(new) if self.ids.grows_by(new) => (None, Vec::new()),
+            NewIds::Ints(new) => {
+                let (chosen, replaced) = choose(new, existing, stop, |id| self.find_int(*id), i64::to_string)?;
+                (Some(chosen), replaced)
+            }
+            NewIds::Names(new) => {
+                let (chosen, replaced) = choose(new, existing, stop, |id| self.find_name(id), show_name)?;
+                (Some(chosen), replaced)
+            }
+        };
+        let chosen = chosen.filter(|chosen| chosen.len() < count);
+        let count = chosen.as_ref().map_or(count, Vec::len);
+        stop.sort(&mut replaced);
+        stop.check()?;
+        let ids = Kept::new(ids, chosen.as_deref())?;
+        // A file may hold the kind of ids that were never given.
+        let mut fresh = (first == 0).then(|| Ids::none_of(&ids));
+        self.make_room(&replaced)?;
+        let dead = &self.dead;
+        let table = fresh.as_mut().unwrap_or(&mut self.ids).table(&replaced, &ids, |row| is_alive(dead, row), stop)?;
+        Ok(Batch { first, count, chosen, ids, replaced, table, fresh })
+    }
+
+    /// Room for the bits of rows that will die, which ascend.
+    fn make_room(&mut self, rows: &[u32]) -> Result<()> {
+        let words = rows.last().map_or(0, |&row| row as usize / 64 + 1);
+        let more = words.saturating_sub(self.dead.len());
+        alloc::try_reserve(&mut self.dead, more)
+    }
+
+    /// Makes a batch rows that was prepared last, in a short step.
+    pub(crate) fn commit(&mut self, batch: Batch<'_>) {
+        if let Some(fresh) = batch.fresh {
+            self.ids = fresh;
+        }
+        self.ids.change(&batch.replaced, &batch.ids, batch.table);
+        self.bury(&batch.replaced);
+        self.total += batch.count;
+    }
+
+    /// Removes ids; returns how many.
+    ///
+    /// # Errors
+    /// An id that is not there, unless `missing_ok`; the call is stopped. Nothing is changed.
+    pub(crate) fn remove(&mut self, ids: Keys<'_>, missing_ok: bool) -> Result<usize> {
+        let stop = &CancelToken::current();
+        let rows = match ids {
+            Keys::Ints(ids) => rows_of(ids, missing_ok, stop, |id| self.find_int(*id), i64::to_string)?,
+            Keys::Names(ids) => rows_of(ids, missing_ok, stop, |id| self.find_name(id), show_name)?,
+        };
+        self.make_room(&rows)?;
+        let dead = &self.dead;
+        let table = self.ids.table(&rows, &Kept::Rows, |row| is_alive(dead, row), stop)?;
+        self.ids.change(&rows, &Kept::Rows, table);
+        self.bury(&rows);
+        Ok(rows.len())
+    }
+
+    /// Marks rows dead, each of them alive until now.
+    fn bury(&mut self, rows: &[u32]) {
+        for &row in rows {
+            let word = row as usize / 64;
+            if self.dead.len() <= word {
+                self.dead.resize(word + 1, 0);
+            }
+            self.dead[word] |= 1 << (row % 64);
+        }
+        self.num_dead += rows.len();
+    }
+
+    /// What an index's description says of its rows: rows ever added, kind of ids, whether integers only grow.
+    pub(crate) fn about(&self) -> [u64; 3] {
+        let kind = match &self.ids {
+            Ids::Rows => 0,
+            Ids::Ints { .. } => 1,
+            Ids::Names { .. } => 2,
+        };
+        [self.total as u64, kind, u64::from(kind < 2 && self.ids.ascending())]
+    }
+
+    /// Writes the section of dead rows.
+    pub(crate) fn save_dead(&self, writer: &mut Writer) -> Result<()> {
+        writer.section(DEAD, 0, &self.dead)
+    }
+
+    /// Writes the sections of ids, at most two.
+    pub(crate) fn save_ids(&self, writer: &mut Writer) -> Result<()> {
+        match &self.ids {
+            Ids::Rows => Ok(()),
+            Ids::Ints { values, .. } => writer.section(INTS, 0, values),
+            Ids::Names { bytes, ends, .. } => {
+                writer.section(NAMES, 0, bytes)?;
+                writer.section(ENDS, 0, ends)
+            }
+        }
+    }
+
+    /// The rows of a file whose description says `about` of them; the sum of the dead rows is compared.
+    ///
+    /// # Errors
+    /// Numbers out of range, dead rows or ids that do not go with them.
+    pub(crate) fn open(segment: &Segment, about: [u64; 3]) -> Result<Self> {
+        let [total, kind, growing] = about;
+        if total >= u64::from(u32::MAX) || kind > 2 || growing > 1 {
+            return Err(segment.corrupt("what it says of its rows is out of range"));
+        }
+        segment.verify_one(DEAD, 0)?;
+        let total = total as usize;
+        let dead = alloc::try_copy(&segment.column::<u64>(DEAD, 0)?)?;
+        let num_dead = dead.iter().map(|word| word.count_ones() as usize).sum();
+        let behind = dead.iter().enumerate().skip(total / 64).any(|(word, &dead)| {
+            let valid = total.saturating_sub(64 * word).min(64);
+            valid < 64 && dead >> valid != 0
+        });
+        if behind {
+            return Err(segment.corrupt("dead rows lie behind its last row"));
+        }
+        let alive = |row: u32| is_alive(&dead, row);
+        // Lengths come first: the look-up reads the ids of all rows that are alive.
+        let equal = |ids: usize| {
+            if ids == total { Ok(()) } else { Err(segment.corrupt("its ids are not as many as its rows")) }
+        };
+        let ids = match kind {
+            0 => Ids::Rows,
+            1 => {
+                let values = segment.column(INTS, 0)?;
+                equal(values.len())?;
+                Ids::ints(values, growing == 1, alive)?
+            }
+            _ => {
+                let ends = segment.column(ENDS, 0)?;
+                equal(ends.len())?;
+                Ids::names(segment.column(NAMES, 0)?, ends, alive)?
+                    .ok_or_else(|| segment.corrupt("its string ids are not UTF-8 at their ends"))?
+            }
+        };
+        Ok(Self { ids, total, dead, num_dead })
+    }
+}

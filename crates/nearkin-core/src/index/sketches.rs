@@ -1,0 +1,538 @@
+//! Which documents are contained in others: sketches of the smaller ones, counted in all features of the larger one.
+//!
+//! Document A is proposed for document B if B has at least `least` of the features of A's sketch
+//! ([`crate::families::sketch`]), where `least` follows from the sizes, a threshold and a recall, and A has no more features than B.
+//! B gives all its features, so that nothing depends on how much larger it is; they are read, counted, and forgotten.
+//!
+//! **Rare features first.** Of the m hashes of a sketch any `m - least + h` hold at least h that B has, if it has `least` of all m.
+//! So lists of documents are kept for the `m - least + HITS` hashes of each sketch that are the rarest in the corpus. B's features
+//! are looked up, each document of their lists gets a count, and those that reach `HITS` are compared with the whole sketch. Which
+//! hashes are rare decides cost alone: no document that has `least` is missed. A sketch with `least` below `HITS` is listed
+//! more than once in each list.
+//!
+//! **Order of visits.** Each list holds, in place, documents that were kept, then room, then those that were not visited yet.
+//! [`Index::settle`] moves on; a document that is not kept leaves the lists.
+//!
+//! Cost: one look-up per feature of B, and a count for each document of the lists that it meets: with f the mean share of documents
+//! that a listed hash occurs in, `(m - least + HITS) f` of the documents. So it grows with the square of their number. Memory: the
+//! sketches, and eight bytes for each listed hash; a byte per document and thread during a scan. Sources: S. Chaudhuri, V. Ganti,
+//! R. Kaushik, "A primitive operator for similarity joins in data cleaning", ICDE 2006, for the prefix of rare elements;
+//! Broder 1997 for containment by samples. Test: `scans_find_what_the_definition_says`.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use crate::cancel::CancelToken;
+use crate::families::sketch::{HashedTexts, check_size};
+use crate::{Error, Result, alloc};
+
+/// Counts that a document needs before its whole sketch is compared.
+const HITS: u8 = 3;
+/// Smallest and largest number of slots in which hashes are counted to tell which are rare.
+const SLOTS: (usize, usize) = (1 << 10, 1 << 22);
+/// Documents that one task takes.
+const CHUNK: usize = 1 << 10;
+
+/// Which documents a scan looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Those that were kept.
+    Kept,
+    /// Those that were not visited yet.
+    Later,
+}
+
+/// Where the list of a hash is.
+#[derive(Default)]
+struct Table {
+    /// Hash, and number of its list plus one; 0 is an empty slot.
+    slots: Vec<(u32, u32)>,
+    shift: u32,
+}
+
+impl Table {
+    /// A table for `count` hashes.
+    fn new(count: usize) -> Result<Self> {
+        let slots = (2 * count).next_power_of_two().max(64);
+        Ok(Self { slots: alloc::try_filled((0, 0), slots)?, shift: 32 - slots.trailing_zeros().min(32) })
+    }
+
+    #[inline]
+    fn slot(&self, hash: u32) -> usize {
+        // Hashes of sketches are small numbers: their lower bits decide.
+        (hash.wrapping_mul(0x9e37_79b1) >> self.shift) as usize & (self.slots.len() - 1)
+    }
+
+    fn insert(&mut self, hash: u32, list: usize) {
+        let mut slot = self.slot(hash);
+        while self.slots[slot].1 != 0 {
+            slot = (slot + 1) & (self.slots.len() - 1);
+        }
+        self.slots[slot] = (hash, list as u32 + 1);
+    }
+
+    #[inline]
+    fn get(&self, hash: u32) -> Option<usize> {
+        let mut slot = self.slot(hash);
+        loop {
+            let (held, list) = self.slots[slot];
+            if list == 0 {
+                return None;
+            }
+            if held == hash {
+                return Some(list as usize - 1);
+            }
+            slot = (slot + 1) & (self.slots.len() - 1);
+        }
+    }
+}
+
+/// Sketches of documents by place, and lists of the documents that have a rare hash.
+pub struct Index {
+    width: usize,
+    /// `width` numbers for each document.
+    rows: Vec<u32>,
+    /// How many hashes of each sketch another document must have; 0 for a document that is never proposed.
+    least: Vec<u16>,
+    table: Table,
+    /// Where each list begins; one more at the end.
+    starts: Vec<usize>,
+    /// How many at the front of each list were kept, and the number of the first that was not visited.
+    kept: Vec<u32>,
+    next: Vec<u32>,
+    listed: Vec<u32>,
+    /// The lists of each document, and where they begin; one more at the end.
+    lists: Vec<u32>,
+    lists_at: Vec<usize>,
+    /// Documents before this place were visited.
+    visited: usize,
+}
+
+impl Index {
+    /// The sketches `rows` of `size` hashes each, of which `least` must be found; no document was visited yet.
+    ///
+    /// # Errors
+    /// A size out of its range, rows that are not of this size or have fewer hashes than `least`; the call is stopped, or there is no
+    /// memory.
+    pub fn new(rows: &[u32], size: usize, least: &[u16]) -> Result<Self> {
+        check_size(size)?;
+        let width = size + 1;
+        if rows.len() != least.len().saturating_mul(width) || u32::try_from(least.len()).is_err() {
+            return Err(Error::parameter("rows", rows.len(), format!("{width} numbers for each of {}", least.len())));
+        }
+        if let Some(place) = (0..least.len()).find(|&i| usize::from(least[i]) > (rows[i * width] as usize).min(size)) {
+            let allowed = "at most the hashes of its sketch";
+            return Err(Error::parameter("least", format!("{} in row {place}", least[place]), allowed));
+        }
+        let (rows, least) = (alloc::try_copy(rows)?, alloc::try_copy(least)?);
+        let mut index = Self {
+            width,
+            rows,
+            least,
+            table: Table::default(),
+            starts: Vec::new(),
+            kept: Vec::new(),
+            next: Vec::new(),
+            listed: Vec::new(),
+            lists: Vec::new(),
+            lists_at: Vec::new(),
+            visited: 0,
+        };
+        let pairs = index.rare()?;
+        index.fill(&pairs)?;
+        Ok(index)
+    }
+
+    /// How many documents there are.
+    pub fn len(&self) -> usize {
+        self.least.len()
+    }
+
+    /// Whether there is no document.
+    pub fn is_empty(&self) -> bool {
+        self.least.is_empty()
+    }
+
+    /// The hashes of the sketch of a document.
+    fn sketch(&self, place: usize) -> &[u32] {
+        let row = &self.rows[place * self.width..][..self.width];
+        &row[1..=(row[0] as usize).min(self.width - 1)]
+    }
+
+    /// The listed hashes of all documents, each with the document in its lower half, sorted.
+    fn rare(&self) -> Result<Vec<u64>> {
+        let stop = &CancelToken::current();
+        let frequencies = Frequencies::new(self)?;
+        let chunk = |number: usize| -> Result<Vec<u64>> {
+            let (mut pairs, mut order) = (Vec::new(), Vec::new());
+            for place in number * CHUNK..self.len().min((number + 1) * CHUNK) {
+                stop.check()?;
+                let (sketch, least) = (self.sketch(place), usize::from(self.least[place]));
+                if least == 0 {
+                    continue;
+                }
+                let hits = least.min(usize::from(HITS));
+                let (count, copies) = (sketch.len() - least + hits, usize::from(HITS).div_ceil(hits));
+                order.clear();
+                alloc::try_reserve(&mut order, sketch.len())?;
+                order.extend(sketch.iter().map(|&hash| (frequencies.share(hash), hash)));
+                if count < order.len() {
+                    order.select_nth_unstable(count);
+                }
+                alloc::try_reserve(&mut pairs, count * copies)?;
+                for &(_, hash) in &order[..count] {
+                    pairs.extend(std::iter::repeat_n(u64::from(hash) << 32 | place as u64, copies));
+                }
+            }
+            Ok(pairs)
+        };
+        let chunks = alloc::try_map_parallel((0..self.len().div_ceil(CHUNK)).into_par_iter().map(chunk))?;
+        let mut pairs = alloc::try_with_capacity(chunks.iter().map(Vec::len).sum())?;
+        for chunk in chunks {
+            pairs.extend(chunk);
+        }
+        stop.sort(&mut pairs);
+        stop.check()?;
+        Ok(pairs)
+    }
+
+    /// Makes the lists of sorted pairs.
+    fn fill(&mut self, pairs: &[u64]) -> Result<()> {
+        let stop = &CancelToken::current();
+        let same = |a: &u64, b: &u64| a >> 32 == b >> 32;
+        let count = stop.often(pairs.chunk_by(same)).count();
+        self.table = Table::new(count)?;
+        self.starts = alloc::try_with_capacity(count + 1)?;
+        (self.kept, self.next) = (alloc::try_zeroed(count)?, alloc::try_zeroed(count)?);
+        self.listed = alloc::try_collect(pairs.iter().map(|&pair| pair as u32))?;
+        self.lists = alloc::try_zeroed(pairs.len())?;
+        self.lists_at = alloc::try_zeroed(self.len() + 1)?;
+        for &place in &self.listed {
+            self.lists_at[place as usize + 1] += 1;
+        }
+        for place in 0..self.len() {
+            self.lists_at[place + 1] += self.lists_at[place];
+        }
+        let mut at: Vec<usize> = alloc::try_copy(&self.lists_at)?;
+        let mut start = 0;
+        for (list, group) in stop.often(pairs.chunk_by(same)).enumerate() {
+            self.table.insert((group[0] >> 32) as u32, list);
+            self.starts.push(start);
+            start += group.len();
+            for &pair in group {
+                let at = &mut at[pair as u32 as usize];
+                self.lists[*at] = list as u32;
+                *at += 1;
+            }
+        }
+        self.starts.push(start);
+        stop.check()
+    }
+
+    /// These documents, the next ones in order, were visited; those that are not kept are not found from now on.
+    ///
+    /// # Errors
+    /// Documents that are not in order, or not the next ones that have lists: nothing changes.
+    pub fn settle(&mut self, places: &[u32], kept: &[bool]) -> Result<()> {
+        let end = places.last().map_or(self.visited, |&place| place as usize + 1);
+        let fits = places.is_sorted_by(|a, b| a < b)
+            && places.len() == kept.len()
+            && end <= self.len()
+            && places.first().is_none_or(|&place| place as usize >= self.visited);
+        // Nobody who waits in a list is passed over.
+        let waiting = |range: Range<usize>| self.lists_at[range.end] > self.lists_at[range.start];
+        let mut before = self.visited;
+        let whole = fits
+            && places.iter().all(|&place| {
+                let passed = before..place as usize;
+                before = place as usize + 1;
+                !waiting(passed)
+            });
+        if !whole {
+            let found = format!("{} of them, of which {} are kept", places.len(), kept.len());
+            return Err(Error::parameter("places", found, "the next documents, in order, and which of them are kept"));
+        }
+        self.visited = end;
+        for (&place, &stays) in places.iter().zip(kept) {
+            for at in self.lists_at[place as usize]..self.lists_at[place as usize + 1] {
+                let list = self.lists[at] as usize;
+                self.next[list] += 1;
+                if stays {
+                    self.listed[self.starts[list] + self.kept[list] as usize] = place;
+                    self.kept[list] += 1;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// For each of `documents`, numbers of `texts`, the places of one part whose sketches it has: where the list of each begins, and the
+    /// lists, ascending. `any_size` proposes larger documents, too. In parallel.
+    ///
+    /// # Errors
+    /// The call is stopped, or there is no memory.
+    ///
+    /// # Panics
+    /// If there is no text of such a number.
+    pub fn scan(
+        &self,
+        texts: &HashedTexts,
+        documents: &[u32],
+        part: Part,
+        any_size: bool,
+    ) -> Result<(Vec<i64>, Vec<u32>)> {
+        let stop = &CancelToken::current();
+        let one = |counter: &mut Counter, &document: &u32| -> Result<Vec<u32>> {
+            stop.check()?;
+            let hashes = texts.of(document as usize);
+            self.count(hashes, part, counter)?;
+            counter.filter.fill(hashes)?;
+            let fits = |&place: &u32| self.fits(place as usize, hashes, &counter.filter, any_size);
+            let mut found = alloc::try_with_capacity(counter.hot.len())?;
+            found.extend(counter.hot.iter().copied().filter(fits));
+            found.sort_unstable();
+            found.shrink_to_fit();
+            Ok(found)
+        };
+        let found = alloc::try_map_parallel(documents.par_iter().map_init(Counter::default, one))?;
+        let mut offsets = alloc::try_with_capacity(found.len() + 1)?;
+        offsets.push(0);
+        let mut places = alloc::try_with_capacity(found.iter().map(Vec::len).sum())?;
+        for list in found {
+            places.extend(list);
+            offsets.push(places.len() as i64);
+        }
+        Ok((offsets, places))
+    }
+
+    /// Puts the documents of one part with [`HITS`] counts into `counter.hot`.
+    fn count(&self, hashes: &[u32], part: Part, counter: &mut Counter) -> Result<()> {
+        if counter.counts.len() < self.len() {
+            counter.counts = alloc::try_zeroed(self.len())?;
+        }
+        counter.spans.clear();
+        counter.hot.clear();
+        let mut total = 0;
+        for list in hashes.iter().filter_map(|&hash| self.table.get(hash)) {
+            let start = self.starts[list];
+            let span = match part {
+                Part::Kept => (start, start + self.kept[list] as usize),
+                Part::Later => (start + self.next[list] as usize, self.starts[list + 1]),
+            };
+            if span.0 < span.1 {
+                total += span.1 - span.0;
+                alloc::try_reserve(&mut counter.spans, 1)?;
+                counter.spans.push(span);
+            }
+        }
+        for &(start, end) in &counter.spans {
+            for &place in &self.listed[start..end] {
+                let count = &mut counter.counts[place as usize];
+                if *count == HITS - 1 {
+                    alloc::try_reserve(&mut counter.hot, 1)?;
+                    counter.hot.push(place);
+                }
+                *count = (*count + 1).min(HITS);
+            }
+        }
+        // Zeros again: all of them at once, or those that were met.
+        if total > self.len() / 8 {
+            counter.counts.fill(0);
+        } else {
+            for &(start, end) in &counter.spans {
+                self.listed[start..end].iter().for_each(|&place| counter.counts[place as usize] = 0);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a text with these hashes has enough of the sketch of a document.
+    fn fits(&self, place: usize, hashes: &[u32], filter: &Filter, any_size: bool) -> bool {
+        if !any_size && self.rows[place * self.width] as usize > hashes.len() {
+            return false;
+        }
+        let (sketch, least) = (self.sketch(place), usize::from(self.least[place]));
+        let mut spare = sketch.len() - least;
+        for &hash in sketch {
+            if !filter.may_have(hash) {
+                if spare == 0 {
+                    return false;
+                }
+                spare -= 1;
+            }
+        }
+        let (mut shared, mut rest) = (0, hashes);
+        for &hash in sketch {
+            rest = &rest[rest.partition_point(|&other| other < hash)..];
+            shared += usize::from(rest.first() == Some(&hash));
+        }
+        shared >= least
+    }
+}
+
+/// How often hashes occur in sketches that could have them, about: hashes that share a slot are counted together.
+struct Frequencies {
+    counts: Vec<u32>,
+    shift: u32,
+    /// The largest hash that each sketch could have, ascending.
+    bounds: Vec<u32>,
+}
+
+impl Frequencies {
+    fn new(index: &Index) -> Result<Self> {
+        let stop = &CancelToken::current();
+        let slots = (8 * index.len()).next_power_of_two().clamp(SLOTS.0, SLOTS.1);
+        let mut found = Self {
+            counts: alloc::try_zeroed(slots)?,
+            shift: 32 - slots.trailing_zeros(),
+            bounds: alloc::try_with_capacity(index.len())?,
+        };
+        for places in stop.ranges(0..index.len()) {
+            for place in places.filter(|&place| index.least[place] > 0) {
+                let sketch = index.sketch(place);
+                for &hash in sketch {
+                    let slot = found.slot(hash);
+                    found.counts[slot] += 1;
+                }
+                let full = sketch.len() + 1 == index.width;
+                found.bounds.push(if full { sketch[sketch.len() - 1] } else { u32::MAX });
+            }
+        }
+        stop.sort(&mut found.bounds);
+        stop.check()?;
+        Ok(found)
+    }
+
+    fn slot(&self, hash: u32) -> usize {
+        (hash.wrapping_mul(0x9e37_79b1) >> self.shift) as usize
+    }
+
+    /// The share of the sketches which reach a hash that have it, times 2^32.
+    fn share(&self, hash: u32) -> u64 {
+        let reach = self.bounds.len() - self.bounds.partition_point(|&bound| bound < hash);
+        (u64::from(self.counts[self.slot(hash)]) << 32) / reach.max(1) as u64
+    }
+}
+
+/// What one thread counts with.
+#[derive(Default)]
+struct Counter {
+    counts: Vec<u8>,
+    spans: Vec<(usize, usize)>,
+    hot: Vec<u32>,
+    filter: Filter,
+}
+
+/// Some bits for each hash of a text, which tell of most others that the text has not got them.
+#[derive(Default)]
+struct Filter {
+    bits: Vec<u64>,
+    mask: u32,
+}
+
+impl Filter {
+    fn fill(&mut self, hashes: &[u32]) -> Result<()> {
+        let words = (hashes.len() / 4).next_power_of_two().clamp(1, 1 << 25);
+        self.bits.clear();
+        alloc::try_resize(&mut self.bits, words, 0)?;
+        self.mask = (64 * words - 1) as u32;
+        for &hash in hashes {
+            let bit = hash & self.mask;
+            self.bits[bit as usize / 64] |= 1 << (bit % 64);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn may_have(&self, hash: u32) -> bool {
+        let bit = hash & self.mask;
+        self.bits[bit as usize / 64] >> (bit % 64) & 1 == 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    fn row(hashes: &BTreeSet<u32>, size: usize) -> Vec<u32> {
+        let mut row = vec![hashes.len() as u32];
+        row.extend(hashes.iter().copied().chain(std::iter::repeat(u32::MAX)).take(size));
+        row
+    }
+
+    proptest! {
+        #[test]
+        fn scans_find_what_the_definition_says(
+            // A small universe makes many pairs; hashes in it are frequent and rare.
+            ids in prop::collection::vec(prop::collection::vec((0_u64..60, 0_u64..3), 0..60), 1..60),
+            size in 1_usize..20,
+            wanted in 1_usize..20,
+            cut in 0_usize..60,
+            every in 2_usize..5,
+            any_size: bool,
+        ) {
+            let sets: Vec<Vec<u64>> = ids
+                .iter()
+                .map(|ids| ids.iter().map(|&(id, power)| id / (1 << (2 * power))).collect::<BTreeSet<_>>().into_iter().collect())
+                .collect();
+            let mut texts = HashedTexts::default();
+            for ids in &sets {
+                texts.push(ids, 7).expect("room");
+            }
+            let hashes: Vec<BTreeSet<u32>> = (0..sets.len()).map(|i| texts.of(i).iter().copied().collect()).collect();
+            let rows: Vec<u32> = hashes.iter().flat_map(|hashes| row(hashes, size)).collect();
+            let least: Vec<u16> = hashes.iter().map(|hashes| wanted.min(size).min(hashes.len()) as u16).collect();
+            let mut index = Index::new(&rows, size, &least).expect("valid");
+            prop_assert_eq!((sets.len(), false), (index.len(), index.is_empty()));
+            let is_found = |b: usize, a: usize| {
+                let sketch: Vec<u32> = hashes[a].iter().copied().take(size).collect();
+                let shared = sketch.iter().filter(|hash| hashes[b].contains(hash)).count();
+                least[a] > 0 && shared >= usize::from(least[a]) && (any_size || hashes[a].len() <= hashes[b].len())
+            };
+            let documents: Vec<u32> = (0..sets.len() as u32).collect();
+            let expect = |places: &[u32]| {
+                let mut offsets = vec![0];
+                let mut found = Vec::new();
+                for b in 0..sets.len() {
+                    found.extend(places.iter().copied().filter(|&a| is_found(b, a as usize)));
+                    offsets.push(found.len() as i64);
+                }
+                (offsets, found)
+            };
+            prop_assert_eq!(expect(&documents), index.scan(&texts, &documents, Part::Later, any_size).expect("room"));
+            prop_assert_eq!(expect(&[]), index.scan(&texts, &documents, Part::Kept, any_size).expect("room"));
+            let cut = cut.min(sets.len());
+            let (first, later) = documents.split_at(cut);
+            let kept: Vec<bool> = first.iter().map(|&place| (place as usize).is_multiple_of(every)).collect();
+            for (places, kept) in first.chunks(7).zip(kept.chunks(7)) {
+                index.settle(places, kept).expect("in order");
+            }
+            let stay: Vec<u32> = first.iter().zip(&kept).filter(|(_, kept)| **kept).map(|(&place, _)| place).collect();
+            prop_assert_eq!(expect(&stay), index.scan(&texts, &documents, Part::Kept, any_size).expect("room"));
+            prop_assert_eq!(expect(later), index.scan(&texts, &documents, Part::Later, any_size).expect("room"));
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        assert!(Index::new(&[1, 2, 3], 1, &[1, 1]).is_err());
+        assert!(Index::new(&[1, 2], 1, &[2]).is_err());
+        assert!(Index::new(&[1, 2], 0, &[1]).is_err());
+        let mut index = Index::new(&[1, 2, 1, 2], 1, &[1, 1]).expect("valid");
+        assert!(index.settle(&[1, 0], &[true, true]).is_err());
+        assert!(index.settle(&[0], &[]).is_err() && index.settle(&[2], &[true]).is_err());
+        index.settle(&[0, 1], &[true, false]).expect("in order");
+        assert!(index.settle(&[0], &[true]).is_err());
+    }
+
+    #[test]
+    fn a_stopped_call_ends() {
+        let rows: Vec<u32> = (0..4000_u32).flat_map(|i| [2, i, i + 1]).collect();
+        let stop = CancelToken::new();
+        stop.set();
+        assert!(matches!(stop.within(|| Index::new(&rows, 2, &vec![1; 4000])), Err(Error::Cancelled)));
+    }
+}

@@ -1,0 +1,597 @@
+//! Parts of texts: paragraphs, lines, windows of words, with their places in the text as it was given.
+//!
+//! | unit | a part is |
+//! |---|---|
+//! | line | what lies between two line breaks: U+000A to U+000D, CR LF as one, U+0085, U+2028, U+2029 |
+//! | paragraph | lines in a row of which none is blank; U+2029 ends a paragraph, too |
+//! | window:N | N words on average, cut where hashes of words say |
+//! | document | the text |
+//!
+//! A part begins and ends with a character that is no white space (`White_Space`). Parts of one unit never overlap; what
+//! has white space alone is in none.
+//!
+//! **Windows.** The words w(1), w(2), … of the text are those of UAX #29, so that an ideograph is a word; h(i) is a hash of
+//! w(i) and w(i + 1), both in lower case. With r = N / 2, a window begins at the text's first word, and at each i whose h(i)
+//! is the least of h(i − r) to h(i + r), the first of equals; and 4 N words after the last beginning where no such i came.
+//! Where a window begins thus depends on r words to either side alone: two texts with a passage in common are cut alike
+//! within it, wherever it stands in them (content-defined chunks: Muthitacharoen, Chen and Mazières, SOSP 2001).
+//!
+//! **Frequent lines** are those whose hash (XXH3-128, its low word) is in a list. They are left out: a paragraph ends before
+//! such a line, and a window does; a document is what the others are, one per line, unless there are no others.
+//!
+//! Cost: one pass over the text, and for windows over its words; texts in parallel.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use rayon::prelude::*;
+use unicode_segmentation::UnicodeSegmentation;
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::alloc::{self, BestEffortVec};
+use crate::cancel::CancelToken;
+use crate::hash::xxh3;
+use crate::text::ascii_words;
+use crate::text::tokenizer::TextSource;
+use crate::{Error, Result};
+
+/// Longest window, in words.
+const LONGEST: usize = 1 << 20;
+
+/// What a part is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// The whole text.
+    Document,
+    /// Lines up to a blank one.
+    Paragraph,
+    /// What lies between line breaks.
+    Line,
+    /// This many words on average.
+    Window(usize),
+}
+
+impl Unit {
+    /// The unit of a name: document, paragraph, line, window:N.
+    ///
+    /// # Errors
+    /// There is no such unit.
+    pub fn new(name: &str) -> Result<Self> {
+        let words = |count: &str| count.parse().ok().filter(|words| (2..=LONGEST).contains(words));
+        match name {
+            "document" => Ok(Self::Document),
+            "paragraph" => Ok(Self::Paragraph),
+            "line" => Ok(Self::Line),
+            _ => name.strip_prefix("window:").and_then(words).map(Self::Window).ok_or_else(|| {
+                let allowed = format!("document, paragraph, line, or window:N with N from 2 to {LONGEST}");
+                Error::parameter("unit", format!("{name:?}"), allowed)
+            }),
+        }
+    }
+}
+
+/// The parts of some texts.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Parts {
+    /// For each text how many parts there are up to its end; begins with 0.
+    pub ends: Vec<i64>,
+    /// For each text its characters, and those that are neither white space nor in a frequent line.
+    pub sizes: Vec<[i64; 2]>,
+    /// For each part where it begins and ends (exclusive), in characters of its text.
+    pub spans: Vec<[i64; 2]>,
+    /// For each part its characters that count among those of `sizes`.
+    pub visible: Vec<i64>,
+    /// Where each part ends in `data`; begins with 0.
+    pub offsets: Vec<i64>,
+    /// The parts one after another, UTF-8.
+    pub data: Vec<u8>,
+}
+
+/// The parts of each text that have `least` characters or more; documents are never too short.
+///
+/// `frequent` has the hashes of frequent lines, ascending. `chosen` are the only parts that are given, by their number among all,
+/// ascending; `ends` counts all of them.
+///
+/// # Errors
+/// There is no memory for them; it was stopped.
+pub fn split(
+    texts: &(impl TextSource + ?Sized),
+    unit: Unit,
+    least: usize,
+    frequent: &[u64],
+    chosen: Option<&[i64]>,
+) -> Result<Parts> {
+    let stop = &CancelToken::current();
+    let one = |i: usize| {
+        stop.check()?;
+        texts.prefetch(i + 1);
+        Of::text(texts.get(i).unwrap_or_default(), unit, least, frequent, stop)
+    };
+    let found = alloc::try_map_parallel((0..texts.len()).into_par_iter().with_min_len(16).map(one))?;
+    stop.check()?;
+    gather(&found, chosen)
+}
+
+/// The parts of one text.
+struct Of<'a> {
+    text: &'a str,
+    sizes: [i64; 2],
+    /// Bytes.
+    places: Vec<Range<usize>>,
+    /// Characters.
+    spans: Vec<[i64; 2]>,
+    visible: Vec<i64>,
+    /// What the only part is where it is not what lies at its place.
+    rest: Option<Vec<u8>>,
+}
+
+impl<'a> Of<'a> {
+    fn text(text: &'a str, unit: Unit, least: usize, frequent: &[u64], stop: &CancelToken) -> Result<Self> {
+        let mut places = BestEffortVec::default();
+        let mut rest = None;
+        match unit {
+            Unit::Document => {
+                places.extend(trimmed(text, 0..text.len()));
+                rest = without(text, frequent, stop)?;
+            }
+            Unit::Line => lines(text, stop)
+                .filter(|line| !is_frequent(&text[line.place.clone()], frequent))
+                .for_each(|line| places.push(line.place)),
+            Unit::Paragraph => blocks(text, frequent, true, stop, |place| places.push(place)),
+            Unit::Window(words) if frequent.is_empty() => windows(text, 0..text.len(), words, stop, &mut places)?,
+            Unit::Window(words) => {
+                let mut between = BestEffortVec::default();
+                blocks(text, frequent, false, stop, |place| between.push(place));
+                for place in between.whole()? {
+                    windows(text, place, words, stop, &mut places)?;
+                }
+            }
+        }
+        let frequent = if frequent.is_empty() {
+            0
+        } else {
+            lines(text, stop)
+                .map(|line| &text[line.place])
+                .filter(|line| is_frequent(line, frequent))
+                .map(visible)
+                .sum()
+        };
+        let mut found = Self::measured(text, places.whole()?, rest, if unit == Unit::Document { 0 } else { least })?;
+        found.sizes[1] -= frequent;
+        if unit == Unit::Document {
+            found.visible.fill(found.sizes[1]);
+        }
+        Ok(found)
+    }
+
+    /// With places as characters; parts shorter than `least` are left out.
+    fn measured(text: &'a str, places: Vec<Range<usize>>, rest: Option<Vec<u8>>, least: usize) -> Result<Self> {
+        let sizes = [characters(text), visible(text)];
+        let (mut spans, mut seen) = (alloc::try_with_capacity(places.len())?, alloc::try_with_capacity(places.len())?);
+        let mut long = alloc::try_with_capacity(places.len())?;
+        let (mut byte, mut character) = (0, 0);
+        for place in places {
+            let start = character + characters(&text[byte..place.start]);
+            let end = start + characters(&text[place.clone()]);
+            (byte, character) = (place.end, end);
+            if (end - start) as usize >= least {
+                spans.push([start, end]);
+                seen.push(visible(&text[place.clone()]));
+                long.push(place);
+            }
+        }
+        Ok(Self { text, sizes, places: long, spans, visible: seen, rest })
+    }
+
+    fn part(&self, number: usize) -> &[u8] {
+        self.rest.as_deref().unwrap_or_else(|| self.text[self.places[number].clone()].as_bytes())
+    }
+}
+
+/// All parts behind one another, or those that are chosen.
+fn gather(found: &[Of<'_>], chosen: Option<&[i64]>) -> Result<Parts> {
+    let (mut ends, mut sizes) = (alloc::try_with_capacity(found.len() + 1)?, alloc::try_with_capacity(found.len())?);
+    let mut total = 0;
+    ends.push(0);
+    for one in found {
+        total += one.places.len() as i64;
+        ends.push(total);
+        sizes.push(one.sizes);
+    }
+    let mut picked = BestEffortVec::default();
+    match chosen {
+        None => found.iter().for_each(|one| picked.extend((0..one.places.len()).map(|number| (one, number)))),
+        Some(numbers) => {
+            let mut text = 0;
+            for &number in numbers {
+                if !(0..total).contains(&number) {
+                    return Err(Error::parameter("chosen", number, format!("0 to {}", total - 1)));
+                }
+                // Numbers ascend; one that does not is looked for from the start.
+                text = if number < ends[text] { 0 } else { text };
+                text += ends[text + 1..].partition_point(|&end| end <= number);
+                picked.push((&found[text], (number - ends[text]) as usize));
+            }
+        }
+    }
+    let picked = picked.whole()?;
+    let mut parts = Parts {
+        ends,
+        sizes,
+        spans: alloc::try_collect(picked.iter().map(|(one, number)| one.spans[*number]))?,
+        visible: alloc::try_collect(picked.iter().map(|(one, number)| one.visible[*number]))?,
+        offsets: alloc::try_with_capacity(picked.len() + 1)?,
+        data: alloc::try_with_capacity(picked.iter().map(|(one, number)| one.part(*number).len()).sum())?,
+    };
+    parts.offsets.push(0);
+    for (one, number) in picked {
+        parts.data.extend_from_slice(one.part(number));
+        parts.offsets.push(parts.data.len() as i64);
+    }
+    Ok(parts)
+}
+
+/// A line without the white space around it.
+struct Line {
+    place: Range<usize>,
+    /// It ends a paragraph whatever follows.
+    last: bool,
+}
+
+/// Every line of a text, blank ones as empty places.
+fn lines<'a>(text: &'a str, stop: &'a CancelToken) -> impl Iterator<Item = Line> + 'a {
+    let bytes = text.as_bytes();
+    let mut start = Some(0);
+    stop.often(std::iter::from_fn(move || {
+        let begin = start?;
+        let (end, next, last) = line_break(bytes, begin);
+        start = next;
+        Some(Line { place: trimmed(text, begin..end).unwrap_or(begin..begin), last })
+    }))
+}
+
+/// Where the line that begins at `from` ends, where the next one begins, and whether a paragraph separator lies between.
+fn line_break(bytes: &[u8], from: usize) -> (usize, Option<usize>, bool) {
+    let mut at = from;
+    while at < bytes.len() {
+        let after = |width: usize| (at, Some(at + width), false);
+        match bytes[at] {
+            b'\r' if bytes.get(at + 1) == Some(&b'\n') => return after(2),
+            b'\n'..=b'\r' => return after(1),
+            0xC2 if bytes[at + 1] == 0x85 => return after(2),
+            0xE2 if bytes[at + 1..at + 3] == [0x80, 0xA8] => return after(3),
+            0xE2 if bytes[at + 1..at + 3] == [0x80, 0xA9] => return (at, Some(at + 3), true),
+            _ => at += 1,
+        }
+    }
+    (bytes.len(), None, false)
+}
+
+/// A place without the white space around it, if there is anything else.
+fn trimmed(text: &str, place: Range<usize>) -> Option<Range<usize>> {
+    let inner = text[place.clone()].trim_start();
+    let start = place.end - inner.len();
+    let length = inner.trim_end().len();
+    (length > 0).then_some(start..start + length)
+}
+
+fn is_frequent(line: &str, frequent: &[u64]) -> bool {
+    line.is_empty() || !frequent.is_empty() && frequent.binary_search(&(xxh3_128(line.as_bytes()) as u64)).is_ok()
+}
+
+/// Lines in a row, up to a frequent one, and with `blank` up to a blank one.
+fn blocks(text: &str, frequent: &[u64], blank: bool, stop: &CancelToken, mut each: impl FnMut(Range<usize>)) {
+    let mut open: Option<Range<usize>> = None;
+    for line in lines(text, stop) {
+        if line.place.is_empty() && !blank {
+            continue;
+        }
+        if is_frequent(&text[line.place.clone()], frequent) {
+            open.take().into_iter().for_each(&mut each);
+            continue;
+        }
+        open = Some(open.map_or(line.place.start, |before| before.start)..line.place.end);
+        if blank && line.last {
+            open.take().into_iter().for_each(&mut each);
+        }
+    }
+    open.into_iter().for_each(each);
+}
+
+/// The lines that are not frequent, one per line; nothing where none is frequent, or all are.
+fn without(text: &str, frequent: &[u64], stop: &CancelToken) -> Result<Option<Vec<u8>>> {
+    if frequent.is_empty() {
+        return Ok(None);
+    }
+    let mut rest = alloc::try_with_capacity(text.len() + 1)?;
+    let mut left_out = false;
+    for line in lines(text, stop).filter(|line| !line.place.is_empty()) {
+        let line = &text[line.place];
+        if is_frequent(line, frequent) {
+            left_out = true;
+        } else {
+            rest.extend_from_slice(line.as_bytes());
+            rest.push(b'\n');
+        }
+    }
+    Ok((left_out && !rest.is_empty()).then_some(rest))
+}
+
+/// Windows of `words` words on average.
+fn windows(
+    text: &str,
+    place: Range<usize>,
+    words: usize,
+    stop: &CancelToken,
+    places: &mut BestEffortVec<Range<usize>>,
+) -> Result<()> {
+    let mut found = BestEffortVec::default();
+    each_word(&text[place.clone()], stop, |word| {
+        let hash = folded_hash(&text[place.start + word.start..place.start + word.end]);
+        found.push((place.start + word.start, hash));
+    });
+    let found = found.whole()?;
+    let mut begin = place.start;
+    for start in beginnings(&found, words, stop) {
+        places.extend(trimmed(text, begin..start));
+        begin = start;
+    }
+    places.extend(trimmed(text, begin..place.end));
+    Ok(())
+}
+
+/// Where windows begin but the first one, given where each word begins, and its hash.
+fn beginnings<'a>(found: &'a [(usize, u64)], words: usize, stop: &'a CancelToken) -> impl Iterator<Item = usize> + 'a {
+    let reach = words / 2;
+    let pair = |i: usize| mix(found[i].1 ^ mix(found.get(i + 1).map_or(0, |next| next.1)).rotate_left(1));
+    // The least hashes of the last words that can still be the least of a window, ascending; the first of equals.
+    let mut least: VecDeque<(usize, u64)> = VecDeque::new();
+    let mut last = 0;
+    stop.often(0..found.len()).filter_map(move |newest| {
+        let hash = pair(newest);
+        while least.back().is_some_and(|&(_, other)| other > hash) {
+            least.pop_back();
+        }
+        least.push_back((newest, hash));
+        let middle = newest.checked_sub(reach)?;
+        while least.front().is_some_and(|&(at, _)| at + reach < middle) {
+            least.pop_front();
+        }
+        let is_least = middle >= reach && least.front().is_some_and(|&(at, _)| at == middle);
+        if !is_least && middle - last < 4 * words {
+            return None;
+        }
+        last = middle;
+        Some(found[middle].0)
+    })
+}
+
+/// Every word of UAX #29.
+fn each_word(text: &str, stop: &CancelToken, mut each: impl FnMut(Range<usize>)) {
+    if text.is_ascii() {
+        ascii_words::each(text.as_bytes(), stop, |start, end| each(start..end));
+    } else {
+        stop.often(text.unicode_word_indices()).for_each(|(at, word)| each(at..at + word.len()));
+    }
+}
+
+/// A hash of a word in lower case.
+fn folded_hash(word: &str) -> u64 {
+    let folded = |hash: u64, character: u32| (hash ^ u64::from(character)).wrapping_mul(0x0000_0100_0000_01b3);
+    let start = 0xcbf2_9ce4_8422_2325;
+    if word.is_ascii() {
+        return word.bytes().fold(start, |hash, byte| folded(hash, byte.to_ascii_lowercase().into()));
+    }
+    word.chars().flat_map(char::to_lowercase).fold(start, |hash, character| folded(hash, character.into()))
+}
+
+/// A permutation of 64-bit numbers (the finaliser of `SplitMix64`).
+fn mix(mut x: u64) -> u64 {
+    x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ x >> 31
+}
+
+fn characters(text: &str) -> i64 {
+    text.bytes().filter(|&byte| byte as i8 >= -0x40).count() as i64
+}
+
+/// Characters that are no white space.
+fn visible(text: &str) -> i64 {
+    if text.is_ascii() {
+        return text.bytes().filter(|byte| !matches!(byte, b'\t'..=b'\r' | b' ')).count() as i64;
+    }
+    text.chars().filter(|character| !character.is_whitespace()).count() as i64
+}
+
+/// The words of texts: for each text how many there are up to its end, beginning with 0; for each word a hash that is never
+/// `u64::MAX`, and where it begins and ends in characters.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct WordPlaces {
+    /// For each text how many words there are up to its end; begins with 0.
+    pub ends: Vec<i64>,
+    /// XXH3-64 of each word as it is written.
+    pub hashes: Vec<u64>,
+    /// Where each word begins and ends (exclusive), in characters of its text.
+    pub spans: Vec<[i64; 2]>,
+}
+
+/// The words of each text by UAX #29, with their places.
+///
+/// # Errors
+/// There is no memory for them; it was stopped.
+pub fn word_places(texts: &(impl TextSource + ?Sized)) -> Result<WordPlaces> {
+    let stop = &CancelToken::current();
+    let one = |i: usize| -> Result<Vec<(u64, [i64; 2])>> {
+        stop.check()?;
+        let text = texts.get(i).unwrap_or_default();
+        let (mut byte, mut character) = (0, 0);
+        let mut found = BestEffortVec::default();
+        each_word(text, stop, |word| {
+            let start = character + characters(&text[byte..word.start]);
+            let end = start + characters(&text[word.clone()]);
+            (byte, character) = (word.end, end);
+            found.push((xxh3::hash(text[word].as_bytes(), 0).min(u64::MAX - 1), [start, end]));
+        });
+        found.whole()
+    };
+    let found = alloc::try_map_parallel((0..texts.len()).into_par_iter().with_min_len(16).map(one))?;
+    stop.check()?;
+    let total = found.iter().map(Vec::len).sum();
+    let mut words = WordPlaces {
+        ends: alloc::try_with_capacity(found.len() + 1)?,
+        hashes: alloc::try_with_capacity(total)?,
+        spans: alloc::try_with_capacity(total)?,
+    };
+    words.ends.push(0);
+    for (hash, span) in found.iter().flat_map(|of_text| of_text.iter().copied()) {
+        words.hashes.push(hash);
+        words.spans.push(span);
+    }
+    let mut end = 0;
+    words.ends.extend(found.iter().map(|of_text| {
+        end += of_text.len() as i64;
+        end
+    }));
+    Ok(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cancel::at_every_check;
+    use proptest::prelude::*;
+
+    fn parts_of(text: &str, unit: &str, frequent: &[&str]) -> Vec<String> {
+        let mut hashes: Vec<u64> = frequent.iter().map(|line| xxh3_128(line.as_bytes()) as u64).collect();
+        hashes.sort_unstable();
+        let unit = Unit::new(unit).expect("a unit");
+        let parts = split([text].as_slice(), unit, 1, &hashes, None).expect("room");
+        let characters: Vec<char> = text.chars().collect();
+        let pieces: Vec<String> = parts
+            .offsets
+            .windows(2)
+            .map(|pair| String::from_utf8(parts.data[pair[0] as usize..pair[1] as usize].to_vec()).expect("UTF-8"))
+            .collect();
+        for (piece, span) in pieces.iter().zip(&parts.spans) {
+            let there: String = characters[span[0] as usize..span[1] as usize].iter().collect();
+            assert!(unit == Unit::Document && !frequent.is_empty() || *piece == there);
+            assert_eq!(there.trim(), there);
+        }
+        pieces
+    }
+
+    #[test]
+    fn lines_end_at_every_break() {
+        let text = "a\nb\r\nc\rd\u{b}e\u{c}f\u{85}g\u{2028}h\u{2029} i \n\n";
+        assert_eq!(vec!["a", "b", "c", "d", "e", "f", "g", "h", "i"], parts_of(text, "line", &[]));
+        assert!(parts_of("", "line", &[]).is_empty());
+        assert!(parts_of(" \u{3000}\r\n", "paragraph", &[]).is_empty());
+        assert_eq!(vec!["né", "â€¨"], parts_of("né\nâ€¨", "line", &[]));
+    }
+
+    #[test]
+    fn paragraphs_end_at_blank_lines() {
+        let text = "\r\n一\r\n二\r\n \t\r\n三\u{2029}四\n\n\n五";
+        assert_eq!(vec!["一\r\n二", "三", "四", "五"], parts_of(text, "paragraph", &[]));
+        assert_eq!(vec!["a\nb"], parts_of("a\nb", "paragraph", &[]));
+    }
+
+    #[test]
+    fn frequent_lines_are_left_out() {
+        let text = "Menu\none\n\ntwo\nMenu\nthree";
+        assert_eq!(vec!["one", "two", "three"], parts_of(text, "paragraph", &["Menu"]));
+        assert_eq!(vec!["one", "two", "three"], parts_of(text, "line", &["Menu"]));
+        assert_eq!(vec!["one\n\ntwo", "three"], parts_of(text, "window:4", &["Menu"]));
+        assert_eq!(vec!["one\ntwo\nthree\n"], parts_of(text, "document", &["Menu"]));
+        assert_eq!(vec!["Menu"], parts_of("Menu\n", "document", &["Menu"]));
+        assert_eq!(vec!["Menu"], parts_of("Menu\n", "document", &[]));
+    }
+
+    #[test]
+    fn short_parts_are_left_out_and_parts_can_be_chosen() {
+        let texts = ["one\nthree", "", "four\nsix\nseven"];
+        let parts = split(texts.as_slice(), Unit::Line, 4, &[], None).expect("room");
+        assert_eq!((vec![0, 1, 1, 3], vec![5, 4, 5]), (parts.ends.clone(), parts.visible.clone()));
+        assert_eq!(vec![[4, 9], [0, 4], [9, 14]], parts.spans);
+        assert_eq!(vec![[9, 8], [0, 0], [14, 12]], parts.sizes);
+        let some = split(texts.as_slice(), Unit::Line, 4, &[], Some(&[0, 2])).expect("room");
+        assert_eq!((b"threeseven".to_vec(), vec![0, 5, 10]), (some.data, some.offsets));
+        assert_eq!((vec![[4, 9], [9, 14]], parts.ends), (some.spans, some.ends));
+        assert!(split(texts.as_slice(), Unit::Line, 4, &[], Some(&[3])).is_err());
+    }
+
+    #[test]
+    fn units_that_there_are_not_are_refused() {
+        for name in ["", "lines", "window", "window:", "window:0", "window:1", "window:-3", "window:99999999"] {
+            assert!(matches!(Unit::new(name), Err(Error::Parameter { name: "unit", .. })), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_window_depends_on_the_words_around_it() {
+        let words = |seed: u64, count: u64| -> Vec<String> {
+            (0..count).map(|i| format!("w{}", mix(seed << 32 | i) % 5000)).collect()
+        };
+        let passage = words(1, 400).join(" ");
+        let cut = |before: u64, after: u64| {
+            let text = format!("{} {passage} {}", words(2, before).join(" "), words(3, after).join(" "));
+            parts_of(&text, "window:20", &[])
+        };
+        let (one, other) = (cut(333, 77), cut(5, 120));
+        let common: Vec<&String> = one.iter().filter(|part| other.contains(part)).collect();
+        let length: usize = common.iter().map(|part| part.split(' ').count()).sum();
+        assert!(length > 340, "{length}");
+        let mean = one.join(" ").split(' ').count() as f64 / one.len() as f64;
+        assert!((15.0..28.0).contains(&mean), "{mean}");
+        // Equal words have no least pair: each window but the last one is as long as it can be.
+        let equal = parts_of(&"la ".repeat(1000), "window:20", &[]);
+        assert!(equal.iter().all(|part| part.split(' ').count() <= 80 + 20), "{equal:?}");
+    }
+
+    #[test]
+    fn a_stopped_split_is_an_error() {
+        let texts = vec!["word ".repeat(50); 20];
+        for unit in [Unit::Document, Unit::Line, Unit::Window(4)] {
+            at_every_check(&mut (), |()| split(texts.as_slice(), unit, 0, &[], None), |()| ());
+        }
+        at_every_check(&mut (), |()| word_places(texts.as_slice()), |()| ());
+    }
+
+    /// Least of the hashes around, by the definition.
+    fn slow_beginnings(found: &[(usize, u64)], words: usize) -> Vec<usize> {
+        let reach = words / 2;
+        let pair = |i: usize| mix(found[i].1 ^ mix(found.get(i + 1).map_or(0, |next| next.1)).rotate_left(1));
+        let (mut result, mut last) = (Vec::new(), 0);
+        for (i, &(place, _)) in found.iter().enumerate().take(found.len().saturating_sub(reach)) {
+            let around = if i < reach { None } else { (i - reach..=i + reach).min_by_key(|&j| (pair(j), j)) };
+            if around == Some(i) || i - last >= 4 * words {
+                last = i;
+                result.push(place);
+            }
+        }
+        result
+    }
+
+    proptest! {
+        #[test]
+        fn windows_begin_where_the_definition_says(hashes in prop::collection::vec(0_u64..6, 0..200), words in 2_usize..9) {
+            let found: Vec<(usize, u64)> = hashes.into_iter().enumerate().collect();
+            let expected = slow_beginnings(&found, words);
+            prop_assert_eq!(expected, beginnings(&found, words, &CancelToken::default()).collect::<Vec<_>>());
+        }
+
+        #[test]
+        fn parts_are_all_there_is_but_white_space(text in "[ab 一\\n\\r\u{2029}\u{85}]{0,60}", words in 2_usize..5) {
+            for unit in ["line", "paragraph", &format!("window:{words}")] {
+                let seen: String = parts_of(&text, unit, &[]).concat().split_whitespace().collect();
+                prop_assert_eq!(text.split_whitespace().collect::<String>(), seen);
+            }
+            let words = word_places([text.as_str()].as_slice()).expect("room");
+            let characters: Vec<char> = text.chars().collect();
+            let found: Vec<String> =
+                words.spans.iter().map(|span| characters[span[0] as usize..span[1] as usize].iter().collect()).collect();
+            prop_assert_eq!(text.unicode_words().map(str::to_owned).collect::<Vec<_>>(), found);
+        }
+    }
+}

@@ -1,0 +1,366 @@
+//! Verification and absorption: texts of candidates, kept ready, and the order in which documents absorb one another. Nothing about
+//! hashing or similarity is decided here.
+
+#![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
+
+use nearkin_core::Error;
+use nearkin_core::dedup::absorb::{self, Fingerprints};
+use nearkin_core::dedup::contained;
+use nearkin_core::dedup::repeats;
+use nearkin_core::dedup::verify::{self, Cache, Measure};
+use nearkin_core::text::contents;
+use nearkin_core::text::distinguishers::Particulars;
+use nearkin_core::text::tokenizer::TextSource;
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use pyo3::prelude::*;
+
+use crate::convert::texts::{FEW, FEW_BYTES, Texts};
+use crate::convert::{check_offsets, check_places, same_length};
+use crate::errors::IntoPython;
+use crate::locks::Lock;
+use crate::recipe::RecipeCore;
+use crate::threads::{detached, detached_unless, detached_with};
+
+type Array<T> = Py<PyArray1<T>>;
+
+/// Texts of a recipe that are ready to be compared, by row number.
+#[pyclass(frozen, module = "nearkin._core")]
+pub(crate) struct TextCache {
+    recipe: Py<RecipeCore>,
+    cache: Lock<Cache>,
+}
+
+#[pymethods]
+impl TextCache {
+    #[new]
+    #[pyo3(signature = (recipe, measure, budget, differ=Vec::new()))]
+    fn new(recipe: Py<RecipeCore>, measure: &str, budget: usize, differ: Vec<String>) -> PyResult<Self> {
+        let _ = recipe.get().tokenizer()?;
+        let particulars = if differ.is_empty() { None } else { Some(Particulars::new(&differ).into_python()?) };
+        let cache = Cache::new(Measure::new(measure).into_python()?, particulars, budget);
+        Ok(Self { recipe, cache: Lock::new(cache) })
+    }
+
+    /// How many pairs were similar enough and no match, since they differ.
+    #[getter]
+    fn differing(&self, py: Python<'_>) -> PyResult<u64> {
+        py.detach(|| Ok(self.cache.read()?.differing())).into_python()
+    }
+
+    /// Whether rows `left[i]` and `right[i]` differ.
+    fn which_differ(
+        &self,
+        py: Python<'_>,
+        left: PyReadonlyArray1<'_, u32>,
+        right: PyReadonlyArray1<'_, u32>,
+    ) -> PyResult<Array<bool>> {
+        let (left, right) = (left.as_slice()?, right.as_slice()?);
+        same_length("right", right.len(), left.len())?;
+        let found = py.detach(|| {
+            let cache = self.cache.read()?;
+            check_added(&cache, left)?;
+            check_added(&cache, right)?;
+            cache.which_differ(left, right)
+        });
+        Ok(found.into_python()?.into_pyarray(py).unbind())
+    }
+
+    /// Rows whose texts must be added before they can be compared.
+    fn missing(&self, py: Python<'_>, rows: PyReadonlyArray1<'_, u32>) -> PyResult<Array<u32>> {
+        let rows = rows.as_slice()?;
+        let missing = py.detach(|| self.cache.write()?.missing(rows)).into_python()?;
+        Ok(missing.into_pyarray(py).unbind())
+    }
+
+    /// Makes text i ready as row `rows[i]`.
+    fn add(&self, py: Python<'_>, rows: PyReadonlyArray1<'_, u32>, texts: &Bound<'_, PyAny>) -> PyResult<()> {
+        let (rows, texts) = (rows.as_slice()?, Texts::new(texts)?);
+        same_length("texts", texts.len(), rows.len())?;
+        let tokenizer = self.recipe.get().tokenizer()?;
+        detached_with(
+            py,
+            || self.cache.write(),
+            |pool, mut cache| {
+                let cache: &mut Cache = &mut cache;
+                pool.install_unless(texts.are_few(), || cache.add(tokenizer, rows, &texts))
+            },
+        )
+    }
+
+    /// Makes the features `hashes[offsets[i]..offsets[i + 1]]` ready as row `rows[i]`.
+    fn add_sets(
+        &self,
+        py: Python<'_>,
+        rows: PyReadonlyArray1<'_, u32>,
+        offsets: PyReadonlyArray1<'_, i64>,
+        hashes: PyReadonlyArray1<'_, u64>,
+    ) -> PyResult<()> {
+        let (rows, offsets, hashes) = (rows.as_slice()?, offsets.as_slice()?, hashes.as_slice()?);
+        py.detach(|| self.cache.write()?.add_sets(rows, offsets, hashes)).into_python()
+    }
+
+    /// Drops what was not needed for the longest time until the budget is met.
+    fn shrink(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.cache.write()?.shrink()).into_python()
+    }
+
+    /// Similarities of rows `left[i]` and `right[i]`; of texts that are too long for Indel an error, or NaN with `left_out`.
+    #[pyo3(signature = (left, right, *, left_out=false))]
+    fn similarities(
+        &self,
+        py: Python<'_>,
+        left: PyReadonlyArray1<'_, u32>,
+        right: PyReadonlyArray1<'_, u32>,
+        left_out: bool,
+    ) -> PyResult<Array<f64>> {
+        let (left, right) = (left.as_slice()?, right.as_slice()?);
+        same_length("right", right.len(), left.len())?;
+        let found = detached_with(
+            py,
+            || self.cache.read(),
+            |pool, cache| {
+                let cache: &Cache = &cache;
+                check_added(cache, left)?;
+                check_added(cache, right)?;
+                let few = cache.are_few(left) && cache.are_few(right);
+                pool.install_unless(few, || cache.similarities(left, right, left_out))
+            },
+        )?;
+        Ok(found.into_pyarray(py).unbind())
+    }
+
+    /// First match of each document among its candidates: see `first_matches` in the core.
+    #[pyo3(signature = (*, documents, offsets, candidates, threshold, most))]
+    fn first_matches(
+        &self,
+        py: Python<'_>,
+        documents: PyReadonlyArray1<'_, u32>,
+        offsets: PyReadonlyArray1<'_, i64>,
+        candidates: PyReadonlyArray1<'_, u32>,
+        threshold: f64,
+        most: usize,
+    ) -> PyResult<Decision> {
+        let (documents, offsets, candidates) = (documents.as_slice()?, offsets.as_slice()?, candidates.as_slice()?);
+        same_length("offsets", offsets.len(), documents.len() + 1)?;
+        check_offsets(offsets, candidates.len())?;
+        let found = detached_with(
+            py,
+            || self.cache.read(),
+            |pool, cache| {
+                let cache: &Cache = &cache;
+                check_added(cache, documents)?;
+                check_added(cache, candidates)?;
+                let few = cache.are_few(documents) && cache.are_few(candidates);
+                pool.install_unless(few, || {
+                    absorb::first_matches(cache, threshold, documents, offsets, candidates, most)
+                })
+            },
+        )?;
+        Ok(decision(py, found))
+    }
+}
+
+/// Every row must have been added before it is compared.
+fn check_added(cache: &Cache, rows: &[u32]) -> nearkin_core::Result<()> {
+    match cache.first_missing(rows) {
+        None => Ok(()),
+        Some(row) => Err(Error::parameter("row", row, "rows whose texts were added")),
+    }
+}
+
+/// Visits documents in keep order, kept ones absorbing later ones: see `absorb` in the core. Without texts distance decides.
+#[pyfunction]
+#[pyo3(signature = (texts, *, documents, fingerprints, words, radius, threshold, most))]
+#[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
+fn absorb_in_order(
+    py: Python<'_>,
+    texts: Option<Py<TextCache>>,
+    documents: PyReadonlyArray1<'_, u32>,
+    fingerprints: PyReadonlyArray1<'_, u64>,
+    words: usize,
+    radius: u32,
+    threshold: f64,
+    most: usize,
+) -> PyResult<Decision> {
+    let (documents, rows, words) = (documents.as_slice()?, fingerprints.as_slice()?, words.max(1));
+    same_length("fingerprints", rows.len(), documents.len() * words)?;
+    let found = detached_with(
+        py,
+        || texts.as_ref().map(|texts| texts.get().cache.read()).transpose(),
+        |pool, cache| {
+            let cache: Option<&Cache> = cache.as_deref();
+            if let Some(cache) = cache {
+                check_added(cache, documents)?;
+            }
+            let rows = Fingerprints::new(rows, words)?;
+            pool.install(|| absorb::absorb(cache, threshold, &rows, radius, documents, most))
+        },
+    )?;
+    Ok(decision(py, found))
+}
+
+/// As `absorb_in_order` with listed candidates: see `absorb_listed` in the core.
+#[pyfunction]
+#[pyo3(signature = (texts, *, documents, offsets, later, similarity, threshold, most))]
+#[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
+fn absorb_listed(
+    py: Python<'_>,
+    texts: Option<Py<TextCache>>,
+    documents: PyReadonlyArray1<'_, u32>,
+    offsets: PyReadonlyArray1<'_, i64>,
+    later: PyReadonlyArray1<'_, u32>,
+    similarity: Option<PyReadonlyArray1<'_, f64>>,
+    threshold: f64,
+    most: usize,
+) -> PyResult<Decision> {
+    let (documents, offsets, later) = (documents.as_slice()?, offsets.as_slice()?, later.as_slice()?);
+    let similarity = similarity.as_ref().map(PyReadonlyArray1::as_slice).transpose()?;
+    same_length("offsets", offsets.len(), documents.len() + 1)?;
+    check_offsets(offsets, later.len())?;
+    check_places("later", later, documents.len())?;
+    same_length("similarity", similarity.map_or(later.len(), <[f64]>::len), later.len())?;
+    let found = detached_with(
+        py,
+        || texts.as_ref().map(|texts| texts.get().cache.read()).transpose(),
+        |pool, cache| {
+            let cache: Option<&Cache> = cache.as_deref();
+            if let Some(cache) = cache {
+                check_added(cache, documents)?;
+            }
+            pool.install(|| absorb::absorb_listed(cache, threshold, documents, offsets, later, similarity, most))
+        },
+    )?;
+    Ok(decision(py, found))
+}
+
+/// By, similarity, verified pairs, candidate pairs, those of them that were left out.
+type Decision = (Array<i64>, Array<f64>, u64, u64, u64);
+
+fn decision(py: Python<'_>, found: absorb::Matches) -> Decision {
+    let (by, similarity) = (found.by.into_pyarray(py).unbind(), found.similarity.into_pyarray(py).unbind());
+    (by, similarity, found.verified, found.candidates, found.skipped)
+}
+
+/// Which of the fingerprints lie within `radius` of another one.
+#[pyfunction]
+fn near_in_batch(
+    py: Python<'_>,
+    fingerprints: PyReadonlyArray1<'_, u64>,
+    words: usize,
+    radius: u32,
+) -> PyResult<Array<bool>> {
+    let rows = fingerprints.as_slice()?;
+    same_length("fingerprints", rows.len() % words.max(1), 0)?;
+    let few = rows.len() <= FEW * words.max(1);
+    let near = detached_unless(py, few, || absorb::near(rows, words.max(1), radius))?.into_python()?;
+    Ok(near.into_pyarray(py).unbind())
+}
+
+/// XXH3-128 of each text as two 64-bit words, and its length in characters; a null is as the empty text.
+#[pyfunction]
+fn content_hashes(py: Python<'_>, texts: &Bound<'_, PyAny>) -> PyResult<(Array<u64>, Array<u64>)> {
+    let texts = Texts::new(texts)?;
+    let (hashes, lengths) = detached_unless(py, texts.are_few(), || contents::content_hashes(&texts))?.into_python()?;
+    Ok((hashes.into_flattened().into_pyarray(py).unbind(), lengths.into_pyarray(py).unbind()))
+}
+
+/// XXH3-128 of each piece of `width` bytes as two 64-bit words.
+#[pyfunction]
+fn byte_hashes(py: Python<'_>, data: PyReadonlyArray1<'_, u8>, width: usize) -> PyResult<Array<u64>> {
+    let bytes = data.as_slice()?;
+    let few = bytes.len() <= FEW_BYTES;
+    let hashes = detached_unless(py, few, || contents::byte_hashes(bytes, width))?.into_python()?;
+    Ok(hashes.into_flattened().into_pyarray(py).unbind())
+}
+
+/// The particulars of each text by these rules, as they are compared.
+#[pyfunction]
+fn particulars(py: Python<'_>, rules: Vec<String>, texts: &Bound<'_, PyAny>) -> PyResult<Vec<Vec<String>>> {
+    let texts = Texts::new(texts)?;
+    let found = py.detach(|| {
+        let particulars = Particulars::new(&rules)?;
+        let one = |at| particulars.list(texts.get(at).unwrap_or_default());
+        nearkin_core::alloc::try_map((0..texts.len()).map(one))
+    });
+    found.into_python()
+}
+
+/// Offsets, and the hashes of the distinct features of each text, ascending.
+#[pyfunction]
+fn feature_sets(
+    py: Python<'_>,
+    recipe: &Bound<'_, RecipeCore>,
+    texts: &Bound<'_, PyAny>,
+) -> PyResult<(Array<i64>, Array<u64>)> {
+    let texts = Texts::new(texts)?;
+    let tokenizer = recipe.get().tokenizer()?;
+    let (offsets, hashes) =
+        detached_unless(py, texts.are_few(), || verify::feature_sets(tokenizer, &texts))?.into_python()?;
+    Ok((offsets.into_pyarray(py).unbind(), hashes.into_pyarray(py).unbind()))
+}
+
+/// Offsets, and columns of matches.
+type Contained = (Array<i64>, Array<u32>, Array<f64>, Array<i64>, Array<i64>);
+
+/// Offsets, and of the known texts that each query contains: place, similarity, first character and the one after the last of the span.
+#[pyfunction]
+#[pyo3(signature = (recipe, queries, known, *, offsets, candidates, threshold))]
+fn contained_texts(
+    py: Python<'_>,
+    recipe: &Bound<'_, RecipeCore>,
+    queries: &Bound<'_, PyAny>,
+    known: &Bound<'_, PyAny>,
+    offsets: PyReadonlyArray1<'_, i64>,
+    candidates: PyReadonlyArray1<'_, u32>,
+    threshold: f64,
+) -> PyResult<Contained> {
+    let (queries, known) = (Texts::new(queries)?, Texts::new(known)?);
+    let (offsets, candidates) = (offsets.as_slice()?, candidates.as_slice()?);
+    let tokenizer = recipe.get().tokenizer()?;
+    let work = || contained::contained(tokenizer, &queries, &known, offsets, candidates, threshold)?.columns();
+    let found = detached(py, work)?.into_python()?;
+    Ok((
+        found.offsets.into_pyarray(py).unbind(),
+        found.known.into_pyarray(py).unbind(),
+        found.similarity.into_pyarray(py).unbind(),
+        found.starts.into_pyarray(py).unbind(),
+        found.ends.into_pyarray(py).unbind(),
+    ))
+}
+
+/// Repeats of at least `least` symbols, bytes or numbers that are never all ones: begin, end and earlier place of each; how
+/// many anchors had more places than `most`; how many were stored. `texts` are begin and end of each text, in the order of visits.
+#[pyfunction]
+fn find_repeats(
+    py: Python<'_>,
+    symbols: &Bound<'_, PyAny>,
+    texts: PyReadonlyArray1<'_, u64>,
+    least: usize,
+    most: usize,
+) -> PyResult<(Array<u64>, u64, u64)> {
+    let (texts, _) = texts.as_slice()?.as_chunks::<2>();
+    let found = if let Ok(bytes) = symbols.extract::<PyReadonlyArray1<'_, u8>>() {
+        let bytes = bytes.as_slice()?;
+        detached(py, || repeats::repeats(bytes, texts, least, most))?
+    } else {
+        let words: PyReadonlyArray1<'_, u64> = symbols.extract()?;
+        let words = words.as_slice()?;
+        detached(py, || repeats::repeats(words, texts, least, most))?
+    };
+    let found = found.into_python()?;
+    Ok((found.places.into_flattened().into_pyarray(py).unbind(), found.skipped, found.stored))
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<TextCache>()?;
+    module.add_function(wrap_pyfunction!(absorb_in_order, module)?)?;
+    module.add_function(wrap_pyfunction!(absorb_listed, module)?)?;
+    module.add_function(wrap_pyfunction!(near_in_batch, module)?)?;
+    module.add_function(wrap_pyfunction!(byte_hashes, module)?)?;
+    module.add_function(wrap_pyfunction!(contained_texts, module)?)?;
+    module.add_function(wrap_pyfunction!(content_hashes, module)?)?;
+    module.add_function(wrap_pyfunction!(feature_sets, module)?)?;
+    module.add_function(wrap_pyfunction!(particulars, module)?)?;
+    module.add_function(wrap_pyfunction!(find_repeats, module)?)?;
+    Ok(())
+}

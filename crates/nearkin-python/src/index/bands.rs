@@ -1,0 +1,239 @@
+//! `BandCore`: the banding index over values of 32 or 64 bits.
+
+#![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
+
+use std::path::PathBuf;
+
+use nearkin_core::Error;
+use nearkin_core::families::minhash::MAX_PERM;
+use nearkin_core::index::bands::{self, Index};
+use nearkin_core::index::hamming::{Hits, Linkage, Pairs};
+use nearkin_core::index::rows::{Keys, Rows};
+use nearkin_core::segment::Segment;
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use super::{FEW, FoundIds, IdView, Ids, Indexed, Key, Locked, parse_existing};
+use crate::errors::IntoPython;
+use crate::threads::detached;
+
+/// One of the two widths.
+enum Either {
+    Narrow(Index<u32>),
+    Wide(Index<u64>),
+}
+
+/// Calls the same code on the index of either width.
+macro_rules! with {
+    ($index:expr, $name:ident => $code:expr) => {
+        match $index {
+            Either::Narrow($name) => $code,
+            Either::Wide($name) => $code,
+        }
+    };
+}
+
+impl Indexed for Either {
+    fn rows(&self) -> &Rows {
+        with!(self, index => index.rows())
+    }
+
+    fn segment(&self) -> Option<&Segment> {
+        with!(self, index => index.segment())
+    }
+
+    fn remove(&mut self, ids: Keys<'_>, missing_ok: bool) -> nearkin_core::Result<usize> {
+        with!(self, index => index.remove(ids, missing_ok))
+    }
+}
+
+/// Banding index; `nearkin.BandIndex` is its face.
+#[pyclass(frozen, module = "nearkin._core")]
+pub(crate) struct BandCore {
+    index: Locked<Either>,
+}
+
+type Int64s = Py<PyArray1<i64>>;
+type Uint16s = Py<PyArray1<u16>>;
+
+/// Signatures of one of two widths.
+enum Signatures<'py> {
+    Narrow(PyReadonlyArray1<'py, u32>),
+    Wide(PyReadonlyArray1<'py, u64>),
+}
+
+impl<'py> Signatures<'py> {
+    fn new(values: &Bound<'py, PyAny>) -> PyResult<Self> {
+        Ok(match values.extract() {
+            Ok(narrow) => Self::Narrow(narrow),
+            Err(_) => Self::Wide(values.extract()?),
+        })
+    }
+
+    fn slices(&self) -> PyResult<Slices<'_>> {
+        Ok(match self {
+            Self::Narrow(values) => Slices::Narrow(values.as_slice()?),
+            Self::Wide(values) => Slices::Wide(values.as_slice()?),
+        })
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Slices<'a> {
+    Narrow(&'a [u32]),
+    Wide(&'a [u64]),
+}
+
+impl Slices<'_> {
+    fn len(self) -> usize {
+        match self {
+            Self::Narrow(values) => values.len(),
+            Self::Wide(values) => values.len(),
+        }
+    }
+}
+
+fn other_width() -> Error {
+    Error::mismatch("bits of a value", "index", "signatures")
+}
+
+#[pymethods]
+impl BandCore {
+    #[new]
+    fn new(num_perm: usize, num_bands: usize, num_rows: usize, value_bits: u32) -> PyResult<Self> {
+        let index = if value_bits == 64 {
+            Either::Wide(Index::new(num_perm, num_bands, num_rows).into_python()?)
+        } else {
+            Either::Narrow(Index::new(num_perm, num_bands, num_rows).into_python()?)
+        };
+        Ok(Self { index: Locked::new(index) })
+    }
+
+    /// Opens a saved index; also bits of a value, values, bands, rows, and the recipe's JSON form.
+    #[staticmethod]
+    fn open(py: Python<'_>, path: PathBuf) -> PyResult<(Self, usize, usize, usize, usize, Py<PyBytes>)> {
+        let (index, bits, shape, recipe) = detached(py, || {
+            let (bits, _, recipe) = bands::describe(&path)?;
+            let index =
+                if bits == 64 { Either::Wide(Index::open(&path)?) } else { Either::Narrow(Index::open(&path)?) };
+            let shape = with!(&index, index => index.shape());
+            Ok((index, bits, shape, recipe))
+        })?
+        .into_python()?;
+        let recipe = PyBytes::new(py, &recipe).unbind();
+        Ok((Self { index: Locked::new(index) }, bits, shape.0, shape.1, shape.2, recipe))
+    }
+
+    fn save(&self, py: Python<'_>, path: PathBuf, recipe: &[u8]) -> PyResult<()> {
+        self.index.change(py, |index| with!(index, index => index.save(&path, recipe)))
+    }
+
+    fn verify(&self, py: Python<'_>) -> PyResult<()> {
+        self.index.ask(py, |index| with!(index, index => index.verify()))
+    }
+
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        self.index.len(py)
+    }
+
+    /// Kind of ids, different signatures, bytes in memory.
+    fn info(&self, py: Python<'_>) -> PyResult<(&'static str, usize, usize)> {
+        self.index.about(py, |index| Ok(with!(index, index => (index.rows().kind(), index.num_items(), index.bytes()))))
+    }
+
+    fn contains(&self, py: Python<'_>, key: Key) -> PyResult<bool> {
+        self.index.contains(py, &key)
+    }
+
+    fn remove(&self, py: Python<'_>, ids: Ids<'_>, missing_ok: bool) -> PyResult<usize> {
+        self.index.remove(py, &ids, missing_ok)
+    }
+
+    /// At most `most` ids of the rows from `start` on, and the row behind the last of them.
+    fn ids(&self, py: Python<'_>, start: usize, most: usize) -> PyResult<(FoundIds, usize)> {
+        self.index.ids(py, start, most)
+    }
+
+    /// Adds signatures, under row numbers where there are no ids.
+    fn add(
+        &self,
+        py: Python<'_>,
+        ids: Option<Ids<'_>>,
+        signatures: &Bound<'_, PyAny>,
+        existing: &str,
+    ) -> PyResult<usize> {
+        let signatures = Signatures::new(signatures)?;
+        let (slices, existing) = (signatures.slices()?, parse_existing(existing)?);
+        let ids = Ids::view_of(ids.as_ref())?;
+        let new = IdView::new_ids(ids.as_ref());
+        let few = |index: &Either| {
+            let count = slices.len() / with!(index, index => index.shape().0);
+            count <= FEW && with!(index, index => index.adds_quickly(count))
+        };
+        self.index.change_unless(py, few, |index| match (index, slices) {
+            (Either::Narrow(index), Slices::Narrow(values)) => index.add(new, values, existing),
+            (Either::Wide(index), Slices::Wide(values)) => index.add(new, values, existing),
+            _ => Err(other_width()),
+        })
+    }
+
+    /// offsets, ids, distances.
+    fn search(
+        &self,
+        py: Python<'_>,
+        queries: &Bound<'_, PyAny>,
+        least: usize,
+    ) -> PyResult<(Int64s, FoundIds, Uint16s)> {
+        let queries = Signatures::new(queries)?;
+        let slices = queries.slices()?;
+        // One query: the calling thread is done with it sooner than it wakes another.
+        let few = slices.len() <= MAX_PERM;
+        let (hits, ids) = self.index.ask_unless(
+            py,
+            |_| few,
+            |index| {
+                let hits: Hits = match (index, slices) {
+                    (Either::Narrow(index), Slices::Narrow(values)) => index.search(values, least)?,
+                    (Either::Wide(index), Slices::Wide(values)) => index.search(values, least)?,
+                    _ => return Err(other_width()),
+                };
+                let ids = FoundIds::of(index.rows(), &hits.rows);
+                Ok((hits, ids))
+            },
+        )?;
+        Ok((hits.offsets.into_pyarray(py).unbind(), ids, hits.distances.into_pyarray(py).unbind()))
+    }
+
+    /// left, right (ids), distances; of the items from `start` to `stop`.
+    fn pairs(
+        &self,
+        py: Python<'_>,
+        least: usize,
+        start: usize,
+        stop: usize,
+    ) -> PyResult<(FoundIds, FoundIds, Uint16s)> {
+        let (left, right, distances) = self.index.ask(py, |index| {
+            let Pairs { left, right, distances } = with!(index, index => index.pairs(least, start..stop)?);
+            let ids = |found: &[u32]| FoundIds::of(index.rows(), found);
+            Ok((ids(&left), ids(&right), distances))
+        })?;
+        Ok((left, right, distances.into_pyarray(py).unbind()))
+    }
+
+    /// offsets of clusters, ids, distances to the first of each.
+    fn clusters(&self, py: Python<'_>, least: usize, linkage: &str) -> PyResult<(Int64s, FoundIds, Uint16s)> {
+        let linkage = Linkage::parse(linkage).into_python()?;
+        let (found, ids) = self.index.ask(py, |index| {
+            let found = with!(index, index => index.clusters(least, linkage)?);
+            let ids = FoundIds::of(index.rows(), &found.rows);
+            Ok((found, ids))
+        })?;
+        Ok((found.offsets.into_pyarray(py).unbind(), ids, found.distances.into_pyarray(py).unbind()))
+    }
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<BandCore>()?;
+    Ok(())
+}

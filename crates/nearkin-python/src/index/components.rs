@@ -1,0 +1,32 @@
+//! Connected components of a graph.
+
+#![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
+
+use nearkin_core::index::components as graph;
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use pyo3::prelude::*;
+
+use crate::convert::{check_places, same_length};
+use crate::errors::IntoPython;
+use crate::threads::detached;
+
+type Array<T> = Py<PyArray1<T>>;
+
+/// The smallest member of each node's connected component in the graph of edges `left[i]`–`right[i]`.
+#[pyfunction]
+fn components(
+    py: Python<'_>,
+    nodes: usize,
+    left: PyReadonlyArray1<'_, u32>,
+    right: PyReadonlyArray1<'_, u32>,
+) -> PyResult<Array<u32>> {
+    let (left, right) = (left.as_slice()?, right.as_slice()?);
+    same_length("right", right.len(), left.len())?;
+    check_places("left", left, nodes)?;
+    check_places("right", right, nodes)?;
+    Ok(detached(py, || graph::components(nodes, left, right))?.into_python()?.into_pyarray(py).unbind())
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(components, module)?)
+}

@@ -1,0 +1,181 @@
+//! `DigestCore`: the exact index of digests behind a lock, arrays in and out.
+
+#![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
+
+use std::path::PathBuf;
+
+use nearkin_core::index::digests::file::{self, About};
+use nearkin_core::index::digests::{Index, Limit};
+use nearkin_core::index::hamming::Linkage;
+use numpy::{IntoPyArray, PyArray1};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use super::{FEW, FoundIds, IdView, Ids, Key, Locked, parse_existing};
+use crate::digests::ssdeep::parse_all;
+use crate::errors::IntoPython;
+use crate::threads::detached;
+
+/// Exact index of digests; `nearkin.DigestIndex` is its face.
+#[pyclass(frozen, module = "nearkin._core")]
+struct DigestCore {
+    index: Locked<Index>,
+}
+
+type Int64s = Py<PyArray1<i64>>;
+type Scores = Py<PyArray1<u8>>;
+
+fn limit(threshold: u32, skip_hubs: Option<usize>) -> PyResult<Limit> {
+    Limit { threshold, skip_hubs }.checked().into_python()
+}
+
+#[pymethods]
+impl DigestCore {
+    #[new]
+    fn new() -> Self {
+        Self { index: Locked::new(Index::new()) }
+    }
+
+    /// Whether a file holds a digest index, of any version.
+    #[staticmethod]
+    fn is_file(py: Python<'_>, path: PathBuf) -> PyResult<bool> {
+        py.detach(|| file::is_index(&path)).into_python()
+    }
+
+    /// Opens a saved index; also whether its digests were read leniently, and the recipe's JSON form (None from version 1).
+    #[staticmethod]
+    fn open(py: Python<'_>, path: PathBuf) -> PyResult<(Self, bool, Option<Py<PyBytes>>)> {
+        let (index, about) = detached(py, || Index::open(&path))?.into_python()?;
+        let recipe = about.recipe.map(|recipe| PyBytes::new(py, &recipe).unbind());
+        Ok((Self { index: Locked::new(index) }, about.lenient, recipe))
+    }
+
+    fn save(&self, py: Python<'_>, path: PathBuf, lenient: bool, recipe: Vec<u8>) -> PyResult<()> {
+        let about = About { lenient, recipe: Some(recipe) };
+        self.index.ask(py, |index| index.save(&path, &about))
+    }
+
+    fn verify(&self, py: Python<'_>) -> PyResult<()> {
+        self.index.ask(py, Index::verify)
+    }
+
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        self.index.len(py)
+    }
+
+    /// Kind of ids, postings, bytes in memory.
+    fn info(&self, py: Python<'_>) -> PyResult<(&'static str, usize, usize)> {
+        self.index.about(py, |index| Ok((index.rows().kind(), index.postings(), index.bytes())))
+    }
+
+    fn contains(&self, py: Python<'_>, key: Key) -> PyResult<bool> {
+        self.index.contains(py, &key)
+    }
+
+    /// The digest of an id, None if it is not there.
+    fn digest(&self, py: Python<'_>, key: Key) -> PyResult<Option<String>> {
+        self.index.peek(py, |index| {
+            let digest = key.find(index.rows()).and_then(|row| index.get(row));
+            Ok(digest.map(|digest| String::from_utf8_lossy(&digest.to_text()).into_owned()))
+        })
+    }
+
+    /// Adds digests, under row numbers where there are no ids.
+    fn add(
+        &self,
+        py: Python<'_>,
+        ids: Option<Ids<'_>>,
+        digests: &Bound<'_, PyAny>,
+        strict: bool,
+        existing: &str,
+    ) -> PyResult<usize> {
+        let (ids, existing) = (Ids::view_of(ids.as_ref())?, parse_existing(existing)?);
+        let digests = parse_all(digests, strict)?;
+        let few = |index: &Index| digests.len() <= FEW && index.adds_quickly(digests.len());
+        self.index.change_unless(py, few, |index| index.add(IdView::new_ids(ids.as_ref()), &digests, existing))
+    }
+
+    fn remove(&self, py: Python<'_>, ids: Ids<'_>, missing_ok: bool) -> PyResult<usize> {
+        self.index.remove(py, &ids, missing_ok)
+    }
+
+    /// At most `most` ids of the rows from `start` on, and the row behind the last of them.
+    fn ids(&self, py: Python<'_>, start: usize, most: usize) -> PyResult<(FoundIds, usize)> {
+        self.index.ids(py, start, most)
+    }
+
+    /// offsets, ids, scores, how many keys were skipped.
+    fn search(
+        &self,
+        py: Python<'_>,
+        queries: &Bound<'_, PyAny>,
+        strict: bool,
+        threshold: u32,
+        skip_hubs: Option<usize>,
+    ) -> PyResult<(Int64s, FoundIds, Scores, usize)> {
+        let limit = limit(threshold, skip_hubs)?;
+        let queries = parse_all(queries, strict)?;
+        let few = |index: &Index| index.is_quick(&queries);
+        let (offsets, ids, scores, skipped) = self.index.ask_unless(py, few, |index| {
+            let mut offsets = vec![0i64];
+            let (mut rows, mut scores, mut skipped) = (Vec::new(), Vec::new(), 0);
+            for (hits, keys) in index.search_many(&queries, limit)? {
+                rows.extend(hits.iter().map(|hit| hit.row));
+                scores.extend(hits.iter().map(|hit| hit.score));
+                offsets.push(rows.len() as i64);
+                skipped += keys;
+            }
+            Ok((offsets, FoundIds::of(index.rows(), &rows), scores, skipped))
+        })?;
+        Ok((offsets.into_pyarray(py).unbind(), ids, scores.into_pyarray(py).unbind(), skipped))
+    }
+
+    /// left, right (ids), scores, how many keys were skipped.
+    fn pairs(
+        &self,
+        py: Python<'_>,
+        threshold: u32,
+        skip_hubs: Option<usize>,
+    ) -> PyResult<(FoundIds, FoundIds, Scores, usize)> {
+        let limit = limit(threshold, skip_hubs)?;
+        let (left, right, scores, skipped) = self.index.ask(py, |index| {
+            let (pairs, skipped) = index.pairs(limit)?;
+            let left: Vec<u32> = pairs.iter().map(|pair| pair.left).collect();
+            let right: Vec<u32> = pairs.iter().map(|pair| pair.right).collect();
+            let scores: Vec<u8> = pairs.iter().map(|pair| pair.score).collect();
+            Ok((FoundIds::of(index.rows(), &left), FoundIds::of(index.rows(), &right), scores, skipped))
+        })?;
+        Ok((left, right, scores.into_pyarray(py).unbind(), skipped))
+    }
+
+    /// offsets of clusters, ids, scores with the first of each, how many keys were skipped.
+    fn clusters(
+        &self,
+        py: Python<'_>,
+        threshold: u32,
+        linkage: &str,
+        skip_hubs: Option<usize>,
+    ) -> PyResult<(Int64s, FoundIds, Scores, usize)> {
+        let limit = limit(threshold, skip_hubs)?;
+        let linkage = Linkage::parse(linkage).into_python()?;
+        let (found, ids) = self.index.ask(py, |index| {
+            let found = index.clusters(limit, linkage)?;
+            let ids = FoundIds::of(index.rows(), &found.rows);
+            Ok((found, ids))
+        })?;
+        Ok((found.offsets.into_pyarray(py).unbind(), ids, found.scores.into_pyarray(py).unbind(), found.skipped))
+    }
+
+    /// Block size, seven characters and count of digests, most frequent first.
+    fn hubs(&self, py: Python<'_>, least: usize, most: usize) -> PyResult<Vec<(u64, String, usize)>> {
+        let hubs = self.index.ask(py, |index| index.hubs(least, most))?;
+        Ok(hubs
+            .into_iter()
+            .map(|hub| (hub.block_size, String::from_utf8_lossy(&hub.gram).into_owned(), hub.count))
+            .collect())
+    }
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<DigestCore>()
+}

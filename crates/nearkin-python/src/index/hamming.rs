@@ -1,0 +1,375 @@
+//! `HammingCore`: the index of `nearkin_core::index::hamming` behind a lock, arrays in and out.
+//!
+//! Calls that change the index take the lock for writing; searches first let the index prepare itself (which writes), then
+//! read, so that several Python threads may search at once.
+
+#![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
+
+use std::path::PathBuf;
+
+use nearkin_core::Error;
+use nearkin_core::cpu::popcount;
+use nearkin_core::index::hamming::{Hits, Index, Linkage, Method, PairStream, Pairs, Ranking};
+use nearkin_core::segment::guarded;
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+use super::{FoundIds, IdView, Ids, Key, Locked, parse_existing};
+use crate::errors::{IntoPython, to_python};
+use crate::locks::Lock;
+use crate::threads::{detached, detached_with};
+
+/// Exact Hamming index; `nearkin.HammingIndex` is its face.
+#[pyclass(frozen, module = "nearkin._core")]
+pub(crate) struct HammingCore {
+    index: Locked<Index>,
+}
+
+/// Words from which distances are computed in the pool, so that signals are looked for meanwhile.
+const LARGE: usize = 1 << 22;
+
+type Bools = Py<PyArray1<bool>>;
+type Float64s = Py<PyArray1<f64>>;
+type Int64s = Py<PyArray1<i64>>;
+type Uint16s = Py<PyArray1<u16>>;
+type FoundHits = (Int64s, FoundIds, Uint16s, Bools);
+type FoundPairs = (FoundIds, FoundIds, Uint16s);
+
+/// An opened index with its bits, method, radius and memory limit.
+type Opened = (HammingCore, usize, &'static str, Option<u32>, Option<usize>);
+
+fn words<'a>(fps: &'a PyReadonlyArray1<'_, u64>) -> PyResult<&'a [u64]> {
+    Ok(fps.as_slice()?)
+}
+
+impl HammingCore {
+    fn hits(py: Python<'_>, (hits, ids): (Hits, FoundIds)) -> FoundHits {
+        (
+            hits.offsets.into_pyarray(py).unbind(),
+            ids,
+            hits.distances.into_pyarray(py).unbind(),
+            hits.truncated.into_pyarray(py).unbind(),
+        )
+    }
+
+    /// Calls `work` with this index and another to read, in the pool. Locks are taken in order of address, so that two
+    /// calls with the sides exchanged never wait for each other.
+    fn ask_both<T: Send>(
+        &self,
+        py: Python<'_>,
+        other: &Self,
+        work: impl FnOnce(&Index, &Index) -> nearkin_core::Result<T> + Send,
+    ) -> PyResult<T> {
+        if std::ptr::eq(self, other) {
+            return self.index.ask(py, |index| work(index, index));
+        }
+        let locks = || {
+            if std::ptr::from_ref(self) < std::ptr::from_ref(other) {
+                let first = self.index.read()?;
+                Ok((first, other.index.read()?))
+            } else {
+                let first = other.index.read()?;
+                Ok((self.index.read()?, first))
+            }
+        };
+        detached_with(py, locks, |pool, (index, other)| {
+            let (index, other): (&Index, &Index) = (&index, &other);
+            pool.install(|| guarded(index.segment(), || guarded(other.segment(), || work(index, other))))
+        })
+    }
+}
+
+/// Ids of pairs, and their distances.
+fn pairs_of(left: &Index, right: &Index, pairs: Pairs) -> (FoundIds, FoundIds, Vec<u16>) {
+    (FoundIds::of(left.rows(), &pairs.left), FoundIds::of(right.rows(), &pairs.right), pairs.distances)
+}
+
+fn pair_arrays(py: Python<'_>, (left, right, distances): (FoundIds, FoundIds, Vec<u16>)) -> FoundPairs {
+    (left, right, distances.into_pyarray(py).unbind())
+}
+
+/// All pairs of an index, a batch at a time.
+#[pyclass(frozen, module = "nearkin._core")]
+pub(crate) struct HammingPairs {
+    core: Py<HammingCore>,
+    stream: Lock<PairStream>,
+}
+
+#[pymethods]
+impl HammingPairs {
+    /// left, right, distances; empty at the end.
+    fn next_batch(&self, py: Python<'_>) -> PyResult<FoundPairs> {
+        let core = self.core.get();
+        let locks = || Ok((self.stream.write()?, core.index.read()?));
+        let found = detached_with(py, locks, |pool, (mut stream, index)| {
+            let (stream, index): (&mut PairStream, &Index) = (&mut stream, &index);
+            pool.install(|| guarded(index.segment(), || Ok(pairs_of(index, index, stream.next_batch(index)?))))
+        })?;
+        Ok(pair_arrays(py, found))
+    }
+}
+
+#[pymethods]
+impl HammingCore {
+    #[new]
+    #[pyo3(signature = (bits, method, radius, memory_limit))]
+    fn new(bits: usize, method: &str, radius: Option<u32>, memory_limit: Option<usize>) -> PyResult<Self> {
+        let method = Method::parse(method).into_python()?;
+        let index = Index::new(bits, method, radius, memory_limit).into_python()?;
+        Ok(Self { index: Locked::new(index) })
+    }
+
+    /// Opens a saved index; also its bits, method, radius and memory limit.
+    #[staticmethod]
+    fn open(py: Python<'_>, path: PathBuf) -> PyResult<Opened> {
+        let index = detached(py, || Index::open(&path))?.into_python()?;
+        let (bits, method, radius, memory) = index.settings();
+        Ok((Self { index: Locked::new(index) }, bits, method.name(), radius, memory))
+    }
+
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        self.index.change(py, |index| index.save(&path))
+    }
+
+    fn verify(&self, py: Python<'_>) -> PyResult<()> {
+        self.index.ask(py, Index::verify)
+    }
+
+    /// Bytes that the index may take where no limit was given.
+    fn set_share(&self, py: Python<'_>, share: Option<usize>) -> PyResult<()> {
+        py.detach(|| {
+            self.index.write()?.set_share(share);
+            Ok(())
+        })
+        .into_python()
+    }
+
+    /// What the caller keeps with the index.
+    fn note(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        self.index.about(py, |index| Ok(index.note().map(str::to_owned)))
+    }
+
+    fn set_note(&self, py: Python<'_>, note: Option<String>) -> PyResult<()> {
+        py.detach(|| {
+            self.index.write()?.set_note(note);
+            Ok(())
+        })
+        .into_python()
+    }
+
+    /// Rows ever added.
+    fn total(&self, py: Python<'_>) -> PyResult<usize> {
+        self.index.about(py, |index| Ok(index.rows().total()))
+    }
+
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        self.index.len(py)
+    }
+
+    /// Kind of ids, bytes of fingerprints and tables, bytes of ids.
+    fn info(&self, py: Python<'_>) -> PyResult<(&'static str, usize, usize)> {
+        self.index.about(py, |index| {
+            let (bytes, ids) = index.bytes();
+            Ok((index.rows().kind(), bytes, ids))
+        })
+    }
+
+    fn contains(&self, py: Python<'_>, key: Key) -> PyResult<bool> {
+        self.index.contains(py, &key)
+    }
+
+    fn remove(&self, py: Python<'_>, ids: Ids<'_>, missing_ok: bool) -> PyResult<usize> {
+        self.index.remove(py, &ids, missing_ok)
+    }
+
+    /// At most `most` ids of the rows from `start` on, and the row after the last of them.
+    fn ids(&self, py: Python<'_>, start: usize, most: usize) -> PyResult<(FoundIds, usize)> {
+        self.index.ids(py, start, most)
+    }
+
+    /// Adds fingerprints, under row numbers where there are no ids.
+    fn add(
+        &self,
+        py: Python<'_>,
+        ids: Option<Ids<'_>>,
+        fps: PyReadonlyArray1<'_, u64>,
+        existing: &str,
+    ) -> PyResult<usize> {
+        let (ids, fps, existing) = (Ids::view_of(ids.as_ref())?, words(&fps)?, parse_existing(existing)?);
+        let few = |index: &Index| index.adds_quickly(fps.len() / popcount::words_of(index.bits()));
+        self.index.change_unless(py, few, |index| index.add(IdView::new_ids(ids.as_ref()), fps, existing))
+    }
+
+    /// offsets, ids, distances; with a limit, which queries had more.
+    fn search(
+        &self,
+        py: Python<'_>,
+        queries: PyReadonlyArray1<'_, u64>,
+        radius: u32,
+        limit: Option<usize>,
+    ) -> PyResult<FoundHits> {
+        let queries = words(&queries)?;
+        let search = |index: &Index| {
+            let hits = index.search(queries, radius, limit)?;
+            let ids = FoundIds::of(index.rows(), &hits.rows);
+            Ok((hits, ids))
+        };
+        // One query of a prepared index is answered at once: nothing of it would be shared out.
+        let (prepared, found) = self.index.peek(py, |index| {
+            let count = queries.len() / popcount::words_of(index.bits());
+            let prepared = index.is_prepared(radius, count);
+            let quick = prepared && index.is_quick(radius, count);
+            Ok((prepared, if quick { Some(search(index)?) } else { None }))
+        })?;
+        if let Some(found) = found {
+            return Ok(Self::hits(py, found));
+        }
+        if !prepared {
+            self.index.change(py, |index| {
+                let count = queries.len() / popcount::words_of(index.bits());
+                index.prepare(radius, count)
+            })?;
+        }
+        let found = self.index.ask(py, search)?;
+        Ok(Self::hits(py, found))
+    }
+
+    /// offsets, ids, distances; an empty array.
+    fn nearest(&self, py: Python<'_>, queries: PyReadonlyArray1<'_, u64>, k: usize) -> PyResult<FoundHits> {
+        let queries = words(&queries)?;
+        self.index.change(py, |index| index.prepare_nearest(queries, k))?;
+        let found = self.index.ask(py, |index| {
+            let hits = index.nearest(queries, k)?;
+            let ids = FoundIds::of(index.rows(), &hits.rows);
+            Ok((hits, ids))
+        })?;
+        Ok(Self::hits(py, found))
+    }
+
+    /// offsets, ids, distances, by "jaccard" or "spherical" distance.
+    fn ranked(
+        &self,
+        py: Python<'_>,
+        queries: PyReadonlyArray1<'_, u64>,
+        k: usize,
+        rank: &str,
+    ) -> PyResult<(Int64s, FoundIds, Float64s)> {
+        let queries = words(&queries)?;
+        let ranking = Ranking::parse(rank).into_python()?;
+        let (found, ids) = self.index.ask(py, |index| {
+            let found = index.ranked(queries, k, ranking)?;
+            let ids = FoundIds::of(index.rows(), &found.rows);
+            Ok((found, ids))
+        })?;
+        Ok((found.offsets.into_pyarray(py).unbind(), ids, found.distances.into_pyarray(py).unbind()))
+    }
+
+    /// left, right, distances.
+    fn pairs(&self, py: Python<'_>, radius: u32) -> PyResult<FoundPairs> {
+        self.index.change(py, |index| index.prepare_pairs(radius))?;
+        let found = self.index.ask(py, |index| Ok(pairs_of(index, index, index.pairs(radius)?)))?;
+        Ok(pair_arrays(py, found))
+    }
+
+    /// The same, a batch at a time.
+    fn pair_stream(slf: Bound<'_, Self>, radius: u32, batch: usize) -> PyResult<HammingPairs> {
+        let stream = slf.get().index.change(slf.py(), |index| PairStream::new(index, radius, batch))?;
+        Ok(HammingPairs { core: slf.unbind(), stream: Lock::new(stream) })
+    }
+
+    /// left (ids of `other`), right (ids of this index), distances.
+    fn join(&self, py: Python<'_>, other: Bound<'_, Self>, radius: u32) -> PyResult<FoundPairs> {
+        let other = other.get();
+        let count = other.index.len(py)?;
+        self.index.change(py, |index| index.prepare(radius, count))?;
+        let found = self.ask_both(py, other, |index, other| Ok(pairs_of(other, index, index.join(other, radius)?)))?;
+        Ok(pair_arrays(py, found))
+    }
+
+    /// left (rows of `fps`), right (ids), distances.
+    fn join_rows(&self, py: Python<'_>, fps: PyReadonlyArray1<'_, u64>, radius: u32) -> PyResult<FoundPairs> {
+        let fps = words(&fps)?;
+        self.index.change(py, |index| index.prepare(radius, fps.len() / popcount::words_of(index.bits())))?;
+        let found = self.index.ask(py, |index| {
+            let pairs = index.join_rows(fps, radius)?;
+            let left = FoundIds::Ints(pairs.left.iter().map(|&row| i64::from(row)).collect());
+            Ok((left, FoundIds::of(index.rows(), &pairs.right), pairs.distances))
+        })?;
+        Ok(pair_arrays(py, found))
+    }
+
+    /// offsets of clusters, ids, distances to the first of each.
+    fn clusters(&self, py: Python<'_>, radius: u32, linkage: &str) -> PyResult<(Int64s, FoundIds, Uint16s)> {
+        let linkage = Linkage::parse(linkage).into_python()?;
+        let (found, ids) = self.index.change(py, |index| {
+            index.prepare_clusters(radius, linkage)?;
+            let found = index.clusters(radius, linkage)?;
+            let ids = FoundIds::of(index.rows(), &found.rows);
+            Ok((found, ids))
+        })?;
+        Ok((found.offsets.into_pyarray(py).unbind(), ids, found.distances.into_pyarray(py).unbind()))
+    }
+
+    /// One dict a part of the index.
+    fn explain(&self, py: Python<'_>, radius: u32) -> PyResult<Py<PyList>> {
+        let parts = self.index.about(py, |index| index.explain(radius))?;
+        let list = PyList::empty(py);
+        for part in parts {
+            let dict = PyDict::new(py);
+            dict.set_item("slots", part.slots)?;
+            dict.set_item("method", part.method)?;
+            dict.set_item("built", part.built)?;
+            dict.set_item("tables", part.tables)?;
+            dict.set_item("radii", part.radii)?;
+            dict.set_item("probes", part.probes)?;
+            dict.set_item("candidates", part.candidates)?;
+            dict.set_item("fair_candidates", part.fair_candidates)?;
+            dict.set_item("cost", part.cost)?;
+            dict.set_item("scan_cost", part.scan_cost)?;
+            dict.set_item("bytes", part.bytes)?;
+            let methods = PyDict::new(py);
+            for (name, cost, bytes) in part.methods {
+                let method = PyDict::new(py);
+                method.set_item("cost", cost)?;
+                method.set_item("bytes", bytes)?;
+                methods.set_item(name, method)?;
+            }
+            dict.set_item("methods", methods)?;
+            list.append(dict)?;
+        }
+        Ok(list.unbind())
+    }
+}
+
+/// Distances of the rows of two arrays of `words` words per row; an array of one row is compared with all of the other.
+#[pyfunction]
+fn hamming_distances(
+    py: Python<'_>,
+    a: PyReadonlyArray1<'_, u64>,
+    b: PyReadonlyArray1<'_, u64>,
+    words: usize,
+) -> PyResult<Uint16s> {
+    let (a, b) = (a.as_slice()?, b.as_slice()?);
+    if words == 0 || !a.len().is_multiple_of(words) || !b.len().is_multiple_of(words) {
+        return Err(to_python(Error::parameter("words", words, "the words of a row")));
+    }
+    let (rows_a, rows_b) = (a.len() / words, b.len() / words);
+    if rows_a != rows_b && rows_a != 1 && rows_b != 1 {
+        return Err(to_python(Error::mismatch("number of rows", rows_a, rows_b)));
+    }
+    let found = if a.len().max(b.len()) < LARGE {
+        py.detach(|| popcount::distances(a, b, words))
+    } else {
+        detached(py, || popcount::distances(a, b, words))?
+    };
+    Ok(found.into_pyarray(py).unbind())
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<HammingCore>()?;
+    module.add_class::<HammingPairs>()?;
+    module.add_function(wrap_pyfunction!(hamming_distances, module)?)?;
+    module.add("KERNEL", popcount::Kernel::best().name())?;
+    Ok(())
+}

@@ -1,0 +1,416 @@
+//! `LshCore`: the index of `nearkin_core::index::lsh` behind a lock, arrays in and out.
+
+#![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
+#![allow(clippy::too_many_arguments, reason = "the arrays of a batch of queries")]
+
+use std::path::PathBuf;
+
+use nearkin_core::Error;
+use nearkin_core::index::lsh::{
+    Alternatives, Candidates, Drawn, Effort, HashKind, Hashes, Hits, Index, Metric, Owned, Queries, Store, TableLayout,
+    Vectors, Want,
+};
+use nearkin_core::vectors::random::normal_quantile;
+use numpy::{IntoPyArray, PyArray1, PyArrayDescrMethods, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use super::{FoundIds, IdView, Ids, Key, Locked, parse_existing};
+use crate::errors::{IntoPython, to_python};
+use crate::threads::detached;
+
+type Array<T> = Py<PyArray1<T>>;
+
+/// Offsets, ids and distances of a batch of queries.
+type Found = (Array<i64>, FoundIds, Py<PyAny>);
+
+/// Values that one query may meet at most to be answered without looking for signals.
+const LIGHT: usize = 1 << 26;
+
+/// Vectors and hashes with their ids; `nearkin.LSHIndex` is its face.
+#[pyclass(frozen, module = "nearkin._core")]
+pub(crate) struct LshCore {
+    index: Locked<Index>,
+    dimension: usize,
+}
+
+/// Hashes of a batch: `uint64` words or `int64` values.
+#[derive(FromPyObject)]
+enum HashArray<'py> {
+    Bits(PyReadonlyArray1<'py, u64>),
+    Ints(PyReadonlyArray1<'py, i64>),
+}
+
+impl HashArray<'_> {
+    fn view(&self) -> PyResult<Hashes<'_>> {
+        Ok(match self {
+            Self::Bits(words) => Hashes::Bits(words.as_slice()?),
+            Self::Ints(values) => Hashes::Ints(values.as_slice()?),
+        })
+    }
+}
+
+/// Vectors of a batch, flat: `float32`, `float64`, `uint8`, `int8`, bits of `float16` as `uint16`, or row ends, coordinates and values.
+enum VectorArray<'py> {
+    F32(PyReadonlyArray1<'py, f32>),
+    F64(PyReadonlyArray1<'py, f64>),
+    U8(PyReadonlyArray1<'py, u8>),
+    I8(PyReadonlyArray1<'py, i8>),
+    F16(PyReadonlyArray1<'py, u16>),
+    Sparse(PyReadonlyArray1<'py, u64>, PyReadonlyArray1<'py, u32>, PyReadonlyArray1<'py, f64>),
+}
+
+impl<'py> FromPyObject<'_, 'py> for VectorArray<'py> {
+    type Error = PyErr;
+
+    /// By the type of the array: an attempt that fails makes an exception, which takes longer than a query.
+    fn extract(value: pyo3::Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let Ok(array) = value.cast::<PyUntypedArray>() else {
+            let (ends, columns, values) = value.extract()?;
+            return Ok(Self::Sparse(ends, columns, values));
+        };
+        Ok(match (array.dtype().kind(), array.dtype().itemsize()) {
+            (b'f', 4) => Self::F32(value.extract()?),
+            (b'f', 8) => Self::F64(value.extract()?),
+            (b'u', 1) => Self::U8(value.extract()?),
+            (b'i', 1) => Self::I8(value.extract()?),
+            _ => Self::F16(value.extract()?),
+        })
+    }
+}
+
+impl VectorArray<'_> {
+    fn view(&self) -> PyResult<Vectors<'_>> {
+        Ok(match self {
+            Self::F32(values) => Vectors::F32(values.as_slice()?),
+            Self::F64(values) => Vectors::F64(values.as_slice()?),
+            Self::U8(values) => Vectors::U8(values.as_slice()?),
+            Self::I8(values) => Vectors::I8(values.as_slice()?),
+            Self::F16(values) => Vectors::F16(values.as_slice()?),
+            Self::Sparse(ends, columns, values) => {
+                Vectors::Sparse(ends.as_slice()?, columns.as_slice()?, values.as_slice()?)
+            }
+        })
+    }
+}
+
+/// Alternatives of a batch: how many a hash has, their values (none for bits), their costs.
+type Others<'py> = Option<(usize, PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, f64>)>;
+
+impl LshCore {
+    fn of(index: Index) -> Self {
+        Self { dimension: index.store().dim(), index: Locked::new(index) }
+    }
+
+    /// Calls `work` with the index to read; one query that meets little is answered by the calling thread, since waking another
+    /// takes longer.
+    fn ask_about<T: Send>(
+        &self,
+        py: Python<'_>,
+        queries: &Queries<'_>,
+        vectors: Vectors<'_>,
+        work: impl FnOnce(&Index) -> nearkin_core::Result<T> + Send,
+    ) -> PyResult<T> {
+        let one = match vectors {
+            Vectors::F32(values) => values.len() == self.dimension,
+            Vectors::F64(values) => values.len() == self.dimension,
+            Vectors::U8(values) => values.len() == self.dimension,
+            Vectors::I8(values) => values.len() == self.dimension,
+            Vectors::F16(values) => values.len() == self.dimension,
+            Vectors::Sparse(ends, ..) => ends.len() == 2,
+        };
+        let met = || self.index.about(py, |index| Ok(index.most_met(&queries.effort)));
+        let light = one && met()?.saturating_mul(self.dimension) <= LIGHT;
+        if light { self.index.peek(py, work) } else { self.index.ask(py, work) }
+    }
+
+    /// Distances are `float64` where vectors are, else `float32`, as they are rounded.
+    fn found(&self, py: Python<'_>, queries: &Queries<'_>, vectors: Vectors<'_>, want: Want) -> PyResult<Found> {
+        let (hits, ids, wide) = self.ask_about(py, queries, vectors, |index| {
+            let hits: Hits = index.query(queries, vectors, want)?;
+            let ids = FoundIds::of(index.rows(), &hits.rows);
+            Ok((hits, ids, matches!(index.store(), Store::F64(_) | Store::Sparse(_))))
+        })?;
+        let distances = if wide {
+            hits.distances.into_pyarray(py).into_any()
+        } else {
+            let narrow: Vec<f32> = hits.distances.iter().map(|&distance| distance as f32).collect();
+            narrow.into_pyarray(py).into_any()
+        };
+        Ok((hits.offsets.into_pyarray(py).unbind(), ids, distances.unbind()))
+    }
+
+    fn query(
+        &self,
+        py: Python<'_>,
+        hashes: &HashArray<'_>,
+        others: &Others<'_>,
+        effort: usize,
+        scan: Option<&str>,
+        vectors: &VectorArray<'_>,
+        want: Want,
+    ) -> PyResult<Found> {
+        let (queries, vectors) = (queries(hashes, others, effort, scan)?, vectors.view()?);
+        self.found(py, &queries, vectors, want)
+    }
+}
+
+fn queries<'a>(
+    hashes: &'a HashArray<'_>,
+    others: &'a Others<'_>,
+    effort: usize,
+    scan: Option<&str>,
+) -> PyResult<Queries<'a>> {
+    let alternatives = match others {
+        None => None,
+        Some((per_hash, values, costs)) => {
+            Some(Alternatives { per_hash: *per_hash, values: values.as_slice()?, costs: costs.as_slice()? })
+        }
+    };
+    let effort = match scan {
+        None => Effort::Probes(effort),
+        Some("hamming") => Effort::Codes(effort),
+        Some("spherical") => Effort::Spherical(effort),
+        Some(other) => {
+            let allowed = "\"hamming\" or \"spherical\"";
+            return Err(to_python(Error::parameter("rank", format!("{other:?}"), allowed)));
+        }
+    };
+    Ok(Queries { hashes: hashes.view()?, alternatives, effort })
+}
+
+/// Metric, kind of vectors, dimension, kind of ids, bytes of the filter, of vectors, of ids.
+type Info = (&'static str, &'static str, usize, &'static str, usize, usize, usize);
+
+#[pymethods]
+impl LshCore {
+    /// An index of bucket tables over integers or bits.
+    #[staticmethod]
+    fn buckets(
+        metric: &str,
+        vectors: &str,
+        dimension: usize,
+        integers: bool,
+        hashes: usize,
+        per_table: usize,
+        columns: PyReadonlyArray1<'_, u32>,
+    ) -> PyResult<Self> {
+        let kind = if integers { HashKind::Ints } else { HashKind::Bits };
+        let layout = TableLayout::new(kind, hashes, per_table, columns.as_slice()?.to_vec()).into_python()?;
+        let store = Store::new(vectors, dimension).into_python()?;
+        let index = Index::with_buckets(Metric::parse(metric).into_python()?, layout, store);
+        Ok(Self::of(index))
+    }
+
+    /// An index of scanned codes.
+    #[staticmethod]
+    fn codes(metric: &str, vectors: &str, dimension: usize, bits: usize) -> PyResult<Self> {
+        let store = Store::new(vectors, dimension).into_python()?;
+        let index = Index::with_codes(Metric::parse(metric).into_python()?, bits, store).into_python()?;
+        Ok(Self::of(index))
+    }
+
+    /// An index of rotation codes, in the space of the vectors that are to be added first.
+    #[staticmethod]
+    #[allow(clippy::type_complexity, reason = "where the rotation comes from")]
+    fn rotation(
+        py: Python<'_>,
+        metric: &str,
+        vectors: &str,
+        dimension: usize,
+        drawn: (u64, u64),
+        cells: Option<usize>,
+        first: VectorArray<'_>,
+    ) -> PyResult<Self> {
+        let store = Store::new(vectors, dimension).into_python()?;
+        let metric = Metric::parse(metric).into_python()?;
+        let (drawn, first) = (Drawn { seed: drawn.0, stream: drawn.1 }, first.view()?);
+        let index = detached(py, || Index::with_rotation(metric, drawn, cells, store, first))?.into_python()?;
+        Ok(Self::of(index))
+    }
+
+    /// Coordinates and cells of rotation codes; None of another index.
+    fn rotated(&self, py: Python<'_>) -> PyResult<Option<(usize, usize)>> {
+        self.index.about(py, |index| Ok(index.rotation()))
+    }
+
+    /// offsets, ids, distances of the k nearest, or of those within a radius, by estimates.
+    #[pyo3(signature = (vectors, deviations, probes, k=None, radius=None))]
+    fn estimated(
+        &self,
+        py: Python<'_>,
+        vectors: VectorArray<'_>,
+        deviations: f64,
+        probes: usize,
+        k: Option<usize>,
+        radius: Option<f64>,
+    ) -> PyResult<Found> {
+        let want = match (k, radius) {
+            (_, Some(radius)) => Want::Within(radius),
+            (k, None) => Want::Nearest(k.unwrap_or(0)),
+        };
+        let effort = Effort::Estimate { deviations, probes };
+        let queries = Queries { hashes: Hashes::Bits(&[]), alternatives: None, effort };
+        let vectors = vectors.view()?;
+        self.found(py, &queries, vectors, want)
+    }
+
+    /// Opens a saved index; also the note that was saved with it.
+    #[staticmethod]
+    fn open(py: Python<'_>, path: PathBuf) -> PyResult<(Self, Py<PyBytes>)> {
+        let index = detached(py, || Index::open(&path))?.into_python()?;
+        let note = PyBytes::new(py, index.note()).unbind();
+        Ok((Self::of(index), note))
+    }
+
+    fn save(&self, py: Python<'_>, path: PathBuf, note: Vec<u8>) -> PyResult<()> {
+        self.index.change(py, |index| {
+            let before = index.note().to_vec();
+            index.set_note(note);
+            index.save(&path).inspect_err(|_| index.set_note(before))
+        })
+    }
+
+    fn verify(&self, py: Python<'_>) -> PyResult<()> {
+        self.index.ask(py, Index::verify)
+    }
+
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        self.index.len(py)
+    }
+
+    /// Metric, kind of vectors, dimension, kind of ids, bytes of the filter, of vectors, of ids.
+    fn info(&self, py: Python<'_>) -> PyResult<Info> {
+        self.index.about(py, |index| {
+            let (filter, vectors, ids) = index.bytes();
+            let store = index.store();
+            Ok((index.metric().name(), store.kind(), store.dim(), index.rows().kind(), filter, vectors, ids))
+        })
+    }
+
+    fn contains(&self, py: Python<'_>, key: Key) -> PyResult<bool> {
+        self.index.contains(py, &key)
+    }
+
+    fn remove(&self, py: Python<'_>, ids: Ids<'_>, missing_ok: bool) -> PyResult<usize> {
+        self.index.remove(py, &ids, missing_ok)
+    }
+
+    /// At most `most` ids of the rows from `start` on, and the row behind the last of them.
+    fn ids(&self, py: Python<'_>, start: usize, most: usize) -> PyResult<(FoundIds, usize)> {
+        self.index.ids(py, start, most)
+    }
+
+    /// Adds vectors with their hashes, under row numbers where there are no ids.
+    fn add(
+        &self,
+        py: Python<'_>,
+        ids: Option<Ids<'_>>,
+        hashes: HashArray<'_>,
+        vectors: VectorArray<'_>,
+        existing: &str,
+    ) -> PyResult<usize> {
+        let (ids, hashes, vectors) = (Ids::view_of(ids.as_ref())?, hashes.view()?, vectors.view()?);
+        let existing = parse_existing(existing)?;
+        self.index.change(py, |index| index.add(IdView::new_ids(ids.as_ref()), hashes, vectors, existing))
+    }
+
+    /// offsets, ids, distances of the k nearest.
+    fn nearest(
+        &self,
+        py: Python<'_>,
+        hashes: HashArray<'_>,
+        others: Others<'_>,
+        effort: usize,
+        scan: Option<&str>,
+        vectors: VectorArray<'_>,
+        k: usize,
+    ) -> PyResult<Found> {
+        self.query(py, &hashes, &others, effort, scan, &vectors, Want::Nearest(k))
+    }
+
+    /// offsets, ids, distances of those within a radius.
+    fn search(
+        &self,
+        py: Python<'_>,
+        hashes: HashArray<'_>,
+        others: Others<'_>,
+        effort: usize,
+        scan: Option<&str>,
+        vectors: VectorArray<'_>,
+        radius: f64,
+    ) -> PyResult<Found> {
+        self.query(py, &hashes, &others, effort, scan, &vectors, Want::Within(radius))
+    }
+
+    /// offsets, ids, rows met before duplicates were dropped.
+    fn candidates(
+        &self,
+        py: Python<'_>,
+        hashes: HashArray<'_>,
+        others: Others<'_>,
+        effort: usize,
+        scan: Option<&str>,
+    ) -> PyResult<(Array<i64>, FoundIds, Array<u64>)> {
+        let queries = queries(&hashes, &others, effort, scan)?;
+        let (found, ids) = self.index.ask(py, |index| {
+            let found: Candidates = index.candidates(&queries)?;
+            let ids = FoundIds::of(index.rows(), &found.rows);
+            Ok((found, ids))
+        })?;
+        Ok((found.offsets.into_pyarray(py).unbind(), ids, found.met.into_pyarray(py).unbind()))
+    }
+
+    /// At most `most` rows in order of addition from `start` on, and their vectors.
+    fn stored<'py>(&self, py: Python<'py>, start: usize, most: usize) -> PyResult<(Array<i64>, Bound<'py, PyAny>)> {
+        let (rows, vectors) = self.index.ask(py, |index| index.stored(start, most))?;
+        let rows: Vec<i64> = rows.into_iter().map(i64::from).collect();
+        let vectors = match vectors {
+            Owned::F32(values) => values.into_pyarray(py).into_any(),
+            Owned::F64(values) => values.into_pyarray(py).into_any(),
+            Owned::U8(values) => values.into_pyarray(py).into_any(),
+            Owned::I8(values) => values.into_pyarray(py).into_any(),
+            Owned::F16(values) => values.into_pyarray(py).into_any(),
+            Owned::Sparse(ends, columns, values) => {
+                (ends.into_pyarray(py), columns.into_pyarray(py), values.into_pyarray(py)).into_pyobject(py)?.into_any()
+            }
+        };
+        Ok((rows.into_pyarray(py).unbind(), vectors))
+    }
+
+    /// The distance of each pair of rows.
+    fn apart(
+        &self,
+        py: Python<'_>,
+        left: PyReadonlyArray1<'_, u32>,
+        right: PyReadonlyArray1<'_, u32>,
+    ) -> PyResult<Array<f64>> {
+        let (left, right) = (left.as_slice()?, right.as_slice()?);
+        Ok(self.index.ask(py, |index| index.apart(left, right))?.into_pyarray(py).unbind())
+    }
+
+    /// The ids of rows.
+    fn ids_of(&self, py: Python<'_>, rows: PyReadonlyArray1<'_, i64>) -> PyResult<FoundIds> {
+        let rows = rows.as_slice()?;
+        self.index.ask(py, |index| {
+            let rows: Vec<u32> = rows.iter().map(|&row| row as u32).collect();
+            Ok(FoundIds::of(index.rows(), &rows))
+        })
+    }
+
+    /// For each table, how many buckets have 1, 2 to 3, 4 to 7, ... rows.
+    fn histogram(&self, py: Python<'_>) -> PyResult<Vec<Vec<u64>>> {
+        self.index.ask(py, |index| Ok(index.histogram()))
+    }
+}
+
+/// How many standard deviations a bound lies below an estimate that loses a true neighbour with at most 1 - recall.
+#[pyfunction]
+fn deviations_of_recall(recall: f64) -> f64 {
+    normal_quantile(recall.clamp(0.5, 1.0 - f64::EPSILON))
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(deviations_of_recall, module)?)?;
+    module.add_class::<LshCore>()
+}

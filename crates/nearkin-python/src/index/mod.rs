@@ -1,0 +1,306 @@
+//! The cores of the indexes, each behind a lock: arrays in and out.
+//!
+//! What they have in common is written here once: [`Locked`] takes the lock and leaves the GIL, [`Ids`] reads ids as Python
+//! gives them, and [`FoundIds`] gives them back. Ids of results are made under the lock of their search, so that a row never gets
+//! the id of another one.
+
+mod bands;
+mod components;
+mod digests;
+mod hamming;
+mod lsh;
+mod sketches;
+
+use std::convert::Infallible;
+use std::sync::{RwLockReadGuard, RwLockWriteGuard};
+
+use nearkin_core::Error;
+use nearkin_core::index::rows::{Existing, Keys, NewIds, Rows};
+use nearkin_core::segment::{Segment, caught, guarded};
+use numpy::{IntoPyArray, PyReadonlyArray1};
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
+
+use crate::errors::{IntoPython, to_python};
+use crate::locks::Lock;
+use crate::threads::detached_with;
+
+/// Rows that the calling thread may add by itself, where the index says that it is few work.
+const FEW: usize = 256;
+
+/// What every index of the core has.
+pub(crate) trait Indexed: Send + Sync {
+    /// Its ids, row numbers and tombstones.
+    fn rows(&self) -> &Rows;
+    /// The file that it was opened from.
+    fn segment(&self) -> Option<&Segment>;
+    /// Removes ids; returns how many.
+    fn remove(&mut self, ids: Keys<'_>, missing_ok: bool) -> nearkin_core::Result<usize>;
+}
+
+/// Implements [`Indexed`] for indexes whose methods have these names.
+macro_rules! indexed {
+    ($($index:ty),+) => {
+        $(impl Indexed for $index {
+            fn rows(&self) -> &Rows {
+                self.rows()
+            }
+
+            fn segment(&self) -> Option<&Segment> {
+                self.segment()
+            }
+
+            fn remove(&mut self, ids: Keys<'_>, missing_ok: bool) -> nearkin_core::Result<usize> {
+                self.remove(ids, missing_ok)
+            }
+        })+
+    };
+}
+
+indexed!(nearkin_core::index::digests::Index, nearkin_core::index::hamming::Index, nearkin_core::index::lsh::Index);
+
+/// An index behind its lock. The lock is only ever waited for with the GIL released.
+pub(crate) struct Locked<I>(Lock<I>);
+
+impl<I: Indexed> Locked<I> {
+    pub(crate) fn new(index: I) -> Self {
+        Self(Lock::new(index))
+    }
+
+    pub(crate) fn read(&self) -> nearkin_core::Result<RwLockReadGuard<'_, I>> {
+        self.0.read()
+    }
+
+    pub(crate) fn write(&self) -> nearkin_core::Result<RwLockWriteGuard<'_, I>> {
+        self.0.write()
+    }
+
+    /// Calls `work` with the index to change, in the pool.
+    pub(crate) fn change<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut I) -> nearkin_core::Result<T> + Send,
+    ) -> PyResult<T> {
+        self.change_unless(py, |_| false, work)
+    }
+
+    /// As `change`, by the calling thread where the index says that it is `few` work.
+    pub(crate) fn change_unless<T: Send>(
+        &self,
+        py: Python<'_>,
+        few: impl FnOnce(&I) -> bool + Send,
+        work: impl FnOnce(&mut I) -> nearkin_core::Result<T> + Send,
+    ) -> PyResult<T> {
+        detached_with(
+            py,
+            || self.write(),
+            |pool, mut index| {
+                let index: &mut I = &mut index;
+                let segment = index.segment().cloned();
+                let few = few(index);
+                pool.install_unless(few, || guarded(segment.as_ref(), || work(index)))
+            },
+        )
+    }
+
+    /// Calls `work` with the index to read, in the pool.
+    pub(crate) fn ask<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&I) -> nearkin_core::Result<T> + Send,
+    ) -> PyResult<T> {
+        detached_with(
+            py,
+            || self.read(),
+            |pool, index| {
+                let index: &I = &index;
+                pool.install(|| guarded(index.segment(), || work(index)))
+            },
+        )
+    }
+
+    /// As `ask`, by the calling thread where the index says that it is `few` work.
+    pub(crate) fn ask_unless<T: Send>(
+        &self,
+        py: Python<'_>,
+        few: impl FnOnce(&I) -> bool + Send,
+        work: impl FnOnce(&I) -> nearkin_core::Result<T> + Send,
+    ) -> PyResult<T> {
+        detached_with(
+            py,
+            || self.read(),
+            |pool, index| {
+                let index: &I = &index;
+                let few = few(index);
+                pool.install_unless(few, || guarded(index.segment(), || work(index)))
+            },
+        )
+    }
+
+    /// As `ask`, by the calling thread: for what takes less time than waking another.
+    pub(crate) fn peek<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&I) -> nearkin_core::Result<T> + Send,
+    ) -> PyResult<T> {
+        py.detach(|| {
+            let index = self.read()?;
+            guarded(index.segment(), || work(&index))
+        })
+        .into_python()
+    }
+
+    /// As `peek` for what an index says of itself: it reads what was checked when the file was opened, so that the rest of the
+    /// file need not be read.
+    pub(crate) fn about<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&I) -> nearkin_core::Result<T> + Send,
+    ) -> PyResult<T> {
+        py.detach(|| {
+            let index = self.read()?;
+            caught(index.segment(), || work(&index))
+        })
+        .into_python()
+    }
+
+    pub(crate) fn len(&self, py: Python<'_>) -> PyResult<usize> {
+        self.about(py, |index| Ok(index.rows().len()))
+    }
+
+    /// Whether an id is there.
+    pub(crate) fn contains(&self, py: Python<'_>, key: &Key) -> PyResult<bool> {
+        self.peek(py, |index| Ok(key.find(index.rows()).is_some()))
+    }
+
+    /// Removes ids; returns how many.
+    pub(crate) fn remove(&self, py: Python<'_>, ids: &Ids<'_>, missing_ok: bool) -> PyResult<usize> {
+        let ids = ids.view()?;
+        self.change(py, |index| index.remove(ids.keys(), missing_ok))
+    }
+
+    /// At most `most` ids in order of addition, of the rows from `start` on; and the row after the last of them.
+    pub(crate) fn ids(&self, py: Python<'_>, start: usize, most: usize) -> PyResult<(FoundIds, usize)> {
+        self.ask(py, |index| {
+            let found = index.rows().some(start, most)?;
+            let next = found.last().map_or(start, |&row| row as usize + 1);
+            Ok((FoundIds::of(index.rows(), &found), next))
+        })
+    }
+}
+
+/// Ids as `nearkin.search.ids.check_ids` makes them: an array of integers, or a list of strings.
+#[derive(FromPyObject)]
+pub(crate) enum Ids<'py> {
+    Ints(PyReadonlyArray1<'py, i64>),
+    Names(Vec<PyBackedStr>),
+}
+
+/// The same without Python.
+pub(crate) enum IdView<'a> {
+    Ints(&'a [i64]),
+    Names(Vec<&'a str>),
+}
+
+impl Ids<'_> {
+    pub(crate) fn view(&self) -> PyResult<IdView<'_>> {
+        Ok(match self {
+            Self::Ints(ids) => IdView::Ints(ids.as_slice()?),
+            Self::Names(ids) => IdView::Names(ids.iter().map(|id| &**id).collect()),
+        })
+    }
+
+    /// The ids of a batch that is added: row numbers where there are none.
+    pub(crate) fn view_of<'a>(ids: Option<&'a Ids<'_>>) -> PyResult<Option<IdView<'a>>> {
+        ids.map(Ids::view).transpose()
+    }
+}
+
+impl IdView<'_> {
+    pub(crate) fn keys(&self) -> Keys<'_> {
+        match self {
+            Self::Ints(ids) => Keys::Ints(ids),
+            Self::Names(ids) => Keys::Names(ids),
+        }
+    }
+
+    pub(crate) fn new_ids<'a>(ids: Option<&'a IdView<'_>>) -> NewIds<'a> {
+        match ids {
+            None => NewIds::Rows,
+            Some(IdView::Ints(ids)) => NewIds::Ints(ids),
+            Some(IdView::Names(ids)) => NewIds::Names(ids),
+        }
+    }
+}
+
+/// One id.
+#[derive(FromPyObject)]
+pub(crate) enum Key {
+    Int(i64),
+    Name(PyBackedStr),
+}
+
+impl Key {
+    /// Its row.
+    pub(crate) fn find(&self, rows: &Rows) -> Option<u32> {
+        match self {
+            Self::Int(id) => rows.find_int(*id),
+            Self::Name(id) => rows.find_name(id),
+        }
+    }
+}
+
+/// Ids of rows: to Python an array of `int64`, or of `str` objects.
+pub(crate) enum FoundIds {
+    Ints(Vec<i64>),
+    Names(Vec<String>),
+}
+
+impl FoundIds {
+    pub(crate) fn of(rows: &Rows, found: &[u32]) -> Self {
+        if rows.kind() == "strings" {
+            Self::Names(found.iter().map(|&row| rows.string(row).unwrap_or_default().to_owned()).collect())
+        } else {
+            Self::Ints(found.iter().map(|&row| rows.int(row)).collect())
+        }
+    }
+}
+
+impl<'py> IntoPyObject<'py> for FoundIds {
+    type Target = PyAny;
+    type Output = Bound<'py, PyAny>;
+    type Error = Infallible;
+
+    fn into_pyobject(self, py: Python<'py>) -> Result<Self::Output, Infallible> {
+        Ok(match self {
+            Self::Ints(ids) => ids.into_pyarray(py).into_any(),
+            Self::Names(ids) => {
+                let ids: Vec<Py<PyAny>> =
+                    ids.into_iter().map(|id| pyo3::types::PyString::new(py, &id).into_any().unbind()).collect();
+                ids.into_pyarray(py).into_any()
+            }
+        })
+    }
+}
+
+/// The rule for ids that are there, by its name.
+pub(crate) fn parse_existing(name: &str) -> PyResult<Existing> {
+    match name {
+        "error" => Ok(Existing::Error),
+        "update" => Ok(Existing::Update),
+        "skip" => Ok(Existing::Skip),
+        _ => {
+            let found = format!("{name:?}");
+            Err(to_python(Error::parameter("existing", found, "\"error\", \"update\" or \"skip\"")))
+        }
+    }
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    bands::register(module)?;
+    components::register(module)?;
+    digests::register(module)?;
+    hamming::register(module)?;
+    lsh::register(module)?;
+    sketches::register(module)
+}

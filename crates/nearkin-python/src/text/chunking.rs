@@ -1,0 +1,59 @@
+//! Parts of texts and their words with their places, found in [`nearkin_core::text::chunking`].
+
+#![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
+
+use nearkin_core::text::chunking::{self, Unit};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use pyo3::prelude::*;
+
+use crate::convert::texts::Texts;
+use crate::errors::IntoPython;
+use crate::threads::detached_unless;
+
+type Array<T> = Py<PyArray1<T>>;
+type Found = (Array<i64>, Array<i64>, Array<i64>, Array<i64>, Array<i64>, Array<u8>);
+
+/// Ends of the parts of each text, sizes, spans and visible characters, and the parts as offsets and bytes.
+#[pyfunction]
+#[pyo3(signature = (texts, unit, least, frequent, chosen=None))]
+fn split_parts(
+    py: Python<'_>,
+    texts: &Bound<'_, PyAny>,
+    unit: &str,
+    least: usize,
+    frequent: PyReadonlyArray1<'_, u64>,
+    chosen: Option<PyReadonlyArray1<'_, i64>>,
+) -> PyResult<Found> {
+    let unit = Unit::new(unit).into_python()?;
+    let texts = Texts::new(texts)?;
+    let frequent = frequent.as_slice()?;
+    let chosen = chosen.as_ref().map(|chosen| chosen.as_slice()).transpose()?;
+    let split = || chunking::split(&texts, unit, least, frequent, chosen);
+    let found = detached_unless(py, texts.are_few(), split)?.into_python()?;
+    Ok((
+        found.ends.into_pyarray(py).unbind(),
+        found.sizes.into_flattened().into_pyarray(py).unbind(),
+        found.spans.into_flattened().into_pyarray(py).unbind(),
+        found.visible.into_pyarray(py).unbind(),
+        found.offsets.into_pyarray(py).unbind(),
+        found.data.into_pyarray(py).unbind(),
+    ))
+}
+
+/// For each text the end of its words; for each word its hash, where it begins and where it ends.
+#[pyfunction]
+fn word_places(py: Python<'_>, texts: &Bound<'_, PyAny>) -> PyResult<(Array<i64>, Array<u64>, Array<i64>)> {
+    let texts = Texts::new(texts)?;
+    let found = detached_unless(py, texts.are_few(), || chunking::word_places(&texts))?.into_python()?;
+    Ok((
+        found.ends.into_pyarray(py).unbind(),
+        found.hashes.into_pyarray(py).unbind(),
+        found.spans.into_flattened().into_pyarray(py).unbind(),
+    ))
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(split_parts, module)?)?;
+    module.add_function(wrap_pyfunction!(word_places, module)?)?;
+    Ok(())
+}

@@ -1,0 +1,332 @@
+"""A corpus as fingerprints: texts hashed by a recipe, or fingerprints that were made before.
+
+A `FingerprintSource` runs once, in batches: names (ids, or row numbers), fingerprints, and which rows have one. Texts
+come through `nearkin.io`; a text without any letter has no fingerprint. Given fingerprints are numbers in a
+column or, in plain text, one per line, with an id and a tab before it or not, where `-` and nothing mean none; or a
+NumPy file.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearkin.errors import InputError, bad_parameter
+from nearkin.families.simhash import shape
+from nearkin.index.fingerprints import from_bytes, from_signed
+from nearkin.io import BadRecord, Batch, Corpus, open_corpus
+from nearkin.io.corpus import DefaultColumn
+from nearkin.io.values import MAX_MALFORMED
+from nearkin.recipe import Recipe
+
+# Rows of a NumPy file in a batch.
+_BATCH = 1 << 20
+
+
+@dataclass(frozen=True)
+class FingerprintBatch:
+    """A batch of fingerprints.
+
+    Attributes
+    ----------
+    names : sequence
+        Ids, or row numbers, one per row.
+    codes : uint64 array of shape (n,) up to 64 bits, (n, words) above
+        Zero where there is none.
+    present : bool array of shape (n,)
+        Which rows have a fingerprint.
+    texts : sequence of str or None
+        What was hashed, if it was texts.
+    """
+
+    names: Sequence[Any]
+    codes: NDArray[np.uint64]
+    present: NDArray[np.bool_]
+    texts: Sequence[str] | None = None
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
+class FingerprintSource:
+    """Batches of fingerprints; made by `open_fingerprints`.
+
+    Attributes
+    ----------
+    bits : int
+        Width of the fingerprints.
+    recipe : Recipe or None
+        By which texts are hashed; None where fingerprints are given.
+    corpus : Corpus or None
+        What is read; None for a NumPy file.
+    paths : list of Path
+        The input files.
+    numbered : bool
+        Whether names are row numbers; known after the first batch.
+    ids_are_text : bool
+        Whether names are strings only because the format has no integers.
+    read, absent : int
+        Rows so far, and those of them without a fingerprint.
+    """
+
+    def __init__(self, bits: int, recipe: Recipe | None, corpus: Corpus | None, paths: list[Path]) -> None:
+        self.bits = bits
+        self.recipe = recipe
+        self.corpus = corpus
+        self.paths = paths
+        self.numbered = corpus is not None and corpus.id_column is None and corpus.format != "files"
+        self.ids_are_text = corpus is not None and corpus.format in ("csv", "tsv", "txt")
+        self.read = 0
+        self.absent = 0
+
+    def __enter__(self) -> FingerprintSource:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.corpus is not None:
+            self.corpus.close()
+
+    def __iter__(self) -> Iterator[FingerprintBatch]:
+        for batch in self._batches():
+            self.read += len(batch)
+            self.absent += len(batch) - int(np.count_nonzero(batch.present))
+            yield batch
+
+    def refuse(self, row: int, reason: str) -> None:
+        """Count a row of the corpus, from 0, as a record that can't be read; an error in strict mode."""
+        if self.corpus is not None:
+            place = str(self.corpus.paths[0]) if len(self.corpus.paths) == 1 else "the inputs"
+            self.corpus.malformed.refuse(BadRecord(place, row + 1, reason, unit="row"))
+
+    @property
+    def malformed(self) -> int:
+        """Records so far that can't be read."""
+        return 0 if self.corpus is None else self.corpus.malformed.count
+
+    def _batches(self) -> Iterator[FingerprintBatch]:
+        raise NotImplementedError
+
+
+class HashedTextSource(FingerprintSource):
+    """Texts of a corpus, hashed."""
+
+    def _batches(self) -> Iterator[FingerprintBatch]:
+        if self.corpus is None or self.recipe is None:
+            return
+        for batch in self.corpus.batches():
+            values, counts = self.recipe.core.fingerprints(batch.texts)
+            yield FingerprintBatch(batch.ids.to_list(), shape(values, self.recipe), counts > 0, batch.texts)
+
+
+class NumberSource(FingerprintSource):
+    """Numbers in a column or in lines."""
+
+    base = 16
+
+    def _batches(self) -> Iterator[FingerprintBatch]:
+        if self.corpus is None:
+            return
+        for batch in self.corpus.batches():
+            yield self._parsed(batch, self.corpus.format)
+        if self.read == self.absent and self.corpus.malformed.count:
+            # A wrong width or base must not end as an empty output.
+            first = self.corpus.malformed.first[0]
+            reason = f"none of {self.read} records has a fingerprint; the first: {first}"
+            raise InputError(reason, place=first.file, file=first.file, line=first.line, reason=reason)
+
+    def _parsed(self, batch: Batch, form: str) -> FingerprintBatch:
+        names = batch.ids.to_list()
+        values = list(batch.texts)
+        if form == "txt":
+            parted = [value.rpartition("\t") for value in values]
+            if self.read == 0:
+                # The first line that is not empty says whether ids stand in front.
+                tabs = (tab for value, (_, tab, _) in zip(values, parted, strict=True) if value.strip())
+                self.numbered = not next(tabs, "")
+            for row, (name, tab, _) in enumerate(parted):
+                if bool(tab) == self.numbered and values[row].strip():
+                    reason = "an id, which the first line has not" if tab else "no id, which the first line has"
+                    self.refuse(batch.first_row + row, reason)
+                    values[row] = ""
+                if not self.numbered:
+                    names[row] = name
+            values = [value and last for value, (_, _, last) in zip(values, parted, strict=True)]
+        width = 8 * -(-self.bits // 64)
+        packed = bytearray()
+        present = np.ones(len(values), bool)
+        for row, value in enumerate(values):
+            number = self._number(value.strip(), batch.first_row + row)
+            present[row] = number is not None
+            packed += (number or 0).to_bytes(width, "little")
+        flat = np.frombuffer(bytes(packed), "<u8").astype(np.uint64)
+        return FingerprintBatch(names, flat if width == 8 else flat.reshape(-1, width // 8), present)
+
+    def _number(self, text: str, row: int) -> int | None:
+        if text in ("", "-"):
+            return None
+        # int() takes signs, underscores and digits of other scripts, which no fingerprint has.
+        if text.isascii() and text.isalnum():
+            try:
+                number = int(text, self.base)
+            except ValueError:
+                number = -1
+            if 0 <= number < 1 << self.bits:
+                return number
+        kind = "hexadecimal" if self.base == 16 else "decimal"
+        shown = text if len(text) <= 40 else text[:40] + "..."
+        self.refuse(row, f"{shown!r} is no {kind} number below 2**{self.bits}")
+        return None
+
+
+class DecimalSource(NumberSource):
+    """Decimal numbers."""
+
+    base = 10
+
+
+class ArraySource(FingerprintSource):
+    """A NumPy file, read through a memory map."""
+
+    def __init__(self, codes: NDArray[Any], bits: int, ids: NDArray[Any] | None, paths: list[Path]) -> None:
+        super().__init__(bits, None, None, paths)
+        self.numbered = ids is None
+        self._codes = codes
+        self._ids = ids
+
+    def _batches(self) -> Iterator[FingerprintBatch]:
+        for first in range(0, len(self._codes), _BATCH):
+            part = np.asarray(self._codes[first : first + _BATCH])
+            if part.dtype == np.uint8:
+                part = from_bytes(part, self.bits)
+            elif part.dtype.kind == "i":
+                part = from_signed(part)
+            names: Sequence[int | str] = range(first, first + len(part))
+            if self._ids is not None:
+                names = self._ids[first : first + _BATCH].tolist()
+            yield FingerprintBatch(names, np.ascontiguousarray(part, np.uint64), np.ones(len(part), bool))
+
+
+def _load(path: str | os.PathLike[str]) -> NDArray[Any]:
+    try:
+        return np.load(path, mmap_mode="r", allow_pickle=False)  # type: ignore[no-any-return]
+    except (ValueError, EOFError) as error:
+        reason = f"no NumPy array file ({error}); write it with numpy.save"
+        raise InputError(f"{path}: {reason}", place=str(path), reason=reason) from None
+
+
+def _open_array(inputs: Sequence[str], bits: int | None, ids: Path | None) -> ArraySource:
+    if len(inputs) != 1 or inputs[0] == "-":
+        raise bad_parameter("inputs", " ".join(inputs), "one .npy file")
+    path = Path(inputs[0])
+    codes = _load(path)
+    shape = "uint64 or int64 of shape (n,) or (n, words), or uint8 of shape (n, bytes)"
+    words = codes.dtype in (np.uint64, np.int64) and codes.ndim in (1, 2)
+    if not words and not (codes.dtype == np.uint8 and codes.ndim == 2):
+        reason = f"an array of {codes.dtype} of shape {codes.shape}; give {shape}"
+        raise InputError(f"{path}: {reason}", place=str(path), reason=reason)
+    if bits is None:
+        columns = codes.shape[1] if codes.ndim == 2 else 1
+        bits = (64 if words else 8) * columns
+    if codes.ndim == 2 and words and codes.shape[1] == 1:
+        codes = codes.reshape(-1)
+    names = None if ids is None else _load(ids)
+    if names is not None and names.shape != codes.shape[:1]:
+        raise bad_parameter("ids", f"{ids} of shape {names.shape}", f"one id for each of {len(codes)} fingerprints")
+    return ArraySource(codes, bits, names, [path])
+
+
+def open_fingerprints(
+    inputs: Sequence[str],
+    recipe: Recipe | None,
+    fingerprints: str | None = None,
+    bits: int | None = None,
+    *,
+    format: str | None = None,
+    column: str | None = None,
+    id_column: str | None = None,
+    ids: Path | None = None,
+    strict: bool = False,
+    max_malformed: float = MAX_MALFORMED,
+    encoding: str | None = None,
+    delimiter: str | None = None,
+    html: bool = False,
+) -> FingerprintSource:
+    r"""A corpus as fingerprints.
+
+    Parameters
+    ----------
+    inputs : sequence of str
+        As `nearkin.io.open_corpus` takes them; one .npy file for `fingerprints="npy"`.
+    recipe : Recipe or None
+        By which texts are hashed; needed unless fingerprints are given.
+    fingerprints : {None, "hex", "int", "npy"}
+        None for texts.
+    bits : int, optional
+        Width of given fingerprints; 64 for numbers, the array's for npy, if not given.
+    format, id_column, strict, max_malformed, encoding, delimiter, html
+        As `nearkin.io.open_corpus` takes them; given numbers are lines of text unless the names say otherwise.
+    column : str, optional
+        Column of the text (`text` if not given) or of the fingerprint (`fingerprint`).
+    ids : Path, optional
+        For npy: a file with one id per row.
+
+    Raises
+    ------
+    ParameterError
+        An option out of its range.
+    InputError
+        A file that can't be read.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from nearkin.dedup.sources import open_fingerprints
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "codes.txt"
+    >>> _ = path.write_text("a\tff\nb\t-\n")
+    >>> with open_fingerprints([str(path)], None, "hex") as source:
+    ...     [(batch.names, batch.codes.tolist(), batch.present.tolist()) for batch in source]
+    [(['a', 'b'], [255, 0], [True, False])]
+    """
+    if fingerprints == "npy":
+        return _open_array(inputs, bits if bits is not None or recipe is None else recipe.bits, ids)
+    if ids is not None:
+        raise bad_parameter("ids", str(ids), "ids with --fingerprints npy only; other inputs hold them")
+    kinds: dict[str | None, type[FingerprintSource]] = {
+        None: HashedTextSource,
+        "hex": NumberSource,
+        "int": DecimalSource,
+    }
+    if fingerprints not in kinds:
+        raise bad_parameter("fingerprints", fingerprints, "hex, int or npy")
+    if fingerprints is None and recipe is None:
+        raise bad_parameter("recipe", None, "a recipe to hash texts by")
+    if fingerprints is not None and format is None and any(name == "-" for name in inputs):
+        format = "txt"
+    corpus = open_corpus(
+        inputs,
+        format=format,
+        text_column=column or (None if fingerprints is None else DefaultColumn("fingerprint")),
+        id_column=id_column,
+        strict=strict,
+        max_malformed=max_malformed,
+        encoding=encoding,
+        delimiter=delimiter,
+        html=html,
+    )
+    if fingerprints is not None and corpus.format in ("files", "warc"):
+        corpus.close()
+        raise bad_parameter("format", corpus.format, "jsonl, parquet, csv, tsv or txt for fingerprints")
+    width = recipe.bits if recipe is not None else bits if bits is not None else 64
+    if bits is not None and bits != width:
+        corpus.close()
+        raise bad_parameter("bits", bits, f"the width of the recipe, {width}")
+    return kinds[fingerprints](width, recipe if fingerprints is None else None, corpus, corpus.paths)

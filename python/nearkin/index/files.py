@@ -1,0 +1,59 @@
+"""Which index a file holds, by the header that all saved indexes have (`docs/format.md`)."""
+
+from __future__ import annotations
+
+import os
+import struct
+from pathlib import Path
+
+from nearkin.index.bands import BandIndex
+from nearkin.index.hamming import HammingIndex
+
+__all__ = ["index_class", "open_index"]
+
+# Magic, version, kind.
+_HEAD = struct.Struct("<8sII")
+_MAGIC = b"NEARKSEG"
+_KINDS: dict[int, type[HammingIndex | BandIndex]] = {1: HammingIndex, 6: BandIndex}
+
+
+def index_class(path: str | os.PathLike[str]) -> type[HammingIndex | BandIndex] | None:
+    """The class of a file's index of fingerprints or signatures; None if it is no regular file, or holds none.
+
+    Parameters
+    ----------
+    path : path
+    """
+    if not Path(path).is_file():
+        return None
+    with Path(path).open("rb") as file:
+        head = file.read(_HEAD.size)
+    if len(head) < _HEAD.size:
+        return None
+    magic, _, kind = _HEAD.unpack(head)
+    return _KINDS.get(kind) if magic == _MAGIC else None
+
+
+def open_index(path: str | os.PathLike[str]) -> HammingIndex | BandIndex | None:
+    """The index of a file; None if it holds none of fingerprints or signatures.
+
+    Parameters
+    ----------
+    path : path
+
+    Raises
+    ------
+    CorruptStoreError, FormatVersionError, OSError
+        As the `open` of its class.
+
+    Examples
+    --------
+    >>> import nearkin as nk, pathlib, tempfile
+    >>> from nearkin.index.files import open_index
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "bands.nks"
+    >>> nk.BandIndex().save(path)
+    >>> open_index(path)
+    BandIndex(num_perm=128, num_bands=13, num_rows=7, 0 signatures)
+    """
+    kind = index_class(path)
+    return None if kind is None else kind.open(path)

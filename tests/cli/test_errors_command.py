@@ -1,0 +1,150 @@
+"""nearkin.cli.errors: what this command line says in the place of others' messages."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nearkin.cli.errors import told, told_usage, worded
+from nearkin.errors import InputError, MismatchError, ParameterError, bad_parameter
+
+
+def option(*forms: str, **about: Any) -> Any:
+    """A parameter as Typer describes it."""
+    name = about.pop("name", max(forms, key=len).lstrip("-").replace("-", "_"))
+    return SimpleNamespace(param_type_name="option", opts=list(forms), name=name, metavar=None, **about)
+
+
+def argument(name: str, metavar: str | None = None) -> Any:
+    """An argument as Typer describes it."""
+    return SimpleNamespace(param_type_name="argument", opts=[name], name=name, metavar=metavar)
+
+
+def fault(kind: str, message: str = "", **about: Any) -> Any:
+    """An exception of Typer, or of the package that older ones use, by the name of its class."""
+    error = type(kind, (Exception,), {})(message)
+    vars(error).update(message=message, **about)
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "words", "message"),
+    [
+        (
+            fault("NoSuchOption", option_name="--treshold", possibilities=["--threshold"]),
+            [],
+            "did you mean --threshold?",
+        ),
+        (fault("NoSuchOption", option_name="-z", possibilities=None), [], "there is no option -z; `nearkin x -h`"),
+        (fault("BadOptionUsage", "Option '-o' requires an argument.", option_name="-o"), [], "-o needs a value;"),
+        (fault("BadOptionUsage", "Option '-q' does not take a value.", option_name="-q"), [], "-q takes no value;"),
+        (fault("MissingParameter", param=option("--out", "-o")), [], "--out is missing;"),
+        (fault("MissingParameter", param=argument("path", "STORE")), [], "STORE is missing;"),
+        (fault("MissingParameter", param=argument("a")), [], "A is missing;"),
+        (
+            fault("BadParameter", "'zz' is not a valid integer.", param=option("--bits")),
+            ["--bits", "zz"],
+            "--bits zz is not allowed; use a whole number;",
+        ),
+        (
+            fault("BadParameter", "'zz' is not a valid float.", param=option("--threshold", "-t")),
+            ["x", "-tzz"],
+            "--threshold zz is not allowed; use a number;",
+        ),
+        (
+            fault("BadParameter", "101 is not in the range 1<=x<=100.", param=option("--threshold", min=1, max=100)),
+            ["--threshold=101"],
+            "--threshold 101 is not allowed; use 1 to 100;",
+        ),
+        (
+            fault("BadParameter", "0 is not in the range x>=1.", param=option("--limit", min=1, max=None)),
+            ["--limit", "3", "--limit", "0"],
+            "--limit 0 is not allowed; use 1 or more;",
+        ),
+        (
+            fault("BadParameter", "Value error, 'y' is not one of 'single', 'input'.", param=option("--out-layout")),
+            ["--out-layout", "y"],
+            "--out-layout y is not allowed; use one of single, input;",
+        ),
+        (
+            fault("BadParameter", "Must be something else.", param=option("--other")),
+            ["--other", "y"],
+            "--other y is not allowed; use Must be something else;",
+        ),
+        (
+            fault("UsageError", "No such command 'dedpu'. Did you mean 'dedup'?"),
+            [],
+            "no command dedpu; did you mean dedup?",
+        ),
+        (fault("UsageError", "No such command 'zz'."), [], "there is no command zz;"),
+        (fault("UsageError", "Got unexpected extra argument(s) (b c)"), [], "too many arguments: b c;"),
+        (fault("UsageError", "Got unexpected extra argument (b)"), [], "too many arguments: b;"),
+        (fault("UsageError", "Something that nobody has thought of."), [], "something that nobody has thought of;"),
+    ],
+)
+def test_usage_is_told_alike(error: Any, words: list[str], message: str) -> None:
+    """What was given, what is allowed, and where the options are; whichever parser says it."""
+    said = told_usage(error, "nearkin x", words)
+    assert message in said
+    assert said.endswith("`nearkin x -h` shows what there is")
+
+
+@pytest.mark.parametrize(
+    ("error", "words", "message"),
+    [
+        (bad_parameter("radius", 70, "0 to 64"), ["--radius", "70"], "--radius 70 is not allowed; use 0 to 64"),
+        (bad_parameter("radius", 70, "0 to 64"), ["--radius=70"], "--radius 70 is not allowed; use 0 to 64"),
+        (bad_parameter("radius", 70, "0 to 64"), [], "radius 70 is not allowed; use 0 to 64"),
+        (bad_parameter("n", 0, "1 to 64"), ["--radius", "3"], "n=0 is not allowed; use 1 to 64"),
+        (bad_parameter("columns", "'x'", "names"), ["--column", "x"], "--column 'x' is not allowed; use names"),
+        (bad_parameter("top_k", 0, "1 or more"), ["-k0"], "--top-k 0 is not allowed; use 1 or more"),
+        (bad_parameter("radius", "given", "not with a store"), ["--radius", "3"], "--radius: not with a store"),
+        (
+            bad_parameter("radius", "given", "one of both"),
+            ["--radius", "3"],
+            "--radius is not allowed; use one of both",
+        ),
+        (bad_parameter("ids", "none", "ids, or --ids FILE"), [], "no ids given; use ids, or --ids FILE"),
+        (bad_parameter("ids", None, "missing_ok=True"), [], "no ids given; use --missing-ok"),
+        (ParameterError("plain"), [], "plain"),
+        (MismatchError("left differs from right"), [], "left differs from right"),
+    ],
+)
+def test_an_argument_is_the_option_that_was_given(error: Exception, words: list[str], message: str) -> None:
+    """Where none was given it keeps its name."""
+    parameters = [option("--radius"), option("--column", name="columns"), option("--top-k", "-k"), argument("ids")]
+    assert message == told(error, parameters, words)
+
+
+@pytest.mark.parametrize("number", [errno.ENOENT, errno.EACCES, errno.EISDIR, errno.ENOSPC])
+@pytest.mark.parametrize("name", ["a b.jsonl", b"a b.jsonl", Path("a b.jsonl")])
+def test_the_system_is_told_by_file_and_reason(number: int, name: Any) -> None:
+    """Without the number of the error, whatever kind the name has."""
+    said = worded(OSError(number, os.strerror(number), name))
+    assert said.startswith("a b.jsonl: ")
+    assert "Errno" not in said
+    assert said[len("a b.jsonl: ")].islower()
+
+
+def test_remedies_are_options() -> None:
+    """Those that errors carry, and those that their words name."""
+    kinds = {"strict=False": "add --lenient for old data", "max_malformed=": "allow more by --max-malformed"}
+    for remedy, told_as in kinds.items():
+        error = InputError("a: odd, or so", place="a", reason="odd", remedy=remedy)
+        assert f"a: odd, or {told_as}" == worded(error)
+    assert "use 1 to 8, or leave it out for one per core" == worded("use 1 to 8, or None for one per core")
+    assert "give another, or --overwrite" == worded("give another, or overwrite=True (--overwrite)")
+
+
+@given(st.text(max_size=60))
+def test_other_words_are_left_alone(text: str) -> None:
+    """Unless they name an argument of Python."""
+    if "=" not in text and "None" not in text and "`" not in text:
+        assert text == worded(text)

@@ -1,0 +1,107 @@
+"""nearkin.dedup.candidates.base: batches of listed pairs, and lists of candidates, against their definitions."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import reference
+from nearkin.dedup.candidates import CandidateLists, ListedBatch, PlacedValues
+from nearkin.dedup.candidates.base import ascending, nearest_hits, offsets_of
+
+PAIRS = st.lists(
+    st.tuples(st.integers(0, 12), st.integers(0, 12)).filter(lambda pair: pair[0] != pair[1]),
+    unique_by=lambda pair: (min(pair), max(pair)),
+)
+LISTS = st.lists(st.lists(st.integers(0, 30), unique=True).map(sorted), max_size=6)
+
+
+@given(pairs=PAIRS, ties=st.booleans())
+def test_listed_batches_absorb_in_order(pairs: list[tuple[int, int]], ties: bool) -> None:
+    """Every document that none absorbed absorbs the later ones it is paired with; its similarity is the pair's."""
+    linked = {(min(pair), max(pair)): (1.0 if ties else (7 * at) % 11 / 11) for at, pair in enumerate(pairs)}
+    left, right = (np.array([pair[side] for pair in pairs], np.int64) for side in (0, 1))
+    similarity = np.array([linked[min(pair), max(pair)] for pair in pairs], np.float64)
+    batch = ListedBatch.of(left, right, similarity)
+    close = sorted({end for pair in pairs for end in pair})
+    assert close == batch.close.tolist()
+    by, found, verified, candidates, skipped = batch.absorb(None, 100 + batch.close, 0.5, 10_000)
+    assert 0 == skipped
+    expected = reference.absorb(close, lambda a, b: (a, b) in linked)
+    assert [-1 if expected[a] == a else close.index(expected[a]) for a in close] == by.tolist()
+    assert [linked[expected[a], a] for a in close if expected[a] != a] == found[by >= 0].tolist()
+    assert np.isnan(found[by < 0]).all()
+    assert 0 == verified
+    assert (by >= 0).sum() <= candidates <= len(pairs)
+
+
+def test_a_batch_without_similarities_says_none() -> None:
+    """NaN for those that are absorbed, too."""
+    batch = ListedBatch.of(np.array([3]), np.array([1]), skipped=7)
+    by, similarity, _, _, skipped = batch.absorb(None, np.array([1, 3]), 0.5, 10_000)
+    assert 7 == skipped
+    assert [-1, 0] == by.tolist()
+    assert np.isnan(similarity).all()
+
+
+def lists(rows: list[list[int]], similarity: bool) -> CandidateLists:
+    places = np.array([place for row in rows for place in row], np.int64)
+    return CandidateLists(
+        offsets_of(np.array([len(row) for row in rows], np.int64)), places, places / 100 if similarity else None
+    )
+
+
+@given(rows=st.lists(st.tuples(st.lists(st.integers(0, 9)), st.lists(st.integers(10, 20)))), similarity=st.booleans())
+def test_lists_follow_one_another_document_by_document(
+    rows: list[tuple[list[int], list[int]]], similarity: bool
+) -> None:
+    """For each document its candidates in one, then in the other, each with its similarity."""
+    both = lists([row[0] for row in rows], similarity).followed_by(lists([row[1] for row in rows], similarity))
+    joined = lists([row[0] + row[1] for row in rows], similarity)
+    assert joined.offsets.tolist() == both.offsets.tolist()
+    assert joined.places.tolist() == both.places.tolist()
+    assert (joined.similarity is None) == (both.similarity is None)
+    if both.similarity is not None and joined.similarity is not None:
+        assert joined.similarity.tolist() == both.similarity.tolist()
+
+
+@given(LISTS)
+def test_places_are_sorted_within_each_document(rows: list[list[int]]) -> None:
+    """Whatever order a search gave them in."""
+    turned = lists([row[::-1] for row in rows], False)
+    order = ascending(turned.offsets, turned.places)
+    assert [place for row in rows for place in row] == turned.places[order].tolist()
+    assert [at for at, row in enumerate(rows) for _ in row] == turned.owners().tolist()
+
+
+@pytest.mark.parametrize("names", [[7, 8, 9], ["a", "b", "c"]])
+def test_the_nearest_hit_is_the_first_of_each_query(names: list[int | str]) -> None:
+    """None and 0 for a query without any."""
+    ids = np.array(names, object if isinstance(names[0], str) else np.int64)
+    hits = SimpleNamespace(offsets=np.array([0, 2, 2, 3]), ids=ids, distances=np.array([1, 4, 2], np.uint32))
+    found, distances, skipped = nearest_hits(hits, 3)
+    assert 0 == skipped
+    assert [names[0], None, names[2]] == found.tolist()
+    assert [1, 0, 2] == distances.tolist()
+
+
+@given(st.lists(st.integers(0, 9), max_size=8), st.data())
+def test_placed_values_are_those_of_their_rows(rows: list[int], data: st.DataObject) -> None:
+    """By places and by slices, copies all of them; fields of records, too."""
+    values = np.zeros(10, [("first", np.uint64, (2,)), ("second", np.uint32)])
+    values["first"], values["second"] = np.arange(20).reshape(10, 2), np.arange(10)
+    placed = PlacedValues(values, np.array(rows, np.int64))
+    whole = values[np.array(rows, np.int64)]
+    places = np.array(data.draw(st.lists(st.sampled_from(range(len(rows))))) if rows else [], np.int64)
+    part = data.draw(st.slices(len(rows)))
+    assert (len(whole), whole.shape) == (len(placed), placed.shape)
+    assert (whole[places].tobytes(), whole[part].tobytes()) == (placed[places].tobytes(), placed[part].tobytes())
+    for name in ("first", "second"):
+        field = placed.field(name)
+        assert (whole[name].shape, whole[name][places].tolist()) == (field.shape, field[places].tolist())
+    assert placed is PlacedValues.of(placed)
+    assert whole.tobytes() == PlacedValues.of(whole)[:].tobytes()

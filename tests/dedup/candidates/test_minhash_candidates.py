@@ -1,0 +1,241 @@
+"""nearkin.dedup with MinHash, and with two families: recall, precision, batches, what is refused."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+
+import nearkin as nk
+from definitions import check_search, equal_values, near_duplicates, same, shares_band
+from nearkin.dedup import cluster
+from nearkin.dedup.candidates import MinHashCandidates
+from nearkin.errors import MismatchError, ParameterError
+from nearkin.index.bands import BandIndex
+
+RECIPE = "word:1|binary|xxh3|minhash:128"
+
+
+# The source alone
+
+
+def signed(threshold: float, *, by_share: bool = False, recall: float | None = None) -> tuple[MinHashCandidates, Any]:
+    """A source, and the signatures of texts with near-duplicates."""
+    source = MinHashCandidates(nk.Recipe(RECIPE), threshold, recall, by_share=by_share)
+    values, counts = source.hash([*near_duplicates(60), "one of a kind altogether"])
+    return source, values[counts > 0]
+
+
+@pytest.mark.parametrize("threshold", [0.3, 0.6, 0.9])
+def test_candidates_share_a_band_and_enough_values(threshold: float) -> None:
+    """Against all pairs of signatures; texts decide."""
+    source, values = signed(threshold)
+    check_search(source, values, lambda i, j: shares_band(source, values, i, j))
+    assert np.isnan(source.similarities(values, values)).all()
+
+
+@pytest.mark.parametrize("threshold", [0.3, 0.6, 0.9])
+def test_the_share_of_equal_values_verifies_by_itself(threshold: float) -> None:
+    """From the threshold on, with the share as the similarity."""
+    source, values = signed(threshold, by_share=True)
+    check_search(
+        source,
+        values,
+        lambda i, j: shares_band(source, values, i, j),
+        lambda i, j: equal_values(values, i, j) / 128,
+    )
+
+
+def test_distances_count_values_that_differ() -> None:
+    """Row by row; none of none."""
+    source, values = signed(0.5)
+    expected = [128 - equal_values(values, i, len(values) - 1 - i) for i in range(len(values))]
+    assert expected == source.distances(values, values[::-1]).tolist()
+    assert [] == source.distances(values[:0], values[:0]).tolist()
+
+
+@pytest.mark.parametrize("by_share", [False, True])
+def test_the_nearest_entry_of_an_index_with_enough_equal_values_counts(by_share: bool) -> None:
+    """By the bands of the index; ties by id; None for none."""
+    source, values = signed(0.8, by_share=by_share)
+    index = BandIndex.of(source.banding, source.recipe)
+    index.add([f"f{row:02}" for row in range(4)], values[:4])
+    older = source.older_index(index)
+    assert older is not None
+    found, distances, skipped = older.nearest(values)
+    assert 0 == skipped
+    some = 0
+    for row in range(len(values)):
+        near = [
+            (128 - equal_values(values, row, at), f"f{at:02}")
+            for at in range(4)
+            if shares_band(source, values, row, at)
+        ]
+        best = min(near) if near else (0, None)
+        some += bool(near)
+        assert (best[1], best[0]) == (found[row], distances[row])
+    assert 4 <= some < len(values)
+
+
+def test_an_index_of_other_signatures_is_a_mismatch() -> None:
+    """Of another recipe, or of an unknown one; what is no BandIndex is none of this family's."""
+    source, _ = signed(0.5)
+    for index in (nk.BandIndex(recipe="word:2|binary|xxh3|minhash:128"), nk.BandIndex(num_perm=128)):
+        with pytest.raises(MismatchError):
+            source.older_index(index)
+    assert source.older_index(nk.HammingIndex(64)) is None
+    assert source.older_index(["a text"]) is None
+
+
+def test_the_summary_says_what_is_expected_of_the_bands() -> None:
+    """Those of `nearkin.theory.choose_bands`, at a recall of 0.95 unless another one is asked for."""
+    for recall in (None, 0.8):
+        source, _ = signed(0.7, recall=recall)
+        bands = nk.theory.choose_bands(0.7, 0.95 if recall is None else recall, 128)
+        assert {
+            "num_perm": 128,
+            "num_bands": bands.num_bands,
+            "num_rows": bands.num_rows,
+            "least_equal_values": bands.least,
+            "expected_recall": bands.recall,
+            "expected_precision": bands.precision,
+        } == source.summary()
+        assert bands.least / 128 == source.share
+
+
+# Deduplication
+
+
+@pytest.mark.parametrize("rule", ["absorb", "components"])
+@pytest.mark.parametrize("verify", ["jaccard", "signature", "none"])
+@pytest.mark.parametrize("confirm", [None, "simhash:128"])
+def test_batches_of_any_size_give_the_same(rule: Any, verify: Any, confirm: str | None) -> None:
+    """Documents meet those of earlier batches through the index and those of their own through another one."""
+    texts = near_duplicates()
+    options = {"recipe": RECIPE, "threshold": 0.5, "verify": verify, "cluster": rule, "confirm": confirm}
+    whole = nk.dedup(texts, **options)
+    assert whole.summary["removed"] > 0
+    for batch in (1, 17, 599):
+        with mock.patch.object(cluster, "_BATCH", batch):
+            assert same(whole, nk.dedup(texts, **options))
+
+
+@pytest.mark.parametrize("recipe", [RECIPE, "word:1|binary|xxh3|simhash:128"])
+@pytest.mark.parametrize("links", ["representatives", "all"])
+def test_no_pair_lies_below_the_threshold_and_a_second_run_removes_nothing(recipe: str, links: Any) -> None:
+    """Whichever family proposes, and with the other one confirming."""
+    texts = [text for text in near_duplicates() if text]
+    other = "minhash:256" if "simhash" in recipe else "simhash:128"
+    for confirm in (None, other):
+        result = nk.dedup(texts, recipe=recipe, threshold=0.6, confirm=confirm, links=links)
+        assert len(result.pairs) > 0
+        assert min(result.pairs["similarity"]) >= 0.6
+        left, right = ("left", "right") if links == "all" else ("id", "representative")
+        true = nk.similarity(texts, result.pairs[left], result.pairs[right], recipe=recipe)
+        assert true.tolist() == result.pairs["similarity"]
+        again = nk.dedup([texts[row] for row in result.kept], recipe=recipe, threshold=0.6, confirm=confirm)
+        assert 0 == again.summary["removed"]
+
+
+def test_confirmed_links_are_those_of_both_families() -> None:
+    """The links of one family that the other one finds within its reach, no more and no fewer."""
+    texts = near_duplicates()
+    options: dict[str, Any] = {"threshold": 0.6, "links": "all", "verify": "jaccard"}
+
+    def links(**more: Any) -> set[tuple[int, int]]:
+        pairs = nk.dedup(texts, **options, **more).pairs
+        return set(zip(pairs["left"], pairs["right"], strict=True))
+
+    both = links(recipe=RECIPE, confirm="simhash:64")
+    fingerprints = nk.fingerprint(texts, nk.Recipe(RECIPE).with_text("simhash:64"))
+    # Each family has its root of the recall of both.
+    each = math.sqrt(0.95)
+    one = links(recipe=RECIPE, recall=each)
+    radius = nk.theory.simhash_radius(0.6, 64, each)
+    expected = {pair for pair in one if int(nk.hamming(fingerprints[pair[0]], fingerprints[pair[1]])) <= radius}
+    assert expected == both
+
+
+def test_older_texts_and_older_signatures_remove_new_ones() -> None:
+    """An index names its entry; its distance counts values that differ."""
+    texts = [f"a text about number {i} and {i + 1} and the like of it" for i in range(20)]
+    old = nk.dedup(texts, against=texts[:5], against_ids=list("abcde"), recipe=RECIPE, threshold=0.95)
+    assert {"exact-old": 5} == {k: v for k, v in old.summary["removed_by_reason"].items() if v}
+    index = nk.BandIndex(recipe=RECIPE)
+    index.add(list("abcde"), nk.signature(texts[:5], RECIPE))
+    found = nk.dedup(texts, against=index, recipe=RECIPE, threshold=0.95, verify="signature")
+    assert list("abcde") == found.clusters["representative"][:5]
+    assert [0] * 5 == found.clusters["distance"][:5]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"recipe": "minhash:16", "threshold": 0.1, "recall": 0.99}, "at least 44"),
+        ({"recipe": "minhash:16", "recall": 1.0}, "nothing is sure"),
+        ({"recipe": "simhash:64", "recall": 0.9, "radius": 3}, "radius=3, which says what is found"),
+        ({"recipe": "simhash:64", "recall": 1.5}, "probability"),
+        ({"recipe": "simhash:64", "recall": 1.0}, "radius=64 compares every pair"),
+        ({"recipe": "minhash:64", "radius": 3}, "recall"),
+        ({"recipe": "minhash:64", "confirm": "simhash:64", "recall": "0.9"}, "0.9"),
+        ({"recipe": "simhash:64", "confirm": "minhash:64", "recall": 1.0}, "below 1"),
+        ({"recipe": "simhash:64", "verify": "signature"}, "simhash"),
+        ({"recipe": "minhash:64", "confirm": "minhash:32"}, "other family"),
+        ({"recipe": "minhash:64", "confirm": "nothing:3"}, "not one of them"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(options: dict[str, Any], message: str) -> None:
+    """Each with what would."""
+    with pytest.raises(ParameterError, match=message):
+        nk.dedup(["a", "b"], **options)
+
+
+WORDS = "norm:none|case:lower|letters:python|word:3|binary|xxh3|minhash:128"
+CHARS = "case:keep|letters:python|char:{}|binary|xxh3|minhash:128"
+RAW = "norm:none|case:keep|letters:all|char:3|binary|xxh3|minhash:128"
+LISTED = [
+    pytest.param("en_20news", "w3_j50", WORDS),
+    pytest.param("en_bible_ot", "w3_j60", WORDS, marks=pytest.mark.slow),
+    pytest.param("en_licences", "w3_j70", WORDS, marks=pytest.mark.slow),
+    pytest.param("url_httpparams_train", "c3raw_j70", RAW),
+    pytest.param("zh_laws", "c4_j50", CHARS.format(4)),
+    pytest.param("zh_news_sogou", "c4_j30", CHARS.format(4)),
+    pytest.param("zh_reviews", "c3_j50", CHARS.format(3)),
+    pytest.param("zh_song_poems", "c3_j50", CHARS.format(3)),
+]
+"""Sets whose pairs are all listed, and the recipe of their features."""
+
+
+@pytest.mark.parametrize("scheme", ["one", "fast"])
+@pytest.mark.parametrize(("name", "pairs", "recipe"), LISTED)
+def test_listed_pairs_of_real_texts_are_found_with_the_wanted_recall(
+    shared: Path, name: str, pairs: str, recipe: str, scheme: str
+) -> None:
+    """At least 95% of all pairs at 0.8 and above, and none below."""
+    recipe = recipe + ":fast" * (scheme == "fast")
+    with gzip.open(shared / "data" / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in lines]
+    texts = [row["text"].partition("\n\n")[2] if name == "en_20news" else row["text"] for row in rows]
+    place = {str(row.get("id")): at for at, row in enumerate(rows)}
+    with gzip.open(shared / "data" / f"{name}.pairs_{pairs}.tsv.gz", "rt", encoding="utf-8") as lines:
+        head, *table = [line.rstrip("\n").split("\t") for line in lines]
+    by_row = head[0] == "row_a"
+    left, right = (np.array([int(row[side]) if by_row else place[row[side]] for row in table]) for side in (0, 1))
+    true = nk.similarity(texts, left, right, recipe=recipe)
+    # Links are told of the first of equal texts, and of each copy with it.
+    first = {text: at for at, text in reversed(list(enumerate(texts)))}
+    wanted = {
+        tuple(sorted((first[texts[a]], first[texts[b]]))) for a, b, j in zip(left, right, true, strict=True) if j >= 0.8
+    }
+    wanted = {pair for pair in wanted if pair[0] != pair[1]}
+    result = nk.dedup(texts, recipe=recipe, threshold=0.8, recall=0.95, links="all")
+    assert min(result.pairs["similarity"]) >= 0.8
+    found = {tuple(sorted(pair)) for pair in zip(result.pairs["left"], result.pairs["right"], strict=True)}
+    assert len(wanted) >= 20
+    assert len(wanted & found) >= 0.95 * len(wanted)

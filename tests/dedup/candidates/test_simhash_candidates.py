@@ -1,0 +1,105 @@
+"""nearkin.dedup.candidates.simhash: every question of a deduplication against all pairs of fingerprints."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import nearkin as nk
+import strategies
+from definitions import check_search
+from nearkin.dedup.candidates import SimHashCandidates
+from nearkin.errors import MismatchError, ParameterError
+from nearkin.theory import simhash_radius
+from reference import distance, within
+
+
+def source(bits: int, radius: int) -> SimHashCandidates:
+    return SimHashCandidates(nk.Recipe(f"char:4|binary|xxh3|simhash:{bits}"), 0.8, radius)
+
+
+def fingerprints(bits: int, seed: int, rows: int = 40) -> Any:
+    """Values as a source has them: (n, words), many near one another, some equal."""
+    rng = np.random.default_rng(seed)
+    base = strategies.random_fingerprints(rng, bits, 4)
+    return strategies.random_fingerprints(rng, bits, rows, near=base).reshape(rows, -1)
+
+
+@settings(max_examples=30, deadline=None)
+@given(bits=st.sampled_from([5, 64, 100, 128, 192]), radius=st.sampled_from([0, 3, 7]), seed=st.integers(0, 99))
+def test_candidates_are_all_fingerprints_within_the_radius(bits: int, radius: int, seed: int) -> None:
+    """Exactly: found, paired and absorbed within a batch, at any width."""
+    values = fingerprints(bits, seed)
+    radius = min(radius, bits)
+    check_search(source(bits, radius), values, lambda i, j: distance(values[i], values[j]) <= radius)
+
+
+@pytest.mark.parametrize("bits", [64, 128])
+def test_distances_are_of_rows_and_similarities_are_unknown(bits: int) -> None:
+    """Hamming distances; NaN, since a distance is no similarity of texts; none of none."""
+    values, family = fingerprints(bits, 3), source(bits, 3)
+    expected = [distance(a, b) for a, b in zip(values, values[::-1], strict=True)]
+    assert expected == family.distances(values, values[::-1]).tolist()
+    assert [] == family.distances(values[:0], values[:0]).tolist()
+    assert np.isnan(family.similarities(values, values)).all()
+    assert len(values) == len(family.similarities(values, values))
+
+
+@pytest.mark.parametrize("bits", [64, 128])
+@pytest.mark.parametrize("name", [int, str])
+def test_the_nearest_entry_of_an_index_within_the_radius_counts(bits: int, name: Any) -> None:
+    """Ties by id, None beyond the radius, whatever kind the ids are of."""
+    values = fingerprints(bits, 5)
+    index = nk.HammingIndex(bits)
+    ids = [name(row + 100) for row in range(20)]
+    index.add(ids, values[:20] if bits > 64 else values[:20, 0])
+    older = source(bits, 4).older_index(index)
+    assert older is not None
+    found, distances, skipped = older.nearest(values)
+    assert 0 == skipped
+    for row in range(len(values)):
+        near = within(values[:20], ids, values[row], 4)
+        assert (near[0][1] if near else None) == found[row]
+        assert (near[0][0] if near else 0) == distances[row]
+
+
+def test_an_index_of_another_width_is_a_mismatch() -> None:
+    """What is no Hamming index is none of this family's."""
+    with pytest.raises(MismatchError, match="128"):
+        source(64, 3).older_index(nk.HammingIndex(128))
+    assert source(64, 3).older_index(["a text"]) is None
+    assert source(64, 3).older_index(nk.BandIndex()) is None
+
+
+def test_texts_become_rows_of_words_with_their_counts() -> None:
+    """As `nearkin.fingerprint` gives them; the summary names the radius that the threshold leads to."""
+    recipe = nk.Recipe("word:1|count|xxh3|simhash:128")
+    family = SimHashCandidates(recipe, 0.8, None)
+    values, counts = family.hash(["red wine", None, "..."])
+    assert nk.fingerprint(["red wine", None, "..."], recipe).tolist() == values.tolist()
+    assert [2, 0, 0] == counts.tolist()
+    # Counts have no law of Jaccard similarity.
+    assert {"radius": simhash_radius(0.8, 128), "expected_recall": None} == family.summary()
+
+
+@pytest.mark.parametrize("recall", [None, 0.5, 0.95])
+def test_a_recall_makes_the_radius(recall: float | None) -> None:
+    """The least radius that reaches it; a given radius has the recall that the law says."""
+    family = SimHashCandidates(nk.Recipe(), 0.7, None, recall)
+    wanted = 0.995 if recall is None else recall
+    assert simhash_radius(0.7, 128, wanted) == family.radius
+    assert family.recall is not None
+    assert family.recall >= wanted
+    assert family.recall == SimHashCandidates(nk.Recipe(), 0.7, family.radius).recall
+
+
+@pytest.mark.parametrize("radius", [-1, 65, 1.5, True, "3"])
+def test_radii_out_of_range_are_errors(radius: Any) -> None:
+    """0 to the width, inclusive."""
+    with pytest.raises(ParameterError, match="0 to bits=64"):
+        source(64, radius)
+    assert (0, 64) == (source(64, 0).radius, source(64, 64).radius)

@@ -1,0 +1,93 @@
+"""nearkin.dedup.candidates.ssdeep: digests that score enough, against the comparison of all pairs."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+import nearkin as nk
+from definitions import check_search
+from nearkin.dedup.candidates import DigestCandidates
+from nearkin.dedup.candidates.ssdeep import digest_rows, is_comparable
+from nearkin.digests.ssdeep import DigestRecipe
+from nearkin.errors import MismatchError, ParameterError
+
+
+def digests(seed: int = 1, count: int = 40) -> list[str]:
+    """Digests of a few bases with edits, of equal and of tiny files, of zeros."""
+    generator = random.Random(seed)
+    bases = [generator.randbytes(5000) for _ in range(3)]
+    found = ["3::", "3::", nk.ssdeep.hash(bytes(5000)), nk.ssdeep.hash(b"tiny"), nk.ssdeep.hash(bases[0])]
+    while len(found) < count:
+        data = bytearray(generator.choice(bases))
+        for _ in range(generator.choice([0, 1, 10, 40])):
+            data[generator.randrange(len(data))] = generator.randrange(256)
+        found.append(nk.ssdeep.hash(bytes(data)))
+    return found
+
+
+@pytest.mark.parametrize("threshold", [1, 60, 97, 100])
+def test_candidates_are_all_digests_that_score_enough(threshold: int) -> None:
+    """Exactly, with the score as the similarity; digests that say nothing of their file match none, not themselves."""
+    names = digests()
+
+    def match(i: int, j: int) -> bool:
+        both = is_comparable(names[i]) and is_comparable(names[j])
+        return both and nk.ssdeep.compare(names[i], names[j]) >= threshold
+
+    source = DigestCandidates(DigestRecipe(), threshold)
+    check_search(source, digest_rows(names), match, lambda i, j: nk.ssdeep.compare(names[i], names[j]))
+
+
+@pytest.mark.parametrize(
+    ("digest", "expected"),
+    [("3::", False), ("3:abcdef:abcdef", False), ("3:abcdefg:a", True), ("3:a:abcdefg", True), ("96:aaaaaaa:", True)],
+)
+def test_digests_with_seven_characters_in_a_part_are_comparable(digest: str, expected: bool) -> None:
+    """Two digests can match only if they share seven characters in a row."""
+    assert expected is is_comparable(digest)
+
+
+def test_distances_are_a_hundred_less_the_score() -> None:
+    """Of every pair, those of one left digest together or not."""
+    names = digests(2)
+    values = digest_rows(names)
+    source = DigestCandidates(DigestRecipe(), 80)
+    expected = [100 - nk.ssdeep.compare(a, b) for a, b in zip(names, names[::-1], strict=True)]
+    assert expected == source.distances(values, values[::-1]).tolist()
+    assert {} == source.summary()
+
+
+def test_the_best_entry_of_an_index_counts() -> None:
+    """Highest score first, of those the least id; None below the threshold and for digests that are not comparable."""
+    names = digests(3)
+    older = [name for name in names[:20] if is_comparable(name)]
+    index = nk.DigestIndex()
+    index.add([f"f{row:02}" for row in range(len(older))], older)
+    search = DigestCandidates(DigestRecipe(), 70).older_index(index)
+    assert search is not None
+    found, distances, skipped = search.nearest(digest_rows(names))
+    assert 0 == skipped
+    for row, name in enumerate(names):
+        scores = [(-nk.ssdeep.compare(name, other), f"f{at:02}") for at, other in enumerate(older)]
+        score, best = min(scores) if is_comparable(name) else (0, "")
+        expected = (best, 100 + score) if score <= -70 else (None, 0)
+        assert expected == (found[row], distances[row])
+
+
+def test_an_index_of_another_recipe_is_a_mismatch() -> None:
+    """What is no index of digests is none of this family's."""
+    source = DigestCandidates(DigestRecipe("lines|ssdeep"), 80)
+    with pytest.raises(MismatchError):
+        source.older_index(nk.DigestIndex())
+    assert source.older_index(nk.HammingIndex(64)) is None
+
+
+@pytest.mark.parametrize("threshold", [0, 101, 80.5, True, "80", None])
+def test_thresholds_are_whole_scores(threshold: Any) -> None:
+    """1 to 100, inclusive."""
+    with pytest.raises(ParameterError, match="a whole score from 1 to 100"):
+        DigestCandidates(DigestRecipe(), threshold)
+    assert (1, 100, 80) == tuple(DigestCandidates(DigestRecipe(), score).threshold for score in (1, 100, 80.0))

@@ -1,0 +1,123 @@
+"""nearkin.dedup.boilerplate: lines that many documents share."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import nearkin as nk
+
+MENU, LEGAL = "Home | News | Sport | Subscribe to our newsletter for free", "All rights reserved by the owners of it."
+WORDS = ["red", "green", "blue", "wine", "cheese", "bread", "water", "stone", "river", "cloud", "music", "paper"]
+
+
+def article(number: int) -> str:
+    """Some sentences that no other article has."""
+    return " ".join(f"{WORDS[(number * 7 + at * at) % 12]}{number * 31 + at}" for at in range(30)) + "."
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.lists(st.sampled_from(["a b", "c d", "e f", " a b ", "g"]), max_size=5), max_size=12),
+    st.integers(2, 4),
+    st.sampled_from([0.0, 0.3, 1.0]),
+    st.booleans(),
+    st.data(),
+)
+def test_frequent_lines_are_those_of_the_definition(
+    lines: list[list[str]], least: int, share: float, named: bool, data: st.DataObject
+) -> None:
+    texts = ["\n".join(text) for text in lines]
+    sources = data.draw(st.lists(st.sampled_from(["x", "y"]), min_size=len(texts), max_size=len(texts)))
+    found = nk.passages(
+        texts,
+        sources=sources if named else None,
+        boilerplate="keep",
+        boilerplate_documents=least,
+        boilerplate_share=share,
+        remove="nothing",
+    )
+    total: Counter[str] = Counter()
+    by_source: dict[str, Counter[str]] = defaultdict(Counter)
+    documents: Counter[str] = Counter()
+    for row, text in enumerate(texts):
+        if text in texts[:row]:
+            continue
+        distinct = {line.strip() for line in lines[row] if line.strip()}
+        source = sources[row] if named else ""
+        documents[source] += 1
+        total.update(distinct)
+        by_source[source].update(distinct)
+    count = documents.total()
+    expected = {
+        line
+        for line in total
+        if total[line] >= max(least, share * count)
+        or any(by_source[name][line] >= max(least, share * documents[name]) for name in documents)
+    }
+    assert found.boilerplate is not None
+    listed = list(found.boilerplate.rows())
+    assert expected == {row["line"] for row in listed}
+    assert [total[row["line"]] for row in listed] == [row["documents"] for row in listed]
+    assert sorted((-row["documents"], row["line"]) for row in listed) == [(-r["documents"], r["line"]) for r in listed]
+    for one in listed:
+        assert (one["source"] is not None) == named
+        if named:
+            assert by_source[one["source"]][one["line"]] == one["source_documents"]
+
+
+def furnished(number: int, text: str) -> str:
+    return f"{MENU}\n{text}\n{LEGAL}"
+
+
+def test_boilerplate_is_left_out_before_parts_are_made() -> None:
+    texts = [furnished(number, article(number)) for number in range(20)] + [article(3)]
+    options: dict[str, Any] = {"unit": "paragraph", "threshold": 0.95}
+    kept = nk.passages(texts, boilerplate="keep", **options)
+    assert [] == list(kept.passages.rows())
+    assert (2, False) == (kept.summary["boilerplate"]["lines"], kept.summary["boilerplate"]["left_out"])
+    dropped = nk.passages(texts, boilerplate="drop", **options)
+    (row,) = dropped.passages.rows()
+    at = texts[3].index(article(3))
+    assert (20, 3, at, at + len(article(3))) == (row["id"], row["other"], row["other_start"], row["other_end"])
+    assert dropped.boilerplate is not None
+    assert {MENU, LEGAL} == set(dropped.boilerplate["line"])
+    assert None is nk.passages(texts, **options).boilerplate
+
+
+def test_documents_are_compared_without_boilerplate() -> None:
+    menu = "\n".join(article(1000 + number) for number in range(20))
+    texts = [f"{menu}\n{article(number)}" for number in range(12)]
+    alike = nk.passages(texts, unit="document")
+    assert 11 == len(alike.passages)
+    assert 0 == len(nk.passages(texts, unit="document", boilerplate="drop").passages)
+    copies = [*texts, article(5)]
+    found = nk.passages(copies, unit="document", boilerplate="drop", remove="documents", share=1)
+    assert [12] == found.documents["id"]
+    assert (list(range(12)), 1.0) == (found.kept, found.documents["share"][0])
+
+
+def test_what_is_left_of_a_copy_but_boilerplate_goes() -> None:
+    texts = [furnished(number, article(number)) for number in range(12)] + [f"{MENU}\n{article(4)}"]
+    assert 12 not in nk.passages(texts, boilerplate="drop").kept
+
+
+def test_a_line_of_one_source_is_found_by_source() -> None:
+    texts = [furnished(number, article(number)) if number < 12 else article(number) for number in range(400)]
+    sources = ["shop" if number < 12 else "wire" for number in range(400)]
+    assert nk.passages(texts, boilerplate="keep").summary["boilerplate"]["lines"] == 0
+    found = nk.passages(texts, boilerplate="keep", sources=sources)
+    assert found.boilerplate is not None
+    assert [("shop", 12), ("shop", 12)] == list(
+        zip(found.boilerplate["source"], found.boilerplate["source_documents"], strict=True)
+    )
+
+
+def test_documents_of_boilerplate_alone_and_empty_ones_stay() -> None:
+    texts = [f"{MENU}\n{article(number)}" for number in range(12)] + [MENU, "", None]
+    found = nk.passages(texts, boilerplate="drop")
+    assert {12, 13, 14} <= set(found.kept)
+    assert [] == nk.passages([], boilerplate="drop").kept

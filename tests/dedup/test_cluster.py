@@ -1,0 +1,237 @@
+"""nearkin.dedup.cluster: batches of any size give what the definition gives, and chains are what the rules say."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import nearkin as nk
+import reference
+import strategies
+from definitions import RADIUS, RECIPE, Reference, dedup, near_duplicates, removed, same
+from nearkin.dedup import cluster
+from nearkin.dedup.candidates import SimHashCandidates
+from nearkin.dedup.documents import hash_texts
+from nearkin.dedup.reference import HashedOlder
+from nearkin.dedup.verify import TextComparison
+from nearkin.errors import ParameterError
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    texts=strategies.corpora(max_size=30),
+    batch=st.integers(1, 7),
+    characters=st.sampled_from([1, 100, 1 << 24]),
+    cache=st.sampled_from([0, 200, 1 << 28]),
+    verify=st.sampled_from(["jaccard", "containment", "indel", "none"]),
+    rule=st.sampled_from(["absorb", "components"]),
+    threshold=st.sampled_from([0.3, 0.5, 0.8]),
+)
+def test_batches_of_any_size_equal_the_definition(
+    texts: list[str | None], batch: int, characters: int, cache: int, verify: str, rule: str, threshold: float
+) -> None:
+    """Documents meet those of earlier batches through the index and those of their own by comparison."""
+    with (
+        mock.patch.object(cluster, "_BATCH", batch),
+        mock.patch.object(cluster, "_BATCH_CHARACTERS", characters),
+        mock.patch.object(cluster, "_CACHE_BYTES", cache),
+    ):
+        result = dedup(texts, verify=verify, cluster=rule, threshold=threshold)
+    by_definition = Reference(texts, threshold, verify)
+    by = getattr(reference, rule)(by_definition.rows, by_definition.match)
+    assert {row: head for row, head in by.items() if row != head} == removed(result)
+
+
+@pytest.mark.parametrize("rule", ["absorb", "components"])
+@pytest.mark.parametrize("verify", ["jaccard", "none"])
+def test_batches_of_any_size_give_the_same_similarities(rule: str, verify: str) -> None:
+    """A larger corpus, cut and uncut."""
+    texts = near_duplicates()
+    whole = dedup(texts, cluster=rule, verify=verify, threshold=0.5)
+    for batch in (1, 17, 599):
+        with mock.patch.object(cluster, "_BATCH", batch):
+            assert same(whole, dedup(texts, cluster=rule, verify=verify, threshold=0.5))
+
+
+def chain(length: int) -> list[str]:
+    """Texts of which each differs a little from the one before, and the last has nothing of the first."""
+    words = [f"word{i}" for i in range(length + 30)]
+    return [" ".join(words[i : i + 30]) for i in range(length)]
+
+
+@pytest.mark.parametrize(("rule", "clusters"), [("absorb", 8), ("components", 1)])
+def test_chains_are_cut_by_absorbing_and_joined_by_components(rule: Any, clusters: int) -> None:
+    """Neighbours have Jaccard 29/31; three steps, 27/33, still reach 0.8 and four do not.
+
+    A kept document absorbs the three after it: 32 texts make 8 clusters of 4. The radius is the width, so that distance
+    decides nothing.
+    """
+    result = nk.dedup(chain(32), recipe="word:1|binary|xxh3|simhash:64", radius=64, threshold=0.8, cluster=rule)
+    assert clusters == len(result.kept) == result.summary["clusters"]
+    if rule == "absorb":
+        assert list(range(0, 32, 4)) == result.kept
+        assert min(result.clusters["similarity"]) >= 0.8
+    else:
+        assert 0.0 == min(result.clusters["similarity"])
+
+
+def test_a_large_cluster_is_compared_with_its_representative_alone() -> None:
+    """2,000 variants of one text: at most one verification a removed text and kept one, not their square."""
+    base = [f"word{i}" for i in range(60)]
+    texts = [" ".join([*base, f"number{i}"]) for i in range(2000)]
+    result = nk.dedup(texts, recipe="word:1|binary|xxh3|simhash:64", radius=20, threshold=0.8)
+    assert [0] == result.kept
+    assert 1999 == result.summary["verified"]
+
+
+# The rules alone
+
+
+def clusterer(
+    texts: list[str | None], old: list[str | None], threshold: float, measure: Any = "jaccard"
+) -> tuple[cluster.Clusterer, list[int], list[int]]:
+    """Distinct texts with features after distinct older ones, and the rows of both."""
+    source = SimHashCandidates(RECIPE, threshold, RADIUS)
+    new, before = (hash_texts(side, None, source, lambda *_: None, {}) for side in (texts, old))
+    older = HashedOlder(before, source)
+    rows = [row for row in range(len(texts)) if new.counts[row] and texts.index(texts[row]) == row]
+    rows = [row for row in rows if texts[row] not in old]
+    comparison = None if measure is None else TextComparison(RECIPE, measure)
+    held = [row for row in range(len(old)) if before.counts[row] and old.index(old[row]) == row]
+    places = np.array(rows, np.int64)
+    return cluster.Clusterer(source, comparison, threshold, new, places, older), rows, held
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    old=strategies.corpora(max_size=10),
+    new=strategies.corpora(max_size=14),
+    measure=st.sampled_from(["jaccard", "indel", None]),
+    batch=st.integers(1, 5),
+)
+def test_links_are_all_matches_with_new_documents(
+    old: list[str | None], new: list[str | None], measure: Any, batch: int
+) -> None:
+    """Sorted, each once, older documents first; none between older ones; with their similarity."""
+    made, rows, held = clusterer(new, old, 0.5, measure)
+    with mock.patch.object(cluster, "_BATCH", batch):
+        left, right, similarity, skipped = made.links()
+    assert 0 == skipped
+    by_definition = Reference(old + new, 0.5, measure or "none")
+    place = {row: row for row in held} | {len(old) + row: len(old) + at for at, row in enumerate(rows)}
+    expected = {
+        (place[i], place[j]): by_definition.similarity(i, j) if measure else math.nan
+        for i in place
+        for j in place
+        if i < j and j >= len(old) and by_definition.match(i, j)
+    }
+    assert sorted(expected) == list(zip(left.tolist(), right.tolist(), strict=True))
+    assert [expected[pair] for pair in sorted(expected)] == pytest.approx(similarity.tolist(), abs=1e-12, nan_ok=True)
+
+
+@pytest.mark.parametrize("rule", ["absorb", "components"])
+def test_a_rule_counts_its_documents_and_its_work(rule: str) -> None:
+    """Every document is decided once; what verified is at most what was proposed; kept ones have no similarity."""
+    texts = near_duplicates(300)
+    made, rows, _ = clusterer(texts, texts[:40], 0.5)
+    told: list[int] = []
+    made.tick = told.append
+    with mock.patch.object(cluster, "_BATCH", 50):
+        found = getattr(made, rule)()
+    assert len(rows) == sum(told) == len(found.by)
+    assert max(told) <= 50
+    assert 0 < found.verified <= found.candidates
+    assert np.isnan(found.similarity[found.by < 0]).all()
+    assert not np.isnan(found.similarity[found.by >= 0]).any()
+    assert (found.by < 40 + np.arange(len(rows))).all()
+
+
+def test_progress_is_told_within_a_batch_of_many_candidates() -> None:
+    """Parts of few candidates give what one part gives, and each is told."""
+    texts = near_duplicates(300)
+    found, told = [], []
+    for most in (1 << 22, 1):
+        made, _, _ = clusterer(texts, texts[:40], 0.5)
+        ticks: list[int] = []
+        made.tick = ticks.append
+        with mock.patch.object(cluster, "_CANDIDATES", most):
+            found.append(made.absorb())
+        told.append(ticks)
+    assert sum(told[0]) == sum(told[1])
+    assert 2 >= len(told[0]) < len(told[1])
+    assert found[0].by.tolist() == found[1].by.tolist()
+    np.testing.assert_array_equal(found[0].similarity, found[1].similarity)
+    assert (found[0].candidates, found[0].verified) == (found[1].candidates, found[1].verified)
+
+
+def different(count: int) -> list[str | None]:
+    """Texts that share no word; within a radius of all bits each is a candidate of each."""
+    return [f"word{i} other{i} third{i}" for i in range(count)]
+
+
+@pytest.mark.parametrize("rule", ["absorb", "components"])
+@pytest.mark.parametrize("batch", [1, 7, 100])
+def test_no_document_is_compared_more_often_than_allowed(rule: str, batch: int) -> None:
+    """Texts of which all are candidates of all take as many comparisons each, and what is left out is counted."""
+    texts = different(40)
+    source = SimHashCandidates(RECIPE, 0.999, 64)
+    new = hash_texts(texts, None, source, lambda *_: None, {})
+    made = cluster.Clusterer(source, TextComparison(RECIPE, "jaccard"), 0.999, new, np.arange(40))
+    with mock.patch.object(cluster, "_BATCH", batch):
+        whole = getattr(made, rule)()
+        made.max_comparisons = 3
+        found = getattr(made, rule)()
+    assert (40 * 39 // 2, 0) == (whole.verified, whole.skipped)
+    assert 0 < found.verified <= 40 * 3 * (1 + (batch > 1))
+    assert whole.verified == found.verified + found.skipped
+    assert (found.by < 0).all()
+
+
+def test_a_run_that_skips_comparisons_says_so() -> None:
+    """A warning that names the bound, the count in the summary; none where the bound suffices."""
+    texts = different(30)
+    with pytest.warns(RuntimeWarning, match=r"\d+ comparisons were left out: .*max_comparisons=5") as told:
+        found = nk.dedup(texts, recipe=RECIPE, threshold=0.999, radius=64, max_comparisons=5)
+    assert __file__ == told[0].filename
+    assert 30 * 29 // 2 == found.summary["verified"] + found.summary["skipped"]
+    assert [str(told[0].message)] == found.summary["warnings"]
+    whole = nk.dedup(texts, recipe=RECIPE, threshold=0.999, radius=64)
+    assert (0, False) == (whole.summary["skipped"], "warnings" in whole.summary)
+    for most in (0, -1, 1.5, True):
+        with pytest.raises(ParameterError, match="max_comparisons"):
+            nk.dedup(texts, max_comparisons=most)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("rule", ["absorb", "components"])
+def test_texts_too_long_for_indel_are_left_out_and_counted(rule: Any) -> None:
+    """Two texts of 800,000 different characters would take 2**39 steps and more; what they share costs nothing."""
+    long = ["ab" * 400_000, "cd" * 400_000, "ab" * 400_000 + "e"]
+    with pytest.warns(RuntimeWarning, match=r"comparisons were left out: .*2\*\*39 pairs of characters"):
+        found = nk.dedup(long, recipe=RECIPE, threshold=0.5, radius=64, verify="indel", cluster=rule)
+    assert [0, 1] == found.kept
+    # The last text is connected with the first one, but compared with the second one all the same.
+    assert (1 if rule == "absorb" else 2, 1) == (found.summary["skipped"], found.summary["removed_by_reason"]["near"])
+
+
+def test_nothing_to_decide_is_decided() -> None:
+    """No documents, with older ones and without."""
+    for old in ([], near_duplicates(20)):
+        made, _, _ = clusterer([], old, 0.5)
+        assert 0 == len(made.absorb().by) == len(made.components().by) == len(made.links()[0])
+
+
+@given(st.lists(st.integers(0, 30), max_size=20), st.integers(1, 60))
+def test_pieces_hold_as_many_characters_as_fit(lengths: list[int], most: int) -> None:
+    """In order, without gaps; a piece of more than the limit has one item, and the next item would not have fitted."""
+    with mock.patch.object(cluster, "_BATCH_CHARACTERS", most):
+        cuts = list(cluster._cuts(np.cumsum(lengths, dtype=np.int64), len(lengths)))
+    assert list(range(len(lengths))) == [at for start, end in cuts for at in range(start, end)]
+    for start, end in cuts:
+        assert sum(lengths[start:end]) <= most or end == start + 1
+        assert end == len(lengths) or sum(lengths[start : end + 1]) > most

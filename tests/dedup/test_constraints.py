@@ -1,0 +1,371 @@
+"""nearkin.dedup.constraints: what a person labelled different is never removed for one another, by the definition."""
+
+from __future__ import annotations
+
+import warnings
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import nearkin as nk
+import reference
+import strategies
+from definitions import Reference, dedup, near_duplicates, removed
+from nearkin import errors
+from nearkin.dedup import cluster
+from nearkin.dedup.constraints import Apart
+from nearkin.dedup.labels import PairLabels
+
+Pair = tuple[int, int]
+
+
+def drawn(data: st.DataObject, count: int) -> list[Pair]:
+    """Some pairs of rows."""
+    pairs = list(combinations(range(count), 2))
+    return data.draw(st.lists(st.sampled_from(pairs), unique=True, max_size=8)) if pairs else []
+
+
+class Model:
+    """Documents by the definition, of which some pairs of contents are rejected; older ones come first, and stay."""
+
+    def __init__(
+        self, texts: list[str | None], older: int, threshold: float, verify: str, rejected: list[Pair]
+    ) -> None:
+        self.reference = Reference(texts, threshold, verify)
+        self.texts, self.older = self.reference.texts, older
+        self.rejected = {
+            frozenset((self.texts[a], self.texts[b])) for a, b in rejected if self.texts[a] != self.texts[b]
+        }
+
+    def reject(self, i: int, j: int) -> bool:
+        """Whether labels keep the contents of two documents apart."""
+        return frozenset((self.texts[i], self.texts[j])) in self.rejected
+
+    def match(self, i: int, j: int) -> bool:
+        """Whether two documents match, of which one at least is new, and nobody rejects them."""
+        return max(i, j) >= self.older and not self.reject(i, j) and self.reference.match(i, j)
+
+    def absorbed(self) -> dict[int, int]:
+        """Keep, then absorb: what each document that goes is removed for."""
+        copies = self.copies()
+        by = reference.absorb([row for row in self.reference.rows if row not in copies], self.match)
+        return {row: head for row, head in (by | copies).items() if row != head}
+
+    def copies(self) -> dict[int, int]:
+        """New documents with the content of an older one."""
+        before = self.texts[: self.older]
+        return {row: before.index(text) for row, text in enumerate(self.texts) if row >= self.older and text in before}
+
+    def joined(self) -> dict[int, int]:
+        """Components; those that hold a rejected pair from their links, the most similar first."""
+        first = {text: row for row, text in reversed(list(enumerate(self.texts)))}
+        distinct = sorted(first.values())
+        plain = reference.components(distinct, lambda i, j: max(i, j) >= self.older and self.reference.match(i, j))
+        clusters = [{row for row in distinct if plain[row] == head} for head in sorted(set(plain.values()))]
+        done: list[set[int]] = []
+        for members in clusters:
+            if not any(self.reject(i, j) for i, j in combinations(members, 2)):
+                done.append(members)
+                continue
+            parts = [{row} for row in sorted(members)]
+            links = [(i, j) for i, j in combinations(sorted(members), 2) if self.match(i, j)]
+            for i, j in sorted(links, key=lambda pair: (-self.reference.similarity(*pair), pair)):
+                one, other = (next(part for part in parts if row in part) for row in (i, j))
+                if one is not other and not any(self.reject(a, b) for a in one for b in other):
+                    parts.remove(other)
+                    one |= other
+            done += parts
+        head = {row: min(part) for part in done for row in part}
+        of = {row: head[first[text]] for row, text in enumerate(self.texts)} | self.copies()
+        return {row: of[row] for row in self.reference.rows if of[row] != row and row >= self.older}
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    data=st.data(),
+    texts=strategies.corpora(max_size=24),
+    batch=st.integers(1, 9),
+    verify=st.sampled_from(["jaccard", "indel", "none"]),
+    threshold=st.sampled_from([0.3, 0.5, 0.8]),
+)
+def test_a_rejected_pair_is_no_match(
+    data: st.DataObject, texts: list[str | None], batch: int, verify: str, threshold: float
+) -> None:
+    """Keep, then absorb, in batches of any size; a label of a copy is one of its content."""
+    pairs = drawn(data, len(texts))
+    with mock.patch.object(cluster, "_BATCH", batch), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = dedup(texts, verify=verify, threshold=threshold, labels=[(a, b, False) for a, b in pairs])
+    model = Model(texts, 0, threshold, verify, pairs)
+    expected = model.absorbed()
+    assert expected == removed(result)
+    equal = sum(model.texts[a] == model.texts[b] for a, b in pairs)
+    apart = {
+        frozenset((row, head))
+        for row, head in combinations(sorted({model.texts.index(text) for text in model.texts}), 2)
+        for row, head in ((row, head), (head, row))
+        if model.reject(row, head) and model.reference.match(row, head) and row > head
+        if head not in expected and (row not in expected or expected[row] > head)
+    }
+    told = result.summary["labels"]
+    assert (len(pairs), equal, len(apart)) == (told["different"], told["equal"], told["kept_apart"])
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    data=st.data(),
+    texts=strategies.corpora(max_size=20),
+    batch=st.integers(1, 9),
+    verify=st.sampled_from(["jaccard", "indel"]),
+    threshold=st.sampled_from([0.3, 0.5]),
+)
+def test_no_component_holds_a_rejected_pair(
+    data: st.DataObject, texts: list[str | None], batch: int, verify: str, threshold: float
+) -> None:
+    """Those that would are made anew from their links, the most similar first."""
+    pairs = drawn(data, len(texts))
+    with mock.patch.object(cluster, "_BATCH", batch), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = dedup(
+            texts, verify=verify, threshold=threshold, cluster="components", labels=[(a, b, False) for a, b in pairs]
+        )
+    model = Model(texts, 0, threshold, verify, pairs)
+    assert model.joined() == removed(result)
+    members: dict[int, list[int]] = {}
+    for row in result.clusters.rows():
+        members.setdefault(row["cluster"], []).append(row["id"])
+    assert not any(model.reject(a, b) for group in members.values() for a, b in combinations(group, 2))
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    data=st.data(),
+    old=strategies.corpora(max_size=8),
+    new=strategies.corpora(max_size=12),
+    rule=st.sampled_from(["absorb", "components"]),
+    batch=st.integers(1, 5),
+)
+def test_older_documents_are_kept_apart_from_new_ones(
+    data: st.DataObject, old: list[str | None], new: list[str | None], rule: Any, batch: int
+) -> None:
+    """By their ids; no component holds two older ones that are rejected, which both stay in any case."""
+    everything = old + new
+    pairs = drawn(data, len(everything))
+    ids = [f"d{row}" for row in range(len(everything))]
+    labels = [(ids[a], ids[b], False) for a, b in pairs]
+    with mock.patch.object(cluster, "_BATCH", batch), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = dedup(
+            new,
+            ids=ids[len(old) :],
+            against=old,
+            against_ids=ids[: len(old)],
+            threshold=0.5,
+            cluster=rule,
+            labels=labels,
+        )
+    model = Model(everything, len(old), 0.5, "jaccard", pairs)
+    expected = model.absorbed() if rule == "absorb" else model.joined()
+    found = {ids.index(row): ids.index(head) for row, head in removed(result).items()}
+    # Of older documents with one content the first one is named.
+    assert {row: head for row, head in expected.items() if row >= len(old)} == found
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"recipe": "word:1|binary|xxh3|minhash:64:fast", "radius": None},
+        {"recipe": "word:1|binary|xxh3|minhash:64:fast", "radius": None, "verify": "signature"},
+        {"recipe": "word:1|binary|xxh3|simhash:64", "confirm": "minhash:64"},
+        {"measure": "containment", "radius": None},
+        {"measure": "containment", "radius": None, "cluster": "components"},
+        {"cluster": "components"},
+        {"cluster": "components", "verify": "none", "radius": 6},
+        {"differ": "numbers"},
+        {"keep": "longest", "links": "all"},
+    ],
+)
+def test_what_was_rejected_never_comes_again(options: dict[str, Any]) -> None:
+    """A person rejects every near-duplicate that was removed, four times; none of them goes for the same one again."""
+    texts = near_duplicates(300)
+    labels: list[tuple[int, int, bool]] = []
+    counts = []
+    for _ in range(4):
+        result = dedup(texts, **{"threshold": 0.5, **options}, labels=list(labels) or None)
+        near = [
+            (row["id"], row["representative"])
+            for row in result.clusters.rows()
+            if row["reason"] in ("near", "same-letters")
+        ]
+        said = {frozenset(pair[:2]) for pair in labels}
+        assert not said & {frozenset(pair) for pair in near}
+        linked = (
+            {frozenset((row["left"], row["right"])) for row in result.pairs.rows()}
+            if "left" in result.pairs.columns
+            else set()
+        )
+        assert not said & linked
+        labels += [(*pair, False) for pair in near]
+        counts.append(len(near))
+    assert counts[0] > 0
+    assert result.summary["labels"]["kept_apart"] > 0
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"recipe": "word:1|binary|xxh3|minhash:64:fast", "radius": None, "verify": "signature"},
+        {"measure": "containment", "radius": None},
+        {"measure": "containment", "radius": None, "cluster": "components"},
+        {"cluster": "components"},
+        {"verify": "none", "radius": 6},
+    ],
+)
+def test_nor_for_an_older_document(options: dict[str, Any]) -> None:
+    """The same with older documents, whose ids are labelled, too."""
+    texts = near_duplicates(300)
+    ids = [f"d{row}" for row in range(300)]
+    labels: list[tuple[str, str, bool]] = []
+    for _ in range(4):
+        given = {"threshold": 0.5, "against": texts[:100], "against_ids": ids[:100], **options}
+        result = dedup(texts[100:], ids=ids[100:], **given, labels=list(labels) or None)
+        near = [
+            (row["id"], row["representative"])
+            for row in result.clusters.rows()
+            if row["reason"].removesuffix("-old") in ("near", "same-letters")
+        ]
+        assert not {frozenset(pair[:2]) for pair in labels} & {frozenset(pair) for pair in near}
+        assert near
+        labels += [(*pair, False) for pair in near]
+    assert result.summary["labels"]["kept_apart"] > 0
+
+
+def test_without_rejected_pairs_nothing_changes() -> None:
+    """Labels that say same, and unsure ones, force nothing; the summary counts them."""
+    texts = near_duplicates(200)
+    plain = dedup(texts, threshold=0.5)
+    with pytest.warns(RuntimeWarning, match="no pair is labelled different, so that nothing is kept apart"):
+        result = dedup(texts, threshold=0.5, labels=[(0, 1, True), (2, 3, None), (4, 5)])
+    assert list(plain.clusters.rows()) == list(result.clusters.rows())
+    assert {
+        "same": 2, "different": 0, "unsure": 1, "contradictory": 0, "kept_apart": 0, "equal": 0, "unknown_ids": 0,
+    } == result.summary["labels"]  # fmt: skip
+    assert "labels" not in plain.summary
+
+
+TEXTS = ["one two three four five six seven", "one two three four five six seven!", "something else entirely"]
+
+
+def test_labels_of_a_page_are_followed(tmp_path: Path) -> None:
+    """From the file as it is."""
+    path = tmp_path / "labels.tsv"
+    path.write_text("left\tright\tmatch\tsimilarity\tstratum\tweight\tremoved\na\tb\t0\t1\t1.00\t3\t1\n")
+    assert ["a", "c"] == nk.dedup(TEXTS, ids=list("abc")).kept
+    for labels in (path, str(path), nk.PairLabels(["b"], ["a"], [False])):
+        assert ["a", "b", "c"] == nk.dedup(TEXTS, ids=list("abc"), labels=labels).kept
+
+
+def test_what_labels_cannot_do_is_told() -> None:
+    """Ids of no document, equal contents, both labels."""
+    texts = ["red wine and cheese", "red wine and cheese", "old cheese on a table"]
+    labels = PairLabels([0, 0, "x", 2, 2], [1, 2, "y", 1, 1], [False, False, False, True, False])
+    told = [
+        "labels: 2 of 5 labelled ids are those of no document, such as 'x'; their pairs say nothing here",
+        "labels: 1 pairs that are labelled different have equal contents, such as '0' and '1': one is a copy of the "
+        "other, and goes",
+        "labels: 1 pairs have both labels, and are not kept apart by them",
+    ]
+    with pytest.warns(RuntimeWarning) as caught:
+        result = nk.dedup(texts, labels=labels)
+    assert told == [str(one.message) for one in caught] == result.summary["warnings"]
+    assert [0, 2] == result.kept
+    assert (2, 1, 1) == tuple(result.summary["labels"][name] for name in ("unknown_ids", "equal", "contradictory"))
+
+
+def test_an_id_names_every_document_that_has_it() -> None:
+    """Of new and of older documents, whose row numbers are the same: rather too many stay than too few."""
+    old, new = ["x y z", "one two three four five six seven"], ["one two three four five six seven!", "a b c"]
+    assert [1] == nk.dedup(new, against=old).kept
+    assert [0, 1] == nk.dedup(new, against=old, labels=[(0, 1, False)]).kept
+
+
+def test_labels_need_documents_in_memory(tmp_path: Path) -> None:
+    """A store and an index are refused, and what is no label; the message says what is allowed."""
+    index = nk.HammingIndex(recipe=nk.Recipe())
+    with nk.Store.create(tmp_path / "s") as store:
+        for given in ({"store": store}, {"against": store}, {"against": index, "verify": "none"}):
+            with pytest.raises(errors.ParameterError, match="no store and no index with labels; older texts or"):
+                nk.dedup(TEXTS, labels=[("a", "b", False)], **given)
+    with pytest.raises(
+        errors.ParameterError, match="PairLabels, tuples of two ids and a label, or the path of a table"
+    ):
+        nk.dedup(TEXTS, labels={"a": "b"})  # type: ignore[dict-item]
+    with pytest.raises(errors.InputError, match="is a folder; give a table of labelled pairs"):
+        nk.dedup(TEXTS, labels=tmp_path)
+    (tmp_path / "clusters.csv").write_text("id,cluster\n1,2\n")
+    with pytest.raises(
+        errors.InputError, match=r"no columns of pairs among id, cluster; name pair columns \(left,right\)"
+    ):
+        nk.dedup(TEXTS, labels=tmp_path / "clusters.csv")
+
+
+def test_files_are_kept_apart_by_their_paths(tmp_path: Path) -> None:
+    """One that matches another goes for a third, or stays."""
+    text = b"".join(b"line %d of a file that will change a little\n" % i for i in range(400))
+    for name, data in (("a", text), ("b", text.replace(b"line 200 ", b"LINE 200, ")), ("d", text)):
+        (tmp_path / name).write_bytes(data)
+    paths = [str(tmp_path / name) for name in "abd"]
+    assert paths[:1] == nk.dedup_files(paths).kept
+    result = nk.dedup_files(paths, labels=[(paths[2], paths[1], False)])
+    assert (paths[:2], 1) == (result.kept, result.summary["labels"]["kept_apart"])
+    with pytest.warns(RuntimeWarning, match="equal contents"):
+        assert paths[:1] == nk.dedup_files(paths, labels=[(paths[2], paths[0], False)]).kept
+    index = nk.DigestIndex()
+    with pytest.raises(errors.ParameterError, match="no store and no index with labels"):
+        nk.dedup_files(paths, labels=[(paths[0], paths[1], False)], against=index)
+
+
+def test_a_rejected_pair_is_a_near_miss() -> None:
+    """So that a page can show it again."""
+    texts = near_duplicates(200)
+    first = dedup(texts, threshold=0.5)
+    pair = next((row["id"], row["representative"]) for row in first.clusters.rows() if row["reason"] == "near")
+    result = dedup(texts, threshold=0.5, labels=[(*pair, False)], near_misses=200)
+    assert result.near_misses is not None
+    missed = {frozenset((row["left"], row["right"])): row["similarity"] for row in result.near_misses.rows()}
+    if pair[0] in result.kept:
+        assert missed[frozenset(pair)] >= 0.5
+
+
+# Places
+
+
+@given(st.sets(st.tuples(st.integers(0, 30), st.integers(0, 30)).filter(lambda pair: pair[0] < pair[1]), max_size=40))
+@settings(deadline=None)
+def test_batches_end_before_they_hold_a_pair(pairs: set[Pair]) -> None:
+    """As late as they may, and they go on."""
+    apart = Apart.of(pairs)
+    for start in range(30):
+        for end in range(start + 1, 32):
+            whole = [stop for stop in range(start + 1, end + 1) if not any(start <= a and b < stop for a, b in pairs)]
+            assert max(whole) == apart.end(start, end)
+
+
+@given(
+    st.sets(st.tuples(st.integers(0, 9), st.integers(0, 9)).filter(lambda pair: pair[0] < pair[1]), max_size=20),
+    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=20),
+)
+def test_pairs_are_known_in_any_order(pairs: set[Pair], asked: list[Pair]) -> None:
+    """By both places."""
+    sides = np.array(asked, np.int64).reshape(-1, 2)
+    expected = [(min(pair), max(pair)) in pairs for pair in asked]
+    assert expected == Apart.of(pairs).hold(sides[:, 0], sides[:, 1]).tolist()
+    assert len(pairs) == len(Apart.of(pairs))

@@ -1,0 +1,121 @@
+"""nearkin.dedup.result: tables by column and by row, and the order of clusters, members and links."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+import nearkin as nk
+from definitions import dedup, near_duplicates
+from nearkin.dedup import result as result_module
+from nearkin.dedup.candidates import SimHashCandidates
+from nearkin.dedup.documents import HashedDocuments
+from nearkin.dedup.result import (
+    ClusterTable,
+    IndexHeads,
+    Representatives,
+    ResultTable,
+    clusters_table,
+    representative_links,
+)
+from nearkin.io import Column
+
+SOURCE = SimHashCandidates(nk.Recipe("word:1|count|xxh3|simhash:64"), 0.8, 3)
+
+
+def documents(ids: list[int | str], values: list[int]) -> HashedDocuments:
+    n = len(ids)
+    hashes, none = np.array(values, np.uint64).reshape(-1, 1), np.zeros((n, 2), np.uint64)
+    return HashedDocuments(hashes, np.ones(n, np.uint64), none, none[:, 0], Column.of(ids), {}, lambda rows: [])
+
+
+def table(
+    ids: list[int | str], values: list[int], rows: list[int], by: list[int], copy_of: list[int], heads: IndexHeads
+) -> ClusterTable:
+    similarity = np.linspace(0.5, 1, len(rows))
+    found = Representatives(np.array(rows, np.int64), np.array(by, np.int64), similarity, np.array(copy_of, np.int64))
+    return clusters_table(SOURCE, documents(ids, values), heads, found, by_features=False)
+
+
+NO_HEADS = IndexHeads([], np.zeros(9, np.int64))
+
+
+def test_clusters_are_numbered_by_their_first_row_and_begin_with_the_kept_document() -> None:
+    """Visited d, c, b, a: d keeps a as a copy, and c keeps b; the cluster of row 0 comes first."""
+    found = table(["a", "b", "c", "d"], [1, 2, 3, 1], [3, 2, 1, 0], [0, 1, 1, 0], [0, 1, 2, 0], NO_HEADS)
+    assert ["d", "a", "c", "b"] == found["id"]
+    assert [0, 0, 1, 1] == found["cluster"]
+    assert ["d", "d", "c", "c"] == found["representative"]
+    assert [0, 0, 0, 1] == found["distance"]
+    assert ["kept", "exact", "kept", "near"] == found["reason"]
+    links = representative_links(found)
+    assert {"id": ["a", "b"], "representative": ["d", "c"]} == {name: links[name] for name in ("id", "representative")}
+    assert [found["similarity"][1], found["similarity"][3]] == links["similarity"]
+
+
+def test_documents_removed_by_one_entry_of_an_index_are_one_cluster() -> None:
+    """Without a kept document of their own; a document that keeps itself alone is in no cluster."""
+    heads = IndexHeads(["x", "y"], np.array([5, 6, 0, 7]))
+    found = table([10, 11, 12, 13], [1, 2, 3, 4], [0, 1, 2, 3], [5, 4, 2, 5], [0, 1, 2, 3], heads)
+    assert [10, 13, 11] == found["id"]
+    assert [0, 0, 1] == found["cluster"]
+    assert ["y", "y", "x"] == found["representative"]
+    assert [5, 7, 6] == found["distance"]
+    assert ["near-old"] * 3 == found["reason"]
+
+
+def test_nothing_removed_is_a_table_of_no_rows() -> None:
+    """With its columns."""
+    found = table(["a"], [1], [0], [0], [0], NO_HEADS)
+    assert 0 == len(found)
+    assert ["id", "cluster", "representative", "distance", "similarity", "reason"] == list(found.columns)
+    assert 0 == len(representative_links(found))
+    assert 0 == len(table([], [], [], [], [], NO_HEADS))
+
+
+def test_tables_are_columns_and_rows() -> None:
+    """The same cells either way; a table without rows takes the names it is given."""
+    rows: list[dict[str, object]] = [{"id": "a", "distance": 0}, {"id": "b", "distance": 3}]
+    made = ResultTable.of_rows(rows)
+    assert rows == list(made.rows())
+    assert {"id": ["a", "b"], "distance": [0, 3]} == made.columns == made.to_arrow().to_pydict()
+    assert {"id": ["a", "b"], "distance": [0, 3]} == made.to_pandas().to_dict(orient="list")
+    assert "<table of 2 rows: id, distance>" == repr(made)
+    assert {"x": [], "y": []} == ResultTable.of_rows([], ["x", "y"]).columns
+    with pytest.raises(KeyError, match="score"):
+        made["score"]
+
+
+@pytest.mark.parametrize("size", [1, 3, 1 << 12])
+def test_cells_are_made_when_they_are_asked_for(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One, some and all of them, row by row, and after a result was pickled."""
+    monkeypatch.setattr(result_module, "_ROWS", size)
+    monkeypatch.setattr(result_module, "_VALUES", size)
+    ids = [f"doc-{row}" for row in range(100)]
+    result = dedup(near_duplicates(100), ids=ids, threshold=0.5)
+    table, copied = result.clusters, pickle.loads(pickle.dumps(result)).clusters  # noqa: S301 - our own
+    rows = list(table.rows())
+    held = table.compact["id"]
+    assert isinstance(held, result_module.Taken)
+    names = [row["id"] for row in rows]
+    assert names == list(held) == held[:] == [held[at] for at in range(len(held))]
+    assert (names[-1], names[2:5], names[::7]) == (held[-1], held[2:5], held[::7])
+    assert [names[4], names[1]] == list(held.some(np.array([4, 1])))
+    with pytest.raises(IndexError):
+        held[len(names)]
+    assert {type(cell) for row in rows for cell in row.values()} == {str, int, float}
+    assert table.columns == {name: [row[name] for row in rows] for name in rows[0]} == copied.columns
+    assert table["id"] is table["id"]
+    assert "kept" in table["reason"]
+
+
+def test_a_result_says_what_became_of_how_many() -> None:
+    """In one line."""
+    result = dedup(near_duplicates(100), threshold=0.5)
+    summary = result.summary
+    expected = (
+        f"<kept {summary['kept']} of 100 documents, removed {summary['removed']} in {summary['clusters']} clusters>"
+    )
+    assert expected == repr(result)

@@ -1,0 +1,213 @@
+"""nearkin.dedup.distinguishers: what alike texts differ in; what becomes of them in a deduplication and a store."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import nearkin as nk
+from nearkin import errors
+from nearkin.dedup.distinguishers import NAMES, differ_rules, differences
+
+WIRE = "The board of the company declared a quarterly dividend of {} percent per share on its common stock"
+
+
+def model(texts: list[str], threshold: float, numbers: bool) -> list[int]:
+    """Keep, then absorb by the definitions: Jaccard similarity of the default features, and multisets of digit runs."""
+
+    def features(text: str) -> set[str]:
+        return set(nk.Recipe().features_of(text))
+
+    def differ(one: str, other: str) -> bool:
+        a, b = (Counter(re.findall("[0-9]+", text)) for text in (one, other))
+        return bool(a - b) and bool(b - a)
+
+    kept: list[int] = []
+    for row, text in enumerate(texts):
+        mine = features(text)
+        alike = (
+            text == texts[other]
+            or (mine and len(mine & features(texts[other])) >= threshold * len(mine | features(texts[other])))
+            for other in kept
+            if not (numbers and text != texts[other] and differ(text, texts[other]))
+        )
+        if not any(alike):
+            kept.append(row)
+    return kept
+
+
+texts_with_numbers = st.lists(
+    st.builds(
+        lambda words, number, tail: f"{' '.join(words)} {number} {tail}",
+        st.sampled_from([["red", "wine", "and", "cheese", "for", "dinner"], ["a", "walk", "in", "the", "park", "now"]]),
+        st.sampled_from(["", "1", "2", "1 2", "2 1", "10"]),
+        st.sampled_from(["today", "today!", "tonight"]),
+    ),
+    max_size=12,
+)
+
+
+@settings(max_examples=80, deadline=None)
+@given(texts=texts_with_numbers, cluster=st.sampled_from(["absorb"]), numbers=st.booleans())
+def test_pairs_that_differ_are_no_matches(texts: list[str], cluster: Any, numbers: bool) -> None:
+    """Against the definition, where every pair is a candidate."""
+    result = nk.dedup(texts, threshold=0.6, radius=128, differ="numbers" if numbers else None, cluster=cluster)
+    assert model(texts, 0.6, numbers) == result.kept
+
+
+@settings(max_examples=40, deadline=None)
+@given(texts=texts_with_numbers, splits=st.lists(st.integers(0, 12), max_size=3))
+def test_a_store_with_rules_decides_as_a_deduplication(
+    texts: list[str], splits: list[int], tmp_path_factory: Any
+) -> None:
+    """In any split of batches, checked one by one before they are added."""
+    expected = nk.dedup(texts, threshold=0.6, differ="numbers")
+    path = tmp_path_factory.mktemp("differ") / "a.store"
+    cuts = [0, *sorted(min(at, len(texts)) for at in splits), len(texts)]
+    with nk.Store.create(path, threshold=0.6, differ="numbers") as store:
+        fresh = []
+        for start, end in pairwise(cuts):
+            singles = [store.check([text]).status[0] for text in texts[start:end][:1]]
+            answers = store.check_and_add(texts[start:end], list(range(start, end)))
+            fresh += [start + at for at, new in enumerate(answers.is_new) if new]
+            assert singles == answers.status[:1]
+        assert expected.kept == fresh
+        assert ["numbers"] == store.settings.about()["differ"]
+    with nk.Store.open(path, "r") as store:
+        assert store.check(texts[:1]).is_new.tolist() == [False] * len(texts[:1])
+        assert "numbers" in store.check(texts[:1]).verified
+
+
+@pytest.mark.parametrize("cluster", ["absorb", "components"])
+@pytest.mark.parametrize("verify", ["jaccard", "containment", "indel"])
+@pytest.mark.parametrize("recipe", ["char:4|binary|xxh3|simhash:128", "char:4|binary|xxh3|minhash:128"])
+@pytest.mark.filterwarnings("ignore:no recall")
+def test_dividends_stay_by_every_way_of_verifying(cluster: Any, verify: Any, recipe: str) -> None:
+    """1.5 and 15 percent have the same letters; a copy with other punctuation still goes; pairs leave them out."""
+    texts = [WIRE.format("1.5"), WIRE.format("15"), WIRE.format("1.5") + "!"]
+    how: Any = {"cluster": cluster, "verify": verify, "recipe": recipe}
+    assert [0] == nk.dedup(texts, **how).kept
+    result = nk.dedup(texts, differ="numbers", links="all", **how)
+    assert [0, 1] == result.kept
+    assert [(0, 2)] == [(row["left"], row["right"]) for row in result.pairs.rows()]
+    assert result.summary["pairs_that_differ"] >= 1
+    assert (["numbers"], "keep") == (result.summary["differ"], result.summary["differing"])
+    assert [0] == nk.dedup(texts, differ="none", **how).kept
+
+
+def test_a_difference_is_flagged_where_one_goes() -> None:
+    """In clusters, against older documents too; copies and those that do not differ have none."""
+    texts = [WIRE.format("1.5"), WIRE.format("15"), WIRE.format("1.5") + "!", WIRE.format("15")]
+    result = nk.dedup(texts, differ="numbers", differing="flag")
+    assert [0] == result.kept
+    assert [None, "1.5 → 15", None, "1.5 → 15"] == result.clusters["differs"]
+    assert ["kept", "same-letters", "same-letters", "same-letters"] == result.clusters["reason"]
+    assert 2 == result.summary["pairs_that_differ"]
+    older = nk.dedup(texts[1:2], differ="numbers", differing="flag", against=texts[:1], against_ids=["old"])
+    assert (["1.5 → 15"], ["same-letters-old"]) == (older.clusters["differs"], older.clusters["reason"])
+    assert "differs" in result.clusters.to_arrow().column_names
+    assert "differs" not in nk.dedup(texts, differ="numbers").clusters.columns
+
+
+def test_the_reason_of_equal_features_is_named() -> None:
+    """By Jaccard similarity alone: containment of 1 is another thing, and estimates say nothing."""
+    texts = ["one text of some words", "One text, of some words", "one text of some words and a tail that it has more"]
+    assert ["kept", "same-letters", "near"] == nk.dedup(texts, threshold=0.3, radius=60).clusters["reason"]
+    result = nk.dedup(texts, verify="containment", radius=60)
+    assert ["kept", "near", "near"] == result.clusters["reason"]
+    shares = nk.dedup(texts[:2], recipe="minhash", verify="signature")
+    assert ["kept", "near"] == shares.clusters["reason"]
+    assert {"exact": 0, "near": 1, "exact-old": 0, "near-old": 0} == shares.summary["removed_by_reason"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "one", "other", "difference"),
+    [
+        ("numbers", "up 1.5 percent", "up 15 percent", "1.5 → 15"),
+        ("numbers", "at -5 degrees", "at 5 degrees", "-5 → 5"),
+        ("numbers", "½ cup", "12 cup", "1, 2 → 12"),
+        ("numbers", "1,000 people", "1000 people", None),
+        ("numbers", "1 2 3 4 5 6", "7 8 9 10 11 12", "1, 2, 3, 4, 5, … → 7, 8, 9, 10, 11, …"),
+        ("numbers", "page 1 of 2, and 3", "page 1 of 2", None),
+        ("days", "shut on Monday", "shut on Tuesday", "Mon → Tue"),
+        ("days", "星期一 in May", "Monday in 五月", None),
+        ("signs", "5 €", "5 $", "€ → $"),
+        ("symbols", "C++ in a week", "C# in a week", "++ → #"),
+        (r"pattern:v\d+", "tool v1", "tool v2", "v1 → v2"),
+        ("pattern:(?i)err|warn", "ERR now", "err now", "ERR → err"),
+    ],
+)
+def test_what_two_texts_differ_in(rule: str, one: str, other: str, difference: str | None) -> None:
+    """Both sides, as people read it; none where one side has more alone."""
+    assert [difference] == differences([rule], [one], [other])
+    swapped = None if difference is None else " → ".join(reversed(difference.split(" → ")))
+    assert [swapped, None] == differences([rule], [other, one], [one, one])
+
+
+def test_rules_are_read_from_names() -> None:
+    """Lists, commas, patterns with commas in them, none."""
+    assert () == differ_rules(None) == differ_rules("none")
+    assert NAMES == differ_rules(",".join(NAMES)) == differ_rules([*NAMES[:2], " signs , symbols"])
+    assert ("pattern:a{1,2}", "days") == differ_rules(["pattern:a{1,2}", "days"])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ("number", "numbers, days, signs, symbols, pattern:REGEX"),
+        ("numbers,none", "numbers, days"),
+        ("", "numbers, days"),
+        ("numbers,numbers", "each rule once"),
+        ("pattern:(", "regular expression"),
+        (r"pattern:(a)\1", "back-references"),
+        ("pattern:", "regular expression"),
+        ([1], "names of rules"),
+    ],
+)
+def test_rules_that_there_are_not_are_errors(wrong: Any, message: str) -> None:
+    """Each says what is allowed."""
+    with pytest.raises(errors.ParameterError, match=re.escape(message)):
+        nk.dedup(["a text"], differ=wrong)
+
+
+def test_rules_need_texts_to_compare(tmp_path: Path) -> None:
+    """Without verification by texts there is nothing that may differ; flags need rules; stores keep their own."""
+    for verify, recipe in (("none", None), ("signature", "minhash")):
+        with pytest.raises(errors.ParameterError, match="verification by texts"):
+            nk.dedup(["a"], differ="numbers", verify=verify, recipe=recipe)  # type: ignore[arg-type]
+    with pytest.raises(errors.ParameterError, match="differing"):
+        nk.dedup(["a"], differing="flag")
+    with pytest.raises(errors.ParameterError, match="keep, flag"):
+        nk.dedup(["a"], differ="numbers", differing="drop")  # type: ignore[arg-type]
+    for how in ({"text": "features"}, {"text": "none"}, {"verify": "none"}):
+        with pytest.raises(errors.ParameterError, match="differ"):
+            nk.Store.create(tmp_path / "no.store", differ="numbers", **how)  # type: ignore[arg-type]
+    with pytest.raises(errors.ParameterError, match="files or vectors"):
+        nk.Store.create(tmp_path / "no.store", "ssdeep", differ="numbers")
+    with nk.Store.create(tmp_path / "features.store", text="features") as store:
+        with pytest.raises(errors.MismatchError, match="features"):
+            nk.dedup(["a"], against=store, differ="numbers")
+        with pytest.raises(errors.MismatchError, match="differ"):
+            nk.dedup(["a"], store=store, differ="numbers", verify="indel")
+    with nk.Store.create(tmp_path / "plain.store") as store, pytest.raises(errors.MismatchError, match="differ"):
+        nk.dedup(["a"], store=store, differ="numbers")
+
+
+def test_a_deduplication_follows_the_rules_of_a_store(tmp_path: Path) -> None:
+    """With store= always; with against= unless "none" or others are named."""
+    texts = [WIRE.format(number) for number in ("1.5", "15", "7")]
+    with nk.Store.create(tmp_path / "a.store", differ="numbers", featureless="keep") as store:
+        assert [0, 1] == nk.dedup(texts[:2], store=store).kept
+        assert [0] == nk.dedup(texts[2:], against=store).kept
+        assert [] == nk.dedup(texts[2:], against=store, differ="none").kept
+        flagged = nk.dedup(texts[2:], against=store, differ="numbers", differing="flag")
+        assert ["1.5 → 7"] == flagged.clusters["differs"]
+        assert [0, 1] == nk.dedup(["!", "!"], against=store).kept
+        assert [0] == nk.dedup(["!", "!"], against=store, featureless="collapse").kept

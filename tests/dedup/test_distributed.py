@@ -1,0 +1,271 @@
+"""The functions that engines run, without an engine: against brute force and definitions."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterable, Iterator
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import nearkin as nk
+from nearkin.dedup.candidates import MinHashCandidates
+from nearkin.dedup.distributed import documents, meetings, units
+from nearkin.dedup.distributed.decide import absorb, components
+from nearkin.dedup.distributed.rows import NUMBER, pack_values, unpack_values, value_type
+from nearkin.dedup.distributed.verify import Blocks
+from nearkin.dedup.documents import HashedDocuments
+from nearkin.dedup.keep import column_key, keep_keys, keep_order
+from nearkin.errors import InputError
+from nearkin.io import Column
+
+MINHASH = nk.Recipe.of(None).with_family("minhash")
+
+
+def table_of(batches: Iterable[pa.RecordBatch]) -> dict[str, list[Any]]:
+    """All rows, by column."""
+    held = list(batches)
+    return pa.Table.from_batches(held).to_pydict() if held else {"kind": [], "left": [], "right": []}
+
+
+def pairs_of(batches: Iterable[pa.RecordBatch]) -> set[tuple[int, int]]:
+    """The pairs among rows of units."""
+    rows = table_of(batches)
+    return {
+        (a, b) for kind, a, b in zip(*(rows[n] for n in ("kind", "left", "right")), strict=True) if kind == units.PAIR
+    }
+
+
+def fingerprints(count: int, bits: int, seed: int) -> np.ndarray[Any, Any]:
+    """Fingerprints some of which are near others."""
+    rng = random.Random(seed)
+    made: list[int] = []
+    for _ in range(count):
+        new = rng.getrandbits(bits)
+        if made and rng.random() < 0.6:
+            new = rng.choice(made)
+            for _ in range(rng.randrange(6)):
+                new ^= 1 << rng.randrange(bits)
+        made.append(new)
+    words = (bits + 63) // 64
+    return np.array([[value >> 64 * word & (1 << 64) - 1 for word in range(words)] for value in made], np.uint64)
+
+
+def near(values: np.ndarray[Any, Any], numbers: list[int], radius: int) -> set[tuple[int, int]]:
+    """All pairs within the radius of which the later document is new, by definition."""
+    found = set()
+    for one, other in combinations(range(len(numbers)), 2):
+        a, b = sorted((numbers[one], numbers[other]))
+        distance = sum(
+            int(x ^ y).bit_count() for x, y in zip(values[one].tolist(), values[other].tolist(), strict=True)
+        )
+        if distance <= radius and b >= 0:
+            found.add((a, b))
+    return found
+
+
+def flagged(values: np.ndarray[Any, Any], numbers: list[int]) -> Iterator[pa.RecordBatch]:
+    """Documents in two batches, which ask and are asked."""
+    for some in (slice(0, len(numbers) // 3), slice(len(numbers) // 3, None)):
+        n = len(numbers[some])
+        columns = [
+            pa.array(numbers[some], pa.int64()),
+            pack_values(values[some]),
+            pa.array([True] * n),
+            pa.array([True] * n),
+        ]
+        yield pa.RecordBatch.from_arrays(columns, ["number", "values", "asks", "held"])
+
+
+@given(
+    bits=st.sampled_from([16, 64, 100, 128]),
+    radius=st.integers(0, 9),
+    agree=st.integers(1, 3),
+    older=st.booleans(),
+    seed=st.integers(0, 99),
+)
+def test_tables_find_what_lies_within_the_radius(bits: int, radius: int, agree: int, older: bool, seed: int) -> None:
+    if math.comb(radius + agree, agree) > 60:
+        radius, agree = min(radius, 5), 1
+    values = fingerprints(40, bits, seed)
+    numbers = random.Random(seed).sample(range(-20 if older else 0, 60), 40)
+    kind = np.dtype((np.uint64, values.shape[1:]))
+    tables = meetings.Tables(bits, radius + agree, agree, kind)
+    assert math.comb(radius + agree, agree) == len(tables.masks())
+    close = meetings.WithinRadius(bits, radius)
+    found = pairs_of(meetings.NearPairs(close, 0).rows(tables.rows(flagged(values, numbers))))
+    assert near(values, numbers, radius) == found
+
+
+@given(radius=st.integers(0, 20), cuts=st.lists(st.integers(0, 59), max_size=4, unique=True), seed=st.integers(0, 99))
+def test_slices_find_what_lies_within_the_radius(radius: int, cuts: list[int], seed: int) -> None:
+    values, numbers = fingerprints(40, 100, seed), random.Random(seed).sample(range(-10, 60), 40)
+    kind = np.dtype((np.uint64, (2,)))
+    slices = meetings.Slices(tuple(sorted(cuts)), kind)
+    close = meetings.WithinRadius(100, radius)
+    found = pairs_of(meetings.NearPairs(close, 0, piece=7, queries=5).rows(slices.rows(flagged(values, numbers))))
+    assert near(values, numbers, radius) == found
+
+
+def test_a_document_is_paired_with_the_first_of_its_unit() -> None:
+    """At most so many, in keep order; who has more is told, with the last one that was found."""
+    values, numbers = np.zeros((100, 1), np.uint64), list(range(100))
+    slices = meetings.Slices((), np.dtype((np.uint64, (1,))))
+    close = meetings.WithinRadius(64, 3)
+    batches = meetings.NearPairs(close, 4, piece=9).rows(slices.rows(flagged(values, numbers)))
+    rows = pa.Table.from_batches(list(batches)).to_pylist()
+    found = [(row["right"], row["left"]) for row in rows if row["kind"] == units.PAIR]
+    assert [(b, a) for b in range(100) for a in range(min(b, 4))] == sorted(found)
+    members = {row["right"]: row["last"] for row in rows if row["kind"] == units.MEMBER}
+    assert dict.fromkeys(range(5, 100), 3) == members
+
+
+def test_tables_are_chosen_where_they_cost_less() -> None:
+    assert meetings.choose_tables(128, 30, 10**9) is None
+    assert meetings.choose_tables(64, 3, 10**9) == (5, 2)
+    blocks, agree = meetings.choose_tables(128, 8, 10**8) or (0, 0)
+    assert 8 + agree == blocks
+    cost = meetings.seconds_by_tables(128, blocks, agree, 10**8)
+    assert cost < meetings.seconds_by_slices(128, 10**8)
+    # There are not more blocks than bits.
+    assert meetings.choose_tables(4, 4, 10**6) is None
+
+
+@given(most=st.integers(0, 5), older_only=st.booleans(), seed=st.integers(0, 999))
+def test_buckets_pair_documents_with_the_first_ones(most: int, older_only: bool, seed: int) -> None:
+    rng = random.Random(seed)
+    rows = {(rng.randrange(6), number) for number in range(-10, 30) for _ in range(2)}
+    unit, number = (
+        np.array(column, np.int64) for column in zip(*sorted(rows, key=lambda _: rng.random()), strict=True)
+    )
+    batch = pa.RecordBatch.from_arrays([pa.array(unit), pa.array(number)], ["unit", "number"])
+    expected = set()
+    for name in range(6):
+        members = sorted(n for u, n in rows if u == name)
+        for at, later in enumerate(members):
+            earlier = [n for n in members[:at] if n < 0 or not older_only] if later >= 0 else []
+            expected |= {(n, later) for n in (earlier[:most] if most else earlier)}
+    assert expected == pairs_of(units.FirstPairs(most, older_only).rows(iter([batch])))
+
+
+@given(st.lists(st.tuples(st.integers(-9, 30), st.integers(0, 30)), max_size=80))
+def test_decisions_follow_the_definition(links: list[tuple[int, int]]) -> None:
+    links = [(min(a, b), max(a, b)) for a, b in links if a != b]
+    left, right = (np.array([link[side] for link in links], np.int64) for side in (0, 1))
+    by: dict[int, int] = {}
+    for later in sorted({b for _, b in links}):
+        kept = [a for a, b in links if b == later and a not in by]
+        if kept:
+            by[later] = min(kept)
+    found = absorb(left, right)
+    assert by == dict(zip(found.removed.tolist(), found.by.tolist(), strict=True))
+    heads = {n: n for link in links for n in link}
+    for _ in heads:
+        for a, b in links:
+            heads[a] = heads[b] = min(heads[a], heads[b])
+    joined = components(left, right)
+    expected = {n: head for n, head in heads.items() if n != head and n >= 0}
+    assert expected == dict(zip(joined.removed.tolist(), joined.by.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("keep", ["first", "last", "longest", "max:score,shortest,last", "min:score"])
+@pytest.mark.parametrize("strings", [False, True])
+def test_keys_are_in_the_order_of_one_machine(keep: str, strings: bool) -> None:
+    rng = random.Random(5)
+    n = 200
+    numbers = rng.sample(range(-(10**15), 10**15), n)
+    ids: list[Any] = (
+        [rng.choice(["", "a", "é", "好", "a\x00"]) + str(number) for number in numbers] if strings else numbers
+    )
+    scores = [rng.choice([None, math.nan, math.inf, -math.inf, 0.0, -0.0, 1.5, -3.0]) for _ in ids]
+    texts = ["x" * rng.randrange(1, 5) for _ in ids]
+    order = keep_keys(keep)
+    hashing = documents.Hashing(
+        MinHashCandidates(MINHASH, 0.8),
+        order,
+        not strings,
+        False,
+        ("t", "i", *["score"] * 3),
+    )
+    columns = {
+        "id": pa.array(ids),
+        "text": pa.array(texts),
+        **{f"key{at}": pa.array(scores) for at in range(len(order))},
+    }
+    batch = pa.RecordBatch.from_arrays(list(columns.values()), list(columns))
+    rows = pa.Table.from_batches(hashing.rows(iter([batch])))
+    if not documents.is_direct(order, integer=not strings):
+        keyed = pa.RecordBatch.from_arrays(
+            [pa.array([False] * n), rows["key"].combine_chunks(), rows["id"].combine_chunks()], ["older", "key", "id"]
+        )
+        ranges = documents.Ranges.of(rows["key"].to_pylist()[:50], 3)
+        rows = pa.Table.from_batches(ranges.number_keys(ranges.rows(iter([keyed]))))
+    place = dict(zip(rows["id"].to_pylist(), rows["number"].to_pylist(), strict=True))
+    assert len(set(place.values())) == n
+    assert min(place.values()) > 0
+    # One machine, over the documents in the order of ids.
+    ranked = sorted(range(n), key=ids.__getitem__)
+    lengths = np.array([len(texts[at]) for at in ranked], np.uint64)
+    none, cells = np.zeros((n, 2), np.uint64), Column.of([scores[at] for at in ranked])
+    hashed = HashedDocuments(none, lengths, none, lengths, Column.of([ids[at] for at in ranked]), {}, lambda _: [])
+    hashed.columns[column_key("score")] = cells
+    assert [ids[ranked[row]] for row in keep_order(hashed, order).tolist()] == sorted(ids, key=place.__getitem__)
+
+
+def test_older_documents_come_before_new_ones() -> None:
+    source = MinHashCandidates(MINHASH, 0.8)
+    batch = pa.RecordBatch.from_arrays([pa.array([5, -7]), pa.array(["a", None])], ["id", "text"])
+    for keep, older, sign in (("first", True, 1), ("last", True, 1), ("first", False, 1), ("last", False, -1)):
+        hashing = documents.Hashing(source, keep_keys(keep), True, older, ("text", "id"))
+        rows = pa.Table.from_batches(hashing.rows(iter([batch])))
+        base = -NUMBER if older else NUMBER
+        assert [base + 5 * sign, base - 7 * sign] == rows["number"].to_pylist()
+    wide = pa.RecordBatch.from_arrays([pa.array([1 << 61]), pa.array(["a"])], ["id", "text"])
+    with pytest.raises(InputError, match="make ids strings"):
+        list(documents.Hashing(source, keep_keys("first"), True, False, ("text", "id")).rows(iter([wide])))
+
+
+def test_bands_meet_where_signatures_agree() -> None:
+    """Keys are equal exactly where a band is; candidates are those of an index."""
+    recipe = MINHASH
+    source = MinHashCandidates(recipe, 0.5)
+    rng = random.Random(3)
+    base = [rng.choice("abcdefghij") for _ in range(60)]
+    texts = [
+        "".join(c if rng.random() > share else "z" for c in base)
+        for share in (0, 0.02, 0.05, 0.1, 0.3)
+        for _ in range(8)
+    ]
+    values, _ = source.hash(texts)
+    keys = source.band_keys(values)
+    rows = source.banding.num_rows
+    for band in range(keys.shape[1]):
+        cut = values[:, band * rows : (band + 1) * rows]
+        assert ((cut[:, None] == cut[None]).all(2) == (keys[:, None, band] == keys[None, :, band])).all()
+    left, right = np.triu_indices(len(texts), 1)
+    search = source.search(values)
+    search.add(np.arange(len(texts)))
+    found = search.pairs()
+    expected = set(zip(found.left.tolist(), found.right.tolist(), strict=True))
+    mine = source.are_candidates(values[left], values[right])
+    assert {tuple(sorted(pair)) for pair in expected} == set(
+        zip(left[mine].tolist(), right[mine].tolist(), strict=True)
+    )
+    kind = value_type(source)
+    assert (unpack_values(pack_values(values).slice(3, 9), kind) == values[3:12]).all()
+
+
+def test_blocks_are_of_about_one_size() -> None:
+    """Whatever pattern the numbers have."""
+    for step in (1, 2, 64, 1 << 20, 1 << 40):
+        right = pa.array(NUMBER + np.arange(10_000) * step % (1 << 61))
+        batch = pa.RecordBatch.from_arrays([pa.array(np.zeros(10_000, np.int64)), right], ["left", "right"])
+        counts = np.bincount(table_of(Blocks(16).rows(iter([batch])))["block"], minlength=16)
+        assert counts.max() < 2 * 10_000 / 16
+        assert counts.min() > 0

@@ -1,0 +1,223 @@
+"""nearkin.dedup.documents: what is hashed and looked up again, ids that differ, copies."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import nearkin as nk
+from nearkin.dedup import documents
+from nearkin.dedup.candidates import SimHashCandidates
+from nearkin.dedup.documents import (
+    HashedDocuments,
+    as_column,
+    check_distinct_ids,
+    first_with_same_content,
+    hash_texts,
+    name_columns,
+)
+from nearkin.errors import InputError, ParameterError
+from nearkin.io import Column, open_corpus
+from nearkin.text import batches
+
+SOURCE = SimHashCandidates(nk.Recipe("word:1|count|xxh3|simhash:64"), 0.8, 3)
+TEXTS = ["red wine", None, "", "Übung cheese", "red wine", "..."]
+
+
+def hashed(texts: Any, ids: Any = None, columns: Any = None) -> HashedDocuments:
+    return hash_texts(texts, ids, SOURCE, lambda stage, done, total: None, columns or {})
+
+
+@pytest.mark.parametrize("batch", [1, 2, 100])
+@pytest.mark.parametrize("make", [list, iter, pa.array, pl.Series, lambda texts: pd.Series(texts, dtype=object)])
+def test_texts_are_hashed_and_found_again(make: Any, batch: int) -> None:
+    """Values, features, contents and characters of each; look-ups across batches of an iterator."""
+    with mock.patch.object(batches, "_BATCH", batch):
+        found = hashed(make(TEXTS))
+    assert nk.fingerprint(TEXTS, SOURCE.recipe).tolist() == found.values[:, 0].tolist()
+    assert [2, 0, 0, 2, 2, 0] == found.counts.tolist()
+    assert [8, 0, 0, 12, 8, 3] == found.lengths.tolist()
+    assert [0, 1, 2, 3, 4, 5] == found.ids.to_list()
+    assert found.contents[0].tolist() == found.contents[4].tolist() != found.contents[3].tolist()
+    some = found.look_up(np.array([1, 3, 4]))
+    assert [None, "Übung cheese", "red wine"] == (some.to_pylist() if hasattr(some, "to_pylist") else list(some))
+    assert 6 == len(found)
+
+
+def test_no_texts_are_no_documents() -> None:
+    """With columns of their types and shapes."""
+    found = hashed([])
+    assert ((0, 1), (0, 2)) == (found.values.shape, found.contents.shape)
+    assert np.dtype(np.uint64) == found.values.dtype
+    assert 0 == len(found)
+
+
+def test_a_corpus_brings_its_ids_and_columns(tmp_path: Path) -> None:
+    """Extra columns take the names by which they are used; ids beside a corpus, and columns it lacks, are errors."""
+    path = tmp_path / "corpus.jsonl"
+    path.write_text('{"id": "a", "text": "red wine", "score": 3}\n{"id": "b", "text": "green", "score": 4}\n')
+    with open_corpus(path, id_column="id", extra_columns=["score"]) as corpus:
+        found = hashed(corpus)
+        name_columns(corpus, found, {"keep:values": "score"})
+        assert ["a", "b"] == found.ids.to_list()
+        assert [3, 4] == found.columns["keep:values"].to_list()
+        assert ["green"] == list(found.look_up(np.array([1])))
+        with pytest.raises(ParameterError, match="extra column of a corpus"):
+            name_columns(corpus, found, {"source": "site"})
+        with pytest.raises(ParameterError, match="reads its own id column"):
+            hashed(corpus, ids=[1, 2])
+
+
+@pytest.mark.parametrize("count", [0, 5, 7])
+def test_columns_of_another_length_are_errors(count: int) -> None:
+    """Ids and others: one value per text."""
+    with pytest.raises(ParameterError, match=f"ids={count} values.*6 values, one per text"):
+        hashed(TEXTS, list(range(count)))
+    with pytest.raises(ParameterError, match=f"keep={count} values.*6 values, one per text"):
+        hashed(TEXTS, None, {"keep": Column.of(list(range(count)))})
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([1, "a", None, 2.5], [1, "a", None, 2.5]),
+        (np.array([1, 2], np.int32), [1, 2]),
+        (np.array([1, 2**64 - 1], np.uint64), [1, 2**64 - 1]),
+        (np.array([0.5, 1.5]), [0.5, 1.5]),
+        (pa.array(["x", None]), ["x", None]),
+        (pd.Series([3, 4]), [3, 4]),
+        ((str(i) for i in range(2)), ["0", "1"]),
+        (Column.of(["y"]), ["y"]),
+    ],
+)
+def test_values_of_any_kind_become_a_column(values: Any, expected: list[Any]) -> None:
+    """As they were given."""
+    assert expected == as_column(values).to_list()
+
+
+@pytest.mark.parametrize("ids", [[], [1, 2, -(2**63)], ["a", "b", ""], [1, "1"], [2**70, 2**71], [1.5, 2.5]])
+def test_ids_that_differ_are_fine(ids: list[Any]) -> None:
+    """A number and a string of the same text differ."""
+    check_distinct_ids(Column.of(ids), "ids")
+
+
+@pytest.mark.parametrize(
+    ("ids", "message", "place"),
+    [
+        ([7, 8, 7], "id 7 occurs in rows 0 and 2", "row 2"),
+        (["a", "b", "b"], "id 'b' occurs in rows 1 and 2", "row 2"),
+        ([1, None, 2], "row 1 has no id", "row 1"),
+        ([None], "row 0 has no id", "row 0"),
+        ([2**70, 1, 2**70], "rows 0 and 2", "row 2"),
+    ],
+)
+def test_ids_that_are_missing_or_equal_are_errors(ids: list[Any], message: str, place: str) -> None:
+    """The error names the column and both rows."""
+    with pytest.raises(InputError, match=f"against_ids: .*{message}") as raised:
+        check_distinct_ids(Column.of(ids), "against_ids")
+    assert place == raised.value.place
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), max_size=20))
+def test_the_first_of_each_content_is_its_smallest_row(contents: list[tuple[int, int]]) -> None:
+    """Both halves of the hash count."""
+    found = first_with_same_content(np.array(contents, np.uint64).reshape(-1, 2))
+    assert [contents.index(one) for one in contents] == found.tolist()
+
+
+@given(
+    st.one_of(
+        st.lists(st.integers(-3, 20)),
+        st.lists(st.text("ab", max_size=4)),
+        st.lists(st.one_of(st.integers(0, 5), st.text("01"))),
+    )
+)
+def test_equal_ids_are_found_among_any(ids: list[Any]) -> None:
+    """Integers in any order, strings, and both, against a set; a number and a string of its digits differ."""
+    if len(set(ids)) == len(ids):
+        check_distinct_ids(Column.of(ids), "ids")
+    else:
+        with pytest.raises(InputError, match="ids must differ, or use row numbers"):
+            check_distinct_ids(Column.of(ids), "ids")
+
+
+def test_ids_with_one_hash_differ_all_the_same() -> None:
+    """Where hashes are equal the ids themselves are compared."""
+    ids = Column.of(["a", "b", "c"])
+    with mock.patch.object(documents, "content_hashes", lambda texts: (np.zeros(2 * len(texts), np.uint64), None)):
+        check_distinct_ids(ids, "ids")
+
+
+def test_what_a_run_holds_of_each_document_is_bounded(tmp_path: Path) -> None:
+    """Arrays alone, no object per document: 16 bytes of contents, 8 each of count, length and value, 9 of a number."""
+    path = tmp_path / "corpus.jsonl"
+    path.write_text("".join(f'{{"id": "{row:08}", "text": "text {row}"}}\n' for row in range(20_000)))
+    for id_column, of_ids in ((None, 9), ("id", 17)):
+        with open_corpus([path], id_column=id_column) as corpus:
+            found = hashed(corpus)
+        arrays = (found.values, found.counts, found.contents, found.lengths)
+        assert [20_000 * size for size in (8, 8, 16, 8)] == [array.nbytes for array in arrays]
+        # What is broadcast from one cell takes no memory.
+        held = [
+            part for part in (found.ids.kinds, found.ids.values, found.ids.offsets, found.ids.data) if any(part.strides)
+        ]
+        assert 20_000 * of_ids + 8 * (id_column is not None) == sum(part.nbytes for part in held)
+
+
+@pytest.mark.parametrize("make", [
+    list, tuple, iter, pa.array, pl.Series, lambda texts: pd.Series(texts, dtype="str"),
+    lambda texts: pa.chunked_array([texts[:3], texts[3:]]), lambda texts: pa.array(texts).dictionary_encode(),
+    lambda texts: pl.Series(texts, dtype=pl.Categorical), lambda texts: pa.array(texts, pa.string_view()),
+])  # fmt: skip
+@pytest.mark.parametrize("size", [1, 2, 5, 6, 7])
+def test_pieces_are_hashed_as_the_whole(make: Any, size: int) -> None:
+    """However many texts a call takes; progress is told after each, and ends at all."""
+    told: list[tuple[str, int, int | None]] = []
+    with mock.patch.object(documents, "_PIECE", size):
+        found = hash_texts(make(TEXTS), None, SOURCE, lambda *event: told.append(event), {})
+    expected = hashed(TEXTS)
+    for name in ("values", "counts", "contents", "lengths"):
+        assert getattr(expected, name).tolist() == getattr(found, name).tolist()
+    assert ("hash", 6, 6) == told[-1]
+    assert sorted(told) == told
+    if make in (list, tuple, pa.array, pl.Series):
+        assert -(-6 // size) == len(told)
+    rows = np.array([0, 3, 5])
+    assert [TEXTS[row] for row in rows.tolist()] == [None if one is None else str(one) for one in found.look_up(rows)]
+
+
+def test_a_bad_text_has_its_number_in_the_whole() -> None:
+    """Not in the piece that was hashed."""
+    with mock.patch.object(documents, "_PIECE", 2), pytest.raises(TypeError, match="text 5 is of type int"):
+        hashed(["a", "b", "c", "d", "e", 7])
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_progress_of_files_has_their_size(suffix: str, tmp_path: Path) -> None:
+    """Megabytes of the inputs as they lie there, so that bars know the share."""
+    path = tmp_path / f"a.jsonl{suffix}"
+    rng = np.random.default_rng(0)
+    lines = [b'{"text": "%s"}\n' % rng.bytes(2000).hex().encode() for _ in range(800)]
+    path.write_bytes(gzip.compress(b"".join(lines)) if suffix else b"".join(lines))
+    told: list[tuple[str, int, int | None]] = []
+    with open_corpus(path) as corpus:
+        hash_texts(corpus, None, SOURCE, lambda *event: told.append(event), {})
+    size = path.stat().st_size >> 20
+    assert ("read, MB", size, size) == told[-1]
+    assert 1 <= size
+    small = tmp_path / "b.jsonl"
+    small.write_bytes(lines[0])
+    with open_corpus(small) as corpus:
+        told.clear()
+        hash_texts(corpus, None, SOURCE, lambda *event: told.append(event), {})
+    assert [("hash", 1, None)] == told

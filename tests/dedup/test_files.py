@@ -1,0 +1,823 @@
+"""Deduplication of files: nearkin.dedup_files and `nearkin dedup --family ssdeep`."""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import json
+import lzma
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import nearkin as nk
+from nearkin._core import script_features, ssdeep_hash_contents
+from nearkin.dedup import files
+from nearkin.dedup.candidates.files import likeness
+from nearkin.dedup.candidates.ssdeep import is_comparable
+from nearkin.digests.ssdeep import DigestRecipe
+from nearkin.errors import InputError, MismatchError, ParameterError
+from reference import absorb, components
+
+
+def corpus(seed: int, count: int) -> list[bytes]:
+    """Copies of a few bases with edits of many sizes, exact copies, tiny, constant and empty files."""
+    generator = random.Random(seed)
+    bases = [generator.randbytes(generator.randint(3000, 9000)) for _ in range(3)]
+    found: list[bytes] = []
+    for _ in range(count):
+        kind = generator.randrange(12)
+        if kind == 0 and found:
+            found.append(generator.choice(found))
+        elif kind == 1:
+            found.append(bytes(generator.choice([0, 1, 5000, 6000])))
+        elif kind == 2:
+            found.append(generator.randbytes(generator.randint(0, 40)))
+        else:
+            data = bytearray(generator.choice(bases))
+            for _ in range(generator.choice([1, 3, 10, 30])):
+                at = generator.randrange(len(data))
+                data[at : at + generator.randrange(3)] = generator.randbytes(generator.randrange(3))
+            found.append(bytes(data))
+    return found
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that every example fills anew."""
+    return tmp_path_factory.mktemp("files")
+
+
+def matches(data: list[bytes], threshold: int) -> Any:
+    """The definition of a match: equal bytes, or digests that speak and score at least the threshold."""
+    digests = [nk.ssdeep.hash(some) for some in data]
+
+    def match(a: int, b: int) -> bool:
+        if data[a] == data[b]:
+            return True
+        both = is_comparable(digests[a]) and is_comparable(digests[b])
+        return both and nk.ssdeep.compare(digests[a], digests[b]) >= threshold
+
+    return match
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    seed=st.integers(0, 10**6),
+    count=st.integers(0, 40),
+    threshold=st.sampled_from([1, 40, 80, 97, 100]),
+    keep=st.sampled_from(["first", "last", "longest", "shortest", "max", "min", "newest", "oldest"]),
+    cluster=st.sampled_from(["absorb", "components"]),
+)
+def test_clusters_equal_the_definition(
+    place: Path, seed: int, count: int, threshold: int, keep: str, cluster: str
+) -> None:
+    """Keep-then-absorb and components, every keep rule, against a plain walk over all pairs."""
+    data = corpus(seed, count)
+    generator = random.Random(seed)
+    times = [generator.randrange(5) for _ in data]
+    paths = [place / f"{number:03}" for number in range(count)]
+    for path, some, when in zip(paths, data, times, strict=True):
+        path.write_bytes(some)
+        os.utime(path, ns=(when * 10**9, when * 10**9))
+    key = {
+        "first": lambda i: i,
+        "last": lambda i: -i,
+        "longest": lambda i: (-len(data[i]), i),
+        "shortest": lambda i: (len(data[i]), i),
+        "max": lambda i: (-times[i], i),
+        "min": lambda i: (times[i], i),
+        "newest": lambda i: (-times[i], i),
+        "oldest": lambda i: (times[i], i),
+    }[keep]
+    order = sorted((i for i in range(count) if data[i]), key=key)
+    match = matches(data, threshold)
+    distinct = [i for at, i in enumerate(order) if all(data[i] != data[j] for j in order[:at])]
+    expected = (absorb if cluster == "absorb" else components)(distinct, match)
+    of = {i: expected[next(j for j in distinct if data[i] == data[j])] for i in order}
+    result = nk.dedup_files(
+        paths,
+        threshold=threshold,
+        keep=keep,
+        cluster=cluster,  # type: ignore[arg-type]
+        values=times if keep in ("max", "min") else None,
+    )
+    kept = [str(paths[i]) for i in range(count) if of.get(i, i) == i]
+    assert kept == result.kept
+    removed = {row["id"]: row for row in result.pairs.rows()}
+    assert {str(paths[i]): str(paths[j]) for i, j in of.items() if i != j} == {
+        name: row["representative"] for name, row in removed.items()
+    }
+    for i, j in of.items():
+        if i != j:
+            row = removed[str(paths[i])]
+            score = nk.ssdeep.compare(nk.ssdeep.hash(data[i]), nk.ssdeep.hash(data[j]))
+            assert (100 if data[i] == data[j] else score) == row["similarity"]
+            assert 100 - score == row["distance"]
+    if cluster == "absorb":
+        again = nk.dedup_files(
+            result.kept,
+            threshold=threshold,
+            keep=keep,
+            values=[times[i] for i in range(count) if of.get(i, i) == i] if keep in ("max", "min") else None,
+        )
+        assert result.kept == again.kept
+
+
+def test_many_files_go_through_in_batches(tmp_path: Path) -> None:
+    """More files than a batch of any stage holds, tiny ones, on one and on two threads."""
+    base = random.Random(0).randbytes(4096)
+    paths = []
+    for number in range(5000):
+        path = tmp_path / f"{number:04}"
+        path.write_bytes(base if number % 100 == 0 else number.to_bytes(4, "big") * 2)
+        paths.append(path)
+    result = nk.dedup_files(paths)
+    assert 5000 - 49 == len(result.kept)
+    assert {"exact": 49, "near": 0, "exact-old": 0, "near-old": 0} == result.summary["removed_by_reason"]
+
+
+def test_older_files_and_indexes_remove_what_matches_them(tmp_path: Path) -> None:
+    """Paths and an index give the same survivors; an index of another recipe is refused."""
+    generator = random.Random(3)
+    old, other = generator.randbytes(8000), generator.randbytes(8000)
+    files = {"old": old, "copy": old, "edited": old[:4000] + b"!" + old[4000:], "other": other, "again": other + b"!"}
+    for name, data in files.items():
+        (tmp_path / name).write_bytes(data)
+    new = [tmp_path / name for name in ("copy", "edited", "other", "again")]
+    result = nk.dedup_files(new, against=[tmp_path / "old"])
+    assert [str(tmp_path / "other")] == result.kept
+    assert ["exact-old", "near-old"] == [row["reason"] for row in result.clusters.rows() if "old" in row["reason"]]
+    assert {str(tmp_path / "old"), str(tmp_path / "other")} == set(result.pairs["representative"])
+    index = nk.DigestIndex()
+    index.add(["the old one"], [nk.ssdeep.hash(old)])
+    by_index = nk.dedup_files(new, against=index)
+    assert result.kept == by_index.kept
+    assert ["the old one", "the old one", str(tmp_path / "other")] == by_index.pairs["representative"]
+    # Scores, as those of the files themselves.
+    assert result.pairs["similarity"] == by_index.pairs["similarity"]
+    assert [100 - score for score in by_index.pairs["similarity"]] == by_index.pairs["distance"]
+    with pytest.raises(MismatchError, match="recipe slot normalize"):
+        nk.dedup_files(new, against=index, recipe="space|ssdeep")
+
+
+def test_normalised_files_are_near_duplicates(tmp_path: Path) -> None:
+    """Line ends and white space apart, two texts are one."""
+    words = [f"word{i}" for i in range(3000)]
+    (tmp_path / "a").write_text("\n".join(words))
+    (tmp_path / "b").write_bytes("\r\n  ".join(words).encode())
+    paths = [tmp_path / "a", tmp_path / "b"]
+    assert 2 == len(nk.dedup_files(paths).kept)
+    result = nk.dedup_files(paths, recipe="lines+space|ssdeep", threshold=100)
+    assert ([str(tmp_path / "a")], "lines+space|ssdeep") == (result.kept, result.summary["recipe"])
+
+
+def test_all_links_are_told_on_request(tmp_path: Path) -> None:
+    """Every pair that matches, copies by their original."""
+    base = random.Random(5).randbytes(6000)
+    data = [base, base, base[:3000] + b"x" + base[3000:], base[:1000] + b"y" + base[1000:]]
+    for number, some in enumerate(data):
+        (tmp_path / str(number)).write_bytes(some)
+    result = nk.dedup_files([tmp_path / str(number) for number in range(4)], links="all", threshold=50)
+    names = [tuple(Path(row[side]).name for side in ("left", "right")) for row in result.pairs.rows()]
+    assert [("0", "1"), ("0", "2"), ("0", "3"), ("2", "3")] == sorted(names)
+
+
+def test_what_can_not_be_read_is_left_out_on_request(tmp_path: Path) -> None:
+    """Without a function to tell, the first one is raised; with one the rest is done, and `values` stay aligned."""
+    os.mkfifo(tmp_path / "fifo")
+    base = random.Random(5).randbytes(6000)
+    for name in ("a", "b"):
+        (tmp_path / name).write_bytes(base)
+    paths = [tmp_path / "fifo", tmp_path / "a", tmp_path / "none", tmp_path / "b"]
+    with pytest.raises(InputError, match="not a regular file"):
+        nk.dedup_files(paths)
+    failed: list[str] = []
+    result = nk.dedup_files(
+        paths, keep="max", values=[9, 1, 8, 2], on_error=lambda path, error: failed.append(Path(path).name)
+    )
+    assert (["fifo", "none"], [str(tmp_path / "b")]) == (failed, result.kept)
+    assert 2 == result.summary["unreadable"]
+
+
+def test_wrong_arguments_say_what_is_allowed(tmp_path: Path) -> None:
+    """Thresholds, rules, values and paths out of their range."""
+    (tmp_path / "a").write_bytes(b"a")
+    paths = [tmp_path / "a"]
+    for options in (
+        {"threshold": 0},
+        {"threshold": 0.8},
+        {"threshold": 101},
+        {"threshold": True},
+        {"keep": "best"},
+        {"cluster": "x"},
+        {"links": "x"},
+        {"keep": "max"},
+        {"values": [1]},
+        {"keep": "max", "values": [1, 2]},
+        {"recipe": "char:4"},
+    ):
+        with pytest.raises(ParameterError):
+            nk.dedup_files(paths, **options)
+    with pytest.raises(ParameterError, match="an iterable of paths"):
+        nk.dedup_files(str(tmp_path / "a"))
+    with pytest.raises(InputError, match="occurs in rows 0 and 1"):
+        nk.dedup_files(paths * 2)
+
+
+# Which file stays
+
+
+def similar(draw: random.Random, lengths: list[int]) -> list[bytes]:
+    """Different files of these lengths, 6000 bytes and more, that are all near-duplicates of one another."""
+    base = random.Random(11).randbytes(6000)
+    made: list[bytes] = []
+    for number, length in enumerate(lengths):
+        data = bytearray(base)
+        data[100 * number + draw.randrange(100)] ^= 1 + draw.randrange(255)
+        made.append(bytes(data) + bytes(length))
+    return made
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    seed=st.integers(0, 10**6),
+    lengths=st.lists(st.integers(0, 1), min_size=2, max_size=6),
+    keep=st.sampled_from(["longest", "shortest", "oldest", "newest", "max", "min"]),
+)
+def test_ties_are_broken_by_path_whatever_the_order(place: Path, seed: int, lengths: list[int], keep: str) -> None:
+    """Equal lengths, times and values: the smallest path stays, not the one that was given first."""
+    draw = random.Random(seed)
+    times = [draw.randrange(2) for _ in lengths]
+    keys: dict[str, tuple[int, str]] = {}
+    files = []
+    for number, (data, when) in enumerate(zip(similar(draw, lengths), times, strict=True)):
+        path = place / f"tie{number}"
+        path.write_bytes(data)
+        os.utime(path, ns=(when, when))
+        key = len(data) if keep in ("longest", "shortest") else when
+        keys[str(path)] = (-key if keep in ("longest", "newest", "max") else key, str(path))
+        files.append((path, when))
+    draw.shuffle(files)
+    values = [when for _, when in files] if keep in ("max", "min") else None
+    result = nk.dedup_files([path for path, _ in files], threshold=1, keep=keep, values=values)
+    assert [min(keys, key=lambda name: keys[name])] == result.kept
+
+
+def test_times_are_compared_by_the_nanosecond(tmp_path: Path) -> None:
+    """A time of today has 61 bits, more than a float: files one nanosecond apart still have an order."""
+    start = 1_700_000_000_000_000_000
+    paths = [tmp_path / name for name in "abc"]
+    for path, late in zip(paths, (1, 0, 2), strict=True):
+        path.write_bytes(random.Random(1).randbytes(4000))
+        os.utime(path, ns=(start + late, start + late))
+    if [start + 1, start, start + 2] != [path.stat().st_mtime_ns for path in paths]:
+        pytest.skip("the file system keeps coarser times")
+    assert [str(paths[1])] == nk.dedup_files(paths, keep="oldest").kept
+    assert [str(paths[2])] == nk.dedup_files(paths, keep="newest").kept
+
+
+@pytest.mark.filterwarnings("ignore:.*have no value in column")
+def test_missing_values_come_last_in_both_directions(tmp_path: Path) -> None:
+    """None and NaN are no number, neither large nor small; among them the smallest path stays."""
+    paths = [tmp_path / name for name in "abcd"]
+    for path in paths:
+        path.write_bytes(random.Random(2).randbytes(4000))
+    values = [None, float("nan"), 2.5, -1]
+    assert [str(paths[2])] == nk.dedup_files(paths, keep="max", values=values).kept
+    assert [str(paths[3])] == nk.dedup_files(paths, keep="min", values=values).kept
+    assert [str(paths[0])] == nk.dedup_files(paths[1::-1], keep="min", values=[float("nan"), None]).kept
+    assert [str(paths[1])] == nk.dedup_files(paths, keep="max", values=np.array([1, 9, 3, 4])).kept
+
+
+# Files that say nothing, and files that can't be read
+
+
+def test_empty_files_are_always_kept(tmp_path: Path) -> None:
+    """Equal to one another and to older ones, they are in no cluster; nothing at all gives an empty result."""
+    paths = [tmp_path / name for name in "abc"]
+    for path in paths:
+        path.write_bytes(b"")
+    result = nk.dedup_files(paths[1:], against=paths[:1], threshold=1, links="all")
+    assert list(map(str, paths[1:])) == result.kept
+    assert ([], []) == (list(result.clusters.rows()), list(result.pairs.rows()))
+    nothing = nk.dedup_files(iter(()))
+    assert ([], 0, 0) == (nothing.kept, nothing.summary["documents"], nothing.summary["unreadable"])
+
+
+def test_files_without_a_digest_match_by_equal_bytes_alone(tmp_path: Path) -> None:
+    """Zeros of two lengths have one digest, as tiny files may; only the same bytes are a copy, at any threshold."""
+    data = {"a": bytes(5000), "b": bytes(6000), "c": b"x", "d": b"x", "e": bytes(5000)}
+    for name, some in data.items():
+        (tmp_path / name).write_bytes(some)
+    assert nk.ssdeep.hash(data["a"]).split(":")[1:] == nk.ssdeep.hash(data["b"]).split(":")[1:]
+    result = nk.dedup_files([tmp_path / name for name in data], threshold=1, cluster="components")
+    assert ["a", "b", "c"] == [Path(name).name for name in result.kept]
+    assert [("d", "c", "exact", 100.0), ("e", "a", "exact", 100.0)] == sorted(
+        (Path(row["id"]).name, Path(row["representative"]).name, row["reason"], row["similarity"])
+        for row in result.clusters.rows()
+        if row["reason"] != "kept"
+    )
+
+
+@pytest.mark.parametrize("recipe", ["ssdeep", "lines+space|ssdeep"])
+def test_every_unreadable_file_is_told_once(tmp_path: Path, recipe: str) -> None:
+    """Directories, broken links and missing files, new and old: the path as given and the exception; times aligned."""
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    text = "".join(f"line {number} of a text\n" for number in range(500)).encode()
+    for name, when in (("new", 30), ("old", 20), ("older", 10)):
+        (tmp_path / name).write_bytes(text)
+        os.utime(tmp_path / name, (when, when))
+    told: list[tuple[str, type]] = []
+    paths = [tmp_path / name for name in ("folder", "new", "missing", "old", "link")]
+    result = nk.dedup_files(
+        paths,
+        keep="oldest",
+        recipe=recipe,
+        against=[tmp_path / "gone"],
+        on_error=lambda path, error: told.append((Path(path).name, type(error))),
+    )
+    assert [
+        ("folder", InputError),
+        ("missing", FileNotFoundError),
+        ("link", FileNotFoundError),
+        ("gone", FileNotFoundError),
+    ] == told
+    assert ([str(tmp_path / "old")], 3) == (result.kept, result.summary["unreadable"])
+    with pytest.raises(FileNotFoundError, match="gone"):
+        nk.dedup_files(paths[1:2], recipe=recipe, against=[tmp_path / "gone"])
+
+
+def test_a_file_that_goes_before_its_time_is_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that was hashed and then removed is unreadable, where times decide; the others keep theirs."""
+    paths = [tmp_path / name for name in "abc"]
+    for path, when in zip(paths, (1, 3, 2), strict=True):
+        path.write_bytes(b"the same bytes")
+        os.utime(path, (when, when))
+
+    def hash_and_remove(*arguments: Any) -> Any:
+        found = ssdeep_hash_contents(*arguments)
+        paths[0].unlink()
+        return found
+
+    monkeypatch.setattr(files, "ssdeep_hash_contents", hash_and_remove)
+    told: list[str] = []
+    result = nk.dedup_files(paths, keep="oldest", on_error=lambda path, error: told.append(path))
+    assert ([str(paths[0])], [str(paths[2])], 1) == (told, result.kept, result.summary["unreadable"])
+
+
+def test_what_a_caller_raises_goes_through(tmp_path: Path) -> None:
+    """An exception of on_error or of progress ends the run."""
+    (tmp_path / "a").write_bytes(b"a")
+
+    def stop(*_: object) -> None:
+        raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        nk.dedup_files([tmp_path / "missing"], on_error=stop)
+    with pytest.raises(RuntimeError, match="enough"):
+        nk.dedup_files([tmp_path / "a"], progress=stop)
+
+
+# Thresholds and links
+
+
+def test_thresholds_are_inclusive(tmp_path: Path) -> None:
+    """At the score of a pair its second file goes, one above it stays; 100 takes what differs in white space alone."""
+    one = random.Random(4).randbytes(8000)
+    two = one[:2000] + b"some other bytes" + one[2000:5000] + one[5100:]
+    paths = [tmp_path / "a", tmp_path / "b"]
+    for path, data in zip(paths, (one, two), strict=True):
+        path.write_bytes(data)
+    score = nk.ssdeep.compare(nk.ssdeep.hash(one), nk.ssdeep.hash(two))
+    assert 1 < score < 100
+    assert (1, 2) == tuple(len(nk.dedup_files(paths, threshold=least).kept) for least in (score, score + 1))
+    assert 1 == len(nk.dedup_files(paths, threshold=float(score)).kept)  # type: ignore[arg-type]
+    assert [float(score)] == nk.dedup_files(paths, threshold=score).pairs["similarity"]
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(seed=st.integers(0, 10**6), count=st.integers(0, 16), threshold=st.sampled_from([1, 60, 90, 100]))
+def test_all_links_equal_the_definition(place: Path, seed: int, count: int, threshold: int) -> None:
+    """Each two different contents that match, by their first files, and each copy with its original; with scores."""
+    data = corpus(seed, count)
+    paths = [place / f"link{number:02}" for number in range(count)]
+    for path, some in zip(paths, data, strict=True):
+        path.write_bytes(some)
+    match = matches(data, threshold)
+    first = [data.index(some) for some in data]
+    expected = {}
+    for j in range(count):
+        for i in range(j):
+            if data[i] and (first[j] == i or (first[i] == i and first[j] == j and match(i, j))):
+                score = nk.ssdeep.compare(nk.ssdeep.hash(data[i]), nk.ssdeep.hash(data[j]))
+                expected[str(paths[i]), str(paths[j])] = 100.0 if data[i] == data[j] else float(score)
+    rows = list(nk.dedup_files(paths, threshold=threshold, cluster="components", links="all").pairs.rows())
+    assert len(expected) == len(rows)
+    assert expected == {tuple(sorted((row["left"], row["right"]))): row["similarity"] for row in rows}
+
+
+# Older files
+
+
+def test_older_files_may_be_any_iterable_even_the_same_files(tmp_path: Path) -> None:
+    """The files of a folder; none of them removes nothing, and a file that is old already is its own older copy."""
+    paths = [tmp_path / name for name in "abc"]
+    for number, path in enumerate(paths):
+        path.write_bytes(random.Random(number).randbytes(4000))
+    assert list(map(str, paths)) == nk.dedup_files(paths, against=iter(())).kept
+    result = nk.dedup_files(paths, against=(path for path in tmp_path.iterdir() if path.name != "b"))
+    assert [str(paths[1])] == result.kept
+    assert {(str(path), str(path)) for path in (paths[0], paths[2])} == set(
+        zip(result.pairs["id"], result.pairs["representative"], strict=True)
+    )
+    with pytest.raises(InputError, match="not a regular file"):
+        nk.dedup_files(paths, against=[tmp_path])
+    with pytest.raises(InputError, match=r"against_ids: id '.*' occurs in rows 0 and 1"):
+        nk.dedup_files(paths, against=[paths[0], str(paths[0])])
+
+
+def test_the_best_entry_of_an_index_is_named(tmp_path: Path) -> None:
+    """The highest score counts, ties by the smallest id; equal digests are near, since an index has no bytes."""
+    base = random.Random(6).randbytes(8000)
+    far = base[:1000] + b"some other bytes" + base[1100:4000] + b"!" + base[4200:]
+    (tmp_path / "a").write_bytes(base)
+    index = nk.DigestIndex()
+    index.add([7, 3, 1], [nk.ssdeep.hash(base), nk.ssdeep.hash(base), nk.ssdeep.hash(far)])
+    result = nk.dedup_files([tmp_path / "a"], against=index, threshold=1)
+    assert ([], [3], [0]) == (result.kept, result.pairs["representative"], result.pairs["distance"])
+    assert ["near-old"] == [row["reason"] for row in result.clusters.rows()]
+    assert ([100.0], [100.0]) == (result.pairs["similarity"], result.clusters["similarity"])
+    assert 3 == len(index)
+
+
+def test_an_index_allows_the_default_rules_alone(tmp_path: Path) -> None:
+    """Components and all links need the older files themselves."""
+    (tmp_path / "a").write_bytes(b"a")
+    refused: list[dict[str, Any]] = [{"cluster": "components"}, {"links": "all"}]
+    for options in refused:
+        with pytest.raises(ParameterError, match="use absorb, with links=representatives, with an index in against"):
+            nk.dedup_files([tmp_path / "a"], against=nk.DigestIndex(), **options)
+
+
+# Progress, names, messages
+
+
+@pytest.mark.parametrize("rule", ["absorb", "components"])
+def test_hubs_beyond_the_bound_are_skipped_and_counted(tmp_path: Path, rule: Any) -> None:
+    """Files with a common half: by default all are looked up; with a lower bound a warning says what was not."""
+    rng = random.Random(3)
+    common = rng.randbytes(6000)
+    paths = []
+    for number in range(8):
+        paths.append(tmp_path / str(number))
+        paths[-1].write_bytes(common + rng.randbytes(6000))
+    whole = nk.dedup_files(paths, threshold=1, cluster=rule)
+    assert 0 == whole.summary["skipped"]
+    assert [str(paths[0])] == whole.kept
+    with pytest.warns(RuntimeWarning, match=r"look-ups were left out, .*skip_hubs=2 digests") as told:
+        found = nk.dedup_files(paths, threshold=1, cluster=rule, skip_hubs=2)
+    assert __file__ == told[0].filename
+    assert found.summary["skipped"] > 0
+    assert [str(told[0].message)] == found.summary["warnings"]
+    assert len(found.kept) > 1
+    with pytest.raises(ParameterError, match="skip_hubs"):
+        nk.dedup_files(paths, skip_hubs=0)
+
+
+@pytest.mark.parametrize("against", ["index", "paths", "store", "waiting store"])
+def test_hubs_among_older_files_are_skipped_and_counted(tmp_path: Path, against: str) -> None:
+    """Older files with a common half: an index, files and a store of files give the same warning and the same count."""
+    rng = random.Random(5)
+    common = rng.randbytes(6000)
+    paths = [tmp_path / str(number) for number in range(9)]
+    for path in paths:
+        path.write_bytes(common + rng.randbytes(6000))
+    old, new = paths[:8], paths[8:]
+    older: Any = old
+    if against == "index":
+        older = nk.DigestIndex()
+        older.add(list(map(str, old)), list(DigestRecipe().hash_files(list(map(str, old)))))
+    elif against != "paths":
+        older = nk.Store.create(tmp_path / "files.store", recipe="ssdeep", threshold=100)
+        older.add([str(path) for path in old], kind="paths")
+        if against == "store":
+            older.merge()
+    threshold = 100 if isinstance(older, nk.Store) else 1
+    assert 0 == nk.dedup_files(new, threshold=threshold, against=older).summary["skipped"]
+    with pytest.warns(RuntimeWarning, match=r"look-ups were left out, .*skip_hubs=2 digests") as told:
+        found = nk.dedup_files(new, threshold=threshold, against=older, skip_hubs=2)
+    assert __file__ == told[0].filename
+    assert found.summary["skipped"] > 0
+    assert [str(told[0].message)] == found.summary["warnings"]
+    assert list(map(str, new)) == found.kept
+    assert 0 == nk.dedup_files(new, threshold=threshold, against=older, skip_hubs=None).summary["skipped"]
+
+
+def test_hubs_among_listed_links_are_counted(tmp_path: Path) -> None:
+    """With all links listed, an index of all files is looked up in once more: what it leaves out is told too."""
+    rng = random.Random(6)
+    common = rng.randbytes(6000)
+    paths = [tmp_path / str(number) for number in range(4)]
+    for path in paths:
+        path.write_bytes(common + rng.randbytes(6000))
+    with pytest.warns(RuntimeWarning, match="look-ups were left out"):
+        some = nk.dedup_files(paths, threshold=1, skip_hubs=2)
+    with pytest.warns(RuntimeWarning, match="look-ups were left out"):
+        all_links = nk.dedup_files(paths, threshold=1, skip_hubs=2, links="all")
+    assert all_links.summary["skipped"] > some.summary["skipped"] > 0
+
+
+def test_progress_counts_every_file(tmp_path: Path) -> None:
+    """Hashing by batches, new files and then older ones, each to its total; then what is decided, from 0 to all."""
+    paths = [tmp_path / f"{number:03}" for number in range(600)]
+    for number, path in enumerate(paths):
+        path.write_bytes(b"%d" % (number % 500))
+    told: list[tuple[str, int, int | None]] = []
+    nk.dedup_files(paths, against=[paths[0]], progress=lambda *event: told.append(event))
+    hashed = [event[1:] for event in told if event[0] == "hash"]
+    assert [(256, 600), (512, 600), (600, 600)] == hashed
+    decided = [event[1:] for event in told if event[0] == "cluster"]
+    assert told == [*(("hash", *event) for event in hashed), ("hash older", 1, 1),
+                    *(("cluster", *event) for event in decided)]  # fmt: skip
+    assert (0, 499) == decided[0]
+    assert (499, 499) == decided[-1]
+    assert sorted(decided) == decided
+
+
+ODD_NAMES = st.binary(min_size=1, max_size=12).filter(
+    lambda name: b"/" not in name and b"\0" not in name and name not in (b".", b"..")
+)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(names=st.lists(ODD_NAMES, min_size=2, max_size=5, unique=True), keep=st.sampled_from(["first", "shortest"]))
+def test_names_of_any_bytes_come_back_as_they_were(place: Path, names: list[bytes], keep: str) -> None:
+    """White space, dashes, controls, and bytes that are not UTF-8; as ids and as representatives, in order."""
+    folder = place / "odd"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    paths = [folder / os.fsdecode(name) for name in names]
+    for path in paths:
+        path.write_bytes(b"the same bytes")
+    result = nk.dedup_files(paths, keep=keep)
+    kept = str(paths[0]) if keep == "first" else min(map(str, paths))
+    assert [kept] == result.kept
+    assert {str(path) for path in paths} - {kept} == set(result.pairs["id"])
+    assert {kept} == set(result.pairs["representative"])
+
+
+def test_messages_hold_what_was_found_and_what_is_allowed(tmp_path: Path) -> None:
+    """Word for word, before any file is read."""
+    missing = [tmp_path / "missing"]
+    keeps = "first, last, longest, shortest, oldest, newest, max:COLUMN or min:COLUMN, or several separated by commas"
+    values = 'numbers with keep="max" or keep="min"'
+    for options, message in (
+        ({"threshold": 0}, "threshold=0 is not allowed; use a whole score from 1 to 100, inclusive"),
+        ({"threshold": 101}, "threshold=101 is not allowed; use a whole score from 1 to 100, inclusive"),
+        ({"threshold": 0.8}, "threshold=0.8 is not allowed; use a whole score from 1 to 100, inclusive"),
+        ({"threshold": "80"}, "threshold='80' is not allowed; use a whole score from 1 to 100, inclusive"),
+        ({"keep": "best"}, f"keep='best' is not allowed; use {keeps}"),
+        ({"cluster": None}, "cluster=None is not allowed; use absorb, components"),
+        ({"links": "some"}, "links='some' is not allowed; use representatives, all"),
+        ({"keep": "max"}, f"values=none is not allowed; use {values}"),
+        ({"keep": "oldest", "values": [1]}, 'values=given is not allowed; use None unless keep is "max" or "min"'),
+        ({"keep": "max:a", "values": [1]}, "values=values is not allowed; use a mapping with 'a'"),
+        ({"keep": "max:a", "values": {"a": [1], "b": [1]}}, "values=b is not allowed; use columns that keep names"),
+        ({"keep": "min", "values": [1, 2]}, "values=2 values is not allowed; use 1 values, one per path"),
+    ):
+        with pytest.raises(ParameterError) as raised:
+            nk.dedup_files(missing, **options)
+        assert message == str(raised.value)
+    found = tmp_path / "a"
+    found.write_bytes(b"a")
+    with pytest.raises(
+        ParameterError, match=r"^against='.*' is not allowed; use an iterable of paths, such as a list$"
+    ):
+        nk.dedup_files([found], against=str(found))
+    wrong: list[Any] = [found, None, 3]
+    for paths in wrong:
+        with pytest.raises(ParameterError, match=r"^paths=.* is not allowed; use an iterable of paths"):
+            nk.dedup_files(paths)
+    entries: list[Any] = [os.fsencode(found), 3, None]
+    for path in entries:
+        with pytest.raises(ParameterError) as raised:
+            nk.dedup_files([found, path])
+        allowed = "paths as str or os.PathLike; os.fsdecode makes one of bytes"
+        assert f"paths={path!r} is not allowed; use {allowed}" == str(raised.value)
+
+
+def call(*arguments: object) -> subprocess.CompletedProcess[bytes]:
+    """The outcome of `nearkin dedup --family ssdeep`, in a process of its own."""
+    command = [sys.executable, "-m", "nearkin", "dedup", "--family", "ssdeep", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, check=False)
+
+
+def test_the_command_writes_lists_tables_and_a_summary(tmp_path: Path) -> None:
+    """Names of any bytes, links and FIFOs left out, an exit code that says so, output whole or absent."""
+    folder, out = tmp_path / "in", tmp_path / "out"
+    (folder / "deep").mkdir(parents=True)
+    base = random.Random(7).randbytes(9000)
+    odd = folder / "deep" / os.fsdecode(b"line\nend\xff")
+    (folder / "a").write_bytes(base)
+    odd.write_bytes(base[:5000] + b"edit" + base[5000:])
+    (folder / "deep" / "other").write_bytes(random.Random(8).randbytes(9000))
+    (folder / "link").symlink_to(folder / "a")
+    (folder / "loop").symlink_to(folder)
+    done = call(folder, "--out", out, "--json")
+    assert (0, b"") == (done.returncode, done.stderr), done.stderr
+    kept = [os.fsdecode(name) for name in (out / "kept.nul").read_bytes().split(b"\0")[:-1]]
+    assert [str(folder / "a"), str(folder / "deep" / "other")] == kept
+    assert os.fsencode(odd) + b"\0" == (out / "removed.nul").read_bytes()
+    summary = json.loads(done.stdout)
+    assert summary == json.loads((out / "summary.json").read_bytes())
+    assert (3, 2, 1, "ssdeep", 80) == tuple(
+        summary[name] for name in ("documents", "kept", "removed", "recipe", "threshold")
+    )
+    rows = [json.loads(line) for line in (out / "clusters.jsonl").read_text().splitlines()]
+    assert ["kept", "near"] == [row["reason"] for row in rows]
+    assert str(folder / "a") == rows[1]["representative"]
+    assert 2 == call(folder, "--out", out).returncode
+    os.mkfifo(folder / "fifo")
+    done = call(folder, "--out", out, "--overwrite", "--quiet")
+    assert 1 == done.returncode
+    assert b"not a regular file" in done.stderr
+    assert 1 == call(folder, "--out", tmp_path / "strict", "--strict").returncode
+    assert not (tmp_path / "strict").exists()
+    assert base == (folder / "a").read_bytes()
+
+
+def test_the_command_refuses_options_of_texts(tmp_path: Path) -> None:
+    """They would be ignored; an unknown family, and scores given as shares, too."""
+    (tmp_path / "a").write_bytes(b"a")
+    for options in (
+        ["--verify", "indel"],
+        ["--recall", 0.9],
+        ["--bits", 64],
+        ["--threshold", 0.8],
+        ["--keep", "max:size"],
+    ):
+        done = call(tmp_path / "a", "--out", "-", *options)
+        assert 2 == done.returncode, done.stderr
+        assert b"Traceback" not in done.stderr
+    assert 2 == call(tmp_path / "a", "--out", "-", "--family", "sdhash").returncode
+    done = call(tmp_path / "a", "--out", "-")
+    assert (0, os.fsencode(tmp_path / "a") + b"\0") == (done.returncode, done.stdout)
+
+
+def test_releases_of_a_file_are_found(shared: Path, tmp_path: Path) -> None:
+    """Real variants: clusters hold releases of one file, and equal the definition on all pairs."""
+    with lzma.open(shared / "data" / "files_variants.tar.xz") as packed, tarfile.open(fileobj=packed) as archive:
+        archive.extractall(tmp_path, filter="data")
+    paths = sorted(path for path in tmp_path.rglob("*") if path.is_file() and not path.is_symlink())
+    result = nk.dedup_files(paths, threshold=60)
+    data = [path.read_bytes() for path in paths]
+    match = matches(data, 60)
+    distinct = [i for i in range(len(paths)) if data[i] and data.index(data[i]) == i]
+    expected = absorb(distinct, match)
+    of = {i: expected[data.index(data[i])] for i in range(len(paths)) if data[i]}
+    assert {str(paths[i]): str(paths[j]) for i, j in of.items() if i != j} == dict(
+        zip(result.pairs["id"], result.pairs["representative"], strict=True)
+    )
+    assert result.summary["removed"] > 100
+    shutil.rmtree(tmp_path)
+    assert np.isfinite(result.clusters["similarity"]).all()
+
+
+def test_a_name_with_a_zero_byte_is_a_typed_error(tmp_path: Path) -> None:
+    """No system has such a file: an input error, raised or told, and the other files are read."""
+    (tmp_path / "a").write_bytes(b"some bytes")
+    bad = str(tmp_path / "b\0c")
+    with pytest.raises(InputError, match=r"b\\x00c: the name has a NUL byte, as no file's has$"):
+        nk.dedup_files([bad])
+    told: list[tuple[str, type]] = []
+    result = nk.dedup_files([bad, tmp_path / "a"], on_error=lambda path, error: told.append((path, type(error))))
+    assert ([str(tmp_path / "a")], [(bad, InputError)]) == (result.kept, told)
+    with pytest.raises(InputError):
+        nk.HammingIndex.open(bad)
+    with pytest.raises(InputError):
+        nk.ssdeep.hash(bad)
+    for found in nk.ssdeep.hash_files([bad], on_error="return"):
+        assert isinstance(found, InputError)
+
+
+SCRIPT = (
+    "<?php\n$pass = 'secret';\nif ($_POST['p'] !== $pass) { die('no'); }\n$dir = getcwd();\n"
+    "foreach (scandir($dir) as $entry) {\n    $size = filesize($dir . '/' . $entry);\n"
+    "    echo htmlspecialchars($entry) . ' ' . $size . '<br>';\n}\necho date('Y-m-d');\n?>\n"
+)
+
+
+def scripts() -> dict[str, bytes]:
+    """A script, variants of it, another script, a binary file and a copy."""
+    wrapped = base64.b64encode(SCRIPT.encode()).decode()
+    other = "import os\n" + "".join(f"print(os.environ.get('KEY{i}'), len('{i}'))\nwork_{i}(os)\n" for i in range(9))
+    return {
+        "a.php": SCRIPT.encode(),
+        "base64.php": f"<?php eval(base64_decode('{wrapped}')); ?>".encode(),
+        "commented.php": SCRIPT.replace(";\n", "; // a remark\n").encode(),
+        "copy.php": SCRIPT.encode(),
+        "data.bin": random.Random(0).randbytes(3000),
+        "other.py": other.encode(),
+        "renamed.php": SCRIPT.replace("$dir", "$q1").replace("$entry", "$zz").replace("secret", "f00").encode(),
+    }
+
+
+def test_short_texts_are_near_by_their_features(tmp_path: Path) -> None:
+    """What digests do not see; each link names its evidence; equal bytes collapse first."""
+    for name, data in scripts().items():
+        (tmp_path / name).write_bytes(data)
+    paths = sorted(map(str, tmp_path.iterdir()))
+    alone = nk.dedup_files(paths)
+    assert "evidence" not in alone.clusters.columns
+    result = nk.dedup_files(paths, also="text")
+    assert ["a.php", "data.bin", "other.py"] == [Path(path).name for path in result.kept]
+    rows = {Path(row["id"]).name: row for row in result.clusters.rows()}
+    assert {"a.php", "base64.php", "commented.php", "copy.php", "renamed.php"} == set(rows)
+    assert ("", "bytes") == (rows["a.php"]["evidence"], rows["copy.php"]["evidence"])
+    for name in ("base64.php", "renamed.php"):
+        likeness = rows[name]["evidence"].rpartition("text ")[2]
+        assert 0.6 <= float(likeness) <= 1
+        assert abs(100 * float(likeness) - rows[name]["similarity"]) <= 0.5 or "ssdeep" in rows[name]["evidence"]
+        assert round(100 - rows[name]["similarity"]) == rows[name]["distance"]
+    assert [row["evidence"] for row in rows.values() if row["reason"] != "kept"] == result.pairs["evidence"]
+    assert {"also": "text", "text_threshold": 0.6} == {key: result.summary[key] for key in ("also", "text_threshold")}
+    assert len(alone.kept) > len(result.kept)
+
+
+@pytest.mark.parametrize("cluster", ["absorb", "components"])
+def test_both_families_equal_their_definitions(tmp_path: Path, cluster: Any) -> None:
+    """All links are those of scores and of features, each compared with each; a second run removes nothing."""
+    data = [*scripts().values(), *corpus(5, 9)]
+    for number, some in enumerate(data):
+        (tmp_path / f"{number:02d}").write_bytes(some)
+    paths = sorted(map(str, tmp_path.iterdir()))
+    result = nk.dedup_files(paths, threshold=40, also="text", text_threshold=0.5, cluster=cluster, links="all")
+    digests = [nk.ssdeep.hash(some) for some in data]
+    features = [_features(some) for some in data]
+    expected = {}
+    for right, left in itertools.combinations(range(len(data))[::-1], 2):
+        if data[left] == data[right] or data[left] in data[:left] or data[right] in data[:right]:
+            continue
+        score = nk.ssdeep.compare(digests[left], digests[right], strict=False) if is_comparable(digests[left]) else 0
+        score = score if is_comparable(digests[right]) else 0
+        near = likeness(features[left], features[right])
+        parts = [f"ssdeep {score}"] * (score >= 40) + [f"text {near:.2f}".replace("0.", ".")] * (near >= 0.5)
+        if parts and len(data[left]) and len(data[right]):
+            expected[paths[left], paths[right]] = ", ".join(parts)
+    found = {(row["left"], row["right"]): row["evidence"] for row in result.pairs.rows() if row["evidence"] != "bytes"}
+    assert expected == found
+    assert any("text" in text for text in found.values())
+    assert any("ssdeep" in text for text in found.values())
+    again = nk.dedup_files(result.kept, threshold=40, also="text", text_threshold=0.5, cluster=cluster)
+    assert result.kept == again.kept
+
+
+def _features(data: bytes) -> Any:
+    return script_features((np.array([0, len(data)], np.int64), np.frombuffer(data, np.uint8)))[0]
+
+
+def test_older_files_are_compared_by_their_texts_too(tmp_path: Path) -> None:
+    """Paths in `against` have texts; an index and a store have digests alone, and are refused."""
+    for name, data in scripts().items():
+        (tmp_path / name).write_bytes(data)
+    new, old = [str(tmp_path / "renamed.php"), str(tmp_path / "copy.php")], [str(tmp_path / "a.php")]
+    result = nk.dedup_files(new, against=old, also="text")
+    assert [] == result.kept
+    rows = {Path(row["id"]).name: (row["reason"], row["evidence"].split(" ")[0]) for row in result.clusters.rows()}
+    assert {"copy.php": ("exact-old", "bytes"), "renamed.php": ("near-old", "text")} == rows
+    index = nk.DigestIndex()
+    with pytest.raises(ParameterError, match="an index has no texts"):
+        nk.dedup_files(new, against=index, also="text")
+    with nk.Store.create(tmp_path / "store", recipe="ssdeep") as store:
+        with pytest.raises(ParameterError, match="digests of its files and no texts"):
+            nk.dedup_files(new, against=store, also="text")
+        with pytest.raises(ParameterError, match="digests of its files and no texts"):
+            nk.dedup_files(new, store=store, also="text")
+
+
+def test_what_is_asked_of_texts_is_checked(tmp_path: Path) -> None:
+    """Another family, a threshold without one or out of range, a file that changes while it is read."""
+    path = tmp_path / "a.php"
+    path.write_text(SCRIPT)
+    with pytest.raises(ParameterError, match="also='words'"):
+        nk.dedup_files([path], also="words")  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="None, or also='text' with it"):
+        nk.dedup_files([path], text_threshold=0.5)
+    for threshold in (0, 1.5, True, "x"):
+        with pytest.raises(ParameterError, match="text_threshold"):
+            nk.dedup_files([path], also="text", text_threshold=threshold)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="it changed while it was read"):
+        files._features(str(path), 7)
+    assert files._features(str(path), files.LONGEST_TEXT + 1) is None

@@ -1,0 +1,137 @@
+"""nearkin.dedup.keep: the order of visits by every rule, with ties, missing numbers and ids of both kinds."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from nearkin.dedup.documents import HashedDocuments
+from nearkin.dedup.keep import KeepKey, keep_columns, keep_keys, keep_order, tell_missing
+from nearkin.errors import InputError, ParameterError
+from nearkin.io import Column
+
+IDS = st.lists(st.one_of(st.integers(-5, 5), st.sampled_from(["", "a", "b", "10", "東"])), max_size=12)
+
+
+def documents(ids: list[Any], lengths: list[int] | None = None, values: list[Any] | None = None) -> HashedDocuments:
+    n = len(ids)
+    return HashedDocuments(
+        np.zeros((n, 1), np.uint64),
+        np.ones(n, np.uint64),
+        np.zeros((n, 2), np.uint64),
+        np.array(lengths or [0] * n, np.uint64),
+        Column.of(ids),
+        {} if values is None else {"keep:values": Column.of(values)},
+        lambda rows: [],
+    )
+
+
+def order(new: HashedDocuments, rule: str) -> NDArray[np.int64]:
+    return keep_order(new, keep_keys(rule))
+
+
+def by_id(name: int | str) -> tuple[bool, Any]:
+    return isinstance(name, str), name
+
+
+@given(IDS)
+def test_first_and_last_are_the_order_of_the_input(ids: list[Any]) -> None:
+    """Whatever the ids are."""
+    rows = list(range(len(ids)))
+    assert rows == order(documents(ids), "first").tolist()
+    assert rows[::-1] == order(documents(ids), "last").tolist()
+
+
+@given(ids=IDS, data=st.data())
+def test_lengths_decide_then_ids_then_rows(ids: list[Any], data: st.DataObject) -> None:
+    """Numbers before strings among ids; equal ids by row."""
+    lengths = data.draw(st.lists(st.integers(0, 3), min_size=len(ids), max_size=len(ids)))
+    rows = range(len(ids))
+    longest = sorted(rows, key=lambda row: (-lengths[row], by_id(ids[row]), row))
+    shortest = sorted(rows, key=lambda row: (lengths[row], by_id(ids[row]), row))
+    assert longest == order(documents(ids, lengths), "longest").tolist()
+    assert shortest == order(documents(ids, lengths), "shortest").tolist()
+
+
+@given(ids=IDS, data=st.data())
+def test_missing_values_come_last_in_both_directions(ids: list[Any], data: st.DataObject) -> None:
+    """None and NaN are ties of one another."""
+    numbers = st.one_of(st.none(), st.just(math.nan), st.integers(-2, 2), st.floats(-1, 1))
+    values: list[Any] = data.draw(st.lists(numbers, min_size=len(ids), max_size=len(ids)))
+
+    def missing(row: int) -> bool:
+        return values[row] is None or math.isnan(values[row])
+
+    for rule, sign in (("max", -1), ("min", 1)):
+        expected = sorted(
+            range(len(ids)),
+            key=lambda row: (missing(row), 0 if missing(row) else sign * values[row], by_id(ids[row]), row),
+        )
+        assert expected == order(documents(ids, values=values), rule).tolist()
+
+
+@pytest.mark.parametrize("rule", ["first", "last", "longest", "shortest", "max", "min"])
+def test_nothing_has_an_order(rule: str) -> None:
+    """Of no documents."""
+    assert [] == order(documents([], values=[]), rule).tolist()
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.one_of(st.none(), st.integers(0, 2))), max_size=12))
+def test_keys_decide_one_after_another(rows: list[tuple[int, int, int | None]]) -> None:
+    """What ties by one key is decided by the next, and at last by row."""
+    ids = list(range(len(rows), 0, -1))
+    new = documents(ids, [length for length, _, _ in rows])
+    new.columns = {"keep:a": Column.of([a for _, a, _ in rows]), "keep:b": Column.of([b for _, _, b in rows])}
+
+    def place(row: int) -> tuple[float, ...]:
+        length, a, b = rows[row]
+        return (-a, math.inf if b is None else b, -length)
+
+    numbers = range(len(rows))
+    expected = sorted(numbers, key=lambda row: (*place(row), ids[row]))
+    assert expected == order(new, "max:a, min:b,longest").tolist()
+    assert sorted(numbers, key=lambda row: (*place(row)[:2], -row)) == order(new, "max:a,min:b,last").tolist()
+    missing = sum(b is None for _, _, b in rows)
+    told = tell_missing(new, keep_keys("max:a,min:b"))
+    assert (
+        [f"{missing} of {len(rows)} documents have no value in column 'b' and come last by it"] if missing else []
+    ) == told
+
+
+def test_dates_are_in_order_of_time() -> None:
+    """Of ISO 8601, with zones and without; beside numbers they are an error that names the column."""
+    dates = ["2024-03-01T12:00:00+02:00", "2024-03-01T10:30:00Z", "2024-03-01", None, "2023-12-31 23:59:59.999999"]
+    new = documents(list(range(5)))
+    new.columns = {"keep:crawled": Column.of(dates)}
+    assert [1, 0, 2, 4, 3] == order(new, "max:crawled").tolist()
+    for values, said in (
+        (["2024-03-01", 5], "column 'crawled' holds 5, a number, beside dates"),
+        ([5, "2024-03-01"], "column 'crawled' holds '2024-03-01', a date, beside numbers"),
+        (["business"], "column 'crawled' holds 'business', which is neither number nor date"),
+        (["2024-02-30"], "neither number nor date"),
+    ):
+        new = documents(list(range(len(values))))
+        new.columns = {"keep:crawled": Column.of(list[Any](values))}
+        with pytest.raises(InputError, match=said):
+            order(new, "max:crawled")
+
+
+@pytest.mark.parametrize(
+    "rule", ["", "frist", "max:", "first,longest", "longest,longest", "max:a,max:a", "longest,", 3]
+)
+def test_a_rule_that_does_less_than_it_says_is_refused(rule: str) -> None:
+    """Unknown keys, keys twice, and keys behind one that leaves no tie."""
+    with pytest.raises(ParameterError, match="keep="):
+        keep_keys(rule)
+
+
+def test_the_columns_of_a_rule() -> None:
+    """Each once, in order."""
+    assert ["a", "b"] == keep_columns(keep_keys("max:a,min:b,min:a,first"))
+    assert (KeepKey("max", "x:y"), KeepKey("last")) == keep_keys("max:x:y,last")

@@ -1,0 +1,59 @@
+"""nearkin.dedup.length_filter: candidates of like size find what all candidates do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import nearkin as nk
+from definitions import near_duplicates
+from nearkin.dedup import cluster, length_filter
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.sampled_from([0.3, 0.5, 0.8, 1.0]), st.integers(0, 10**6), st.sampled_from([7, 4096]))
+def test_passages_are_those_of_all_candidates(threshold: float, seed: int, batch: int) -> None:
+    generator = np.random.default_rng(seed)
+    lines = [line or "" for line in near_duplicates(300)]
+    texts = ["\n".join(generator.choice(lines, 5)) for _ in range(60)]
+    expected = nk.passages(texts, unit="line", threshold=threshold, min_length=5)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(length_filter, "_LEAST", 0)
+        patch.setattr(cluster, "_BATCH", batch)
+        found = nk.passages(texts, unit="line", threshold=threshold, min_length=5)
+    assert repr(expected.passages.columns) == repr(found.passages.columns)
+    assert found.summary["units"][0]["verified"] > 0 or threshold == 1
+
+
+def test_a_pair_at_the_threshold_is_found_whatever_its_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """4 of 5, 8 of 10, ...: the ratio of sizes is the similarity, and lies at the edge of a class."""
+    monkeypatch.setattr(length_filter, "_LEAST", 0)
+    monkeypatch.setattr(cluster, "_BATCH", 1)
+    for size in (4, 8, 40, 80, 400):
+        words = [f"w{number}" for number in range(size * 5 // 4)]
+        texts = [" ".join(words), " ".join(words[:size])]
+        found = nk.passages(texts, unit="line", recipe="word:1|binary|xxh3|simhash:128", radius=128, min_length=1)
+        assert [0.8] == found.passages["similarity"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"recipe": "word:1|binary|xxh3|minhash:64"},
+        {"recipe": "word:1|count|xxh3|simhash:64"},
+        {"verify": "containment"},
+        {"verify": "none"},
+        {"confirm": "minhash:64"},
+    ],
+)
+def test_other_families_and_measures_are_as_they_were(options: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = ["\n".join((text or "") for text in near_duplicates(40)[at : at + 4]) for at in range(0, 40, 4)]
+    arguments = {"unit": "line", "min_length": 5, "threshold": 0.6, **options}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("warnings.warn", lambda *_, **__: None)
+        expected = nk.passages(texts, **arguments)  # type: ignore[arg-type]  # The options are of these types.
+        monkeypatch.setattr(length_filter, "_LEAST", 0)
+        found = nk.passages(texts, **arguments)  # type: ignore[arg-type]
+    assert repr(expected.passages.columns) == repr(found.passages.columns)

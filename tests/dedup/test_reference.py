@@ -1,0 +1,145 @@
+"""nearkin.dedup.reference: documents that were there before, in memory and offered by whoever holds them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import nearkin as nk
+import strategies
+from definitions import RADIUS, RECIPE, dedup, near_duplicates, outcome, same
+from nearkin.dedup.candidates import CandidateLists, SimHashCandidates
+from nearkin.dedup.documents import hash_texts
+from nearkin.dedup.reference import HashedOlder, HoldsOlderDocuments
+from nearkin.errors import MismatchError, ParameterError, mismatch
+from reference import distance
+
+
+class PlainStore:
+    """A collection that holds texts in a list, and looks at every one of them for every question."""
+
+    def __init__(self, texts: list[str | None], ids: list[str]) -> None:
+        self.held, self.names = texts, ids
+        self.fingerprints, self.counts = nk.fingerprint(texts, RECIPE, return_counts=True)
+        self.asked: list[int] = []
+
+    def older_documents(self, candidate_source: Any) -> PlainStore:
+        """Itself, for fingerprints of its recipe."""
+        if str(candidate_source.recipe) != str(RECIPE):
+            raise mismatch("recipe", RECIPE, candidate_source.recipe)
+        self.radius = candidate_source.radius
+        return self
+
+    def __len__(self) -> int:
+        return len(self.held)
+
+    def copies(self, contents: Any) -> Any:
+        """By the content hashes of all texts, one after another."""
+        own = hash_texts(self.held, None, SimHashCandidates(RECIPE, 0.8, 0), lambda *_: None, {}).contents.tolist()
+        found = (next((row for row in range(len(own)) if own[row] == one), -1) for one in contents.tolist())
+        return np.array(list(found), np.int64)
+
+    def candidates(self, values: Any) -> CandidateLists:
+        """Everything within the radius, of copies the first."""
+        firsts = [row for row, text in enumerate(self.held) if self.counts[row] and self.held.index(text) == row]
+        lists = [[row for row in firsts if distance(self.fingerprints[row], v) <= self.radius] for v in values[:, 0]]
+        offsets = np.cumsum([0, *(len(rows) for rows in lists)])
+        return CandidateLists(offsets, np.array([row for rows in lists for row in rows], np.int64))
+
+    def values(self, rows: Any) -> Any:
+        """Fingerprints."""
+        return self.fingerprints[rows].reshape(-1, 1)
+
+    def lengths(self, rows: Any) -> Any:
+        """Characters."""
+        return np.array([len(self.held[row] or "") for row in rows.tolist()], np.uint64)
+
+    def texts(self, rows: Any) -> list[str | None]:
+        """Texts of ascending rows."""
+        assert sorted(rows.tolist()) == rows.tolist()
+        self.asked += rows.tolist()
+        return [self.held[row] for row in rows.tolist()]
+
+    def ids(self, rows: Any) -> list[str]:
+        """Ids."""
+        return [self.names[row] for row in rows.tolist()]
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    old=strategies.corpora(max_size=10),
+    new=strategies.corpora(max_size=14),
+    verify=st.sampled_from(["jaccard", "indel", "none"]),
+    cluster=st.sampled_from(["absorb", "components"]),
+    links=st.sampled_from(["representatives", "all"]),
+    keep=st.sampled_from(["first", "last", "longest"]),
+)
+def test_whoever_holds_older_documents_gives_the_result_of_their_texts(
+    old: list[str | None], new: list[str | None], verify: str, cluster: str, links: str, keep: str
+) -> None:
+    """`dedup(against=)` needs the seven questions of the protocol and nothing else, whatever the rules."""
+    names = [f"old {row}" for row in range(len(old))]
+    options: dict[str, Any] = {"threshold": 0.5, "verify": verify, "cluster": cluster, "links": links, "keep": keep}
+    listed = dedup(new, against=old, against_ids=names, **options)
+    store = PlainStore(old, names)
+    assert isinstance(store, HoldsOlderDocuments)
+    held = dedup(new, against=store, **options)
+    assert repr(listed.clusters.columns) == repr(held.clusters.columns)
+    assert repr(listed.pairs.columns) == repr(held.pairs.columns)
+    assert listed.kept == held.kept
+    for name in ("older_documents", "candidates", "verified", "removed_by_reason", "clusters"):
+        assert dict(listed.summary)[name] == dict(held.summary)[name]
+
+
+def test_only_texts_of_candidates_are_asked_for() -> None:
+    """Texts of older documents that are near no new one stay where they are."""
+    texts = near_duplicates(200)
+    near = [text for text in texts[:20] if text]
+    far = [f"nothing{i} of{i} the{i} words{i} of{i} the{i} others{i}" for i in range(50)]
+    store = PlainStore([*near, *far], [str(row) for row in range(len(near) + 50)])
+    result = dedup(texts, against=store, threshold=0.9, radius=3)
+    assert result.summary["removed_by_reason"]["near-old"] + result.summary["removed_by_reason"]["exact-old"] > 0
+    assert max(store.asked, default=0) < len(near)
+    with pytest.raises(MismatchError, match="recipe"):
+        nk.dedup(texts, against=store, recipe="char:3")
+    with pytest.raises(ParameterError, match="against_ids"):
+        dedup(texts, against=store, against_ids=["a"])
+
+
+def hashed_older(texts: list[str | None]) -> HashedOlder:
+    source = SimHashCandidates(RECIPE, 0.8, RADIUS)
+    return HashedOlder(hash_texts(texts, [f"o{i}" for i in range(len(texts))], source, lambda *_: None, {}), source)
+
+
+@settings(max_examples=60, deadline=None)
+@given(old=strategies.corpora(max_size=12), new=strategies.corpora(max_size=12))
+def test_documents_in_memory_answer_as_all_of_them_looked_at(old: list[str | None], new: list[str | None]) -> None:
+    """Copies, candidates, values, lengths, texts and ids; texts without features are copies alone."""
+    found, plain = hashed_older(old), PlainStore(old, [f"o{i}" for i in range(len(old))])
+    source = SimHashCandidates(RECIPE, 0.8, RADIUS)
+    plain.older_documents(source)
+    asked = hash_texts(new, None, source, lambda *_: None, {})
+    present = asked.counts > 0
+    assert plain.copies(asked.contents[present]).tolist() == found.copies(asked.contents[present]).tolist()
+    expected, candidates = plain.candidates(asked.values), found.candidates(asked.values)
+    assert expected.offsets.tolist() == candidates.offsets.tolist()
+    assert expected.places.tolist() == candidates.places.tolist()
+    rows = np.arange(0, len(old), 2)
+    assert len(plain) == len(found)
+    assert plain.values(rows).tolist() == found.values(rows).tolist()
+    assert plain.lengths(rows).tolist() == found.lengths(rows).tolist()
+    assert plain.texts(rows) == list(found.texts(rows))
+    assert plain.ids(rows) == found.ids(rows)
+
+
+@pytest.mark.parametrize("old", [[], ["", None, "..."]])
+def test_older_documents_without_features_change_nothing(old: list[str | None]) -> None:
+    """As if there were none, but for their copies."""
+    texts = [text for text in near_duplicates(100) if text]
+    assert same(dedup(texts, threshold=0.5), dedup(texts, threshold=0.5, against=old))
+    assert same(dedup(["..."], featureless="keep"), dedup(["..."], featureless="keep", against=old))
+    assert outcome(dedup([], against=texts))[:2] == [[], []]

@@ -1,0 +1,220 @@
+"""nearkin.dedup.sources: texts and given fingerprints of every kind, in batches, with what is refused."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+
+import nearkin as nk
+from nearkin.dedup import sources
+from nearkin.dedup.sources import FingerprintSource, open_fingerprints
+from nearkin.errors import InputError, ParameterError
+
+RECIPE = nk.Recipe("word:1|count|xxh3|simhash:128")
+
+
+def read(source: FingerprintSource) -> tuple[list[Any], list[Any], list[bool]]:
+    """All names, fingerprints and whether they are there."""
+    names: list[Any] = []
+    codes: list[Any] = []
+    present: list[bool] = []
+    with source:
+        for batch in source:
+            assert len(batch) == len(batch.names) == len(batch.present)
+            names += list(batch.names)
+            codes += batch.codes.tolist()
+            present += batch.present.tolist()
+    return names, codes, present
+
+
+def test_texts_are_hashed_by_the_recipe(tmp_path: Path) -> None:
+    """Fingerprints of `nearkin.fingerprint`; a text without letters has none."""
+    path = tmp_path / "texts.jsonl"
+    path.write_text('{"id": 7, "text": "red wine"}\n{"id": "b", "text": "..."}\n{"id": 9, "text": "green cheese"}\n')
+    source = open_fingerprints([str(path)], RECIPE, id_column="id")
+    expected = nk.fingerprint(["red wine", "...", "green cheese"], RECIPE)
+    assert ([7, "b", 9], expected.tolist(), [True, False, True]) == read(source)
+    assert (3, 1, 0, 128, False, False) == (
+        source.read, source.absent, source.malformed, source.bits, source.numbered, source.ids_are_text,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "lines", "expected"),
+    [
+        ("hex", "ff\n0\n-\n\nFFFFFFFFFFFFFFFF\n", [255, 0, None, None, 2**64 - 1]),
+        ("int", "255\n0\n-\n\n18446744073709551615\n", [255, 0, None, None, 2**64 - 1]),
+    ],
+)
+def test_lines_are_numbers_or_none(tmp_path: Path, kind: str, lines: str, expected: list[int | None]) -> None:
+    """A line each, numbered from 0; a dash and nothing mean none."""
+    path = tmp_path / "codes.txt"
+    path.write_text(lines)
+    source = open_fingerprints([str(path)], None, kind)
+    found = read(source)
+    assert ([0, 1, 2, 3, 4], [value or 0 for value in expected]) == found[:2]
+    assert [value is not None for value in expected] == found[2]
+    assert source.numbered
+    assert 2 == source.absent
+
+
+def test_wide_numbers_become_words_lowest_first(tmp_path: Path) -> None:
+    """130 bits are three words."""
+    path = tmp_path / "codes.txt"
+    value = (3 << 128) | (5 << 64) | 7
+    path.write_text(f"a\t{value:x}\nb\t0\n")
+    source = open_fingerprints([str(path)], None, "hex", 130)
+    assert (["a", "b"], [[7, 5, 3], [0, 0, 0]], [True, True]) == read(source)
+    assert not source.numbered
+    assert source.ids_are_text
+
+
+@pytest.mark.parametrize(
+    ("kind", "bits", "bad"),
+    [("hex", 8, "100"), ("hex", 64, "xyz"), ("hex", 64, "-1"), ("hex", 64, "1_0"), ("hex", 64, "٣"),
+     ("int", 8, "256"), ("int", 64, "ff"), ("int", 64, "+1"), ("int", 64, "18446744073709551616"),
+     ("hex", 64, "f" * 60)],
+)  # fmt: skip
+def test_numbers_of_another_form_or_width_are_skipped_and_counted(
+    tmp_path: Path, kind: str, bits: int, bad: str
+) -> None:
+    """One bad record does not end the run, and is told of with its row and what is allowed."""
+    path = tmp_path / "codes.txt"
+    path.write_text(f"1\n{bad}\n2\n")
+    source = open_fingerprints([str(path)], None, kind, bits, max_malformed=1)
+    assert ([0, 1, 2], [1, 0, 2], [True, False, True]) == read(source)
+    assert 1 == source.malformed
+    assert source.corpus is not None
+    first = source.corpus.malformed.first[0]
+    assert 2 == first.line
+    assert f"below 2**{bits}" in first.reason
+    assert len(first.reason) < 100
+
+
+def test_bad_numbers_are_errors_if_one_says_so(tmp_path: Path) -> None:
+    """With `strict` the first ends the run; where all are bad, so does the end of the input."""
+    path = tmp_path / "codes.txt"
+    path.write_text("xyz\nuvw\n")
+    with pytest.raises(InputError, match="hexadecimal"):
+        read(open_fingerprints([str(path)], None, "hex", strict=True))
+    with pytest.raises(InputError, match="2 of 2 records can't be read"):
+        read(open_fingerprints([str(path)], None, "hex"))
+
+
+@pytest.mark.parametrize(
+    ("lines", "names", "codes", "reason"),
+    [
+        ("a\t1\n2\nc\t3\n", ["a", "", "c"], [1, 0, 3], "no id, which the first line has"),
+        ("1\nb\t2\n3\n", [0, 1, 2], [1, 0, 3], "an id, which the first line has not"),
+    ],
+)
+def test_lines_with_and_without_ids_do_not_mix(
+    tmp_path: Path, lines: str, names: list[Any], codes: list[int], reason: str
+) -> None:
+    """The first line says which; others are skipped and counted. An id may contain a tab."""
+    path = tmp_path / "codes.txt"
+    path.write_text(lines)
+    source = open_fingerprints([str(path)], None, "hex", max_malformed=0.5)
+    assert (names, codes, [True, False, True]) == read(source)
+    assert source.corpus is not None
+    assert reason in source.corpus.malformed.first[0].reason
+    path.write_text("a\tb\t1\n")
+    assert (["a\tb"], [1], [True]) == read(open_fingerprints([str(path)], None, "hex"))
+
+
+def test_numbers_may_stand_in_a_column(tmp_path: Path) -> None:
+    """`fingerprint` unless another one is named, with ids beside it."""
+    path = tmp_path / "codes.csv"
+    path.write_text("name,fingerprint,other\nx,ff,1\ny,-,2\n")
+    assert (["x", "y"], [255, 0], [True, False]) == read(open_fingerprints([str(path)], None, "hex", id_column="name"))
+    source = open_fingerprints([str(path)], None, "int", column="other")
+    assert source.numbered
+    assert ([0, 1], [1, 2], [True, True]) == read(source)
+
+
+def test_standard_input_is_lines_unless_one_says_otherwise() -> None:
+    """Of given fingerprints."""
+    code = "from nearkin.dedup.sources import open_fingerprints as o; print(*(b.codes for b in o(['-'], None, 'hex')))"
+    found = subprocess.run([sys.executable, "-c", code], input="ff\n1\n", capture_output=True, text=True, check=True)
+    assert "[255   1]\n" == found.stdout
+
+
+# NumPy files
+
+
+@pytest.mark.parametrize("batch", [2, 1 << 20])
+@pytest.mark.parametrize(
+    ("array", "bits", "expected"),
+    [
+        (np.array([1, 2**63, 3], np.uint64), None, [1, 2**63, 3]),
+        (np.array([1, -(2**63), -1], np.int64), None, [1, 2**63, 2**64 - 1]),
+        (np.array([[1], [2], [3]], np.uint64), None, [1, 2, 3]),
+        (np.array([[1, 2], [3, 4], [5, 6]], np.uint64), 128, [[1, 2], [3, 4], [5, 6]]),
+        (np.array([[1, 0], [0, 1], [255, 255]], np.uint8), None, [1, 256, 65535]),
+        (np.array([[1, 0], [0, 1], [7, 1]], np.uint8), 9, [1, 256, 263]),
+    ],
+)
+def test_arrays_of_every_kind_are_read(
+    tmp_path: Path, array: Any, bits: int | None, expected: list[Any], batch: int
+) -> None:
+    """uint64 and int64 words, packed bytes; in batches, numbered from 0 or with ids."""
+    path, ids = tmp_path / "codes.npy", tmp_path / "ids.npy"
+    np.save(path, array)
+    np.save(ids, np.array(["a", "b", "c"]))
+    with mock.patch.object(sources, "_BATCH", batch):
+        assert ([0, 1, 2], expected, [True] * 3) == read(open_fingerprints([str(path)], None, "npy", bits))
+        source = open_fingerprints([str(path)], None, "npy", bits, ids=ids)
+        assert (["a", "b", "c"], expected, [True] * 3) == read(source)
+    assert (3, 0, 0, False) == (source.read, source.absent, source.malformed, source.numbered)
+    assert (bits or 64 if array.dtype != np.uint8 else bits or 16) == source.bits
+
+
+def test_arrays_of_another_kind_are_errors(tmp_path: Path) -> None:
+    """Floats, other shapes, files that are no arrays, ids of another length: each says what is allowed."""
+    path, ids = tmp_path / "codes.npy", tmp_path / "ids.npy"
+    for array in (np.zeros(3), np.zeros((2, 2, 2), np.uint64), np.zeros(3, np.uint8), np.zeros(2, np.uint32)):
+        np.save(path, array)
+        with pytest.raises(InputError, match="give uint64 or int64"):
+            open_fingerprints([str(path)], None, "npy")
+    path.write_bytes(b"no array")
+    with pytest.raises(InputError, match="no NumPy array file"):
+        open_fingerprints([str(path)], None, "npy")
+    np.save(path, np.zeros(3, np.uint64))
+    np.save(ids, np.arange(2))
+    with pytest.raises(ParameterError, match="one id for each of 3 fingerprints"):
+        open_fingerprints([str(path)], None, "npy", ids=ids)
+    with pytest.raises(ParameterError, match=r"one \.npy file"):
+        open_fingerprints([str(path), str(path)], None, "npy")
+    with pytest.raises(ParameterError, match=r"one \.npy file"):
+        open_fingerprints(["-"], None, "npy")
+
+
+def test_options_that_do_not_go_together_are_errors(tmp_path: Path) -> None:
+    """Each says what is allowed."""
+    path = tmp_path / "codes.txt"
+    path.write_text("ff\n")
+    for arguments, options, message in (
+        ((None, "hex"), {"ids": path}, "npy only"),
+        ((None, "octal"), {}, "hex, int or npy"),
+        ((None,), {}, "a recipe"),
+        ((None, "hex"), {"format": "files"}, "jsonl, parquet"),
+        ((RECIPE, "hex", 64), {}, "the width of the recipe, 128"),
+    ):
+        with pytest.raises(ParameterError, match=message):
+            open_fingerprints([str(path)], *arguments, **options)
+
+
+def test_given_fingerprints_have_the_width_of_the_recipe(tmp_path: Path) -> None:
+    """Unless bits say so; 64 without both."""
+    path = tmp_path / "codes.txt"
+    path.write_text("ff\n")
+    for recipe, bits, expected in ((RECIPE, None, 128), (None, 100, 100), (None, None, 64), (RECIPE, 128, 128)):
+        with open_fingerprints([str(path)], recipe, "hex", bits) as source:
+            assert expected == source.bits
+            assert source.recipe is None

@@ -1,0 +1,155 @@
+"""nearkin.dedup.stages: each stage alone, its values, progress and times."""
+
+from __future__ import annotations
+
+import time
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nearkin as nk
+from definitions import RECIPE, dedup, near_duplicates
+from nearkin.dedup.candidates import OlderIndex
+from nearkin.dedup.candidates.base import NearestEntries
+from nearkin.dedup.cluster import Assignment
+from nearkin.dedup.documents import HashedDocuments
+from nearkin.dedup.keep import keep_keys
+from nearkin.dedup.stages import (
+    Collapsed,
+    IndexMatches,
+    StageTimer,
+    check_older_index,
+    collapse,
+    match_index,
+    representatives,
+)
+from nearkin.errors import ParameterError
+from nearkin.io import Column
+
+COPIES = [5, 6, 5, 7, 5, 6]
+
+
+def documents(contents: list[int], absent: tuple[int, ...] = ()) -> HashedDocuments:
+    n = len(contents)
+    counts = np.array([row not in absent for row in range(n)], np.uint64)
+    pairs = np.array([[content, 0] for content in contents], np.uint64).reshape(n, 2)
+    values = np.array(contents, np.uint64).reshape(-1, 1)
+    return HashedDocuments(values, counts, pairs, counts, Column.of(list(range(n))), {}, lambda rows: [])
+
+
+class Copies:
+    """Older documents of which only their contents matter."""
+
+    def __init__(self, contents: list[int]) -> None:
+        self.contents = contents
+
+    def copies(self, contents: Any) -> Any:
+        """Rows of equal contents."""
+        return np.array([self.contents.index(c) if c in self.contents else -1 for c in contents[:, 0].tolist()])
+
+
+def test_copies_collapse_onto_the_first_in_keep_order() -> None:
+    """Forwards, backwards, with and without those that have no features, and onto older documents."""
+    first = collapse(documents(COPIES), None, keep_keys("first"))
+    assert [0, 1, 2, 3, 4, 5] == first.rows.tolist()
+    assert [0, 1, 0, 3, 0, 1] == first.original.tolist()
+    assert [-1] * 6 == first.older.tolist()
+    assert [0, 1, 3] == first.distinct.tolist()
+    whole = collapse(documents(COPIES, absent=(4,)), None, keep_keys("last"), "collapse")
+    assert [5, 4, 3, 2, 1, 0] == whole.rows.tolist()
+    assert [0, 1, 2, 1, 0, 1] == whole.original.tolist()
+    # The first of its content has no features: it is not searched, nor are its copies.
+    assert [0, 2] == whole.distinct.tolist()
+    last = collapse(documents(COPIES, absent=(4,)), None, keep_keys("last"), "keep")
+    assert [5, 3, 2, 1, 0] == last.rows.tolist()
+    assert [0, 1, 2, 0, 2] == last.original.tolist()
+    assert [0, 1, 2] == last.distinct.tolist()
+    older = collapse(documents(COPIES), Copies([9, 5]), keep_keys("first"))  # type: ignore[arg-type]
+    assert [1, -1, 1, -1, 1, -1] == older.older.tolist()
+    assert [1, 3] == older.distinct.tolist()
+
+
+def test_an_index_removes_distinct_documents_by_its_nearest_entry() -> None:
+    """One number per entry; copies are not looked up; what no entry removes is left."""
+    new = documents(COPIES)
+    collapsed = collapse(new, None, keep_keys("first"))
+    asked = []
+
+    def nearest(values: Any) -> Any:
+        asked.append(values[:, 0].tolist())
+        return NearestEntries(np.array(["x", None, "x"], object), np.array([4, 0, 2]), 7)
+
+    matches = match_index(new, OlderIndex(nearest), collapsed)
+    assert [[5, 6, 7]] == asked
+    assert ([0, -1, -1, 0, -1, -1], [4, 0, 0, 2, 0, 0]) == (matches.entry.tolist(), matches.distance.tolist())
+    assert (["x"], 7) == (matches.ids, matches.skipped)
+    assert [1] == matches.left(collapsed).tolist()
+    none = match_index(new, None, collapsed)
+    assert collapsed.distinct.tolist() == none.left(collapsed).tolist()
+
+
+def test_copies_share_the_fate_of_their_original() -> None:
+    """A kept one keeps them, an absorbed one gives them to its representative, an older one takes them all."""
+    n = 6
+    collapsed = Collapsed(
+        np.arange(n), np.array([0, 1, 0, 3, 1, 5]), np.array([-1, -1, -1, -1, -1, 2]), np.array([0, 1, 3])
+    )
+    matches = IndexMatches(np.full(n, -1), np.zeros(n, np.int64), np.full(n, np.nan), [])
+    # Four older documents: the second searched one goes to the first, the third one to older document 1.
+    assignment = Assignment(np.array([-1, 4, 1]), np.array([np.nan, 0.7, 0.9]))
+    clustered = SimpleNamespace(searched=np.array([0, 1, 3]), assignment=assignment, first=4)
+    found = representatives(collapsed, matches, clustered, 1.0)  # type: ignore[arg-type]
+    assert [0, 0, 0, n + 1, 0, n + 2] == found.by.tolist()
+    assert [1.0, 0.7, 1.0, 0.9, 0.7, 1.0] == found.similarity.tolist()
+    assert [0, 1, 0, 3, 1, n + 2] == found.copy_of.tolist()
+    assert [1, 2, 3, 4, 5] == found.removed.tolist()
+
+
+def test_an_index_needs_options_that_ask_for_no_texts() -> None:
+    """No verification by texts, no components, no links beyond representatives."""
+    fine = SimpleNamespace(comparison=None, verify="none", cluster="absorb", links="representatives")
+    check_older_index(fine)
+    for change, message in (
+        ({"comparison": object(), "verify": "jaccard"}, "verify=jaccard"),
+        ({"cluster": "components"}, "cluster=components"),
+        ({"links": "all"}, "links=representatives"),
+    ):
+        with pytest.raises(ParameterError, match=message):
+            check_older_index(SimpleNamespace(**{**vars(fine), **change}))
+
+
+def test_stages_add_up_their_times() -> None:
+    """Over several visits, also one that fails."""
+    timer = StageTimer()
+    for _ in range(2):
+        with timer("rest"):
+            time.sleep(0.02)
+    with pytest.raises(ValueError, match="stop"), timer("work"):
+        raise ValueError("stop")
+    assert ["rest", "work"] == list(timer.seconds)
+    assert timer.seconds["rest"]["wall"] >= 0.04
+    assert timer.seconds["rest"]["cpu"] < timer.seconds["rest"]["wall"]
+
+
+@pytest.mark.parametrize("against", ["nothing", "texts", "index"])
+@pytest.mark.parametrize("rule", ["absorb", "components"])
+def test_progress_counts_every_distinct_document_once(against: str, rule: Any) -> None:
+    """From 0 to all, whatever removes them: exact copies of others and of older texts are decided before."""
+    texts = near_duplicates(200)
+    calls: list[tuple[str, int, int | None]] = []
+    options: dict[str, Any] = {"cluster": rule, "verify": "none"}
+    distinct = {text for text in texts if text}
+    if against == "texts":
+        options["against"] = texts[:50]
+        distinct -= set(texts[:50])
+    if against == "index":
+        index = nk.HammingIndex(64)
+        index.add(None, nk.fingerprint(texts[:50], RECIPE))
+        options |= {"against": index, "cluster": "absorb"}
+    dedup(texts, progress=lambda stage, done, total: calls.append((stage, done, total)), **options)
+    found = [(done, total) for stage, done, total in calls if stage == "cluster"]
+    assert (0, len(distinct)) == found[0]
+    assert (len(distinct), len(distinct)) == found[-1]
+    assert sorted(found) == found

@@ -1,0 +1,131 @@
+"""nearkin.dedup.summary: removals per source, warnings at their exact boundaries, every field of a run."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import nearkin as nk
+from nearkin.dedup.summary import by_source
+from nearkin.dedup.texts import Verify
+from nearkin.io import Column
+
+
+def removals(**sources: tuple[int, int]) -> tuple[list[tuple[str, int, int, float]], list[str]]:
+    """Removals and warnings where each source has this many documents, of which this many go."""
+    names = [name for name, (total, _) in sources.items() for _ in range(total)]
+    kept = [at >= gone for total, gone in sources.values() for at in range(total)]
+    table, warnings = by_source(Column.of(names), np.array(kept, bool))
+    return [(row["source"], row["documents"], row["removed"], row["share"]) for row in table], warnings
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "warned"),
+    [
+        ((40, 20), (40, 0), True),  # 20 documents, the fewest
+        ((38, 19), (40, 0), False),
+        ((80, 20), (80, 0), True),  # a share of a quarter, 25 points more than nothing
+        ((81, 20), (80, 0), False),
+        ((40, 20), (40, 10), True),  # a half: twice a quarter, and 25 points more
+        ((40, 20), (40, 11), False),
+        ((100, 60), (100, 30), True),  # twice the rate, more than 25 points
+        ((100, 60), (100, 31), False),
+        ((100, 45), (100, 20), True),  # more than twice the rate, exactly 25 points
+        ((100, 44), (100, 20), False),
+    ],
+)
+def test_a_source_is_warned_of_from_exact_bounds_on(a: tuple[int, int], b: tuple[int, int], warned: bool) -> None:
+    """At least 20 documents, twice the rate of the others, and 25 points more: all three."""
+    _, warnings = removals(a=a, b=b)
+    assert [f"source 'a' loses {a[1] / a[0]:.0%} of its documents, the others {b[1] / b[0]:.0%}"] * warned == warnings
+
+
+def test_sources_are_listed_by_the_share_that_goes() -> None:
+    """Highest first, ties by name; a source that is missing is the empty one; one alone is never warned of."""
+    table, _ = removals(b=(4, 1), a=(8, 2), c=(2, 1))
+    assert [("c", 2, 1, 0.5), ("a", 8, 2, 0.25), ("b", 4, 1, 0.25)] == table
+    assert ([("a", 40, 40, 1.0)], []) == removals(a=(40, 40))
+    found, _ = by_source(Column.of([None, 7, "7"]), np.array([True, False, True]))
+    assert [("7", 2), ("", 1)] == [(row["source"], row["documents"]) for row in found]
+
+
+def test_every_field_of_a_run_is_told_in_order() -> None:
+    """Names, order and values: what summary.json is made of."""
+    texts = ["red wine and cheese", "red wine and cheese", "red wine and bread", "...", "something else entirely"]
+    result = nk.dedup(
+        texts, recipe="word:1|count|xxh3|simhash:64", radius=40, threshold=0.6, sources=["a", "b", "a", "b", "a"],
+        against=["something else entirely", "wholly other"],
+    )  # fmt: skip
+    summary = dict(result.summary)
+    timings, memory = summary.pop("timings"), summary.pop("peak_memory_bytes")
+    assert json.loads(json.dumps(result.summary))["timings"] == timings
+    assert ["hash", "collapse", "search older", "cluster", "result"] == list(result.summary["timings"])
+    assert all(spent["wall"] >= 0 <= spent["cpu"] for spent in result.summary["timings"].values())
+    assert memory is None or isinstance(memory, int)
+    assert {
+        "version": nk.__version__,
+        "recipe": "word:1|count|xxh3|simhash:64",
+        "recipe_digest": nk.Recipe("word:1|count|xxh3|simhash:64").digest,
+        "threshold": 0.6,
+        "radius": 40,
+        "expected_recall": None,
+        "verify": "jaccard",
+        "featureless": "collapse",
+        "cluster": "absorb",
+        "keep": "first",
+        "documents": 5,
+        "without_features": 1,
+        "kept": 2,
+        "removed": 3,
+        "removed_by_reason": {
+            "exact": 1,
+            "same-letters": 0,
+            "near": 1,
+            "exact-old": 1,
+            "same-letters-old": 0,
+            "near-old": 0,
+        },
+        "clusters": 2,
+        "largest_cluster": 3,
+        "older_documents": 2,
+        "candidates": summary["candidates"],
+        "verified": summary["verified"],
+        "verified_precision": summary["verified_precision"],
+        "skipped": 0,
+        "sources": [
+            {"source": "a", "documents": 3, "removed": 2, "share": 2 / 3},
+            {"source": "b", "documents": 2, "removed": 1, "share": 0.5},
+        ],
+        "warnings": [],
+    } == summary
+    assert list(summary)[:10] == [
+        "version", "recipe", "recipe_digest", "threshold", "radius", "expected_recall", "verify", "featureless",
+        "cluster", "keep",
+    ]  # fmt: skip
+    assert 1 / result.summary["verified"] == result.summary["verified_precision"]
+
+
+@pytest.mark.parametrize(
+    ("recipe", "verify", "radius"),
+    [("simhash:64", "containment", 20), ("simhash:64", "indel", None), ("minhash:64", "indel", None)],
+)
+def test_another_measure_than_that_of_the_law_is_promised_nothing(
+    recipe: str, verify: Verify, radius: int | None
+) -> None:
+    """No expected recall, and a warning in the summary that says so."""
+    promised = nk.dedup(["one text", "one text more"], recipe=recipe).summary
+    assert promised["expected_recall"] is not None
+    assert "warnings" not in promised
+    summary = nk.dedup(["one text", "one text more"], recipe=recipe, verify=verify, radius=radius).summary
+    assert summary["expected_recall"] is None
+    assert [True] == [f"no recall is promised for {verify}" in message for message in summary["warnings"]]
+
+
+def test_a_run_that_verifies_nothing_has_no_precision() -> None:
+    """None, not a division by zero; no sources without sources."""
+    summary = nk.dedup(["one text"]).summary
+    assert (None, 0, 0) == (summary["verified_precision"], summary["clusters"], summary["largest_cluster"])
+    assert "sources" not in summary
+    assert "warnings" not in summary

@@ -1,0 +1,167 @@
+"""nearkin.dedup.verify: similarities against sets and rapidfuzz in plain Python."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import nearkin as nk
+import strategies
+from definitions import VERIFIED, expected_similarity
+from nearkin import errors
+from nearkin.dedup.verify import TextComparison, baselines, texts_by_row
+from nearkin.io import PackedTexts
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    texts=st.lists(st.one_of(st.none(), strategies.texts(max_size=30)), min_size=1, max_size=6),
+    measure=st.sampled_from(["jaccard", "containment", "indel"]),
+    n=st.integers(1, 4),
+    kind=st.sampled_from(["char", "word"]),
+)
+def test_similarities_equal_the_definition(texts: list[str | None], measure: Any, n: int, kind: Any) -> None:
+    """All pairs of texts, themselves included, in one call."""
+    recipe = VERIFIED.with_(features=kind, n=n)
+    left, right = (side.ravel() for side in np.meshgrid(range(len(texts)), range(len(texts))))
+    found = nk.similarity(texts, left, right, recipe=recipe, measure=measure)
+    expected = [
+        expected_similarity(texts[i], texts[j], measure, recipe)
+        for i, j in zip(left.tolist(), right.tolist(), strict=True)
+    ]
+    assert found.dtype == np.float64
+    if measure == "indel":
+        assert expected == pytest.approx(found.tolist(), abs=1e-12)
+    else:
+        assert expected == found.tolist()
+
+
+def test_example_6_edit_similarity() -> None:
+    """Two insertions among 22 characters: 1 - 2/22."""
+    found = nk.similarity(["how are u?", "how are you?"], [0], [1], measure="indel")
+    assert [1 - 2 / 22] == pytest.approx(found.tolist(), abs=1e-12)
+
+
+@given(texts=st.lists(strategies.texts(max_size=20), min_size=2, max_size=2))
+def test_similarity_is_symmetric(texts: list[str]) -> None:
+    """Left and right may change places."""
+    for measure in ("jaccard", "containment", "indel"):
+        there, back = nk.similarity(texts, [0, 1], [1, 0], measure=measure).tolist()
+        assert there == pytest.approx(back, abs=1e-12)
+
+
+def test_weights_and_width_change_no_similarity() -> None:
+    """Sets are distinct features: count or binary, 64 bits or 1024, any hash."""
+    texts = ["red red red wine", "red wine", "wine"]
+    found = [
+        nk.similarity(texts, [0, 0, 1], [1, 2, 2], recipe=recipe).tolist()
+        for recipe in ("word:1|count|xxh3|simhash:64", "word:1|binary|md5|simhash:1024", "word:1|count|fnv1a|simhash:7")
+    ]
+    assert [[1.0, 0.5, 0.5]] * 3 == found
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        tuple, lambda texts: np.array(texts, object), lambda texts: pa.array(texts), pl.Series,
+        lambda texts: pa.array(texts, pa.string_view()), lambda texts: pa.chunked_array([texts[:1], texts[1:]]),
+        lambda texts: pd.Series(texts, dtype="str"), lambda texts: pa.array(texts).dictionary_encode(),
+    ],
+)  # fmt: skip
+def test_kinds_of_input_give_the_same_similarities(make: Any) -> None:
+    """Lists, arrays and columns."""
+    texts = ["red wine", "red cheese", None, "red wine and cheese"]
+    expected = nk.similarity(texts, [0, 1, 2, 3], [1, 3, 0, 0], recipe=VERIFIED).tolist()
+    assert expected == nk.similarity(make(texts), [0, 1, 2, 3], [1, 3, 0, 0], recipe=VERIFIED).tolist()
+
+
+def test_no_pairs_give_no_similarities() -> None:
+    """With texts and without."""
+    assert (0,) == nk.similarity(["a"], [], []).shape
+    assert (0,) == nk.similarity([], [], []).shape
+
+
+@pytest.mark.parametrize(
+    ("left", "right"), [([0], [2]), ([-1], [0]), ([0], [2**32]), ([2**40], [0]), ([0, 1], [0]), ([], [1])]
+)
+def test_places_that_no_text_has_are_errors(left: list[int], right: list[int]) -> None:
+    """Negative places, places behind the end, sides of different length."""
+    with pytest.raises(errors.ParameterError, match="is not allowed; use"):
+        nk.similarity(["a", "b"], left, right)
+
+
+def test_unknown_measures_are_errors() -> None:
+    """The error names those there are."""
+    with pytest.raises(errors.ParameterError, match="cosine is not allowed; use jaccard, containment"):
+        nk.similarity(["a", "b"], [0], [1], measure="cosine")  # type: ignore[arg-type]
+
+
+# Look-ups and baselines
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        list, tuple, iter, pl.Series, pa.array, PackedTexts.of, lambda texts: pa.array(texts, pa.string_view()),
+        lambda texts: pa.chunked_array([texts[:2], texts[2:]]), lambda texts: np.array(texts, object),
+    ],
+)  # fmt: skip
+def test_texts_of_every_kind_are_looked_up_by_row(make: Any) -> None:
+    """Ascending rows, none among them; a missing text stays missing."""
+    look_up, count = texts_by_row(make(["red", None, "Übung", ""]))
+    assert 4 == count
+    for rows in ([], [1], [0, 2, 3], [0, 1, 2, 3]):
+        found = look_up(np.array(rows, np.int64))
+        listed = found.to_pylist() if hasattr(found, "to_pylist") else list(found)
+        assert [["red", None, "Übung", ""][row] for row in rows] == listed
+
+
+def test_a_cache_compares_what_it_was_given() -> None:
+    """Rows of any number, by the measure and the recipe of the comparison."""
+    cache = TextComparison(VERIFIED.with_(features="word", n=1), "containment").cache(1 << 20)
+    wanted = np.array([7, 900], np.uint32)
+    assert [7, 900] == cache.missing(wanted).tolist()
+    cache.add(wanted, ["red wine", "red wine and cheese"])
+    assert [] == cache.missing(wanted).tolist()
+    assert [1.0] == cache.similarities(wanted[:1], wanted[1:]).tolist()
+
+
+@given(strategies.texts(max_size=12), strategies.texts(max_size=12))
+def test_baselines_are_measures_of_characters(a: str, b: str) -> None:
+    """Equal texts have 1, and the order does not count; Dice of 2- and 3-grams by hand."""
+    found = baselines(a, b)
+    assert found == pytest.approx(baselines(b, a))
+    assert [1.0] * 4 == list(baselines(a, a).values())
+    for name, n in (("bigrams", 2), ("trigrams", 3)):
+        grams = [sorted(t[i : i + n] for i in range(len(t) - n + 1)) or [t] * bool(t) for t in (a, b)]
+        common, right = 0, list(grams[1])
+        for gram in grams[0]:
+            if gram in right:
+                right.remove(gram)
+                common += 1
+        total = len(grams[0]) + len(grams[1])
+        assert (2 * common / total if total else 1.0) == pytest.approx(found[name])
+
+
+def test_long_texts_of_one_edit_are_compared_in_strips() -> None:
+    """A common beginning and end cost nothing; texts too long for one go have the similarity of the definition."""
+    a, b = "ab" * 400_000, "ab" * 200_000 + "x" + "ab" * 200_000
+    assert [1 - 1 / 1_600_001] == nk.similarity([a, b], [0], [1], measure="indel").tolist()
+    a, b = "abc" * 8_000, "cab" * 8_000
+    assert [1 - 2 / 48_000] == nk.similarity([a, b], [0], [1], measure="indel").tolist()
+
+
+def test_indel_of_texts_beyond_the_budget_is_refused() -> None:
+    """The message says how long they are, how long they may be, and what to use instead."""
+    with pytest.raises(
+        errors.ParameterError, match=r'differ over 800000 and 800000 characters.*549755813888.*"jaccard"'
+    ):
+        nk.similarity(["a" * 800_000, "b" * 800_000], [0], [1], measure="indel")
+    assert {"bigrams", "trigrams"} == set(baselines("a" * 200_000, "b" * 200_000))

@@ -1,0 +1,52 @@
+"""A measure that suits the length of inputs: nearkin.digests.ssdeep.contents."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import nearkin as nk
+from nearkin.errors import ParameterError
+
+
+def test_short_inputs_are_measured_by_their_grams() -> None:
+    """Jaccard of 4-gram sets below the limit, the score of digests from it on; the method is named."""
+    generator = random.Random(8)
+    for _ in range(200):
+        a = bytes(generator.choices(b"abc", k=generator.randint(0, 30)))
+        b = bytes(generator.choices(b"abc", k=generator.randint(0, 30)))
+        sets = [{x[i : i + 4] for i in range(max(1, len(x) - 3))} if x else set() for x in (a, b)]
+        union = len(sets[0] | sets[1])
+        expected = 100 * len(sets[0] & sets[1]) // union if union else 100
+        assert nk.ssdeep.Likeness("jaccard:byte4", expected) == nk.ssdeep.likeness(a, b)
+    long = generator.randbytes(4096)
+    assert nk.ssdeep.Likeness("ssdeep", 100) == nk.ssdeep.likeness(long, bytearray(long))  # type: ignore[arg-type]
+    assert "jaccard:byte4" == nk.ssdeep.likeness(long, long[1:]).method
+
+
+@given(st.binary(max_size=200), st.binary(max_size=200))
+def test_likeness_does_not_depend_on_order(a: bytes, b: bytes) -> None:
+    """100 for equal inputs, also empty ones, and 0 to 100 for others."""
+    found = nk.ssdeep.likeness(a, b)
+    assert found == nk.ssdeep.likeness(b, a)
+    assert 0 <= found.score <= 100
+    assert 100 == nk.ssdeep.likeness(a, a).score
+
+
+def test_the_limit_is_a_parameter() -> None:
+    """Inputs of that many bytes are measured by their digests."""
+    data = random.Random(1).randbytes(600)
+    assert ["jaccard:byte4", "ssdeep", "ssdeep"] == [
+        nk.ssdeep.likeness(data, data, short=short).method for short in (601, 600, 0)
+    ]
+
+
+def test_what_is_no_buffer_is_refused() -> None:
+    """A text has no bytes until it is encoded: a str names a file."""
+    with pytest.raises(ParameterError, match="bytes or another buffer"):
+        nk.ssdeep.likeness(1, b"")  # type: ignore[arg-type]  # the point
+    with pytest.raises(FileNotFoundError):
+        nk.ssdeep.likeness("/no/such/file", b"")  # type: ignore[arg-type]  # the point

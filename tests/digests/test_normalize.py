@@ -1,0 +1,186 @@
+"""Text before it is hashed: nearkin.digests.ssdeep.text."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import nearkin as nk
+from nearkin.digests.ssdeep.text import STEPS, chosen
+from nearkin.errors import ParameterError
+
+
+def test_normalisation_happens_on_request_and_keeps_bytes() -> None:
+    """The same words under other markup, line ends and spaces get one digest; bytes that are not UTF-8 stay."""
+    words = [f"word{i}" for i in range(3000)]
+    plain = "\n".join(words).encode()
+    page = ("<html><style>p{}</style><body>" + "".join(f"<p>{word}</p>\r\n" for word in words)).encode()
+    assert nk.ssdeep.hash(plain) != nk.ssdeep.hash(page)
+    expected = nk.ssdeep.hash(" ".join(words).encode())
+    assert expected == nk.ssdeep.hash(plain, normalize="space") == nk.ssdeep.hash(page, normalize=["space", "html"])
+    assert expected == nk.ssdeep.hash(io.BytesIO(page), normalize=("html", "space"))
+    assert b"a\xff\nb" == nk.ssdeep.normalize(b"a\xff\r\nb", "lines")
+    assert b"\xff x \xed\xa0\x80 \xef\xbf\xbd" == nk.ssdeep.normalize(b"\xff <b>x</b> \xed\xa0\x80 &#xd800;", "html")
+    with pytest.raises(ParameterError, match="any of 'html'"):
+        nk.ssdeep.hash(b"", normalize="xml")
+
+
+MARKUP = [
+    (b"a<br>b<p>c</p>", b"a\nb\nc\n"),
+    (b"one <b class='>'>two</b> \"three\"", b'one two "three"'),
+    (b"1 < 2 <3 <!-- x > y --> &amp; <?pi?><!DOCTYPE html>4", b"1 < 2 <3  & 4"),
+    (b"<script>if (a < b) '</p>'</script >x<STYLE>p</STYLE>y<template><p>no</p></template>", b"xy"),
+    (b"x<!-- never closed <p>gone", b"x"),
+    (b"x<a href='never closed>gone", b"x"),
+    (b"<script>never closed", b""),
+    (b"it's <i>it's</i> 5'", b"it's it's 5'"),
+    (
+        b"&#0000065;&#x000041;&#99999999999999999999;&#xfffffffffff; &nosuch; &lt;b&gt;",
+        "AA\ufffd\ufffd &nosuch; <b>".encode(),
+    ),
+    (b"&#" + b"9" * 6000 + b";", "\ufffd".encode()),
+]
+
+
+@pytest.mark.parametrize(("markup", "expected"), MARKUP)
+def test_markup_becomes_its_text(markup: bytes, expected: bytes) -> None:
+    """Tags, comments and scripts go, blocks are separated, references are resolved; quotation marks in text stay."""
+    assert expected == nk.ssdeep.normalize(markup, "html")
+
+
+CRAFTED = [
+    (b"<!--", b""),
+    (b"<a ", b""),
+    (b"<a b='", b""),
+    (b"</", b""),
+    (b"<script>", b""),
+    (b"</script", b""),
+    (b'<i ="', b""),
+    (b"<![CDATA[", b""),
+    (b"<", b"<" * 300_000),
+    (b"&amp", b"&" * 300_000),
+]
+
+
+@pytest.mark.parametrize(("unit", "expected"), CRAFTED)
+def test_crafted_markup_ends(unit: bytes, expected: bytes) -> None:
+    """300,000 unfinished beginnings: none is scanned to the end more than once, which would take 10^11 steps."""
+    assert expected == nk.ssdeep.normalize(unit * 300_000, "html")
+
+
+@given(st.binary(max_size=300), st.lists(st.sampled_from(["html", "lines", "space"])))
+def test_steps_have_one_order(data: bytes, steps: list[str]) -> None:
+    """Whatever order and how often they are asked for; no step leaves the bytes."""
+    expected = data
+    for step in ("html", "lines", "space"):
+        if step in steps:
+            expected = nk.ssdeep.normalize(expected, step)
+    assert expected == nk.ssdeep.normalize(data, steps)
+
+
+@given(st.binary(max_size=300))
+def test_lines_and_space_do_what_their_definition_says(data: bytes) -> None:
+    """CR LF and CR become LF; runs of white space become one blank; a second time changes nothing."""
+    lines = nk.ssdeep.normalize(data, "lines")
+    assert data.replace(b"\r\n", b"\n").replace(b"\r", b"\n") == lines
+    text = data.decode("utf-8", "surrogateescape")
+    space = nk.ssdeep.normalize(data, "space")
+    assert " ".join(text.split()).encode("utf-8", "surrogateescape") == space
+    assert (lines, space) == (nk.ssdeep.normalize(lines, "lines"), nk.ssdeep.normalize(space, "space"))
+
+
+@pytest.mark.parametrize("steps", [3, None, [3], "xml", ["space", "xml"], [["space"]], b"space"])
+def test_what_names_no_steps_is_refused(steps: Any) -> None:
+    """Also where it comes from a file of recipes."""
+    with pytest.raises(ParameterError, match="any of 'html', 'lines' and 'space'"):
+        nk.ssdeep.normalize(b"", steps)
+    with pytest.raises(ParameterError, match="any of 'html', 'lines' and 'space'"):
+        nk.ssdeep.DigestRecipe().with_(normalize=steps)
+
+
+PIECES: list[tuple[str, str]] = [
+    ("word", "word"),
+    (" \t ", " \t "),
+    ("\r\n", "\r\n"),
+    ("5 > 3 ", "5 > 3 "),
+    ('it\'s "so" ', 'it\'s "so" '),
+    ("&amp;&#65;&#x42;&eacute;", "&ABé"),
+    ("&#0000065;&#99999999;", "A\ufffd"),
+    ("< ", "< "),
+    ("<3 ", "<3 "),
+    ("<b>", ""),
+    ("</B >", ""),
+    ("<a href='x>y' title=\"<p>\">", ""),
+    ("<p>", "\n"),
+    ("</P>", "\n"),
+    ("<br/>", "\n"),
+    ("<h1 class = '>'>", "\n"),
+    ("<pre\n>", "\n"),
+    ("<!-- <p> -- > 'x -->", ""),
+    ("<!DOCTYPE html>", ""),
+    ("<?xml version='1.0'?>", ""),
+    ("</ >", ""),
+    ("<script a='</script>'>if (a < b) { '<p>' }</SCRIPT x='>'>", ""),
+    ("<style><!-- p { } </style\n>", ""),
+    ("<template><script></template>", ""),
+    ("<scripts>", ""),
+    ("</style>", ""),
+    ("名\udcff", "名\udcff"),
+]
+
+
+@given(st.lists(st.sampled_from(PIECES)), st.sets(st.sampled_from(["html", "lines", "space"])))
+def test_steps_are_their_plain_definitions_one_after_another(pieces: list[tuple[str, str]], steps: set[str]) -> None:
+    """Markup put together of pieces becomes the text of the pieces; then line ends, then white space."""
+    markup, text = ("".join(side) for side in zip(*pieces, strict=True)) if pieces else ("", "")
+    expected = text if "html" in steps else markup
+    if "lines" in steps:
+        expected = re.sub("\r\n?", "\n", expected)
+    if "space" in steps:
+        expected = re.sub(r"\s+", " ", expected).strip(" ")
+    data = markup.encode("utf-8", "surrogateescape")
+    assert expected.encode("utf-8", "surrogateescape") == nk.ssdeep.normalize(data, steps)
+
+
+@given(st.binary(max_size=60))
+def test_no_steps_change_nothing(data: bytes) -> None:
+    """The very object, and the recipe's name is the digest's alone."""
+    none: list[Iterable[str]] = [[], (), set(), iter(())]
+    for steps in none:
+        assert data is nk.ssdeep.normalize(data, steps)
+    assert "ssdeep" == str(nk.ssdeep.DigestRecipe().with_(normalize=()))
+
+
+@given(st.lists(st.sampled_from(STEPS), max_size=6))
+def test_steps_are_named_in_their_order_once(steps: list[str]) -> None:
+    """Whatever order they are given in; one step may be a string."""
+    expected = tuple(step for step in ("html", "lines", "space") if step in steps)
+    assert expected == chosen(steps) == chosen(iter(steps)) == chosen(dict.fromkeys(steps))
+    for step in steps:
+        assert (step,) == chosen(step)
+
+
+@pytest.mark.parametrize(
+    ("steps", "found"), [("HTML", "'HTML'"), (["space", "xml"], "'xml'"), (None, "None"), ("", "''")]
+)
+def test_an_unknown_step_is_named(steps: Any, found: str) -> None:
+    """The first that is none, with those that are."""
+    with pytest.raises(ParameterError) as refused:
+        chosen(steps)
+    assert f"normalize={found} is not allowed; use any of 'html', 'lines' and 'space'" == str(refused.value)
+
+
+@pytest.mark.parametrize("steps", ["html", (), ["lines"]])
+def test_bytes_alone_are_normalised(steps: Any) -> None:
+    """A text is refused with what to do; bytes of any kind become bytes."""
+    with pytest.raises(ParameterError) as refused:
+        nk.ssdeep.normalize("a", steps)  # type: ignore[arg-type]  # the point
+    assert "data=a str is not allowed; use bytes; text.encode() makes them of a text" == str(refused.value)
+    for data in (b"a", bytearray(b"a"), memoryview(b"a")):
+        assert b"a" == nk.ssdeep.normalize(data, steps)

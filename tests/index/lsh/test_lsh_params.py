@@ -1,0 +1,220 @@
+"""Settings of an index of vectors: what is refused, what is chosen, what is told apart, and what is shown."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nearkin as nk
+from nearkin.errors import LongVectorsWarning, ParameterError
+from nearkin.families import (
+    ITQ,
+    BitSampling,
+    CrossPolytope,
+    Hyperplane,
+    KernelLSH,
+    PStable,
+    RandomFourier,
+    ShiftInvariant,
+    SphericalHash,
+)
+from nearkin.index.lsh.params import (
+    Given,
+    Settings,
+    check,
+    longest,
+    of_codes,
+    of_tables,
+    settle,
+    why,
+    with_effort,
+)
+from nearkin.vectors.rows import as_rows
+
+X = np.random.default_rng(0).standard_normal((300, 8))
+
+
+@pytest.mark.parametrize(
+    ("family", "metric"),
+    [
+        (Hyperplane(), "cosine"),
+        (CrossPolytope(), "cosine"),
+        (PStable(), "l2"),
+        (PStable("l1"), "l1"),
+        (BitSampling(), "l1"),
+        (SphericalHash(), "l2"),
+        (ITQ(), "l2"),
+        (ShiftInvariant(), "l2"),
+        (KernelLSH(), "l2"),
+    ],
+    ids=str,
+)
+def test_the_metric_is_the_one_that_goes_with_the_family(family: Any, metric: str) -> None:
+    """Unless another is given."""
+    assert metric == check(Given(family=family))
+    assert "l1" == check(Given(family=family, metric="l1"))
+
+
+@pytest.mark.parametrize(
+    ("family", "probes"),
+    [
+        (Hyperplane(), 16),
+        (PStable(), 16),
+        (CrossPolytope(), 16),
+        (CrossPolytope(last_dims=1), 1),
+    ],
+    ids=str,
+)
+def test_tables_are_probed_wherever_the_family_has_margins(family: Any, probes: int) -> None:
+    """Whether it was fitted before or not."""
+    for given in (family, family.resized(2).fit(X)):
+        index = nk.LSHIndex(given, filter="buckets").fit(X)
+        assert probes == index.settings_.num_probes
+        assert 5 == len(index.nearest(X[:5], 1))
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        (Given(family="hyperplane"), "family"),  # type: ignore[arg-type]
+        (Given(family=RandomFourier()), "family"),
+        (Given(family=Hyperplane(), filter="trees"), "filter"),  # type: ignore[arg-type]
+        (Given(family=PStable(), filter="codes"), "filter"),
+        (Given(family=Hyperplane(), num_tables=0), "num_tables"),
+        (Given(family=Hyperplane(), num_tables=True), "num_tables"),
+        (Given(family=Hyperplane(), hashes_per_table=(1 << 16) + 1), "hashes_per_table"),
+        (Given(family=Hyperplane(), num_probes=(1 << 20) + 1), "num_probes"),
+        (Given(family=Hyperplane(), filter="codes", num_probes=2), "num_probes"),
+        (Given(family=Hyperplane(), num_candidates=-1), "num_candidates"),
+        (Given(family=Hyperplane(), filter="buckets", num_candidates=5), "num_candidates"),
+        (Given(family=Hyperplane(), rank="cosine"), "rank"),  # type: ignore[arg-type]
+        (Given(family=PStable(), rank="spherical"), "rank"),
+        (Given(family=Hyperplane(), metric="l3"), "metric"),  # type: ignore[arg-type]
+        (Given(family=PStable(), metric="inner_product"), "metric"),
+    ],
+    ids=str,
+)
+def test_what_can_not_be_is_refused_by_name(given: Given, name: str) -> None:
+    with pytest.raises(ParameterError, match="is not allowed; use") as error:
+        check(given)
+    assert name == error.value.name
+
+
+def test_codes_are_scanned_where_bits_are_few_and_nothing_is_said_of_tables() -> None:
+    """Otherwise tables are built; the reason is told."""
+    rows = as_rows(X)
+    for given, expected, reason in (
+        (Given(family=Hyperplane(64)), "codes", "scanned faster"),
+        (Given(family=Hyperplane(64), filter="codes"), "codes", "was given"),
+        (Given(family=Hyperplane(64), filter="buckets"), "buckets", "was given"),
+        (Given(family=Hyperplane(64), num_probes=2), "buckets", "parameters of tables"),
+        (Given(family=Hyperplane(1025)), "buckets", "more than"),
+        (Given(family=PStable(width=1.0)), "buckets", "integers"),
+    ):
+        settings = settle(given, check(given), None, rows.dense())
+        assert expected == settings.filter
+        assert reason in why(given, settings, 300)
+    with pytest.raises(ParameterError, match="bits"):
+        settle(Given(family=Hyperplane(1025), filter="codes"), "cosine", None, X)
+    with pytest.raises(ParameterError, match="num_candidates"):
+        settle(Given(family=Hyperplane(1025), num_candidates=5), "cosine", None, X)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 300])
+def test_hashes_per_table_leave_about_one_random_row_per_bucket(n: int) -> None:
+    """The number is ln n / -ln p, rounded up, with p the law's for random rows; one where nothing is known."""
+    settings = settle(Given(family=Hyperplane(64), num_tables=4), "cosine", None, X[:n])
+    assert (4, 16) == (settings.num_tables, settings.num_probes)
+    if n < 3:
+        assert 1 == settings.hashes_per_table
+    elif n == 300:
+        # Random directions agree on half of the bits: log2 300 = 8.2. The share of 300 x 64 bits varies by 0.02.
+        assert settings.hashes_per_table in (8, 9)
+    equal = settle(Given(family=PStable(width=1.0)), "l2", None, np.ones((50, 3)))
+    assert 1 == equal.hashes_per_table
+
+
+def test_what_was_left_open_is_what_was_chosen() -> None:
+    """Names of the filter's own settings, the metric, the longest vector and the width."""
+    tables = of_tables(Given(family=PStable(), num_probes=3), "l2", None, 7, 5, 3)
+    assert ("filter", "num_tables", "hashes_per_table", "metric", "width") == tables.chosen
+    tables = of_tables(
+        Given(family=PStable(width=2.0), num_tables=7, metric="l2", filter="buckets"), "l2", None, 7, 5, 3
+    )
+    assert ("hashes_per_table", "num_probes") == tables.chosen
+    codes = of_codes(Given(family=Hyperplane(), metric="inner_product", rank="spherical"), "inner_product", 2.0, 9)
+    assert ("filter", "num_candidates", "max_norm") == codes.chosen
+    assert ("rank", "metric") == codes.given
+    codes = of_codes(Given(family=Hyperplane(), metric="inner_product", max_norm=2.0), "inner_product", 2.0, 9)
+    assert ("filter", "num_candidates") == codes.chosen
+
+
+def test_settings_show_what_applies_and_can_not_be_changed() -> None:
+    assert "Settings(filter='codes', num_candidates=9, rank='hamming', metric='l2', chosen=())" == repr(
+        Settings("codes", num_candidates=9)
+    )
+    assert (
+        "Settings(filter='buckets', num_tables=3, hashes_per_table=2, num_probes=1, metric='l1', width=0.5, "
+        "chosen=('width',))"
+    ) == repr(Settings("buckets", 3, 2, 1, metric="l1", width=0.5, chosen=("width",)))
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Settings("codes").num_candidates = 3  # type: ignore[misc]
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        nk.LSHIndex(Hyperplane()).given.num_tables = 3  # type: ignore[misc]
+
+
+def test_the_longest_vector_is_learned_or_given() -> None:
+    """For inner products alone; one for rows of zeros, which have no length to go by."""
+    rows = as_rows(np.array([[3.0, 4.0], [1.0, 0.0]]))
+    open_one = Given(family=Hyperplane(), metric="inner_product")
+    assert 5.0 == longest(open_one, "inner_product", rows)
+    assert longest(open_one, "cosine", rows) is None
+    assert 1.0 == longest(open_one, "inner_product", as_rows(np.zeros((3, 2))))
+    assert 9.0 == longest(dataclasses.replace(open_one, max_norm=9), "inner_product", rows)
+    for bad in (0.0, -1.0, float("inf"), float("nan"), "long"):
+        with pytest.raises(ParameterError, match="max_norm"):
+            longest(dataclasses.replace(open_one, max_norm=bad), "inner_product", rows)  # type: ignore[arg-type]
+
+
+def test_effort_of_one_call_goes_with_the_filter() -> None:
+    codes, tables = Settings("codes", num_candidates=9), Settings("buckets", 3, 2, 1)
+    assert codes == with_effort(codes, None, None)
+    assert 20 == with_effort(codes, None, 20).num_candidates
+    assert 5 == with_effort(tables, 5, None).num_probes
+    for settings, effort in ((codes, (5, None)), (tables, (None, 5)), (codes, (None, 0)), (tables, (0, None))):
+        with pytest.raises(ParameterError):
+            with_effort(settings, *effort)
+
+
+@pytest.mark.parametrize("tuned", [False, True])
+def test_a_few_very_long_vectors_are_told_once_for_inner_products(tuned: bool) -> None:
+    """At more than four times the median norm, of the longest vector or of max_norm; no other metric asks for norms."""
+    long = X / np.linalg.norm(X, axis=1, keepdims=True)
+
+    def make(**options: Any) -> nk.LSHIndex:
+        return nk.LSHIndex(Hyperplane(64), metric="inner_product", **options)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        make().fit(long)
+        make(max_norm=4.0).fit(long)
+        make(max_norm=4.0).fit(np.vstack([long, np.zeros((500, 8))]))
+        make().fit(np.zeros((3, 8)))
+        long[0] *= 5
+        nk.LSHIndex(Hyperplane(64)).fit(long)
+    for options, found in (
+        ({}, "the longest vector has the norm 5, 5 times"),
+        ({"max_norm": 7.0}, "max_norm is 7, 7 ti"),
+    ):
+        index = make(**options)
+        act = partial(index.tune, recall=0.5, k=2) if tuned else index.fit
+        with pytest.warns(LongVectorsWarning, match=found) as told:
+            act(long)
+        assert 1 == len(told)
+        assert __file__ == told[0].filename
+        assert "1 of 300" in str(told[0].message)

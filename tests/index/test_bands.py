@@ -1,0 +1,182 @@
+"""nearkin.BandIndex: against brute force, recall within theory, chosen bands, files, errors."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import nearkin as nk
+from nearkin.errors import CorruptStoreError, MismatchError, NearkinError, ParameterError
+from nearkin.theory import banding_probability, choose_bands
+
+
+def brute(signatures: np.ndarray, query: np.ndarray, bands: int, rows: int, threshold: float) -> list[int]:
+    """Rows that share a band and enough values, nearest first, ties by row."""
+    equal = signatures == query
+    band = equal[:, : bands * rows].reshape(len(signatures), bands, rows).all(axis=2).any(axis=1)
+    found = np.flatnonzero(band & (equal.mean(axis=1) >= threshold - 1e-12))
+    return [int(row) for row in sorted(found, key=lambda row: (int((~equal[row]).sum()), row))]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 1000),
+    shape=st.sampled_from([(8, 1), (4, 2), (2, 4), (1, 8), (2, 3)]),
+    threshold=st.sampled_from([0.0, 0.25, 0.5, 1.0]),
+    dtype=st.sampled_from([np.uint32, np.uint64]),
+)
+def test_search_and_pairs_equal_brute_force(
+    seed: int, shape: tuple[int, int], threshold: float, dtype: type[np.uint32]
+) -> None:
+    """Added in two batches, some removed, saved ids of strings."""
+    random = np.random.default_rng(seed)
+    signatures = random.integers(0, 3, (40, 8)).astype(dtype)
+    bits = 32 if dtype is np.uint32 else 64
+    index = nk.BandIndex(8, num_bands=shape[0], num_rows=shape[1], value_bits=bits)  # type: ignore[arg-type]
+    index.add(range(25), signatures[:25])
+    index.add(range(25, 40), signatures[25:])
+    gone = sorted({int(row) for row in random.integers(0, 40, 5)})
+    index.remove(gone)
+    left = [row for row in range(40) if row not in gone]
+    for query in range(40):
+        expected = [left[at] for at in brute(signatures[left], signatures[query], *shape, threshold)]
+        assert expected == index.search(signatures[query], threshold).ids.tolist()
+    expected_pairs = sorted(
+        (row, other)
+        for row in left
+        for other in [left[at] for at in brute(signatures[left], signatures[row], *shape, threshold)]
+        if row < other
+    )
+    pairs = index.pairs(threshold)
+    assert expected_pairs == list(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True))
+    streamed = [pair for part in index.iter_pairs(threshold) for pair in zip(part.left, part.right, strict=True)]
+    assert expected_pairs == sorted(streamed)
+
+
+def test_streamed_pairs_come_in_one_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the threads: parts in the order of adding, each sorted by both ids, together the pairs of the index."""
+    monkeypatch.setattr("nearkin.index.bands._STREAM", 7)
+    random = np.random.default_rng(5)
+    index = nk.BandIndex(16, num_bands=8, num_rows=2)
+    index.add(random.permutation(60), random.integers(0, 3, (60, 16)).astype(np.uint32))
+    found = []
+    before = nk.num_threads()
+    try:
+        for threads in (1, 2, 5):
+            nk.set_num_threads(threads)
+            parts = index.iter_pairs(0.0)
+            found.append([list(zip(part.left.tolist(), part.right.tolist(), strict=True)) for part in parts])
+    finally:
+        nk.set_num_threads(before)
+    assert found[0] == found[1] == found[2]
+    assert len(found[0]) > 3
+    assert found[0] == [sorted(part) for part in found[0]]
+    pairs = index.pairs(0.0)
+    assert sorted(pair for part in found[0] for pair in part) == list(
+        zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)
+    )
+
+
+@pytest.mark.parametrize("scheme", ["one", "fast", "classic"])
+@pytest.mark.parametrize(("shared", "each"), [(80, 10), (400, 50), (40, 5), (50, 25)])
+def test_recall_of_the_bands_is_that_of_theory(scheme: str, shared: int, each: int) -> None:
+    """3,000 planted pairs: within 5.5 standard deviations (4e-8, 12 cases 5e-7), 2% for draws without replacement."""
+    n, similarity = 3000, shared / (shared + 2 * each)
+    random = np.random.default_rng(3)
+    features = random.integers(0, 2**64, (n, shared + 2 * each), dtype=np.uint64)
+    minhash = nk.MinHash(128, scheme=scheme)  # type: ignore[arg-type]
+    left = minhash.signature_hashes(list(features[:, : shared + each]))
+    right = minhash.signature_hashes(list(np.hstack([features[:, :shared], features[:, shared + each :]])))
+    index = nk.BandIndex(128, threshold=0.8, recall=0.95)
+    index.add(None, left)
+    hits = index.search(right, 0.0)
+    found = sum(i in hits[i].ids for i in range(n)) / n
+    expected = banding_probability(similarity, index.num_bands, index.num_rows)
+    assert abs(found - expected) < 5.5 * math.sqrt(expected * (1 - expected) / n) + 0.02
+
+
+@pytest.mark.parametrize("threshold", [0.3, 0.5, 0.7, 0.8, 0.9, 1.0])
+@pytest.mark.parametrize("recall", [0.5, 0.9, 0.95, 0.99])
+def test_chosen_bands_have_the_recall_and_fit(threshold: float, recall: float) -> None:
+    """With the share that is asked of all values counted in, too."""
+    found = choose_bands(threshold, recall, 128)
+    assert found.num_bands * found.num_rows <= 128
+    assert recall <= found.recall <= banding_probability(threshold, found.num_bands, found.num_rows)
+    k, least = 128, found.least
+    below = sum(math.comb(k, i) * threshold**i * (1 - threshold) ** (k - i) for i in range(least))
+    assert math.isclose(
+        found.recall, banding_probability(threshold, found.num_bands, found.num_rows) - below, rel_tol=1e-9
+    )
+
+
+def test_a_recall_out_of_reach_names_the_values_that_would_do() -> None:
+    """And these do."""
+    with pytest.raises(ParameterError, match="at least 44"):
+        nk.BandIndex(16, threshold=0.1, recall=0.99)
+    assert nk.BandIndex(44, threshold=0.1, recall=0.99).recall >= 0.99
+
+
+def test_copies_are_collapsed_and_texts_without_features_never_found() -> None:
+    """10,000 copies are one entry."""
+    signature = nk.signature(["a text that comes often"])
+    index = nk.BandIndex(recipe="minhash:128")
+    index.add(None, np.repeat(signature, 10_000, axis=0))
+    index.add(None, nk.signature(["", "..."]))
+    assert (10_002, 1) == (len(index), index.explain()["different"])
+    assert 10_000 == len(index.search(signature)[0])
+    assert [0, 0] == [len(row) for row in index.search(nk.signature(["", "!"]))]
+
+
+def test_a_saved_index_is_the_same_and_damage_is_an_error(tmp_path: Path) -> None:
+    """Recipe, threshold, ids and results come back; a changed byte is found by open or verify."""
+    texts = [f"some words and the number {i // 2}" for i in range(100)]
+    recipe = nk.Recipe("word:1|binary|xxh3|minhash:128")
+    signatures = nk.signature(texts, recipe)
+    index = nk.BandIndex(threshold=0.7, recipe=recipe)
+    index.add([f"t{i}" for i in range(100)], signatures)
+    path = tmp_path / "bands.nks"
+    index.save(path)
+    opened = nk.BandIndex.open(path)
+    opened.verify()
+    opened.check_recipe(recipe)
+    with pytest.raises(MismatchError):
+        opened.check_recipe("word:2|binary|xxh3|minhash:128")
+    for query in (signatures[0], signatures[57]):
+        assert index.search(query).ids.tolist() == opened.search(query).ids.tolist()
+    assert "t3" in opened
+    assert "x" not in opened
+    content = path.read_bytes()
+    for at in range(0, len(content), len(content) // 50):
+        path.write_bytes(content[:at] + bytes([content[at] ^ 255]) + content[at + 1 :])
+        try:
+            nk.BandIndex.open(path).verify()
+        except NearkinError:
+            continue
+        # Bytes between sections are never read.
+        assert 0 == content[at]
+    path.write_bytes(b"no segment at all")
+    with pytest.raises(CorruptStoreError):
+        nk.BandIndex.open(path)
+
+
+def test_what_does_not_fit_is_an_error() -> None:
+    """Widths, shapes, thresholds and ids."""
+    index = nk.BandIndex(8, num_bands=2, num_rows=4)
+    with pytest.raises(MismatchError):
+        index.add(None, np.zeros((1, 8), np.uint64))
+    for fault in (
+        lambda: index.add(None, np.zeros((1, 7), np.uint32)),
+        lambda: index.add(None, np.zeros((1, 8), np.int32)),
+        lambda: index.search(np.zeros(8, np.uint32), 1.5),
+        lambda: index.remove([5]),
+        lambda: nk.BandIndex(8, num_bands=3, num_rows=3),
+        lambda: nk.BandIndex(8, num_bands=3),
+        lambda: nk.BandIndex(recipe="simhash:64"),
+    ):
+        with pytest.raises(ParameterError, match="use"):
+            fault()

@@ -1,0 +1,628 @@
+"""The exact index of fuzzy digests: nearkin.index.digests."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import random
+import re
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import nearkin as nk
+import reference
+from nearkin._core import feature_hashes
+from nearkin.errors import CorruptStoreError, FormatVersionError, InputError, MismatchError, ParameterError
+from nearkin.index.digest_results import Hub
+from nearkin.index.digests import is_digest_index
+
+TraceFunction: TypeAlias = Callable[[FrameType, str, Any], Any]
+
+A = "96:eWJN08TSaEp9PT3WOiOG0PPs71raVR:D/klkTUPirvyE0U"
+B = "96:eJN08TSaEp9PT3FWiOOG0PPs71raVR:DklkTUPirvyE0U"
+
+
+@pytest.fixture(scope="module")
+def real(shared: Path) -> list[str]:
+    """Digests of real files."""
+    return gzip.open(shared / "data" / "ssdeep_digests.txt.gz", "rt").read().split()
+
+
+def family(seed: int, count: int) -> list[str]:
+    """Digests with many matches: inputs that share stretches."""
+    generator = random.Random(seed)
+    stock = [generator.randbytes(generator.randint(20, 300)) for _ in range(30)]
+    return [nk.ssdeep.hash(b"".join(generator.choices(stock, k=generator.randint(1, 40)))) for _ in range(count)]
+
+
+def test_pairs_of_real_digests_equal_brute_force(real: list[str]) -> None:
+    """Every pair of a sample with a score of 1 and more, and no other."""
+    sample = random.Random(1).sample(real, 3000)
+    scores = np.triu(nk.ssdeep.matrix(sample), 1)
+    index = nk.DigestIndex()
+    index.add(None, sample)
+    for threshold in (1, 60):
+        left, right = np.nonzero(scores >= threshold)
+        pairs = index.pairs(threshold)
+        assert np.array_equal(left, pairs.left)
+        assert np.array_equal(right, pairs.right)
+        assert np.array_equal(scores[left, right], pairs.scores)
+        assert 0 == pairs.skipped
+    assert len(pairs) > 100
+
+
+def test_searches_of_all_real_digests_equal_brute_force_on_a_sample(real: list[str]) -> None:
+    """Queries against all 82,858 digests find what a comparison with each finds."""
+    index = nk.DigestIndex()
+    assert len(real) == index.add(None, real)
+    for query in random.Random(2).sample(real, 40):
+        scores = nk.ssdeep.compare_many(query, real)
+        expected = np.flatnonzero(scores)
+        order = np.lexsort((expected, -scores[expected].astype(int)))
+        found = index.search([query])
+        assert np.array_equal(expected[order], found.ids)
+        assert np.array_equal(scores[expected[order]], found.scores)
+
+
+def test_results_do_not_depend_on_threads_or_batches() -> None:
+    """One thread or two, one batch or many: the same pairs, hits and clusters."""
+    digests = family(3, 400)
+    found = []
+    for threads, batch in ((1, 400), (2, 7), (2, 1)):
+        nk.set_num_threads(threads)
+        try:
+            index = nk.DigestIndex()
+            for i in range(0, len(digests), batch):
+                index.add(None, digests[i : i + batch])
+            pairs = index.pairs(20)
+            hits = index.search(digests, 20)
+            found.append((pairs.to_arrow(), hits.to_arrow(), list(index.clusters(20))))
+        finally:
+            nk.set_num_threads(None)
+    assert len(found[0][0]) > 400
+    assert found[0] == found[1] == found[2]
+
+
+def test_removed_digests_are_not_found_and_may_come_back() -> None:
+    """Add then remove is before, whatever the order."""
+    digests = family(4, 120)
+    ids = [f"file {i:03}" for i in range(len(digests))]
+    index = nk.DigestIndex()
+    index.add(ids, digests)
+    before = index.pairs(1).to_arrow()
+    assert 90 == index.remove(ids[:90])
+    assert 30 == len(index)
+    assert "file 003" not in index
+    assert "file 100" in index
+    rest = nk.DigestIndex()
+    rest.add(ids[90:], digests[90:])
+    assert rest.pairs(1).to_arrow() == index.pairs(1).to_arrow()
+    index.add(ids[:90], digests[:90])
+    assert before.sort_by([("left", "ascending"), ("right", "ascending")]) == index.pairs(1).to_arrow()
+
+
+def test_ties_and_pairs_are_in_the_order_of_ids_whatever_was_added_first() -> None:
+    """Equal scores come by id; left is the smaller id."""
+    index = nk.DigestIndex()
+    index.add([30, 10], [A, A])
+    index.add([20], [B])
+    assert [[10, 30, 20]] == [found.ids.tolist() for found in index.search([A])]
+    assert [(10, 20), (10, 30), (20, 30)] == list(zip(index.pairs().left, index.pairs().right, strict=True))
+    assert [[10, 30], [20]] == [index.nearest([A, B], k=k)[row].ids.tolist() for k, row in ((2, 0), (1, 1))]
+    names = nk.DigestIndex()
+    names.add(["z", "a"], [A, A])
+    assert ["a", "z"] == names.search([A])[0].ids.tolist()
+
+
+def test_short_digests_match_only_their_equals() -> None:
+    """Parts below seven characters score 100 when both are equal, else 0."""
+    index = nk.DigestIndex()
+    index.add(None, ["3::", "3:E:E", "3::", "6::", "3:E:"])
+    assert [[0, 2], [1], [3], [4]] == [found.ids.tolist() for found in index.search(["3::", "3:E:E", "6::", "3:E:"])]
+
+
+def test_clusters_are_centred_unless_chains_are_asked_for() -> None:
+    """A centre takes in what matches it; chains take in what matches a member."""
+    generator = random.Random(5)
+    stock = [generator.randbytes(400) for _ in range(60)]
+    chain = [nk.ssdeep.hash(b"".join(stock[i : i + 20])) for i in (0, 8, 16)]
+    assert 0 < nk.ssdeep.compare(chain[0], chain[1])
+    assert 0 < nk.ssdeep.compare(chain[1], chain[2])
+    threshold = 1 + nk.ssdeep.compare(chain[0], chain[2])
+    index = nk.DigestIndex()
+    index.add(["a", "b", "c"], chain)
+    assert [["a", "b", "c"]] == list(index.clusters(threshold, linkage="connected"))
+    assert [["a", "b"]] == list(index.clusters(threshold))
+
+
+def test_hubs_are_reported_and_skipped_only_on_request() -> None:
+    """A gram that all share is counted, and leaving it out is counted too."""
+    digests = [f"96:abcdefg{chr(65 + i)}:" for i in range(20)]
+    index = nk.DigestIndex()
+    index.add(None, digests)
+    assert [Hub(96, "abcdefg", 20)] == index.hubs(least=2)
+    everything = index.search(digests[:1])
+    assert (20, 0) == (len(everything.ids), everything.skipped)
+    fewer = index.search(digests[:1], skip_hubs=19)
+    assert ([0], 1) == (fewer.ids.tolist(), fewer.skipped)
+    assert index.pairs(skip_hubs=19).skipped > 0
+    assert index.clusters(skip_hubs=19).skipped > 0
+
+
+def test_a_refused_addition_changes_nothing() -> None:
+    """A bad digest, a repeated id, a wrong count or another kind of id."""
+    index = nk.DigestIndex()
+    index.add(["a"], [A])
+    with pytest.raises(InputError, match="row 1"):
+        index.add(["b", "c"], [B, "nonsense"])
+    for ids, digests, message in (
+        (["a"], [B], r'"a" \(already there\)'),
+        (["b", "b"], [A, B], "twice in this call"),
+        (["b"], [A, B], "one for each of 2 digests"),
+        ([7], [B], "strings, as this index began"),
+        (None, [B], "strings, as this index began"),
+    ):
+        with pytest.raises(ParameterError, match=message):
+            index.add(ids, digests)
+    assert 1 == len(index)
+    assert ["a"] == index.search([B])[0].ids.tolist()
+    with pytest.raises(ParameterError, match="ids of the index"):
+        index.remove(["a", "zz"])
+    assert "a" in index
+    assert 1 == index.remove(["a", "zz"], missing_ok=True)
+    assert 0 == len(index)
+
+
+def test_parameters_outside_of_their_range_are_refused() -> None:
+    """Threshold, k, linkage and limits name what is allowed."""
+    index = nk.DigestIndex()
+    for threshold in (0, 101, 50.0, True):
+        with pytest.raises(ParameterError, match="1 to 100, inclusive"):
+            index.pairs(threshold)  # type: ignore[arg-type]  # the point
+    with pytest.raises(ParameterError, match="1 or more"):
+        index.nearest([A], k=0)
+    with pytest.raises(ParameterError, match="connected"):
+        index.clusters(linkage="single")  # type: ignore[arg-type]  # the point
+    for least in (1, True, "a", 2.5, 1 << 63):
+        with pytest.raises(ParameterError, match=r"^least=.* is not allowed; use 2 or more$"):
+            index.hubs(least=least)  # type: ignore[arg-type]  # the point
+    for most in (-1, False, "a", 1 << 63):
+        with pytest.raises(ParameterError, match=r"^most=.* is not allowed; use 0 or more$"):
+            index.hubs(most=most)  # type: ignore[arg-type]  # the point
+    for skip in (0, True, 1.0, 1 << 63):
+        with pytest.raises(ParameterError, match=r"^skip_hubs=.* is not allowed; use 1 or more digests, or None"):
+            index.pairs(skip_hubs=skip)  # type: ignore[arg-type]  # the point
+    with pytest.raises(ParameterError, match="an id of the index"):
+        index.digest(0)
+    assert 0 == len(index.search([A])[0]) == len(index.pairs()) == len(index.clusters())
+
+
+def test_lenient_indexes_take_old_digests() -> None:
+    """What only the lenient parser reads can be indexed, too."""
+    index = nk.DigestIndex(strict=False)
+    index.add(None, [A + ',"name"', "7:abcdefgh:abc"])
+    assert [[(0, 97)], [(1, 100)]] == [
+        [(match.id, match.score) for match in row] for row in index.search([B, "7:abcdefgh:abc"])
+    ]
+
+
+def test_save_then_open_is_identity(tmp_path: Path) -> None:
+    """Row numbers, integers and strings; removed digests stay removed, row numbers stay."""
+    digests = family(6, 60)
+    for ids in (None, [1000 - 7 * i for i in range(60)], [f"名 {i}" for i in range(60)]):
+        index = nk.DigestIndex()
+        index.add(ids, digests)
+        index.remove(list(range(10)) if ids is None else ids[:10])
+        path = tmp_path / "index"
+        index.save(path)
+        same = nk.DigestIndex.open(path)
+        assert 50 == len(same)
+        assert index.pairs().to_arrow() == same.pairs().to_arrow()
+        assert index.search(digests).to_arrow() == same.search(digests).to_arrow()
+        index.add(None if ids is None else ids[:10], digests[:10])
+        same.add(None if ids is None else ids[:10], digests[:10])
+        assert index.search(digests).to_arrow() == same.search(digests).to_arrow()
+        # The lock of a file that was replaced stays beside it.
+        assert {"index"} == {entry.name for entry in tmp_path.iterdir()} - {".index.lock"}
+    lenient = nk.DigestIndex(strict=False)
+    lenient.save(path)
+    assert not nk.DigestIndex.open(path).strict
+
+
+def test_damaged_files_are_refused(tmp_path: Path) -> None:
+    """Another file, a cut one, a flipped bit, a segment of another kind, a recipe that is none."""
+    index = nk.DigestIndex()
+    index.add(["a", "b"], [A, B])
+    path = tmp_path / "index"
+    index.save(path)
+    data = path.read_bytes()
+    at = data.index(b"eWJN08TSa")
+    for changed in (b"", b"text", data[:30], data[:-1], data[:at] + b"f" + data[at + 1 :]):
+        path.write_bytes(changed)
+        with pytest.raises(CorruptStoreError, match="is damaged"):
+            nk.DigestIndex.open(path)
+    nk.HammingIndex().save(path)
+    with pytest.raises(CorruptStoreError, match="it holds kind 1 and no digest index"):
+        nk.DigestIndex.open(path)
+    recipe = index.recipe.to_json().encode()
+    for form in (b"", b"{}", b"\xff", recipe.replace(b"ssdeep", b"sdhash")):
+        index._core.save(str(path), False, form)
+        with pytest.raises(CorruptStoreError, match="its recipe can't be read"):
+            nk.DigestIndex.open(path)
+    index._core.save(str(path), False, recipe.replace(b'"normalize":1', b'"normalize":2'))
+    with pytest.raises(MismatchError, match="versions of the recipe"):
+        nk.DigestIndex.open(path)
+
+
+def older(version: int, kind: int, ids: bytes, recipe: bytes = b"") -> bytes:
+    """A file of version 1 or 2 with the digests `3::` and `3:E:E` and a right checksum."""
+    digests = b"".join((3).to_bytes(8, "little") + bytes([len(part), len(part)]) + 2 * part for part in (b"", b"E"))
+    parts = [digests, ids] + ([recipe] if version > 1 else [])
+    head = b"NKDIGEST" + version.to_bytes(4, "little") + kind.to_bytes(2, "little") + bytes(2)
+    numbers = b"".join(number.to_bytes(8, "little") for number in (2, *map(len, parts)))
+    data = head + numbers + b"".join(parts)
+    return data + int(feature_hashes("xxh3", [data])[0]).to_bytes(8, "little")
+
+
+def test_damaged_files_of_older_versions_are_refused(tmp_path: Path) -> None:
+    """Ids that do not go with the digests, a recipe that is none, a flipped bit, a newer version."""
+    path = tmp_path / "index"
+    recipe = nk.ssdeep.DigestRecipe().to_json().encode()
+    right = older(2, 2, b"\1\0\0\0\1\0\0\0ab", recipe)
+    path.write_bytes(right)
+    opened = nk.DigestIndex.open(path)
+    assert ["a", "b"] == [name for names in opened.iter_ids() for name in names.tolist()]
+    for data, message in (
+        (older(2, 2, b"\1\0\0\0\1\0\0\0aa", recipe), "its ids do not go with its digests"),
+        (older(2, 2, b"\1\0\0\0\1\0\0\0a\xff", recipe), "its ids can't be read"),
+        (older(2, 1, bytes(15), recipe), "its ids can't be read"),
+        (older(2, 2, b"\1\0\0\0\1\0\0\0ab", b"{}"), "its recipe can't be read"),
+        (right[:40] + bytes([right[40] ^ 1]) + right[41:], "its checksum does not match"),
+        (right[:-1], "its checksum does not match"),
+        (right[:20], "ends within its header"),
+    ):
+        path.write_bytes(data)
+        with pytest.raises(CorruptStoreError, match=message):
+            nk.DigestIndex.open(path)
+    path.write_bytes(right[:8] + b"\3" + right[9:])
+    with pytest.raises(FormatVersionError, match="upgrade nearkin"):
+        nk.DigestIndex.open(path)
+
+
+def test_a_digest_index_is_known_by_the_way_it_begins(tmp_path: Path) -> None:
+    """Files of every version are one; other files and folders are none; what is not there is an error."""
+    fixtures = Path(__file__).parents[1] / "fixtures"
+    nk.DigestIndex().save(tmp_path / "new")
+    nk.HammingIndex().save(tmp_path / "other")
+    (tmp_path / "text").write_text("NKD")
+    for path, expected in (
+        (fixtures / "digests-v1.nkd", True),
+        (fixtures / "digests-v2.nkd", True),
+        (tmp_path / "new", True),
+        (tmp_path / "other", False),
+        (tmp_path / "text", False),
+        (tmp_path, False),
+    ):
+        assert expected == is_digest_index(path), path
+    with pytest.raises(FileNotFoundError):
+        is_digest_index(tmp_path / "nothing")
+
+
+def test_threads_that_add_at_once_never_exchange_digests() -> None:
+    """Eight threads add different digests under names of their own, and every name keeps its digest."""
+    digests = [family(seed, 40) for seed in range(8)]
+    index = nk.DigestIndex()
+    ready = threading.Barrier(8)
+
+    def add(thread: int) -> None:
+        ready.wait()
+        for place, digest in enumerate(digests[thread]):
+            index.add([f"{thread}/{place}"], [digest])
+            if place % 3 == 2:
+                index.remove([f"{thread}/{place}"])
+
+    threads = [threading.Thread(target=add, args=(thread,)) for thread in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    expected = {
+        f"{thread}/{place}": nk_digest(digest)
+        for thread in range(8)
+        for place, digest in enumerate(digests[thread])
+        if place % 3 != 2
+    }
+    names = [name for batch in index.iter_ids(batch_size=7) for name in batch.tolist()]
+    assert expected == {name: index.digest(name) for name in names}
+    assert len(expected) == len(index)
+
+
+def nk_digest(digest: str) -> str:
+    """A digest as an index holds it."""
+    alone = nk.DigestIndex()
+    alone.add(["it"], [digest])
+    return alone.digest("it")
+
+
+class Interrupted(list[str]):
+    """Names whose later half can't be read: what Ctrl-C in the middle of a call looks like."""
+
+    def __iter__(self) -> Iterator[str]:
+        yield self[0]
+        raise KeyboardInterrupt
+
+
+def test_an_interrupted_addition_changes_nothing() -> None:
+    """Whatever is interrupted, ids or digests: the index has what it had, and takes the same call again."""
+    index = nk.DigestIndex()
+    index.add(["a"], [A])
+    for ids, digests in ((Interrupted(["b", "c"]), [A, B]), (["b", "c"], Interrupted([A, B]))):
+        with pytest.raises(KeyboardInterrupt):
+            index.add(ids, digests)
+        assert (1, True, False) == (len(index), "a" in index, "b" in index)
+        assert ["a"] == index.search([A])[0].ids.tolist()
+    assert 2 == index.add(["b", "c"], [A, B])
+    assert ["a", "b", "c"] == [name for names in index.iter_ids() for name in names.tolist()]
+
+
+def test_an_interrupt_between_any_two_lines_leaves_ids_and_digests_together() -> None:
+    """Ctrl-C may strike before any line of Python: then every id has its digest, and the count is that of the ids."""
+    strikes = 0
+    for line in range(1, 60):
+        index = nk.DigestIndex()
+        index.add(["a"], [A])
+        seen = 0
+
+        def trace(frame: FrameType, event: str, argument: object, line: int = line) -> TraceFunction:
+            nonlocal seen
+            if frame.f_code.co_filename.endswith(("index/digests.py", "index/ids.py")):
+                seen += event == "line"
+                if seen == line:
+                    sys.settrace(None)
+                    raise KeyboardInterrupt
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            index.add(["b", "c"], [B, A])
+        except KeyboardInterrupt:
+            strikes += 1
+        finally:
+            sys.settrace(before)
+        names = [name for batch in index.iter_ids() for name in batch.tolist()]
+        assert names in (["a"], ["a", "b", "c"])
+        assert len(names) == len(index)
+        assert [nk_digest(A), nk_digest(B), nk_digest(A)][: len(names)] == [index.digest(name) for name in names]
+    assert strikes > 5
+
+
+def test_files_of_format_version_1_open_for_ever() -> None:
+    """The committed fixture, written once."""
+    index = nk.DigestIndex.open(Path(__file__).parents[1] / "fixtures" / "digests-v1.nkd")
+    assert [["a", "名"]] == [found.ids.tolist() for found in index.search([A])]
+    assert "3:aaX8v:aV" == index.digest("short")
+    assert 3 == len(index)
+    assert nk.ssdeep.DigestRecipe() == index.recipe
+
+
+def test_files_of_format_version_2_open_for_ever() -> None:
+    """The committed fixture, written once."""
+    index = nk.DigestIndex.open(Path(__file__).parents[1] / "fixtures" / "digests-v2.nkd")
+    assert [["a", "名"]] == [found.ids.tolist() for found in index.search([A])]
+    assert "html+space|ssdeep" == str(index.recipe)
+    assert 3 == len(index)
+
+
+def test_an_index_refuses_digests_of_another_recipe(tmp_path: Path) -> None:
+    """The recipe is part of the index, is saved with it, and is checked wherever one is named."""
+    index = nk.DigestIndex(recipe="space|ssdeep")
+    assert 1 == index.add(["a"], [A], recipe="space|ssdeep")
+    for call in (
+        lambda: index.add(["b"], [A], recipe="ssdeep"),
+        lambda: index.search([A], recipe="ssdeep"),
+        lambda: index.nearest([A], recipe=nk.ssdeep.DigestRecipe()),
+    ):
+        with pytest.raises(MismatchError, match="recipe slot normalize differs: space against none"):
+            call()
+    assert 1 == len(index)
+    index.save(tmp_path / "index")
+    assert index.recipe == nk.DigestIndex.open(tmp_path / "index").recipe
+    assert ["a"] == index.search([A], recipe=index.recipe)[0].ids.tolist()
+
+
+def test_columns_of_digests_are_added_in_place() -> None:
+    """An Arrow column with and without ids."""
+    column = pa.array([A, "3:E:E"])
+    index = nk.DigestIndex()
+    assert 2 == index.add(None, column)
+    assert 2 == index.add(None, pa.chunked_array([column]))
+    assert [0, 2] == index.search(column)[0].ids.tolist()
+    named = nk.DigestIndex()
+    assert 2 == named.add(pa.array(["x", "y"]), column)
+    with pytest.raises(ParameterError, match=r"1 ids.* one for each of 2 digests"):
+        named.add(["z"], column)
+
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+@st.composite
+def digests_of_few(draw: st.DrawFn, max_size: int = 14) -> list[str]:
+    """Digests that overlap: stretches of one text at neighbouring block sizes, some with runs, some short."""
+    part = st.builds(
+        lambda start, length, change: (LETTERS * 2)[start : start + length] + change,
+        st.integers(0, 12),
+        st.integers(0, 30),
+        st.sampled_from(["", "A", "BBBBBB", "/+"]),
+    )
+    digest = st.builds(lambda power, one, two: f"{3 << power}:{one}:{two}", st.integers(0, 3), part, part)
+    pool = draw(st.lists(digest, min_size=1, max_size=max_size))
+    return draw(st.lists(st.sampled_from(pool), max_size=max_size))
+
+
+def grams(digest: str) -> set[tuple[int, str]]:
+    """Block size and seven successive characters, of both parts, runs of more than three cut to three."""
+    size, *parts = digest.split(":")
+    cut = [re.sub(r"(.)\1{3,}", r"\1\1\1", part) for part in parts]
+    return {(int(size) << at, part[i : i + 7]) for at, part in enumerate(cut) for i in range(len(part) - 6)}
+
+
+@given(digests_of_few(), digests_of_few(5), st.integers(1, 100))
+@settings(deadline=None)
+def test_every_threshold_is_that_of_brute_force(digests: list[str], queries: list[str], threshold: int) -> None:
+    """Searches, the nearest, pairs and both kinds of clusters: what comparing each with each gives."""
+    index = nk.DigestIndex()
+    index.add(None, digests)
+    count = len(digests)
+    scores = [[nk.ssdeep.compare(a, b) for b in digests] for a in digests]
+    hits = index.search(queries, threshold)
+    expected = [
+        sorted(
+            ((row, score) for row, score in enumerate(nk.ssdeep.compare(query, d) for d in digests)),
+            key=lambda entry: (-entry[1], entry[0]),
+        )
+        for query in queries
+    ]
+    above = [[entry for entry in row if entry[1] >= threshold] for row in expected]
+    assert above == [[(match.id, match.score) for match in row] for row in hits]
+    for k in (1, 3):
+        near = index.nearest(queries, k, threshold=threshold)
+        assert [row[:k] for row in above] == [[(match.id, match.score) for match in row] for row in near]
+    pairs = index.pairs(threshold)
+    found = list(zip(pairs.left.tolist(), pairs.right.tolist(), pairs.scores.tolist(), strict=True))
+    assert [
+        (i, j, scores[i][j]) for i in range(count) for j in range(i + 1, count) if scores[i][j] >= threshold
+    ] == found
+    assert 0 == hits.skipped == pairs.skipped
+    for linkage, define in (("centred", reference.absorb), ("connected", reference.components)):
+        first = define(range(count), lambda i, j: scores[i][j] >= threshold)
+        members: dict[int, list[int]] = {}
+        for row in range(count):
+            members.setdefault(first[row], []).append(row)
+        several = [rows for rows in members.values() if len(rows) > 1]
+        clusters = index.clusters(threshold, linkage=linkage)  # type: ignore[arg-type]  # one of the two
+        assert several == list(clusters)
+        assert [[scores[rows[0]][row] for row in rows] for rows in several] == [
+            clusters.scores[start:end].tolist() for start, end in itertools.pairwise(clusters.offsets.tolist())
+        ]
+
+
+@given(digests_of_few(), st.integers(2, 6), st.integers(0, 12))
+@settings(deadline=None)
+def test_hubs_are_the_grams_that_many_share(digests: list[str], least: int, most: int) -> None:
+    """Counted once per digest, by block size; the most frequent first, no more than asked for."""
+    index = nk.DigestIndex()
+    index.add(None, digests)
+    counts = Counter(gram for digest in digests for gram in grams(digest))
+    shared = {gram: count for gram, count in counts.items() if count >= least}
+    everything = index.hubs(least=least, most=len(counts))
+    assert shared == {(hub.block_size, hub.gram): hub.count for hub in everything}
+    assert len(shared) == len(everything)
+    assert sorted(shared.values(), reverse=True) == [hub.count for hub in everything]
+    assert everything[:most] == index.hubs(least=least, most=most)
+
+
+def looked_up(digest: str) -> set[tuple[int, str]]:
+    """What a digest is found by: its grams; the digest itself if it has none."""
+    return grams(digest) or {(0, re.sub(r"(.)\1{3,}", r"\1\1\1", digest))}
+
+
+@given(digests_of_few(), st.integers(1, 8))
+@settings(deadline=None)
+def test_skipped_hubs_leave_out_what_only_they_join(digests: list[str], skip: int) -> None:
+    """A match stays if something that at most `skip` digests are found by joins it; every hub met is counted."""
+    index = nk.DigestIndex()
+    index.add(None, digests)
+    counts = Counter(key for digest in digests for key in looked_up(digest))
+    hits = index.search(digests, skip_hubs=skip)
+    hubs = [{key for key in looked_up(digest) if counts[key] > skip} for digest in digests]
+    assert sum(map(len, hubs)) == hits.skipped
+    for i, row in enumerate(hits):
+        scores = [nk.ssdeep.compare(digests[i], other) for other in digests]
+        joined = [bool((looked_up(digests[i]) - hubs[i]) & looked_up(other)) for other in digests]
+        expected = {j: score for j, score in enumerate(scores) if score and joined[j]}
+        assert expected == {match.id: match.score for match in row}
+
+
+def test_no_hub_is_skipped_that_is_not_there() -> None:
+    """At the count of the most frequent gram everything is found, one below it is not."""
+    digests = [f"96:abcdefg{letter}:" for letter in "ABCDE"]
+    index = nk.DigestIndex()
+    index.add(None, digests)
+    for skip, pairs in ((5, 10), (4, 0), (np.int64(5), 10), (None, 10)):
+        found = index.pairs(skip_hubs=skip)
+        assert (pairs, pairs == 0) == (len(found), found.skipped > 0)
+        clusters = index.clusters(skip_hubs=skip)
+        assert (1 if pairs else 0, pairs == 0) == (len(clusters), clusters.skipped > 0)
+    assert 5 == index.nearest(digests, 1, skip_hubs=4).skipped
+    index.remove([0])
+    assert [Hub(96, "abcdefg", 4)] == index.hubs(least=2)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda index: index.search([A], 0), "threshold=0 is not allowed; use 1 to 100, inclusive"),
+        (lambda index: index.search([A], 101), "threshold=101 is not allowed; use 1 to 100, inclusive"),
+        (lambda index: index.nearest([A], threshold=True), "threshold=True is not allowed"),
+        (lambda index: index.clusters("50"), "threshold='50' is not allowed; use 1 to 100, inclusive"),
+        (lambda index: index.pairs(skip_hubs=0), "skip_hubs=0 is not allowed; use 1 or more digests, or None"),
+        (lambda index: index.search([A], skip_hubs=1.5), "skip_hubs=1.5 is not allowed; use 1 or more digests"),
+        (lambda index: index.clusters(linkage=3), 'linkage=3 is not allowed; use "centred" or "connected"'),
+        (lambda index: index.clusters(linkage="single"), "linkage="),
+        (lambda index: index.hubs(least=1), "least=1 is not allowed; use 2 or more"),
+        (lambda index: index.hubs(most=-1), "most=-1 is not allowed; use 0 or more"),
+        (lambda index: index.nearest([A], 0), "k=0 is not allowed; use 1 or more"),
+        (lambda index: index.nearest([A], 2.0), "k=2.0 is not allowed; use 1 or more"),
+        (lambda index: index.digest("b"), "id='b' is not allowed; use an id of the index"),
+        (lambda index: index.digest(True), "id=True is not allowed; use an id of the index"),
+        (lambda index: index.add(["b"], [B], existing="keep"), "existing='keep' is not allowed; use"),
+    ],
+)
+def test_a_refusal_says_what_was_found_and_what_is_allowed(call: Any, message: str) -> None:
+    """Every parameter; the index stays as it is."""
+    index = nk.DigestIndex()
+    index.add(["a"], [A])
+    with pytest.raises(ParameterError) as refused:
+        call(index)
+    assert str(refused.value).startswith(message)
+    assert [["a"]] == [ids.tolist() for ids in index.iter_ids()]
+
+
+def test_one_digest_is_not_a_list_of_digests() -> None:
+    """Text or bytes where many are meant is refused, not read letter by letter."""
+    index = nk.DigestIndex()
+    for one in (A, A.encode()):
+        for call in (index.search, index.nearest, lambda digests: index.add(None, digests)):
+            with pytest.raises(TypeError, match="expected an iterable of digests, found a single one; pass a list"):
+                call(one)  # type: ignore[arg-type]  # the point
+    assert "DigestIndex(0 digests)" == repr(index)
+
+
+@pytest.mark.parametrize("digest", ["7:abcdefgh:abc", A + ',"name"', "3:a-b:c"])
+def test_what_only_a_lenient_index_takes(digest: str) -> None:
+    """A strict one refuses it as a digest and as a query, with its row and the remedy; scores are the lenient ones."""
+    strict, lenient = nk.DigestIndex(), nk.DigestIndex(strict=False)
+    for call in (lambda: strict.add(None, [A, digest]), lambda: strict.search([A, digest])):
+        with pytest.raises(InputError, match=r"^row 1, digest .*strict=False"):
+            call()
+    assert (0, False) == (len(strict), lenient.explain()["strict"])
+    lenient.add(None, [digest, A, B])
+    for query in (digest, A, B):
+        scores = {row: nk.ssdeep.compare(query, other, strict=False) for row, other in enumerate([digest, A, B])}
+        found = {match.id: match.score for match in lenient.search([query])[0]}
+        assert {row: score for row, score in scores.items() if score} == found
+    with pytest.raises(InputError, match=r"^row 0"):
+        lenient.search(["no digest"])

@@ -1,0 +1,328 @@
+"""nearkin.hamming: the index against brute force, ids of every kind, conversions."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import nearkin as nk
+import reference
+from nearkin import errors
+from nearkin import hamming as hamming_function
+from nearkin.index.hamming import HammingIndex, from_bytes, from_hex, from_signed, to_hex
+from strategies import random_fingerprints
+
+METHODS = ("auto", "scan", "bits", "blocks", "tables", "multi")
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    bits=st.sampled_from([1, 5, 32, 63, 64, 65, 100, 128, 256, 1000, 1024]),
+    rows=st.integers(0, 120),
+    seed=st.integers(0, 2**32),
+    radius=st.integers(0, 24),
+    named=st.booleans(),
+    k=st.integers(1, 200),
+)
+def test_search_nearest_and_pairs_equal_brute_force(
+    bits: int, rows: int, seed: int, radius: int, named: bool, k: int
+) -> None:
+    """Every method finds what a comparison with everything finds, in the promised order."""
+    radius = min(radius, bits)
+    rng = np.random.default_rng(seed)
+    fps = random_fingerprints(rng, bits, rows)
+    if rows > 4:
+        fps[rows // 2 :] = random_fingerprints(rng, bits, rows - rows // 2, near=fps[: rows // 2])
+    ids: list[Any] = [f"{i:x}é" for i in range(rows)] if named else [int(i) for i in rng.permutation(rows) - 50]
+    queries = random_fingerprints(rng, bits, 7, near=fps if rows else None)
+    near = [(i, reference.within(fps, ids, fp, radius)) for i, fp in zip(ids, fps, strict=True)]
+    pairs = sorted((*sorted((a, i)), d) for i, found in near for d, a in found)
+    pairs = sorted({pair for pair in pairs if pair[0] != pair[1]})
+    for method in METHODS:
+        index = HammingIndex(bits, method)  # type: ignore[arg-type]
+        assert rows == index.add(ids, fps)
+        hits = index.search(queries, radius=radius)
+        nearest = index.nearest(queries, k=k)
+        assert 7 == len(hits) == len(nearest)
+        for q in range(7):
+            expected = reference.within(fps, ids, queries[q], radius)
+            assert expected == [(match.distance, match.id) for match in hits[q]]
+            assert reference.within(fps, ids, queries[q], bits)[:k] == [(m.distance, m.id) for m in nearest[q]]
+        found = index.pairs(radius=radius)
+        assert pairs == list(zip(found.left.tolist(), found.right.tolist(), found.distances.tolist(), strict=True))
+
+
+def test_integer_results_are_int64_arrays() -> None:
+    """Ids given as unsigned or small integers come back as int64; distances are uint16."""
+    for dtype in (np.uint64, np.int64, np.int32, np.uint8):
+        index = HammingIndex()
+        index.add(np.array([3, 7], dtype=dtype), np.array([1, 2], dtype=np.uint64))
+        hits = index.search([0], radius=1)
+        assert (np.int64, np.int64, np.uint16) == (hits.offsets.dtype, hits.ids.dtype, hits.distances.dtype)  # type: ignore[comparison-overlap]
+        assert [3, 7] == hits.ids.tolist()
+
+
+def test_ids_are_taken_from_any_column() -> None:
+    """Lists, generators, NumPy, pandas, polars and pyarrow columns mean the same."""
+    fps = np.array([1, 2, 4], dtype=np.uint64)
+    for names in (
+        ["a", "b", "c"],
+        iter("abc"),
+        np.array(["a", "b", "c"]),
+        pd.Series(["a", "b", "c"]),
+        pl.Series(["a", "b", "c"]),
+        pa.array(["a", "b", "c"]),
+        pa.chunked_array([["a"], ["b", "c"]]),
+    ):
+        index = HammingIndex()
+        index.add(names, fps)
+        assert ["a", "b", "c"] == index.search(0, radius=1).ids.tolist()
+        assert "b" in index
+        assert "d" not in index
+        assert 1 not in index
+    for numbers in (
+        range(3),
+        (i for i in range(3)),
+        pd.Series([0, 1, 2]),
+        pl.Series([0, 1, 2]),
+        pa.array([0, 1, 2]),
+        None,
+    ):
+        index = HammingIndex()
+        index.add(numbers, fps)
+        assert [0, 1, 2] == index.search(0, radius=1).ids.tolist()
+        assert 2 in index
+        assert np.int32(2) in index
+        assert 3 not in index
+        assert "2" not in index
+
+
+def test_an_existing_id_is_an_error_an_update_or_skipped() -> None:
+    """`existing` decides; an error leaves the index as it was."""
+    index = HammingIndex()
+    index.add(["a", "b"], [1, 2])
+    with pytest.raises(errors.ParameterError, match=r'ids="a" \(already there\)'):
+        index.add(["c", "a"], [3, 4])
+    assert 2 == len(index)
+    assert 1 == index.add(["a", "c"], [4, 8], existing="skip")
+    assert 2 == index.add(["a", "b"], [16, 32], existing="update")
+    assert [("a", 16), ("b", 32), ("c", 8)] == [(i, v) for v in (16, 32, 8) for i in index.search(v, radius=0).ids]
+    assert 0 == len(index.search(1, radius=0).ids)
+
+
+def test_removed_ids_may_be_given_again() -> None:
+    """Remove then add is as if the old one had never been there."""
+    for ids in ([1, 2, 3], ["x", "y", "z"]):
+        index = HammingIndex(method="multi")
+        index.add(ids, [0, 1, 3])
+        assert 1 == index.remove(ids[1:2])
+        with pytest.raises(errors.ParameterError, match="not there"):
+            index.remove(ids[:2])
+        assert 2 == len(index)
+        assert 1 == index.remove(ids[:2], missing_ok=True)
+        index.add(ids[:2], [7, 15])
+        assert list(zip([*ids[2:], *ids[:2]], [0, 1, 2], strict=True)) == [
+            (m.id, m.distance) for m in index.search(3, radius=2)[0]
+        ]
+
+
+def test_row_numbers_cost_no_memory() -> None:
+    """Without ids the results are row numbers, and nothing is kept for them."""
+    index = HammingIndex()
+    index.add(None, np.arange(1000, dtype=np.uint64))
+    index.add(None, np.arange(1000, 2000, dtype=np.uint64))
+    assert 0 == index.explain()["bytes_ids"]
+    assert [1500] == index.search(1500, radius=0).ids.tolist()
+    index.remove([1500])
+    assert 1500 not in index
+    with pytest.raises(errors.ParameterError, match="row numbers, as this index began"):
+        index.add([7], [1])
+
+
+def test_a_million_copies_are_one_comparison() -> None:
+    """Equal fingerprints share a slot; removing all of them leaves nothing."""
+    index = HammingIndex(bits=64, method="scan")
+    index.add(None, np.full(1_000_000, 5, dtype=np.uint64))
+    assert 1_000_000 == len(index.search(4, radius=1).ids)
+    assert [1] == [part["slots"] for part in index.explain(1)["parts"]]
+    assert [0, 1, 2] == index.nearest(4, k=3).ids.tolist()
+    index.remove(np.arange(1_000_000))
+    assert 0 == len(index)
+    assert 0 == len(index.nearest(4, k=3).ids)
+
+
+def test_bad_arguments_say_what_is_allowed() -> None:
+    """Each refusal names what was found and what is allowed."""
+    index = HammingIndex(bits=10)
+    for call, message in (
+        (lambda: HammingIndex(0), "bits=0"),
+        (lambda: HammingIndex(1025), "bits=1025 is not allowed; use 1 to 1024"),
+        (lambda: HammingIndex("64"), "bits='64'"),  # type: ignore[arg-type]
+        (lambda: HammingIndex(method="fast"), "method="),  # type: ignore[arg-type]
+        (lambda: HammingIndex(radius=65), "radius=65 is not allowed; use 0 to bits=64"),
+        (lambda: HammingIndex(memory_limit=-1), "memory_limit=-1"),
+        (lambda: index.search([1], radius=11), "radius=11 is not allowed; use 0 to bits=10"),
+        (lambda: index.search([1], radius=1.5), "radius=1.5"),  # type: ignore[arg-type]
+        (lambda: index.search([1024], radius=1), "bit at or above bits=10"),
+        (lambda: index.search(np.zeros((2, 3), np.uint64), radius=1), r"shape \(2, 3\)"),
+        (lambda: index.search([-1], radius=1), "negative values"),
+        (lambda: index.search([0.5], radius=1), "integers"),
+        (lambda: index.search(["1"], radius=1), "uint64"),
+        (lambda: index.nearest([1], k=0), "k=0"),
+        (lambda: index.add([1], [1, 2]), "1 ids"),
+        (lambda: index.add([1, 1], [1, 2]), "twice in this call"),
+        (lambda: index.add([1], [1], existing="replace"), "existing='replace'"),  # type: ignore[arg-type]
+        (lambda: index.add("ab", [1, 2]), "iterable of ids"),
+        (lambda: index.add([True], [1]), "ids"),
+        (lambda: index.add([1.0], [1]), "ids"),  # type: ignore[list-item]  # the point
+        (lambda: index.add([2**63], [1]), "below 2"),
+        (lambda: index.add(["\ud800"], [1]), "surrogates"),
+        (lambda: index.add([1, "a"], [1, 2]), "ids"),
+        (lambda: index.remove([99]), "not there"),
+        (lambda: hamming_function([[1, 2]], [[1]]), "differs: 2 against 1"),
+        (lambda: hamming_function([1, 2], [1, 2, 3]), "differs: 2 against 3"),
+        (lambda: from_hex(["xyz"]), "hexadecimal"),
+        (lambda: from_hex(["100"], bits=8), "below 2"),
+        (lambda: from_hex("ff"), "iterable"),
+        (lambda: to_hex([256], bits=8), "at or above"),
+        (lambda: from_bytes(np.zeros((1, 3), np.uint8), bits=64), r"\(n, 8\)"),
+        (lambda: from_signed(np.zeros(1, np.uint64)), "signed"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
+    assert 0 == len(index)
+
+
+def test_results_do_not_depend_on_threads_or_batches() -> None:
+    """One thread or three, one query at a time or all: the same arrays."""
+    rng = np.random.default_rng(5)
+    fps = random_fingerprints(rng, 64, 30_000)
+    queries = random_fingerprints(rng, 64, 500, near=fps)
+    results = []
+    try:
+        for threads in (1, 3):
+            nk.set_num_threads(threads)
+            index = HammingIndex(bits=64)
+            index.add(None, fps)
+            hits = index.search(queries, radius=20)
+            near = index.nearest(queries, k=5)
+            pairs = index.pairs(radius=9)
+            results.append([hits.offsets, hits.ids, hits.distances, near.ids, near.distances, pairs.left, pairs.right])
+            single = [index.search(query, radius=20).ids for query in queries[:20]]
+            assert np.array_equal(hits.ids[: hits.offsets[20]], np.concatenate(single))
+            assert np.array_equal(near.ids[:100], np.concatenate([index.nearest(q, k=5).ids for q in queries[:20]]))
+    finally:
+        nk.set_num_threads(None)
+    for one, three in zip(*results, strict=True):
+        assert np.array_equal(one, three)
+
+
+def test_several_threads_may_search_while_one_adds() -> None:
+    """Readers and a writer end, and every reader sees whole batches."""
+    rng = np.random.default_rng(6)
+    batches = [random_fingerprints(rng, 64, 3000) for _ in range(8)]
+    index = HammingIndex(radius=3)
+    index.add(None, batches[0])
+    failures: list[int] = []
+
+    def ask() -> None:
+        answers = [index.search(batches[0], radius=0).distances.tolist() for _ in range(20)]
+        failures.append(sum(answer != [0] * 3000 for answer in answers))
+
+    readers = [threading.Thread(target=ask) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    for batch in batches[1:]:
+        index.add(None, batch)
+    for reader in readers:
+        reader.join()
+    assert [0, 0, 0] == failures
+    assert 24_000 == len(index)
+
+
+def test_explain_names_the_method_and_its_cost() -> None:
+    """explain() gives numbers that a user can compare."""
+    rng = np.random.default_rng(7)
+    index = HammingIndex(bits=64, radius=3)
+    index.add(None, random_fingerprints(rng, 64, 100_000))
+    before = index.explain()
+    index.search(1, radius=3)
+    after = index.explain()
+    assert before["fingerprints"] == 100_000
+    (part,) = after["parts"]
+    assert part["method"] in ("blocks", "multi")
+    assert part["built"]
+    assert part["cost"] < part["scan_cost"]
+    assert 4 == sum(radius + 1 for radius in part["radii"])
+    assert ["scan"] == [part["method"] for part in index.explain(32)["parts"]]
+
+
+def test_a_memory_limit_is_kept() -> None:
+    """Tables that do not fit are not built."""
+    rng = np.random.default_rng(8)
+    fps = random_fingerprints(rng, 64, 100_000)
+    free = HammingIndex(radius=3)
+    tight = HammingIndex(radius=3, memory_limit=1_500_000)
+    for index in (free, tight):
+        index.add(None, fps)
+    assert np.array_equal(free.search(fps[:50], radius=3).ids, tight.search(fps[:50], radius=3).ids)
+    assert tight.explain()["bytes_fingerprints"] <= 1_500_000 < free.explain()["bytes_fingerprints"]
+
+
+def test_an_opened_index_answers_as_the_saved_one(tmp_path: Path) -> None:
+    """Save then open is identity, for every kind of id; an opened index goes on growing."""
+    rng = np.random.default_rng(9)
+    fps = random_fingerprints(rng, 128, 3000)
+    queries = random_fingerprints(rng, 128, 50, near=fps)
+    for ids in (None, np.arange(3000), [f"text {i}" for i in range(3000)]):
+        index = HammingIndex(128, radius=6)
+        index.add(ids, fps)
+        path = tmp_path / "codes.nks"
+        index.save(path)
+        opened = HammingIndex.open(str(path))
+        opened.verify()
+        assert (128, "auto", 6, 3000) == (opened.bits, opened.method, opened.radius, len(opened))
+        for one, other in zip(index.search(queries, 6), opened.search(queries, 6), strict=True):
+            assert list(one) == list(other)
+        opened.add(None if ids is None else (["new"] if isinstance(ids, list) else [5000]), queries[:1])
+        opened.save(path)
+        assert 3001 == len(HammingIndex.open(path))
+
+
+def test_a_damaged_file_is_an_error_never_a_crash(tmp_path: Path) -> None:
+    """Whatever the bytes, opening, verifying and searching raise errors of the library or succeed."""
+    rng = np.random.default_rng(10)
+    path = tmp_path / "codes.nks"
+    index = HammingIndex(64, "multi", radius=3)
+    index.add(rng.permutation(2000), random_fingerprints(rng, 64, 2000))
+    index.search(1, radius=3)
+    index.save(path)
+    good = bytearray(path.read_bytes())
+    wrong = 0
+    for _ in range(300):
+        bad = bytearray(good)
+        for _ in range(int(rng.integers(1, 4))):
+            start = int(rng.integers(0, len(bad)))
+            bad[start : start + 8] = rng.bytes(len(bad[start : start + 8]))
+        path.write_bytes(bad)
+        try:
+            opened = HammingIndex.open(path)
+            opened.search(np.arange(20, dtype=np.uint64), radius=3)
+            opened.verify()
+        except (errors.StoreError, errors.ParameterError):
+            wrong += 1
+    assert wrong > 250
+    path.write_bytes(b"")
+    with pytest.raises((errors.CorruptStoreError, OSError)):
+        HammingIndex.open(path)
+    with pytest.raises(FileNotFoundError):
+        HammingIndex.open(tmp_path / "none.nks")

@@ -1,0 +1,105 @@
+"""nearkin.hamming: what a crash, a full disk and a killed process leave behind; memory against its formula."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nearkin.index.hamming import HammingIndex
+from strategies import random_fingerprints
+
+SAVE_FOR_EVER = """
+import sys
+import numpy as np
+from nearkin.index.hamming import HammingIndex
+
+path = sys.argv[1]
+indexes = []
+for rows in (200_000, 300_000):
+    index = HammingIndex(bits=64, radius=3)
+    index.add(None, np.random.default_rng(rows).integers(0, 2**64, rows, dtype=np.uint64))
+    index.search(1, radius=3)
+    indexes.append(index)
+indexes[0].save(path)
+print("ready", flush=True)
+while True:
+    for index in indexes:
+        index.save(path)
+"""
+
+SAVE_BEYOND_A_LIMIT = """
+import resource, sys
+import numpy as np
+from nearkin.index.hamming import HammingIndex
+
+index = HammingIndex(bits=64)
+index.add(None, np.arange(100_000, dtype=np.uint64))
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)
+try:
+    index.save(sys.argv[1])
+except OSError as error:
+    print("refused", error.errno)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals and limits of a POSIX system")
+def test_a_process_killed_while_saving_leaves_a_whole_file(tmp_path: Path) -> None:
+    """Whenever the process dies, the file is one of those that it saved, and the next save works."""
+    path = tmp_path / "codes.nks"
+    for delay in (0.0, 0.004, 0.011, 0.023, 0.037):
+        child = subprocess.Popen([sys.executable, "-c", SAVE_FOR_EVER, str(path)], stdout=subprocess.PIPE, text=True)
+        assert child.stdout is not None
+        with child.stdout:
+            assert "ready" == child.stdout.readline().strip()
+            time.sleep(delay)
+            child.kill()
+            child.wait()
+        opened = HammingIndex.open(path)
+        opened.verify()
+        assert len(opened) in (200_000, 300_000)
+    opened.save(path)
+    HammingIndex.open(path).verify()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals and limits of a POSIX system")
+@pytest.mark.parametrize("limit", [0, 4096, 500_000, 1_000_000])
+def test_a_write_that_fails_midway_leaves_the_old_file(tmp_path: Path, limit: int) -> None:
+    """As on a full disk: an OSError, the old file as it was, and nothing left beside it but its lock."""
+    path = tmp_path / "codes.nks"
+    index = HammingIndex(bits=64)
+    index.add(None, [1, 2, 3])
+    index.save(path)
+    before = path.read_bytes()
+    ran = subprocess.run(
+        [sys.executable, "-c", SAVE_BEYOND_A_LIMIT, str(path), str(limit)], capture_output=True, text=True, check=True
+    )
+    assert "refused 27" == ran.stdout.strip(), ran.stderr
+    assert before == path.read_bytes()
+    assert {path.name, f".{path.name}.lock"} == {entry.name for entry in tmp_path.iterdir()}
+
+
+@pytest.mark.parametrize("method", ["scan", "bits", "blocks", "tables", "multi"])
+@pytest.mark.parametrize(("bits", "radius"), [(64, 3), (128, 6), (256, 9), (320, 4)])
+def test_memory_is_what_explain_says(method: str, bits: int, radius: int) -> None:
+    """The bytes that explain() names before anything is built are those that are taken afterwards."""
+    rng = np.random.default_rng(11)
+    fps = random_fingerprints(rng, bits, 20_000)
+    fps[-100:] = fps[:100]
+    index = HammingIndex(bits, method, radius=radius)  # type: ignore[arg-type]
+    index.add(None, fps)
+    planner = HammingIndex(bits, "scan")
+    planner.add(None, fps)
+    planner.search(fps[:1], radius)
+    (before,) = planner.explain(radius)["parts"]
+    index.search(fps[:1], radius)
+    explained = index.explain(radius)
+    (after,) = explained["parts"]
+    assert before["methods"][method]["bytes"] == after["bytes"] == explained["bytes_fingerprints"] == index.nbytes
+    words, slots = -(-bits // 64), 19_900
+    assert before["methods"]["scan"]["bytes"] == 8 * words * slots + 4 * 20_000 + 4 * (slots + 1)
+    assert {"scan", "bits", "blocks", "tables", "multi"} == set(explained["memory"])

@@ -1,0 +1,196 @@
+"""nearkin.io.encoding: JSON arrays, multi-line values and other encodings, read as lines in UTF-8."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nearkin.errors import InputError, ParameterError
+from nearkin.io import open_corpus
+from nearkin.io.encoding import (
+    DecodedStream,
+    JsonRecordStream,
+    PeekedStream,
+    RecodeError,
+    check_encoding,
+    kind_of_json,
+)
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=8,
+)
+RECORDS = st.lists(st.dictionaries(st.text(max_size=6), VALUES, max_size=4), max_size=6)
+
+
+class Dripping(io.RawIOBase):
+    """A stream that gives few bytes at a time."""
+
+    def __init__(self, data: bytes, size: int) -> None:
+        self._rest, self._size = data, size
+
+    def readable(self) -> bool:
+        """True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """A few bytes."""
+        view = memoryview(buffer).cast("B")
+        piece, self._rest = self._rest[: min(self._size, len(view))], self._rest[min(self._size, len(view)) :]
+        view[: len(piece)] = piece
+        return len(piece)
+
+
+def whole(stream: Any, size: int = 7) -> bytes:
+    """All bytes of a stream, in small reads."""
+    parts, buffer = [], bytearray(size)
+    while count := stream.readinto(buffer):
+        parts.append(bytes(buffer[:count]))
+    return b"".join(parts)
+
+
+@given(records=RECORDS, indent=st.sampled_from([None, 0, 1, 4]), ascii_only=st.booleans(), size=st.integers(1, 40))
+def test_an_array_becomes_a_line_per_record(
+    records: list[Any], indent: int | None, ascii_only: bool, size: int
+) -> None:
+    """However it is written, and wherever a read ends."""
+    text = json.dumps(records, indent=indent, ensure_ascii=ascii_only).encode()
+    assert "array" == kind_of_json(text)
+    lines = whole(JsonRecordStream(Dripping(b"  \n" + text + b"\r\n ", size), array=True)).splitlines()
+    assert records == [json.loads(line) for line in lines if line.strip()]
+
+
+@given(records=RECORDS, indent=st.sampled_from([1, 4]), size=st.integers(1, 40))
+def test_values_of_several_lines_become_one_each(records: list[Any], indent: int, size: int) -> None:
+    """As jq writes them."""
+    text = "\n".join(json.dumps(record, indent=indent) for record in records).encode()
+    lines = whole(JsonRecordStream(Dripping(text, size), array=False)).splitlines()
+    assert records == [json.loads(line) for line in lines if line.strip()]
+
+
+def test_kinds_of_json() -> None:
+    """By the first bytes; a line that is cut off is a line."""
+    assert ["array", "array", "values", "lines", "lines", "lines", "lines", "lines"] == [
+        kind_of_json(head)
+        for head in (
+            b"[",
+            b"\xef\xbb\xbf\n [1]",
+            b'{\r\n "a": 1}',
+            b'{"a": 1}\n',
+            b'{"a": 1,\n',
+            b"",
+            b"{",
+            b'{\n{"a": 1}\n',
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b'[{"text": "a"}, {"text": "b"', "ends inside of its JSON array"),
+        (b'[{"text": "a"}]\n[{"text": "b"}]', "has bytes after the end of its JSON array"),
+        (b'[{"text": "a"}] x', "has bytes after the end of its JSON array"),
+        (b'[{"text": "a}]', "ends inside of its JSON array"),
+    ],
+)
+def test_an_array_that_is_not_whole_is_an_error(tmp_path: Path, text: bytes, said: str) -> None:
+    """Nothing of it is taken for all of it."""
+    path = tmp_path / "a.json"
+    path.write_bytes(text)
+    with open_corpus(path) as corpus, pytest.raises(InputError, match=said):
+        list(corpus.batches())
+
+
+@pytest.mark.parametrize("ending", [".json", ".json.gz", ".jsonl"])
+def test_a_pretty_printed_array_loses_nothing(tmp_path: Path, ending: str) -> None:
+    """It is read like lines: again by row, and what is kept is lines."""
+    records = [{"id": f"d{i}", "text": f"line {i}\n, [and] {{more}} \\", "n": [i, {"m": None}]} for i in range(7)]
+    text = json.dumps(records, indent=2).encode()
+    path = tmp_path / f"a{ending}"
+    path.write_bytes(gzip.compress(text) if ending.endswith("gz") else text)
+    with open_corpus(path, id_column="id") as corpus:
+        (batch,) = corpus.batches()
+        assert [record["text"] for record in records] == list(batch.texts)
+        assert [records[2]["text"], records[5]["text"]] == list(corpus.texts([2, 5]))
+        corpus.write_kept([0, 6], out := io.BytesIO())
+        assert corpus.kept_name == ("kept.jsonl.gz" if ending.endswith("gz") else "kept.jsonl")
+    assert [records[0], records[6]] == [json.loads(line) for line in out.getvalue().splitlines()]
+
+
+def test_bad_records_of_an_array_are_counted_by_record(tmp_path: Path) -> None:
+    """Lines of the file say nothing about an array on one line."""
+    path = tmp_path / "a.json"
+    path.write_text('[{"text": "a"}, {"txt": "b"}, 3, {"text": "c"}]')
+    with open_corpus(path, max_malformed=2) as corpus:
+        assert 2 == sum(len(batch) for batch in corpus.batches())
+        assert [2, 3] == [bad.line for bad in corpus.malformed.first]
+        assert str(corpus.malformed.first[0]).startswith(f"{path}, record 2: no column")
+        assert {"record"} == {bad.unit for bad in corpus.malformed.first}
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "utf-16", "utf-16-le", "gb18030", "shift-jis", "utf-32"])
+@pytest.mark.parametrize("size", [1, 3, 1 << 16])
+def test_other_encodings_become_utf8(encoding: str, size: int) -> None:
+    """Characters that lie across two reads included."""
+    text = "für naïve cafés, 1 × 2\r\n" if encoding in ("latin-1", "cp1252") else "日本語と English テキスト\n" * 3
+    assert text.encode() == whole(DecodedStream(Dripping(text.encode(encoding), size), check_encoding(encoding)))
+
+
+@pytest.mark.parametrize("size", [1, 5, 64])
+def test_bytes_that_an_encoding_has_not_are_an_error(size: int) -> None:
+    """Also a character that is cut off at the end."""
+    for data in (b"good \x81 bad", "日本".encode("shift-jis")[:-1]):
+        with pytest.raises(RecodeError, match="is not shift_jis near byte"):
+            whole(DecodedStream(Dripping(data, size), check_encoding("shift-jis")))
+
+
+def test_names_of_encodings() -> None:
+    """UTF-8 needs no decoding; what is no encoding of text is refused."""
+    assert ["", "", "", "iso8859-1"] == [check_encoding(name) for name in (None, "UTF8", "ascii", "latin1")]
+    for name in ("klingon", "base64", "rot13", ""):
+        with pytest.raises(ParameterError, match="encoding="):
+            check_encoding(name)
+
+
+@pytest.mark.parametrize(("kind", "line"), [("jsonl", '{"text": "%s"}\n'), ("txt", "%s\n"), ("csv", "text\n%s\n")])
+def test_a_corpus_of_another_encoding(tmp_path: Path, kind: str, line: str) -> None:
+    """Texts are read again from UTF-8, and what is kept is UTF-8."""
+    path = tmp_path / f"a.{kind}"
+    path.write_bytes((line % "café noir").encode("cp1252"))
+    with open_corpus(path, encoding="cp1252") as corpus:
+        (batch,) = corpus.batches()
+        assert ["café noir"] == list(batch.texts) == list(corpus.texts([0]))
+        corpus.write_kept([0], out := io.BytesIO())
+    assert line % "café noir" == out.getvalue().decode()
+    with open_corpus(path) as corpus, pytest.raises(InputError, match=r"not UTF-8|none of 1 records"):
+        list(corpus.batches())
+
+
+def test_a_file_of_another_encoding_is_left_out(tmp_path: Path) -> None:
+    """Where files are documents, one that can't be decoded does not end the run; Parquet has no encoding."""
+    (tmp_path / "a.txt").write_bytes("naïve".encode("utf-16"))
+    (tmp_path / "b.txt").write_bytes(b"\x00")
+    with open_corpus(tmp_path, format="files", encoding="utf-16", max_malformed=1) as corpus:
+        (batch,) = corpus.batches()
+        assert ["naïve"] == list(batch.texts)
+        assert "is not utf-16 near byte" in corpus.malformed.first[0].reason
+    (tmp_path / "a.parquet").write_bytes(b"")
+    with pytest.raises(ParameterError, match="no encoding for parquet"):
+        open_corpus(tmp_path / "a.parquet", encoding="latin-1")
+
+
+@given(data=st.binary(max_size=200), ahead=st.integers(0, 50), size=st.integers(1, 60))
+def test_what_is_looked_at_is_still_read(data: bytes, ahead: int, size: int) -> None:
+    """Whatever the sizes are."""
+    stream = PeekedStream(Dripping(data, size))
+    assert data[:ahead] == stream.peek(ahead)[:ahead]
+    assert data == whole(stream)

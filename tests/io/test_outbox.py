@@ -1,0 +1,293 @@
+"""nearkin.io.outbox and nearkin.io.atomic_write: two-phase output commit after every interruption."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from nearkin.errors import NearkinError, OutputError
+from nearkin.io import OutputDir, atomic_write, outbox
+from nearkin.io.atomic_write import Aside, carry, exchange, is_owed, recover
+
+SUMMARY = outbox.SUMMARY
+
+
+def database(path: Path, *given: Path) -> Path:
+    """A database that names these hidden folders."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE outputs (prepared TEXT)")
+        connection.executemany("INSERT INTO outputs VALUES (?)", [(str(folder),) for folder in given])
+    return path
+
+
+def written(target: Path, summary: str) -> Aside:
+    """A new folder beside its place."""
+    hidden = Aside(target)
+    hidden.begin()
+    hidden.new.mkdir()
+    (hidden.new / SUMMARY).write_text(summary)
+    (hidden.new / "kept.jsonl").write_text(summary)
+    return hidden
+
+
+def died(hidden: Aside) -> None:
+    """Leave everything as a process does that is killed."""
+    hidden._leave()
+
+
+def given(hidden: Aside, path: Path) -> Path:
+    """Promise the folder, and commit the row that gives it its place; the hidden folder."""
+    folder = hidden.promise(path, ["kept.jsonl", SUMMARY])
+    database(path, folder)
+    return folder
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.mark.parametrize("before", [None, "first"])
+def test_what_was_promised_and_given_takes_its_place_after_a_crash(tmp_path: Path, before: str | None) -> None:
+    """Whoever writes there next puts it there, in the place of the run that it replaces; other files stay."""
+    target = tmp_path / "out"
+    if before is not None:
+        target.mkdir()
+        (target / SUMMARY).write_text(before)
+        (target / "notes").write_text("mine")
+    hidden = written(target, "second")
+    given(hidden, tmp_path / "log")
+    died(hidden)
+    recover(target)
+    assert "second" == (target / SUMMARY).read_text()
+    assert (before is not None) == (target / "notes").exists()
+    assert sorted(["log", "out"]) == names(tmp_path)
+
+
+def test_what_was_promised_and_not_given_goes(tmp_path: Path) -> None:
+    """The transaction was not committed: the place is as it was."""
+    target = tmp_path / "out"
+    hidden = written(target, "new")
+    hidden.promise(database(tmp_path / "log"), [SUMMARY])
+    died(hidden)
+    recover(target)
+    assert ["log"] == names(tmp_path)
+
+
+def test_a_promise_that_was_not_finished_is_none(tmp_path: Path) -> None:
+    """Half of its file was written when the power went: no row names it."""
+    target = tmp_path / "out"
+    for content in ("", '{"database": "x"', '{"database": "x"}', "[]", '{"other": 1}'):
+        hidden = written(target, "new")
+        (hidden.new.parent / outbox.NAME).write_text(content)
+        assert outbox.read(hidden.new.parent) is None
+        died(hidden)
+        recover(target)
+        assert [] == names(tmp_path)
+
+
+@pytest.mark.parametrize("harm", [Path.unlink, lambda path: path.write_bytes(b"no database at all, " * 20)])
+def test_a_database_that_cannot_be_asked_leaves_the_output(tmp_path: Path, harm: Callable[[Path], object]) -> None:
+    """It is gone, or damaged: nothing is removed and nothing put in place, and the message says both remedies."""
+    target, log = tmp_path / "out", tmp_path / "store" / "log"
+    log.parent.mkdir()
+    hidden = written(target, "new")
+    folder = given(hidden, log)
+    harm(log)
+    assert is_owed(folder, target)
+    died(hidden)
+    with pytest.raises(OutputError, match=r"can't be asked .*; bring it back, or remove this folder") as caught:
+        recover(target)
+    assert (str(folder), "old") == (caught.value.place, caught.value.in_place)
+    assert (folder / "new" / SUMMARY).exists()
+    assert not target.exists()
+
+
+def test_something_else_in_the_place_of_promised_output(tmp_path: Path) -> None:
+    """It stays, and so does the output; the message says where both are."""
+    target = tmp_path / "out"
+    hidden = written(target, "new")
+    folder = given(hidden, tmp_path / "log")
+    died(hidden)
+    target.mkdir()
+    (target / SUMMARY).write_text("of another run")
+    with pytest.raises(OutputError, match="something else was put here meanwhile") as caught:
+        recover(target)
+    assert "other" == caught.value.in_place
+    assert ("of another run", "new") == ((target / SUMMARY).read_text(), (folder / "new" / SUMMARY).read_text())
+    # An empty folder is nothing.
+    (target / SUMMARY).unlink()
+    recover(target)
+    assert "new" == (target / SUMMARY).read_text()
+
+
+def test_output_that_is_in_its_place_is_not_put_there_again(tmp_path: Path) -> None:
+    """The process died after the exchange of the folders: what the old one still has is carried over."""
+    target = tmp_path / "out"
+    target.mkdir()
+    (target / SUMMARY).write_text("old")
+    hidden = written(target, "new")
+    folder = given(hidden, tmp_path / "log")
+    target.rename(folder / "old")
+    (folder / "new").rename(target)
+    (folder / "old" / "late").write_text("written meanwhile")
+    assert not is_owed(folder, target)
+    died(hidden)
+    recover(target)
+    assert {SUMMARY: "new", "kept.jsonl": "new", "late": "written meanwhile"} == {
+        path.name: path.read_text() for path in target.iterdir()
+    }
+    assert sorted(["log", "out"]) == names(tmp_path)
+
+
+def test_a_folder_that_was_moved_away_comes_back(tmp_path: Path) -> None:
+    """The process died between two renames; if a new one was made since, only its owner knows which to keep."""
+    target = tmp_path / "out"
+    hidden = written(target, "new")
+    old = hidden.new.with_name("old")
+    old.mkdir()
+    (old / SUMMARY).write_text("old")
+    died(hidden)
+    target.mkdir()
+    with pytest.raises(OutputError, match="another folder was made since; move one of them away"):
+        recover(target)
+    assert "old" == (old / SUMMARY).read_text()
+    target.rmdir()
+    recover(target)
+    assert (["out"], "old") == (names(tmp_path), (target / SUMMARY).read_text())
+
+
+def test_what_is_being_written_is_left_alone(tmp_path: Path) -> None:
+    """By a process that lives, and what only has such a name."""
+    target = tmp_path / "out"
+    hidden = written(target, "new")
+    alike = hidden.new.parent.with_name(hidden.new.parent.name[:-1] + "x")
+    alike.mkdir()
+    recover(target)
+    assert hidden.new.exists()
+    assert alike.exists()
+    hidden.end()
+    assert [alike.name] == names(tmp_path)
+    recover(tmp_path / "nowhere" / "out")
+
+
+def test_an_end_without_a_beginning(tmp_path: Path) -> None:
+    """Calls out of order are errors of ours, and remove nothing."""
+    hidden = Aside(tmp_path / "out")
+    hidden.end()
+    with pytest.raises(OutputError, match="nothing is being written here"):
+        _ = hidden.new
+    hidden.begin()
+    with pytest.raises(OutputError, match="no output is promised"):
+        hidden.keep_promise()
+    hidden.end()
+    assert [] == names(tmp_path)
+
+
+def test_a_system_that_cannot_exchange_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Is asked once, and two renames follow; a failure of one that can is an error."""
+    left, right = tmp_path / "a", tmp_path / "b"
+    left.write_text("a")
+    monkeypatch.setattr(atomic_write, "_exchange_call", lambda: None)
+    assert not exchange(left, right)
+    monkeypatch.undo()
+    if atomic_write._exchange_call() is not None:
+        with pytest.raises(FileNotFoundError):
+            exchange(left, right)
+    assert "a" == left.read_text()
+
+
+def test_links_are_carried_as_links(tmp_path: Path) -> None:
+    """Files of folders below, too; names that the new folder has, and those left out, are not."""
+    old, new = tmp_path / "old", tmp_path / "new"
+    (old / "below").mkdir(parents=True)
+    new.mkdir()
+    (old / "below" / "notes").write_text("mine")
+    (old / "gone").symlink_to("nowhere")
+    (old / SUMMARY).write_text("old")
+    (new / SUMMARY).write_text("new")
+    carry(old, new, [SUMMARY])
+    assert ("mine", "new", "nowhere") == (
+        (new / "below" / "notes").read_text(),
+        (new / SUMMARY).read_text(),
+        str((new / "gone").readlink()),
+    )
+    assert (old / "below" / "notes").samefile(new / "below" / "notes")
+
+
+def test_the_promise_says_what_it_replaces(tmp_path: Path) -> None:
+    """By the summaries, of which the place may have none."""
+    target = tmp_path / "out"
+    hidden = written(target, "new")
+    folder = hidden.promise(tmp_path / "log", {"b", "a"})
+    promise = outbox.read(folder)
+    assert promise is not None
+    assert (str(tmp_path / "log"), None, ["a", "b"]) == (promise.database, promise.replaced, promise.files)
+    assert not promise.is_kept(target)
+    assert not promise.may_replace(target)
+    assert json.loads((folder / outbox.NAME).read_text())["summary"] == outbox.digest_of(hidden.new)
+    target.write_text("a file, which has no summary")
+    assert outbox.digest_of(target) is None
+    target.unlink()
+    hidden.end()
+
+
+def test_an_output_is_promised_whole_and_put_when_it_was_given(tmp_path: Path) -> None:
+    """Nothing is in place before; afterwards nothing hidden is left."""
+    target, log = tmp_path / "out", tmp_path / "log"
+    with OutputDir(target) as out:
+        with out.open("kept.jsonl") as file:
+            file.write(b"one\n")
+        with pytest.raises(NearkinError, match=r"a promised output has a summary.json; write it first"):
+            out.promise(log)
+        out.write_json(SUMMARY, {})
+        place, prepared = out.promise(log)
+        assert (target, False) == (place, target.exists())
+        database(log, prepared)
+        out.put()
+        assert ["kept.jsonl", SUMMARY] == names(target)
+        with pytest.raises(NearkinError, match="the output is not open"):
+            out.restart()
+    assert ["log", "out"] == names(tmp_path)
+    with OutputDir(tmp_path / "other") as out:
+        out.write_json(SUMMARY, {})
+        out.put()
+        with pytest.raises(NearkinError, match="the output is in place already; open a new one"):
+            out.restart()
+    assert [SUMMARY] == names(tmp_path / "other")
+
+
+def test_an_output_that_begins_again_forgets_its_promise(tmp_path: Path) -> None:
+    """A conflict of two writers: what was written is gone, and its names are free."""
+    target, log = tmp_path / "out", database(tmp_path / "log")
+    with OutputDir(target) as out:
+        with out.open("kept.jsonl") as file:
+            file.write(b"first\n")
+        out.write_json(SUMMARY, {})
+        prepared = out.promise(log)[1]
+        out.restart()
+        assert outbox.read(prepared) is None
+        with out.open("kept.jsonl") as file:
+            file.write(b"second\n")
+        out.write_json(SUMMARY, {})
+    assert "second\n" == (target / "kept.jsonl").read_text()
+    assert ["log", "out"] == names(tmp_path)
+
+
+def test_a_promise_that_cannot_be_written_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full disk, say."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with OutputDir(tmp_path / "out") as out:
+        out.write_json(SUMMARY, {})
+        monkeypatch.setattr(outbox.Promise, "save", refuse)
+        with pytest.raises(OutputError, match="nothing was changed there") as caught:
+            out.promise(tmp_path / "log")
+        assert (28, "old") == (caught.value.errno, caught.value.in_place)
+        assert not (tmp_path / "out").exists()

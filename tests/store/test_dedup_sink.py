@@ -1,0 +1,442 @@
+"""`nk.dedup(store=store)`: what stays is remembered, together with the output or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from test_store import texts_of
+from test_store_of_files import folder_of_files
+
+import nearkin as nk
+from nearkin.dedup.result import DedupResult
+from nearkin.errors import InputError, MismatchError, OutputError, ParameterError, StoreLockedError
+from nearkin.io import OutputDir, atomic_write, open_corpus
+from nearkin.store import outbox
+from nearkin.store.log import Log
+
+OLD = texts_of(150, 5)
+NEW = [*texts_of(150, 5)[60:], *texts_of(120, 6), "", "!!"]
+IDS = [f"n{number}" for number in range(len(NEW))]
+
+
+def made(path: Path, **options: Any) -> nk.Store:
+    """A store with old documents, some of them in a segment."""
+    store = nk.Store.create(path, waiting=64, **options)
+    store.check_and_add(OLD, [f"o{number}" for number in range(len(OLD))])
+    assert store._keeper is not None
+    store._keeper.finish()
+    return store
+
+
+def stored(store: nk.Store) -> list[tuple[Any, ...]]:
+    """What it holds, in order."""
+    found = [one for batch in store.iter_documents() for one in batch]
+    texts = store.texts([one.id for one in found])
+    return [(one.id, one.status, one.match, one.columns, text) for one, text in zip(found, texts, strict=True)]
+
+
+@pytest.mark.parametrize("keep", ["first", "longest", "last"])
+@pytest.mark.parametrize("recipe", [None, "minhash"])
+def test_it_is_against_the_store_and_then_add(tmp_path: Path, recipe: str | None, keep: Any) -> None:
+    """The same result, and the store that `add` of what was kept makes."""
+    with made(tmp_path / "a", recipe=recipe) as one, made(tmp_path / "b", recipe=recipe) as other:
+        expected = nk.dedup(NEW, IDS, against=one, keep=keep)
+        one.add([NEW[row] for row in expected.kept_rows], expected.kept, columns={"n": expected.kept_rows.tolist()})
+        found = nk.dedup(NEW, IDS, store=other, keep=keep, columns={"n": np.arange(len(NEW))})
+        assert expected.kept == found.kept
+        assert 20 < len(found.kept) < len(NEW) - 20
+        assert expected.clusters.columns == found.clusters.columns
+        assert expected.pairs.columns == found.pairs.columns
+        assert stored(one) == stored(other)
+        other.verify()
+
+
+def test_the_second_time_all_is_known(tmp_path: Path) -> None:
+    """Where texts without a letter all stay, their ids are known then: nothing is added."""
+    with made(tmp_path / "store", featureless="keep") as store:
+        first = nk.dedup(NEW, IDS, store=store)
+        before = stored(store)
+        again = nk.dedup(NEW, IDS, store=store)
+        assert IDS[-2:] == again.kept
+        assert IDS[-2:] == first.kept[-2:]
+        assert before == stored(store)
+        reasons = {row["id"]: row["reason"] for row in again.clusters.rows()}
+        assert {"exact-old"} == {reasons[name] for name in first.kept[:-2]}
+
+
+def test_without_ids_documents_get_row_numbers_of_the_store(tmp_path: Path) -> None:
+    """Ids of the result stay those of the call."""
+    with nk.Store.create(tmp_path / "store") as store:
+        assert [0, 1] == nk.dedup(["one text of all", "another, of cats"], store=store).kept
+        assert [1] == nk.dedup(["another, of cats", "a third, of dogs and rain"], store=store).kept
+        assert [0, 1, 2] == [row[0] for row in stored(store)]
+
+
+def test_a_corpus_brings_ids_and_columns(tmp_path: Path) -> None:
+    """Names of extra columns are enough; one of them may order documents, too."""
+    path = tmp_path / "corpus.jsonl"
+    rows = [{"id": name, "text": text, "n": number} for number, (name, text) in enumerate(zip(IDS, NEW, strict=True))]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with (
+        nk.Store.create(tmp_path / "store") as store,
+        open_corpus(path, id_column="id", extra_columns=["n"]) as corpus,
+    ):
+        result = nk.dedup(corpus, store=store, keep="max", values="n", columns=["n"])
+        assert "sources" not in result.summary
+        assert [(name, {"n": row}) for name, row in zip(result.kept, result.kept_rows.tolist(), strict=True)] == [
+            (row[0], row[3]) for row in stored(store)
+        ]
+        with pytest.raises(ParameterError, match="names of extra columns"):
+            nk.dedup(corpus, store=store, columns=["m"])
+
+
+@pytest.mark.parametrize("change", ["add", "remove"])
+def test_what_changed_meanwhile_is_taken_into_account(tmp_path: Path, change: str) -> None:
+    """The first decision is taken back when another writer has committed before the change."""
+    text = "a text that both of them offer, with some words more"
+    with made(tmp_path / "store") as store, nk.Store.open(tmp_path / "store") as other:
+        if change == "remove":
+            other.add([text], ["theirs"])
+        calls: list[list[Any]] = []
+
+        def output(result: DedupResult) -> OutputDir:
+            calls.append(result.kept)
+            if len(calls) > 1:
+                target.restart()
+            else:
+                if change == "remove":
+                    other.remove(["theirs"], erase=True)
+                else:
+                    assert ["new"] == other.check_and_add([text], ["theirs"]).status
+            target.write_json("summary.json", {"kept": result.kept, "run": len(calls)})
+            return target
+
+        with OutputDir(tmp_path / "out") as target:
+            result = nk.dedup([text, "something else, about cats"], ["mine", "cat"], store=store, output=output)
+        expected = ["mine", "cat"] if change == "remove" else ["cat"]
+        assert expected == result.kept
+        assert 2 == len(calls)
+        written = json.loads((tmp_path / "out" / "summary.json").read_text())
+        assert (expected, 2) == (written["kept"], written["run"])
+        assert 1 == sum(row[4] == text for row in stored(store))
+        store.verify()
+
+
+@pytest.mark.parametrize("is_changed", [False, True])
+def test_comparisons_that_are_left_out_are_told_at_the_callers_line(tmp_path: Path, is_changed: bool) -> None:
+    """Also where it is decided a second time; one that is made an error leaves the store as it was."""
+    texts = [f"word{number} other{number} third{number}" for number in range(30)]
+    recipe = "word:1|binary|xxh3|simhash:64"
+    with (
+        nk.Store.create(tmp_path / "store", recipe, threshold=0.999, radius=64) as store,
+        nk.Store.open(tmp_path / "store") as other,
+    ):
+
+        def output(result: DedupResult) -> OutputDir:
+            if is_changed and 0 == len(store):
+                other.add(["one more"], ["theirs"])
+            else:
+                target.restart()
+            return summarised(target, result)
+
+        dedup = partial(nk.dedup, texts, IDS[:30], store=store, max_comparisons=5)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(RuntimeWarning, match="max_comparisons=5"):
+                dedup()
+        assert 0 == len(store)
+        with OutputDir(tmp_path / "out") as target, pytest.warns(RuntimeWarning, match="max_comparisons=5") as told:
+            found = dedup(output=output)
+        assert [__file__] * (1 + is_changed) == [one.filename for one in told]
+        assert [str(told[-1].message)] == found.summary["warnings"]
+        assert 30 + is_changed == len(store)
+
+
+def test_what_is_wrong_is_said_and_nothing_is_remembered(tmp_path: Path) -> None:
+    """Other options than the store's, an id of another text, columns of other lengths, what needs a store."""
+    wrong: list[tuple[type[Exception], str, Callable[[nk.Store], object]]] = [
+        (MismatchError, "threshold", lambda store: nk.dedup(NEW, store=store, threshold=0.81)),
+        (MismatchError, "verify", lambda store: nk.dedup(NEW, store=store, verify="indel")),
+        (MismatchError, "recipe slot", lambda store: nk.dedup(NEW, store=store, recipe="char:9|count|xxh3|simhash:64")),
+        (ParameterError, "against", lambda store: nk.dedup(NEW, store=store, against=store)),
+        (InputError, "that of another text", lambda store: nk.dedup(["a new one"], ["o3"], store=store)),
+        (ParameterError, "kind", lambda store: nk.dedup(NEW, range(len(NEW)), store=store)),
+        (ParameterError, "columns", lambda store: nk.dedup(NEW, IDS, store=store, columns={"n": [1]})),
+        (ParameterError, "names of extra columns", lambda store: nk.dedup(NEW, IDS, store=store, columns="n")),
+        (ParameterError, "a store, with columns=", lambda store: nk.dedup(NEW, IDS, columns={"n": IDS})),
+    ]  # fmt: skip
+    with made(tmp_path / "store") as store:
+        before = stored(store)
+        for kind, message, call in wrong:
+            with pytest.raises(kind, match=message):
+                call(store)
+        assert before == stored(store)
+    with nk.Store.open(tmp_path / "store", "r") as reader, pytest.raises(ParameterError, match='mode="w"'):
+        nk.dedup(NEW, IDS, store=reader)
+
+
+def held(store: nk.Store) -> list[tuple[Any, ...]]:
+    """What a store of files holds, in order."""
+    found = [one for batch in store.iter_documents() for one in batch]
+    digests = store.values([one.id for one in found]).tolist() if found else []
+    return [(one.id, one.status, one.match, one.columns, digest) for one, digest in zip(found, digests, strict=True)]
+
+
+@pytest.mark.parametrize("keep", ["first", "longest", "newest"])
+def test_files_are_held_against_the_store_and_then_added(tmp_path: Path, keep: Any) -> None:
+    """The same result, and the store that `add` of what was kept makes; columns of files that can't be read go."""
+    old, new = folder_of_files(tmp_path / "old", 60, 5), folder_of_files(tmp_path / "new", 90, 5)
+    new.insert(40, str(tmp_path / "none"))
+    refused: list[str] = []
+    with (
+        nk.Store.create(tmp_path / "a", "ssdeep", threshold=60, waiting=16) as one,
+        nk.Store.create(tmp_path / "b", "ssdeep", threshold=60, waiting=16) as other,
+    ):
+        for store in (one, other):
+            store.check_and_add(old, kind="paths")
+        expected = nk.dedup_files(new, against=one, keep=keep, on_error=lambda path, _: None)
+        one.add(expected.kept, kind="paths", columns={"n": [new.index(path) for path in expected.kept]})
+        found = nk.dedup_files(
+            new, store=other, keep=keep, columns={"n": range(91)}, on_error=lambda path, _: refused.append(path)
+        )
+        assert [str(tmp_path / "none")] == refused
+        assert 1 == found.summary["unreadable"]
+        assert expected.kept == found.kept
+        assert 10 < len(found.kept) < 80
+        assert expected.clusters.columns == found.clusters.columns
+        assert expected.pairs.columns == found.pairs.columns
+        assert held(one) == held(other)
+        other.verify()
+        # The second time all is there; empty files stay, and are not added twice.
+        again = nk.dedup_files(new, store=other, keep=keep, on_error=lambda *_: None)
+        assert all(0 == Path(path).stat().st_size for path in again.kept)
+        assert held(one) == held(other)
+
+
+def test_files_and_their_output_come_together(tmp_path: Path) -> None:
+    """Decided once more where the store has changed meanwhile; nothing is put in place where a file is refused."""
+    paths = folder_of_files(tmp_path / "files", 30, 7)
+    calls: list[int] = []
+    with (
+        nk.Store.create(tmp_path / "store", "ssdeep") as store,
+        nk.Store.open(tmp_path / "store") as other,
+        OutputDir(tmp_path / "out") as target,
+    ):
+
+        def output(result: DedupResult) -> OutputDir:
+            calls.append(result.summary["kept"])
+            if len(calls) == 1:
+                other.add(paths[:3], ["x", "y", "z"], kind="paths")
+            else:
+                target.restart()
+            return summarised(target, result)
+
+        result = nk.dedup_files(paths, store=store, output=output)
+        assert 2 == len(calls)
+        assert calls[1] == len(result.kept) < calls[0]
+        assert result.kept == kept(tmp_path)
+        before = held(store)
+        Path(result.kept[0]).write_bytes(np.random.default_rng(3).bytes(5000))
+        with (
+            pytest.raises(InputError, match="is that of another file"),
+            OutputDir(tmp_path / "other") as unused,
+        ):
+            nk.dedup_files(result.kept[:1], store=store, output=partial(summarised, unused))
+        assert not (tmp_path / "other").exists()
+        assert before == held(store)
+        store.verify()
+
+
+def test_what_is_wrong_with_files_is_said_and_nothing_is_remembered(tmp_path: Path) -> None:
+    """Other options than the store's, columns of other lengths, names that can't be ids, a store of texts."""
+    paths = folder_of_files(tmp_path / "files", 5, 7)
+    odd = os.fsdecode(os.fsencode(tmp_path) + b"/odd\xff")
+    wrong: list[tuple[type[Exception], str, dict[str, Any]]] = [
+        (MismatchError, "threshold", {"threshold": 50}),
+        (MismatchError, "normalize", {"recipe": "space|ssdeep"}),
+        (ParameterError, "against", {"against": paths}),
+        (ParameterError, r"columns\['n'\]", {"columns": {"n": [1]}}),
+        (ParameterError, "names are of columns of a frame", {"columns": ["n"]}),
+        (ParameterError, "a store, with columns=", {"columns": {"n": [1]}, "store": None}),
+        (InputError, "its name is not UTF-8", {"paths": [odd]}),
+    ]
+    with nk.Store.create(tmp_path / "store", "ssdeep") as store:
+        for kind, message, options in wrong:
+            with pytest.raises(kind, match=message):
+                nk.dedup_files(**{"paths": paths, "store": store, **options})
+        assert 0 == len(store)
+    with nk.Store.create(tmp_path / "texts") as texts, pytest.raises(MismatchError, match="family"):
+        nk.dedup_files(paths, store=texts)
+    with nk.Store.open(tmp_path / "store", "r") as reader, pytest.raises(ParameterError, match='mode="w"'):
+        nk.dedup_files(paths, store=reader)
+
+
+def summarised(target: OutputDir, result: DedupResult) -> OutputDir:
+    """An output that is a summary alone."""
+    target.write_json("summary.json", {"kept": result.kept})
+    return target
+
+
+def interrupted(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str = "one text of all") -> None:
+    """A run whose rename fails after the commit."""
+
+    def fails(self: atomic_write.Aside) -> None:
+        raise OSError(5, "Input/output error")
+
+    with nk.Store.open(folder / "store") as store, monkeypatch.context() as patch:
+        patch.setattr(atomic_write.Aside, "put_folder", fails)
+        with (
+            pytest.raises(OutputError, match="opening the store again puts the output in place"),
+            OutputDir(folder / "out", overwrite=True) as target,
+        ):
+            nk.dedup([text], [text], store=store, output=partial(summarised, target))
+        assert text in store
+        store.verify()
+
+
+def kept(folder: Path) -> object:
+    """What the output holds."""
+    return json.loads((folder / "out" / "summary.json").read_text())["kept"]
+
+
+def hidden(folder: Path) -> list[str]:
+    """What is left beside it."""
+    return [path.name for path in folder.iterdir() if path.name.startswith(".out")]
+
+
+def test_an_owed_output_takes_its_place_when_the_store_is_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For writing; where there was an output before, it is replaced, and files of others stay in it."""
+    nk.Store.create(tmp_path / "store").close()
+    interrupted(tmp_path, monkeypatch)
+    with nk.Store.open(tmp_path / "store", "r") as reader:
+        reader.verify()
+        assert not (tmp_path / "out").exists()
+    with nk.Store.open(tmp_path / "store") as store:
+        assert [tmp_path / "out"] == store.delivered
+        store.verify()
+    assert ["one text of all"] == kept(tmp_path)
+    (tmp_path / "out" / "notes.txt").write_text("mine")
+    interrupted(tmp_path, monkeypatch, "another one, about cats")
+    assert ["one text of all"] == kept(tmp_path)
+    nk.Store.open(tmp_path / "store").close()
+    assert ["another one, about cats"] == kept(tmp_path)
+    assert "mine" == (tmp_path / "out" / "notes.txt").read_text()
+    assert [] == hidden(tmp_path)
+    with nk.Store.open(tmp_path / "store") as store:
+        assert [] == store.delivered
+        with store._log.reading():
+            assert [] == store._log.outputs()
+
+
+def test_whoever_writes_there_next_puts_it_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that knows nothing of the store finds the output, and does not write over it unasked."""
+    nk.Store.create(tmp_path / "store").close()
+    interrupted(tmp_path, monkeypatch)
+    with pytest.raises(ParameterError, match=r"it holds summary\.json"), OutputDir(tmp_path / "out"):
+        pass
+    assert ["one text of all"] == kept(tmp_path)
+    assert [] == hidden(tmp_path)
+    with nk.Store.open(tmp_path / "store") as store:
+        assert [] == store.delivered
+
+
+def test_what_was_made_there_meanwhile_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A warning says where the output is; once the place is free it is put there."""
+    nk.Store.create(tmp_path / "store").close()
+    interrupted(tmp_path, monkeypatch)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "thesis.txt").write_text("mine")
+    with pytest.warns(RuntimeWarning, match="something else was put here meanwhile") as told:
+        nk.Store.open(tmp_path / "store").close()
+    assert __file__ == told[0].filename
+    with pytest.raises(OutputError, match="is whole in"), OutputDir(tmp_path / "out", overwrite=True):
+        pass
+    assert "mine" == (tmp_path / "out" / "thesis.txt").read_text()
+    (tmp_path / "out").rename(tmp_path / "moved")
+    nk.Store.open(tmp_path / "store").close()
+    assert ["one text of all"] == kept(tmp_path)
+    assert [] == hidden(tmp_path)
+
+
+def test_an_owed_output_that_is_gone_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody removed the hidden folder."""
+    nk.Store.create(tmp_path / "store").close()
+    interrupted(tmp_path, monkeypatch)
+    for name in hidden(tmp_path):
+        (tmp_path / name).rename(tmp_path.parent / f"{tmp_path.name}-taken")
+    with pytest.warns(RuntimeWarning, match="was removed by somebody"):
+        nk.Store.open(tmp_path / "store").close()
+    nk.Store.open(tmp_path / "store").close()
+
+
+def test_a_store_that_is_gone_leaves_the_decision_to_its_owner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The hidden folder stays, and the message says what to do with it."""
+    nk.Store.create(tmp_path / "store").close()
+    interrupted(tmp_path, monkeypatch)
+    (tmp_path / "store").rename(tmp_path / "moved")
+    with pytest.raises(OutputError, match="bring it back, or remove this folder"), OutputDir(tmp_path / "out"):
+        pass
+    (tmp_path / "moved").rename(tmp_path / "store")
+    with nk.Store.open(tmp_path / "store") as store:
+        assert [tmp_path / "out"] == store.delivered
+
+
+def test_what_was_never_promised_goes(tmp_path: Path) -> None:
+    """A promise that no row names: the transaction was not committed."""
+    nk.Store.create(tmp_path / "store").close()
+    target = OutputDir(tmp_path / "out")
+    target.__enter__()
+    target.write_json("summary.json", {})
+    target.promise(tmp_path / "store" / "log.sqlite")
+    assert 1 == len(hidden(tmp_path))
+    target.__exit__(KeyError, KeyError(), None)
+    assert [] == hidden(tmp_path)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_backup_promises_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The output belongs to the store, whatever its copy does."""
+    nk.Store.create(tmp_path / "store").close()
+    with nk.Store.open(tmp_path / "store") as store:
+        interrupted(tmp_path, monkeypatch)
+        store.backup(tmp_path / "copy")
+    with nk.Store.open(tmp_path / "copy") as copy:
+        assert [] == copy.delivered
+        copy.verify()
+        assert "one text of all" in copy
+    assert not (tmp_path / "out").exists()
+    with nk.Store.open(tmp_path / "store") as store:
+        assert [tmp_path / "out"] == store.delivered
+
+
+def test_a_row_of_an_output_is_covered_by_the_sums(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row that is lost or added is damage that is named."""
+    nk.Store.create(tmp_path / "store").close()
+    log = Log(tmp_path / "store")
+    with log.writing():
+        log.add_output(str(tmp_path / "out"), str(tmp_path / ".out.nearkin-0"))
+    log.close()
+    with pytest.raises(nk.errors.CorruptStoreError, match="outputs some are missing"):
+        nk.Store.open(tmp_path / "store", "r")
+
+
+def test_two_runs_into_one_folder_exclude_one_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second is refused as long as the first owes its output."""
+    nk.Store.create(tmp_path / "store").close()
+    with nk.Store.open(tmp_path / "store") as store:
+        interrupted(tmp_path, monkeypatch)
+        before = len(store)
+        out, prepared = tmp_path / "out", tmp_path / ".out.nearkin-1"
+        with store._writing() as state, pytest.raises(StoreLockedError, match="another run is putting its output here"):
+            outbox.promise(store._log, state, out, prepared)
+        assert before == len(store)
