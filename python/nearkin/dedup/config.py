@@ -1,0 +1,619 @@
+"""Options of a deduplication, each declared once with its default, its range and its help.
+
+| class | options of |
+|---|---|
+| `DedupConfig` | `nearkin.dedup`, `nearkin.spark.dedup`, `nearkin dedup`: texts |
+| `FileDedupConfig` | `nearkin.dedup_files`, `nearkin dedup --family ssdeep`: files |
+| `PassagesConfig` | `nearkin.passages`, `nearkin dedup --unit`: parts of texts, beside a `DedupConfig` |
+
+An instance is checked when it is built and never changes. `from_args` builds one from the arguments of a caller, in
+which None stands for the value of a store, or for the default. The metadata of each field are those of `option`, from
+which the command line generates its options.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias, get_args
+
+from nearkin.dedup.boilerplate import DOCUMENTS, SHARE, BoilerplateRule
+from nearkin.dedup.candidates import (
+    RECALL,
+    ConfirmedCandidates,
+    DigestCandidates,
+    FileCandidates,
+    MinHashCandidates,
+    SimHashCandidates,
+    TextCandidateSource,
+)
+from nearkin.dedup.cluster import MAX_COMPARISONS
+from nearkin.dedup.distinguishers import Differing, differ_rules
+from nearkin.dedup.keep import KeepKey, keep_keys
+from nearkin.dedup.verify import Measure, TextComparison
+from nearkin.digests.ssdeep import DigestRecipe
+from nearkin.errors import bad_parameter, check_count, mismatch
+from nearkin.families.base import Family
+from nearkin.recipe import Recipe
+from nearkin.recipe.base import FrozenRecipe
+from nearkin.text.chunking import Unit, units_of
+
+Verify = Literal["jaccard", "containment", "indel", "signature", "none"]
+ClusterRule = Literal["absorb", "components"]
+ListedLinks = Literal["representatives", "all"]
+Featureless = Literal["collapse", "keep"]
+"""Equal documents without features: one of them is kept, as with all exact copies, or all are."""
+Candidates = Literal["family", "containment"]
+"""Candidates by the hashes of the recipe's family, or by sketches made for containment."""
+Removal = Literal["parts", "documents", "nothing"]
+UseOfBoilerplate = Literal["drop", "keep"]
+
+THRESHOLD = 0.8
+"""Default similarity from which two texts are near-duplicates."""
+FILE_THRESHOLD = 80
+"""Default ssdeep score from which two files are near-duplicates."""
+TEXT_THRESHOLD = 0.6
+"""Default similarity of features of text from which two files are near-duplicates, with `also="text"`."""
+SKIP_HUBS = 100_000
+"""Default number of digests from which on a 7-gram that they share is not looked up."""
+NEAR_MISSES = 4000
+"""Number of kept documents that are searched for near misses with `near_misses="auto"`."""
+MIN_LENGTH = 40
+"""Default length, in characters, of the shortest part that is compared."""
+
+MODIFIED = "modification time"
+_BY_TIME = {"oldest": KeepKey("min", MODIFIED), "newest": KeepKey("max", MODIFIED)}
+
+# Groups of options, in the order in which help lists them.
+MATCHING, KEEPING, OUTPUT, PARTS = "Matching", "Keeping", "Output", "Parts"
+
+
+def option(
+    default: Any,
+    *,
+    help: str,
+    group: str,
+    flag: str | None = None,
+    metavar: str | None = None,
+    choices: Sequence[str] = (),
+    min: float | None = None,
+    max: float | None = None,
+    show_default: str | None = None,
+) -> Any:
+    """Declare a field of a config that is also an option of the command line.
+
+    Parameters
+    ----------
+    default : object
+        None if the value follows from other options or from a store.
+    help : str
+        One sentence for users of the command line.
+    group : str
+        The panel of the help in which the option is listed.
+    flag : str, optional
+        A short form such as "-t", in addition to the name of the field with two dashes.
+    metavar : str, optional
+        The placeholder of the value in the help.
+    choices : sequence of str
+        Values that a shell completes; the config itself checks what it gets.
+    min, max : float, optional
+        Smallest and largest value, inclusive.
+    show_default : str, optional
+        The default in words, where `default` is None.
+
+    Returns
+    -------
+    dataclasses.Field
+        Its metadata have all of these by name, except `default`.
+    """
+    metadata = {
+        "help": help,
+        "group": group,
+        "flag": flag,
+        "metavar": metavar,
+        "choices": tuple(choices),
+        "min": min,
+        "max": max,
+        "show_default": show_default,
+    }
+    return field(default=default, metadata=metadata)
+
+
+class StoreSettings(Protocol):
+    """Settings of a store, which a deduplication follows where its caller gives no value."""
+
+    @property
+    def recipe(self) -> FrozenRecipe | Family:
+        """The recipe of its documents."""
+
+    @property
+    def threshold(self) -> float:
+        """Smallest similarity of a match, inclusive."""
+
+    @property
+    def radius(self) -> int | None:
+        """Largest Hamming distance of a candidate."""
+
+    @property
+    def recall(self) -> float | None:
+        """Requested probability of finding a pair at the threshold."""
+
+    @property
+    def verify(self) -> str:
+        """The measure by which candidates are verified."""
+
+    @property
+    def differ(self) -> tuple[str, ...]:
+        """Rules by which similar documents differ, so that they are no matches."""
+
+    @property
+    def featureless(self) -> Featureless:
+        """Treatment of equal documents without features."""
+
+    def check_verify(self, verify: str, rules: tuple[str, ...]) -> None:
+        """Raise MismatchError if the store keeps too little of its texts for this measure or these rules."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ClusterOptions:
+    """Options that texts and files share."""
+
+    cluster: ClusterRule = option(
+        "absorb",
+        help="Rule of clusters: absorb (no chains) or components (a chain of small changes is one cluster).",
+        group=KEEPING,
+        choices=get_args(ClusterRule),
+    )
+    keep: str = option(
+        "first",
+        help="Document to keep of each cluster: first, last, longest, shortest, max:COLUMN, min:COLUMN; for files "
+        "also oldest and newest. Later rules of a list separated by commas decide ties.",
+        group=KEEPING,
+        choices=("first", "last", "longest", "shortest", "max:", "min:", "oldest", "newest"),
+    )
+    links: ListedLinks = option(
+        "representatives",
+        help="Pairs to write: representatives (each removed document with the kept one) or all verified pairs.",
+        group=OUTPUT,
+        choices=get_args(ListedLinks),
+    )
+    order: tuple[KeepKey, ...] = field(init=False, repr=False)
+
+    def _check_choices(self, **rules: Any) -> None:
+        """Raise ParameterError for the first option that is none of the values of its `Literal`."""
+        for name, rule in rules.items():
+            if getattr(self, name) not in get_args(rule):
+                raise bad_parameter(name, repr(getattr(self, name)), ", ".join(get_args(rule)))
+
+    def _set(self, **values: object) -> None:
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DedupConfig(_ClusterOptions):
+    """Options of a deduplication of texts; `nearkin.dedup` documents each of them.
+
+    Attributes
+    ----------
+    order : tuple of KeepKey
+        The keys of the keep rule.
+    comparison : TextComparison or None
+        Verifies candidates by their texts; None if every candidate is a match.
+    candidate_source : TextCandidateSource
+        Hashes texts and proposes candidates.
+
+    Raises
+    ------
+    ParameterError
+        For an unknown value, a number out of range, or options that exclude one another.
+
+    Examples
+    --------
+    >>> from nearkin.dedup.config import DedupConfig
+    >>> config = DedupConfig.from_args(threshold=0.7, keep="longest")
+    >>> config.verify, config.candidate_source.radius
+    ('jaccard', 37)
+    """
+
+    recipe: Recipe = option(
+        None,
+        help="Recipe or preset: how a text becomes features and a fingerprint.",
+        group=MATCHING,
+        metavar="RECIPE",
+    )
+    threshold: float = option(
+        THRESHOLD,
+        help="Smallest similarity of a match, inclusive.",
+        group=MATCHING,
+        flag="-t",
+        show_default="0.8; a score of 80 with ssdeep; the store's",
+    )
+    radius: int | None = option(
+        None,
+        help="Largest Hamming distance of a candidate, inclusive.",
+        group=MATCHING,
+        min=0,
+        show_default="follows from the threshold and the recall",
+    )
+    recall: float | None = option(
+        None,
+        help="Probability of finding a pair at the threshold.",
+        group=MATCHING,
+        show_default="0.995 with simhash, 0.95 with minhash and containment",
+    )
+    confirm: Recipe | str | None = option(
+        None,
+        help="Second family, such as simhash:128, by which a candidate must be similar as well.",
+        group=MATCHING,
+    )
+    measure: Measure | None = option(
+        None,
+        help="Similarity that the threshold bounds: jaccard, containment (in the smaller text) or indel.",
+        group=MATCHING,
+        choices=get_args(Measure),
+        show_default="jaccard",
+    )
+    verify: Verify = option(
+        None,
+        help="Verification of candidates: jaccard, containment, indel, signature (minhash) or none.",
+        group=MATCHING,
+        choices=get_args(Verify),
+        show_default="jaccard",
+    )
+    differ: tuple[str, ...] = option(
+        None,
+        help="Treat similar texts as different if they differ in numbers, days, signs, symbols (separated by commas) "
+        "or pattern:REGEX.",
+        group=MATCHING,
+        metavar="RULES",
+        choices=("numbers", "days", "signs", "symbols", "pattern:", "none"),
+    )
+    differing: Differing = option(
+        "keep",
+        help="Similar texts that differ: keep all of them, or flag (remove one; clusters name the difference).",
+        group=KEEPING,
+        choices=get_args(Differing),
+    )
+    featureless: Featureless = option(
+        "collapse",
+        help="Equal texts without a letter or digit: collapse (keep one) or keep (all).",
+        group=KEEPING,
+        choices=get_args(Featureless),
+    )
+    max_comparisons: int = option(
+        MAX_COMPARISONS,
+        help="Maximum number of candidates compared with one document; the summary counts the rest.",
+        group=MATCHING,
+        min=1,
+    )
+    near_misses: int = option(
+        0,
+        help="Number of kept documents to search for pairs just below the threshold, or auto.",
+        group=OUTPUT,
+        min=0,
+        max=1 << 31,
+    )
+    candidates: Candidates | None = field(default=None, repr=False)
+    comparison: TextComparison | None = field(init=False, repr=False, compare=False)
+    candidate_source: TextCandidateSource = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        self._set(max_comparisons=check_count("max_comparisons", self.max_comparisons, 1, (1 << 63) - 1, "1 or more"))
+        self._resolve_measure()
+        self._set(differ=differ_rules(self.differ), recipe=Recipe.of(self.recipe))
+        if self.differing != "keep" and not self.differ:
+            raise bad_parameter("differing", repr(self.differing), '"keep", or rules in differ=, such as "numbers"')
+        self._check_choices(
+            verify=Verify, differing=Differing, featureless=Featureless, cluster=ClusterRule, links=ListedLinks
+        )
+        self._set(order=keep_keys(self.keep))
+        number = isinstance(self.threshold, (int, float)) and not isinstance(self.threshold, bool)
+        if not number or not 0 < self.threshold <= 1:
+            raise bad_parameter("threshold", repr(self.threshold), "a similarity above 0 and up to 1")
+        if self.verify == "signature" and self.recipe.family != "minhash":
+            raise bad_parameter("verify", "signature", "jaccard, containment, indel or none with simhash")
+        self._set(candidate_source=self._build_source(), comparison=None)
+        if self.verify != "signature" and self.verify != "none":
+            self._set(comparison=TextComparison(self.recipe, self.verify, self.rules))
+        elif self.differ:
+            value = f"{', '.join(self.differ)} with verify={self.verify}"
+            raise bad_parameter("differ", value, "rules with a verification by texts: jaccard, containment or indel")
+        if self.recipe.features == "given":
+            raise bad_parameter("recipe", self.recipe, "a recipe with char:N or word:N features, which reads texts")
+        self._set(near_misses=self._count_near_misses())
+
+    @classmethod
+    def from_args(cls, settings: StoreSettings | None = None, **args: Any) -> DedupConfig:
+        """Build a config from the arguments of a caller.
+
+        Parameters
+        ----------
+        settings : StoreSettings, optional
+            Settings of a store, for options that are None.
+        **args
+            Options by name; None stands for the store's value, or for the default.
+
+        Raises
+        ------
+        ParameterError
+            As for the class; for containment with a store.
+        MismatchError
+            A store of another kind of documents, or one that keeps too little of its texts.
+        """
+        args = {name: value for name, value in args.items() if value is not None}
+        if settings is None:
+            return cls(**args)
+        if not isinstance(settings.recipe, Recipe):
+            raise mismatch("family", f"the store's {settings.recipe}", "a family of texts")
+        if args.get("measure") == "containment":
+            allowed = "texts in against: a store finds documents by hashes that have no recall for containment"
+            raise bad_parameter("measure", "'containment'", allowed)
+        if "radius" not in args and "recall" not in args:
+            args |= {"radius": settings.radius, "recall": settings.recall}
+        args.setdefault("verify", args.get("measure", settings.verify))
+        for name in ("recipe", "threshold", "differ", "featureless"):
+            args.setdefault(name, getattr(settings, name))
+        settings.check_verify(args["verify"], differ_rules(args["differ"]))
+        return cls(candidates="family", **args)
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """Rules by which similar texts are no matches."""
+        return self.differ if self.differing == "keep" else ()
+
+    def skipped_warning(self, skipped: int) -> str:
+        """Return the warning of a run that left comparisons out, with what to change."""
+        limit = f"more than max_comparisons={self.max_comparisons:,} candidates"
+        if self.verify == "indel":
+            limit += ", or more than 2**39 pairs of characters for Indel"
+        mend = "Raise max_comparisons"
+        if self.candidates != "containment":
+            mend += ", lower the radius, or verify by jaccard"
+        return (
+            f"{skipped:,} comparisons were left out: some documents have {limit}; near-duplicates may be left. {mend}"
+        )
+
+    def _resolve_measure(self) -> None:
+        """Set `verify` and `candidates` from `measure`, or from one another."""
+        if self.measure is None:
+            # A store has hashes of its own; a radius or a second family chooses candidates.
+            sketches = self.verify == "containment" and self.radius is None and self.confirm is None
+            self._set(verify=self.verify or "jaccard")
+        else:
+            self._check_choices(measure=Measure)
+            if self.verify not in (None, self.measure):
+                raise bad_parameter("verify", repr(self.verify), f"None with measure={self.measure!r}, which sets it")
+            sketches = self.measure == "containment"
+            for name in ("radius", "confirm") if sketches else ():
+                if (value := getattr(self, name)) is not None:
+                    allowed = "None with measure='containment', which has candidates of its own"
+                    raise bad_parameter(name, repr(value), allowed)
+            self._set(verify=self.measure)
+        if self.candidates is None:
+            self._set(candidates="containment" if sketches else "family")
+
+    def _build_source(self) -> TextCandidateSource:
+        """Build the source of candidates."""
+        if self.candidates == "containment":
+            from nearkin.dedup.candidates.containment import ContainmentCandidates
+
+            return ContainmentCandidates(self.recipe, self.threshold, self.recall)
+        by_share = self.verify == "signature"
+        if self.confirm is None:
+            return self._build_family(self.recipe, self.recall, by_share=by_share)
+        explicit = isinstance(self.confirm, Recipe)
+        second = self.confirm if isinstance(self.confirm, Recipe) else self.recipe.with_family(self.confirm)
+        if second.family == self.recipe.family and not explicit:
+            allowed = "the other family than the recipe's, such as minhash:128 with simhash, or a Recipe"
+            raise bad_parameter("confirm", repr(self.confirm), allowed)
+        # A pair is found if both families find it: each gets the root of the recall, or all of it with a radius.
+        recall = RECALL if self.recall is None else self.recall
+        shared = self.radius is None and isinstance(recall, (int, float)) and 0 < recall < 1
+        each = math.sqrt(recall) if shared else recall
+        first = self._build_family(self.recipe, each, by_share=by_share)
+        return ConfirmedCandidates(first, self._build_family(second, each, by_share=False))
+
+    def _build_family(
+        self, recipe: Recipe, recall: float | None, *, by_share: bool
+    ) -> SimHashCandidates | MinHashCandidates:
+        """Build the source of one family."""
+        if recipe.family == "simhash":
+            # With two families a radius is that of the fingerprints, and the recall that of the signatures.
+            by_radius = self.radius is not None and self.confirm is not None
+            return SimHashCandidates(recipe, self.threshold, self.radius, None if by_radius else recall)
+        if self.radius is not None and self.confirm is None:
+            raise bad_parameter("radius", self.radius, "None with minhash, which has no radius; recall= instead")
+        return MinHashCandidates(recipe, self.threshold, recall, by_share=by_share)
+
+    def _count_near_misses(self) -> int:
+        """Return the number of kept documents to search for near misses; "auto" becomes a number."""
+        possible = self.comparison is not None and self.cluster == "absorb" and self.candidates == "family"
+        if self.near_misses == "auto":  # type: ignore[comparison-overlap]  # Replaced by a number here.
+            return NEAR_MISSES if possible else 0
+        count = check_count("near_misses", self.near_misses, 0, 1 << 31, "0 to 2147483648, or auto")
+        if count and not possible:
+            raise bad_parameter("near_misses", count, "0, or cluster=absorb with verify=jaccard or indel")
+        return count
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileDedupConfig(_ClusterOptions):
+    """Options of a deduplication of files; `nearkin.dedup_files` documents each of them.
+
+    Attributes
+    ----------
+    order, candidate_source
+        As for `DedupConfig`.
+
+    Raises
+    ------
+    ParameterError
+        For an unknown value, or a number out of range.
+    """
+
+    recipe: DigestRecipe = field(default_factory=DigestRecipe)
+    threshold: int = FILE_THRESHOLD
+    skip_hubs: int | None = option(
+        SKIP_HUBS,
+        help="For ssdeep: skip 7-grams shared by more digests than this (counted in the summary).",
+        group=MATCHING,
+        min=1,
+    )
+    also: Literal["text"] | None = option(
+        None,
+        help="For ssdeep: text, to match short textual files by features of their text as well.",
+        group=MATCHING,
+        choices=("text",),
+    )
+    text_threshold: float | None = option(
+        None,
+        help="With --also text: smallest similarity of features, above 0 and up to 1.",
+        group=MATCHING,
+        show_default=str(TEXT_THRESHOLD),
+    )
+    candidate_source: DigestCandidates = field(init=False, repr=False, compare=False)
+    verify: ClassVar[str] = "score"
+    comparison: ClassVar[None] = None
+    differ: ClassVar[tuple[str, ...]] = ()
+    differing: ClassVar[Differing] = "keep"
+    featureless: ClassVar[Featureless] = "keep"
+    max_comparisons: ClassVar[int] = MAX_COMPARISONS
+    near_misses: ClassVar[int] = 0
+
+    def __post_init__(self) -> None:
+        if self.skip_hubs is not None:
+            limit = check_count("skip_hubs", self.skip_hubs, 1, (1 << 63) - 1, "1 or more, or None")
+            self._set(skip_hubs=limit)
+        self._set(recipe=DigestRecipe.of(self.recipe), order=keep_keys(self.keep, _BY_TIME))
+        self._check_choices(cluster=ClusterRule, links=ListedLinks)
+        if self.also is None:
+            if self.text_threshold is not None:
+                raise bad_parameter("text_threshold", self.text_threshold, "None, or also='text' with it")
+            source = DigestCandidates(self.recipe, self.threshold, self.skip_hubs)
+        elif self.also == "text":
+            self._set(text_threshold=TEXT_THRESHOLD if self.text_threshold is None else self.text_threshold)
+            source = FileCandidates(self.recipe, self.threshold, self.text_threshold, self.skip_hubs)
+        else:
+            raise bad_parameter("also", repr(self.also), "'text', or None")
+        self._set(candidate_source=source)
+
+    @classmethod
+    def from_args(cls, settings: StoreSettings | None = None, **args: Any) -> FileDedupConfig:
+        """Build a config from the arguments of a caller.
+
+        Parameters
+        ----------
+        settings : StoreSettings, optional
+            Settings of a store of files, for a recipe and a threshold that are None.
+        **args
+            Options by name.
+
+        Raises
+        ------
+        ParameterError
+            As for the class; for features of text with a store.
+        MismatchError
+            A store of another kind of documents.
+        """
+        # None is a value of its own for skip_hubs: no limit.
+        args = {name: value for name, value in args.items() if value is not None or name == "skip_hubs"}
+        if settings is not None:
+            if args.get("also") == "text":
+                allowed = "None with a store, which has digests of its files and no texts"
+                raise bad_parameter("also", "'text'", allowed)
+            if not isinstance(settings.recipe, DigestRecipe):
+                raise mismatch("family", f"the store's {settings.recipe}", "ssdeep")
+            args.setdefault("recipe", settings.recipe)
+            args.setdefault("threshold", int(settings.threshold))
+        return cls(**args)
+
+    def skipped_warning(self, skipped: int) -> str:
+        """Return the warning of a run that left look-ups out, with what to change."""
+        limit = f"more than skip_hubs={self.skip_hubs:,} digests"
+        return (
+            f"{skipped:,} look-ups were left out, of 7-grams that {limit} share; near-duplicates may be left. "
+            "Raise skip_hubs, or pass None"
+        )
+
+
+AnyDedupConfig: TypeAlias = DedupConfig | FileDedupConfig
+"""The options that the stages of `nearkin.dedup.stages` read."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PassagesConfig:
+    """Options of `nearkin.passages`, which documents each of them, beside those of its `DedupConfig`.
+
+    Attributes
+    ----------
+    units : tuple of Unit
+        The units of `unit`.
+    rule : BoilerplateRule
+        The bounds of `boilerplate_documents` and `boilerplate_share`.
+
+    Raises
+    ------
+    ParameterError
+        For an unknown value, a number out of range, or options that exclude one another.
+    """
+
+    unit: str | Sequence[str] = option(
+        "paragraph",
+        help="Compare parts: document, paragraph, line, window:WORDS (several separated by commas), or exact repeats: "
+        "repeat:BYTES, repeat:WORDS:words.",
+        group=PARTS,
+        metavar="UNIT",
+        choices=("document", "paragraph", "line", "window:", "repeat:"),
+    )
+    min_length: int = option(
+        MIN_LENGTH, help="Length, in characters, of the shortest part that is compared.", group=PARTS, min=1
+    )
+    within: bool = option(False, help="Look for parts in their own document as well.", group=PARTS)
+    remove: Removal = option(
+        "parts",
+        help="What to remove: parts (cut out of the documents), documents (from --share on) or nothing.",
+        group=PARTS,
+        choices=get_args(Removal),
+    )
+    share: float | None = option(
+        None,
+        help="With --remove documents: share of a document in passages from which it is removed.",
+        group=PARTS,
+        show_default="0.5",
+    )
+    boilerplate: UseOfBoilerplate | None = option(
+        None,
+        help="Frequent lines: drop (compare parts without them) or keep (only list them).",
+        group=PARTS,
+        choices=get_args(UseOfBoilerplate),
+    )
+    boilerplate_documents: int = option(
+        DOCUMENTS, help="Smallest number of documents with a frequent line.", group=PARTS, min=1
+    )
+    boilerplate_share: float = option(
+        SHARE,
+        help="Smallest share of documents with a frequent line, among all or among those of one source.",
+        group=PARTS,
+    )
+    units: tuple[Unit, ...] = field(init=False, repr=False)
+    rule: BoilerplateRule = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        rule = BoilerplateRule(self.boilerplate_documents, self.boilerplate_share)
+        object.__setattr__(self, "rule", rule)
+        object.__setattr__(self, "units", units_of(self.unit))
+        check_count("min_length", self.min_length, 1, (1 << 31) - 1, "1 or more characters")
+        if self.remove not in get_args(Removal):
+            raise bad_parameter("remove", repr(self.remove), ", ".join(get_args(Removal)))
+        if self.boilerplate not in (None, *get_args(UseOfBoilerplate)):
+            raise bad_parameter("boilerplate", repr(self.boilerplate), "drop, keep or None")
+        if self.boilerplate is not None and self.units[0].kind == "repeat":
+            raise bad_parameter("boilerplate", repr(self.boilerplate), "None with repeats, which are exact")
+        if self.share is not None:
+            number = isinstance(self.share, (int, float)) and not isinstance(self.share, bool)
+            if not number or not 0 < self.share <= 1:
+                raise bad_parameter("share", repr(self.share), "a share above 0 and up to 1")
+            if self.remove != "documents":
+                raise bad_parameter("share", self.share, 'None without remove="documents"')
