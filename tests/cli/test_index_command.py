@@ -11,7 +11,7 @@ import pytest
 import nearkin as nk
 from command import brute_force_distances, call, near_texts
 from nearkin.index.fingerprints import to_bytes, to_hex
-from nearkin.io.locks import changing
+from nearkin.io.locks import lock_file
 
 
 def run(*arguments: object, stdin: bytes = b"") -> tuple[int, str, str]:
@@ -251,7 +251,7 @@ def test_two_updates_at_a_time_are_refused(many: Path, tmp_path: Path) -> None:
     """The second one is told; nothing is lost. Searches go on."""
     index = tmp_path / "c.nks"
     assert 0 == run("index", "build", many, "-o", index, "--id-column", "id", "-q")[0]
-    with changing(index):
+    with lock_file(index):
         code, _, err = run("index", "remove", index, "d1")
         assert (1, True) == (code, "another process is changing the index" in err)
         assert 0 == run("search", index, "--text", near_texts()[1], "-k", 1)[0]

@@ -12,7 +12,7 @@ import pytest
 
 import nearkin as nk
 from command import call, run
-from nearkin.io.locks import changing
+from nearkin.io.locks import lock_file
 
 NAMES = [f"{letter}ann" for letter in "abcdefghijklmnopqrst"]
 LINES = [
@@ -276,7 +276,7 @@ def test_fields_that_no_record_has_are_said(tmp_path: Path) -> None:
 
 def test_a_state_is_changed_by_one_at_a_time(logged: Path, tmp_path: Path) -> None:
     call("lines", logged, "--state", tmp_path / "state")
-    with changing(tmp_path / "state"):
+    with lock_file(tmp_path / "state"):
         done = call("lines", logged, "--state", tmp_path / "state")
     assert 1 == done.code
     assert "another process is changing the state" in done.err

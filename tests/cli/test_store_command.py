@@ -206,11 +206,11 @@ def test_dedup_stops_where_an_interrupted_run_has_left_its_output(
     corpus = write(tmp_path / "new.jsonl", [("x", "Nothing like the others at all.")])
     arguments = ["dedup", str(corpus), "--id-column", "url", "--store", str(store), "--out", str(tmp_path / "out")]
 
-    def fails(self: atomic_write.Aside) -> None:
+    def fails(self: atomic_write.StagedOutput) -> None:
         raise OSError(5, "Input/output error")
 
     with monkeypatch.context() as patch:
-        patch.setattr(atomic_write.Aside, "put_folder", fails)
+        patch.setattr(atomic_write.StagedOutput, "commit_folder", fails)
         assert "what is new is remembered" in run(*arguments).err
     assert not (tmp_path / "out").exists()
     result = run(*arguments, "--overwrite")
@@ -265,11 +265,11 @@ def test_dedup_of_files_stops_where_an_interrupted_run_has_left_its_output(
     names = [str(name) for name in files(tmp_path / "files")]
     arguments = ["dedup", "--family", "ssdeep", *names, "--store", str(path), "--out", str(out)]
 
-    def fails(self: atomic_write.Aside) -> None:
+    def fails(self: atomic_write.StagedOutput) -> None:
         raise OSError(5, "Input/output error")
 
     with monkeypatch.context() as patch:
-        patch.setattr(atomic_write.Aside, "put_folder", fails)
+        patch.setattr(atomic_write.StagedOutput, "commit_folder", fails)
         assert "what is new is remembered" in run(*arguments).err
     assert not out.exists()
     result = run(*arguments, "--overwrite")

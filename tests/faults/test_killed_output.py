@@ -18,7 +18,7 @@ DRIVER = r"""
 import json, os, shutil, sys
 from pathlib import Path
 import filelock, pyarrow.parquet
-from nearkin.io import OutputDir, aside, open_corpus, replace_file, write_table
+from nearkin.io import OutputDir, atomic_write, open_corpus, replace_file, write_table
 
 source, root, mode, every = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])
 target, saved = root / "out", root.with_name("saved")
@@ -46,7 +46,7 @@ def kill_before(number):
         if event == "fcntl.flock" or (event in EVENTS and str(arguments[0]).startswith(str(root))):
             step()
 
-    os.write, os.fsync, aside.exchange = counted(os.write), counted(lambda file: None), counted(aside.exchange)
+    os.write, os.fsync, atomic_write.exchange = counted(os.write), counted(lambda file: None), counted(atomic_write.exchange)
     sys.addaudithook(hook)
 
 
@@ -56,7 +56,7 @@ def run(step, kill=0):
     if child == 0:
         try:
             if "renames" in mode:
-                aside._exchange_call = lambda: None
+                atomic_write._exchange_call = lambda: None
             # What the disk holds does not matter to a process that dies.
             os.fsync = lambda file: None
             if kill:

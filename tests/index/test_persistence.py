@@ -15,7 +15,7 @@ import nearkin as nk
 from nearkin.errors import OutputError, StoreLockedError
 from nearkin.index import persistence
 from nearkin.index.persistence import updating
-from nearkin.io.locks import changing
+from nearkin.io.locks import lock_file
 
 
 def vectors() -> nk.LSHIndex:
@@ -100,7 +100,7 @@ def test_others_wait_for_whoever_changes_a_file(tmp_path: Path, monkeypatch: pyt
     path = tmp_path / "index.nks"
     index = nk.HammingIndex()
     index.save(path)
-    with changing(path), pytest.raises(StoreLockedError, match="changing the index"):
+    with lock_file(path), pytest.raises(StoreLockedError, match="changing the index"):
         index.save(path)
     with updating(path):
         row(index, 1)

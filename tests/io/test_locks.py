@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from nearkin.errors import StoreLockedError
-from nearkin.io.locks import changing, hold
+from nearkin.io.locks import acquire_or_none, lock_file
 
 HOLD = """
 import sys
-from nearkin.io.locks import changing
-with changing(sys.argv[1]):
+from nearkin.io.locks import lock_file
+with lock_file(sys.argv[1]):
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -36,12 +36,12 @@ def test_a_second_process_is_told(path: Path) -> None:
             assert process.stdout is not None
             assert b"held" == process.stdout.readline().strip()
             with pytest.raises(StoreLockedError, match="another process is changing the index; run again") as found:
-                changing(path, "index").__enter__()
+                lock_file(path, "index").__enter__()
             assert str(path) == found.value.place
             if kill:
                 process.kill()
             process.communicate()
-        with changing(path):
+        with lock_file(path):
             assert b"content" == path.read_bytes()
 
 
@@ -51,11 +51,11 @@ def test_a_second_thread_is_told(path: Path) -> None:
 
     def other() -> None:
         try:
-            changing(path).__enter__()
+            lock_file(path).__enter__()
         except StoreLockedError as error:
             errors.append(error)
 
-    with changing(path):
+    with lock_file(path):
         thread = threading.Thread(target=other)
         thread.start()
         thread.join()
@@ -64,19 +64,19 @@ def test_a_second_thread_is_told(path: Path) -> None:
 
 def test_an_error_inside_ends_the_lock(path: Path) -> None:
     """The next one may change the file."""
-    with pytest.raises(KeyError), changing(path):
+    with pytest.raises(KeyError), lock_file(path):
         raise KeyError
-    with changing(path):
+    with lock_file(path):
         pass
 
 
 def test_the_file_may_be_replaced_under_the_lock(path: Path) -> None:
     """The lock is on its name: who comes next meets it, whatever lies there by then."""
-    with changing(path):
+    with lock_file(path):
         (path.parent / "aside").write_bytes(b"new")
         (path.parent / "aside").replace(path)
         with pytest.raises(StoreLockedError):
-            changing(path).__enter__()
+            lock_file(path).__enter__()
     assert b"new" == path.read_bytes()
 
 
@@ -85,20 +85,20 @@ def test_a_link_stands_for_its_file(path: Path) -> None:
     """Two names of one file are one lock."""
     link = path.parent / "link"
     link.symlink_to(path)
-    with changing(link), pytest.raises(StoreLockedError):
-        changing(path).__enter__()
+    with lock_file(link), pytest.raises(StoreLockedError):
+        lock_file(path).__enter__()
 
 
 def test_a_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     """And nothing is left beside it."""
     with pytest.raises(FileNotFoundError):
-        changing(tmp_path / "none").__enter__()
+        lock_file(tmp_path / "none").__enter__()
     assert [] == list(tmp_path.iterdir())
 
 
 def test_the_guarded_file_is_never_written(path: Path) -> None:
     """The lock lies in an empty file of its own."""
-    with changing(path):
+    with lock_file(path):
         pass
     assert {"index": b"content", ".index.lock": b""} == {one.name: one.read_bytes() for one in path.parent.iterdir()}
 
@@ -106,8 +106,8 @@ def test_the_guarded_file_is_never_written(path: Path) -> None:
 HOLDER = """
 import sys
 from pathlib import Path
-from nearkin.io.locks import hold
-lock = hold(Path(sys.argv[1]))
+from nearkin.io.locks import acquire_or_none
+lock = acquire_or_none(Path(sys.argv[1]))
 print("held" if lock else "busy", flush=True)
 sys.stdin.read()
 """
@@ -121,12 +121,12 @@ def test_a_lock_ends_with_its_process(tmp_path: Path) -> None:
     ) as process:
         assert process.stdout is not None
         assert b"held\n" == process.stdout.readline()
-        assert hold(path) is None
+        assert acquire_or_none(path) is None
         process.kill()
         process.wait(30)
-    lock = hold(path)
+    lock = acquire_or_none(path)
     assert lock is not None
-    assert hold(path) is None
+    assert acquire_or_none(path) is None
     lock.release()
 
 
@@ -134,5 +134,5 @@ def test_a_symbolic_link_is_no_lock(tmp_path: Path) -> None:
     """What a link names is neither made nor opened."""
     (tmp_path / "lock").symlink_to(tmp_path / "victim")
     with pytest.raises(OSError, match="lock"):
-        hold(tmp_path / "lock")
+        acquire_or_none(tmp_path / "lock")
     assert not (tmp_path / "victim").exists()

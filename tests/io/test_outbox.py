@@ -1,48 +1,61 @@
-"""nearkin.io.outbox and nearkin.io.atomic_write: two-phase output commit after every interruption."""
+"""nearkin.io.atomic_write and nearkin.io.atomic_write: two-phase output commit after every interruption."""
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import sqlite3
+import stat
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from nearkin.errors import NearkinError, OutputError
-from nearkin.io import OutputDir, atomic_write, outbox
-from nearkin.io.atomic_write import Aside, carry, exchange, is_owed, recover
-
-SUMMARY = outbox.SUMMARY
+from nearkin.io import OutputDir, atomic_write
+from nearkin.io.atomic_write import (
+    PREPARED,
+    SUMMARY,
+    PreparedOutput,
+    StagedOutput,
+    exchange,
+    is_pending,
+    link_entries,
+    recover,
+    summary_digest,
+    sync_folder,
+)
 
 
 def database(path: Path, *given: Path) -> Path:
-    """A database that names these hidden folders."""
+    """A database that names these staged folders."""
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("CREATE TABLE outputs (prepared TEXT)")
         connection.executemany("INSERT INTO outputs VALUES (?)", [(str(folder),) for folder in given])
     return path
 
 
-def written(target: Path, summary: str) -> Aside:
+def written(target: Path, summary: str) -> StagedOutput:
     """A new folder beside its place."""
-    hidden = Aside(target)
-    hidden.begin()
-    hidden.new.mkdir()
-    (hidden.new / SUMMARY).write_text(summary)
-    (hidden.new / "kept.jsonl").write_text(summary)
-    return hidden
+    staged = StagedOutput(target)
+    staged.begin()
+    staged.new.mkdir()
+    (staged.new / SUMMARY).write_text(summary)
+    (staged.new / "kept.jsonl").write_text(summary)
+    return staged
 
 
-def died(hidden: Aside) -> None:
+def died(staged: StagedOutput) -> None:
     """Leave everything as a process does that is killed."""
-    hidden._leave()
+    staged._release()
 
 
-def given(hidden: Aside, path: Path) -> Path:
-    """Promise the folder, and commit the row that gives it its place; the hidden folder."""
-    folder = hidden.promise(path, ["kept.jsonl", SUMMARY])
+def given(staged: StagedOutput, path: Path) -> Path:
+    """Promise the folder, and commit the row that gives it its place; the staged folder."""
+    folder = staged.prepare(path, ["kept.jsonl", SUMMARY])
     database(path, folder)
     return folder
 
@@ -59,9 +72,9 @@ def test_what_was_promised_and_given_takes_its_place_after_a_crash(tmp_path: Pat
         target.mkdir()
         (target / SUMMARY).write_text(before)
         (target / "notes").write_text("mine")
-    hidden = written(target, "second")
-    given(hidden, tmp_path / "log")
-    died(hidden)
+    staged = written(target, "second")
+    given(staged, tmp_path / "log")
+    died(staged)
     recover(target)
     assert "second" == (target / SUMMARY).read_text()
     assert (before is not None) == (target / "notes").exists()
@@ -71,9 +84,9 @@ def test_what_was_promised_and_given_takes_its_place_after_a_crash(tmp_path: Pat
 def test_what_was_promised_and_not_given_goes(tmp_path: Path) -> None:
     """The transaction was not committed: the place is as it was."""
     target = tmp_path / "out"
-    hidden = written(target, "new")
-    hidden.promise(database(tmp_path / "log"), [SUMMARY])
-    died(hidden)
+    staged = written(target, "new")
+    staged.prepare(database(tmp_path / "log"), [SUMMARY])
+    died(staged)
     recover(target)
     assert ["log"] == names(tmp_path)
 
@@ -82,10 +95,10 @@ def test_a_promise_that_was_not_finished_is_none(tmp_path: Path) -> None:
     """Half of its file was written when the power went: no row names it."""
     target = tmp_path / "out"
     for content in ("", '{"database": "x"', '{"database": "x"}', "[]", '{"other": 1}'):
-        hidden = written(target, "new")
-        (hidden.new.parent / outbox.NAME).write_text(content)
-        assert outbox.read(hidden.new.parent) is None
-        died(hidden)
+        staged = written(target, "new")
+        (staged.new.parent / PREPARED).write_text(content)
+        assert PreparedOutput.read(staged.new.parent) is None
+        died(staged)
         recover(target)
         assert [] == names(tmp_path)
 
@@ -95,12 +108,12 @@ def test_a_database_that_cannot_be_asked_leaves_the_output(tmp_path: Path, harm:
     """It is gone, or damaged: nothing is removed and nothing put in place, and the message says both remedies."""
     target, log = tmp_path / "out", tmp_path / "store" / "log"
     log.parent.mkdir()
-    hidden = written(target, "new")
-    folder = given(hidden, log)
+    staged = written(target, "new")
+    folder = given(staged, log)
     harm(log)
-    assert is_owed(folder, target)
-    died(hidden)
-    with pytest.raises(OutputError, match=r"can't be asked .*; bring it back, or remove this folder") as caught:
+    assert is_pending(folder, target)
+    died(staged)
+    with pytest.raises(OutputError, match=r"cannot be queried .*; restore it, or remove this folder") as caught:
         recover(target)
     assert (str(folder), "old") == (caught.value.place, caught.value.in_place)
     assert (folder / "new" / SUMMARY).exists()
@@ -110,12 +123,12 @@ def test_a_database_that_cannot_be_asked_leaves_the_output(tmp_path: Path, harm:
 def test_something_else_in_the_place_of_promised_output(tmp_path: Path) -> None:
     """It stays, and so does the output; the message says where both are."""
     target = tmp_path / "out"
-    hidden = written(target, "new")
-    folder = given(hidden, tmp_path / "log")
-    died(hidden)
+    staged = written(target, "new")
+    folder = given(staged, tmp_path / "log")
+    died(staged)
     target.mkdir()
     (target / SUMMARY).write_text("of another run")
-    with pytest.raises(OutputError, match="something else was put here meanwhile") as caught:
+    with pytest.raises(OutputError, match="something else was created here") as caught:
         recover(target)
     assert "other" == caught.value.in_place
     assert ("of another run", "new") == ((target / SUMMARY).read_text(), (folder / "new" / SUMMARY).read_text())
@@ -130,13 +143,13 @@ def test_output_that_is_in_its_place_is_not_put_there_again(tmp_path: Path) -> N
     target = tmp_path / "out"
     target.mkdir()
     (target / SUMMARY).write_text("old")
-    hidden = written(target, "new")
-    folder = given(hidden, tmp_path / "log")
+    staged = written(target, "new")
+    folder = given(staged, tmp_path / "log")
     target.rename(folder / "old")
     (folder / "new").rename(target)
     (folder / "old" / "late").write_text("written meanwhile")
-    assert not is_owed(folder, target)
-    died(hidden)
+    assert not is_pending(folder, target)
+    died(staged)
     recover(target)
     assert {SUMMARY: "new", "kept.jsonl": "new", "late": "written meanwhile"} == {
         path.name: path.read_text() for path in target.iterdir()
@@ -147,13 +160,13 @@ def test_output_that_is_in_its_place_is_not_put_there_again(tmp_path: Path) -> N
 def test_a_folder_that_was_moved_away_comes_back(tmp_path: Path) -> None:
     """The process died between two renames; if a new one was made since, only its owner knows which to keep."""
     target = tmp_path / "out"
-    hidden = written(target, "new")
-    old = hidden.new.with_name("old")
+    staged = written(target, "new")
+    old = staged.new.with_name("old")
     old.mkdir()
     (old / SUMMARY).write_text("old")
-    died(hidden)
+    died(staged)
     target.mkdir()
-    with pytest.raises(OutputError, match="another folder was made since; move one of them away"):
+    with pytest.raises(OutputError, match="another folder was created since; move one of them away"):
         recover(target)
     assert "old" == (old / SUMMARY).read_text()
     target.rmdir()
@@ -164,27 +177,27 @@ def test_a_folder_that_was_moved_away_comes_back(tmp_path: Path) -> None:
 def test_what_is_being_written_is_left_alone(tmp_path: Path) -> None:
     """By a process that lives, and what only has such a name."""
     target = tmp_path / "out"
-    hidden = written(target, "new")
-    alike = hidden.new.parent.with_name(hidden.new.parent.name[:-1] + "x")
+    staged = written(target, "new")
+    alike = staged.new.parent.with_name(staged.new.parent.name[:-1] + "x")
     alike.mkdir()
     recover(target)
-    assert hidden.new.exists()
+    assert staged.new.exists()
     assert alike.exists()
-    hidden.end()
+    staged.end()
     assert [alike.name] == names(tmp_path)
     recover(tmp_path / "nowhere" / "out")
 
 
 def test_an_end_without_a_beginning(tmp_path: Path) -> None:
     """Calls out of order are errors of ours, and remove nothing."""
-    hidden = Aside(tmp_path / "out")
-    hidden.end()
+    staged = StagedOutput(tmp_path / "out")
+    staged.end()
     with pytest.raises(OutputError, match="nothing is being written here"):
-        _ = hidden.new
-    hidden.begin()
-    with pytest.raises(OutputError, match="no output is promised"):
-        hidden.keep_promise()
-    hidden.end()
+        _ = staged.new
+    staged.begin()
+    with pytest.raises(OutputError, match="no output is prepared"):
+        staged.publish()
+    staged.end()
     assert [] == names(tmp_path)
 
 
@@ -210,7 +223,7 @@ def test_links_are_carried_as_links(tmp_path: Path) -> None:
     (old / "gone").symlink_to("nowhere")
     (old / SUMMARY).write_text("old")
     (new / SUMMARY).write_text("new")
-    carry(old, new, [SUMMARY])
+    link_entries(old, new, [SUMMARY])
     assert ("mine", "new", "nowhere") == (
         (new / "below" / "notes").read_text(),
         (new / SUMMARY).read_text(),
@@ -222,40 +235,40 @@ def test_links_are_carried_as_links(tmp_path: Path) -> None:
 def test_the_promise_says_what_it_replaces(tmp_path: Path) -> None:
     """By the summaries, of which the place may have none."""
     target = tmp_path / "out"
-    hidden = written(target, "new")
-    folder = hidden.promise(tmp_path / "log", {"b", "a"})
-    promise = outbox.read(folder)
-    assert promise is not None
-    assert (str(tmp_path / "log"), None, ["a", "b"]) == (promise.database, promise.replaced, promise.files)
-    assert not promise.is_kept(target)
-    assert not promise.may_replace(target)
-    assert json.loads((folder / outbox.NAME).read_text())["summary"] == outbox.digest_of(hidden.new)
+    staged = written(target, "new")
+    folder = staged.prepare(tmp_path / "log", {"b", "a"})
+    prepared = PreparedOutput.read(folder)
+    assert prepared is not None
+    assert (str(tmp_path / "log"), None, ["a", "b"]) == (prepared.database, prepared.replaced, prepared.files)
+    assert not prepared.is_published(target)
+    assert not prepared.may_replace(target)
+    assert json.loads((folder / PREPARED).read_text())["summary"] == summary_digest(staged.new)
     target.write_text("a file, which has no summary")
-    assert outbox.digest_of(target) is None
+    assert summary_digest(target) is None
     target.unlink()
-    hidden.end()
+    staged.end()
 
 
 def test_an_output_is_promised_whole_and_put_when_it_was_given(tmp_path: Path) -> None:
-    """Nothing is in place before; afterwards nothing hidden is left."""
+    """Nothing is in place before; afterwards nothing staged is left."""
     target, log = tmp_path / "out", tmp_path / "log"
     with OutputDir(target) as out:
         with out.open("kept.jsonl") as file:
             file.write(b"one\n")
-        with pytest.raises(NearkinError, match=r"a promised output has a summary.json; write it first"):
-            out.promise(log)
+        with pytest.raises(NearkinError, match=r"a prepared output must have a summary.json; write it first"):
+            out.prepare(log)
         out.write_json(SUMMARY, {})
-        place, prepared = out.promise(log)
+        place, prepared = out.prepare(log)
         assert (target, False) == (place, target.exists())
         database(log, prepared)
-        out.put()
+        out.commit()
         assert ["kept.jsonl", SUMMARY] == names(target)
         with pytest.raises(NearkinError, match="the output is not open"):
             out.restart()
     assert ["log", "out"] == names(tmp_path)
     with OutputDir(tmp_path / "other") as out:
         out.write_json(SUMMARY, {})
-        out.put()
+        out.commit()
         with pytest.raises(NearkinError, match="the output is in place already; open a new one"):
             out.restart()
     assert [SUMMARY] == names(tmp_path / "other")
@@ -268,9 +281,9 @@ def test_an_output_that_begins_again_forgets_its_promise(tmp_path: Path) -> None
         with out.open("kept.jsonl") as file:
             file.write(b"first\n")
         out.write_json(SUMMARY, {})
-        prepared = out.promise(log)[1]
+        prepared = out.prepare(log)[1]
         out.restart()
-        assert outbox.read(prepared) is None
+        assert PreparedOutput.read(prepared) is None
         with out.open("kept.jsonl") as file:
             file.write(b"second\n")
         out.write_json(SUMMARY, {})
@@ -286,8 +299,42 @@ def test_a_promise_that_cannot_be_written_changes_nothing(tmp_path: Path, monkey
 
     with OutputDir(tmp_path / "out") as out:
         out.write_json(SUMMARY, {})
-        monkeypatch.setattr(outbox.Promise, "save", refuse)
+        monkeypatch.setattr(PreparedOutput, "save", refuse)
         with pytest.raises(OutputError, match="nothing was changed there") as caught:
-            out.promise(tmp_path / "log")
+            out.prepare(tmp_path / "log")
         assert (28, "old") == (caught.value.errno, caught.value.in_place)
         assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("code", [errno.EINVAL, errno.ENOTSUP])
+def test_a_file_system_that_cannot_sync_folders_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    """EINVAL and ENOTSUP are tolerated for folders; the same error for a file is raised."""
+    fsync = os.fsync
+
+    def refuse(descriptor: int, *, folders: bool) -> None:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode) == folders:
+            raise OSError(code, os.strerror(code))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", partial(refuse, folders=True))
+    sync_folder(tmp_path)
+    with OutputDir(tmp_path / "out") as out:
+        out.write_json(SUMMARY, {})
+    assert [SUMMARY] == names(tmp_path / "out")
+    monkeypatch.setattr(os, "fsync", partial(refuse, folders=False))
+    with pytest.raises(OutputError) as caught, OutputDir(tmp_path / "other") as out:
+        out.write_json(SUMMARY, {})
+    assert (code, "old") == (caught.value.errno, caught.value.in_place)
+
+
+def test_a_folder_whose_disk_fails_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every other error of the sync is raised."""
+
+    def refuse(_: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    with pytest.raises(OSError, match=os.strerror(errno.EIO)):
+        sync_folder(tmp_path)

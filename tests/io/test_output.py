@@ -16,8 +16,7 @@ from typing import TypeVar
 import pytest
 
 from nearkin.errors import NearkinError, OutputError, ParameterError
-from nearkin.io import OutputDir, open_corpus, replace_file, write_table
-from nearkin.io import atomic_write as aside_module
+from nearkin.io import OutputDir, atomic_write, open_corpus, replace_file, write_table
 from nearkin.io import output as output_module
 from nearkin.io.output import SUMMARY, files_of_run
 
@@ -86,7 +85,7 @@ def test_a_target_with_something_in_it_is_refused(tmp_path: Path) -> None:
     target = tmp_path / "out"
     write(target, "kept.jsonl", "clusters.jsonl", "summary.json", content=b"old")
     with pytest.raises(
-        ParameterError, match=r"empty or does not exist, or overwrite=True \(--overwrite\); it holds cl"
+        ParameterError, match=r"empty or does not exist, or overwrite=True \(--overwrite\); it contains cl"
     ):
         write(target, "kept.csv")
     write(target, "kept.csv", "summary.json", overwrite=True)
@@ -150,7 +149,7 @@ def test_a_folder_without_the_summary_of_a_run_is_not_replaced(tmp_path: Path, t
     if text is not None:
         (target / "summary.json").write_bytes(text)
     before = files(target)
-    with pytest.raises(ParameterError, match=r"it holds kept.jsonl and no summary.json of a run"):
+    with pytest.raises(ParameterError, match=r"it contains kept.jsonl and no summary.json of a run"):
         write(target, "kept.jsonl", "summary.json", overwrite=True)
     assert before == files(target)
 
@@ -233,7 +232,7 @@ def test_folders_that_cannot_be_replaced_are_refused(tmp_path: Path, monkeypatch
     inner.mkdir(parents=True)
     monkeypatch.chdir(inner)
     for target in (Path(), inner, inner.parent):
-        with pytest.raises(ParameterError, match="a folder that this process does not work in"), OutputDir(target):
+        with pytest.raises(ParameterError, match="a folder other than the working directory"), OutputDir(target):
             pass
     monkeypatch.chdir(tmp_path)
     (tmp_path / "link").symlink_to("nothing")
@@ -268,17 +267,17 @@ def test_what_comes_into_the_folder_meanwhile_stays(tmp_path: Path, monkeypatch:
     write(target, "kept.txt", "summary.json", content=b"old")
     (target / "sub").mkdir()
     (target / "edited").write_bytes(b"before")
-    carry = aside_module.carry
+    link_entries = atomic_write.link_entries
 
     def late(old: Path, new: Path, without: set[str]) -> None:
-        carry(old, new, without)
+        link_entries(old, new, without)
         if old == target:
             (old / "late").write_bytes(b"late")
             (old / "sub" / "late").write_bytes(b"late")
             (old / "edited.tmp").write_bytes(b"after")
             (old / "edited.tmp").replace(old / "edited")
 
-    monkeypatch.setattr(aside_module, "carry", late)
+    monkeypatch.setattr(atomic_write, "link_entries", late)
     with OutputDir(target, overwrite=True) as out:
         (target / "meanwhile").write_bytes(b"mine")
         out.open("kept.txt").write(b"new")
@@ -313,7 +312,7 @@ def system_calls(monkeypatch: pytest.MonkeyPatch, failing: int, code: int) -> li
     monkeypatch.setattr(os, "link", counted("link", os.link))
     monkeypatch.setattr(Path, "rename", counted("rename", Path.rename))
     monkeypatch.setattr(Path, "replace", counted("replace", Path.replace))
-    monkeypatch.setattr(aside_module, "exchange", counted("exchange", aside_module.exchange))
+    monkeypatch.setattr(atomic_write, "exchange", counted("exchange", atomic_write.exchange))
     return calls
 
 
@@ -324,7 +323,7 @@ def test_a_failing_call_says_what_is_in_place(
 ) -> None:
     """Whichever sync, link or rename fails, the target holds the old or the new output; the error says which."""
     if not exchange:
-        monkeypatch.setattr(aside_module, "_exchange_call", lambda: None)
+        monkeypatch.setattr(atomic_write, "_exchange_call", lambda: None)
     seen = set()
     for failing in range(1, 40):
         target = tmp_path / str(failing) / "out"
@@ -370,7 +369,7 @@ def test_a_hidden_folder_that_is_removed_while_others_look_is_nobodys(tmp_path: 
     with os.scandir(tmp_path) as entries:
         entry = next(entries)
     (tmp_path / "hidden").rmdir()
-    assert not aside_module._is_own_folder(entry)
+    assert not atomic_write._is_own_folder(entry)
 
 
 def test_a_predecessor_that_was_not_replaced_is_never_removed(tmp_path: Path) -> None:
@@ -380,11 +379,11 @@ def test_a_predecessor_that_was_not_replaced_is_never_removed(tmp_path: Path) ->
     (hidden / "new").mkdir()
     (hidden / "old" / "mine").write_bytes(b"mine")
     target.mkdir()
-    with pytest.raises(OutputError, match="an interrupted run left what this folder held before in") as caught:
+    with pytest.raises(OutputError, match="an interrupted run left the previous content of this folder in") as caught:
         write(target, "kept.txt")
     assert "other" == caught.value.in_place
     target.rmdir()
-    with pytest.raises(ParameterError, match="it holds mine"):
+    with pytest.raises(ParameterError, match="it contains mine"):
         write(target, "kept.txt")
     assert {"mine": b"mine"} == files(target)
     assert [target] == list(tmp_path.iterdir())
@@ -405,13 +404,13 @@ def test_an_old_folder_that_cannot_be_brought_back_is_left_to_the_next_run(
         return rename(self, other)
 
     with monkeypatch.context() as patch:
-        patch.setattr(aside_module, "_exchange_call", lambda: None)
+        patch.setattr(atomic_write, "_exchange_call", lambda: None)
         patch.setattr(Path, "rename", fail)
         error = failure_of(lambda: write(target, "kept.csv", "summary.json", overwrite=True))
     assert error is not None
     assert "other" == error.in_place
-    assert "/old, and the next run brings it back" in str(error)
-    with pytest.raises(ParameterError, match=r"it holds kept.txt"):
+    assert "/old, and the next run restores it" in str(error)
+    with pytest.raises(ParameterError, match=r"it contains kept.txt"):
         write(target, "kept.csv")
     assert before == files(target)
     assert [target] == list(tmp_path.iterdir())
@@ -425,10 +424,10 @@ def test_late_files_that_cannot_be_moved_stay_beside_the_output(
     write(target, "kept.txt", "summary.json", content=b"old")
     (target / "mine").write_bytes(b"mine")
 
-    def carry_late(old: Path, new: Path, without: set[str]) -> None:
+    def move_late_entries(old: Path, new: Path, without: set[str]) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    monkeypatch.setattr(aside_module, "carry_late", carry_late)
+    monkeypatch.setattr(atomic_write, "move_late_entries", move_late_entries)
     error = failure_of(lambda: write(target, "kept.csv", "summary.json", overwrite=True))
     assert error is not None
     assert "new" == error.in_place
@@ -441,11 +440,11 @@ def test_late_files_that_cannot_be_moved_stay_beside_the_output(
 def test_an_interrupt_while_the_lock_is_taken_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The hidden folder goes with the lock's file that is in it already."""
 
-    def hold(path: Path) -> None:
+    def acquire(path: Path) -> None:
         path.touch()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("nearkin.io.locks.hold", hold)
+    monkeypatch.setattr("nearkin.io.locks.acquire_or_none", acquire)
     with pytest.raises(KeyboardInterrupt):
         write(tmp_path / "out", "kept.txt")
     assert [] == list(tmp_path.iterdir())
@@ -557,10 +556,10 @@ def test_an_exchange_that_the_system_refuses_is_done_by_two_renames(
 
     target = tmp_path / "out"
     write(target, "summary.json", content=b"old")
-    monkeypatch.setattr(aside_module, "_exchange_call", refusing(errno.EINVAL))
+    monkeypatch.setattr(atomic_write, "_exchange_call", refusing(errno.EINVAL))
     write(target, "kept.txt", "summary.json", overwrite=True)
     assert ["kept.txt", "summary.json"] == sorted(files(target))
-    monkeypatch.setattr(aside_module, "_exchange_call", refusing(errno.EACCES))
+    monkeypatch.setattr(atomic_write, "_exchange_call", refusing(errno.EACCES))
     with pytest.raises(OutputError, match="putting the output in place failed"):
         write(target, "kept.csv", "summary.json", overwrite=True)
     assert ["kept.txt", "summary.json"] == sorted(files(target))
@@ -612,7 +611,7 @@ def test_inputs_are_never_written_over(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "kept.jsonl").write_text('{"text": "a"}\n')
     with (
-        pytest.raises(ParameterError, match=r"kept.jsonl lies in it and is never written over"),
+        pytest.raises(ParameterError, match=r"kept.jsonl is inside and is never overwritten"),
         OutputDir(folder, overwrite=True, inputs=[folder / "kept.jsonl"]),
     ):
         pass

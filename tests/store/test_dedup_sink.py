@@ -288,11 +288,11 @@ def summarised(target: OutputDir, result: DedupResult) -> OutputDir:
 def interrupted(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str = "one text of all") -> None:
     """A run whose rename fails after the commit."""
 
-    def fails(self: atomic_write.Aside) -> None:
+    def fails(self: atomic_write.StagedOutput) -> None:
         raise OSError(5, "Input/output error")
 
     with nk.Store.open(folder / "store") as store, monkeypatch.context() as patch:
-        patch.setattr(atomic_write.Aside, "put_folder", fails)
+        patch.setattr(atomic_write.StagedOutput, "commit_folder", fails)
         with (
             pytest.raises(OutputError, match="opening the store again puts the output in place"),
             OutputDir(folder / "out", overwrite=True) as target,
@@ -342,7 +342,7 @@ def test_whoever_writes_there_next_puts_it_in_place(tmp_path: Path, monkeypatch:
     """A run that knows nothing of the store finds the output, and does not write over it unasked."""
     nk.Store.create(tmp_path / "store").close()
     interrupted(tmp_path, monkeypatch)
-    with pytest.raises(ParameterError, match=r"it holds summary\.json"), OutputDir(tmp_path / "out"):
+    with pytest.raises(ParameterError, match=r"it contains summary\.json"), OutputDir(tmp_path / "out"):
         pass
     assert ["one text of all"] == kept(tmp_path)
     assert [] == hidden(tmp_path)
@@ -356,7 +356,7 @@ def test_what_was_made_there_meanwhile_is_not_replaced(tmp_path: Path, monkeypat
     interrupted(tmp_path, monkeypatch)
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "thesis.txt").write_text("mine")
-    with pytest.warns(RuntimeWarning, match="something else was put here meanwhile") as told:
+    with pytest.warns(RuntimeWarning, match="something else was created here") as told:
         nk.Store.open(tmp_path / "store").close()
     assert __file__ == told[0].filename
     with pytest.raises(OutputError, match="is whole in"), OutputDir(tmp_path / "out", overwrite=True):
@@ -397,7 +397,7 @@ def test_what_was_never_promised_goes(tmp_path: Path) -> None:
     target = OutputDir(tmp_path / "out")
     target.__enter__()
     target.write_json("summary.json", {})
-    target.promise(tmp_path / "store" / "log.sqlite")
+    target.prepare(tmp_path / "store" / "log.sqlite")
     assert 1 == len(hidden(tmp_path))
     target.__exit__(KeyError, KeyError(), None)
     assert [] == hidden(tmp_path)

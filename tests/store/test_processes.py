@@ -211,7 +211,7 @@ def test_what_somebody_puts_there_meanwhile_is_never_replaced(
             sync(folder)
 
         monkeypatch.setattr(compaction, "sync_folder", meanwhile)
-        with pytest.raises(FileExistsError, match=r"pages\.store: something was put here meanwhile"):
+        with pytest.raises(FileExistsError, match=r"pages\.store: something was created here in the meantime"):
             nk.Store.create(path) if what == "create" else other.backup(path)
     with nk.Store.open(path, "r") as store:
         assert "first" in store

@@ -211,12 +211,12 @@ def _write(path: Path, table: pa.Table, text: str | None) -> None:
 @contextmanager
 def _held_state(path: Path | None) -> Iterator[bool]:
     """A context in which nobody else changes the state; whether there is one."""
-    from nearkin.io.locks import changing
+    from nearkin.io.locks import lock_file
 
     if path is None or not path.exists():
         yield False
         return
-    with changing(path, "state"):
+    with lock_file(path, "state"):
         yield True
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from nearkin.errors import OutputError, StoreLockedError, check_name
 from nearkin.io.inputs import FileStamp
-from nearkin.io.locks import changing
+from nearkin.io.locks import lock_file
 
 __all__ = ["KnowsItsFiles", "Origin", "updating"]
 
@@ -64,7 +64,7 @@ def updating(path: str | os.PathLike[str]) -> Iterator[None]:
         It is not there.
     """
     key = threading.get_ident(), os.path.realpath(path)
-    with changing(path, "index"):
+    with lock_file(path, "index"):
         _held.add(key)
         try:
             yield
@@ -126,7 +126,7 @@ class KnowsItsFiles:
         with ExitStack() as stack:
             stack.enter_context(_alone_here(path, place))
             if Path(place).is_file() and (threading.get_ident(), place) not in _held:
-                stack.enter_context(changing(path, "index", wait=_WAIT))
+                stack.enter_context(lock_file(path, "index", timeout=_WAIT))
             known, found = self._files().get(place), Origin.of(path).stamp
             if not overwrite and known is not None and found not in (None, known):
                 message = (

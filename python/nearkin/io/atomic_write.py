@@ -1,21 +1,28 @@
-"""Writing aside: a hidden folder beside a target, from which one rename puts a file or folder in its place.
+"""Atomic output: write into a hidden folder next to the target, then rename it into place.
 
-Beside the target `out` lies `.out.nearkin-` and 16 random hexadecimal digits while it is written:
+While the target `out` is being written, its folder contains `.out.nearkin-` followed by 16 random hexadecimal digits:
 
 ```
-lock    held (`io.locks`) by the process that writes; a lock that can be acquired shows that it is gone
-new     what will be `out`: a file or a folder, synced before it takes the place
-old     what `out` was, on systems that can't exchange two folders in one step
-promise whether `new` takes the place is decided by a database (`io.promises`)
+lock    locked (`io.locks`) by the writing process; if the lock can be acquired, that process is gone
+new     the new file or folder, synced before it is renamed
+old     the previous folder, on systems that cannot exchange two folders in one step
+promise a `PreparedOutput`: a database decides whether `new` is published
 ```
 
-The order is: write, sync every file, sync the folder, rename, sync the folder above. Where a folder is already
-there, the two are exchanged in one step (Linux `renameat2`, macOS `renamex_np`); elsewhere the old one is renamed to
-`old` and the new one to the target. Only a process that dies between these two renames leaves no `out`; the next to
-write there (`recover`) brings the old one back before it removes the hidden folder.
+The order is: write, sync every file, sync the folder, rename, sync the parent folder. An existing folder is exchanged
+with the new one in one step (Linux `renameat2`, macOS `renamex_np`). Other systems rename the old folder to `old` and
+the new one to the target. Only a process that dies between these two renames leaves no `out`; `recover`, which the
+next writer calls, moves the old folder back before it removes the hidden one.
 
-Hidden folders are made exclusively, for their owner alone, and only those of the same user are ever removed; a symbolic
-link is never followed.
+Hidden folders are created exclusively and readable by their owner only. Only folders of the same user are ever
+removed, and symbolic links are never followed.
+
+**Two-phase commit with a database.** A folder and a database cannot change in one step. `StagedOutput.prepare` writes
+the file `promise`, which names the SQLite database. The transaction that changes the database inserts the path of the
+hidden folder into its table `outputs`. After that commit, the folder belongs in its place, and whoever finds it
+publishes it: this process, the next one that opens the database, or the next one that writes to the target. Without
+such a row, the folder is removed like any other output of an interrupted run. After a crash, SHA-256 sums of
+`summary.json` show which folder is which.
 """
 
 from __future__ import annotations
@@ -24,149 +31,232 @@ import ctypes
 import errno
 import functools
 import hashlib
+import json
 import os
 import re
 import secrets
 import shutil
+import sqlite3
 import sys
-from collections.abc import Callable, Collection
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable
+from contextlib import closing, suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nearkin.errors import OutputError
-from nearkin.io import locks, outbox
+from nearkin.io import locks
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
 
-LOCK, NEW, OLD = "lock", "new", "old"
+LOCK, NEW, OLD, PREPARED = "lock", "new", "old", "promise"
+"""Names of the entries of a hidden folder."""
+SUMMARY = "summary.json"
+"""The file that identifies an output folder."""
+DATABASE_TIMEOUT = 60.0
+"""Seconds to wait for a database that another process is recovering."""
 _RANDOM_BYTES = 8
-# Bytes of a target's name that its hidden folder repeats: what is added stays within the 255 of a name.
-_LONGEST_NAME = 200
-# What a file system answers that has no links or no exchange.
+# Longest target name, in bytes, that the hidden folder repeats. Names are limited to 255 bytes.
+_MAX_NAME = 200
+# Errors of file systems without hard links, or without an exchange of two names.
 _UNSUPPORTED = {errno.EPERM, errno.EMLINK, errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP}
+# Errors of network file systems that cannot sync a folder.
+_NO_FOLDER_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP}
 
 Exchange = Callable[[bytes, bytes], int]
 
 
-class Aside:
-    """The hidden folder of one target, from `begin` to `end`.
+@dataclass(frozen=True)
+class PreparedOutput:
+    """The record that lets a database decide whether a hidden folder is published.
+
+    Attributes
+    ----------
+    database : str
+        Path of the SQLite database whose table `outputs` may contain the hidden folder.
+    summary : str
+        SHA-256 of the summary of the new folder.
+    replaced : str or None
+        SHA-256 of the summary of the folder that it replaces, if there is one.
+    files : list of str
+        Names that are not moved over from the replaced folder: the files of its run, and those of the new one.
+    """
+
+    database: str
+    summary: str
+    replaced: str | None
+    files: list[str]
+
+    @classmethod
+    def read(cls, folder: Path) -> PreparedOutput | None:
+        """Read the record of a hidden folder; None if the folder has no complete record.
+
+        Raises
+        ------
+        OSError
+            The file cannot be read.
+        """
+        try:
+            return cls(**json.loads((folder / PREPARED).read_bytes()))
+        except (FileNotFoundError, ValueError, TypeError):
+            return None
+
+    def save(self, folder: Path) -> None:
+        """Write the record into the hidden folder and sync it; the caller syncs the folder."""
+        with (folder / PREPARED).open("xb") as file:
+            file.write(json.dumps(asdict(self)).encode())
+            file.flush()
+            os.fsync(file.fileno())
+
+    def is_published(self, target: Path) -> bool:
+        """Return True if the new folder is in its place."""
+        return summary_digest(target) == self.summary
+
+    def may_replace(self, target: Path) -> bool:
+        """Return True if the target is still the folder that the new one was prepared to replace."""
+        return self.replaced is not None and summary_digest(target) == self.replaced
+
+    def is_committed(self, folder: Path) -> bool:
+        """Return True if the database contains the hidden folder.
+
+        Raises
+        ------
+        OutputError
+            The database is missing or cannot be queried.
+        """
+        path = Path(self.database)
+        try:
+            if not path.is_file():
+                raise FileNotFoundError(os.strerror(2))
+            with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=DATABASE_TIMEOUT)) as connection:
+                query = "SELECT count(*) FROM outputs WHERE prepared = ?"
+                return bool(connection.execute(query, (str(folder),)).fetchone()[0])
+        except (OSError, sqlite3.Error) as error:
+            message = (
+                f"{folder}: {path.parent} decides whether this output of an interrupted run is published, but cannot "
+                f"be queried ({error}); restore it, or remove this folder"
+            )
+            raise OutputError(message, place=str(folder), in_place="old") from None
+
+
+class StagedOutput:
+    """A file or folder that is written next to its target and then renamed into place.
 
     Parameters
     ----------
     target : Path
-        Absolute, its folder exists.
+        Absolute path in an existing folder.
 
     Attributes
     ----------
     new : Path
-        Where to write; nothing lies there at first.
+        Path at which to write; initially nothing exists there.
     """
 
     def __init__(self, target: Path) -> None:
         self.target = target
         self._folder: Path | None = None
         self._lock: BaseFileLock | None = None
-        self._promise: outbox.Promise | None = None
+        self._prepared: PreparedOutput | None = None
 
     @property
     def new(self) -> Path:
-        """Where the new file or folder is written."""
+        """Path at which the new file or folder is written."""
         if self._folder is None:
             raise OutputError(f"{self.target}: nothing is being written here", place=str(self.target), in_place="old")
         return self._folder / NEW
 
     def begin(self) -> None:
-        """Make the hidden folder and lock it.
+        """Create the hidden folder and lock it.
 
         Raises
         ------
         OSError
-            No permission to write beside the target, or a file system without locks.
+            The parent folder is not writable, or its file system has no locks.
         """
         while self._folder is None:
             folder = self.target.parent / (_prefix(self.target) + secrets.token_hex(_RANDOM_BYTES))
             try:
                 folder.mkdir(0o700)
-                lock = locks.hold(folder / LOCK)
-                # Between its making and its locking another process may have taken the folder for an abandoned one.
+                lock = locks.acquire_or_none(folder / LOCK)
+                # Before it is locked, another process may take the folder for an abandoned one and remove it.
                 if lock is not None:
                     self._folder, self._lock = folder, lock
             except FileExistsError:
                 continue
             except BaseException:
-                # An interrupt may come when the folder or the lock's file is there already.
+                # An interrupt may arrive after the folder or the lock file was created.
                 shutil.rmtree(folder, ignore_errors=True)
                 raise
 
-    def put_file(self) -> None:
-        """Rename the new file to the target, over what is there.
+    def commit_file(self) -> None:
+        """Rename the new file to the target, replacing an existing file.
 
         Raises
         ------
         OutputError
             The rename or a sync failed.
         """
-        _renamed(self.target, lambda: self.new.replace(self.target))
+        _rename(self.target, lambda: self.new.replace(self.target))
         sync_parent(self.target)
 
-    def put_folder(self) -> Path | None:
-        """Rename the new folder to the target; where the folder is now that was there before, if there was one.
+    def commit_folder(self) -> Path | None:
+        """Rename the new folder to the target and return the current path of the folder that it replaced, if any.
 
-        The caller syncs the folder above (`sync_parent`) when it is done with what was replaced.
+        The caller syncs the parent folder (`sync_parent`) after it has finished with the replaced folder.
 
         Raises
         ------
         OutputError
-            A rename failed; the previous output is back in place, or the message says where it is.
+            A rename failed. The previous output is back in place, or the message names its path.
         """
         new, target, old = self.new, self.target, self.new.with_name(OLD)
         if not os.path.lexists(target):
-            _renamed(target, lambda: new.rename(target))
+            _rename(target, lambda: new.rename(target))
             return None
-        if _renamed(target, lambda: exchange(new, target)):
+        if _rename(target, lambda: exchange(new, target)):
             return new
-        _renamed(target, lambda: target.rename(old))
+        _rename(target, lambda: target.rename(old))
         try:
-            _renamed(target, lambda: new.rename(target))
+            _rename(target, lambda: new.rename(target))
         except BaseException:
             try:
                 old.rename(target)
             except OSError as error:
-                self._leave()
-                state = f"what was there before is whole in {old}, and the next run brings it back"
+                self._release()
+                state = f"the previous output is complete in {old}, and the next run restores it"
                 raise output_error(target, "renaming failed", error, state, in_place="other") from error
             raise
         return old
 
-    def put_new_folder(self) -> None:
-        """Rename the new folder, which is not empty, to the target, where nothing may be.
+    def commit_new_folder(self) -> None:
+        """Rename the new folder, which is not empty, to a target that must not exist.
 
         Raises
         ------
         FileExistsError
-            Somebody has put something there meanwhile; it stays as it is.
+            Something was created at the target in the meantime. It is not changed.
         OutputError
             The rename failed.
         """
         try:
-            # Of two that rename at once the second one fails: the system replaces no folder but an empty one.
-            _renamed(self.target, lambda: self.new.rename(self.target))
+            # If two processes rename at once, the second one fails: a rename replaces only an empty folder.
+            _rename(self.target, lambda: self.new.rename(self.target))
         except OutputError as error:
             if error.errno in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR):
-                raise FileExistsError(f"{self.target}: something was put here meanwhile") from error
+                raise FileExistsError(f"{self.target}: something was created here in the meantime") from error
             raise
 
-    def promise(self, database: Path, files: Collection[str]) -> Path:
-        """Let a database decide whether the new folder, which is synced, takes its place; the hidden folder.
+    def prepare(self, database: Path, files: Iterable[str]) -> Path:
+        """Let a database decide whether the new, synced folder is published; return the hidden folder.
 
         Parameters
         ----------
         database : Path
-            SQLite; a row of its table `outputs` names the hidden folder once the transaction is committed.
-        files : collection of str
-            Names that the replaced folder does not hand over.
+            SQLite database. The commit that inserts the hidden folder into its table `outputs` decides.
+        files : iterable of str
+            Names that are not moved over from the replaced folder.
 
         Raises
         ------
@@ -174,109 +264,119 @@ class Aside:
             Writing or syncing failed.
         """
         new = self.new
-        self._promise = outbox.made(database, new, self.target, files)
-        self._promise.save(new.parent)
+        summary = summary_digest(new) or ""
+        self._prepared = PreparedOutput(str(database), summary, summary_digest(self.target), sorted(files))
+        self._prepared.save(new.parent)
         sync_folder(new.parent)
         sync_folder(self.target.parent)
         return new.parent
 
-    def keep_promise(self) -> None:
-        """Put a promised folder in its place, unless it is there.
+    def publish(self) -> None:
+        """Move a prepared folder into place, unless it already is there.
 
         Raises
         ------
         OutputError
-            Something else was made there meanwhile, or a rename failed.
+            Something else was created there in the meantime, or a rename failed.
         OSError
-            A summary can't be read.
+            A summary cannot be read.
         """
-        promise = self._promise
-        if promise is None:
-            raise OutputError(f"{self.target}: no output is promised", place=str(self.target), in_place="old")
-        if not promise.is_kept(self.target):
-            if _holds(self.target) and not promise.may_replace(self.target):
-                state = f"the output of an interrupted run is whole in {self.new}; move one of them away"
-                message = f"{self.target}: something else was put here meanwhile; {state}, and open the store again"
+        prepared = self._prepared
+        if prepared is None:
+            raise OutputError(f"{self.target}: no output is prepared", place=str(self.target), in_place="old")
+        if not prepared.is_published(self.target):
+            if _has_content(self.target) and not prepared.may_replace(self.target):
+                state = f"the output of an interrupted run is complete in {self.new}; move one of them away"
+                message = f"{self.target}: something else was created here; {state}, and open the store again"
                 raise OutputError(message, place=str(self.target), in_place="other")
-            self.put_folder()
-        if (
-            replaced := next((path for path in (self.new, self.new.with_name(OLD)) if path.is_dir()), None)
-        ) is not None:
-            carry_late(replaced, self.target, promise.files)
+            self.commit_folder()
+        replaced = next((path for path in (self.new, self.new.with_name(OLD)) if path.is_dir()), None)
+        if replaced is not None:
+            move_late_entries(replaced, self.target, prepared.files)
         sync_parent(self.target)
 
     def end(self) -> None:
-        """Remove the hidden folder with what is left in it; one that is promised, and not in its place, stays."""
+        """Remove the hidden folder, unless it is prepared and still has to be published."""
         if self._folder is not None and self._lock is not None:
-            if is_owed(self._folder, self.target):
-                self._leave()
+            if is_pending(self._folder, self.target):
+                self._release()
                 return
-            _remove(self._folder, self._lock)
+            _remove_hidden(self._folder, self._lock)
             self._folder = self._lock = None
 
-    def _leave(self) -> None:
-        """Leave the hidden folder to the next run, as a dead process does."""
+    def _release(self) -> None:
+        """Leave the hidden folder to the next run, as a killed process does."""
         if self._lock is not None:
             self._lock.release()
         self._folder = self._lock = None
 
 
 def recover(target: Path) -> None:
-    """Finish what dead processes began: bring back what they had moved away from the target, put in place what was
-    promised, and remove their hidden folders.
+    """Finish what killed processes began at a target.
+
+    Folders that were moved away are moved back, committed outputs are published, and hidden folders are removed.
 
     Raises
     ------
     OutputError
-        The target exists, and beside it a predecessor that was moved away, or promised output: only its owner knows
-        which to keep.
+        Both the target and either its predecessor or a committed output exist. Only the user can tell which to keep.
     """
     if not target.parent.is_dir():
         return
     pattern = re.compile(re.escape(_prefix(target)) + f"[0-9a-f]{{{2 * _RANDOM_BYTES}}}")
     with os.scandir(target.parent) as entries:
-        found = [Path(entry.path) for entry in entries if pattern.fullmatch(entry.name) and _is_own_folder(entry)]
-    for folder in found:
+        folders = [Path(entry.path) for entry in entries if pattern.fullmatch(entry.name) and _is_own_folder(entry)]
+    for folder in folders:
         try:
-            lock = locks.hold(folder / LOCK)
+            lock = locks.acquire_or_none(folder / LOCK)
         except OSError:
-            # Not made by nearkin, or not ours to remove.
+            # Not created by nearkin, or not ours to remove.
             continue
         if lock is None:
             continue
         try:
-            _restore(folder, target)
-            _deliver(folder, lock, target)
+            _restore_old(folder, target)
+            prepared = PreparedOutput.read(folder)
+            if prepared is not None and (prepared.is_published(target) or prepared.is_committed(folder)):
+                staged = StagedOutput(target)
+                staged._folder, staged._lock, staged._prepared = folder, lock, prepared
+                staged.publish()
         except BaseException:
             lock.release()
             raise
-        _remove(folder, lock)
+        _remove_hidden(folder, lock)
 
 
-def _deliver(folder: Path, lock: BaseFileLock, target: Path) -> None:
-    """Put the output of a dead process in its place, if a database has promised it."""
-    promise = outbox.read(folder)
-    if promise is not None and (promise.is_kept(target) or promise.is_given(folder)):
-        hidden = Aside(target)
-        hidden._folder, hidden._lock, hidden._promise = folder, lock, promise
-        hidden.keep_promise()
-
-
-def is_owed(folder: Path, target: Path) -> bool:
-    """Whether the new folder is promised and not in its place; what can't be known counts as promised."""
+def is_pending(folder: Path, target: Path) -> bool:
+    """Return True if a hidden folder is committed but not published; also if this cannot be determined."""
     try:
-        promise = outbox.read(folder)
-        return promise is not None and not promise.is_kept(target) and promise.is_given(folder)
+        prepared = PreparedOutput.read(folder)
+        return prepared is not None and not prepared.is_published(target) and prepared.is_committed(folder)
     except OSError:
         return True
 
 
-def _holds(target: Path) -> bool:
-    """Whether there is something, other than an empty folder."""
+def summary_digest(folder: Path) -> str | None:
+    """Return the SHA-256 of the summary of a folder; None if it has no summary.
+
+    Raises
+    ------
+    OSError
+        The summary cannot be read.
+    """
+    try:
+        return hashlib.sha256((folder / SUMMARY).read_bytes()).hexdigest()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _has_content(target: Path) -> bool:
+    """Return True if the target exists and is not an empty folder."""
     return os.path.lexists(target) and not (target.is_dir() and not any(target.iterdir()))
 
 
-def _restore(folder: Path, target: Path) -> None:
+def _restore_old(folder: Path, target: Path) -> None:
+    """Move the previous output back if a process died between two renames."""
     old = folder / OLD
     if not old.is_dir() or old.is_symlink():
         return
@@ -285,19 +385,19 @@ def _restore(folder: Path, target: Path) -> None:
         sync_parent(target)
     elif os.path.lexists(folder / NEW):
         message = (
-            f"{target}: an interrupted run left what this folder held before in {old}, and another folder was made "
-            f"since; move one of them away"
+            f"{target}: an interrupted run left the previous content of this folder in {old}, and another folder was "
+            f"created since; move one of them away"
         )
         raise OutputError(message, place=str(target), in_place="other")
 
 
 def exchange(left: Path, right: Path) -> bool:
-    """Exchange what two names of one file system mean, in one step; False where the system can't.
+    """Exchange two names of one file system in one step; False if the system cannot.
 
     Raises
     ------
     OSError
-        It can, and it failed.
+        The system supports the call, and it failed.
     """
     call = _exchange_call()
     if call is None:
@@ -312,7 +412,7 @@ def exchange(left: Path, right: Path) -> bool:
 
 @functools.cache
 def _exchange_call() -> Exchange | None:
-    """The system's call; it returns 0, or sets errno."""
+    """Return the system call, which returns 0 or sets errno."""
     if sys.platform == "win32":
         return None
     library = ctypes.CDLL(None, use_errno=True)
@@ -331,146 +431,155 @@ def _exchange_call() -> Exchange | None:
     return lambda left, right: int(rename(-100, left, -100, right, 2))
 
 
-def carry(old: Path, new: Path, without: Collection[str]) -> None:
-    """Give `new` every entry of `old` except some names: files as hard links, folders created anew with such links.
+def link_entries(old: Path, new: Path, exclude: Collection[str]) -> None:
+    """Give `new` every entry of `old` except some names: files as hard links, folders recursively.
 
-    A file system without hard links gets synced copies. Cost: one system call per entry.
+    File systems without hard links get synced copies. Cost: one system call per entry.
 
     Raises
     ------
     OSError
-        An entry that can be neither linked nor copied; a name that `new` has already.
+        An entry can be neither linked nor copied, or `new` already has an entry of that name.
     """
     with os.scandir(old) as entries:
         for entry in entries:
-            if entry.name in without:
+            if entry.name in exclude:
                 continue
-            place = new / entry.name
+            copy = new / entry.name
             if entry.is_dir(follow_symlinks=False):
-                place.mkdir(0o700)
-                carry(Path(entry.path), place, ())
-                shutil.copystat(entry.path, place, follow_symlinks=False)
-                sync_folder(place)
+                copy.mkdir(0o700)
+                link_entries(Path(entry.path), copy, ())
+                shutil.copystat(entry.path, copy, follow_symlinks=False)
+                sync_folder(copy)
             else:
-                _link(entry, place)
+                _link(entry, copy)
 
 
-def _link(entry: os.DirEntry[str], place: Path) -> None:
+def _link(entry: os.DirEntry[str], copy: Path) -> None:
+    """Create a hard link to an entry, or a copy where the file system has no hard links."""
     try:
-        os.link(entry.path, place, follow_symlinks=os.link not in os.supports_follow_symlinks)
+        os.link(entry.path, copy, follow_symlinks=os.link not in os.supports_follow_symlinks)
         return
     except OSError as error:
-        copied = entry.is_symlink() or entry.is_file(follow_symlinks=False)
-        if error.errno not in _UNSUPPORTED or not copied:
+        can_copy = entry.is_symlink() or entry.is_file(follow_symlinks=False)
+        if error.errno not in _UNSUPPORTED or not can_copy:
             raise
-    shutil.copy2(entry.path, place, follow_symlinks=False)
+    shutil.copy2(entry.path, copy, follow_symlinks=False)
     if not entry.is_symlink():
-        with place.open("r+b") as file:
+        with copy.open("r+b") as file:
             os.fsync(file.fileno())
 
 
-def carry_late(old: Path, new: Path, without: Collection[str]) -> None:
-    """Move to `new` what came to `old` after `carry`: new entries, and files that an editor replaced meanwhile."""
+def move_late_entries(old: Path, new: Path, exclude: Collection[str]) -> None:
+    """Move to `new` what appeared in `old` after `link_entries`: new entries, and files that an editor replaced."""
     with os.scandir(old) as entries:
-        late = [entry for entry in entries if entry.name not in without]
+        late = [entry for entry in entries if entry.name not in exclude]
     for entry in late:
-        place = new / entry.name
-        if not os.path.lexists(place):
-            Path(entry.path).rename(place)
+        target = new / entry.name
+        if not os.path.lexists(target):
+            Path(entry.path).rename(target)
         elif entry.is_dir(follow_symlinks=False):
-            if place.is_dir() and not place.is_symlink():
-                carry_late(Path(entry.path), place, ())
-        elif not os.path.samestat(entry.stat(follow_symlinks=False), place.lstat()):
-            Path(entry.path).replace(place)
+            if target.is_dir() and not target.is_symlink():
+                move_late_entries(Path(entry.path), target, ())
+        elif not os.path.samestat(entry.stat(follow_symlinks=False), target.lstat()):
+            Path(entry.path).replace(target)
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in a folder survive a loss of power, where the system has a call for that."""
+    """Make the names in a folder survive a power failure.
+
+    Windows has no such call, and some network file systems answer EINVAL or ENOTSUP for folders. Neither is an error:
+    nothing more can be done there. Errors of syncing a *file* are never ignored.
+
+    Raises
+    ------
+    OSError
+        The folder cannot be opened, or syncing it failed.
+    """
     if sys.platform == "win32":
         return
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
     except OSError as error:
-        # Some network file systems have no such call for folders.
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+        if error.errno not in _NO_FOLDER_SYNC:
             raise
     finally:
         os.close(descriptor)
 
 
 def sync_parent(target: Path) -> None:
-    """Make the name `target` survive a loss of power.
+    """Make the name of a target survive a power failure.
 
     Raises
     ------
     OutputError
-        It failed; the new output is in place nevertheless.
+        Syncing failed; the new output is in place nevertheless.
     """
     try:
         sync_folder(target.parent)
     except OSError as error:
-        state = "the new output is in place and whole, but may not survive a loss of power; run again to be sure"
+        state = "the new output is in place and complete, but may not survive a power failure; run again to be sure"
         raise output_error(target, "syncing its folder failed", error, state, in_place="new") from error
 
 
-def output_error(target: Path, what: str, error: OSError, state: str, *, in_place: str) -> OutputError:
-    """The OutputError for a failed system call."""
-    made = OutputError(f"{target}: {what} ({error.strerror or error}); {state}", place=str(target), in_place=in_place)
-    made.errno = error.errno
-    return made
+def output_error(target: Path, action: str, error: OSError, state: str, *, in_place: str) -> OutputError:
+    """Return the OutputError for a failed system call."""
+    message = f"{target}: {action} ({error.strerror or error}); {state}"
+    return OutputError(message, place=str(target), in_place=in_place, errno=error.errno)
 
 
-def _renamed(target: Path, rename: Callable[[], object]) -> object:
+def _rename(target: Path, rename: Callable[[], object]) -> object:
+    """Call `rename` and turn its OSError into an OutputError."""
     try:
         return rename()
     except OSError as error:
-        state = f"what was there before is unchanged; see what holds {target} and run again"
+        state = f"the previous output is unchanged; check which process uses {target} and run again"
         raise output_error(target, "putting the output in place failed", error, state, in_place="old") from error
 
 
 def _prefix(target: Path) -> str:
     name = target.name
-    if len(os.fsencode(name)) > _LONGEST_NAME:
+    if len(os.fsencode(name)) > _MAX_NAME:
         name = hashlib.sha256(os.fsencode(name)).hexdigest()
     return f".{name}.nearkin-"
 
 
 def _is_own_folder(entry: os.DirEntry[str]) -> bool:
-    """Whether it is a folder, no link, of this user."""
+    """Return True if an entry is a folder of this user, and no symbolic link."""
     try:
         if not entry.is_dir(follow_symlinks=False):
             return False
         return sys.platform == "win32" or entry.stat(follow_symlinks=False).st_uid == os.geteuid()
     except FileNotFoundError:
-        # Its owner has removed it meanwhile.
+        # Its owner removed it after the scan.
         return False
 
 
-def _remove(folder: Path, lock: BaseFileLock) -> None:
-    """Remove a hidden folder whose lock is held, the lock last; what can't be removed now is left to the next run."""
+def _remove_hidden(folder: Path, lock: BaseFileLock) -> None:
+    """Remove a locked hidden folder, its lock file last; leave to the next run what cannot be removed."""
     try:
         with suppress(OSError):
             for name in (NEW, OLD):
-                _remove_any(folder / name)
+                _remove_tree(folder / name)
             if sys.platform == "win32":
-                # An open file can't be removed there.
+                # Windows cannot remove an open file.
                 lock.release()
-            (folder / outbox.NAME).unlink(missing_ok=True)
+            (folder / PREPARED).unlink(missing_ok=True)
             (folder / LOCK).unlink(missing_ok=True)
             folder.rmdir()
     finally:
         lock.release()
 
 
-def _remove_any(path: Path) -> None:
+def _remove_tree(path: Path) -> None:
     if path.is_symlink() or not path.is_dir():
         path.unlink(missing_ok=True)
         return
     try:
         shutil.rmtree(path)
     except PermissionError:
-        # Folders that their owner may not write in.
+        # Some folders are not writable by their owner.
         for parent, _, _ in os.walk(path):
             Path(parent).chmod(0o700)
         shutil.rmtree(path)

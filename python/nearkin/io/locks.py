@@ -1,9 +1,10 @@
-"""Locks: who changes a file that is replaced as a whole (`changing`), and who still writes a hidden folder (`hold`).
+"""Operating-system locks: `lock_file` guards a file that is replaced as a whole, `acquire_or_none` a hidden folder.
 
-All are locks of the operating system, so they end with the process, however it ends.
+The locks end with the process, however it ends.
 
-The lock of a file that is changed lies in a hidden, empty file beside it, `.NAME.lock`, since the guarded file itself
-is renamed over and, on some systems, can't be while somebody has it open. The hidden file stays. Readers take no lock.
+The lock of a file is an empty hidden file next to it, `.NAME.lock`. The file itself cannot carry the lock because it is
+replaced by a rename, which some systems refuse while the file is open. The hidden file is never removed. Readers do not
+lock.
 """
 
 from __future__ import annotations
@@ -19,36 +20,36 @@ from nearkin.errors import StoreLockedError
 if TYPE_CHECKING:
     from filelock import BaseFileLock
 
-__all__ = ["changing", "hold"]
+__all__ = ["acquire_or_none", "lock_file"]
 
 
 @contextmanager
-def changing(path: str | os.PathLike[str], what: str = "file", *, wait: float = 0) -> Iterator[None]:
-    """A context in which nobody else changes an existing file.
+def lock_file(path: str | os.PathLike[str], noun: str = "file", *, timeout: float = 0) -> Iterator[None]:
+    """Hold the lock of an existing file, so that nobody else changes it.
 
     Parameters
     ----------
     path : str or os.PathLike
-        The file; a symbolic link stands for what it names.
-    what : str, default "file"
-        What the message calls it.
-    wait : float, default 0
-        For how many seconds to wait for another who is changing it.
+        The file. For a symbolic link, the file that it points to is locked.
+    noun : str, default "file"
+        Noun for the file in the message.
+    timeout : float, default 0
+        Seconds to wait for the lock.
 
     Raises
     ------
     StoreLockedError
-        Another process, or another thread of this one, is changing the file.
+        Another process, or another thread of this process, is changing the file.
     OSError
-        The file is not there, or no file can be made beside it.
+        The file does not exist, or its folder is not writable.
 
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from nearkin.io.locks import changing
+    >>> from nearkin.io.locks import lock_file
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "index"
     >>> path.touch()
-    >>> with changing(path), changing(path, "index"):  # doctest: +ELLIPSIS
+    >>> with lock_file(path), lock_file(path, "index"):  # doctest: +ELLIPSIS
     ...     pass
     Traceback (most recent call last):
         ...
@@ -58,12 +59,12 @@ def changing(path: str | os.PathLike[str], what: str = "file", *, wait: float = 
 
     Path(path).stat()
     target = Path(os.path.realpath(path))
-    # Every user who may write to the folder may take the lock, regardless of who created its file.
-    lock = FileLock(target.with_name(f".{target.name}.lock"), timeout=wait, mode=0o666)
+    # Every user who may write to the folder may take the lock, no matter who created the lock file.
+    lock = FileLock(target.with_name(f".{target.name}.lock"), timeout=timeout, mode=0o666)
     try:
         lock.acquire()
     except Timeout:
-        message = f"{path}: another process is changing the {what}; run again when it has ended"
+        message = f"{path}: another process is changing the {noun}; run again when it has ended"
         raise StoreLockedError(message, place=str(path)) from None
     try:
         yield
@@ -71,15 +72,15 @@ def changing(path: str | os.PathLike[str], what: str = "file", *, wait: float = 
         lock.release()
 
 
-def hold(path: Path) -> BaseFileLock | None:
-    """The lock of a file, created if need be, held until released; None if another holds it, or removed it meanwhile.
+def acquire_or_none(path: Path) -> BaseFileLock | None:
+    """Acquire the lock of a file, which is created if it does not exist; None if another process has it or removed it.
 
-    A lock that can be acquired shows that the file's creator is gone.
+    A lock that can be acquired proves that the creator of the file is gone.
 
     Raises
     ------
     OSError
-        The file can't be made or opened: a symbolic link, say, or no right to write there.
+        The file cannot be created or opened, for instance because it is a symbolic link.
     """
     from filelock import FileLock, Timeout
 

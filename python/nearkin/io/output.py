@@ -1,11 +1,11 @@
-"""Output that appears whole or not at all: a folder of files (`OutputDir`) or one file (`replace_file`).
+"""Output that appears complete or not at all: a folder of files (`OutputDir`) or one file (`replace_file`).
 
-Everything is written into a hidden folder beside the target, synced, and put in its place by one rename (`io.aside`
-says how). An error or an interrupt removes all that was begun. A killed process leaves a hidden folder, which nothing
-reads and which the next run into the same target removes.
+All files are written into a hidden folder next to the target, synced, and put in place by one rename
+(`nearkin.io.atomic_write`). An error or an interrupt removes everything. A killed process leaves a hidden folder, which
+nothing reads and which the next run into the same target removes.
 
-A folder of output owns the files that its `summary.json` lists under "files". A run that replaces it (`overwrite`)
-replaces these, and gives everything else in the folder to the new one as it is.
+An output folder owns the files that its `summary.json` lists under "files". A run that replaces it (`overwrite`)
+replaces these files and moves all other entries over to the new folder.
 """
 
 from __future__ import annotations
@@ -23,20 +23,19 @@ from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Literal
 
 from nearkin.errors import NearkinError, OutputError, ParameterError, bad_parameter, check_name
-from nearkin.io import atomic_write, outbox
-from nearkin.io.atomic_write import Aside
+from nearkin.io import atomic_write
+from nearkin.io.atomic_write import PREPARED, SUMMARY, StagedOutput
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-SUMMARY = outbox.SUMMARY
 _BUFFER = 1 << 20
-# A summary is read to its end only up to this size; those of runs have a few kilobytes.
-_LONGEST_SUMMARY = 64 << 20
+# Summaries have a few kilobytes; larger files are not read.
+_MAX_SUMMARY = 64 << 20
 
 
 class OutputFile(io.RawIOBase):
-    """A new file; a write that fails names it. Its owner syncs it, after `close`, by `finish`."""
+    """A new file. Its owner syncs it by `finish` after `close`; errors of `write` name the file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -44,22 +43,22 @@ class OutputFile(io.RawIOBase):
         self._descriptor = os.open(path, flags, 0o666)
 
     def writable(self) -> bool:
-        """True."""
+        """Return True."""
         return True
 
     def fileno(self) -> int:
-        """The open file's number."""
+        """Return the file descriptor."""
         return self._descriptor
 
     def write(self, data: Buffer) -> int:
-        """Write the start of `data`; how many bytes."""
+        """Write a prefix of `data` and return its length in bytes."""
         try:
             return os.write(self._descriptor, data)
         except OSError as error:
             raise OSError(error.errno, f"{error.strerror} while writing", str(self.path.name)) from error
 
     def finish(self, *, sync: bool) -> None:
-        """Free the descriptor, synced if asked for."""
+        """Close the descriptor, after syncing the file if `sync` is set."""
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             try:
@@ -70,30 +69,30 @@ class OutputFile(io.RawIOBase):
 
 
 class OutputDir:
-    r"""A context in which files are written that appear in `target` together, at its end, or not at all.
+    r"""A context whose files appear in `target` together when it ends, or not at all.
 
     Parameters
     ----------
     target : path
         A folder that does not exist or is empty.
     overwrite : bool, default False
-        Whether a folder with the output of an earlier run may be replaced: one whose `summary.json` was written by
-        `write_json`. The files that the summary lists go; everything else in the folder stays as it is.
+        If True, `target` may also contain the output of an earlier run, which is recognised by its `summary.json`. The
+        files that the summary lists are replaced; all other entries are not changed.
     inputs : iterable of paths
-        What is being read: none of it may lie in `target`, nor `target` in one of the folders.
+        Files and folders that are being read. The target must neither contain nor be inside any of them.
     names : iterable of str
-        Files that will be written, as far as they are known: one that would replace a file of the user is refused at
-        once, not at the end.
+        Names of files that will be written. If one of them would replace a file of the user, the context refuses to
+        start instead of failing at its end.
 
     Raises
     ------
     InputError
-        The target's name has a NUL byte.
+        The name of the target contains a NUL byte.
     ParameterError
-        The target is a file, is not empty, would touch an input, or can't be replaced as a whole: a mount point, or the
-        folder that the process works in.
+        The target is a file, is not empty, overlaps an input, or cannot be replaced as a unit because it is a mount
+        point or the working directory.
     OutputError
-        The output could not be put in its place; the message says what is there.
+        The output could not be put in place. The message describes the state of the target.
 
     Examples
     --------
@@ -121,32 +120,32 @@ class OutputDir:
         self.target = Path(target)
         self._overwrite = overwrite
         self._inputs = [Path(path) for path in inputs]
-        self._expected = list(names)
+        self._expected_names = list(names)
         self._files: dict[str, tuple[OutputFile, IO[bytes]]] = {}
         self._folders: list[str] = []
-        self._made: list[Path] = []
-        self._place = self.target
-        self._aside: Aside | None = None
+        self._created_parents: list[Path] = []
+        self._real_target = self.target
+        self._staged: StagedOutput | None = None
         self._foreign: list[str] = []
-        self._listed = False
+        self._has_summary = False
         self._owned: set[str] = set()
-        self._state: Literal["open", "sealed", "promised", "put"] = "open"
+        self._state: Literal["open", "sealed", "prepared", "committed"] = "open"
 
     def __enter__(self) -> OutputDir:
         if self.target.is_symlink() and not self.target.exists():
             raise bad_parameter("out", str(self.target), "a folder; this is a symbolic link to nothing")
-        # What a link names is replaced, not the link.
-        self._place = Path(os.path.realpath(self.target))
+        # Replace the target of a symbolic link, not the link.
+        self._real_target = Path(os.path.realpath(self.target))
         self._check_inputs()
-        atomic_write.recover(self._place)
-        self._foreign = self._entries_to_keep()
-        for name in self._expected:
-            self._check_free(name)
+        atomic_write.recover(self._real_target)
+        self._foreign = self._list_foreign_entries()
+        for name in self._expected_names:
+            self._check_not_foreign(name)
         try:
-            self._make(self._place.parent)
-            self._aside = Aside(self._place)
-            self._aside.begin()
-            self._aside.new.mkdir()
+            self._create_parents(self._real_target.parent)
+            self._staged = StagedOutput(self._real_target)
+            self._staged.begin()
+            self._staged.new.mkdir()
         except BaseException:
             self._discard()
             raise
@@ -156,287 +155,286 @@ class OutputDir:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            if kind is None and self._aside is not None:
-                self.put()
+            if kind is None and self._staged is not None:
+                self.commit()
         finally:
             self._discard()
 
     def open(self, name: str) -> IO[bytes]:
-        """A new buffered file of this name; it is closed at the end of the context at the latest.
+        """Create a buffered file; it is closed at the end of the context at the latest.
 
         Parameters
         ----------
         name : str
-            A plain file name.
+            A file name without folders.
 
         Raises
         ------
         ParameterError
-            Not a plain file name, one that was used already, or that of a file in the target that no earlier run wrote.
+            The name contains a folder, was used before, or belongs to a file in the target that no earlier run wrote.
         """
-        self._check_name(name)
-        raw = OutputFile(self._hidden().new / name)
+        raw = OutputFile(self._path_for(name))
         file = io.BufferedWriter(raw, _BUFFER)
         self._files[name] = raw, file
         return file
 
     def folder(self, name: str) -> Path:
-        """Where somebody else, such as an engine, writes a folder of this name; it is not made here.
+        """Return the path at which the caller, for instance an engine, creates and fills a folder of this name.
 
-        What lies in it at the end of the context is synced, and is part of the output.
+        Its content at the end of the context is synced and becomes part of the output.
 
         Parameters
         ----------
         name : str
-            A plain name, as `open` takes it.
+            A name without folders, as for `open`.
         """
-        self._check_name(name)
+        path = self._path_for(name)
         self._folders.append(name)
-        return self._hidden().new / name
+        return path
 
     def write_json(self, name: str, value: Mapping[str, Any]) -> dict[str, Any]:
-        """Write a mapping as indented JSON and return what was written.
+        """Write a mapping as indented JSON and return the mapping as written.
 
-        `summary.json`, the summary of the run, comes last: it gets the list of all files under "files", by which a
-        later run knows what it may replace.
+        `summary.json`, the summary of the run, must come last. It receives the list of all files under "files", by
+        which a later run recognises the files that it may replace.
 
         Parameters
         ----------
         name : str
-            The file's name.
+            Name of the file.
         value : mapping
-            Values that JSON has.
+            JSON-serialisable values.
         """
-        written = dict(value)
+        content = dict(value)
         if name == SUMMARY:
-            written["files"] = sorted([*self._files, SUMMARY])
+            content["files"] = sorted([*self._files, SUMMARY])
         with self.open(name) as file:
-            text = json.dumps(written, indent=2, ensure_ascii=False, allow_nan=False)
+            text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
             file.write(text.encode() + b"\n")
-        self._listed = name == SUMMARY
-        return written
+        self._has_summary = name == SUMMARY
+        return content
 
-    def _check_name(self, name: str) -> None:
-        self._hidden()
-        if self._listed:
+    def restart(self) -> None:
+        """Discard everything written so far and start again; not possible after `commit`."""
+        staged = self._get_staged()
+        if self._state == "committed":
+            raise NearkinError("the output is in place already; open a new one")
+        self._abort_files()
+        # The record of a prepared output must be removed before the folder that it describes.
+        (staged.new.parent / PREPARED).unlink(missing_ok=True)
+        shutil.rmtree(staged.new)
+        staged.new.mkdir()
+        self._files, self._folders, self._has_summary, self._state = {}, [], False, "open"
+
+    def prepare(self, database: Path) -> tuple[Path, Path]:
+        """Finish and sync the output, and let a database decide whether it is published (`nearkin.io.atomic_write`).
+
+        Returns
+        -------
+        target, prepared : Path
+            Values of the row to insert into the table `outputs` of the database. Call `commit` after that transaction.
+
+        Raises
+        ------
+        OutputError
+            Writing failed; the target is not changed.
+        """
+        if not self._has_summary:
+            raise NearkinError(f"a prepared output must have a {SUMMARY}; write it first")
+        self._seal()
+        try:
+            prepared = self._get_staged().prepare(database, {*self._owned, *self._files})
+        except OSError as error:
+            raise self._write_error(error) from error
+        self._state = "prepared"
+        return self._real_target, prepared
+
+    def commit(self) -> None:
+        """Put the output in place; the end of the context does the same.
+
+        Raises
+        ------
+        OutputError
+            A rename or a sync failed. The message describes the state of the target.
+        """
+        staged = self._get_staged()
+        if self._state == "open":
+            self._seal()
+        if self._state == "prepared":
+            staged.publish()
+            # The database may forget the output as soon as its hidden folder is removed.
+            staged.end()
+            self._staged = None
+        elif self._state == "sealed":
+            replaced = staged.commit_folder()
+            if replaced is not None:
+                self._move_late_entries(replaced, {*self._owned, *self._files})
+            atomic_write.sync_parent(self._real_target)
+        self._created_parents, self._state = [], "committed"
+
+    def _get_staged(self) -> StagedOutput:
+        if self._staged is None:
+            raise NearkinError("the output is not open; use `with OutputDir(...) as out`")
+        return self._staged
+
+    def _path_for(self, name: str) -> Path:
+        """Check a new name and return its path in the hidden folder."""
+        staged = self._get_staged()
+        if self._has_summary:
             raise NearkinError(f"{SUMMARY} lists all files and comes last; write {name} before it")
         used = name in self._files or name in self._folders
         if used or name in ("", ".", "..") or Path(name).name != name or "\0" in name:
             raise bad_parameter("name", repr(name), "a plain file name that was not used yet")
-        self._check_free(name)
-
-    def _hidden(self) -> Aside:
-        if self._aside is None:
-            raise NearkinError("the output is not open; use `with OutputDir(...) as out`")
-        return self._aside
+        self._check_not_foreign(name)
+        return staged.new / name
 
     def _check_inputs(self) -> None:
-        target = self._place
+        target = self._real_target
         for path in self._inputs:
             real = Path(os.path.realpath(path))
             if real == target or target in real.parents:
-                allowed = f"a folder that holds no input; {path} lies in it and is never written over"
-                raise bad_parameter("out", str(self.target), allowed)
+                raise self._refuse(f"a folder that contains no input; {path} is inside and is never overwritten")
             if real in target.parents and real.is_dir():
-                allowed = f"a folder outside {path}, which is an input and would be read with the output in it"
-                raise bad_parameter("out", str(self.target), allowed)
+                raise self._refuse(f"a folder outside {path}, an input whose next run would read the output as well")
 
-    def _entries_to_keep(self) -> list[str]:
-        """The entries of the target that are not an earlier run's; a target that may not be replaced is refused."""
-        place = self._place
-        if not place.exists():
+    def _list_foreign_entries(self) -> list[str]:
+        """Return the entries of the target that no earlier run wrote; refuse a target that must not be replaced."""
+        target = self._real_target
+        if not target.exists():
             return []
-        if not place.is_dir():
-            raise self._refused("a folder; this is a file")
-        if os.path.ismount(place):
-            raise self._refused("a folder in it: this one is a mount point, which can't be replaced as a whole")
+        if not target.is_dir():
+            raise self._refuse("a folder; this is a file")
+        if os.path.ismount(target):
+            raise self._refuse("a folder in it: this one is a mount point, which cannot be replaced")
         working = Path(os.path.realpath(Path.cwd()))
-        if place == working or place in working.parents:
-            raise self._refused(
-                "a folder that this process does not work in, since it is replaced as a whole; run from another folder"
+        if target in (working, *working.parents):
+            raise self._refuse(
+                "a folder other than the working directory, which is replaced as a unit; run from another folder"
             )
-        entries = sorted(path.name for path in place.iterdir())
+        entries = sorted(path.name for path in target.iterdir())
         if not entries:
             return []
         if not self._overwrite:
-            raise self._refused(
-                f"a folder that is empty or does not exist, or overwrite=True (--overwrite); it holds {entries[0]}"
+            raise self._refuse(
+                f"a folder that is empty or does not exist, or overwrite=True (--overwrite); it contains {entries[0]}"
             )
-        owned = files_of_run(place)
-        foreign = [name for name in entries if name not in owned or not (place / name).is_file()]
+        owned = files_of_run(target)
+        foreign = [name for name in entries if name not in owned or not (target / name).is_file()]
         if not owned:
-            raise self._refused(
-                f"a folder with the output of an earlier run; it holds {foreign[0]} and no {SUMMARY} of a run"
+            raise self._refuse(
+                f"a folder with the output of an earlier run; it contains {foreign[0]} and no {SUMMARY} of a run"
             )
         for name in foreign:
-            if os.path.ismount(place / name):
-                raise self._refused(f"a folder without mount points in it; {name} is one")
+            if os.path.ismount(target / name):
+                raise self._refuse(f"a folder without mount points in it; {name} is one")
         return foreign
 
-    def _refused(self, allowed: str) -> ParameterError:
+    def _refuse(self, allowed: str) -> ParameterError:
         return bad_parameter("out", str(self.target), allowed)
 
-    def _check_free(self, name: str) -> None:
+    def _check_not_foreign(self, name: str) -> None:
         if name in self._foreign:
-            raise self._refused(
+            raise self._refuse(
                 f"a folder whose {name} may be replaced; {SUMMARY} does not list it as a file of the earlier run, so "
                 f"move or rename it"
             )
 
-    def _make(self, folder: Path) -> None:
+    def _create_parents(self, folder: Path) -> None:
         missing = []
         while not folder.exists():
             missing.append(folder)
             folder = folder.parent
         for path in reversed(missing):
             path.mkdir()
-            self._made.append(path)
-
-    def restart(self) -> None:
-        """Forget what was written, and begin again; not once the output is in place."""
-        hidden = self._hidden().new
-        if self._state == "put":
-            raise NearkinError("the output is in place already; open a new one")
-        self._abandon()
-        # A promise that nobody made good goes before what it speaks of.
-        (hidden.parent / outbox.NAME).unlink(missing_ok=True)
-        shutil.rmtree(hidden)
-        hidden.mkdir()
-        self._files, self._folders, self._listed, self._state = {}, [], False, "open"
-
-    def promise(self, database: Path) -> tuple[Path, Path]:
-        """Finish the output, synced, and let a database decide whether it takes its place (`nearkin.io.outbox`).
-
-        Returns
-        -------
-        target, prepared : Path
-            What the database's table `outputs` has to name. Once that is committed, `put`.
-
-        Raises
-        ------
-        OutputError
-            Writing failed; nothing was changed.
-        """
-        if not self._listed:
-            raise NearkinError(f"a promised output has a {SUMMARY}; write it first")
-        self._seal()
-        try:
-            prepared = self._hidden().promise(database, {*self._owned, *self._files})
-        except OSError as error:
-            raise self._failed(error) from error
-        self._state = "promised"
-        return self._place, prepared
-
-    def put(self) -> None:
-        """Put the output in its place; the end of the context does the same.
-
-        Raises
-        ------
-        OutputError
-            A rename or a sync failed; the message says what is there.
-        """
-        hidden = self._hidden()
-        if self._state == "open":
-            self._seal()
-        if self._state == "promised":
-            hidden.keep_promise()
-            # The database forgets it when nothing hidden is left.
-            hidden.end()
-            self._aside = None
-        elif self._state == "sealed":
-            replaced = hidden.put_folder()
-            if replaced is not None:
-                self._keep_late(replaced, {*self._owned, *self._files})
-            atomic_write.sync_parent(self._place)
-        self._made, self._state = [], "put"
+            self._created_parents.append(path)
 
     def _seal(self) -> None:
-        """Finish and sync everything beside the target."""
-        new, place = self._hidden().new, self._place
+        """Finish and sync everything in the hidden folder."""
+        new, target = self._get_staged().new, self._real_target
         try:
             for raw, file in self._files.values():
                 file.close()
                 raw.finish(sync=True)
             for name in self._folders:
-                _sync_below(new / name)
-            # Files may have come since the start.
-            self._foreign = self._entries_to_keep()
+                _sync_tree(new / name)
+            # The user may have added files since the start.
+            self._foreign = self._list_foreign_entries()
             for name in (*self._files, *self._folders):
-                self._check_free(name)
-            if place.exists():
-                self._owned = set(os.listdir(place)).difference(self._foreign)  # noqa: PTH208 - names, not paths
-                atomic_write.carry(place, new, self._owned)
-                _take_permissions(place, new)
+                self._check_not_foreign(name)
+            if target.exists():
+                self._owned = set(os.listdir(target)).difference(self._foreign)  # noqa: PTH208 - names, not paths
+                atomic_write.link_entries(target, new, self._owned)
+                _copy_permissions(target, new)
             atomic_write.sync_folder(new)
-            for folder in self._made:
+            for folder in self._created_parents:
                 atomic_write.sync_folder(folder.parent)
         except OSError as error:
             if isinstance(error, NearkinError):
                 raise
-            raise self._failed(error) from error
+            raise self._write_error(error) from error
         self._state = "sealed"
 
-    def _failed(self, error: OSError) -> OutputError:
-        state = "nothing was changed there; mend the cause and run again"
+    def _write_error(self, error: OSError) -> OutputError:
+        state = "nothing was changed there; fix the cause and run again"
         return atomic_write.output_error(self.target, "writing its staged copy failed", error, state, in_place="old")
 
-    def _keep_late(self, replaced: Path, without: set[str]) -> None:
-        """Give the new output what came to the replaced folder after the last look at it."""
+    def _move_late_entries(self, replaced: Path, exclude: set[str]) -> None:
+        """Move entries that were added to the replaced folder after `_seal` to the new output."""
         try:
-            atomic_write.carry_late(replaced, self._place, without)
+            atomic_write.move_late_entries(replaced, self._real_target, exclude)
         except OSError as error:
-            saved = self._place.with_name(f"{self._place.name}.before-{secrets.token_hex(4)}")
+            saved = self._real_target.with_name(f"{self._real_target.name}.before-{secrets.token_hex(4)}")
             replaced.rename(saved)
             state = f"the new output is in place, and the folder that it replaced is {saved}"
-            what = "moving files that came meanwhile failed"
-            raise atomic_write.output_error(self.target, what, error, state, in_place="new") from error
+            action = "moving files that were added during the run failed"
+            raise atomic_write.output_error(self.target, action, error, state, in_place="new") from error
 
-    def _abandon(self) -> None:
+    def _abort_files(self) -> None:
         for raw, file in self._files.values():
-            # What can't be flushed does not matter.
+            # Errors of the final flush are irrelevant: the file is removed.
             with suppress(OSError):
                 file.close()
             raw.finish(sync=False)
 
     def _discard(self) -> None:
         try:
-            self._clear()
+            self._clean_up()
         except KeyboardInterrupt:
-            # What an interrupt cuts short here would lie there until the next run.
-            self._clear()
+            # Finish the clean-up: nothing may be left until the next run.
+            self._clean_up()
             raise
 
-    def _clear(self) -> None:
-        self._abandon()
+    def _clean_up(self) -> None:
+        self._abort_files()
         self._files = {}
-        if self._aside is not None:
-            self._aside.end()
-            self._aside = None
-        for path in reversed([path for path in self._made if path.exists()]):
+        if self._staged is not None:
+            self._staged.end()
+            self._staged = None
+        for path in reversed([path for path in self._created_parents if path.exists()]):
             if any(path.iterdir()):
                 break
             path.rmdir()
-        self._made = []
+        self._created_parents = []
 
 
-def _sync_below(folder: Path) -> None:
-    """Sync all files of a folder, and the names in it."""
+def _sync_tree(folder: Path) -> None:
+    """Sync all files and folders below a folder."""
     for parent, _, names in os.walk(folder):
         for name in names:
-            # One system syncs only what is opened for writing; others let everybody sync what he may read.
+            # Windows syncs only files that are open for writing; other systems sync any readable file.
             with Path(parent, name).open("r+b" if sys.platform == "win32" else "rb") as file:
                 os.fsync(file.fileno())
         atomic_write.sync_folder(Path(parent))
 
 
 def files_of_run(folder: Path) -> set[str]:
-    """The names of the files that a run wrote into a folder, according to its `summary.json`; empty if it has none.
+    """Return the names of the files that a run wrote into a folder, according to its `summary.json`; empty without one.
 
-    Summaries of earlier versions list no files; their files follow from what they say about the run.
+    Summaries of earlier versions list no files; their names follow from the format that the summary states.
     """
     path = folder / SUMMARY
     try:
-        if path.is_symlink() or path.stat().st_size > _LONGEST_SUMMARY:
+        if path.is_symlink() or path.stat().st_size > _MAX_SUMMARY:
             return set()
         summary = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -448,30 +446,30 @@ def files_of_run(folder: Path) -> set[str]:
         return {name for name in files if isinstance(name, str)} | {SUMMARY}
     if not {"recipe", "version", "documents", "kept"} <= summary.keys():
         return set()
-    kept, form = summary.get("kept_file"), summary.get("format")
-    if isinstance(kept, str) and isinstance(form, str):
-        ending = "jsonl" if form in ("txt", "files", "warc") else form
+    kept, format = summary.get("kept_file"), summary.get("format")
+    if isinstance(kept, str) and isinstance(format, str):
+        ending = "jsonl" if format in ("txt", "files", "warc") else format
         return {kept, f"clusters.{ending}", f"pairs.{ending}", SUMMARY}
     return {"kept.nul", "removed.nul", "clusters.jsonl", "pairs.jsonl", SUMMARY}
 
 
 @contextmanager
 def replace_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    r"""A new file that replaces `path` when the block ends, whole and synced; after an error nothing has changed.
+    r"""Write a file that replaces `path` when the block ends, complete and synced; an error changes nothing.
 
-    Where `path` is a symbolic link, the file that it names is replaced, and keeps its permissions.
+    If `path` is a symbolic link, the file that it points to is replaced. The new file gets the permissions of the old.
 
     Parameters
     ----------
     path : str or os.PathLike
-        The file, whose folder exists.
+        The file; its folder must exist.
 
     Raises
     ------
     InputError
-        The name has a NUL byte.
+        The name contains a NUL byte.
     OutputError
-        The file could not be put in its place; the message says what is there.
+        The file could not be put in place. The message describes the state of the target.
     OSError
         A write failed, or the folder does not exist.
 
@@ -488,30 +486,30 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     b'one\n'
     """
     check_name(path)
-    place = Path(os.path.realpath(path))
-    atomic_write.recover(place)
-    hidden = Aside(place)
-    hidden.begin()
+    target = Path(os.path.realpath(path))
+    atomic_write.recover(target)
+    staged = StagedOutput(target)
+    staged.begin()
     try:
-        raw = OutputFile(hidden.new)
+        raw = OutputFile(staged.new)
         try:
             with io.BufferedWriter(raw, _BUFFER) as file:
                 yield file
-            if place.exists():
-                _take_permissions(place, hidden.new)
+            if target.exists():
+                _copy_permissions(target, staged.new)
             raw.finish(sync=True)
         finally:
             raw.finish(sync=False)
-        hidden.put_file()
+        staged.commit_file()
     finally:
-        hidden.end()
+        staged.end()
 
 
-def _take_permissions(old: Path, new: Path) -> None:
-    """Give `new` the owner and the permissions of `old`, as far as the process may."""
+def _copy_permissions(old: Path, new: Path) -> None:
+    """Give `new` the owner and permissions of `old`, as far as the process may."""
     status = old.stat()
     if hasattr(os, "chown"):
-        # Ownership goes first: changing it clears some permissions.
+        # Change the owner first, because that clears some permission bits.
         with suppress(PermissionError):
             os.chown(new, status.st_uid, status.st_gid)
     shutil.copymode(old, new)

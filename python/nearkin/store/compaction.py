@@ -27,7 +27,7 @@ from nearkin.dedup.candidates import Places
 from nearkin.errors import StoreLockedError, warn_caller
 from nearkin.index.ids import Id, IdArray, IdKeys
 from nearkin.io import locks
-from nearkin.io.atomic_write import Aside
+from nearkin.io.atomic_write import StagedOutput
 from nearkin.progress import Progress, megabytes, ticker, unreported
 from nearkin.store import outbox
 from nearkin.store.families import store_family
@@ -69,7 +69,7 @@ def _only_one(folder: Path) -> Iterator[None]:
     StoreLockedError
         One does.
     """
-    lock = locks.hold(folder / _LOCK)
+    lock = locks.acquire_or_none(folder / _LOCK)
     if lock is None:
         message = f"{folder}: another process is merging the store; run again when it has ended"
         raise StoreLockedError(message, place=str(folder))
@@ -94,7 +94,7 @@ def maintaining(folder: Path) -> Iterator[Log]:
 
 def clean(folder: Path, log: Log) -> None:
     """Remove segment files that the list does not name and that nobody is writing."""
-    lock = locks.hold(folder / _LOCK)
+    lock = locks.acquire_or_none(folder / _LOCK)
     if lock is None:
         return
     try:
@@ -500,7 +500,7 @@ class Keeper:
 
 def backup(folder: Path, target: Path, report: Progress = unreported, share: float = 1.0) -> None:
     """Copy what is committed to a new folder, which appears whole or not at all; copying takes `share` of the time."""
-    aside = Aside(target)
+    aside = StagedOutput(target)
     aside.begin()
     try:
         with _only_one(folder):
@@ -528,7 +528,7 @@ def backup(folder: Path, target: Path, report: Progress = unreported, share: flo
                     _copy(path, aside.new / FOLDER / path.name, tick, share)
         sync_folder(aside.new / FOLDER)
         sync_folder(aside.new)
-        aside.put_new_folder()
+        aside.commit_new_folder()
         sync_folder(target.parent)
     finally:
         aside.end()

@@ -80,13 +80,13 @@ class RememberingStore(AddingStore):
         self.older_documents(candidate_source)
         result = decide(OlderOnDisk(self.view, seen[0], candidate_source))
         folder = None if output is None else output(result)
-        prepared = None if folder is None else folder.promise(self._folder / NAME)
+        prepared = None if folder is None else folder.prepare(self._folder / NAME)
         with self._lock:
             with self._writing() as state:
                 if (state.next_row, self._contents.last_removal) != seen:
                     result = decide(OlderOnDisk(self.view, state.next_row, candidate_source))
                     folder = None if output is None else output(result)
-                    prepared = None if folder is None else folder.promise(self._folder / NAME)
+                    prepared = None if folder is None else folder.prepare(self._folder / NAME)
                 state = self._add_kept(new, result.kept_rows, keys, columns, state)
                 if prepared is not None:
                     before, state = self._pending, outbox.promise(self._log, state, *prepared)
@@ -125,7 +125,7 @@ class RememberingStore(AddingStore):
     def _put(self, folder: OutputDir, target: Path, prepared: Path) -> None:
         """Put an output that came with a commit in its place, and forget that it was promised."""
         try:
-            folder.put()
+            folder.commit()
         except OSError as error:
             message = f"{error}; what is new is remembered, and opening the store again puts the output in place"
             raise OutputError(message, place=str(target), in_place="old", errno=error.errno) from error

@@ -10,7 +10,7 @@ and wait for nobody; writers queue.
 | `texts` | the texts of neighbouring ones as a compressed block, which a segment takes as it is: first row, checksum |
 | `removed` | a removal, in their order: the row of a document that is in no answer any more |
 | `segments` | two files of `segments/`: name, first and last row, documents, bytes |
-| `outputs` | a folder of output that came with a commit and has still to be put in its place (`nearkin.io.outbox`) |
+| `outputs` | a folder of output that came with a commit and has still to be put in its place (`nearkin.io.atomic_write`) |
 | `erased` | the number of a removal: this one and all before it are gone from every file, the write-ahead log too |
 | `state` | settings; counters, with the sum of all checksums |
 

@@ -1,6 +1,6 @@
 """Folders of output that came with a commit of a store, and are put in their place after it.
 
-`nearkin.io.outbox` says how a folder and a database change together. A store keeps such promises when it is opened
+`nearkin.io.atomic_write` says how a folder and a database change together. A store keeps such promises when it is opened
 for writing; a row goes when its folder is in place and nothing hidden is left.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from nearkin.errors import StoreLockedError, warn_caller
-from nearkin.io.atomic_write import is_owed, recover, sync_folder
+from nearkin.io.atomic_write import is_pending, recover, sync_folder
 from nearkin.store.log import Log, State, sum_of
 from nearkin.store.snapshot import output_key
 
@@ -23,7 +23,7 @@ def settle(log: Log) -> list[Path]:
         promised = log.outputs()
     done, delivered = [], []
     for target, prepared in promised:
-        owed = is_owed(Path(prepared), Path(target))
+        owed = is_pending(Path(prepared), Path(target))
         try:
             recover(Path(target))
             if Path(target).parent.is_dir():

@@ -19,7 +19,7 @@ from nearkin.digests.ssdeep import DigestRecipe
 from nearkin.errors import bad_parameter, check_count
 from nearkin.families.base import Family
 from nearkin.index.ids import Ids, check_ids
-from nearkin.io.atomic_write import Aside, recover
+from nearkin.io.atomic_write import StagedOutput, recover
 from nearkin.progress import ShowProgress, reporting
 from nearkin.recipe import Recipe
 from nearkin.store import compaction, outbox
@@ -136,7 +136,7 @@ class Store(AskedStore, RememberingStore):
         recover(folder)
         if folder.exists() or folder.is_symlink():
             raise FileExistsError(f"{folder}: something is there; open it, or give another path")
-        aside = Aside(folder)
+        aside = StagedOutput(folder)
         aside.begin()
         try:
             aside.new.mkdir()
@@ -144,7 +144,7 @@ class Store(AskedStore, RememberingStore):
             Log.create(aside.new, settings.to_json())
             settings.save_files(aside.new)
             compaction.sync_folder(aside.new)
-            aside.put_new_folder()
+            aside.commit_new_folder()
             compaction.sync_folder(folder.parent)
         finally:
             aside.end()
