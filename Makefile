@@ -8,13 +8,25 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: faults notices sanitize setup check format lint-rust lint-types lint-workflows sdist test test-rust test-arm test-python demo quality bench bench-ssdeep docs docs-serve docs-check fuzz newcomer clean
 
-setup: $(VENV)/.built $(VENV)/.ssdeep $(VENV)/.chromium $(VENV)/.java
+setup: $(VENV)/.built $(VENV)/.peers $(VENV)/.browser $(VENV)/.engines $(VENV)/.ssdeep $(VENV)/.chromium $(VENV)/.java
+
+# $(call pip,ARGUMENTS): pip install, up to three times, because a registry may reset a connection.
+pip = for attempt in 1 2 3; do \
+		$(BIN)/python -m pip install --quiet $(1) && break; \
+		[ $$attempt -lt 3 ] && sleep $$((5 * attempt)) || exit 1; \
+	done
 
 $(VENV)/.tools: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1' 'maturin>=1.9,<2'
-	$(BIN)/python -m pip install --quiet --group dev
-	touch $@
+	@$(call pip,--upgrade 'pip>=25.1' 'maturin~=1.9')
+	@$(call pip,--group dev)
+	@touch $@
+
+# Optional groups: without one its tests are skipped.
+$(VENV)/.peers $(VENV)/.browser $(VENV)/.engines: $(VENV)/.tools
+	@( $(call pip,--group $(@:$(VENV)/.%=%)) ) \
+		|| echo "setup: the group $(@:$(VENV)/.%=%) could not be installed; its tests are skipped"
+	@touch $@
 
 # The program ssdeep, which tests run beside ours: installed where that asks nobody, else those tests are skipped.
 $(VENV)/.ssdeep: $(VENV)/.tools
@@ -49,10 +61,9 @@ $(VENV)/.java: $(VENV)/.tools
 	else echo "setup: Java is not installed (Debian: apt-get install openjdk-17-jre-headless); tests of Spark are skipped"; fi
 	@touch $@
 
-# An editable release build: Python files are used in place, Rust is compiled. Without optimisation across crates, which
-# wheels have, that takes minutes less.
-$(VENV)/.built: $(VENV)/.tools $(RUST)
-	CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 $(BIN)/python -m pip install --quiet --no-build-isolation --editable .
+# An editable release build: Python files are used in place, Rust is compiled as for a wheel.
+$(VENV)/.built: $(VENV)/.tools $(RUST) .cargo/config.toml
+	CARGO_NET_RETRY=5 $(BIN)/python -m pip install --quiet --no-build-isolation --editable .
 	touch $@
 
 # Format, lint, types, tests, docs' examples: what must pass on every commit.
@@ -60,6 +71,7 @@ check: setup
 	cargo fmt --all --check
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/python tools/prose.py
 	$(MAKE) --no-print-directory lint-workflows
 	$(MAKE) --no-print-directory -j2 lint-rust lint-types
 	$(MAKE) --no-print-directory test
