@@ -21,8 +21,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import common
 
 Job = tuple[int, Callable[[], Any], Callable[[], Any]]
@@ -75,19 +73,13 @@ def datasketch(data: Path) -> dict[str, Job]:
     import datasketch as theirs
 
     from nearkin.compat import datasketch as ours
-    from nearkin.compat.datasketch.choice import choose
+    from nearkin.compat.datasketch.lsh import choose_bands
 
     texts = list(itertools.islice(common.pieces(common.texts(data, "en_20news"), 1000), 1000))
     documents = [[word.encode() for word in text.split()] for text in texts]
     near = [words[i % 7 :: 1 + i % 2] + words[: i % 5] for i, words in enumerate(documents)]
     made = {module: module.MinHash.bulk(documents + near) for module in (theirs, ours)}
-    entries = {
-        module: [
-            (str(i), one, len(set(words))) for i, (one, words) in enumerate(zip(row, documents + near, strict=True))
-        ]
-        for module, row in made.items()
-    }
-    weights = np.random.default_rng(7).gamma(1.0, 1.0, (200, 300))
+    entries = {module: [(str(i), one) for i, one in enumerate(row)] for module, row in made.items()}
 
     def values(sketches: Any) -> list[list[int]]:
         return [one.hashvalues.tolist() for one in sketches]
@@ -106,39 +98,22 @@ def datasketch(data: Path) -> dict[str, Job]:
         return values(sketches)
 
     def chosen(module: Any) -> Any:
-        choose.cache_clear()
+        choose_bands.cache_clear()
         return [(lsh.b, lsh.r) for lsh in (module.MinHashLSH(0.5), module.MinHashLSH(0.8))]
 
     def built(module: Any) -> Any:
         lsh = module.MinHashLSH(num_perm=128, params=(25, 5))
-        for key, one, _ in entries[module]:
+        for key, one in entries[module]:
             lsh.insert(key, one)
         return lsh
 
-    def grown(module: Any) -> Any:
-        forest = module.MinHashLSHForest()
-        for key, one, _ in entries[module]:
-            forest.add(key, one)
-        forest.index()
-        return forest
-
-    def contained(module: Any) -> Any:
-        ensemble = module.MinHashLSHEnsemble(0.8, num_part=8)
-        # datasketch sorts the list that it is given.
-        ensemble.index(list(entries[module]))
-        return ensemble
-
-    indexes = {module: (built(module), grown(module), contained(module)) for module in (theirs, ours)}
-    generators = {module: module.WeightedMinHashGenerator(300) for module in (theirs, ours)}
+    indexes = {module: built(module) for module in (theirs, ours)}
 
     def pair(count: int, call: Callable[[Any], Any]) -> Job:
         return count, lambda: call(theirs), lambda: call(ours)
 
-    def asked(place: int, ask: Callable[[Any, Any, int], Any]) -> Job:
-        def call(module: Any) -> Any:
-            return [sorted(ask(indexes[module][place], one, size)) for _, one, size in entries[module]]
-
-        return pair(len(documents + near), call)
+    def queried(module: Any) -> Any:
+        return [sorted(indexes[module].query(one)) for _, one in entries[module]]
 
     return {
         "`update(word)`": pair(sum(map(len, documents[:100])), updated),
@@ -147,12 +122,7 @@ def datasketch(data: Path) -> dict[str, Job]:
         "`MinHash.bulk(documents)`": pair(len(documents), lambda module: values(module.MinHash.bulk(documents))),
         "`MinHashLSH(threshold)`": pair(2, chosen),
         "`lsh.insert(key, minhash)`": pair(len(documents + near), lambda module: len(built(module).get_counts()[0])),
-        "`lsh.query(minhash)`": asked(0, lambda lsh, one, size: lsh.query(one)),
-        "`forest.query(minhash, 10)`": asked(1, lambda forest, one, size: forest.query(one, 10)),
-        "`ensemble.query(minhash, size)`": asked(2, lambda ensemble, one, size: ensemble.query(one, size)),
-        "`WeightedMinHashGenerator.minhash(v)`, 300 weights": pair(
-            len(weights), lambda module: values(generators[module].minhash(row) for row in weights)
-        ),
+        "`lsh.query(minhash)`": pair(len(documents + near), queried),
     }
 
 

@@ -1,4 +1,4 @@
-"""nearkin.compat.simhash beside the package simhash 2.1.2: values, attributes, searches and errors."""
+"""nearkin.compat.simhash compared with simhash 2.1.2: values, attributes, searches and errors."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def below_zero(data: bytes) -> int:
     return -int.from_bytes(data, "big") - 1
 
 
-def same(value: Any, **options: Any) -> None:
-    """Ours and the package's have one value."""
+def assert_same(value: Any, **options: Any) -> None:
+    """Assert that our value equals the package's."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         theirs = package.Simhash(value, **options).value
@@ -69,17 +69,17 @@ def same(value: Any, **options: Any) -> None:
 @pytest.mark.parametrize("f", WIDTHS)
 @pytest.mark.parametrize("text", TEXTS)
 def test_texts_have_the_packages_value_at_every_width(text: str, f: int) -> None:
-    same(text, f=f)
+    assert_same(text, f=f)
 
 
 @settings(max_examples=300)
 @given(st.text(max_size=200), st.sampled_from(WIDTHS))
 def test_any_text_has_the_packages_value(text: str, f: int) -> None:
-    same(text, f=f)
+    assert_same(text, f=f)
 
 
 def test_every_character_has_the_packages_value() -> None:
-    """What is a letter, and its lower case, is for this interpreter to say; here in blocks of 64 characters."""
+    """Letters and lower case depend on the Unicode version of the interpreter; blocks of 64 characters."""
     for start in range(0, 0x20000, 64):
         text = "ab" + "".join(f"{chr(c)}c" for c in range(start, start + 64))
         assert package.Simhash(text).value == Simhash(text).value, hex(start)
@@ -87,24 +87,24 @@ def test_every_character_has_the_packages_value() -> None:
 
 @pytest.mark.parametrize("reg", [r"\w", r"[a-z]+", re.compile(r"\w+|\s"), re.compile("[A-Z]", re.IGNORECASE), ".", "z"])
 @pytest.mark.parametrize("text", TEXTS)
-def test_a_pattern_says_what_is_kept(reg: Any, text: str) -> None:
+def test_a_pattern_selects_characters(reg: Any, text: str) -> None:
     if "alone" in text and reg == ".":
         with pytest.raises(UnicodeEncodeError):
             Simhash(text, reg=reg)
     else:
-        same(text, reg=reg)
+        assert_same(text, reg=reg)
 
 
 @pytest.mark.parametrize("f", [8, 64, 160, 256])
 @pytest.mark.parametrize("hashfunc", [sha256, blake_number, below_zero])
 def test_hash_functions_give_the_packages_value(hashfunc: Any, f: int) -> None:
-    """Bytes count from the end, ints by their lowest bits; an int may be narrower than f, or below zero."""
-    same("How are you? I AM fine.", f=f, hashfunc=hashfunc)
-    same({"a": 3, "b": 60, "c": 0.5}, f=f, hashfunc=hashfunc)
+    """The last bytes or the lowest bits of an int are used; an int may be narrower than f or negative."""
+    assert_same("How are you? I AM fine.", f=f, hashfunc=hashfunc)
+    assert_same({"a": 3, "b": 60, "c": 0.5}, f=f, hashfunc=hashfunc)
 
 
 def test_counts_above_255_count() -> None:
-    """A shingle that occurs more often than a byte holds is an error of the package with NumPy 2."""
+    """A shingle that occurs more than 255 times raises an error in the package with NumPy 2."""
     plain = Simhash(["xxxx"]).value
     assert plain == Simhash("x" * 1000).value
     with pytest.raises(OverflowError):
@@ -112,7 +112,7 @@ def test_counts_above_255_count() -> None:
 
 
 def test_values_that_the_packages_tests_promise() -> None:
-    """Figures of its test-suite; the last one fails in the package itself with NumPy 2."""
+    """Values from its test suite; the last one fails in the package itself with NumPy 2."""
     assert 57087923692560392 == Simhash(["aaa", "bbb"]).value
     names = [str(i) for i in range(500)]
     assert 7984652473404407437 == Simhash(names).value
@@ -133,31 +133,31 @@ ANY_WEIGHT = st.one_of(
 @settings(max_examples=300)
 @given(st.lists(st.one_of(NAMES, st.tuples(NAMES, WHOLE)), max_size=30), st.sampled_from([16, 64, 128]))
 def test_whole_weights_have_the_packages_value(features: list[Any], f: int) -> None:
-    """Plain features among weighted ones included, which have the weight of the one before."""
-    same(features, f=f)
+    """A feature without weight has the weight of the previous weighted one."""
+    assert_same(features, f=f)
 
 
 @settings(max_examples=300)
 @given(st.lists(st.tuples(NAMES, ANY_WEIGHT), max_size=30))
 def test_any_weights_have_the_packages_value(features: list[Any]) -> None:
-    same(features)
+    assert_same(features)
 
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 2**32), st.integers(150, 900))
 def test_long_lists_of_features_have_the_packages_value(seed: int, count: int) -> None:
-    """Floats are added in the package's order, blocks of 200 included: 0.1 added often ties or not by rounding."""
+    """Floats are added in the package's order, with its blocks of 200: rounding of many 0.1 decides ties."""
     rng = np.random.default_rng(seed)
     kinds = rng.integers(0, 3, count)
     weights = [1 if kind == 0 else 0.1 if kind == 1 else float(rng.integers(1, 9)) / 10 for kind in kinds]
     features = [(str(rng.integers(0, 50)), weight) for weight in weights]
-    same(features)
-    same([name for name, _ in features])
+    assert_same(features)
+    assert_same([name for name, _ in features])
 
 
-def test_features_come_in_every_form() -> None:
+def test_every_container_of_features_is_accepted() -> None:
     for features in ([], (), {}, ["aaa", "bbb"], {"a": 2, "b": 1}, (("a", 2), ["b", 1]), {"a": 0}, ["a", "a", "b"]):
-        same(features)
+        assert_same(features)
     assert Simhash([("a", 2), ("b", 1)]).value == Simhash(iter([("a", 2), ("b", 1)])).value
     assert Simhash({"a": 900, "b": 400}).value == Simhash({"a": np.uint16(900), "b": np.int16(400)}).value
     with pytest.raises(errors.ParameterError, match=r"'b' after a weight of 0\.5"):
@@ -187,11 +187,11 @@ def test_attributes_and_distances_are_the_packages() -> None:
     assert "Simhash(0x5, f=64)" == repr(Simhash(np.int64(5)))
     with pytest.raises(TypeError):
         hash(a)
-    for other in (copy.deepcopy(a), pickle.loads(pickle.dumps(a))):  # noqa: S301 - made here
+    for other in (copy.deepcopy(a), pickle.loads(pickle.dumps(a))):  # noqa: S301
         assert a == other
 
 
-def test_a_fingerprint_is_built_again() -> None:
+def test_build_methods_replace_the_fingerprint() -> None:
     one = Simhash(0)
     one.build_by_text("some other text")
     assert Simhash("some other text") == one
@@ -220,13 +220,13 @@ def test_bad_features_are_refused(features: Any) -> None:
 def test_hashes_of_other_kinds_are_refused() -> None:
     with pytest.raises(errors.ParameterError, match="f=256 with a hash of 128 bits is not allowed; use f up to 128"):
         Simhash("abc", f=256)
-    with pytest.raises(TypeError, match="hashfunc gave a str"):
+    with pytest.raises(TypeError, match="hashfunc returned a str"):
         Simhash("abc", hashfunc=lambda data: data.hex())
     with pytest.raises(TypeError):
         Simhash("abc", reg="(a)(b)")
 
 
-def test_different_widths_do_not_meet() -> None:
+def test_different_widths_are_refused() -> None:
     for kind in (SimhashWidthError, errors.MismatchError, AssertionError, ValueError):
         with pytest.raises(kind, match="f differs: 64 against 32"):
             Simhash("a").distance(Simhash("a", f=32))
@@ -245,15 +245,17 @@ def test_different_widths_do_not_meet() -> None:
     st.integers(0, 9),
     st.lists(
         st.tuples(
-            st.sampled_from(["add", "add", "delete", "ask"]), st.sampled_from(["a", "b,c", ""]), st.integers(0, 1 << 12)
+            st.sampled_from(["add", "add", "delete", "search"]),
+            st.sampled_from(["a", "b,c", ""]),
+            st.integers(0, 1 << 12),
         ),
         max_size=40,
     ),
     st.integers(0, 10),
 )
-def test_the_index_does_what_the_packages_does(f: int, k: int, steps: list[Any], first: int) -> None:
-    """The same adds, removals and searches give the same ids, buckets and counts."""
-    # Values of a few bits, at both ends of the fingerprint.
+def test_the_index_equals_the_packages(f: int, k: int, steps: list[Any], first: int) -> None:
+    """The same additions, removals and searches return the same ids, buckets and counts."""
+    # Values with a few bits set, at both ends of the fingerprint.
     steps = [(what, name, (value & 63) << (f - 6) | value >> 6) for what, name, value in steps]
     start = [(name, value) for _, name, value in steps[:first]]
     ours = SimhashIndex([(name, Simhash(value, f)) for name, value in start], f=f, k=k)
@@ -262,10 +264,10 @@ def test_the_index_does_what_the_packages_does(f: int, k: int, steps: list[Any],
     for what, name, value in steps[first:]:
         mine, other = Simhash(value, f), package.Simhash(value, f)
         assert list(theirs.get_keys(other)) == list(ours.get_keys(mine))
-        if what == "ask":
-            found = ours.get_near_dups(mine)
-            assert len(set(found)) == len(found)
-            assert set(theirs.get_near_dups(other)) == set(found)
+        if what == "search":
+            ids = ours.get_near_dups(mine)
+            assert len(set(ids)) == len(ids)
+            assert set(theirs.get_near_dups(other)) == set(ids)
         else:
             getattr(ours, what)(name, mine)
             getattr(theirs, what)(name, other)
@@ -278,11 +280,11 @@ def test_ids_are_strings_and_come_nearest_first() -> None:
     for number, value in enumerate([0b111, 0b11, 0b1, 0b1111]):
         index.add(number, Simhash(value))
     assert ["2", "1", "0"] == index.get_near_dups(Simhash(0))
-    again = pickle.loads(pickle.dumps(index))  # noqa: S301 - made here
+    again = pickle.loads(pickle.dumps(index))  # noqa: S301
     assert ["2", "1", "0"] == again.get_near_dups(Simhash(0))
 
 
-def test_the_index_tells_its_log(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_index_logs_its_size(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, logger="simhash"):
         SimhashIndex([("a", Simhash(1)), ("a", Simhash(1)), ("b", Simhash(1))])
     assert ["2 fingerprints indexed"] == caplog.messages
@@ -302,8 +304,8 @@ RUN = """
 import importlib, sys, unittest
 sys.modules["simhash"] = importlib.import_module("nearkin.compat.simhash")
 sys.path.insert(0, sys.argv[1])
-found = unittest.defaultTestLoader.discover(sys.argv[1], "test*.py")
-result = unittest.TextTestRunner(verbosity=0).run(found)
+tests = unittest.defaultTestLoader.discover(sys.argv[1], "test*.py")
+result = unittest.TextTestRunner(verbosity=0).run(tests)
 sys.exit(not (result.testsRun and result.wasSuccessful()))
 """
 
@@ -311,14 +313,14 @@ sys.exit(not (result.testsRun and result.wasSuccessful()))
 def own_tests() -> Path:
     """The folder of the package's tests."""
     variable = "NEARKIN_SIMHASH_TESTS"
-    found = sorted(source_of("simhash", "2.1.2", variable).rglob("test*.py"))
-    if not found:
+    files = sorted(source_of("simhash", "2.1.2", variable).rglob("test*.py"))
+    if not files:
         pytest.skip(f"the source distribution of simhash 2.1.2 has no tests; {variable} names their folder")
-    return found[0].parent
+    return files[0].parent
 
 
 def test_the_packages_own_tests_pass() -> None:
-    """Its test-suite runs with our module in the place of the package."""
+    """Its test suite passes with our module in place of the package."""
     folder = own_tests()
-    done = subprocess.run([sys.executable, "-c", RUN, str(folder)], capture_output=True, text=True, check=False)
-    assert 0 == done.returncode, done.stderr
+    completed = subprocess.run([sys.executable, "-c", RUN, str(folder)], capture_output=True, text=True, check=False)
+    assert 0 == completed.returncode, completed.stderr

@@ -1,4 +1,4 @@
-"""nearkin.compat.ssdeep beside the packages ssdeep 3.4 and ppdeep (group bench-ssdeep), where they are installed."""
+"""nearkin.compat.ssdeep compared with ssdeep 3.4 and ppdeep (group bench-ssdeep), if they are installed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import nearkin as nk
 from nearkin import errors
 from nearkin.compat import ssdeep
 
-# The package asks for what Python has deprecated, by import and by call.
+# The package uses deprecated parts of Python, on import and on calls.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 A = "96:eWJN08TSaEp9PT3WOiOG0PPs71raVR:D/klkTUPirvyE0U"
@@ -27,25 +27,25 @@ B = "96:eJN08TSaEp9PT3FWiOOG0PPs71raVR:DklkTUPirvyE0U"
 
 
 def package(name: str) -> ModuleType:
-    """A peer; the test is skipped where it is not installed."""
+    """Import a peer; skip the test if it is not installed."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found: ModuleType = pytest.importorskip(name, reason=f"{name} is not installed (group bench-ssdeep)")
-    if not hasattr(found, "hash_from_file"):
-        # A folder of tests has that name.
+        module: ModuleType = pytest.importorskip(name, reason=f"{name} is not installed (group bench-ssdeep)")
+    if not hasattr(module, "hash_from_file"):
+        # A folder of tests has the same name.
         pytest.skip(f"{name} is not installed (group bench-ssdeep)")
-    return found
+    return module
 
 
 def data(seed: int) -> bytes:
-    """Bytes of many lengths, some with zeros at the end, some with few distinct values."""
+    """Return random bytes of varying length, with few or many distinct values and zeros at the end."""
     r = random.Random(seed)
     values = r.choice([256, 4, 2])
     return bytes(r.randrange(values) for _ in range(r.choice([0, 1, 6, 7, 100, 3000, 9000]))) + bytes(seed % 9)
 
 
 def damaged(r: random.Random, digest: str) -> bytes:
-    """A digest with a few characters put in, taken out, replaced or cut off, at its start above all."""
+    """Return a digest with a few characters inserted, deleted, replaced or cut off, mostly near its start."""
     text = list(digest)
     for _ in range(r.choice([1, 1, 2, 3])):
         at = r.randrange(len(text) + 1) if r.random() < 0.6 else r.randrange(min(6, len(text) + 1))
@@ -64,14 +64,14 @@ def damaged(r: random.Random, digest: str) -> bytes:
 
 
 def outcome(call: Callable[..., Any], *arguments: Any) -> Any:
-    """What a call gives, or the names of the errors that its callers may catch."""
+    """Return the result of a call, or the class names of its exception, base classes included."""
     try:
         return call(*arguments)
     except Exception as error:
         return {kind.__name__ for kind in type(error).__mro__}
 
 
-def test_functions_give_what_nearkin_gives(tmp_path: Path) -> None:
+def test_functions_return_nearkins_digests_and_scores(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"Hello, World!\n")
     for value in ("Hello, World!\n", b"Hello, World!\n", bytearray(b"Hello, World!\n"), memoryview(b"Hello, World!\n")):
@@ -100,7 +100,7 @@ def test_errors_are_those_of_both_packages(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", [ssdeep.Hash, ssdeep.PseudoHash])
-def test_hash_objects_take_data_in_parts(kind: type[ssdeep.Hash]) -> None:
+def test_hash_objects_accept_data_in_parts(kind: type[ssdeep.Hash]) -> None:
     one = kind()
     assert ("3::", 3, "ssdeep") == (one.digest(), one.block_size, one.name)
     text = "ÄÄÄÄÄ" * 3000
@@ -151,7 +151,7 @@ def test_hash_objects_give_the_packages_digests() -> None:
 
 
 def library() -> Callable[[bytes, bytes], int]:
-    """The score of libfuzzy, which comes with the program ssdeep; -1 for what is no digest to it."""
+    """Return the compare function of libfuzzy, which gives -1 for an invalid digest."""
     name = ctypes.util.find_library("fuzzy")
     if name is None:
         pytest.skip("the library of the program ssdeep is not installed")
@@ -160,15 +160,15 @@ def library() -> Callable[[bytes, bytes], int]:
 
 
 def test_damaged_digests_have_the_librarys_score() -> None:
-    """20,000 pairs of which one or both are damaged: the same score, or an error on both sides."""
+    """20,000 pairs with one or two damaged digests: both sides give the same score, or both an error."""
     score = library()
     r = random.Random(3)
     digests = [nk.ssdeep.hash(data(seed) * 2) for seed in range(60)] + [A, B, A.replace("96", "48"), "3::"]
-    found = Counter[bool]()
+    outcomes = Counter[bool]()
     for _ in range(20_000):
-        one = r.choice(digests)
-        left = damaged(r, one)
-        right = (one if r.random() < 0.5 else r.choice(digests)).encode()
+        digest = r.choice(digests)
+        left = damaged(r, digest)
+        right = (digest if r.random() < 0.5 else r.choice(digests)).encode()
         if r.random() < 0.3:
             right = damaged(r, right.decode())
         try:
@@ -176,12 +176,12 @@ def test_damaged_digests_have_the_librarys_score() -> None:
         except ssdeep.InternalError:
             ours = -1
         assert score(left, right) == ours, (left, right)
-        found[ours >= 0] += 1
-    assert min(found.values()) > 1000
+        outcomes[ours >= 0] += 1
+    assert min(outcomes.values()) > 1000
 
 
 def test_errors_are_caught_as_the_packages_errors_are(tmp_path: Path) -> None:
-    """Whatever a caller catches of a peer is caught of ours, but for types that the peer takes by chance."""
+    """An except clause written for a peer also catches our error."""
     for name in ("ssdeep", "ppdeep"):
         peer = package(name)
         for call, arguments in (

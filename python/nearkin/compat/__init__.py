@@ -1,5 +1,5 @@
-"""Drop-in modules for programs that were written for another package: change the import, keep the rest.
+"""Drop-in modules for programs written for another package: change the import and keep the rest.
 
-Each module has the names, arguments, values and errors of the package that it is named after, over nearkin's core, and
-is imported by itself, as `from nearkin.compat.simhash import Simhash`. What differs stands in the module's header.
+Each module is named after its package and has the package's names, arguments, values and errors, over nearkin's core.
+Import it directly, as in `from nearkin.compat.simhash import Simhash`. The header of each module lists the differences.
 """

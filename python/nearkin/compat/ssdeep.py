@@ -1,16 +1,16 @@
 """The functions and classes of the packages `ssdeep` 3.4 and `ppdeep`, over nearkin's core.
 
-`hash`, `hash_from_file` and `compare` are what both packages have; `Hash`, `PseudoHash`, `BaseError` and
-`InternalError` are those of `ssdeep`. Digests are those of the program ssdeep 2.14.1, which both promise. Scores are
-those of its library, libfuzzy, which `ssdeep` calls: damaged digests are read as it reads them.
+Both packages have `hash`, `hash_from_file` and `compare`; `Hash`, `PseudoHash`, `BaseError` and `InternalError` come
+from `ssdeep`. Digests equal those of the program ssdeep 2.14.1, as both packages promise. Scores equal those of its
+library libfuzzy, which `ssdeep` calls, also for damaged digests.
 
-What differs:
+Differences:
 
-- A digest that can't be read is an `InternalError`, which is a `ValueError` too: callers of either package catch it.
-- Buffers other than bytes are taken, and paths of every kind. `ssdeep` and `ppdeep` take str alone for a path.
-- A path that is no regular file is an `OSError` as there, with the reason in its message.
-- Scores are ssdeep's. Most of those of `ppdeep` 20260221 are not, and two digests whose first parts are equal score 100
-  there: a threshold that was chosen for it has to be chosen again.
+- An invalid digest is an `InternalError`, which is also a `ValueError`, so callers of either package catch it.
+- Any buffer is accepted, and paths of every type; `ssdeep` and `ppdeep` accept only str as a path.
+- A path that is not a regular file is an `OSError` as in the packages, with the reason in its message.
+- Scores are ssdeep's. Most scores of `ppdeep` 20260221 differ: it gives 100 to two digests with equal first parts. A
+  threshold for `ppdeep` must be chosen again.
 
 Cost: as `nearkin.digests.ssdeep`. Tests: `tests/compat/test_compat_ssdeep.py`.
 """
@@ -34,15 +34,15 @@ class BaseError(Exception):
 
 
 class InternalError(BaseError, InputError):
-    """A digest that can't be read. Attributes: place, reason."""
+    """An invalid digest. Attributes: place, reason."""
 
 
 class FileError(InputError, OSError):
-    """A file that can't be hashed: a folder, a named pipe, a device, or one that changes. Attributes: place, reason."""
+    """A path that cannot be hashed: a folder, pipe or device, or a file that changes. Attributes: place, reason."""
 
 
-def _bytes(data: str | Buffer, encoding: str) -> Buffer:
-    """The bytes of what is hashed."""
+def _encode(data: str | Buffer, encoding: str) -> Buffer:
+    """Return the bytes of a text or a buffer."""
     if isinstance(data, str):
         return data.encode(encoding)
     try:
@@ -53,14 +53,13 @@ def _bytes(data: str | Buffer, encoding: str) -> Buffer:
 
 
 def hash(buf: str | Buffer, encoding: str = "utf-8") -> str:  # noqa: A001 - the packages' name
-    r"""The digest of a text or of bytes.
+    r"""Return the digest of a text or of bytes.
 
     Parameters
     ----------
     buf : str or bytes-like
-        What is hashed.
     encoding : str, default "utf-8"
-        How a str becomes bytes.
+        Encoding of a str.
 
     Returns
     -------
@@ -69,9 +68,9 @@ def hash(buf: str | Buffer, encoding: str = "utf-8") -> str:  # noqa: A001 - the
     Raises
     ------
     TypeError
-        If it is neither.
+        `buf` has another type.
     UnicodeEncodeError
-        If the encoding has no form of a character.
+        The encoding lacks a character.
 
     Examples
     --------
@@ -79,11 +78,11 @@ def hash(buf: str | Buffer, encoding: str = "utf-8") -> str:  # noqa: A001 - the
     >>> ssdeep.hash("Hello, World!\n")
     '3:aaX8v:aV'
     """
-    return ssdeep.hash(_bytes(buf, encoding))
+    return ssdeep.hash(_encode(buf, encoding))
 
 
 def hash_from_file(filename: str | bytes | os.PathLike[str]) -> str:
-    """The digest of a regular file.
+    """Return the digest of a regular file.
 
     Parameters
     ----------
@@ -96,9 +95,9 @@ def hash_from_file(filename: str | bytes | os.PathLike[str]) -> str:
     Raises
     ------
     OSError
-        If the file can't be read, or is no regular file.
+        The file cannot be read, or is not a regular file.
     TypeError
-        If `filename` is none of these.
+        `filename` has another type.
     """
     if not isinstance(filename, (str, bytes, os.PathLike)):
         raise TypeError(f"filename is a {type(filename).__name__}; use a path")
@@ -109,12 +108,12 @@ def hash_from_file(filename: str | bytes | os.PathLike[str]) -> str:
 
 
 def compare(sig1: str | bytes, sig2: str | bytes) -> int:
-    """The score of two digests, 0 to 100.
+    """Return the score of two digests, 0 to 100.
 
     Parameters
     ----------
     sig1, sig2 : str or bytes
-        Digests; a str is ASCII.
+        Digests; a str must be ASCII.
 
     Returns
     -------
@@ -123,11 +122,11 @@ def compare(sig1: str | bytes, sig2: str | bytes) -> int:
     Raises
     ------
     InternalError
-        If the library could not read one of them.
+        A digest is invalid.
     TypeError
-        If one of them is neither str nor bytes.
+        A digest is neither str nor bytes.
     UnicodeEncodeError
-        If a str is not ASCII.
+        A str is not ASCII.
 
     Examples
     --------
@@ -136,15 +135,15 @@ def compare(sig1: str | bytes, sig2: str | bytes) -> int:
     ...                "96:eJN08TSaEp9PT3FWiOOG0PPs71raVR:DklkTUPirvyE0U")
     97
     """
-    left, right = _digest("sig1", sig1), _digest("sig2", sig2)
+    left, right = _check_digest("sig1", sig1), _check_digest("sig2", sig2)
     try:
         return ssdeep.compare(left, right, strict=False)
     except InputError as error:
         raise InternalError(error.message, **error.context) from None
 
 
-def _digest(name: str, digest: str | bytes) -> str | bytes:
-    """A digest that is bytes or ASCII."""
+def _check_digest(name: str, digest: str | bytes) -> str | bytes:
+    """Return a digest that is bytes or ASCII."""
     if isinstance(digest, str):
         return digest if digest.isascii() else digest.encode("ascii")
     if isinstance(digest, bytes):
@@ -153,7 +152,7 @@ def _digest(name: str, digest: str | bytes) -> str | bytes:
 
 
 class BaseHash:
-    """What `Hash` and `PseudoHash` have in common."""
+    """The base class of `Hash` and `PseudoHash`."""
 
     @property
     def block_size(self) -> int:
@@ -167,15 +166,15 @@ class BaseHash:
 
 
 class Hash(BaseHash):
-    r"""A digest of data that arrives in parts.
+    r"""An incremental hash.
 
     Examples
     --------
     >>> from nearkin.compat.ssdeep import Hash
-    >>> found = Hash()
-    >>> found.update("Hello, ")
-    >>> found.update(b"World!\n")
-    >>> found.digest(), found.block_size, found.name
+    >>> hasher = Hash()
+    >>> hasher.update("Hello, ")
+    >>> hasher.update(b"World!\n")
+    >>> hasher.digest(), hasher.block_size, hasher.name
     ('3:aaX8v:aV', 3, 'ssdeep')
     """
 
@@ -188,35 +187,35 @@ class Hash(BaseHash):
         return int(self.digest().partition(":")[0])
 
     def update(self, buf: str | Buffer, encoding: str = "utf-8") -> None:
-        """Take in more data.
+        """Add data.
 
         Parameters
         ----------
         buf : str or bytes-like
         encoding : str, default "utf-8"
-            How a str becomes bytes.
+            Encoding of a str.
 
         Raises
         ------
         TypeError
-            If it is neither.
+            `buf` has another type.
         """
-        self._hasher.update(_bytes(buf, encoding))
+        self._hasher.update(_encode(buf, encoding))
 
     def digest(self, elimseq: bool = False, notrunc: bool = False) -> str:
-        """The digest of all data so far; more may follow.
+        """Return the digest of the data so far; more can be added.
 
         Parameters
         ----------
         elimseq : bool, default False
-            Write runs of more than three equal characters as three.
+            Shorten runs of more than three equal characters to three.
         notrunc : bool, default False
-            Leave part 2 as long as part 1 may be.
+            Allow the second part the length of the first.
 
         Raises
         ------
         InternalError
-            If more than 192 GiB were hashed.
+            More than 192 GiB were hashed.
         """
         try:
             return self._hasher.digest(eliminate_runs=bool(elimseq), truncate=not notrunc)
@@ -224,11 +223,11 @@ class Hash(BaseHash):
             raise InternalError(error.message, **error.context) from None
 
     def copy(self) -> Self:
-        """An independent object in the same state."""
+        """Return an independent copy."""
         other = type(self)()
         other._hasher = self._hasher.copy()
         return other
 
 
 class PseudoHash(Hash):
-    """`Hash` under the name that the package keeps for old libraries. It keeps no data in memory either."""
+    """`Hash` under the name that the package uses with old libraries. It does not keep data in memory."""

@@ -1,17 +1,25 @@
-"""`MinHashLSH` as datasketch has it: MinHashes in bands, tables in memory, keys of any kind that can be hashed.
+"""`MinHashLSH` of datasketch: an in-memory index of MinHashes by bands, for hashable keys of any type.
 
-A bucket is the bytes of a band's values, byte order reversed, as there, so that `get_counts`, `hashtables` and
-`hashfunc` see the same bytes. b and r are those that datasketch chooses (`nearkin.compat.datasketch.choice`). What
-differs:
+A bucket is the bytes of a band's values with their byte order reversed, as in datasketch, so `get_counts`,
+`hashtables` and `hashfunc` see the same bytes. Differences:
 
-- answers are in the order of bands and then of insertion; there they are in the order of a set;
-- tables lie in memory alone: a `storage_config` of another type is an error, and `nearkin.Store` is what keeps a
-  collection on disk;
-- a key that `merge` brings a second time is removed from all of its buckets, not from those of the first alone;
-- values of another type than those already there are refused, not looked up in vain.
+- Results are in the order of bands, then of insertion; datasketch returns the order of a set.
+- Storage is in memory only: a `storage_config` of another type is an error. `nearkin.Store` is a collection on disk.
+- The tables are dicts: `hashtables[i]` maps a bucket to its keys, and `keys` maps a key to its buckets.
+- A key that `merge` adds a second time is removed from all of its buckets, not only from those of the first.
+- MinHashes of another scheme are refused, because they would match nothing.
 
-Cost: b look-ups per query; a bucket of r values of 4 or 8 bytes, b of them per key. `nearkin.BandIndex` takes whole
-arrays of signatures, compares candidates in parallel and is saved as a file.
+The numbers of bands b and of rows r minimise a weighted sum of two errors, for b r ≤ k:
+
+    error(b, r) = w_p ∫ p(s) ds from 0 to t + w_n ∫ (1 − p(s)) ds from t to 1        p(s) = 1 − (1 − s^r)^b
+
+datasketch integrates by QUADPACK, whose rounding depends on the machine and decides between pairs with equal errors.
+Here the Gauss-Legendre rule with k/2 + 1 nodes is exact up to rounding, because the integrands are polynomials of
+degree b r. Errors within 1e-12 of the smallest are a tie, and the tie goes to the pair with the fewest bands, then the
+fewest rows: it makes the cheapest queries.
+
+Cost: b look-ups per query; memory for a bucket of r values of 4 or 8 bytes, b of them per key. `nearkin.BandIndex`
+takes arrays of signatures, verifies candidates in parallel and can be saved.
 
 Source: Leskovec, Rajaraman, Ullman, "Mining of Massive Datasets", section 3.4. Tests:
 `tests/compat/test_compat_datasketch.py`.
@@ -19,21 +27,56 @@ Source: Leskovec, Rajaraman, Ullman, "Mining of Massive Datasets", section 3.4. 
 
 from __future__ import annotations
 
-import pickle
+import io
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
-from nearkin.compat.datasketch.choice import check_threshold, check_weights, choose
-from nearkin.compat.datasketch.hashing import unwrapped
-from nearkin.compat.datasketch.tables import Buckets, Keys
+import numpy as np
+
+from nearkin.compat.datasketch.minhash import MinHash, check_hashfunc
+from nearkin.compat.datasketch.safe_pickle import SafeUnpickler, safe_names
 from nearkin.errors import InputError, ParameterError, bad_parameter, check_count, mismatch
 from nearkin.families.datasketch import check_scheme
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-Sketch = Any
-"""A MinHash, LeanMinHash or WeightedMinHash: what has `hashvalues` and a length."""
+_MAX_NODES = 256
+_TIE = 1e-12
+"""Errors that differ by less are equal; the rounding of both integrals is about 1e-15."""
+
+
+@lru_cache(maxsize=256)
+def choose_bands(threshold: float, num_perm: int, weights: tuple[float, float]) -> tuple[int, int]:
+    """Return the numbers of bands and rows with the smallest error; ties go to the fewest bands, then rows.
+
+    Parameters
+    ----------
+    threshold : float
+        0 to 1.
+    num_perm : int
+        k, 1 or more.
+    weights : pair of float
+        Of false positives and of false negatives.
+
+    Returns
+    -------
+    b, r : int
+    """
+    nodes, node_weights = np.polynomial.legendre.leggauss(min(max(64, num_perm // 2 + 1), _MAX_NODES))
+    rows = np.arange(1, num_perm + 1)[:, None]
+    below = 1 - (threshold / 2 * (nodes + 1)) ** rows
+    above = 1 - (threshold + (1 - threshold) / 2 * (nodes + 1)) ** rows
+    miss_below, miss_above, errors = np.ones_like(below), np.ones_like(above), []
+    for b in range(1, num_perm + 1):
+        r = num_perm // b
+        miss_below, miss_above = miss_below[:r] * below[:r], miss_above[:r] * above[:r]
+        false_positive = threshold - miss_below @ node_weights * (threshold / 2)
+        false_negative = miss_above @ node_weights * ((1 - threshold) / 2)
+        errors.append(weights[0] * false_positive + weights[1] * false_negative)
+    limit = min(row.min() for row in errors) + _TIE
+    return next((b, int(np.argmax(row <= limit)) + 1) for b, row in enumerate(errors, 1) if row.min() <= limit)
 
 
 class MinHashLSH:
@@ -42,33 +85,35 @@ class MinHashLSH:
     Parameters
     ----------
     threshold : float, default 0.9
-        Jaccard similarity that b and r are chosen for, 0 to 1.
+        Jaccard similarity for which b and r are chosen, 0 to 1.
     num_perm : int, default 128
-        Values of a MinHash, 2 or more; samples of a WeightedMinHash.
+        Number of values of a MinHash, 2 or more.
     weights : pair of float, default (0.5, 0.5)
-        Of false positives and of false negatives in that choice; their sum is 1.
+        Weights of false positives and of false negatives in that choice; their sum is 1.
     params : pair of int, optional
-        b and r instead of those chosen: b 2 or more, b r at most `num_perm`.
+        b and r, instead of a choice: b 2 or more, b r at most `num_perm`.
     storage_config : dict, optional
-        `{"type": "dict"}`, the only one.
+        `{"type": "dict"}`, the only type.
     prepickle : bool, optional
-        Whether keys are kept as pickles; default False.
+        Ignored: keys in memory need no pickling.
     hashfunc : callable, optional
-        Bytes of a bucket → shorter bytes.
+        Maps the bytes of a bucket to shorter bytes.
 
     Attributes
     ----------
     b, r : int
-        Bands, and values of each.
+        Number of bands, and of values per band.
     h : int
         `num_perm`.
-    hashtables, hashranges, keys
-        As in datasketch: a table and a range of values for each band, and the table of keys.
+    hashtables, hashranges : list
+        For each band its dict of buckets and its range of values.
+    keys : dict
+        The buckets of each key.
 
     Raises
     ------
     ParameterError
-        A value out of its range; a choice or params of fewer than 2 bands; another storage than "dict".
+        A value is out of its range, there are fewer than 2 bands, or the storage is not "dict".
 
     Examples
     --------
@@ -93,189 +138,160 @@ class MinHashLSH:
         prepickle: bool | None = None,
         hashfunc: Callable[[bytes], bytes] | None = None,
     ) -> None:
-        check_storage(storage_config)
-        threshold = check_threshold(threshold)
+        storage = "dict" if not storage_config else storage_config.get("type")
+        if storage != "dict":
+            allowed = '{"type": "dict"}, tables in memory; nearkin.Store keeps a collection on disk'
+            raise bad_parameter("storage_config", f"type {storage!r}", allowed)
+        if isinstance(threshold, bool) or not 0 <= threshold <= 1:
+            raise bad_parameter("threshold", repr(threshold), "0 to 1")
         self.h = check_count("num_perm", num_perm, 2, 1 << 32, "2 or more")
-        chosen = check_weights(weights)
+        if len(weights) != 2 or not all(0 <= weight <= 1 for weight in weights) or sum(weights) != 1.0:
+            raise bad_parameter("weights", repr(weights), "two numbers from 0 to 1 with the sum 1")
         if params is None:
-            self.b, self.r = choose(threshold, self.h, chosen)
+            self.b, self.r = choose_bands(float(threshold), self.h, (float(weights[0]), float(weights[1])))
         else:
             self.b, self.r = (check_count("params", value, 1, 1 << 32, "pairs (b, r) of 1 or more") for value in params)
             if self.b * self.r > self.h:
                 raise bad_parameter("params", f"{self.b} * {self.r}", f"a product of at most num_perm={self.h}")
         if self.b < 2:
             raise bad_parameter("b", self.b, "2 bands or more: another threshold, more values, or params")
-        if hashfunc is not None and not callable(hashfunc):
-            raise bad_parameter("hashfunc", repr(hashfunc), "a callable: bytes to bytes")
-        self.prepickle = bool(prepickle)
-        self.hashfunc = hashfunc
-        self._begin()
+        self._reset(hashfunc)
 
-    def _begin(self) -> None:
-        self._buffer_size = 50_000
-        self.hashtables = [Buckets() for _ in range(self.b)]
+    def _reset(self, hashfunc: object) -> None:
+        self.hashfunc: Callable[[bytes], bytes] | None = check_hashfunc(hashfunc)
+        self.buffer_size = 50_000
+        self.hashtables: list[dict[bytes, dict[Hashable, None]]] = [{} for _ in range(self.b)]
         self.hashranges = [(i * self.r, (i + 1) * self.r) for i in range(self.b)]
-        self.keys = Keys()
+        self.keys: dict[Hashable, list[bytes]] = {}
         self._minhash_scheme: str | None = None
-        self._asked: list[dict[Hashable, None]] = []
+        self._buffered_queries: list[dict[Hashable, None]] = []
 
-    @property
-    def buffer_size(self) -> int:
-        """Without effect in memory; kept as it was set."""
-        return self._buffer_size
-
-    @buffer_size.setter
-    def buffer_size(self, value: int) -> None:
-        self._buffer_size = check_count("buffer_size", value, 1, 1 << 62, "1 or more")
-
-    def _buckets(self, minhash: Sketch, bands: int | None = None) -> list[bytes]:
-        """The bytes of each band."""
+    def _buckets(self, minhash: MinHash) -> list[bytes]:
+        """Return the bucket of each band."""
         if len(minhash) != self.h:
             raise bad_parameter("minhash", f"{len(minhash)} values", f"{self.h}, as the index has")
-        scheme = getattr(minhash, "scheme", None)
-        if scheme is not None and self._minhash_scheme not in (None, scheme):
-            raise mismatch("scheme", f"an index of {self._minhash_scheme}", f"a MinHash of {scheme}")
-        bands = self.b if bands is None else bands
-        used = minhash.hashvalues[: bands * self.r].byteswap().tobytes()
-        size = len(used) // bands
-        buckets = [used[start : start + size] for start in range(0, len(used), size)]
+        if self._minhash_scheme not in (None, minhash.scheme):
+            raise mismatch("scheme", f"an index of {self._minhash_scheme}", f"a MinHash of {minhash.scheme}")
+        data = minhash.hashvalues[: self.b * self.r].byteswap().tobytes()
+        size = len(data) // self.b
+        buckets = [data[start : start + size] for start in range(0, len(data), size)]
         return buckets if self.hashfunc is None else [self.hashfunc(bucket) for bucket in buckets]
 
-    def _key(self, key: Hashable) -> Hashable:
-        return pickle.dumps(key) if self.prepickle else key
+    def _add(self, key: Hashable, buckets: Iterable[bytes]) -> None:
+        """Add a key to its buckets, band by band; a merged key has more buckets than there are bands."""
+        for i, bucket in enumerate(buckets):
+            self.keys.setdefault(key, []).append(bucket)
+            self.hashtables[i % self.b].setdefault(bucket, {})[key] = None
 
-    def _given(self, keys: Iterable[Hashable]) -> list[Hashable]:
-        # What this index has pickled itself.
-        return [pickle.loads(cast("bytes", key)) for key in keys] if self.prepickle else list(keys)  # noqa: S301
-
-    def insert(self, key: Hashable, minhash: Sketch, check_duplication: bool = True) -> None:
-        """Adds a key with its MinHash.
+    def insert(self, key: Hashable, minhash: MinHash, check_duplication: bool = True) -> None:
+        """Add a key with its MinHash.
 
         Parameters
         ----------
         key : hashable
-        minhash : MinHash, LeanMinHash or WeightedMinHash
-            Of `num_perm` values and of the scheme of those before.
+        minhash : MinHash or LeanMinHash
+            With `num_perm` values, and the scheme of the others.
         check_duplication : bool, default True
-            Whether a key that is already there is an error; otherwise it gets both buckets.
+            Refuse a key that exists. Otherwise it gets the buckets of both.
 
         Raises
         ------
         ParameterError
-            A key that is there, or another number of values.
+            The key exists, or the number of values is wrong.
         MismatchError
-            A MinHash of another scheme.
+            The scheme differs.
         """
         buckets = self._buckets(minhash)
-        held = self._key(key)
-        if check_duplication and held in self.keys:
-            raise bad_parameter("key", repr(key), "a key that is not yet there")
-        self._minhash_scheme = self._minhash_scheme or getattr(minhash, "scheme", None)
-        self.keys.insert(held, *buckets)
-        for bucket, table in zip(buckets, self.hashtables, strict=True):
-            table._dict.setdefault(bucket, {})[held] = None
+        if check_duplication and key in self.keys:
+            raise bad_parameter("key", repr(key), "a key that does not exist yet")
+        self._minhash_scheme = minhash.scheme
+        self._add(key, buckets)
 
     def merge(self, other: MinHashLSH, check_overlap: bool = False) -> None:
-        """Adds all keys of another index.
+        """Add all keys of another index.
 
         Parameters
         ----------
         other : MinHashLSH
             With the same `num_perm`, b and r.
         check_overlap : bool, default False
-            Whether a key that is in both is an error.
+            Refuse an index that shares a key.
 
         Raises
         ------
         ParameterError
-            With `check_overlap`, a key that is in both.
+            `check_overlap` is set and a key is in both.
         MismatchError
-            Another kind of index, other numbers, or another scheme.
+            The type, `num_perm`, b, r or the scheme differ.
         """
         if type(other) is not type(self):
             raise mismatch("type of index", type(self).__name__, type(other).__name__)
         for what, left, right in (("num_perm", self.h, other.h), ("b", self.b, other.b), ("r", self.r, other.r)):
             if left != right:
                 raise mismatch(what, left, right)
-        schemes = {self._minhash_scheme, other._minhash_scheme} - {None}
-        if len(schemes) > 1:
+        if None not in (schemes := {self._minhash_scheme, other._minhash_scheme}) and len(schemes) > 1:
             raise mismatch("scheme", self._minhash_scheme, other._minhash_scheme)
         if check_overlap and (shared := next((key for key in other.keys if key in self.keys), None)) is not None:
-            raise bad_parameter("other", f"an index that has the key {shared!r} too", "keys that are in one of both")
+            raise bad_parameter("other", f"an index that also has the key {shared!r}", "an index with other keys")
         self._minhash_scheme = self._minhash_scheme or other._minhash_scheme
-        for key in list(other.keys):
-            buckets = list(other.keys.get(key))
-            self.keys.insert(key, *buckets)
-            for i, bucket in enumerate(buckets):
-                self.hashtables[i % self.b].insert(bucket, key)
+        for key, buckets in list(other.keys.items()):
+            self._add(key, list(buckets))
 
-    def _candidates(self, minhash: Sketch, bands: int | None = None) -> dict[Hashable, None]:
-        """Keys that share a band, in the order of bands and insertion."""
-        found: dict[Hashable, None] = {}
-        for bucket, table in zip(self._buckets(minhash, bands), self.hashtables, strict=False):
-            keys = table._dict.get(bucket)
-            if keys is not None:
-                found.update(keys)
-        return found
+    def _candidates(self, minhash: MinHash) -> dict[Hashable, None]:
+        """Return the keys that share a band, in the order of bands, then of insertion."""
+        candidates: dict[Hashable, None] = {}
+        for bucket, table in zip(self._buckets(minhash), self.hashtables, strict=True):
+            candidates.update(table.get(bucket, {}))
+        return candidates
 
-    def query(self, minhash: Sketch) -> list[Hashable]:
-        """The keys that share a band with a MinHash.
+    def query(self, minhash: MinHash) -> list[Hashable]:
+        """Return the keys that share a band with a MinHash.
 
         Parameters
         ----------
-        minhash : MinHash, LeanMinHash or WeightedMinHash
+        minhash : MinHash or LeanMinHash
 
         Returns
         -------
         list of keys
-            Each once, by band and then by insertion. Candidates: what is less similar than the threshold is among them.
+            Each once, in the order of bands, then of insertion. These are candidates: some are less similar than the
+            threshold.
 
         Raises
         ------
         ParameterError
-            Another number of values.
+            The number of values is wrong.
         MismatchError
-            A MinHash of another scheme.
+            The scheme differs.
         """
-        return self._given(self._candidates(minhash))
+        return list(self._candidates(minhash))
 
-    def _query_b(self, minhash: Sketch, b: int) -> list[Hashable]:
-        """As `query`, by the first b bands."""
-        return self._given(self._candidates(minhash, b))
-
-    def add_to_query_buffer(self, minhash: Sketch) -> None:
-        """Asks for the keys that share a band with a MinHash; `collect_query_buffer` gives them.
+    def add_to_query_buffer(self, minhash: MinHash) -> None:
+        """Add a query to the buffer; `collect_query_buffer` returns the keys that match all of them.
 
         Parameters
         ----------
-        minhash : MinHash, LeanMinHash or WeightedMinHash
+        minhash : MinHash or LeanMinHash
 
         Raises
         ------
         ParameterError
-            Another number of values.
+            The number of values is wrong.
         MismatchError
-            A MinHash of another scheme.
+            The scheme differs.
         """
-        self._asked.append(self._candidates(minhash))
+        self._buffered_queries.append(self._candidates(minhash))
 
     def collect_query_buffer(self) -> list[Hashable]:
-        """The keys that every MinHash in the buffer has found; the buffer is empty then.
-
-        Returns
-        -------
-        list of keys
-        """
-        asked, self._asked = self._asked, []
-        if not asked:
-            return []
-        return self._given(key for key in asked[0] if all(key in other for other in asked[1:]))
+        """Return the keys that match every query in the buffer, and empty the buffer."""
+        queries, self._buffered_queries = self._buffered_queries, []
+        return [key for key in queries[0] if all(key in query for query in queries)] if queries else []
 
     def __contains__(self, key: Hashable) -> bool:
-        return self._key(key) in self.keys
+        return key in self.keys
 
     def remove(self, key: Hashable) -> None:
-        """Removes a key.
+        """Remove a key.
 
         Parameters
         ----------
@@ -284,90 +300,102 @@ class MinHashLSH:
         Raises
         ------
         ParameterError
-            It is not there.
+            The key does not exist.
         """
-        held = self._key(key)
-        if held not in self.keys:
-            raise bad_parameter("key", repr(key), "a key that is there")
-        for i, bucket in enumerate(self.keys.get(held)):
-            self.hashtables[i % self.b].remove_key(bucket, held)
-        self.keys.remove(held)
+        if key not in self.keys:
+            raise bad_parameter("key", repr(key), "a key of the index")
+        for i, bucket in enumerate(self.keys.pop(key)):
+            table = self.hashtables[i % self.b]
+            keys = table.get(bucket, {})
+            keys.pop(key, None)
+            if not keys:
+                table.pop(bucket, None)
 
     def is_empty(self) -> bool:
-        """Whether there is no key."""
-        return not len(self.keys)
+        """Return True if the index has no keys."""
+        return not self.keys
 
     def get_counts(self) -> list[dict[bytes, int]]:
-        """Of each band its buckets with how many keys they have."""
-        return [table.itemcounts() for table in self.hashtables]
+        """Return, for each band, the number of keys in each bucket."""
+        return [{bucket: len(keys) for bucket, keys in table.items()} for table in self.hashtables]
 
     def get_subset_counts(self, *keys: Hashable) -> list[dict[bytes, int]]:
-        """Of each band the buckets of some keys with how many of these they have.
+        """Return, for each band, how often its buckets occur among these keys.
 
         Parameters
         ----------
         *keys : hashable
-            Those that are not there count nothing.
+            Keys that do not exist are ignored.
         """
         counts: list[dict[bytes, int]] = [{} for _ in range(self.b)]
-        for key in dict.fromkeys(self._key(key) for key in keys):
-            for part, bucket in zip(counts, self.keys.get(key), strict=False):
-                part[bucket] = part.get(bucket, 0) + 1
+        for key in dict.fromkeys(keys):
+            for band, bucket in zip(counts, self.keys.get(key, ()), strict=False):
+                band[bucket] = band.get(bucket, 0) + 1
         return counts
 
-    def insertion_session(self, buffer_size: int = 50_000) -> MinHashLSHInsertionSession:
-        """A context in which keys are inserted; in memory each is there at once.
+    def insertion_session(self, buffer_size: int = 50_000) -> MinHashLSHSession:
+        """Return a context whose `insert` adds keys; in memory each is added at once.
 
         Parameters
         ----------
         buffer_size : int, default 50,000
-            Without effect in memory.
+            Ignored.
         """
-        return MinHashLSHInsertionSession(self, buffer_size)
+        return MinHashLSHSession(self)
 
-    def deletion_session(self, buffer_size: int = 50_000) -> MinHashLSHDeletionSession:
-        """A context in which keys are removed; in memory each is gone at once.
+    def deletion_session(self, buffer_size: int = 50_000) -> MinHashLSHSession:
+        """Return a context whose `remove` removes keys; in memory each is removed at once.
 
         Parameters
         ----------
         buffer_size : int, default 50,000
-            Without effect in memory.
+            Ignored.
         """
-        return MinHashLSHDeletionSession(self, buffer_size)
+        return MinHashLSHSession(self)
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        # Pickles of this class and of datasketch's, whose older versions name neither scheme nor hashfunc.
+        # Pickles of this class and of datasketch; older versions store neither scheme nor hashfunc.
         try:
             self.h, self.b, self.r = (check_count(name, state[name], 1, 1 << 32, "1 or more") for name in "hbr")
-            self.prepickle = bool(state["prepickle"])
-            tables, keys = list(state["hashtables"]), state["keys"]
+            keys, num_tables = state["keys"], len(state["hashtables"])
+            hashfunc = check_hashfunc(state.get("hashfunc"))
         except (KeyError, TypeError, ParameterError) as error:
-            raise _damaged(repr(error)) from error
-        whole = isinstance(keys, Keys) and all(isinstance(table, Buckets) for table in tables)
-        if self.b * self.r > self.h or len(tables) != self.b or not whole:
-            raise _damaged(f"{len(tables)} tables of {self.b} bands")
-        self.hashfunc = unwrapped(state.get("hashfunc"))
-        if self.hashfunc is not None and not callable(self.hashfunc):
-            raise _damaged("a hashfunc that is none")
-        self._begin()
-        self.keys = keys
-        # Tables follow from the keys, whose order is known where that in a bucket is not.
-        for key in keys:
-            for i, bucket in enumerate(keys.get(key)):
-                self.hashtables[i % self.b].insert(bucket, key)
-        first = next(iter(self.hashtables[0]), b"")
-        self._minhash_scheme = scheme_of(state, 0 if self.hashfunc else len(first) / self.r)
+            raise _invalid_state(repr(error)) from error
+        if self.b * self.r > self.h or num_tables != self.b or not isinstance(keys, dict):
+            raise _invalid_state(f"{num_tables} tables of {self.b} bands")
+        self._reset(hashfunc)
+        # The tables follow from the keys; their own order of keys is that of a set.
+        for key, buckets in keys.items():
+            if not isinstance(buckets, list) or not all(isinstance(bucket, bytes) for bucket in buckets):
+                raise _invalid_state("a bucket that is not bytes")
+            self._add(_read_key(key) if state.get("prepickle") else key, buckets)
+        scheme = state.get("_minhash_scheme", "legacy")
+        self._minhash_scheme = None if scheme is None else check_scheme(scheme)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_asked"}
+        return {name: value for name, value in self.__dict__.items() if name != "_buffered_queries"}
 
 
-class _Session:
-    """What the contexts share."""
+def _read_key(data: Any) -> Hashable:
+    """Read a key that an index with `prepickle` stored as a pickle."""
+    if not isinstance(data, bytes):
+        raise _invalid_state("a key that is not a pickle")
+    key: Hashable = SafeUnpickler(io.BytesIO(data), safe_names({})).read()
+    return key
 
-    def __init__(self, lsh: MinHashLSH, buffer_size: int) -> None:
+
+class MinHashLSHSession:
+    """A context for many insertions or removals.
+
+    Parameters
+    ----------
+    lsh : MinHashLSH
+    """
+
+    def __init__(self, lsh: MinHashLSH) -> None:
         self.lsh = lsh
-        self.lsh.buffer_size = buffer_size
+        self.insert = lsh.insert
+        self.remove = lsh.remove
 
     def __enter__(self) -> Self:
         return self
@@ -376,88 +404,8 @@ class _Session:
         self.close()
 
     def close(self) -> None:
-        """Ends the session; in memory there is nothing left to do."""
+        """End the session; in memory nothing remains to be done."""
 
 
-class MinHashLSHInsertionSession(_Session):
-    """Inserts into an index.
-
-    Parameters
-    ----------
-    lsh : MinHashLSH
-    buffer_size : int
-        Without effect in memory.
-    """
-
-    def insert(self, key: Hashable, minhash: Sketch, check_duplication: bool = True) -> None:
-        """As `MinHashLSH.insert`.
-
-        Parameters
-        ----------
-        key : hashable
-        minhash : MinHash, LeanMinHash or WeightedMinHash
-        check_duplication : bool, default True
-        """
-        self.lsh.insert(key, minhash, check_duplication)
-
-
-class MinHashLSHDeletionSession(_Session):
-    """Removes from an index.
-
-    Parameters
-    ----------
-    lsh : MinHashLSH
-    buffer_size : int
-        Without effect in memory.
-    """
-
-    def remove(self, key: Hashable) -> None:
-        """As `MinHashLSH.remove`.
-
-        Parameters
-        ----------
-        key : hashable
-        """
-        self.lsh.remove(key)
-
-
-def scheme_of(state: Mapping[str, Any], width: float) -> str | None:
-    """The scheme of the MinHashes in a pickled index.
-
-    Parameters
-    ----------
-    state : mapping
-        What was pickled; versions before 2.0 of datasketch name no scheme, since there was one only.
-    width : float
-        Bytes of a value, 0 if nobody knows; a sample of a WeightedMinHash has 16.
-    """
-    known = state.get("_minhash_scheme")
-    if known is None:
-        return "legacy" if "_minhash_scheme" not in state and width == 8 else None
-    return check_scheme(known)
-
-
-def check_storage(storage_config: Mapping[str, Any] | None) -> None:
-    """Refuses a storage that is not a dict.
-
-    Parameters
-    ----------
-    storage_config : mapping or None
-
-    Raises
-    ------
-    ParameterError
-        Any other type than "dict".
-    """
-    kind = "dict" if not storage_config else storage_config.get("type")
-    if kind != "dict":
-        raise bad_parameter(
-            "storage_config",
-            f"type {kind!r}",
-            '{"type": "dict"}, tables in memory; nearkin.Store keeps a collection on disk, shared by processes, and '
-            "`nearkin serve` answers for one over HTTP",
-        )
-
-
-def _damaged(reason: str) -> InputError:
+def _invalid_state(reason: str) -> InputError:
     return InputError(f"this pickle is not that of a MinHashLSH: {reason}", place="state", reason=reason)

@@ -1,31 +1,43 @@
-"""`MinHash` as datasketch has it: one set of features each, its values updated feature by feature or many at once.
+"""`MinHash` and `LeanMinHash` of datasketch: one sketch per set, updated with one feature or with many.
 
-    P[value i of A = value i of B] = J(A, B)        count = k / Σ (value / largest) − 1
+    P[value i of A = value i of B] = J(A, B)        count = k / Σ (value / largest value) − 1
 
-Values, numbers of the functions and errors are those of datasketch 2.0 (`nearkin.families.datasketch` has the formulas
-of the three schemes). What differs:
+Values, permutations and errors are those of datasketch 2.0; `nearkin.families.datasketch` has the formulas of the three
+schemes. Differences:
 
-- the default hash and the minima are computed by the compiled core, those of `MinHash.bulk` in parallel;
-- nothing runs on a GPU: `gpu_mode="always"` is an error, "detect" is the processor, with the same values;
-- a seed of None, hashes and values that are no whole numbers, and a second seed's functions are refused, not rounded.
+- The compiled core computes the default hash and the minima, and `MinHash.bulk` runs in parallel.
+- There is no GPU kernel: `gpu_mode="detect"` runs on the processor with the same values, "always" is an error.
+- A seed of None, values that are not integers, and permutations of another length are errors; datasketch rounds
+  or truncates them.
 
-Source: Broder (SEQUENCES 1997); for the count Cohen, "Size-estimation framework with applications to transitive closure
-and reachability" (JCSS 1997). Tests: `tests/compat/test_compat_datasketch.py`, bit for bit against the package.
+`LeanMinHash` keeps values, seed and scheme, without the permutations. Its bytes, in the byte order and alignment of a
+character of `struct` ("@", "=", "<", ">", "!"), are
+
+| scheme | bytes |
+|---|---|
+| `legacy` | seed (int64), number of values (int32, positive), values (uint32 each) |
+| `affine32` | seed (int64), negated number of values (int32), 1 (uint8), values (uint32 each) |
+| `affine64` | seed (int64), negated number of values (int32), 2 (uint8), values (uint64 each) |
+
+Sources: Broder, "On the resemblance and containment of documents" (SEQUENCES 1997); for the count Cohen,
+"Size-estimation framework with applications to transitive closure and reachability" (JCSS 1997); for the bytes the
+documentation of datasketch 2.0 (Zhu). Tests: `tests/compat/test_compat_datasketch.py`, bit for bit against the package.
 """
 
 from __future__ import annotations
 
+import hashlib
 import operator
+import struct
 import warnings
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
 from nearkin._core import DatasketchCore
-from nearkin.compat.datasketch.hashing import sha1_hash32, sha1_hash64, unwrapped
-from nearkin.errors import bad_parameter, mismatch
+from nearkin.errors import InputError, bad_parameter, mismatch
 from nearkin.families.datasketch import (
     DatasketchScheme,
     Numbers,
@@ -39,88 +51,156 @@ from nearkin.families.datasketch import (
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-_MOST = 1 << 32
-"""Largest number of values."""
+_MAX_VALUES = 1 << 32
 _BATCH = 1 << 16
-"""Features that `bulk` hashes at once."""
-_ONE = np.array([0, 1], np.int64)
+"""Number of features that `bulk` hashes at a time."""
+_SCHEME_CODES: dict[int, DatasketchScheme] = {1: "affine32", 2: "affine64"}
+_BYTE_ORDERS = {"@": "=", "=": "=", "<": "<", ">": ">", "!": ">"}
 
 HashFunc = Callable[[Any], int]
-_Sketch = TypeVar("_Sketch", bound="MinHash")
 
 
-def default_hash(scheme: DatasketchScheme) -> HashFunc:
-    """The hash that a scheme takes where none is given."""
-    return sha1_hash64 if scheme == "affine64" else sha1_hash32
+def sha1_hash32(data: bytes) -> int:
+    """Return the first 4 bytes of the SHA-1, little-endian: 0 to 2^32 - 1.
+
+    Parameters
+    ----------
+    data : bytes-like
+
+    Examples
+    --------
+    >>> from nearkin.compat.datasketch import sha1_hash32
+    >>> sha1_hash32(b"abc")
+    910072233
+    """
+    return int.from_bytes(hashlib.sha1(data, usedforsecurity=False).digest()[:4], "little")
 
 
-def whole_numbers(values: object, scheme: DatasketchScheme, name: str) -> Numbers:
-    """Values as an array of the scheme's type; ParameterError for what is no whole number, or too large for it."""
-    kind = value_type(scheme)
-    most = int(np.iinfo(kind).max)
-    if isinstance(values, np.ndarray):
-        # As Python's integers where NumPy's are not, such as those of an array of objects.
-        if values.dtype.kind not in "iu":
-            values = values.tolist()
-        elif values.size and not (int(values.min()) >= 0 and int(values.max()) <= most):
-            raise bad_parameter(name, f"values from {values.min()} to {values.max()}", f"0 to {most} for {scheme}")
-        else:
-            return np.array(values, dtype=kind)
-    if not isinstance(values, Iterable):
-        raise bad_parameter(name, repr(values), "whole numbers")
+def sha1_hash64(data: bytes) -> int:
+    """Return the first 8 bytes of the SHA-1, little-endian: 0 to 2^64 - 1.
+
+    Parameters
+    ----------
+    data : bytes-like
+    """
+    return int.from_bytes(hashlib.sha1(data, usedforsecurity=False).digest()[:8], "little")
+
+
+class FrozenFunction:
+    """A function that a pickle refers to by name. It can be called, and a pickle cannot change it.
+
+    Parameters
+    ----------
+    function : callable
+    """
+
+    __slots__ = ("function",)
+    function: Callable[..., Any]
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        object.__setattr__(self, "function", function)
+
+    def __call__(self, *args: Any) -> Any:
+        """Call the function."""
+        return self.function(*args)
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise InputError(f"this pickle changes {name} of a function", place="pickle", reason="changes a function")
+
+    def __setstate__(self, state: object) -> NoReturn:
+        raise InputError("this pickle gives a function a state", place="pickle", reason="changes a function")
+
+
+def check_hashfunc(hashfunc: object) -> Any:
+    """Return the callable, without the wrapper of a pickle; None for None.
+
+    Raises
+    ------
+    ParameterError
+        The value is not callable.
+    """
+    function = hashfunc.function if isinstance(hashfunc, FrozenFunction) else hashfunc
+    if function is not None and not callable(function):
+        raise bad_parameter("hashfunc", repr(hashfunc), "a callable")
+    return function
+
+
+def _check_integer(name: str, value: object) -> int:
+    """Return an integer of any size."""
     try:
-        numbers = [operator.index(value) for value in values]
+        number = operator.index(value)  # type: ignore[arg-type]  # A value without __index__ is refused below.
+    except TypeError:
+        number = None
+    if number is None or isinstance(value, bool):
+        raise bad_parameter(name, repr(value), "an integer")
+    return number
+
+
+def _check_values(values: object, scheme: DatasketchScheme, name: str) -> Numbers:
+    """Return values as a new array of the scheme's type, all of them integers in its range."""
+    dtype = value_type(scheme)
+    allowed = f"integers from 0 to {np.iinfo(dtype).max} for {scheme}"
+    if not isinstance(values, Iterable):
+        raise bad_parameter(name, repr(values), allowed)
+    is_array = isinstance(values, np.ndarray) and values.dtype.kind in "iu"
+    try:
+        numbers: Any = values if is_array else [operator.index(value) for value in values]
     except TypeError as error:
-        raise bad_parameter(name, f"a value that is no whole number ({error})", f"numbers from 0 to {most}") from error
-    # NumPy 1 would wrap what is too large.
-    wrong = next((number for number in numbers if not 0 <= number <= most), None)
-    if wrong is not None:
-        raise bad_parameter(name, wrong, f"whole numbers from 0 to {most} for {scheme}")
-    return np.array(numbers, dtype=kind)
+        raise bad_parameter(name, f"a value that is not an integer ({error})", allowed) from error
+    if len(numbers):
+        low, high = (numbers.min(), numbers.max()) if is_array else (min(numbers), max(numbers))
+        # NumPy 1 would wrap a value that is too large.
+        if low < 0 or int(high) > np.iinfo(dtype).max:
+            raise bad_parameter(name, f"values from {low} to {high}", allowed)
+    return np.array(numbers, dtype=dtype)
 
 
-def _bytes_of(feature: Any) -> bytes:
+def _to_bytes(feature: Any) -> bytes:
     try:
         return memoryview(feature).tobytes()
     except TypeError as error:
         raise TypeError(
             f"a feature is {type(feature).__name__}, and the SHA-1 of datasketch takes bytes; "
-            "encode it, as in feature.encode(), or give a hashfunc"
+            "encode it, as in feature.encode(), or pass a hashfunc"
         ) from error
 
 
+def _default_hash(scheme: DatasketchScheme) -> HashFunc:
+    return sha1_hash64 if scheme == "affine64" else sha1_hash32
+
+
 class MinHash:
-    """A set's MinHash, with the calls and values of `datasketch.MinHash`.
+    """The MinHash of a set, with the calls and values of `datasketch.MinHash`.
 
     Parameters
     ----------
     num_perm : int, default 128
-        Values, 1 to 2^32; where `hashvalues` are given it follows from them.
+        Number of values, 1 to 2^32; ignored if `hashvalues` is passed.
     seed : int, default 1
-        Draws the functions, 0 to 2^32 - 1.
+        Seed of the permutations, 0 to 2^32 - 1.
     gpu_mode : {"disable", "detect", "always"}, default "disable"
         "disable" and "detect" run on the processor; "always" is an error.
     hashfunc : callable, optional
-        A feature → a whole number of 32 bits, or of 64 for `affine64`; default the first bytes of the SHA-1.
+        Maps a feature to an integer of 32 bits, or of 64 for `affine64`. Default: the first bytes of the SHA-1.
     hashobj : optional
-        Without effect, as in datasketch since 1.4; a DeprecationWarning.
+        Ignored with a DeprecationWarning, as in datasketch since 1.4.
     hashvalues : sequence of int, optional
-        Values to begin with, of another MinHash; the scheme must be given.
+        Initial values, from another MinHash; requires `scheme`.
     permutations : pair of sequences of int, optional
-        Factors and terms of the functions; the scheme must be given.
+        Factors and terms of the permutations; requires `scheme`.
     scheme : {"affine32", "affine64", "legacy"}, optional
         Default "affine32", that of datasketch 2; "legacy" is that of datasketch before 2.
 
     Attributes
     ----------
     hashvalues : (num_perm,) uint32, or uint64 for "affine64" and "legacy"
-    permutations : (2, num_perm) of the same type
+    permutations : (2, num_perm) of the same type, read-only
     num_perm, seed, scheme, hashfunc
 
     Raises
     ------
     ParameterError
-        A value out of its range, or values or permutations without their scheme.
+        A value is out of its range, or values or permutations come without their scheme.
 
     Examples
     --------
@@ -134,7 +214,7 @@ class MinHash:
     [64, 64]
     """
 
-    __hash__: ClassVar[None]  # type: ignore[assignment]  # Values change, so that nothing is hashable.
+    __hash__: ClassVar[None]  # type: ignore[assignment]  # A MinHash is mutable, so it is not hashable.
 
     seed: int
     scheme: DatasketchScheme
@@ -154,137 +234,108 @@ class MinHash:
         permutations: Sequence[npt.ArrayLike] | npt.NDArray[Any] | None = None,
         scheme: DatasketchScheme | None = None,
     ) -> None:
-        if scheme is None:
-            if hashvalues is not None or permutations is not None:
-                raise bad_parameter(
-                    "scheme",
-                    None,
-                    'the scheme of the MinHash that the values are of: "affine32", "affine64", or "legacy" for those '
-                    "of datasketch before 2.0",
-                )
-            scheme = "affine32"
+        if scheme is None and (hashvalues is not None or permutations is not None):
+            allowed = 'the scheme of these values: "affine32", "affine64", or "legacy" for datasketch before 2.0'
+            raise bad_parameter("scheme", None, allowed)
         if hashobj is not None:
             warnings.warn("hashobj is deprecated, use hashfunc instead.", DeprecationWarning, stacklevel=2)
-        self._set(scheme, seed, num_perm, gpu_mode, hashfunc, hashvalues, permutations)
-
-    def _set(
-        self,
-        scheme: object,
-        seed: object,
-        num_perm: object,
-        gpu_mode: object,
-        hashfunc: object,
-        hashvalues: object,
-        given: object,
-    ) -> None:
-        """Checks the arguments and takes them."""
-        self.scheme = check_scheme(scheme)
-        self.seed = _check_whole("seed", seed)
-        values = None if hashvalues is None else whole_numbers(hashvalues, self.scheme, "hashvalues")
-        self.num_perm = _check_whole("num_perm", num_perm) if values is None else len(values)
-        if not 1 <= self.num_perm <= _MOST:
-            raise bad_parameter("num_perm", self.num_perm, f"1 to {_MOST}")
         if gpu_mode not in ("disable", "detect"):
-            raise bad_parameter("gpu_mode", repr(gpu_mode), '"disable" or "detect": nearkin has no kernel for a GPU')
-        self._gpu_mode = gpu_mode
-        hashfunc = unwrapped(hashfunc)
-        if hashfunc is not None and not callable(hashfunc):
-            raise bad_parameter("hashfunc", repr(hashfunc), "a callable: a feature to a whole number")
-        self.hashfunc = default_hash(self.scheme) if hashfunc is None else hashfunc
-        self.permutations = self._drawn() if given is None else self._parsed(given)
-        if self.permutations.shape[1] != self.num_perm:
-            raise mismatch("number of values and of functions", self.num_perm, self.permutations.shape[1])
-        self.hashvalues = self._empty() if values is None else values
+            raise bad_parameter("gpu_mode", repr(gpu_mode), '"disable" or "detect": nearkin has no GPU kernel')
+        self.scheme = check_scheme("affine32" if scheme is None else scheme)
+        self.seed = _check_integer("seed", seed)
+        values = None if hashvalues is None else _check_values(hashvalues, self.scheme, "hashvalues")
+        self.num_perm = _check_integer("num_perm", num_perm) if values is None else len(values)
+        if not 1 <= self.num_perm <= _MAX_VALUES:
+            raise bad_parameter("num_perm", self.num_perm, f"1 to {_MAX_VALUES}")
+        self.hashfunc = check_hashfunc(hashfunc) or _default_hash(self.scheme)
+        self.permutations = (
+            self._seeded_permutations() if permutations is None else self._check_permutations(permutations)
+        )
+        self.hashvalues = np.empty(self.num_perm, value_type(self.scheme)) if values is None else values
+        if values is None:
+            self.clear()
 
-    def _drawn(self) -> Numbers:
+    def _seeded_permutations(self) -> Numbers:
         return permutations(self.scheme, self.num_perm, self.seed)
 
-    def _empty(self) -> Numbers:
-        return np.full(len(self.permutations[0]), largest(self.scheme), value_type(self.scheme))
-
-    def _parsed(self, given: object) -> Numbers:
-        """Factors and terms as a read-only array, shared where it is one already."""
-        kind = value_type(self.scheme)
-        if isinstance(given, np.ndarray) and given.dtype == kind and given.ndim == 2 and len(given) == 2:
-            # Its own class is left behind.
-            numbers: Numbers = np.asarray(given)
+    def _check_permutations(self, pair: object) -> Numbers:
+        """Return factors and terms as a read-only array; one that is read-only already is shared."""
+        dtype = value_type(self.scheme)
+        numbers: Numbers
+        if isinstance(pair, np.ndarray) and pair.dtype == dtype and pair.ndim == 2 and len(pair) == 2:
+            numbers = np.asarray(pair)
         else:
-            if not isinstance(given, (Sequence, np.ndarray)) or len(given) != 2:
-                raise bad_parameter("permutations", repr(given)[:80], "two sequences: factors and terms")
-            factors, terms = (whole_numbers(part, self.scheme, "permutations") for part in given)
+            if not isinstance(pair, (Sequence, np.ndarray)) or len(pair) != 2:
+                raise bad_parameter("permutations", repr(pair)[:80], "two sequences: factors and terms")
+            factors, terms = (_check_values(values, self.scheme, "permutations") for values in pair)
             if factors.shape != terms.shape:
                 raise mismatch("number of factors and of terms", len(factors), len(terms))
             numbers = np.stack([factors, terms])
-        if self.scheme != "legacy" and not (numbers[0] & kind(1)).all():
+        if self.scheme != "legacy" and not (numbers[0] & dtype(1)).all():
             raise bad_parameter("permutations", "an even factor", f"odd factors for {self.scheme}")
+        if numbers.shape[1] != self.num_perm:
+            raise mismatch("number of values and of permutations", self.num_perm, numbers.shape[1])
         if numbers.flags.writeable:
             numbers = numbers.copy()
             numbers.flags.writeable = False
         return numbers
 
     def _kernel(self) -> DatasketchCore:
-        """The compiled functions with the numbers of `permutations`."""
+        """Return the compiled functions of `permutations`, cached until the attribute is replaced."""
         numbers = self.permutations
-        held: tuple[Numbers, DatasketchCore] | None = self.__dict__.get("_held")
-        if held is not None and held[0] is numbers:
-            return held[1]
-        if 0 <= self.seed < 1 << 32 and numbers is self._drawn():
-            made = kernel(self.scheme, self.num_perm, self.seed)
-        else:
-            factors, terms = np.asarray(numbers).astype(np.uint64)
-            made = DatasketchCore(self.scheme, factors, terms)
-        self._held = numbers, made
-        return made
+        cached: tuple[Numbers, DatasketchCore] | None = self.__dict__.get("_cached_kernel")
+        if cached is None or cached[0] is not numbers:
+            if self._is_seeded():
+                core = kernel(self.scheme, self.num_perm, self.seed)
+            else:
+                factors, terms = np.asarray(numbers).astype(np.uint64)
+                core = DatasketchCore(self.scheme, factors, terms)
+            cached = self._cached_kernel = numbers, core
+        return cached[1]
 
-    def _signatures(self, ends: npt.NDArray[np.int64], features: list[Any]) -> Numbers:
-        """Values of sets of features, one after the other."""
-        core = self._kernel()
-        if self.hashfunc is default_hash(self.scheme):
+    def _is_seeded(self) -> bool:
+        """Return True if the permutations come from the seed."""
+        return 0 <= self.seed < 1 << 32 and self.permutations is self._seeded_permutations()
+
+    def _signatures(self, offsets: Sequence[int], features: list[Any]) -> Numbers:
+        """Return the values of consecutive sets of features, flat."""
+        core, ends = self._kernel(), np.array(offsets, np.int64)
+        if self.hashfunc is _default_hash(self.scheme):
             try:
                 return core.signatures_given(ends, features)
             except TypeError:
-                return core.signatures_given(ends, [_bytes_of(feature) for feature in features])
-        hashfunc = self.hashfunc
-        hashes = whole_numbers([hashfunc(feature) for feature in features], self.scheme, "hashfunc")
+                return core.signatures_given(ends, [_to_bytes(feature) for feature in features])
+        hashes = _check_values([self.hashfunc(feature) for feature in features], self.scheme, "hashfunc")
         return core.signatures_hashed(ends, hashes.astype(np.uint64))
 
     def update(self, b: Any) -> None:
-        """Takes one feature into the set.
+        """Add one feature to the set.
 
         Parameters
         ----------
-        b : bytes, or what the `hashfunc` takes
+        b : bytes, or an input of `hashfunc`
 
         Raises
         ------
         TypeError
-            A feature that the hash does not take.
+            The hash does not take the feature.
         ParameterError
-            A hash that is no whole number, or too large for the scheme.
+            The hash is not an integer, or is too large for the scheme.
         """
-        self.hashvalues = np.minimum(self.hashvalues, self._signatures(_ONE, [b]))
+        self.hashvalues = np.minimum(self.hashvalues, self._signatures((0, 1), [b]))
 
     def update_batch(self, b: Iterable[Any]) -> None:
-        """Takes many features into the set.
+        """Add many features to the set; see `update`.
 
         Parameters
         ----------
-        b : iterable of bytes, or of what the `hashfunc` takes
-
-        Raises
-        ------
-        TypeError
-            A feature that the hash does not take.
-        ParameterError
-            A hash that is no whole number, or too large for the scheme.
+        b : iterable of bytes, or of inputs of `hashfunc`
         """
-        features = list(b)
-        if features:
-            ends = np.array([0, len(features)], np.int64)
-            self.hashvalues = np.minimum(self.hashvalues, self._signatures(ends, features))
+        if features := list(b):
+            self.hashvalues = np.minimum(self.hashvalues, self._signatures((0, len(features)), features))
 
-    def _check_alike(self, other: Any) -> None:
-        """MismatchError unless the other has this scheme, seed and number of values."""
+    def _check_compatible(self, other: Any) -> None:
+        """Raise MismatchError unless scheme, seed and number of values are equal."""
         for what, left, right in (
             ("scheme", self.scheme, getattr(other, "scheme", None)),
             ("seed", self.seed, other.seed),
@@ -294,71 +345,65 @@ class MinHash:
                 raise mismatch(what, left, right)
 
     def jaccard(self, other: MinHash) -> float:
-        """The share of equal values, which estimates the Jaccard similarity.
+        """Return the fraction of equal values, which estimates the Jaccard similarity.
 
         Parameters
         ----------
         other : MinHash
-            Of the same scheme, seed and number of values.
+            With the same scheme, seed and number of values.
 
         Returns
         -------
         float
-            0 to 1; two sets without features give 1, as in datasketch.
+            0 to 1; 1 for two empty sets, as in datasketch.
 
         Raises
         ------
         MismatchError
-            For one that was made differently.
+            Scheme, seed or number of values differ.
         """
-        self._check_alike(other)
+        self._check_compatible(other)
         return float(np.count_nonzero(self.hashvalues == other.hashvalues)) / len(self)
 
     def count(self) -> float:
-        """The estimated number of different features.
-
-        Returns
-        -------
-        float
-            0 or more.
-        """
-        shares: npt.NDArray[np.float64] = self.hashvalues / float(largest(self.scheme))
-        return float(len(self)) / np.sum(shares) - 1.0
+        """Return the estimated number of distinct features, 0 or more."""
+        fractions: npt.NDArray[np.float64] = self.hashvalues / float(largest(self.scheme))
+        return float(len(self)) / np.sum(fractions) - 1.0
 
     def merge(self, other: MinHash) -> None:
-        """Makes this the MinHash of the union of both sets.
+        """Replace this by the MinHash of the union of both sets.
 
         Parameters
         ----------
         other : MinHash
-            Of the same scheme, seed and number of values.
+            With the same scheme, seed and number of values.
 
         Raises
         ------
         MismatchError
-            For one that was made differently.
+            Scheme, seed or number of values differ.
         """
-        self._check_alike(other)
+        self._check_compatible(other)
         self.hashvalues = np.minimum(self.hashvalues, other.hashvalues)
 
     def digest(self) -> Numbers:
-        """A copy of the values."""
+        """Return a copy of the values."""
         return np.array(self.hashvalues)
 
     def is_empty(self) -> bool:
-        """Whether there was no feature yet."""
+        """Return True if no feature was added."""
         return bool((self.hashvalues == largest(self.scheme)).all())
 
     def clear(self) -> None:
-        """Forgets all features."""
+        """Remove all features."""
         self.hashvalues = np.full(len(self), largest(self.scheme), value_type(self.scheme))
 
-    def copy(self) -> MinHash:
-        """A copy that can be updated by itself."""
-        return self._with(self.digest())
+    def copy(self) -> Self:
+        """Return an independent copy."""
+        return self._with_values(self.digest())
 
-    def _with(self: _Sketch, values: Numbers) -> _Sketch:
-        """One of this seed and these functions with other values."""
+    def _with_values(self, values: Numbers) -> Self:
+        """Return a MinHash with these permutations and other values."""
         new = object.__new__(type(self))
         new.__dict__.update(self.__dict__, hashvalues=values)
         return new
@@ -377,124 +422,273 @@ class MinHash:
 
     @classmethod
     def union(cls, *mhs: Any) -> Self:
-        """The MinHash of the union of two or more sets.
+        """Return the MinHash of the union of two or more sets.
 
         Parameters
         ----------
         *mhs : MinHash
-            Two or more, of the same scheme, seed and number of values.
+            Two or more with the same scheme, seed and number of values.
 
         Raises
         ------
         ParameterError
-            Fewer than two.
+            There are fewer than two.
         MismatchError
-            Some were made differently.
+            Scheme, seed or number of values differ.
         """
         if len(mhs) < 2:
             raise bad_parameter("mhs", f"{len(mhs)} MinHash", "two or more")
         for other in mhs[1:]:
-            mhs[0]._check_alike(other)
-        values = np.minimum.reduce([m.hashvalues for m in mhs])
-        return cls._united(mhs[0], values)
+            mhs[0]._check_compatible(other)
+        return cls._from_union(mhs[0], np.minimum.reduce([m.hashvalues for m in mhs]))
 
     @classmethod
-    def _united(cls, first: Any, values: Numbers) -> Self:
+    def _from_union(cls, first: Any, values: Numbers) -> Self:
         return cls(
             seed=first.seed,
             hashfunc=first.hashfunc,
             hashvalues=values,
             permutations=first.permutations,
-            gpu_mode=first._gpu_mode,
             scheme=first.scheme,
         )
 
     @classmethod
     def bulk(cls, b: Iterable[Iterable[Any]], **minhash_kwargs: Any) -> list[Self]:
-        """MinHashes of many sets, computed in parallel.
+        """Return the MinHashes of many sets, computed in parallel.
 
         Parameters
         ----------
-        b : iterable of iterables of bytes, or of what the `hashfunc` takes
+        b : iterable of iterables of bytes, or of inputs of `hashfunc`
         **minhash_kwargs
-            Arguments of `MinHash`, for all.
-
-        Returns
-        -------
-        list of MinHash
+            Arguments of `MinHash`, the same for all.
         """
         if cls.update_batch is not MinHash.update_batch or cls.update is not MinHash.update:
             return list(cls.generator(b, **minhash_kwargs))
         first = cls(**minhash_kwargs)
-        made: list[Self] = []
-        ends, features = [0], list[Any]()
+        sketches: list[Self] = []
+        offsets, features = [0], list[Any]()
 
         def flush() -> None:
-            if len(ends) > 1:
-                rows = first._signatures(np.array(ends, np.int64), features).reshape(-1, len(first))
-                # A row of its own each, so that one that is kept does not keep the batch.
-                made.extend(first._with(np.minimum(row, first.hashvalues)) for row in rows)
-            ends[1:] = []
+            rows = first._signatures(offsets, features).reshape(-1, len(first))
+            # np.minimum copies each row, so a sketch does not keep its batch alive.
+            sketches.extend(first._with_values(np.minimum(row, first.hashvalues)) for row in rows)
+            offsets[1:] = []
             features.clear()
 
         for document in b:
             features.extend(document)
-            ends.append(len(features))
+            offsets.append(len(features))
             if len(features) >= _BATCH:
                 flush()
         flush()
-        return made
+        return sketches
 
     @classmethod
     def generator(cls, b: Iterable[Iterable[Any]], **minhash_kwargs: Any) -> Generator[Self, None, None]:
-        """As `bulk`, one after the other: each set is asked for when its MinHash is.
+        """Yield the MinHash of each set; the lazy form of `bulk`.
 
         Parameters
         ----------
-        b : iterable of iterables of bytes, or of what the `hashfunc` takes
+        b : iterable of iterables of bytes, or of inputs of `hashfunc`
         **minhash_kwargs
-            Arguments of `MinHash`, for all.
+            Arguments of `MinHash`, the same for all.
         """
         first = cls(**minhash_kwargs)
         for document in b:
-            one = first._with(first.digest())
-            one.update_batch(document)
-            yield one
+            sketch = first.copy()
+            sketch.update_batch(document)
+            yield sketch
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {name: value for name, value in self.__dict__.items() if name != "_held"}
-        if 0 <= self.seed < 1 << 32 and self.permutations is self._drawn():
-            # The seed draws them again.
-            state["permutations"] = None
-        return state
+        state = {name: value for name, value in self.__dict__.items() if name != "_cached_kernel"}
+        # The seed determines its permutations.
+        return {**state, "permutations": None} if self._is_seeded() else state
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        # A pickle of datasketch before 2.0 names no scheme, and one before 1.4 no hash.
-        known = dict(state)
-        taken = ("scheme", "seed", "num_perm", "_gpu_mode", "hashfunc", "hashvalues", "permutations")
-        ours = {name: known.pop(name, None) for name in taken}
-        self._set(
-            "legacy" if ours["scheme"] is None else ours["scheme"],
-            ours["seed"],
-            ours["num_perm"],
-            ours["_gpu_mode"] or "disable",
-            ours["hashfunc"],
-            ours["hashvalues"],
-            ours["permutations"],
+        # A pickle of datasketch before 2.0 has no scheme, and one before 1.4 no hash function.
+        attributes = dict(state)
+        arguments = {name: attributes.pop(name, None) for name in _STATE}
+        arguments["scheme"] = arguments["scheme"] or "legacy"
+        MinHash.__init__(self, **arguments)
+        # Attributes of the program; the GPU caches and the hash object of old versions are dropped.
+        ignored = ("_gpu_mode", "_a_gpu", "_b_gpu", "hashobj", "_cached_kernel")
+        self.__dict__.update(
+            {name: value for name, value in attributes.items() if name not in ignored and not hasattr(MinHash, name)}
         )
-        # What the program has set besides; the caches of a GPU and the hash object of old versions are left out.
-        own = {name: value for name, value in known.items() if name not in _LEFT_OUT and not hasattr(MinHash, name)}
-        self.__dict__.update(own)
 
 
-_LEFT_OUT = ("_a_gpu", "_b_gpu", "_held", "hashobj")
+_STATE = ("scheme", "seed", "num_perm", "hashfunc", "hashvalues", "permutations")
 
 
-def _check_whole(name: str, value: object) -> int:
-    """A whole number of any size."""
-    if isinstance(value, bool):
-        raise bad_parameter(name, value, "a whole number")
-    try:
-        return operator.index(value)  # type: ignore[arg-type]  # What has no __index__ is refused below.
-    except TypeError:
-        raise bad_parameter(name, repr(value), "a whole number") from None
+class LeanMinHash(MinHash):
+    """A MinHash without permutations, with the calls and bytes of `datasketch.LeanMinHash`. It cannot be updated.
+
+    Parameters
+    ----------
+    minhash : MinHash, optional
+        The source; alternatively pass `seed`, `hashvalues` and `scheme`.
+    seed : int, optional
+        A signed 64-bit number.
+    hashvalues : sequence of int, optional
+    scheme : {"affine32", "affine64", "legacy"}, optional
+
+    Raises
+    ------
+    ParameterError
+        Neither a MinHash nor all of seed, values and scheme are passed; values are out of the scheme's range.
+
+    Examples
+    --------
+    >>> from nearkin.compat.datasketch import LeanMinHash, MinHash
+    >>> m = MinHash(num_perm=64)
+    >>> m.update(b"wine")
+    >>> lean = LeanMinHash(m)
+    >>> buffer = bytearray(lean.bytesize("<"))
+    >>> lean.serialize(buffer, "<")
+    >>> len(buffer), LeanMinHash.deserialize(buffer, "<") == lean
+    (269, True)
+    """
+
+    def __init__(
+        self,
+        minhash: MinHash | None = None,
+        seed: int | None = None,
+        hashvalues: npt.ArrayLike | None = None,
+        scheme: DatasketchScheme | None = None,
+    ) -> None:
+        if minhash is not None:
+            if scheme not in (None, minhash.scheme):
+                raise bad_parameter("scheme", repr(scheme), f"that of the MinHash, {minhash.scheme!r}, or none")
+            self._assign(minhash.seed, minhash.hashvalues, minhash.scheme)
+        elif seed is None or hashvalues is None:
+            raise bad_parameter("minhash", None, "a MinHash, or seed, hashvalues and scheme")
+        elif scheme is None:
+            allowed = 'the scheme of the values: "affine32", "affine64", or "legacy" for datasketch before 2.0'
+            raise bad_parameter("scheme", None, allowed)
+        else:
+            self._assign(seed, hashvalues, scheme)
+
+    def _assign(self, seed: object, hashvalues: object, scheme: object) -> None:
+        self.scheme = check_scheme(scheme)
+        self.seed = _check_integer("seed", seed)
+        if not -(1 << 63) <= self.seed < 1 << 63:
+            raise bad_parameter("seed", self.seed, "a signed 64-bit number")
+        self.hashvalues = _check_values(hashvalues, self.scheme, "hashvalues")
+        if not len(self.hashvalues):
+            raise bad_parameter("hashvalues", "no values", "one or more")
+
+    def update(self, b: Any) -> None:
+        """Raise TypeError: a LeanMinHash has no permutations."""
+        raise TypeError("a LeanMinHash has no permutations; update the MinHash that it was created from")
+
+    def update_batch(self, b: Any) -> None:
+        """Raise TypeError: a LeanMinHash has no permutations."""
+        self.update(b)
+
+    @classmethod
+    def _from_union(cls, first: Any, values: Numbers) -> Self:
+        new = object.__new__(cls)
+        new._assign(first.seed, values, first.scheme)
+        return new
+
+    def __hash__(self) -> int:  # type: ignore[override]  # Its values never change.
+        return hash((self.scheme, self.seed, self.hashvalues.tobytes()))
+
+    def __eq__(self, other: object) -> bool:
+        return super().__eq__(other)
+
+    def bytesize(self, byteorder: str = "@") -> int:
+        """Return the number of bytes that `serialize` writes.
+
+        Parameters
+        ----------
+        byteorder : {"@", "=", "<", ">", "!"}, default "@"
+            As in `struct`; "@" aligns as this machine does.
+        """
+        return _header_size(byteorder, self.scheme) + len(self) * _value_dtype(byteorder, self.scheme).itemsize
+
+    def serialize(self, buf: Any, byteorder: str = "@") -> None:
+        """Write seed, scheme and values at the start of a buffer.
+
+        Parameters
+        ----------
+        buf : bytearray, or any writable buffer
+            At least `bytesize` bytes.
+        byteorder : {"@", "=", "<", ">", "!"}, default "@"
+
+        Raises
+        ------
+        ParameterError
+            The buffer is too short, or a value of `legacy` has more than 32 bits.
+        """
+        size, view = self.bytesize(byteorder), memoryview(buf).cast("B")
+        if len(view) < size:
+            raise bad_parameter("buf", f"{len(view)} bytes", f"a buffer of {size} or more")
+        view[:size] = self._to_bytes(byteorder)
+
+    def _to_bytes(self, byteorder: str) -> bytes:
+        if self.scheme == "legacy":
+            if int(self.hashvalues.max()) >= 1 << 32:
+                raise bad_parameter("hashvalues", int(self.hashvalues.max()), "values below 2^32 in bytes of legacy")
+            head = struct.pack(f"{byteorder}qi", self.seed, len(self))
+        else:
+            code = next(code for code, scheme in _SCHEME_CODES.items() if scheme == self.scheme)
+            head = struct.pack(f"{byteorder}qiB", self.seed, -len(self), code)
+        values = self.hashvalues.astype(_value_dtype(byteorder, self.scheme)).tobytes()
+        return head.ljust(_header_size(byteorder, self.scheme), b"\0") + values
+
+    @classmethod
+    def deserialize(cls, buf: Any, byteorder: str = "@") -> LeanMinHash:
+        """Return the LeanMinHash at the start of a buffer, written by any version of datasketch.
+
+        Parameters
+        ----------
+        buf : bytes-like
+        byteorder : {"@", "=", "<", ">", "!"}, default "@"
+
+        Raises
+        ------
+        InputError
+            The buffer is too short, or its scheme is unknown.
+        """
+        new = object.__new__(cls)
+        new._read(buf, byteorder)
+        return new
+
+    def _read(self, buf: Any, byteorder: str) -> None:
+        data, base = memoryview(buf).cast("B"), _header_size(byteorder, "legacy")
+        if len(data) < base:
+            raise _invalid_bytes(f"{len(data)} bytes are fewer than the {base} of seed and count")
+        seed, count = struct.unpack_from(f"{byteorder}qi", data)
+        scheme: DatasketchScheme = "legacy"
+        if count < 0:
+            code = data[base] if len(data) > base else 0
+            if code not in _SCHEME_CODES:
+                raise _invalid_bytes(f"scheme {code} is unknown")
+            scheme = _SCHEME_CODES[code]
+        start, dtype = _header_size(byteorder, scheme), _value_dtype(byteorder, scheme)
+        if len(data) < start + abs(count) * dtype.itemsize or not count:
+            raise _invalid_bytes(f"{len(data)} bytes are too few for {abs(count)} values")
+        self._assign(seed, np.frombuffer(data, dtype, abs(count), start), scheme)
+
+    def __getstate__(self) -> bytearray:  # type: ignore[override]  # datasketch pickles the bytes.
+        return bytearray(self._to_bytes("@"))
+
+    def __setstate__(self, state: Any) -> None:
+        self._read(state, "@")
+
+
+def _value_dtype(byteorder: str, scheme: DatasketchScheme) -> np.dtype[Any]:
+    return np.dtype(f"{_BYTE_ORDERS[byteorder]}u{8 if scheme == 'affine64' else 4}")
+
+
+def _header_size(byteorder: str, scheme: DatasketchScheme) -> int:
+    """Return the number of bytes before the values, padding included."""
+    if byteorder not in _BYTE_ORDERS:
+        raise bad_parameter("byteorder", repr(byteorder), 'one of "@", "=", "<", ">", "!"')
+    layout = {"legacy": "qi0I", "affine32": "qiB0I", "affine64": "qiB0Q"}[scheme]
+    return struct.calcsize(f"{byteorder}{layout}")
+
+
+def _invalid_bytes(reason: str) -> InputError:
+    return InputError(f"these are not the bytes of a LeanMinHash: {reason}", place="buf", reason=reason)
