@@ -113,8 +113,8 @@ test-rust: export CARGO_INCREMENTAL := $(if $(CI),0,1)
 # Nor does it print backtraces.
 test-rust: export CARGO_PROFILE_DEV_DEBUG := $(if $(CI),0,line-tables-only)
 test-rust:
-	cargo test --quiet -p nearkin-core --lib --tests
-	cargo test --quiet -p nearkin-core --doc
+	cargo test --quiet -p nearkin-core -p nearkin-patterns --lib --tests
+	cargo test --quiet -p nearkin-core -p nearkin-patterns --doc
 
 # The kernels of the other architecture, under emulation. Needs its standard library, linker and emulator; Debian:
 # dpkg --add-architecture arm64; apt-get install rustc-web libstd-rust-web-dev:arm64 gcc-aarch64-linux-gnu qemu-user
@@ -124,7 +124,7 @@ test-arm:
 	RUSTC=$(ARM_RUSTC) CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
 		CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER=qemu-aarch64 \
 		CC_aarch64_unknown_linux_gnu=aarch64-linux-gnu-gcc CARGO_PROFILE_TEST_OPT_LEVEL=1 PROPTEST_CASES=8 \
-		cargo test --quiet --lib -p nearkin-core --target aarch64-unknown-linux-gnu --target-dir target/arm
+		cargo test --quiet --lib -p nearkin-core -p nearkin-patterns --target aarch64-unknown-linux-gnu --target-dir target/arm
 
 test-python: setup
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
@@ -207,7 +207,7 @@ sanitize: export ASAN_OPTIONS = detect_leaks=0:allocator_may_return_null=1:use_s
 # A module with debug assertions says at its import that it is slow.
 sanitize: export PYTHONWARNINGS = ignore:this nearkin was built without optimisation:RuntimeWarning
 sanitize: setup
-	PROPTEST_CASES=$(CASES) cargo +$(NIGHTLY) test --quiet --lib -p nearkin-core --target $(HOST)
+	PROPTEST_CASES=$(CASES) cargo +$(NIGHTLY) test --quiet --lib -p nearkin-core -p nearkin-patterns --target $(HOST)
 	cargo +$(NIGHTLY) build --quiet --release -p nearkin-python --target $(HOST)
 	rm -rf $(SANITIZED)/python && mkdir -p $(SANITIZED)/python && cp -r python/nearkin $(SANITIZED)/python
 	cp $(SANITIZED)/$(HOST)/release/lib_core.so $(SANITIZED)/python/nearkin/_core.abi3.so

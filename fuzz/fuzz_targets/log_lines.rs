@@ -3,12 +3,12 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use nearkin_core::patterns::batch::{self, Beside, Packed};
-use nearkin_core::patterns::columns::Columns;
-use nearkin_core::patterns::forms::{FormTable, holes_of};
-use nearkin_core::patterns::lines;
-use nearkin_core::patterns::matching::{Matcher, Plans};
-use nearkin_core::patterns::merging::{Orders, templates};
+use nearkin_patterns::batch::{self, Beside, Packed};
+use nearkin_patterns::columns::Columns;
+use nearkin_patterns::forms::{FormTable, holes_of};
+use nearkin_patterns::lines;
+use nearkin_patterns::matching::{Matcher, Plans};
+use nearkin_patterns::merging::{Orders, templates};
 use nearkin_fuzz::alone;
 
 fuzz_target!(init: alone(), |input: &[u8]| {

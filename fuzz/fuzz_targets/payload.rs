@@ -2,9 +2,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use nearkin_core::patterns::batch::Batch;
-use nearkin_core::patterns::payloads::decode::Decoder;
-use nearkin_core::patterns::payloads::{forms, groups, scripts};
+use nearkin_patterns::batch::Batch;
+use nearkin_patterns::payloads::decode::Decoder;
+use nearkin_patterns::payloads::{forms, groups, scripts};
 use nearkin_fuzz::alone;
 
 fuzz_target!(init: alone(), |input: &[u8]| {

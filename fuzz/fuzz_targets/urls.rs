@@ -3,14 +3,14 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use nearkin_core::patterns::batch::Batch;
-use nearkin_core::patterns::forms::{FormTable, Seen, item_hash};
-use nearkin_core::patterns::urls::canonical::Canonical;
-use nearkin_core::patterns::urls::logs::{self, Lines};
-use nearkin_core::patterns::urls::rows;
-use nearkin_core::patterns::urls::scan::scan;
-use nearkin_core::patterns::urls::sites::Sites;
-use nearkin_core::patterns::urls::tree::Rules;
+use nearkin_patterns::batch::Batch;
+use nearkin_patterns::forms::{FormTable, Seen, item_hash};
+use nearkin_patterns::urls::canonical::Canonical;
+use nearkin_patterns::urls::logs::{self, Lines};
+use nearkin_patterns::urls::rows;
+use nearkin_patterns::urls::scan::scan;
+use nearkin_patterns::urls::sites::Sites;
+use nearkin_patterns::urls::tree::Rules;
 use nearkin_fuzz::alone;
 
 fuzz_target!(init: alone(), |input: &[u8]| {

@@ -26,9 +26,9 @@ use rayon::prelude::*;
 use crate::{Error, Result};
 
 /// Most elements that are sorted or partitioned in one go: a fifth of a second on one core.
-const PIECE: usize = if cfg!(test) { 100 } else { 1 << 22 };
+const PIECE: usize = if cfg!(any(test, feature = "testing")) { 100 } else { 1 << 22 };
 /// Elements between two looks at the flag, where each takes some nanoseconds to a microsecond.
-const BLOCK: usize = if cfg!(test) { 16 } else { 1 << 14 };
+const BLOCK: usize = if cfg!(any(test, feature = "testing")) { 16 } else { 1 << 14 };
 
 thread_local! {
     static CURRENT: RefCell<CancelToken> = const { RefCell::new(CancelToken(None)) };
@@ -42,14 +42,14 @@ pub struct CancelToken(Option<Arc<Flag>>);
 struct Flag {
     set: AtomicBool,
     /// Looks until it sets itself, for tests; 0 for never.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "testing"))]
     left: std::sync::atomic::AtomicUsize,
 }
 
 impl Flag {
     #[inline]
     fn is_set(&self) -> bool {
-        #[cfg(test)]
+        #[cfg(any(test, feature = "testing"))]
         if self.left.load(Ordering::Relaxed) > 0 && self.left.fetch_sub(1, Ordering::Relaxed) == 1 {
             self.set.store(true, Ordering::Relaxed);
         }
@@ -149,22 +149,25 @@ impl CancelToken {
     }
 }
 
-/// What `work` gives once it is not stopped any more: it is called anew, stopped at its first look, at its second, and so on;
-/// `whole` looks at `object` after each call that was stopped.
-#[cfg(test)]
-pub(crate) fn at_every_check<O, T>(object: &mut O, work: impl Fn(&mut O) -> Result<T>, whole: impl Fn(&O)) -> T {
-    for looks in 1_usize.. {
-        let flag = Flag { left: std::sync::atomic::AtomicUsize::new(looks), ..Flag::default() };
+/// Run `work` again and again, cancelled at its first check, at its second, and so on, until it completes; return its value.
+/// `inspect` examines `object` after each cancelled call.
+///
+/// # Panics
+/// If `work` returns another error than [`Error::Cancelled`], or never checks the token.
+#[cfg(any(test, feature = "testing"))]
+pub fn at_every_check<O, T>(object: &mut O, work: impl Fn(&mut O) -> Result<T>, inspect: impl Fn(&O)) -> T {
+    for checks in 1_usize.. {
+        let flag = Flag { left: std::sync::atomic::AtomicUsize::new(checks), ..Flag::default() };
         match CancelToken(Some(Arc::new(flag))).within(|| work(object)) {
-            Err(Error::Cancelled) => whole(object),
-            Err(error) => panic!("stopped at look {looks}: {error}"),
+            Err(Error::Cancelled) => inspect(object),
+            Err(error) => panic!("cancelled at check {checks}: {error}"),
             Ok(value) => {
-                assert!(looks > 1, "it never looks");
+                assert!(checks > 1, "the call never checks the token");
                 return value;
             }
         }
     }
-    unreachable!("the looks of a call are finite")
+    unreachable!("a call has finitely many checks")
 }
 
 #[cfg(test)]

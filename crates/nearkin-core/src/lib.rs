@@ -3,12 +3,11 @@
 //! *Hash*: a text becomes weighted features (`text`), these a fingerprint or signature (`families`); a vector becomes a
 //! code (`vectors`, `families`); a file becomes a digest (`digests`). *Search*: an index finds the values that are near
 //! (`index`), over arrays in memory or in a mapped file (`segment`). *Verify*: texts of candidates are compared, and
-//! documents absorb one another in keep order (`dedup`). *Sum up*: items become patterns with typed variables
-//! (`patterns`). *Remember*: documents on disk, found by row, id and content (`store`). `records` reads the lines of a
-//! corpus.
+//! documents absorb one another in keep order (`dedup`). *Store*: documents on disk by row, id and content (`store`).
+//! `records` reads the lines of a corpus.
 //!
 //! Modules build on the ones to their left only: `error` · `alloc` · `cancel` · `cpu` · `hash` · `segment` · `records` ·
-//! `vectors` · `text` · `families` · `digests` · `index` · `dedup` · `patterns` · `store`.
+//! `vectors` · `text` · `families` · `digests` · `index` · `dedup` · `store`.
 
 pub mod alloc;
 pub mod cancel;
@@ -19,7 +18,6 @@ pub mod error;
 pub mod families;
 pub mod hash;
 pub mod index;
-pub mod patterns;
 pub mod records;
 pub mod segment;
 pub mod store;

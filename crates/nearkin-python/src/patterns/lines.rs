@@ -2,12 +2,12 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
 
-use nearkin_core::patterns::batch::{self, Batch};
-use nearkin_core::patterns::columns::Columns;
-use nearkin_core::patterns::matching::{Matcher, Piece, Plans};
-use nearkin_core::patterns::merging::{self, ENOUGH, Orders};
-use nearkin_core::patterns::{forms, lines};
 use nearkin_core::{Result, alloc};
+use nearkin_patterns::batch::{self, Batch};
+use nearkin_patterns::columns::Columns;
+use nearkin_patterns::matching::{Matcher, Piece, Plans};
+use nearkin_patterns::merging::{self, ENOUGH, Orders};
+use nearkin_patterns::{forms, lines};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};

@@ -1,12 +1,12 @@
-//! Tables of forms, and scanned items that are added to them: [`nearkin_core::patterns`]. One file per kind of item.
+//! Tables of forms, and scanned items that are added to them: [`nearkin_patterns`]. One file per kind of item.
 
 mod lines;
 mod payloads;
 mod table;
 mod urls;
 
-use nearkin_core::patterns::batch::{self, Batch, Beside, Packed};
-use nearkin_core::patterns::forms;
+use nearkin_patterns::batch::{self, Batch, Beside, Packed};
+use nearkin_patterns::forms;
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 

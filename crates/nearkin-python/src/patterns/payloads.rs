@@ -1,10 +1,10 @@
-//! Payloads: scanned into a table of forms, read one by one, grouped by their forms: [`nearkin_core::patterns::payloads`].
+//! Payloads: scanned into a table of forms, read one by one, grouped by their forms: [`nearkin_patterns::payloads`].
 
 #![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
 
-use nearkin_core::patterns::batch::Packed;
-use nearkin_core::patterns::payloads::{forms, groups, scripts};
 use nearkin_core::{Error, Result, alloc};
+use nearkin_patterns::batch::Packed;
+use nearkin_patterns::payloads::{forms, groups, scripts};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

@@ -4,10 +4,10 @@
 
 use std::path::PathBuf;
 
-use nearkin_core::patterns::columns::{Columns, SampleColumns};
-use nearkin_core::patterns::kinds::{self, Kind};
-use nearkin_core::patterns::{file, forms};
 use nearkin_core::{Error, alloc};
+use nearkin_patterns::columns::{Columns, SampleColumns};
+use nearkin_patterns::kinds::{self, Kind};
+use nearkin_patterns::{file, forms};
 use numpy::{Element, IntoPyArray, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};

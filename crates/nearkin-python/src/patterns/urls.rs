@@ -2,15 +2,15 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
 
-use nearkin_core::patterns::batch::{self, Batch};
-use nearkin_core::patterns::forms;
-use nearkin_core::patterns::urls::canonical::{Canonical, Unreadable};
-use nearkin_core::patterns::urls::logs;
-use nearkin_core::patterns::urls::rows::{self, Matches};
-use nearkin_core::patterns::urls::scan;
-use nearkin_core::patterns::urls::sites::Sites;
-use nearkin_core::patterns::urls::tree::{self, Rules};
-use nearkin_core::patterns::urls::{tokens, unexplained};
+use nearkin_patterns::batch::{self, Batch};
+use nearkin_patterns::forms;
+use nearkin_patterns::urls::canonical::{Canonical, Unreadable};
+use nearkin_patterns::urls::logs;
+use nearkin_patterns::urls::rows::{self, Matches};
+use nearkin_patterns::urls::scan;
+use nearkin_patterns::urls::sites::Sites;
+use nearkin_patterns::urls::tree::{self, Rules};
+use nearkin_patterns::urls::{tokens, unexplained};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -221,8 +221,8 @@ impl UrlSites {
 
     /// The patterns, most requests first.
     fn patterns(&self) -> Vec<Pattern> {
-        let parameter = |parameter: &nearkin_core::patterns::urls::parameters::Parameter| {
-            let kind = parameter.kind.map(nearkin_core::patterns::kinds::Kind::name);
+        let parameter = |parameter: &nearkin_patterns::urls::parameters::Parameter| {
+            let kind = parameter.kind.map(nearkin_patterns::kinds::Kind::name);
             (parameter.key.clone(), parameter.literal.clone(), kind, parameter.optional, parameter.repeated)
         };
         let found = self.sites.patterns.iter().map(|named| {

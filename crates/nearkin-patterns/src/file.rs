@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use crate::Result;
-use crate::segment::arrays;
+use nearkin_core::Result;
+use nearkin_core::segment::arrays;
 
 /// The kind of a segment that holds a state of patterns.
 pub const PATTERNS: u32 = 12;
@@ -28,7 +28,7 @@ pub fn read(path: &Path) -> Result<(String, Vec<Vec<u8>>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Error;
+    use nearkin_core::Error;
 
     #[test]
     fn a_state_is_no_family() {

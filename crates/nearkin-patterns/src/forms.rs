@@ -16,10 +16,10 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use crate::hash::xxh3;
-use crate::patterns::kinds::Kind;
-use crate::patterns::values::{self, Values};
-use crate::{Error, Result, alloc};
+use crate::kinds::Kind;
+use crate::values::{self, Values};
+use nearkin_core::hash::xxh3;
+use nearkin_core::{Error, Result, alloc};
 
 /// The byte that begins a hole.
 pub const HOLE: u8 = 0xFF;

@@ -7,8 +7,8 @@
 //! the first string in quotes behind the brackets; `\"`, `\\` and `\xNN` in it are what they stand for. One pass, jumping from
 //! mark to mark by `memchr`. Lines need not be UTF-8.
 
-use crate::patterns::forms::NO_TIME;
-use crate::{Result, alloc};
+use crate::forms::NO_TIME;
+use nearkin_core::{Result, alloc};
 
 /// What lines a block has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

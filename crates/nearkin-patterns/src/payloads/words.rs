@@ -5,9 +5,9 @@
 
 use std::sync::OnceLock;
 
-use crate::hash::xxh3;
+use nearkin_core::hash::xxh3;
 
-const LIST: &str = include_str!("../../../data/payload-words.txt");
+const LIST: &str = include_str!("../../data/payload-words.txt");
 
 /// Bytes of the longest word, and a little more.
 pub(crate) const LONGEST: usize = 40;

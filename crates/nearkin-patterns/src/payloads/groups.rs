@@ -23,12 +23,12 @@
 
 use std::collections::HashMap;
 
-use crate::cancel::CancelToken;
-use crate::families::minhash::{MinHash, Scheme, Sketch};
-use crate::hash::xxh3;
-use crate::patterns::forms::HOLE;
-use crate::patterns::kinds::Kind;
-use crate::{Error, Result, alloc};
+use crate::forms::HOLE;
+use crate::kinds::Kind;
+use nearkin_core::cancel::CancelToken;
+use nearkin_core::families::minhash::{MinHash, Scheme, Sketch};
+use nearkin_core::hash::xxh3;
+use nearkin_core::{Error, Result, alloc};
 
 use super::tokens::{ALERT, Symbol, Tokens, WORD, is_wordish, known, written};
 
@@ -346,8 +346,8 @@ pub fn nearest(centres: &[Vec<u8>], texts: &[Vec<u8>], threshold: f64) -> Result
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::patterns::batch::Batch;
-    use crate::patterns::payloads::forms::Scanner;
+    use crate::batch::Batch;
+    use crate::payloads::forms::Scanner;
     use proptest::prelude::*;
 
     fn texts(items: &[&str]) -> Vec<Vec<u8>> {

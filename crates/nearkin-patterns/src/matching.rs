@@ -9,9 +9,9 @@
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 
-use crate::Result;
-use crate::patterns::forms::{FormTable, HOLE, Identity};
-use crate::patterns::merging::{self, Class, Units};
+use crate::forms::{FormTable, HOLE, Identity};
+use crate::merging::{self, Class, Units};
+use nearkin_core::Result;
 
 /// Branches that one walk takes at most, beside two a unit: hostile forms end there, without a template.
 const STEPS: usize = 10_000;
@@ -228,9 +228,9 @@ impl Plans {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::patterns::batch::Batch;
-    use crate::patterns::merging::{Orders, templates, written};
-    use crate::patterns::{forms, lines};
+    use crate::batch::Batch;
+    use crate::merging::{Orders, templates, written};
+    use crate::{forms, lines};
     use proptest::prelude::*;
 
     fn table(lines: &[String]) -> FormTable {

@@ -20,8 +20,8 @@ use super::tokens::{
     ALERT, AMPERSANDS, BARS, DOTS, HEX, HOST, INT, NAME, Symbol, TEXT, Token, Tokens, WORD, is_wordish, known, spaced,
     written,
 };
-use crate::patterns::batch::Batch;
-use crate::patterns::kinds::Kind;
+use crate::batch::Batch;
+use crate::kinds::Kind;
 
 /// Rounds of rewriting, after which a form is as it is.
 const ROUNDS: usize = 6;
@@ -489,7 +489,7 @@ pub(crate) fn kind(symbol: Symbol) -> Option<Kind> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::patterns::payloads::groups;
+    use crate::payloads::groups;
     use proptest::prelude::*;
 
     fn form(item: &str) -> String {

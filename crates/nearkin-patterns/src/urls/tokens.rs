@@ -1,7 +1,7 @@
 //! Parts of forms and of patterns: their bytes, which of them a slot takes, and how much a word looks like a value.
 
-use crate::patterns::forms::HOLE;
-use crate::patterns::kinds::{self, Kind};
+use crate::forms::HOLE;
+use crate::kinds::{self, Kind};
 
 use super::canonical::unescaped;
 use super::scan::{BAD, ODD, is_version_segment, suffix_at};

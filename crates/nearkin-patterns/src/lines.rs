@@ -13,8 +13,8 @@
 //!
 //! Nothing is looked up, so what a line becomes depends on that line alone. Cost: about 300 ns for a line of 100 bytes.
 
-use crate::patterns::batch::Batch;
-use crate::patterns::kinds::{self, Kind};
+use crate::batch::Batch;
+use crate::kinds::{self, Kind};
 
 /// Most bytes of a line that are scanned: the rest of a longer one is one variable.
 pub const LONGEST: usize = 16 << 10;
@@ -505,7 +505,7 @@ fn path_end(line: &[u8], start: usize, end: usize) -> Option<(usize, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::patterns::merging::written;
+    use crate::merging::written;
     use proptest::prelude::*;
 
     /// The form of a line as people read it, and its values.

@@ -8,11 +8,11 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use crate::cancel::CancelToken;
-use crate::patterns::forms::{self, FormTable, NO_TIME, Seen};
-use crate::patterns::kinds::Kind;
-use crate::patterns::values;
-use crate::{Result, alloc, error};
+use crate::forms::{self, FormTable, NO_TIME, Seen};
+use crate::kinds::Kind;
+use crate::values;
+use nearkin_core::cancel::CancelToken;
+use nearkin_core::{Result, alloc, error};
 
 /// Items that one task scans.
 const CHUNK: usize = 1 << 10;
@@ -244,7 +244,7 @@ pub fn skipped(batches: &[Batch]) -> [u64; 256] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Error, cancel};
+    use nearkin_core::{Error, cancel};
     use proptest::prelude::*;
 
     /// Words are literal, numbers are holes, an empty item is left out.

@@ -3,9 +3,9 @@
 //! Arrays of arrays have ends: array i lies between end i − 1 (0 for the first) and end i. Samples (of examples, sources and
 //! holes) are three such levels: the end of each sample, hashes of its values, and the values' bytes by their ends.
 
-use crate::patterns::forms::{self, Form, FormTable};
-use crate::patterns::values::Values;
-use crate::{Error, Result, alloc};
+use crate::forms::{self, Form, FormTable};
+use crate::values::Values;
+use nearkin_core::{Error, Result, alloc};
 
 /// Samples of values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -168,8 +168,8 @@ impl Columns {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::patterns::forms::Seen;
-    use crate::patterns::kinds::Kind;
+    use crate::forms::Seen;
+    use crate::kinds::Kind;
     use proptest::prelude::*;
 
     fn table(lines: &[(u8, u16, i64)]) -> FormTable {

@@ -14,8 +14,8 @@
 
 use super::canonical::{Canonical, Unreadable, unescaped};
 use super::hole_length;
-use crate::patterns::batch::Batch;
-use crate::patterns::kinds::{self, Kind};
+use crate::batch::Batch;
+use crate::kinds::{self, Kind};
 
 /// The mark of a part that looks like an attack.
 pub const ODD: &[u8] = b"{odd}";

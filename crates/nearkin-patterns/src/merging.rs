@@ -16,12 +16,12 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use crate::cancel::CancelToken;
-use crate::patterns::forms::{self, Form, FormTable, HOLE};
-use crate::patterns::kinds::{self, Kind};
-use crate::patterns::lines::is_between;
-use crate::patterns::values::{self, Values};
-use crate::{Result, alloc};
+use crate::forms::{self, Form, FormTable, HOLE};
+use crate::kinds::{self, Kind};
+use crate::lines::is_between;
+use crate::values::{self, Values};
+use nearkin_core::cancel::CancelToken;
+use nearkin_core::{Result, alloc};
 
 /// Evidence from which a word is a variable.
 pub const ENOUGH: u32 = 16;
@@ -853,10 +853,10 @@ pub(crate) fn written(form: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cancel;
-    use crate::patterns::batch::{self, Beside, Packed};
-    use crate::patterns::columns::Columns;
-    use crate::patterns::lines;
+    use crate::batch::{self, Beside, Packed};
+    use crate::columns::Columns;
+    use crate::lines;
+    use nearkin_core::cancel;
     use proptest::prelude::*;
 
     pub(crate) fn table(lines: &[String]) -> FormTable {

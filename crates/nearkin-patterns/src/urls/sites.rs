@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::tokens;
 use super::tree::{self, Asked, Evidence, Pattern, Rules, Tree};
-use crate::hash::xxh3;
-use crate::patterns::forms::{Form, FormTable};
-use crate::patterns::values::Values;
+use crate::forms::{Form, FormTable};
+use crate::values::Values;
+use nearkin_core::hash::xxh3;
 
 /// A pattern with its host and name.
 #[derive(Debug, Clone)]
@@ -97,14 +97,14 @@ impl Sites {
     ///
     /// # Errors
     /// There is no memory for the order of the forms.
-    pub fn new(table: &FormTable, rules: &Rules, least: u64) -> crate::Result<Self> {
+    pub fn new(table: &FormTable, rules: &Rules, least: u64) -> nearkin_core::Result<Self> {
         let found = Self::without(table, rules, least, &HashSet::new())?;
         let scanners = if rules.clients { found.scanners(table) } else { HashSet::new() };
         if scanners.is_empty() { Ok(found) } else { Self::without(table, rules, least, &scanners) }
     }
 
     /// Merges the forms that others than these clients asked for.
-    fn without(table: &FormTable, rules: &Rules, least: u64, scanners: &HashSet<u64>) -> crate::Result<Self> {
+    fn without(table: &FormTable, rules: &Rules, least: u64, scanners: &HashSet<u64>) -> nearkin_core::Result<Self> {
         let forms = table.forms();
         let mut sites = Self::default();
         let mut hosts: BTreeMap<Vec<u8>, Vec<Asked>> = BTreeMap::new();

@@ -9,11 +9,11 @@ use super::parameters::Parameter;
 use super::sites::{Named, Sites};
 use super::tokens;
 use super::tree::{self, Asked, Pattern};
-use crate::Result;
-use crate::patterns::batch::Batch;
-use crate::patterns::forms::{Form, FormTable, HOLE};
-use crate::patterns::kinds::Kind;
-use crate::patterns::values::{self, Values};
+use crate::batch::Batch;
+use crate::forms::{Form, FormTable, HOLE};
+use crate::kinds::Kind;
+use crate::values::{self, Values};
+use nearkin_core::Result;
 
 /// Where the value of a variable comes from in a form.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,10 +12,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use super::decide::{self, Place, Sibling, Verdict};
 use super::parameters::{self, Parameter, Query};
 use super::tokens;
-use crate::hash::xxh3;
-use crate::patterns::forms::{Form, HOLE};
-use crate::patterns::kinds::Kind;
-use crate::patterns::values::Values;
+use crate::forms::{Form, HOLE};
+use crate::kinds::Kind;
+use crate::values::Values;
+use nearkin_core::hash::xxh3;
 
 /// A form taken apart.
 #[derive(Debug, Clone)]
@@ -721,11 +721,11 @@ pub fn is_declared(form: &Form) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::patterns::batch::Batch;
-    use crate::patterns::forms::{FormTable, Seen, item_hash};
-    use crate::patterns::urls::canonical::Canonical;
-    use crate::patterns::urls::scan::scan;
-    use crate::patterns::urls::sites::Sites;
+    use crate::batch::Batch;
+    use crate::forms::{FormTable, Seen, item_hash};
+    use crate::urls::canonical::Canonical;
+    use crate::urls::scan::scan;
+    use crate::urls::sites::Sites;
     use proptest::prelude::*;
 
     fn table(lines: &[String]) -> FormTable {

@@ -13,10 +13,10 @@ pub mod sites;
 pub mod tokens;
 pub mod tree;
 
-use crate::Result;
-use crate::patterns::forms::{EXAMPLES, FormTable};
-use crate::patterns::kinds::Kind;
-use crate::patterns::values::Values;
+use crate::forms::{EXAMPLES, FormTable};
+use crate::kinds::Kind;
+use crate::values::Values;
+use nearkin_core::Result;
 
 /// The length of a hole of a pattern at the beginning: `{int}` and the other names of types.
 pub(crate) fn hole_length(bytes: &[u8]) -> Option<usize> {

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::tokens;
 use super::tree::Asked;
-use crate::patterns::kinds::Kind;
+use crate::kinds::Kind;
 
 /// Most values of a parameter that dispatches.
 const MOST: usize = 64;

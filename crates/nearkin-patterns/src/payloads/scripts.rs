@@ -13,7 +13,7 @@
 use std::collections::HashSet;
 
 use super::decode::{Decoder, LONGEST};
-use crate::hash::xxh3;
+use nearkin_core::hash::xxh3;
 
 /// Tokens of a feature.
 pub const GRAM: usize = 3;

@@ -11,8 +11,8 @@
 //! Cost: a value that does not enter a full sample costs one comparison of numbers. At most [`LONGEST`]
 //! bytes of a value are kept; its hash is that of all its bytes.
 
-use crate::hash::xxh3;
-use crate::{Result, alloc};
+use nearkin_core::hash::xxh3;
+use nearkin_core::{Result, alloc};
 
 /// Most bytes that are kept of one value.
 pub const LONGEST: usize = 256;
