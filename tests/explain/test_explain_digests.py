@@ -1,4 +1,4 @@
-"""`nk.explain` of files: every step is the one that the digest takes."""
+"""`nk.explain` of files: the steps lead to the digest."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from hypothesis import strategies as st
 
 import nearkin as nk
 from nearkin.errors import InputError, ParameterError
-from nearkin.explain import DigestSteps, DigestStepsBeside, digests, explain
-from nearkin.explain.digests import MOST_BYTES, compared_digests, digest_steps
+from nearkin.explain import DigestComparison, DigestSteps, digests, explain
+from nearkin.explain.digests import MAX_BYTES, compare_digests, explain_digest
 
 RECIPES = ["ssdeep", "ssdeep:elimseq", "ssdeep:notrunc", "ssdeep:elimseq:notrunc"]
 LINES = b"".join(b"line %d of a file that will change a little\n" % i for i in range(400))
 
 
 def check(data: bytes) -> None:
-    """Digests are those of `nearkin.ssdeep`, and what leads to them follows from the definitions, byte by byte."""
+    """Assert that the digest equals that of `nearkin.ssdeep`, and each step its definition, byte by byte."""
     for text in RECIPES:
         recipe = nk.ssdeep.DigestRecipe(text)
-        steps = digest_steps(data, recipe)
+        steps = explain_digest(data, recipe)
         assert recipe.hash(data) == steps.digest, (len(data), text)
     block_size, first, second = nk.ssdeep.hash(data, truncate=False).split(":")
     assert int(block_size) == steps.block_size == steps.tried[-1][0]
@@ -44,7 +44,7 @@ def check(data: bytes) -> None:
 
 
 def running_sum(window: bytes) -> int:
-    """The rolling sum as three running words, as the paper has it."""
+    """Return the rolling sum by the three running words of the paper."""
     first = second = third = 0
     for at, byte in enumerate(bytes(7 - len(window)) + window):
         second += (at + 1) * byte
@@ -63,12 +63,12 @@ def running_sum(window: bytes) -> int:
         max_size=4,
     )
 )
-def test_every_step_is_that_of_the_digest(pieces: list[bytes]) -> None:
+def test_the_steps_lead_to_the_digest(pieces: list[bytes]) -> None:
     check(b"".join(pieces))
 
 
 def test_constant_bytes_and_ends_of_zeros() -> None:
-    """Sums of 0 at the end leave no tail; constant bytes are reset points everywhere or nowhere."""
+    """A sum of 0 at the end leaves no tail; constant bytes are reset points everywhere or nowhere."""
     for byte in range(256):
         check(bytes([byte]) * 200)
     for length in (0, 1, 2, 6, 7, 8, 64, 191, 192, 193, 5000, 70_000):
@@ -82,11 +82,11 @@ def test_constant_bytes_and_ends_of_zeros() -> None:
 def test_block_sizes_grow_with_the_input(shift: int) -> None:
     data = random.Random(shift).randbytes(1 << shift)
     check(data)
-    assert (1 << shift) // 128 <= digest_steps(data, nk.ssdeep.DigestRecipe()).block_size <= (1 << shift) // 32
+    assert (1 << shift) // 128 <= explain_digest(data, nk.ssdeep.DigestRecipe()).block_size <= (1 << shift) // 32
 
 
-def test_stretches_of_an_input_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The sums of a stretch take the bytes before it."""
+def test_the_chunk_size_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sums of a chunk include the bytes before it."""
     monkeypatch.setattr(digests, "_CHUNK", 5)
     check(LINES[:700])
 
@@ -99,42 +99,42 @@ def test_the_example_of_the_documentation() -> None:
         *(steps.parts[0].pieces[0].start, steps.parts[0].pieces[0].end, steps.parts[0].pieces[0].window),
         *(steps.parts[0].pieces[0].tail, steps.parts[0].pieces[0].character),
     )
-    told = str(steps)
-    assert "block size   96: 30 reset points, fewer than 32: half of it next" in told
-    assert "block size   48: 94 reset points, taken" in told
-    assert "part 1       B = 48: 94 reset points, the first 63 counted" in told
-    assert f"digest       {nk.ssdeep.hash(LINES)}" == told.split("\n")[-1]
-    found = json.loads(json.dumps(steps.to_dict()))
+    lines = str(steps)
+    assert "block size   96: 30 reset points, fewer than 32: try half of it" in lines
+    assert "block size   48: 94 reset points, chosen" in lines
+    assert "part 1       B = 48: 94 reset points, the first 63 counted" in lines
+    assert f"digest       {nk.ssdeep.hash(LINES)}" == lines.split("\n")[-1]
+    loaded = json.loads(json.dumps(steps.to_dict()))
     assert (nk.ssdeep.hash(LINES), 64, "ne 1 of") == (
-        found["digest"],
-        len(found["parts"][0]["pieces"]),
-        bytes.fromhex(found["parts"][0]["pieces"][0]["window"]).decode(),
+        loaded["digest"],
+        len(loaded["parts"][0]["pieces"]),
+        bytes.fromhex(loaded["parts"][0]["pieces"][0]["window"]).decode(),
     )
 
 
-def test_pieces_that_agree() -> None:
-    """A stretch on either side of an insertion, and where it lies in the other file."""
+def test_common_runs_surround_an_insertion() -> None:
+    """There is a run on either side of an insertion, with its position in both files."""
     edited = LINES.replace(b"line 200 ", b"LINE 200, edited, ")
-    beside = explain(LINES, "ssdeep", beside=edited)
-    assert isinstance(beside, DigestStepsBeside)
-    assert nk.ssdeep.compare(nk.ssdeep.hash(LINES), nk.ssdeep.hash(edited)) == beside.score
-    assert 4 == len(beside.agreeing)
-    for run in beside.agreeing:
+    comparison = explain(LINES, "ssdeep", other=edited)
+    assert isinstance(comparison, DigestComparison)
+    assert nk.ssdeep.compare(nk.ssdeep.hash(LINES), nk.ssdeep.hash(edited)) == comparison.score
+    assert 4 == len(comparison.common_runs)
+    for run in comparison.common_runs:
         assert run.equal
         assert LINES[slice(*run.a)] == edited[slice(*run.b)]
-    assert LINES.index(b"line 200 ") == LINES[: beside.agreeing[1].a[0]].rindex(b"line 200 ")
-    assert "9,169 to 17,890" in str(beside)
-    assert "<td><code>equal</code></td>" in beside._repr_html_()
-    # One in 64 characters is the same by chance: such a piece is told apart.
-    chance = compared_digests(b"\x01", b"\x41", nk.ssdeep.DigestRecipe())
-    assert [(False, "k"), (False, "k")] == [(run.equal, run.characters) for run in chance.agreeing]
-    assert "unlike" in str(chance)
-    apart = compared_digests(LINES, LINES[:100], nk.ssdeep.DigestRecipe())
-    assert (0, ()) == (apart.score, apart.agreeing)
-    assert "can't be compared" in str(apart)
-    doubled = compared_digests(LINES, LINES * 2, nk.ssdeep.DigestRecipe())
-    assert {run.parts for run in doubled.agreeing} <= {(1, 1), (2, 2), (2, 1)}
-    json.dumps(beside.to_dict())
+    assert LINES.index(b"line 200 ") == LINES[: comparison.common_runs[1].a[0]].rindex(b"line 200 ")
+    assert "9,169 to 17,890" in str(comparison)
+    assert "<td><code>equal</code></td>" in comparison._repr_html_()
+    # Different pieces have equal characters with probability 1/64; they are marked.
+    chance = compare_digests(b"\x01", b"\x41", nk.ssdeep.DigestRecipe())
+    assert [(False, "k"), (False, "k")] == [(run.equal, run.characters) for run in chance.common_runs]
+    assert "different" in str(chance)
+    unrelated = compare_digests(LINES, LINES[:100], nk.ssdeep.DigestRecipe())
+    assert (0, ()) == (unrelated.score, unrelated.common_runs)
+    assert "can't be compared" in str(unrelated)
+    doubled = compare_digests(LINES, LINES * 2, nk.ssdeep.DigestRecipe())
+    assert {run.parts for run in doubled.common_runs} <= {(1, 1), (2, 2), (2, 1)}
+    json.dumps(comparison.to_dict())
 
 
 def test_files_and_recipes(tmp_path: Path) -> None:
@@ -149,14 +149,14 @@ def test_files_and_recipes(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="not a regular file"):
         explain(tmp_path, "ssdeep")
     with pytest.raises(ParameterError, match=r"at most 67,108,864: explain a part"):
-        explain(bytes(MOST_BYTES + 1), "ssdeep")
+        explain(bytes(MAX_BYTES + 1), "ssdeep")
     with pytest.raises(ParameterError, match="each once"):
         explain(b"", "ssdeep:fast")
 
 
 def test_html_has_a_table_of_each_part() -> None:
-    shown = explain(b"<script>alert(1)</script>" * 40, "ssdeep")
-    assert isinstance(shown, DigestSteps)
-    assert "<script>" not in shown._repr_html_()
-    assert 2 == len(re.findall("<table>", shown._repr_html_()))
+    steps = explain(b"<script>alert(1)</script>" * 40, "ssdeep")
+    assert isinstance(steps, DigestSteps)
+    assert "<script>" not in steps._repr_html_()
+    assert 2 == len(re.findall("<table>", steps._repr_html_()))
     assert "first try    3" in explain(b"", "ssdeep").__str__()

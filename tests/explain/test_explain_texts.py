@@ -1,4 +1,4 @@
-"""`nk.explain`: every step is the one that the fingerprint takes."""
+"""`nk.explain` of texts: the steps lead to the fingerprint or signature."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 import nearkin as nk
 from nearkin.errors import MismatchError, ParameterError
-from nearkin.explain import MinHashSteps, SimHashSteps, compared, explain
+from nearkin.explain import MinHashSteps, SimHashSteps, explain
+from nearkin.explain.texts import compare_steps
 from nearkin.notebook import cells
 from nearkin.recipe import PRESETS
 
@@ -33,53 +34,53 @@ def simhash(text: str, recipe: str | None = None) -> SimHashSteps:
     return steps
 
 
-def whole(values: Any) -> int:
-    """The words of a fingerprint put together."""
+def as_number(values: Any) -> int:
+    """Return the words of a fingerprint as one number."""
     return sum(int(word) << 64 * at for at, word in enumerate(np.atleast_1d(values)))
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
 @given(text=st.text(max_size=60) | st.sampled_from(["我爱北京天安门，天安门上太阳升", "a b c a b", "How are you?"]))
-def test_every_step_is_that_of_the_fingerprint(recipe: str, text: str) -> None:
-    made = nk.Recipe.of(recipe)
-    steps = explain(text, made)
-    assert dict(made.features_of(text)) == {
+def test_the_steps_lead_to_the_fingerprint(recipe: str, text: str) -> None:
+    parsed = nk.Recipe.of(recipe)
+    steps = explain(text, parsed)
+    assert dict(parsed.features_of(text)) == {
         **{feature.name: feature.count for feature in steps.features},
         **dict(steps.left_out),
     }
     if isinstance(steps, SimHashSteps):
-        values, counts = nk.fingerprint([text], made, return_counts=True)
+        values, counts = nk.fingerprint([text], parsed, return_counts=True)
         assert (steps.fingerprint is None) == (not counts[0])
-        assert (steps.fingerprint or 0) == whole(values[0])
-        # The bits are those of the sums, and the sums those of the rows.
-        assert whole(values[0]) == sum(1 << bit for bit, total in enumerate(steps.sums.tolist()) if total > 0)
+        assert (steps.fingerprint or 0) == as_number(values[0])
+        # The sums determine the bits, and the rows determine the sums.
+        assert as_number(values[0]) == sum(1 << bit for bit, total in enumerate(steps.sums.tolist()) if total > 0)
         np.testing.assert_allclose(steps.sums, steps.rows.sum(axis=0), atol=1e-9)
         given_features = [(feature.name, feature.weight) for feature in steps.features]
-        sums = nk.SimHash(made.bits, hash=made.hash, seed=made.seed).fingerprint([given_features])
-        assert whole(sums[0]) == whole(values[0])
+        sums = nk.SimHash(parsed.bits, hash=parsed.hash, seed=parsed.seed).fingerprint([given_features])
+        assert as_number(sums[0]) == as_number(values[0])
     else:
         assert isinstance(steps, MinHashSteps)
-        assert nk.signature([text], made)[0].tolist() == list(steps.signature)
+        assert nk.signature([text], parsed)[0].tolist() == list(steps.signature)
         assert (not steps.features) == (None in steps.owners)
-        assert sum(steps.won) == (made.num_perm if steps.features else 0)
-    assert json.loads(json.dumps(steps.to_dict()))["recipe"] == str(made)
-    assert str(steps).startswith(f"recipe       {made}")
+        assert sum(steps.won) == (parsed.num_perm if steps.features else 0)
+    assert json.loads(json.dumps(steps.to_dict()))["recipe"] == str(parsed)
+    assert str(steps).startswith(f"recipe       {parsed}")
 
 
 def test_the_example_of_the_articles() -> None:
-    """`How are you?` by MD5, as the articles work it out."""
+    """`How are you?` by MD5, as in articles about SimHash."""
     steps = simhash("How are you?", "simhash-pypi")
     assert "howareyou" == steps.normalised
     assert ["howa", "owar", "ware", "arey", "reyo", "eyou"] == [feature.name for feature in steps.features]
     assert 98593099505511350710740956016689849066 % 2**64 == steps.features[0].hash
     assert [-4, 0, -4, 4, -2, 0, 0, 4] == steps.sums[:8].tolist()
     assert 3891612042386514056 == steps.fingerprint
-    beside = explain("how are u?", nk.Recipe.of("simhash-pypi"), beside="how are you?")
-    assert (12, 12) == (beside.distance, len(beside.differing))
-    assert (("howa", "owar", "ware"), ("areu",)) == (beside.shared, beside.only_a)
+    comparison = explain("how are u?", nk.Recipe.of("simhash-pypi"), other="how are you?")
+    assert (12, 12) == (comparison.distance, len(comparison.differing))
+    assert (("howa", "owar", "ware"), ("areu",)) == (comparison.shared, comparison.only_a)
 
 
-def test_words_that_are_left_out_are_told() -> None:
+def test_omitted_words_and_features_are_listed() -> None:
     steps = simhash("我爱北京天安门，天安门上太阳升", "zh-keywords")
     assert ("我", False) in steps.words
     assert ("天安门", True) in steps.words
@@ -92,26 +93,26 @@ def test_words_that_are_left_out_are_told() -> None:
 
 @given(a=st.text(max_size=30), b=st.text(max_size=30))
 def test_distances_are_those_of_fingerprints(a: str, b: str) -> None:
-    beside = explain(a, beside=b)
+    comparison = explain(a, other=b)
     values, counts = nk.fingerprint([a, b], return_counts=True)
-    assert beside.distance == (int(np.asarray(nk.hamming(values[:1], values[1:]))[0]) if counts.all() else None)
-    assert json.loads(json.dumps(beside.to_dict()))["distance"] == beside.distance
-    assert str(beside)
+    assert comparison.distance == (int(np.asarray(nk.hamming(values[:1], values[1:]))[0]) if counts.all() else None)
+    assert json.loads(json.dumps(comparison.to_dict()))["distance"] == comparison.distance
+    assert str(comparison)
 
 
-def test_html_escapes_what_texts_hold() -> None:
+def test_html_escapes_texts() -> None:
     for steps in (
         explain("<script>alert(1)</script> & <b>", "word:1|count|xxh3|simhash:64"),
-        explain("<i>", "minhash", beside="<b>"),
+        explain("<i>", "minhash", other="<b>"),
     ):
-        shown = steps._repr_html_()
-        assert "<script>" not in shown
-        assert "<i>" not in shown
+        html = steps._repr_html_()
+        assert "<script>" not in html
+        assert "<i>" not in html
     assert "none: a text without any feature" in explain("...")._repr_html_()
 
 
-def test_a_terminal_gets_nothing_to_act_on() -> None:
-    assert "\x1b" not in str(explain("a\x1b[31m b", "word:1|letters:all|count|xxh3|simhash:64", beside="\x1b"))
+def test_control_characters_are_escaped() -> None:
+    assert "\x1b" not in str(explain("a\x1b[31m b", "word:1|letters:all|count|xxh3|simhash:64", other="\x1b"))
 
 
 def test_bad_input() -> None:
@@ -120,11 +121,11 @@ def test_bad_input() -> None:
     with pytest.raises(ParameterError, match="a recipe of texts"):
         explain("text", "given|xxh3|simhash:64")
     with pytest.raises(MismatchError):
-        compared(simhash("a"), simhash("a", "char:3|count|xxh3|simhash:64"))
+        compare_steps(simhash("a"), simhash("a", "char:3|count|xxh3|simhash:64"))
 
 
 def test_tables_count_the_columns_of_full_width_characters() -> None:
-    """天 takes two columns of a terminal, a combining mark none."""
+    """天 has two columns of a terminal, a combining mark none."""
     lines = str(explain("天安门 x e\u0301", "word:1|count|xxh3|simhash:16")).split("\n")
     start = lines.index(next(line for line in lines if "signs" in line))
     table = lines[start : start + 1 + len(simhash("天安门 x e\u0301", "word:1|count|xxh3|simhash:16").features)]

@@ -1,4 +1,4 @@
-"""`nk.explain` of vectors: every step is the one that `transform` takes, for every family."""
+"""`nk.explain` of vectors: for every family the steps lead to the code of `transform`."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ LEARNED = ("spherical", "itq", "random-fourier", "random-fourier-phase")
 
 
 def vectors() -> NDArray[np.float32]:
-    """Half zeros, none of them a zero vector."""
+    """Return vectors that are half zeros; none is a zero vector."""
     rng = np.random.default_rng(1)
     X = rng.standard_normal((300, 24)).astype(np.float32)
     X[rng.random(X.shape) < 0.5] = 0
@@ -63,87 +63,87 @@ def vectors() -> NDArray[np.float32]:
 
 @pytest.fixture(scope="module", params=FAMILIES)
 def fitted(request: pytest.FixtureRequest) -> tuple[str, Family]:
-    """A family, fitted."""
+    """A fitted family and its name."""
     return request.param, FAMILIES[request.param].fit(vectors())
 
 
-def decided(steps: VectorSteps) -> list[float]:
-    """The value of each function by the rule that the family states, of its projection alone."""
-    seen = zip(steps.projections.tolist(), steps.limits.tolist(), strict=True)
+def apply_rule(steps: VectorSteps) -> list[float]:
+    """Return the value of each function by the stated rule of the family, from its projection alone."""
+    projected = zip(steps.projections.tolist(), steps.limits.tolist(), strict=True)
     rule = steps.family.terms.rule
     if rule.startswith("1 above"):
-        return [int(value > limit) for value, limit in seen]
+        return [int(value > limit) for value, limit in projected]
     if rule.startswith("1 up to"):
-        return [int(value <= limit) for value, limit in seen]
+        return [int(value <= limit) for value, limit in projected]
     assert "rounded down" == rule
-    return [math.floor(value) for value, _ in seen]
+    return [math.floor(value) for value, _ in projected]
 
 
-def test_every_step_is_that_of_the_code(fitted: tuple[str, Family]) -> None:
-    """Values are those of `transform`, and follow from the projections; dense and sparse ones have the same."""
+def test_the_steps_lead_to_the_code(fitted: tuple[str, Family]) -> None:
+    """Values equal those of `transform` and follow from the projections, for dense and sparse vectors."""
     name, family = fitted
     for x in vectors()[:40]:
         steps = explain(x, family)
-        made: Any = family.transform(x.reshape(1, -1))
+        code: Any = family.transform(x.reshape(1, -1))
         if family.kind == "bits":
-            words = np.atleast_1d(made[0])
+            words = np.atleast_1d(code[0])
             assert sum(int(word) << 64 * at for at, word in enumerate(words)) == steps.fingerprint
         else:
-            assert made[0].tolist() == list(steps.values)
+            assert code[0].tolist() == list(steps.values)
         if "cross" not in name and "fourier" not in name and not np.isnan(steps.projections).any():
-            assert decided(steps) == list(steps.values)
+            assert apply_rule(steps) == list(steps.values)
         assert str(steps) == str(explain(sp.csr_array(x.reshape(1, -1)), family))
         assert json.loads(json.dumps(steps.to_dict(), allow_nan=False))["values"] == list(steps.values)
         assert f"family       {family!r}" in str(steps)
         assert "<table>" in steps._repr_html_()
 
 
-def test_margins_are_the_way_to_another_value() -> None:
-    """A plane is reached by a step of that length along its normal, an edge and a sphere likewise."""
+def test_margins_are_distances_to_the_next_value() -> None:
+    """A step of this length along the normal crosses the plane, the edge or the sphere."""
     X = vectors().astype(np.float64)
     plane = Hyperplane(16, center=True, seed=3).fit(X)
-    seen = plane.projections(X[:1])
+    projected = plane.projections(X[:1])
     for bit in range(16):
         normal = plane.normals_[bit] / np.linalg.norm(plane.normals_[bit])
-        side = np.sign(seen.values[0, bit])
+        side = np.sign(projected.values[0, bit])
         for share, flips in ((0.99, False), (1.01, True)):
-            moved = X[:1] - side * share * seen.margins[0, bit] * normal
+            moved = X[:1] - side * share * projected.margins[0, bit] * normal
             assert flips == (plane.hash_values(moved)[0, bit] != plane.hash_values(X[:1])[0, bit])
     ball = SphericalHash(8, mean_tolerance=0.9, std_tolerance=0.9, seed=3).fit(X)
-    seen = ball.projections(X[:1])
+    projected = ball.projections(X[:1])
     for bit in range(8):
         outwards = X[0] - ball.pivots_[bit]
         outwards /= np.linalg.norm(outwards)
         inside = ball.hash_values(X[:1])[0, bit]
         for share, flips in ((0.99, False), (1.01, True)):
-            moved = X[:1] + (1 if inside else -1) * share * seen.margins[0, bit] * outwards
+            moved = X[:1] + (1 if inside else -1) * share * projected.margins[0, bit] * outwards
             assert flips == (ball.hash_values(moved)[0, bit] != inside)
     cells = PStable("l2", 2.0, 8, seed=3).fit(X)
-    seen = cells.projections(X[:1])
+    projected = cells.projections(X[:1])
     np.testing.assert_allclose(
-        seen.values, (X[:1] @ cells.directions_.T.astype(np.float64) + cells.offset_) / 2.0, rtol=1e-9
+        projected.values, (X[:1] @ cells.directions_.T.astype(np.float64) + cells.offset_) / 2.0, rtol=1e-9
     )
-    np.testing.assert_allclose(seen.margins, np.abs(seen.values - np.rint(seen.values)), rtol=1e-9)
+    np.testing.assert_allclose(projected.margins, np.abs(projected.values - np.rint(projected.values)), rtol=1e-9)
 
 
 def test_the_largest_coordinate_after_rotation() -> None:
-    """Its share of the length, and its lead, against the vector multiplied by a matrix that is made of unit vectors."""
+    """Its share of the length and its lead equal those computed from all coordinates."""
     X = vectors().astype(np.float64)
     family = CrossPolytope(3, rotation="gaussian", seed=4).fit(X)
-    seen = family.projections(X[:20])
+    projected = family.projections(X[:20])
     others = family.probes(X[:20]).costs
-    shares = np.concatenate([seen.values[..., None], seen.values[..., None] - np.sqrt(others)], axis=2)
+    shares = np.concatenate([projected.values[..., None], projected.values[..., None] - np.sqrt(others)], axis=2)
     # All coordinates of a vector of length 1 after rotation.
     np.testing.assert_allclose((shares**2).sum(axis=2), 1.0, rtol=1e-9)
     assert (shares >= -1e-12).all()
-    np.testing.assert_allclose(seen.margins, np.sqrt(others[..., 0]))
+    np.testing.assert_allclose(projected.margins, np.sqrt(others[..., 0]))
     last = CrossPolytope(2, last_dims=1, seed=4).fit(X).projections(X[:3])
     assert (last.values[:, 1] == 1.0).all()
     assert np.isnan(last.margins[:, 1]).all()
 
 
 def test_sums_of_signs() -> None:
-    """Each column adds or takes off its value, as the vector that has it alone says."""
+    """Each column adds or subtracts its value, with the sign of the unit vector."""
     X = vectors()
     family = SparseSimHash(40, seed=5).fit(X)
     signs = family.hash_values(np.eye(24)) * 2.0 - 1.0
@@ -153,11 +153,11 @@ def test_sums_of_signs() -> None:
     assert "not known" in str(explain(X[0], heavy))
 
 
-def test_pair_values_are_what_the_law_takes(fitted: tuple[str, Family]) -> None:
-    """Cosines and distances by NumPy; sparse rows and mixed ones give the same."""
+def test_pair_values_are_in_the_measure_of_the_law(fitted: tuple[str, Family]) -> None:
+    """They equal cosines and distances by NumPy, for dense, sparse and mixed pairs."""
     name, family = fitted
     X, Y = vectors()[:30].astype(np.float64), vectors()[30:60].astype(np.float64)
-    found = family.pair_values(X, Y)
+    values = family.pair_values(X, Y)
     centre = family.mean_ if isinstance(family, Hyperplane) and family.center else 0.0
     a, b = X - centre, Y - centre
     expected = {
@@ -167,14 +167,14 @@ def test_pair_values_are_what_the_law_takes(fitted: tuple[str, Family]) -> None:
     }
     if isinstance(family, KernelLSH):
         u, v = family.embed(X), family.embed(Y)
-        np.testing.assert_allclose(found, (u * v).sum(1) / np.linalg.norm(u, axis=1) / np.linalg.norm(v, axis=1))
+        np.testing.assert_allclose(values, (u * v).sum(1) / np.linalg.norm(u, axis=1) / np.linalg.norm(v, axis=1))
     elif isinstance(family, RandomFourier):
         kernel = np.exp(-family.gamma_ * (expected["l1"] if "phase" in name else expected["l2"] ** 2 / 2))
-        np.testing.assert_allclose(found, kernel)
+        np.testing.assert_allclose(values, kernel)
     else:
-        np.testing.assert_allclose(found, expected[family.distance])
-    np.testing.assert_allclose(found, family.pair_values(sp.csr_array(X), sp.csr_array(Y)), rtol=1e-9)
-    np.testing.assert_allclose(found, family.pair_values(sp.csr_array(X), Y), rtol=1e-9)
+        np.testing.assert_allclose(values, expected[family.distance])
+    np.testing.assert_allclose(values, family.pair_values(sp.csr_array(X), sp.csr_array(Y)), rtol=1e-9)
+    np.testing.assert_allclose(values, family.pair_values(sp.csr_array(X), Y), rtol=1e-9)
     with pytest.raises(MismatchError, match="number of vectors"):
         family.pair_values(X, Y[:3])
 
@@ -182,23 +182,23 @@ def test_pair_values_are_what_the_law_takes(fitted: tuple[str, Family]) -> None:
 def test_two_vectors_differ_as_the_law_says(fitted: tuple[str, Family]) -> None:
     name, family = fitted
     x, y = vectors()[:2]
-    beside = explain(x, family, beside=y)
-    values = [np.asarray(steps.values) for steps in (beside.a, beside.b)]
-    assert np.flatnonzero(values[0] != values[1]).tolist() == list(beside.differing)
-    assert json.loads(json.dumps(beside.to_dict(), allow_nan=False))["distance"] == beside.distance
-    assert "<li>apart" in beside._repr_html_()
+    comparison = explain(x, family, other=y)
+    values = [np.asarray(steps.values) for steps in (comparison.a, comparison.b)]
+    assert np.flatnonzero(values[0] != values[1]).tolist() == list(comparison.differing)
+    assert json.loads(json.dumps(comparison.to_dict(), allow_nan=False))["distance"] == comparison.distance
+    assert "<li>measured" in comparison._repr_html_()
     if name in LEARNED:
-        assert (None, None, None) == (beside.agreement, beside.expected, beside.deviation)
-        assert ("law          none" in str(beside)) == (family.kind != "features")
+        assert (None, None, None) == (comparison.agreement, comparison.expected, comparison.deviation)
+        assert ("law          none" in str(comparison)) == (family.kind != "features")
         if family.kind == "features":
-            assert float(values[0] @ values[1]) == pytest.approx(beside.product)
-            assert "estimates the kernel" in str(beside)
+            assert float(values[0] @ values[1]) == pytest.approx(comparison.product)
+            assert "estimates the kernel" in str(comparison)
         return
     p = float(family.collision_probability(family.pair_values(x.reshape(1, -1), y.reshape(1, -1)))[0])
-    assert p == beside.agreement
-    assert len(values[0]) * (1 - p) == beside.expected
-    assert f"probability {p:.4f}" in str(beside)
-    same = explain(x, family, beside=x)
+    assert p == comparison.agreement
+    assert len(values[0]) * (1 - p) == comparison.expected
+    assert f"probability {p:.4f}" in str(comparison)
+    same = explain(x, family, other=x)
     assert 0 == same.distance
     assert same.agreement == pytest.approx(1.0)
     assert "they differ" not in str(same)
@@ -207,16 +207,16 @@ def test_two_vectors_differ_as_the_law_says(fitted: tuple[str, Family]) -> None:
 def test_hamming_distances_of_zeros_and_ones() -> None:
     X = np.array([[0, 1, 0, 1], [0, 1, 1, 1]])
     family = BitSampling(64, seed=1).fit(X)
-    beside = explain(X[0], family, beside=X[1])
-    assert (1.0, 0.75, 16.0) == (beside.value, beside.agreement, beside.expected)
-    assert "Hamming distance 1" in str(beside)
-    assert all(2 == family.columns_[bit] for bit in beside.differing)
+    comparison = explain(X[0], family, other=X[1])
+    assert (1.0, 0.75, 16.0) == (comparison.value, comparison.agreement, comparison.expected)
+    assert "Hamming distance 1" in str(comparison)
+    assert all(2 == family.columns_[bit] for bit in comparison.differing)
 
 
 def test_values_beyond_the_limits_count_as_the_limits() -> None:
     family = BitSampling(8, limits=(0.0, 1.0), seed=1).fit(np.eye(3))
     assert 1.0 == family.pair_values([[5.0, 0.0, 0.0]], [[0.0, 0.0, 0.0]])[0]
-    assert 2 / 3 == pytest.approx(explain([5.0, 0.0, 0.0], family, beside=[0.0, 0.0, 0.0]).agreement)
+    assert 2 / 3 == pytest.approx(explain([5.0, 0.0, 0.0], family, other=[0.0, 0.0, 0.0]).agreement)
 
 
 def test_the_functions_that_change_first() -> None:
@@ -247,5 +247,5 @@ def test_bad_input() -> None:
     with pytest.raises(NotFittedError):
         explain(X[0], Hyperplane(8))
     assert math.isnan(family.pair_values(np.zeros((1, 24)), X[:1])[0])
-    # A bit of the first vector that differs from another one is never that of an equal one.
-    assert nk.explain(X[0], family, beside=X[0] * 2).distance == 0
+    # A scaled vector has the same bits.
+    assert nk.explain(X[0], family, other=X[0] * 2).distance == 0

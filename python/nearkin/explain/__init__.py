@@ -1,6 +1,6 @@
-"""Every step from a text, a file or a vector to its hash, as one works it out on paper: `explain`.
+"""`explain`: every step from a text, a file or a vector to its hash, as in a calculation on paper.
 
-| given | recipe | steps |
+| input | recipe | steps |
 |---|---|---|
 | a text | a recipe of texts | normalised text, features, weights, hashes; signs, sums, bits or a signature |
 | a file or bytes | `"ssdeep"` | reset points of the rolling sum, the block size, pieces with their characters |
@@ -13,82 +13,91 @@
 >>> steps.fingerprint == int(nk.fingerprint(["How are you?"], "char:4|count|xxh3|simhash:64")[0])
 True
 
-The values are those that `nearkin.fingerprint`, `nearkin.signature`, `nearkin.ssdeep.hash` and `Family.transform` give;
-what leads to them is computed here, one input at a time, and not fast.
+The hashes equal those of `nearkin.fingerprint`, `nearkin.signature`, `nearkin.ssdeep.hash` and `Family.transform`. The
+intermediate values are computed here in Python, for one input at a time.
 """
 
 from __future__ import annotations
 
-from typing import cast, overload
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, overload
 
-from nearkin.digests.ssdeep import DigestRecipe
-from nearkin.digests.ssdeep.hashing import Data
-from nearkin.explain.digests import (
-    Agreeing,
-    DigestPart,
-    DigestSteps,
-    DigestStepsBeside,
-    Piece,
-    compared_digests,
-    digest_steps,
-)
-from nearkin.explain.texts import Feature, MinHashSteps, SimHashSteps, Steps, StepsBeside, TextSteps, compared, steps_of
-from nearkin.explain.vectors import VectorSteps, VectorStepsBeside, compared_vectors, vector_steps
-from nearkin.families.base import Family
-from nearkin.recipe import Recipe
-from nearkin.vectors.rows import Vectors
+if TYPE_CHECKING:
+    from nearkin.digests.ssdeep import DigestRecipe
+    from nearkin.digests.ssdeep.hashing import Data
+    from nearkin.explain.digests import CommonRun, DigestComparison, DigestPart, DigestPiece, DigestSteps
+    from nearkin.explain.texts import Feature, MinHashSteps, SimHashSteps, TextComparison, TextSteps
+    from nearkin.explain.vectors import VectorComparison, VectorSteps
+    from nearkin.families.base import Family
+    from nearkin.recipe import Recipe
+    from nearkin.vectors.rows import Vectors
+
+_MODULES = {
+    "digests": ("CommonRun", "DigestComparison", "DigestPart", "DigestPiece", "DigestSteps"),
+    "texts": ("Feature", "MinHashSteps", "SimHashSteps", "TextComparison", "TextSteps"),
+    "vectors": ("VectorComparison", "VectorSteps"),
+}
+"""Names of classes by module. `nearkin` imports this package eagerly, so the modules are imported on first use."""
+
+
+def __getattr__(name: str) -> object:
+    """Import a class of `_MODULES` on first use."""
+    module = next((module for module, names in _MODULES.items() if name in names), None)
+    if module is None:
+        raise AttributeError(f"module 'nearkin.explain' has no attribute {name!r}")
+    value: object = getattr(import_module(f"nearkin.explain.{module}"), name)
+    globals()[name] = value
+    return value
 
 
 @overload
-def explain(given: str, recipe: Recipe | None = None, *, beside: None = None) -> Steps: ...
+def explain(value: str, recipe: Recipe | None = None, *, other: None = None) -> SimHashSteps | MinHashSteps: ...
 @overload
-def explain(given: str, recipe: Recipe | None = None, *, beside: str) -> StepsBeside: ...
+def explain(value: str, recipe: Recipe | None = None, *, other: str) -> TextComparison: ...
 @overload
-def explain(given: Vectors, recipe: Family, *, beside: None = None) -> VectorSteps: ...
+def explain(value: Vectors, recipe: Family, *, other: None = None) -> VectorSteps: ...
 @overload
-def explain(given: Vectors, recipe: Family, *, beside: Vectors) -> VectorStepsBeside: ...
+def explain(value: Vectors, recipe: Family, *, other: Vectors) -> VectorComparison: ...
 @overload
-def explain(given: Data, recipe: DigestRecipe, *, beside: None = None) -> DigestSteps: ...
+def explain(value: Data, recipe: DigestRecipe, *, other: None = None) -> DigestSteps: ...
 @overload
-def explain(given: Data, recipe: DigestRecipe, *, beside: Data) -> DigestStepsBeside: ...
-@overload
-def explain(given: Data, recipe: Recipe | DigestRecipe | str | None, *, beside: None = None) -> Steps | DigestSteps: ...
+def explain(value: Data, recipe: DigestRecipe, *, other: Data) -> DigestComparison: ...
 @overload
 def explain(
-    given: Data, recipe: Recipe | DigestRecipe | str | None, *, beside: Data
-) -> StepsBeside | DigestStepsBeside: ...
+    value: Data, recipe: Recipe | DigestRecipe | str | None, *, other: None = None
+) -> SimHashSteps | MinHashSteps | DigestSteps: ...
+@overload
 def explain(
-    given: Data | Vectors,
-    recipe: Recipe | DigestRecipe | Family | str | None = None,
-    *,
-    beside: Data | Vectors | None = None,
-) -> Steps | StepsBeside | DigestSteps | DigestStepsBeside | VectorSteps | VectorStepsBeside:
-    """Every step from a text, a file or a vector to its hash; of two what differs.
+    value: Data, recipe: Recipe | DigestRecipe | str | None, *, other: Data
+) -> TextComparison | DigestComparison: ...
+def explain(value: Any, recipe: Any = None, *, other: Any = None) -> Any:
+    """Return every step from a text, a file or a vector to its hash, or compare the steps of two inputs.
 
     Parameters
     ----------
-    given : str; for ssdeep bytes-like, str, os.PathLike or binary file-like; for a family array or sparse row
-        A text. For ssdeep bytes or a file, which a str names, as for `nearkin.ssdeep.hash`; 2**26 bytes at most. For a
+    value : str; for ssdeep bytes-like, str, os.PathLike or binary file-like; for a family array or sparse row
+        A text. For ssdeep bytes or a file, which a str names as for `nearkin.ssdeep.hash`; at most 2**26 bytes. For a
         family a vector, `(d,)` or `(1, d)`.
     recipe : Recipe, DigestRecipe, Family, str or None
         A recipe of texts, its text form, or the name of a preset; `"ssdeep"` or another recipe of digests; a fitted
-        family of vectors; None for the default.
-    beside : optional
-        Another one.
+        family of vectors; None for the default recipe.
+    other : optional
+        A second input of the same type, to compare with.
 
     Returns
     -------
-    SimHashSteps, MinHashSteps, DigestSteps or VectorSteps; with `beside` StepsBeside and so on
-        By the recipe. `str()` is a table, `to_dict()` what JSON takes; notebooks show HTML.
+    SimHashSteps, MinHashSteps, DigestSteps or VectorSteps; with `other` TextComparison, DigestComparison or
+    VectorComparison
+        Depends on the recipe. `str()` is a table, `to_dict()` is ready for JSON, and notebooks show HTML.
 
     Raises
     ------
     ParameterError
-        The recipe is for given features; an input of ssdeep is too long; several vectors.
+        The recipe is for lists of features; an input of ssdeep is too long; there are several vectors.
     TypeError
         A text is not a string.
     InputError, OSError
-        A file can't be read; a vector can't be hashed.
+        A file cannot be read; a vector cannot be hashed.
     NotFittedError, MismatchError
         As for `Family.transform`.
 
@@ -99,47 +108,52 @@ def explain(
     >>> steps.digest, steps.block_size, [(piece.start, piece.end) for piece in steps.parts[0].pieces]
     ('3:aaX8n:aF', 3, [(0, 3), (3, 9), (9, 10), (10, 13), (13, 13)])
     """
+    from nearkin.families.base import Family
+
     if isinstance(recipe, Family):
-        vector = cast("Vectors", given)
-        other = cast("Vectors | None", beside)
-        return vector_steps(vector, recipe) if other is None else compared_vectors(vector, other, recipe)
-    digests = digest_recipe(recipe)
+        from nearkin.explain.vectors import compare_vectors, explain_vector
+
+        return explain_vector(value, recipe) if other is None else compare_vectors(value, other, recipe)
+    digests = parse_digest_recipe(recipe)
     if digests is not None:
-        data = cast("Data", given)
-        return digest_steps(data, digests) if beside is None else compared_digests(data, cast("Data", beside), digests)
-    made = Recipe.of(cast("Recipe | str | None", recipe))
-    # What is not a string is an error of `steps_of`.
-    steps = steps_of(cast("str", given), made)
-    return steps if beside is None else compared(steps, steps_of(cast("str", beside), made))
+        from nearkin.explain.digests import compare_digests, explain_digest
+
+        return explain_digest(value, digests) if other is None else compare_digests(value, other, digests)
+    from nearkin.explain.texts import compare_steps, explain_text
+    from nearkin.recipe import Recipe
+
+    parsed = Recipe.of(recipe)
+    steps = explain_text(value, parsed)
+    return steps if other is None else compare_steps(steps, explain_text(other, parsed))
 
 
-def digest_recipe(recipe: Recipe | DigestRecipe | str | None) -> DigestRecipe | None:
-    """The recipe of digests that is meant, None where one of texts is."""
+def parse_digest_recipe(recipe: Recipe | DigestRecipe | str | None) -> DigestRecipe | None:
+    """Return the recipe of digests, or None for a recipe of texts.
+
+    Parameters
+    ----------
+    recipe : Recipe, DigestRecipe, str or None
+    """
+    from nearkin.digests.ssdeep import DigestRecipe
+
     if isinstance(recipe, str) and recipe.split("|")[-1].split(":")[0].strip() == "ssdeep":
         return DigestRecipe(recipe)
     return recipe if isinstance(recipe, DigestRecipe) else None
 
 
 __all__ = [
-    "Agreeing",
+    "CommonRun",
+    "DigestComparison",
     "DigestPart",
+    "DigestPiece",
     "DigestSteps",
-    "DigestStepsBeside",
     "Feature",
     "MinHashSteps",
-    "Piece",
     "SimHashSteps",
-    "Steps",
-    "StepsBeside",
+    "TextComparison",
     "TextSteps",
+    "VectorComparison",
     "VectorSteps",
-    "VectorStepsBeside",
-    "compared",
-    "compared_digests",
-    "compared_vectors",
-    "digest_recipe",
-    "digest_steps",
     "explain",
-    "steps_of",
-    "vector_steps",
+    "parse_digest_recipe",
 ]

@@ -2,25 +2,27 @@ r"""Every step from a file to its ssdeep digest.
 
     bytes → rolling sum S of the last seven → reset points (B divides S + 1) → block size B → pieces → characters
 
-For the window b_0 (oldest) to b_6, zeros before the first byte:
+For the window b_0 (oldest) to b_6, with zeros before the first byte:
 
     S = Σ (j + 2) b_j  +  xor (b_j << 5 (6 − j))                mod 2^32
-    B = the largest 3 · 2^i, from the least with 64 B >= n downwards, that has 32 reset points or more, or 3
-    h = 0x27 before a piece;  h ← (19 h xor c) mod 64 for each byte c of it;  its character is the h-th of base64
+    B = the largest 3 · 2^i, starting at the smallest with 64 B >= n and halving, with 32 reset points or more; else 3
+    h = 0x27 at the start of a piece;  h ← (19 h xor c) mod 64 for each byte c;  the character is the h-th of base64
 
-Part 1 has at most 63 pieces that end at a reset point of B, part 2 at most 31 of 2 B (63 where it is not cut). What
-follows the last of them is one more piece, the tail; where S is 0 at the end of the input there is none, or it ends at
-the last reset point.
+Part 1 has at most 63 pieces that end at a reset point of B, part 2 at most 31 of 2 B (63 without truncation). The rest
+of the input is one more piece, the tail. If S is 0 at the end of the input, the tail is omitted or ends at the last
+reset point.
 
-The digest is the one that `nearkin.ssdeep.hash` gives; what leads to it is computed here, some 100 ns a byte. Source:
-Kornblum (Digital Investigation 3S, 2006).
+The digest equals that of `nearkin.ssdeep.hash`. The intermediate values are computed here, at about 100 ns per byte.
+Source: Kornblum, "Identifying almost identical files using context triggered piecewise hashing" (Digital Investigation
+3S, 2006).
 """
 
 from __future__ import annotations
 
 import html
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from itertools import groupby, pairwise
 from typing import Any
 
 import numpy as np
@@ -29,35 +31,34 @@ import numpy.typing as npt
 from nearkin.digests.ssdeep import DigestRecipe, Explanation, explain, normalize
 from nearkin.digests.ssdeep.hashing import Data, content
 from nearkin.errors import bad_parameter
-from nearkin.explain.lines import html_steps, indented, table_lines
+from nearkin.explain.render import Comparison, html_block, html_rows, table_lines
 
-MOST_BYTES = 1 << 26
-"""Most bytes of an input whose steps are shown: a few seconds."""
+MAX_BYTES = 1 << 26
+"""Maximum size of an input: a few seconds."""
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-_LEVELS = 31
+_NUM_LEVELS = 31
 """Block sizes 3 · 2^0 to 3 · 2^30."""
-_ENOUGH = 32
-_START = 0x27
+_MIN_POINTS = 32
+_INITIAL_STATE = 0x27
 _CHUNK = 1 << 18
-"""Bytes whose sums are computed at a time."""
-_NEXT = [bytes((19 * state ^ byte) & 63 for byte in range(256)) for state in range(64)]
-"""The state after each byte, by the state before it."""
+"""Number of bytes whose sums are computed at a time."""
+_NEXT_STATE = [bytes((19 * state ^ byte) & 63 for byte in range(256)) for state in range(64)]
 
 
 @dataclass(frozen=True)
-class Piece:
-    """Bytes that one character of a digest stands for.
+class DigestPiece:
+    """The bytes that one character of a digest represents.
 
     Attributes
     ----------
     start, end : int
-        Bytes `start` to `end` of the input, `end` exclusive; an empty tail has none.
+        Range of bytes, `end` exclusive; an empty tail has none.
     window : bytes
-        The last seven bytes up to its end, which decide that it ends there; fewer at the start of the input.
+        The last seven bytes before `end`, which decide that the piece ends there; fewer at the start of the input.
     sum : int
-        S at its last byte; that of the end of the input for the tail.
+        S at the last byte; for the tail S at the end of the input.
     tail : bool
-        Whether it is what follows the last counted reset point, and ends for no reason of its own.
+        True for the bytes after the last counted reset point, whose end has no cause.
     hash : int
         0 to 63.
     character : str
@@ -80,19 +81,24 @@ class DigestPart:
     ----------
     block_size : int
     points : int
-        Reset points of this block size in the whole input.
+        Number of reset points of this block size in the input.
     counted : int
-        Most of them that end a piece: 63 or 31.
-    pieces : tuple of Piece
+        Maximum number of reset points that end a piece: 63 or 31.
+    pieces : tuple of DigestPiece
     text : str
-        The characters of the pieces; runs of more than three equal ones cut to three with `eliminate_runs`.
+        The characters of the pieces; `eliminate_runs` shortens runs of more than three equal ones to three.
     """
 
     block_size: int
     points: int
     counted: int
-    pieces: tuple[Piece, ...]
+    pieces: tuple[DigestPiece, ...]
     text: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the part for JSON; windows and sums as hexadecimal digits."""
+        pieces = [asdict(piece) | {"window": piece.window.hex(), "sum": f"{piece.sum:08x}"} for piece in self.pieces]
+        return asdict(self) | {"pieces": pieces}
 
 
 @dataclass(frozen=True)
@@ -103,11 +109,11 @@ class DigestSteps:
     ----------
     recipe : DigestRecipe
     length : int
-        Bytes of the input, after its normalisation.
+        Number of bytes, after normalisation.
     tried : tuple of (int, int)
-        Block sizes in the order in which they are tried, and the reset points that each has; the last one is taken.
+        Block sizes in the order in which they are tried, and their numbers of reset points; the last one is chosen.
     parts : tuple of two DigestPart
-        At the block size and at twice it.
+        At the block size and at twice the block size.
     """
 
     recipe: DigestRecipe
@@ -122,104 +128,75 @@ class DigestSteps:
 
     @property
     def digest(self) -> str:
-        """As `nearkin.ssdeep.hash` gives it."""
+        """The digest, as returned by `nearkin.ssdeep.hash`."""
         return f"{self.block_size}:{self.parts[0].text}:{self.parts[1].text}"
 
     def to_dict(self) -> dict[str, Any]:
-        """The steps as JSON has them; windows and sums as hexadecimal digits."""
+        """Return the steps for JSON; windows and sums as hexadecimal digits."""
         return {
             "recipe": str(self.recipe),
             "length": self.length,
             "tried": [{"block_size": size, "points": points} for size, points in self.tried],
-            "parts": [
-                {
-                    "block_size": part.block_size,
-                    "points": part.points,
-                    "counted": part.counted,
-                    "pieces": [
-                        {
-                            "start": piece.start,
-                            "end": piece.end,
-                            "window": piece.window.hex(),
-                            "sum": f"{piece.sum:08x}",
-                            "tail": piece.tail,
-                            "hash": piece.hash,
-                            "character": piece.character,
-                        }
-                        for piece in part.pieces
-                    ],
-                    "text": part.text,
-                }
-                for part in self.parts
-            ],
+            "parts": [part.to_dict() for part in self.parts],
             "digest": self.digest,
         }
 
-    def _lines(self) -> Iterator[str]:
-        """The steps up to the block size."""
-        first = self.tried[0][0]
+    def _head(self) -> Iterator[str]:
         yield f"recipe       {self.recipe}"
         yield f"length       {self.length:,} bytes"
-        yield f"first try    {first}: the least 3 · 2^i whose 64-fold is the length or more"
+        yield f"first try    {self.tried[0][0]}: the smallest 3 · 2^i with 64 · 3 · 2^i >= length"
         for size, points in self.tried:
-            why = "taken" if size == self.block_size else f"fewer than {_ENOUGH}: half of it next"
-            if size == 3 and points < _ENOUGH:
-                why = "taken: there is no smaller one"
-            yield f"block size   {size}: {points:,} reset points, {why}"
+            reason = "chosen" if size == self.block_size else f"fewer than {_MIN_POINTS}: try half of it"
+            if size == 3 and points < _MIN_POINTS:
+                reason = "chosen: it is the smallest"
+            yield f"block size   {size}: {points:,} reset points, {reason}"
 
-    def _headline(self, number: int) -> str:
-        part = self.parts[number]
-        cut = f", the first {part.counted} counted" if part.points > part.counted else ""
-        return f"part {number + 1}       B = {part.block_size}: {part.points:,} reset points{cut}"
-
-    @staticmethod
-    def _rows(part: DigestPart) -> list[list[str]]:
-        return [
-            [
-                f"{piece.start:,}",
-                f"{piece.end:,}",
-                piece.window.hex(" "),
-                "tail" if piece.tail else f"{piece.sum:,}",
-                str(piece.hash),
-                piece.character,
-            ]
-            for piece in part.pieces
-        ]
+    def _tables(self) -> Iterator[tuple[str, list[list[str]]]]:
+        """Yield the title and the rows of each part."""
+        for number, part in enumerate(self.parts, 1):
+            limit = f", the first {part.counted} counted" if part.points > part.counted else ""
+            yield (
+                f"part {number}       B = {part.block_size}: {part.points:,} reset points{limit}",
+                [
+                    [
+                        f"{piece.start:,}",
+                        f"{piece.end:,}",
+                        piece.window.hex(" "),
+                        "tail" if piece.tail else f"{piece.sum:,}",
+                        str(piece.hash),
+                        piece.character,
+                    ]
+                    for piece in part.pieces
+                ],
+            )
 
     def __str__(self) -> str:
-        """Lines up to the block size; for each part a table of its pieces; then the digest."""
-        lines = list(self._lines())
-        for number, part in enumerate(self.parts):
-            lines.append(self._headline(number))
-            if part.pieces:
-                lines += table_lines(_COLUMNS, self._rows(part), right=("from", "to", "S", "hash"))
+        lines = list(self._head())
+        for title, rows in self._tables():
+            lines += [title, *(table_lines(_COLUMNS, rows, right=("from", "to", "S", "hash")) if rows else ())]
         return "\n".join([*lines, f"digest       {self.digest}"])
 
     def _repr_html_(self) -> str:
-        tables = "".join(
-            html_steps([self._headline(number)], _COLUMNS, self._rows(part), [])
-            for number, part in enumerate(self.parts)
-        )
-        above = html.escape("\n".join(self._lines()))
-        return f"<pre>{above}</pre>{tables}<pre>digest       {html.escape(self.digest)}</pre>"
+        tables = "".join(html_block([title]) + html_rows(_COLUMNS, rows) for title, rows in self._tables())
+        return f"{html_block(self._head())}{tables}<pre>digest       {html.escape(self.digest)}</pre>"
 
 
 _COLUMNS = ["from", "to", "last seven bytes", "S", "hash", "character"]
 
 
 @dataclass(frozen=True)
-class Agreeing:
-    """A run of pieces of two inputs that have the same characters.
+class CommonRun:
+    """A run of pieces with the same characters in two inputs.
 
     Attributes
     ----------
     parts : tuple of two int
-        1 or 2: of which part of `a`, and of which of `b`.
+        1 or 2: the part of `a` and the part of `b`.
     a, b : tuple of (int, int)
-        Bytes of each input, the end exclusive.
+        Ranges of bytes, the end exclusive.
     characters : str
     equal : bool
-        Whether the bytes are the same, too. Of two pieces that differ one in 64 has the same character by chance.
+        True if the bytes are also equal. Different pieces have the same character with probability 1/64.
     """
 
     parts: tuple[int, int]
@@ -230,41 +207,35 @@ class Agreeing:
 
 
 @dataclass(frozen=True)
-class DigestStepsBeside:
-    """The steps of two inputs, and which of their pieces agree.
+class DigestComparison(Comparison):
+    """The steps of two inputs and their common pieces.
 
     Attributes
     ----------
     a, b : DigestSteps
-    agreeing : tuple of Agreeing
-        Pieces of the longest common subsequence of two parts of one block size, in order, joined where they follow one
-        another. Empty where no part has the block size of another.
+    common_runs : tuple of CommonRun
+        Pieces of the longest common subsequence of two parts with one block size, in order; consecutive pieces are
+        joined. Empty if no two parts have the same block size.
     explanation : nearkin.digests.ssdeep.Explanation
-        Why the digests have their score.
+        The reasons for the score.
     """
 
     a: DigestSteps
     b: DigestSteps
-    agreeing: tuple[Agreeing, ...]
+    common_runs: tuple[CommonRun, ...]
     explanation: Explanation
 
     @property
     def score(self) -> int:
-        """0 to 100, as `nearkin.digests.ssdeep.compare` gives it."""
+        """The score of `nearkin.digests.ssdeep.compare`, 0 to 100."""
         return self.explanation.score
 
     def to_dict(self) -> dict[str, Any]:
-        """Both and what agrees, as JSON has them."""
-        return {
-            "a": self.a.to_dict(),
-            "b": self.b.to_dict(),
-            "agreeing": [
-                {"parts": list(run.parts), "a": list(run.a), "b": list(run.b)}
-                | {"characters": run.characters, "equal": run.equal}
-                for run in self.agreeing
-            ],
-            "score": self.score,
-        }
+        """Return both and their common pieces for JSON."""
+        runs = [
+            asdict(run) | {name: list(getattr(run, name)) for name in ("parts", "a", "b")} for run in self.common_runs
+        ]
+        return {"a": self.a.to_dict(), "b": self.b.to_dict(), "agreeing": runs, "score": self.score}
 
     def _rows(self) -> list[list[str]]:
         return [
@@ -273,84 +244,74 @@ class DigestStepsBeside:
                 f"{run.a[0]:,} to {run.a[1]:,}",
                 f"{run.b[0]:,} to {run.b[1]:,}",
                 run.characters,
-                "equal" if run.equal else "unlike",
+                "equal" if run.equal else "different",
             ]
-            for run in self.agreeing
+            for run in self.common_runs
         ]
 
-    def __str__(self) -> str:
-        lines = [
-            "a",
-            *indented(str(self.a)),
-            "b",
-            *indented(str(self.b)),
-            f"agreeing     {len(self.agreeing)} stretches",
-        ]
-        if self.agreeing:
-            lines += table_lines(_AGREEING, self._rows())
-        return "\n".join([*lines, *str(self.explanation).split("\n")])
+    def _difference(self) -> list[str]:
+        rows = self._rows()
+        table = table_lines(_RUN_COLUMNS, rows) if rows else ()
+        return [f"common       {len(rows)} runs", *table, *str(self.explanation).split("\n")]
 
     def _repr_html_(self) -> str:
-        told = html_steps(["agreeing"], _AGREEING, self._rows(), str(self.explanation).split("\n"))
-        return f"<h4>a</h4>{self.a._repr_html_()}<h4>b</h4>{self.b._repr_html_()}{told}"
+        table = html_block(["common runs"]) + html_rows(_RUN_COLUMNS, self._rows())
+        return self._html_of_inputs() + table + html_block([str(self.explanation)])
 
 
-_AGREEING = ["parts", "bytes of a", "bytes of b", "characters", "bytes"]
+_RUN_COLUMNS = ["parts", "bytes of a", "bytes of b", "characters", "bytes"]
 
 
-def digest_steps(data: Data, recipe: DigestRecipe) -> DigestSteps:
-    """The steps of an input.
+def explain_digest(data: Data, recipe: DigestRecipe) -> DigestSteps:
+    """Return the steps of an input.
 
     Raises
     ------
     ParameterError
-        The input has more than 2**26 bytes, or is none.
+        The input has more than 2**26 bytes, or has another type.
     InputError, OSError
         As for `nearkin.ssdeep.hash`.
     """
-    return _steps(_read(data, recipe), recipe)
+    return _build_steps(_read(data, recipe), recipe)
 
 
-def compared_digests(a: Data, b: Data, recipe: DigestRecipe) -> DigestStepsBeside:
-    """The steps of two inputs, and which of their pieces agree; errors as for `digest_steps`."""
+def compare_digests(a: Data, b: Data, recipe: DigestRecipe) -> DigestComparison:
+    """Compare the steps of two inputs; the errors are those of `explain_digest`."""
     contents = (_read(a, recipe), _read(b, recipe))
-    steps = (_steps(contents[0], recipe), _steps(contents[1], recipe))
-    agreeing = []
-    for i, part in enumerate(steps[0].parts):
-        for j, other in enumerate(steps[1].parts):
+    steps = (_build_steps(contents[0], recipe), _build_steps(contents[1], recipe))
+    runs: list[CommonRun] = []
+    for i, part in enumerate(steps[0].parts, 1):
+        for j, other in enumerate(steps[1].parts, 1):
             if part.block_size == other.block_size:
-                agreeing += _agreeing((i + 1, j + 1), (part, other), contents)
-    return DigestStepsBeside(*steps, tuple(agreeing), explain(steps[0].digest, steps[1].digest))
+                runs += _find_common_runs((i, j), (part.pieces, other.pieces), contents)
+    return DigestComparison(*steps, tuple(runs), explain(steps[0].digest, steps[1].digest))
 
 
 def _read(data: Data, recipe: DigestRecipe) -> bytes:
-    found = normalize(content(data), recipe.normalize)
-    if len(found) > MOST_BYTES:
-        raise bad_parameter("given", f"an input of {len(found):,} bytes", f"at most {MOST_BYTES:,}: explain a part")
-    return found
+    bytes_ = normalize(content(data), recipe.normalize)
+    if len(bytes_) > MAX_BYTES:
+        raise bad_parameter("value", f"an input of {len(bytes_):,} bytes", f"at most {MAX_BYTES:,}: explain a part")
+    return bytes_
 
 
-def _steps(data: bytes, recipe: DigestRecipe) -> DigestSteps:
-    counts = [0] * _LEVELS
+def _build_steps(data: bytes, recipe: DigestRecipe) -> DigestSteps:
+    counts = np.zeros(_NUM_LEVELS, np.int64)
     for _, _, levels in _reset_points(data, 0):
-        for level, count in enumerate(np.bincount(levels, minlength=_LEVELS)[:_LEVELS].tolist()):
-            counts[level] += count
-    # A reset point of a block size is one of every smaller one.
-    points = [sum(counts[level:]) for level in range(_LEVELS)] + [0]
-    level = next((i for i in range(_LEVELS - 1) if 64 * (3 << i) >= len(data)), _LEVELS - 1)
+        counts += np.bincount(levels, minlength=_NUM_LEVELS)[:_NUM_LEVELS]
+    # A reset point of a block size is one of every smaller size.
+    points = [*counts[::-1].cumsum()[::-1].tolist(), 0]
+    level = next((i for i in range(_NUM_LEVELS - 1) if 64 * (3 << i) >= len(data)), _NUM_LEVELS - 1)
     tried = [(3 << level, points[level])]
-    while level and points[level] < _ENOUGH:
+    while level and points[level] < _MIN_POINTS:
         level -= 1
         tried.append((3 << level, points[level]))
-    parts = [
-        _part(data, level + number, points[level + number], counted, recipe)
-        for number, counted in enumerate((63, 31 if recipe.truncate else 63))
-    ]
-    return DigestSteps(recipe, len(data), tuple(tried), (parts[0], parts[1]))
+    first = _build_part(data, level, points[level], 63, recipe)
+    second = _build_part(data, level + 1, points[level + 1], 31 if recipe.truncate else 63, recipe)
+    return DigestSteps(recipe, len(data), tuple(tried), (first, second))
 
 
-def _sums(data: bytes, start: int, end: int) -> npt.NDArray[np.uint32]:
-    """S at the bytes `start` to `end`."""
+def _rolling_sums(data: bytes, start: int, end: int) -> npt.NDArray[np.uint32]:
+    """Return S at the bytes `start` to `end`."""
     before = data[max(0, start - 6) : start]
     bytes_ = np.frombuffer(bytes(6 - len(before)) + before + data[start:end], np.uint8).astype(np.uint32)
     weighted = np.zeros(end - start, np.uint32)
@@ -363,117 +324,107 @@ def _sums(data: bytes, start: int, end: int) -> npt.NDArray[np.uint32]:
 
 
 def _reset_points(
-    data: bytes, low: int
+    data: bytes, min_level: int
 ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32], npt.NDArray[np.int64]]]:
-    """Places of the reset points of level `low` or more, S there, and their levels; stretch by stretch."""
+    """Yield, chunk by chunk, the positions of reset points of `min_level` or more, S there, and their levels."""
     for start in range(0, len(data), _CHUNK):
-        sums = _sums(data, start, min(start + _CHUNK, len(data)))
-        after = sums + np.uint32(1)
-        places = np.flatnonzero((after % np.uint32(3) == 0) & (after != 0))
-        odd = after[places]
-        # The lowest 1 of a number is 2 to the number of zeros below it.
-        levels = np.log2((odd & (~odd + np.uint32(1))).astype(np.float64)).astype(np.int64)
-        kept = levels >= low
-        yield places[kept] + start, sums[places[kept]], levels[kept]
+        sums = _rolling_sums(data, start, min(start + _CHUNK, len(data)))
+        successor = sums + np.uint32(1)
+        positions = np.flatnonzero((successor % np.uint32(3) == 0) & (successor != 0))
+        multiples = successor[positions]
+        # The lowest set bit of a number is 2 to the number of trailing zeros.
+        levels = np.log2((multiples & (~multiples + np.uint32(1))).astype(np.float64)).astype(np.int64)
+        selected = levels >= min_level
+        yield positions[selected] + start, sums[positions[selected]], levels[selected]
 
 
-def _part(data: bytes, level: int, points: int, counted: int, recipe: DigestRecipe) -> DigestPart:
-    """The pieces of a level; level 31 has no reset points, since its block size is beyond 32 bits."""
+def _build_part(data: bytes, level: int, points: int, counted: int, recipe: DigestRecipe) -> DigestPart:
+    """Return the pieces of a level; level 31 has no reset points, because its block size exceeds 32 bits."""
     cuts: list[tuple[int, int]] = []
-    last = -1
-    for places, sums, _ in _reset_points(data, level) if level < _LEVELS else ():
-        if len(places):
-            room = counted - len(cuts)
-            cuts += zip(places[:room].tolist(), sums[:room].tolist(), strict=True)
-            last = int(places[-1])
-    pieces, start = [], 0
-    for place, total in cuts:
-        pieces.append(_piece(data, start, place + 1, total, tail=False))
-        start = place + 1
-    end = int(_sums(data, len(data) - 1, len(data))[0]) if data else 0
-    if end:
-        pieces.append(_piece(data, start, len(data), end, tail=True))
-    elif points > counted:
-        pieces.append(_piece(data, start, last + 1, end, tail=True))
+    last = 0
+    for positions, sums, _ in _reset_points(data, level) if level < _NUM_LEVELS else ():
+        if len(positions):
+            free = counted - len(cuts)
+            cuts += zip((positions[:free] + 1).tolist(), sums[:free].tolist(), strict=True)
+            last = int(positions[-1]) + 1
+    ends = [0, *(end for end, _ in cuts)]
+    pieces = [
+        _build_piece(data, start, end, total) for (start, end), (_, total) in zip(pairwise(ends), cuts, strict=True)
+    ]
+    final_sum = int(_rolling_sums(data, len(data) - 1, len(data))[0]) if data else 0
+    if final_sum or points > counted:
+        pieces.append(_build_piece(data, ends[-1], len(data) if final_sum else last, final_sum, tail=True))
     text = "".join(piece.character for piece in pieces)
     if recipe.eliminate_runs:
-        text = "".join(c for at, c in enumerate(text) if text[max(0, at - 3) : at] != 3 * c)
+        text = "".join(c for i, c in enumerate(text) if text[max(0, i - 3) : i] != 3 * c)
     return DigestPart(3 << level, points, counted, tuple(pieces), text)
 
 
-def _piece(data: bytes, start: int, end: int, total: int, *, tail: bool) -> Piece:
-    state = _START
+def _build_piece(data: bytes, start: int, end: int, total: int, *, tail: bool = False) -> DigestPiece:
+    state = _INITIAL_STATE
     for byte in data[start:end]:
-        state = _NEXT[state][byte]
-    return Piece(start, end, data[max(0, end - 7) : end], total, tail, state, _ALPHABET[state])
+        state = _NEXT_STATE[state][byte]
+    return DigestPiece(start, end, data[max(0, end - 7) : end], total, tail, state, _ALPHABET[state])
 
 
-def _common_runs(likeness: list[list[int]]) -> list[tuple[int, int, int]]:
-    """Runs of a longest common subsequence, of those one with most equal bytes: where each begins, and its length.
+def _align(values: list[list[int]]) -> list[tuple[int, int]]:
+    """Return the pairs (i, j) of a longest common subsequence with the most equal bytes.
 
-        L(i, j) = the largest of L(i+1, j), L(i, j+1), and L(i+1, j+1) + 1 where the characters are equal
+        L(i, j) = max of L(i+1, j), L(i, j+1), and L(i+1, j+1) + the value of (i, j)
 
-    Parts of digests have at most 64 characters.
+    Values are 0 for different characters, 1 for equal ones, 2 for equal bytes. Parts have at most 64 characters.
     """
-    rows, columns = len(likeness), len(likeness[0]) if likeness else 0
-    # A character counts as more than all bytes together.
-    worth = {0: -1, 1: 1 << 10, 2: (1 << 10) + 1}
-    best = [[0] * (columns + 1) for _ in range(rows + 1)]
-    for i in reversed(range(rows)):
-        for j in reversed(range(columns)):
-            best[i][j] = max(best[i + 1][j], best[i][j + 1], best[i + 1][j + 1] + worth[likeness[i][j]])
-    runs: list[tuple[int, int, int]] = []
+    num_rows, num_columns = len(values), len(values[0]) if values else 0
+    # One more character outweighs all equal bytes together.
+    worth = (-1, 1 << 10, (1 << 10) + 1)
+    best = [[0] * (num_columns + 1) for _ in range(num_rows + 1)]
+    for i in reversed(range(num_rows)):
+        for j in reversed(range(num_columns)):
+            best[i][j] = max(best[i + 1][j], best[i][j + 1], best[i + 1][j + 1] + worth[values[i][j]])
+    pairs: list[tuple[int, int]] = []
     i = j = 0
-    while i < rows and j < columns:
-        if likeness[i][j] and best[i][j] == best[i + 1][j + 1] + worth[likeness[i][j]]:
-            if runs and (runs[-1][0] + runs[-1][2], runs[-1][1] + runs[-1][2]) == (i, j):
-                runs[-1] = (*runs[-1][:2], runs[-1][2] + 1)
-            else:
-                runs.append((i, j, 1))
+    while i < num_rows and j < num_columns:
+        if values[i][j] and best[i][j] == best[i + 1][j + 1] + worth[values[i][j]]:
+            pairs.append((i, j))
             i, j = i + 1, j + 1
         elif best[i][j] == best[i + 1][j]:
             i += 1
         else:
             j += 1
-    return runs
+    return pairs
 
 
-def _agreeing(
-    numbers: tuple[int, int], parts: tuple[DigestPart, DigestPart], data: tuple[bytes, bytes]
-) -> list[Agreeing]:
-    """Runs of pieces whose characters are a longest common subsequence; runs of other bytes are apart."""
-    a, b = parts[0].pieces, parts[1].pieces
+def _find_common_runs(
+    parts: tuple[int, int], pieces: tuple[tuple[DigestPiece, ...], tuple[DigestPiece, ...]], data: tuple[bytes, bytes]
+) -> list[CommonRun]:
+    """Return runs of consecutive aligned pieces; pieces with equal bytes and others are not joined."""
+    a, b = pieces
 
-    def alike(left: Piece, right: Piece) -> int:
-        """0 for other characters, 1 for other bytes, 2 for the same."""
+    def value(left: DigestPiece, right: DigestPiece) -> int:
         if left.character != right.character:
             return 0
         return 1 + (data[0][left.start : left.end] == data[1][right.start : right.end])
 
-    likeness = [[alike(left, right) for right in b] for left in a]
-    found: list[Agreeing] = []
-    for start, begin, length in _common_runs(likeness):
-        begun = len(found)
-        for step in range(length):
-            left, right = a[start + step], b[begin + step]
-            equal = likeness[start + step][begin + step] == 2
-            if len(found) > begun and found[-1].equal == equal:
-                run = found.pop()
-                ranges = ((run.a[0], left.end), (run.b[0], right.end))
-                found.append(Agreeing(numbers, *ranges, run.characters + left.character, equal))
-            else:
-                ranges = ((left.start, left.end), (right.start, right.end))
-                found.append(Agreeing(numbers, *ranges, left.character, equal))
-    return found
+    values = [[value(left, right) for right in b] for left in a]
+    pairs = _align(values)
+    # Consecutive pairs have equal differences between position and rank.
+    keyed = [((i - rank, j - rank, values[i][j]), (i, j)) for rank, (i, j) in enumerate(pairs)]
+    runs = []
+    for (_, _, kind), group in groupby(keyed, key=lambda item: item[0]):
+        members = [pair for _, pair in group]
+        (i, j), (last_i, last_j) = members[0], members[-1]
+        ranges = ((a[i].start, a[last_i].end), (b[j].start, b[last_j].end))
+        runs.append(CommonRun(parts, *ranges, "".join(a[i].character for i, _ in members), kind == 2))
+    return runs
 
 
 __all__ = [
-    "MOST_BYTES",
-    "Agreeing",
+    "MAX_BYTES",
+    "CommonRun",
+    "DigestComparison",
     "DigestPart",
+    "DigestPiece",
     "DigestSteps",
-    "DigestStepsBeside",
-    "Piece",
-    "compared_digests",
-    "digest_steps",
+    "compare_digests",
+    "explain_digest",
 ]

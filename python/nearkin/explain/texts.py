@@ -2,24 +2,23 @@ r"""Every step from a text to its fingerprint or signature.
 
     text → normalised text → features, counted → weights → hash of each → ±weight in each column → sums → bits
 
-Source of SimHash: Charikar (STOC 2002); of MinHash: Broder (SEQUENCES 1997).
+Sources: for SimHash Charikar (STOC 2002), for MinHash Broder (SEQUENCES 1997).
 """
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from nearkin._core import feature_hashes
 from nearkin.errors import bad_parameter, mismatch, printable
-from nearkin.explain.lines import SHOWN, html_steps, in_lines, indented, numbers, some
-from nearkin.notebook import cells, padded, short
+from nearkin.explain.render import MAX_ROWS, Comparison, Rendered, join_names, join_numbers, wrap_cells
+from nearkin.notebook import short
 from nearkin.recipe import Recipe
 
 
@@ -31,11 +30,11 @@ class Feature:
     ----------
     name : str
     count : int
-        How often it occurs.
+        Number of occurrences.
     weight : int or float
-        What it adds to a column of sums where its hash has a 1, and takes off where it has a 0; 1 for MinHash.
+        Added to a column of sums if its hash has a 1 there, subtracted for a 0; 1 for MinHash.
     hash : int
-        As wide as the fingerprint; of 64 bits for MinHash.
+        As wide as the fingerprint; 64 bits for MinHash.
     """
 
     name: str
@@ -45,21 +44,21 @@ class Feature:
 
 
 @dataclass(frozen=True)
-class TextSteps:
-    """What a recipe makes of a text, up to its features; `SimHashSteps` and `MinHashSteps` go on from there.
+class TextSteps(Rendered):
+    """The steps from a text to its features, which `SimHashSteps` and `MinHashSteps` continue.
 
     Attributes
     ----------
     recipe : Recipe
     text : str
     normalised : str
-        What features are taken from.
+        The text from which features are extracted.
     words : tuple of (str, bool)
-        Words in order and whether each is kept; empty for features of characters.
+        Words in order, and whether each is kept; empty for character features.
     features : tuple of Feature
-        In order of first occurrence; by weight, the heaviest first, where the recipe weighs them.
+        In order of first occurrence; in order of decreasing weight if the recipe has weights.
     left_out : tuple of (str, int)
-        Features that are not among the top ones which the recipe keeps, and how often they occur.
+        Features that the recipe's limit on top features drops, and their counts.
     """
 
     recipe: Recipe
@@ -69,7 +68,8 @@ class TextSteps:
     features: tuple[Feature, ...]
     left_out: tuple[tuple[str, int], ...]
 
-    def _head(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
+        """Return the steps for JSON."""
         return {
             "recipe": str(self.recipe),
             "text": self.text,
@@ -80,31 +80,33 @@ class TextSteps:
                     "feature": feature.name,
                     "count": feature.count,
                     "weight": feature.weight,
-                    "hash": self._digits(feature.hash),
+                    "hash": self._to_hex(feature.hash),
                 }
                 for feature in self.features
             ],
             "left_out": [{"feature": name, "count": count} for name, count in self.left_out],
         }
 
-    def _digits(self, value: int) -> str:
+    def _to_hex(self, value: int) -> str:
         width = self.recipe.bits if self.recipe.family == "simhash" else 64
         return f"{value:0{-(-width // 4)}x}"
 
-    def _lines(self) -> Iterator[str]:
-        """The steps up to the features, as lines."""
+    def _head(self) -> Iterator[str]:
         yield f"recipe       {self.recipe}"
         yield f"text         {printable(self.text)}"
         yield f"normalised   {printable(self.normalised)}"
         if self.words:
-            yield "words        " + " ".join(
-                printable(word) if kept else f"({printable(word)})" for word, kept in self.words
-            )
+            words = (printable(word) if kept else f"({printable(word)})" for word, kept in self.words)
+            yield f"words        {' '.join(words)}"
         if self.left_out:
-            some = ", ".join(f"{printable(name)} {count}" for name, count in self.left_out[:SHOWN])
-            more = "" if len(self.left_out) <= SHOWN else f" and {len(self.left_out) - SHOWN} more"
-            yield f"left out     {some}{more}"
+            names = ", ".join(f"{printable(name)} {count}" for name, count in self.left_out[:MAX_ROWS])
+            more = "" if len(self.left_out) <= MAX_ROWS else f" and {len(self.left_out) - MAX_ROWS} more"
+            yield f"left out     {names}{more}"
         yield f"features     {len(self.features)}"
+
+    def _tail(self) -> Iterator[str]:
+        if len(self.features) > MAX_ROWS:
+            yield f"  … and {len(self.features) - MAX_ROWS} more"
 
 
 @dataclass(frozen=True)
@@ -114,86 +116,67 @@ class SimHashSteps(TextSteps):
     Attributes
     ----------
     fingerprint : int or None
-        As `nearkin.fingerprint` gives it, its words put together, the first one lowest; None without features.
+        The words of `nearkin.fingerprint` as one number, lowest word first; None without features.
     """
 
     fingerprint: int | None
 
     @cached_property
     def rows(self) -> npt.NDArray[Any]:
-        """±weight of each feature in each column, `(features, bits)`, the lowest bit first."""
+        """±weight of each feature in each column, `(features, bits)`, lowest bit first."""
         bits = self.recipe.bits
+        if not self.features:
+            return np.zeros((0, bits), np.int64)
         signs = [[1 if feature.hash >> bit & 1 else -1 for bit in range(bits)] for feature in self.features]
-        weights = np.array([feature.weight for feature in self.features])
-        return (
-            np.array(signs, np.int64).reshape(-1, bits) * weights[:, None] if signs else np.zeros((0, bits), np.int64)
-        )
+        return np.array(signs, np.int64) * np.array([feature.weight for feature in self.features])[:, None]
 
     @cached_property
     def sums(self) -> npt.NDArray[Any]:
-        """The sum of each column, `(bits,)`, the lowest bit first; the fingerprint has a 1 where it is positive."""
-        # Sums of floats depend on their order: the fingerprint has that of (hash, weight), cppjieba its own.
+        """The sum of each column, `(bits,)`, lowest bit first; the fingerprint has a 1 if it is positive."""
+        # Sums of floats depend on their order: the core adds by (hash, weight), for cppjieba in order of occurrence.
         order = list(range(len(self.features)))
         if self.recipe.cut != "cppjieba":
-            order.sort(key=lambda at: (self._words(at), self.features[at].weight))
+            order.sort(key=lambda i: (self._hash_words(i), self.features[i].weight))
         total = np.zeros(self.recipe.bits, self.rows.dtype)
-        for at in order:
-            total = total + self.rows[at]
+        for i in order:
+            total = total + self.rows[i]
         return total
 
-    def _words(self, at: int) -> list[int]:
-        value = self.features[at].hash
+    def _hash_words(self, i: int) -> list[int]:
+        value = self.features[i].hash
         return [value >> 64 * word & (1 << 64) - 1 for word in range(-(-self.recipe.bits // 64))]
 
     @property
     def bits(self) -> str:
-        """The fingerprint as binary digits, the highest bit first; empty without features."""
+        """The fingerprint as binary digits, highest bit first; empty without features."""
         return "" if self.fingerprint is None else f"{self.fingerprint:0{self.recipe.bits}b}"
 
     def to_dict(self) -> dict[str, Any]:
-        """The steps as JSON has them; columns have the lowest bit first."""
-        digits = None if self.fingerprint is None else self._digits(self.fingerprint)
-        return {**self._head(), "sums": self.sums.tolist(), "bits": self.bits, "fingerprint": digits}
+        """Return the steps for JSON; columns have the lowest bit first."""
+        fingerprint = None if self.fingerprint is None else self._to_hex(self.fingerprint)
+        return {**super().to_dict(), "sums": self.sums.tolist(), "bits": self.bits, "fingerprint": fingerprint}
 
-    def __str__(self) -> str:
-        """A table: features with weights, hashes and signs, highest bit first; then sums, bits, fingerprint."""
-        lines = list(self._lines())
-        width = max([7, *(cells(printable(feature.name)) for feature in self.features[:SHOWN])])
-        digits = -(-self.recipe.bits // 4)
-        if self.features:
-            lines.append(f"  {'feature':<{width}}  count  weight  {'hash':<{digits}}  signs")
-        for feature in self.features[:SHOWN]:
-            signs = f"{feature.hash:0{self.recipe.bits}b}".replace("0", "-").replace("1", "+")
-            name = padded(printable(feature.name), width)
-            lines.append(
-                f"  {name}  {feature.count:>5}  {short(feature.weight, 5):>6}  {self._digits(feature.hash)}  {signs}"
-            )
-        if len(self.features) > SHOWN:
-            lines.append(f"  … and {len(self.features) - SHOWN} more")
-        return "\n".join([*lines, *self._tail()])
-
-    def _tail(self) -> Iterator[str]:
-        """The steps from the sums on, as lines."""
-        if self.fingerprint is None:
-            yield "fingerprint  none: a text without any feature"
-            return
-        yield from in_lines("sums", [short(value, 5) for value in self.sums[::-1].tolist()], 16)
-        yield f"bits         {self.bits}"
-        yield f"fingerprint  {self._digits(self.fingerprint)}"
-
-    def _repr_html_(self) -> str:
+    def _table(self) -> tuple[list[str], list[list[str]], list[str]]:
         rows = [
             [
                 feature.name,
                 str(feature.count),
                 short(feature.weight, 5),
-                self._digits(feature.hash),
-                f"{feature.hash:0{self.recipe.bits}b}".replace("0", "−").replace("1", "+"),
+                self._to_hex(feature.hash),
+                f"{feature.hash:0{self.recipe.bits}b}".replace("0", "-").replace("1", "+"),
             ]
-            for feature in self.features[:SHOWN]
+            for feature in self.features[:MAX_ROWS]
         ]
-        columns = ["feature", "count", "weight", "hash", "signs, highest bit first"]
-        return html_steps(list(self._lines()), columns, rows, list(self._tail()))
+        return ["feature", "count", "weight", "hash", "signs"], rows, ["count", "weight"]
+
+    def _tail(self) -> Iterator[str]:
+        yield from super()._tail()
+        if self.fingerprint is None:
+            yield "fingerprint  none: a text without any feature"
+            return
+        yield from wrap_cells("sums", [short(value, 5) for value in self.sums[::-1].tolist()], 16)
+        yield f"bits         {self.bits}"
+        yield f"fingerprint  {self._to_hex(self.fingerprint)}"
 
 
 @dataclass(frozen=True)
@@ -203,9 +186,9 @@ class MinHashSteps(TextSteps):
     Attributes
     ----------
     signature : tuple of int
-        As `nearkin.signature` gives it.
+        As returned by `nearkin.signature`.
     owners : tuple of (int or None)
-        For each value the number of the feature that has it, the smallest of all; None without features.
+        For each value the index of the feature with this value, which is the minimum; None without features.
     """
 
     signature: tuple[int, ...]
@@ -213,67 +196,47 @@ class MinHashSteps(TextSteps):
 
     @property
     def won(self) -> tuple[int, ...]:
-        """How many values of the signature each feature has."""
-        counts = [0] * len(self.features)
-        for owner in self.owners:
-            if owner is not None:
-                counts[owner] += 1
-        return tuple(counts)
+        """The number of values of the signature that come from each feature."""
+        owners = [owner for owner in self.owners if owner is not None]
+        return tuple(np.bincount(np.array(owners, np.int64), minlength=len(self.features)).tolist())
 
     def to_dict(self) -> dict[str, Any]:
-        """The steps as JSON has them."""
-        return {**self._head(), "signature": list(self.signature), "owners": list(self.owners)}
+        """Return the steps for JSON."""
+        return {**super().to_dict(), "signature": list(self.signature), "owners": list(self.owners)}
 
-    def __str__(self) -> str:
-        """A table: features with hashes and how many values each has; then the signature."""
-        lines = list(self._lines())
-        width = max([7, *(cells(printable(feature.name)) for feature in self.features[:SHOWN])])
-        if self.features:
-            lines.append(f"  {'feature':<{width}}  count  {'hash':<16}  values of the signature")
-        for feature, won in zip(self.features[:SHOWN], self.won, strict=False):
-            lines.append(
-                f"  {padded(printable(feature.name), width)}  {feature.count:>5}  {self._digits(feature.hash)}  {won}"
-            )
-        if len(self.features) > SHOWN:
-            lines.append(f"  … and {len(self.features) - SHOWN} more")
-        return "\n".join([*lines, *self._tail()])
+    def _table(self) -> tuple[list[str], list[list[str]], list[str]]:
+        rows = [
+            [feature.name, str(feature.count), self._to_hex(feature.hash), str(won)]
+            for feature, won in zip(self.features[:MAX_ROWS], self.won, strict=False)
+        ]
+        return ["feature", "count", "hash", "values of the signature"], rows, ["count"]
 
     def _tail(self) -> Iterator[str]:
-        """The signature, as lines."""
-        if not self.features:
+        yield from super()._tail()
+        if self.features:
+            yield from wrap_cells("signature", [f"{value:x}" for value in self.signature], 8)
+        else:
             yield "signature    none: a text without any feature"
-            return
-        yield from in_lines("signature", [f"{value:x}" for value in self.signature], 8)
-
-    def _repr_html_(self) -> str:
-        rows = [
-            [feature.name, str(feature.count), self._digits(feature.hash), str(won)]
-            for feature, won in zip(self.features[:SHOWN], self.won, strict=False)
-        ]
-        columns = ["feature", "count", "hash", "values of the signature"]
-        return html_steps(list(self._lines()), columns, rows, list(self._tail()))
-
-
-Steps: TypeAlias = SimHashSteps | MinHashSteps
 
 
 @dataclass(frozen=True)
-class StepsBeside:
-    """The steps of two texts, and what differs.
+class TextComparison(Comparison):
+    """The steps of two texts and their differences.
 
     Attributes
     ----------
     a, b : SimHashSteps or MinHashSteps
     shared, only_a, only_b : tuple of str
-        Features of both, and of one of them.
+        Features of both, and of only one of them.
     differing : tuple of int
-        SimHash: bits that differ, 0 the lowest. MinHash: values that differ, 0 the first. Empty where a text has none.
+        For SimHash the bits that differ, 0 the lowest; for MinHash the values that differ, 0 the first. Empty if a text
+        has no features.
     distance : int or None
-        How many: the Hamming distance. None if a text has no feature.
+        The number of differences, for SimHash the Hamming distance. None if a text has no features.
     """
 
-    a: Steps
-    b: Steps
+    a: SimHashSteps | MinHashSteps
+    b: SimHashSteps | MinHashSteps
     shared: tuple[str, ...]
     only_a: tuple[str, ...]
     only_b: tuple[str, ...]
@@ -281,7 +244,7 @@ class StepsBeside:
     distance: int | None
 
     def to_dict(self) -> dict[str, Any]:
-        """Both and what differs, as JSON has them."""
+        """Return both and their differences for JSON."""
         return {
             "a": self.a.to_dict(),
             "b": self.b.to_dict(),
@@ -292,69 +255,57 @@ class StepsBeside:
             "distance": self.distance,
         }
 
-    def __str__(self) -> str:
-        return "\n".join(["a", *indented(str(self.a)), "b", *indented(str(self.b)), *self._difference()])
-
     def _difference(self) -> list[str]:
-        what = "bits" if isinstance(self.a, SimHashSteps) else "values"
-        most = self.a.recipe.bits if what == "bits" else self.a.recipe.num_perm
-        far = "none: a text without any feature" if self.distance is None else f"{self.distance} of {most} {what}"
-        lines = [f"shared       {len(self.shared)} features: {some(self.shared)}"]
-        lines += [
-            f"only in a    {len(self.only_a)}: {some(self.only_a)}",
-            f"only in b    {len(self.only_b)}: {some(self.only_b)}",
+        recipe = self.a.recipe
+        what, total = ("bits", recipe.bits) if recipe.family == "simhash" else ("values", recipe.num_perm)
+        distance = "none: a text without any feature" if self.distance is None else f"{self.distance} of {total} {what}"
+        lines = [
+            f"shared       {len(self.shared)} features: {join_names(self.shared)}",
+            f"only in a    {len(self.only_a)}: {join_names(self.only_a)}",
+            f"only in b    {len(self.only_b)}: {join_names(self.only_b)}",
+            f"distance     {distance}",
         ]
-        lines.append(f"distance     {far}")
-        if self.differing:
-            lines.append(f"they differ  in {what} {numbers(self.differing)}")
-        return lines
-
-    def _repr_html_(self) -> str:
-        told = "".join(f"<li>{html.escape(line)}</li>" for line in self._difference())
-        return f"<h4>a</h4>{self.a._repr_html_()}<h4>b</h4>{self.b._repr_html_()}<ul>{told}</ul>"
+        return [*lines, f"they differ  in {what} {join_numbers(self.differing)}"] if self.differing else lines
 
 
-def compared(a: Steps, b: Steps) -> StepsBeside:
-    """The steps of two texts, and what differs.
+def compare_steps(a: SimHashSteps | MinHashSteps, b: SimHashSteps | MinHashSteps) -> TextComparison:
+    """Compare the steps of two texts.
 
     Raises
     ------
     MismatchError
-        They are of different recipes.
+        The recipes differ.
     """
     if a.recipe != b.recipe:
         raise mismatch("recipe", str(a.recipe), str(b.recipe))
-    names = [[feature.name for feature in steps.features] for steps in (a, b)]
-    held = [set(side) for side in names]
-    differing: tuple[int, ...] = ()
+    names_a, names_b = ([feature.name for feature in steps.features] for steps in (a, b))
+    set_a, set_b = set(names_a), set(names_b)
+    differing: tuple[int, ...] | None = None
     if isinstance(a, SimHashSteps) and isinstance(b, SimHashSteps):
-        known = a.fingerprint is not None and b.fingerprint is not None
         if a.fingerprint is not None and b.fingerprint is not None:
-            unlike = a.fingerprint ^ b.fingerprint
-            differing = tuple(bit for bit in range(a.recipe.bits) if unlike >> bit & 1)
-    elif isinstance(a, MinHashSteps) and isinstance(b, MinHashSteps):
-        known = bool(a.features and b.features)
-        if known:
-            pairs = zip(a.signature, b.signature, strict=True)
-            differing = tuple(at for at, (left, right) in enumerate(pairs) if left != right)
-    return StepsBeside(
+            different = a.fingerprint ^ b.fingerprint
+            differing = tuple(bit for bit in range(a.recipe.bits) if different >> bit & 1)
+    elif isinstance(a, MinHashSteps) and isinstance(b, MinHashSteps) and a.features and b.features:
+        pairs = zip(a.signature, b.signature, strict=True)
+        differing = tuple(i for i, (left, right) in enumerate(pairs) if left != right)
+    return TextComparison(
         a,
         b,
-        tuple(name for name in names[0] if name in held[1]),
-        tuple(name for name in names[0] if name not in held[1]),
-        tuple(name for name in names[1] if name not in held[0]),
-        differing,
-        len(differing) if known else None,
+        tuple(name for name in names_a if name in set_b),
+        tuple(name for name in names_a if name not in set_b),
+        tuple(name for name in names_b if name not in set_a),
+        differing or (),
+        None if differing is None else len(differing),
     )
 
 
-def steps_of(text: str, recipe: Recipe) -> Steps:
-    """The steps of a text.
+def explain_text(text: str, recipe: Recipe) -> SimHashSteps | MinHashSteps:
+    """Return the steps of a text.
 
     Raises
     ------
     ParameterError
-        The recipe is for given features.
+        The recipe is for lists of features.
     TypeError
         The text is not a string.
     """
@@ -364,51 +315,46 @@ def steps_of(text: str, recipe: Recipe) -> Steps:
         raise TypeError(f"a text must be a string, not {type(text).__name__}")
     normalised, words = recipe.core.reading(text)
     counts = dict(recipe.core.features(text))
-    weights = _weights(text, recipe, counts)
-    features = _features(weights, counts, recipe)
-    left_out = tuple((name, count) for name, count in counts.items() if name not in weights)
-    if recipe.family == "simhash":
-        values, found = recipe.core.fingerprints([text])
-        whole = sum(int(word) << 64 * at for at, word in enumerate(values.reshape(-1)))
-        fingerprint = whole if int(found[0]) else None
-        return SimHashSteps(recipe, text, normalised, tuple(words), features, left_out, fingerprint)
-    signature = recipe.core.signatures([text])[0].reshape(-1)
-    owners = _owners(list(weights), signature, recipe)
-    return MinHashSteps(recipe, text, normalised, tuple(words), features, left_out, tuple(signature.tolist()), owners)
-
-
-def _weights(text: str, recipe: Recipe, counts: dict[str, int]) -> dict[str, int | float]:
-    """The features that count, and their weights."""
+    weights: dict[str, int | float]
     if recipe.family == "minhash" or recipe.weight == "binary":
-        return dict.fromkeys(counts, 1)
-    if recipe.weight == "count":
-        return dict(counts)
-    return dict(recipe.core.keywords([text])[0])
+        weights = dict.fromkeys(counts, 1)
+    elif recipe.weight == "count":
+        weights = dict(counts)
+    else:
+        weights = dict(recipe.core.keywords([text])[0])
+    left_out = tuple((name, count) for name, count in counts.items() if name not in weights)
+    steps = (recipe, text, normalised, tuple(words), _build_features(weights, counts, recipe), left_out)
+    if recipe.family == "simhash":
+        values, num_features = recipe.core.fingerprints([text])
+        fingerprint = sum(int(word) << 64 * i for i, word in enumerate(values.reshape(-1)))
+        return SimHashSteps(*steps, fingerprint if int(num_features[0]) else None)
+    signature = recipe.core.signatures([text])[0].reshape(-1)
+    return MinHashSteps(*steps, tuple(signature.tolist()), _find_owners(list(weights), signature, recipe))
 
 
-def _features(weights: dict[str, int | float], counts: dict[str, int], recipe: Recipe) -> tuple[Feature, ...]:
+def _build_features(weights: dict[str, int | float], counts: dict[str, int], recipe: Recipe) -> tuple[Feature, ...]:
     names = [name.encode() for name in weights]
-    words = -(-recipe.bits // 64) if recipe.family == "simhash" else 1
+    width = recipe.bits if recipe.family == "simhash" else 64
     hashes = [0] * len(names)
-    for word in range(words):
-        for at, value in enumerate(feature_hashes(recipe.hash, names, recipe.seed, word).tolist()):
-            hashes[at] |= value << 64 * word
-    mask = (1 << recipe.bits) - 1 if recipe.family == "simhash" else (1 << 64) - 1
+    for word in range(-(-width // 64)):
+        for i, value in enumerate(feature_hashes(recipe.hash, names, recipe.seed, word).tolist()):
+            hashes[i] |= value << 64 * word
     return tuple(
-        Feature(name, counts[name], weight, value & mask)
+        Feature(name, counts[name], weight, value & (1 << width) - 1)
         for (name, weight), value in zip(weights.items(), hashes, strict=True)
     )
 
 
-def _owners(names: Sequence[str], signature: npt.NDArray[Any], recipe: Recipe) -> tuple[int | None, ...]:
-    """For each value of a signature the feature that has it: alone, a feature has its own value everywhere."""
+def _find_owners(names: Sequence[str], signature: npt.NDArray[Any], recipe: Recipe) -> tuple[int | None, ...]:
+    """Return, for each value of a signature, the feature whose own signature has this value."""
     if not names:
         return (None,) * len(signature)
     offsets = np.arange(len(names) + 1, dtype=np.int64)
-    alone = recipe.core.signatures_given(offsets, [name.encode() for name in names]).reshape(len(names), -1)
-    found = (alone == signature).argmax(axis=0)
-    has = (alone == signature).any(axis=0)
-    return tuple(int(at) if known else None for at, known in zip(found, has, strict=True))
+    own = recipe.core.signatures_given(offsets, [name.encode() for name in names]).reshape(len(names), -1)
+    matches = own == signature
+    return tuple(
+        int(i) if found else None for i, found in zip(matches.argmax(axis=0), matches.any(axis=0), strict=True)
+    )
 
 
-__all__ = ["Feature", "MinHashSteps", "SimHashSteps", "Steps", "StepsBeside", "TextSteps", "compared", "steps_of"]
+__all__ = ["Feature", "MinHashSteps", "SimHashSteps", "TextComparison", "TextSteps", "compare_steps", "explain_text"]

@@ -87,9 +87,9 @@ def agreeing(one: bytes, two: bytes, recipe: DigestRecipe) -> list[list[int]]:
     list of [start, end, start, end]
         Of the first and of the second, in order.
     """
-    from nearkin.explain.digests import compared_digests
+    from nearkin.explain.digests import compare_digests
 
-    runs = compared_digests(one, two, recipe).agreeing
+    runs = compare_digests(one, two, recipe).common_runs
     return [[*run.a, *run.b] for run in runs if run.parts == runs[0].parts and run.equal and run.a[0] < run.a[1]]
 
 
