@@ -16,7 +16,7 @@ from nearkin.errors import MissingExtraError
 from nearkin.index.digest_results import DigestClusters, DigestPairs, DigestResult, Hub, ScoredMatch, ScoredMatches
 from nearkin.index.hamming import HammingIndex
 from nearkin.index.results import Candidates, Clusters, Match, Matches, Pairs, SearchResult, first_of_each
-from nearkin.io.tabular import to_frame
+from nearkin.io.tables import to_frame
 
 ROWS = st.lists(
     st.lists(st.tuples(st.integers(-(1 << 63), (1 << 63) - 1), st.integers(0, 100)), max_size=5), max_size=6

@@ -289,7 +289,7 @@ def test_settled_batches_come_when_each_column_was_seen(
         assert len(expected) > 5
         read_before: list[int] = []
         found = []
-        for batch in corpus.batches(settled=True):
+        for batch in corpus.batches(wait_for_columns=True):
             read_before.append(corpus.rows)
             found.append((batch.first_row, list(batch.texts), list(batch.columns["m"])))
         assert expected == found
@@ -302,7 +302,7 @@ def test_settled_batches_of_a_column_of_nulls(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text('{"text": "one", "m": null}\n{"text": "two"}\n')
     with open_corpus(path, extra_columns=["m"]) as corpus:
-        assert [["one", "two"]] == [list(batch.texts) for batch in corpus.batches(settled=True)]
+        assert [["one", "two"]] == [list(batch.texts) for batch in corpus.batches(wait_for_columns=True)]
     nobody = "no record has a column 'k'; the first has 'text', 'm'"
     with open_corpus(path, extra_columns=["k"]) as corpus, pytest.raises(InputError, match=nobody):
-        next(corpus.batches(settled=True))
+        next(corpus.batches(wait_for_columns=True))

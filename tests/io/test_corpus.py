@@ -23,7 +23,7 @@ def test_inputs_must_be_of_one_format_and_exist(tmp_path: Path) -> None:
         ([tmp_path], "b.csv: is csv, while .*a.jsonl is jsonl; .* format='files'"),
         ([tmp_path / "none.jsonl"], "none.jsonl: no such file or folder"),
         ([tmp_path / "*.parquet"], "no file matches"),
-        ([tmp_path / "c.unknown"], "the name says no format"),
+        ([tmp_path / "c.unknown"], "unknown file extension"),
         ([a, tmp_path / "*.jsonl"], "given twice"),
     ]:
         with pytest.raises(InputError, match=said):

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from corpora import TEXTS, encode, pack, read_all
 from nearkin.errors import InputError
 from nearkin.io import Corpus, open_corpus
-from nearkin.io.decompress import GzipReader, Reader, Sink, compressing, decompressed, read_at
+from nearkin.io.decompress import Reader, Sink, compressing, decompressed, read_at
 from nearkin.io.inputs import Compression, resolve
 from nearkin.io.tempspool import Spool
 
@@ -50,8 +50,8 @@ def test_what_is_compressed_is_decompressed(parts: list[bytes], size: int, kind:
 def test_gzip_members_may_be_padded_with_zeros_and_are_checked() -> None:
     """Zero bytes after a member are passed over; other bytes, an early end and a wrong checksum are errors."""
     one = gzip.compress(b"one")
-    assert b"oneone" == whole(GzipReader(io.BytesIO(one + b"\0" * 700 + one + b"\0")), 100)
-    assert 0 == GzipReader(io.BytesIO(one)).readinto(bytearray())
+    assert b"oneone" == whole(decompressed(io.BytesIO(one + b"\0" * 700 + one + b"\0"), "gz"), 100)
+    assert 0 == decompressed(io.BytesIO(one), "gz").readinto(bytearray())
     for damaged, error in [
         (one[:-1], EOFError),
         (one[:5], EOFError),
@@ -59,7 +59,7 @@ def test_gzip_members_may_be_padded_with_zeros_and_are_checked() -> None:
         (one[:-8] + bytes(8), zlib.error),
     ]:
         with pytest.raises(error):
-            whole(GzipReader(io.BytesIO(damaged)), 100)
+            whole(decompressed(io.BytesIO(damaged), "gz"), 100)
 
 
 @pytest.mark.parametrize("kind", ["gz", "zst"])

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from nearkin.errors import InputError, ParameterError
 from nearkin.io import open_corpus
 from nearkin.io.encoding import (
-    DecodedStream,
-    JsonRecordStream,
-    PeekedStream,
-    RecodeError,
+    PeekableStream,
+    StreamError,
     check_encoding,
-    kind_of_json,
+    decode_stream,
+    detect_json_layout,
+    json_records,
 )
 
 VALUES = st.recursive(
@@ -63,8 +63,8 @@ def test_an_array_becomes_a_line_per_record(
 ) -> None:
     """However it is written, and wherever a read ends."""
     text = json.dumps(records, indent=indent, ensure_ascii=ascii_only).encode()
-    assert "array" == kind_of_json(text)
-    lines = whole(JsonRecordStream(Dripping(b"  \n" + text + b"\r\n ", size), array=True)).splitlines()
+    assert "array" == detect_json_layout(text)
+    lines = whole(json_records(Dripping(b"  \n" + text + b"\r\n ", size), array=True)).splitlines()
     assert records == [json.loads(line) for line in lines if line.strip()]
 
 
@@ -72,14 +72,14 @@ def test_an_array_becomes_a_line_per_record(
 def test_values_of_several_lines_become_one_each(records: list[Any], indent: int, size: int) -> None:
     """As jq writes them."""
     text = "\n".join(json.dumps(record, indent=indent) for record in records).encode()
-    lines = whole(JsonRecordStream(Dripping(text, size), array=False)).splitlines()
+    lines = whole(json_records(Dripping(text, size), array=False)).splitlines()
     assert records == [json.loads(line) for line in lines if line.strip()]
 
 
 def test_kinds_of_json() -> None:
     """By the first bytes; a line that is cut off is a line."""
     assert ["array", "array", "values", "lines", "lines", "lines", "lines", "lines"] == [
-        kind_of_json(head)
+        detect_json_layout(head)
         for head in (
             b"[",
             b"\xef\xbb\xbf\n [1]",
@@ -142,15 +142,15 @@ def test_bad_records_of_an_array_are_counted_by_record(tmp_path: Path) -> None:
 def test_other_encodings_become_utf8(encoding: str, size: int) -> None:
     """Characters that lie across two reads included."""
     text = "für naïve cafés, 1 × 2\r\n" if encoding in ("latin-1", "cp1252") else "日本語と English テキスト\n" * 3
-    assert text.encode() == whole(DecodedStream(Dripping(text.encode(encoding), size), check_encoding(encoding)))
+    assert text.encode() == whole(decode_stream(Dripping(text.encode(encoding), size), check_encoding(encoding)))
 
 
 @pytest.mark.parametrize("size", [1, 5, 64])
 def test_bytes_that_an_encoding_has_not_are_an_error(size: int) -> None:
     """Also a character that is cut off at the end."""
     for data in (b"good \x81 bad", "日本".encode("shift-jis")[:-1]):
-        with pytest.raises(RecodeError, match="is not shift_jis near byte"):
-            whole(DecodedStream(Dripping(data, size), check_encoding("shift-jis")))
+        with pytest.raises(StreamError, match="is not shift_jis near byte"):
+            whole(decode_stream(Dripping(data, size), check_encoding("shift-jis")))
 
 
 def test_names_of_encodings() -> None:
@@ -191,6 +191,6 @@ def test_a_file_of_another_encoding_is_left_out(tmp_path: Path) -> None:
 @given(data=st.binary(max_size=200), ahead=st.integers(0, 50), size=st.integers(1, 60))
 def test_what_is_looked_at_is_still_read(data: bytes, ahead: int, size: int) -> None:
     """Whatever the sizes are."""
-    stream = PeekedStream(Dripping(data, size))
+    stream = PeekableStream(Dripping(data, size))
     assert data[:ahead] == stream.peek(ahead)[:ahead]
     assert data == whole(stream)

@@ -53,7 +53,7 @@ def reasons(path: Path, **options: object) -> tuple[list[str], dict[str, str]]:
 
 def test_every_file_that_is_no_text_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By name and reason; the others are read."""
-    monkeypatch.setattr(files, "LONGEST", 1 << 12)
+    monkeypatch.setattr(files, "MAX_RECORD", 1 << 12)
     for name, content in {
         "nul.txt": b"a\0b",
         "utf16.txt": "\ufeffwords".encode("utf-16-le"),

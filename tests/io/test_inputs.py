@@ -9,7 +9,7 @@ import pytest
 
 from nearkin.errors import InputError, ParameterError
 from nearkin.io import open_corpus
-from nearkin.io.inputs import LeftOut, _document, compression_of, format_of, resolve
+from nearkin.io.inputs import ExcludedFolders, _to_id, compression_of, format_of, resolve
 
 
 @pytest.mark.parametrize(
@@ -116,13 +116,13 @@ def test_names_that_a_list_cannot_hold_are_refused(tmp_path: Path, name: bytes, 
 def test_ids_of_files_are_parted_by_slashes_on_every_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A system's own separator is not in the id."""
     monkeypatch.setattr(os, "sep", "\\")
-    assert "a/b c/d.txt" == _document("a\\b c\\d.txt")
+    assert "a/b c/d.txt" == _to_id("a\\b c\\d.txt")
 
 
 @pytest.mark.parametrize(
     ("inputs", "format", "reason"),
     [
-        ("a.xyz", None, "the name says no format; rename it, or give format=, one of jsonl"),
+        ("a.xyz", None, "unknown file extension; rename it, or give format=, one of jsonl"),
         ("none.jsonl", None, "no such file or folder"),
         ("*.none", None, "no file matches"),
         ("folder", "parquet", "the folder has no parquet files"),
@@ -163,14 +163,14 @@ def test_a_glob_of_folders_is_their_files(tmp_path: Path) -> None:
     assert ("jsonl", ["a.jsonl", "b.jsonl"]) == (kind, [Path(source.name).name for source in sources])
 
 
-def test_folders_that_are_left_out_are_counted(tmp_path: Path) -> None:
+def test_folders_that_are_excluded_are_counted(tmp_path: Path) -> None:
     """By whatever name they are met; the rest is read."""
     for name in ("a.txt", "store/b.txt", "store/inner/c.txt"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("words")
     (tmp_path / "link").symlink_to(tmp_path / "store")
-    left_out = LeftOut([tmp_path / "link"])
-    _, sources = resolve(tmp_path, "files", left_out)
+    excluded = ExcludedFolders([tmp_path / "link"])
+    _, sources = resolve(tmp_path, "files", excluded)
     assert ["a.txt"] == [source.document for source in sources]
-    assert {f"files of {tmp_path / 'link'}": 2} == left_out.counts()
-    assert {} == LeftOut().counts()
+    assert {f"files of {tmp_path / 'link'}": 2} == excluded.counts()
+    assert {} == ExcludedFolders().counts()

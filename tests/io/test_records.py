@@ -155,7 +155,7 @@ def test_a_header_longer_than_a_block_is_read_and_one_longer_than_a_record_refus
 ) -> None:
     """The buffer grows up to the longest record."""
     monkeypatch.setattr(records_module, "BLOCK", 1 << 8)
-    monkeypatch.setattr(records_module, "LONGEST", 1 << 12)
+    monkeypatch.setattr(records_module, "MAX_RECORD", 1 << 12)
     path = tmp_path / "a.csv"
     path.write_text("text," + "x" * 1000 + "\na,1\n")
     with open_corpus(path) as corpus:
@@ -198,7 +198,7 @@ def test_bad_records_are_counted_with_file_and_line(tmp_path: Path) -> None:
 def test_a_record_that_is_too_long_is_passed_over(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A line without end, as a decompression bomb makes, costs no more memory than the limit, and is one bad record."""
     monkeypatch.setattr(records_module, "BLOCK", 1 << 10)
-    monkeypatch.setattr(records_module, "LONGEST", 1 << 12)
+    monkeypatch.setattr(records_module, "MAX_RECORD", 1 << 12)
     path = pack(tmp_path / f"in.{kind}.gz", encode(kind, ["a", "b " * 40_000, "c", "d " * 1000]))
     with open_corpus(path, max_malformed=1.0) as corpus:
         texts, _ = read_all(corpus)
@@ -216,7 +216,7 @@ def test_an_open_quote_spoils_one_line_not_the_file(tmp_path: Path, monkeypatch:
     (tmp_path / "a.csv").write_text("".join(lines))
     for longest in (1 << 28, 1 << 12):
         monkeypatch.setattr(records_module, "BLOCK", 1 << 10)
-        monkeypatch.setattr(records_module, "LONGEST", longest)
+        monkeypatch.setattr(records_module, "MAX_RECORD", longest)
         with open_corpus(tmp_path / "a.csv", id_column="id") as corpus:
             texts, ids = read_all(corpus)
             assert [f"document {i}" for i in range(1000)] == texts

@@ -62,7 +62,7 @@ def test_a_remote_file_is_a_corpus(bucket: str, name: str) -> None:
 
 def test_a_folder_that_is_to_be_written(bucket: str, tmp_path: Path) -> None:
     """What is there is named; a file is written at once, and folders of a machine are made for it."""
-    with pytest.raises(ParameterError, match=r"empty or does not exist; it holds .*b/(more|one|two)"):
+    with pytest.raises(ParameterError, match=r"empty or does not exist; it contains .*b/(more|one|two)"):
         check_new(bucket)
     for url in (f"{bucket}/new/out", (tmp_path / "new" / "out").as_uri()):
         check_new(url)

@@ -1,4 +1,4 @@
-"""nearkin.io.tabular: every result with columns becomes a table of pyarrow, pandas, polars, and a stream of Arrow."""
+"""nearkin.io.tables: every result with columns becomes a table of pyarrow, pandas, polars, and a stream of Arrow."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ import nearkin as nk
 from nearkin.dedup.result import ResultTable
 from nearkin.errors import MissingExtraError
 from nearkin.index.results import Candidates
-from nearkin.io.tabular import Tabular, arrow_column
+from nearkin.io.arrow import to_arrow
+from nearkin.io.tables import Tabular
 
 TEXTS = ["one two three four five", "one two three four five!", "else", "one two three four six", "one two three"] * 3
 IDS = [f"d{number}" for number in range(len(TEXTS))]
@@ -108,7 +109,7 @@ def test_ids_of_two_kinds_become_strings() -> None:
 
 def test_names_of_files_that_are_not_utf8_are_escaped() -> None:
     """Arrow holds UTF-8 alone."""
-    assert ["a\\udcffb", "é"] == arrow_column(["a\udcffb", "é"]).to_pylist()
+    assert ["a\\udcffb", "é"] == to_arrow(["a\udcffb", "é"]).to_pylist()
 
 
 def test_answers_of_a_store_are_a_table(tmp_path: Any) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nearkin.errors import InputError
-from nearkin.io import BadRecord, Column, Malformed, PackedTexts, open_corpus
+from nearkin.io import BadRecord, Column, MalformedRecords, PackedTexts, open_corpus
 
 texts_or_none = st.lists(st.text(max_size=8) | st.none(), max_size=12)
 scalars = st.lists(
@@ -93,14 +93,14 @@ def test_columns_as_numbers() -> None:
 
 def test_records_that_cannot_be_read_are_counted_and_the_first_kept() -> None:
     """The count has no limit, the list has; strict makes the first an error with its place."""
-    malformed = Malformed()
+    malformed = MalformedRecords()
     for line in range(1, 31):
         malformed.add(BadRecord("a.csv", line, "why"), count=2)
-    assert (60, Malformed.LIMIT) == (malformed.count, len(malformed.first))
+    assert (60, MalformedRecords.MAX_FIRST) == (malformed.count, len(malformed.first))
     malformed.clear()
     assert (0, []) == (malformed.count, malformed.first)
     with pytest.raises(InputError, match=r"a.parquet, row 3: why") as caught:
-        Malformed(strict=True).add(BadRecord("a.parquet", 3, "why", "row"))
+        MalformedRecords(strict=True).add(BadRecord("a.parquet", 3, "why", "row"))
     assert ("a.parquet", 3, "why", "a.parquet, row 3") == tuple(
         getattr(caught.value, name) for name in ("file", "line", "reason", "place")
     )

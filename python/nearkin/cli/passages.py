@@ -117,7 +117,7 @@ def _opened(
         corpus = stack.enter_context(reading.corpus(inputs, extra_columns=columns, spool_dir=spool))
         if options["remove"] == "parts" and corpus.format != "parquet":
             # Of Parquet the columns are known once it is read.
-            corpus.check_changes()
+            corpus.check_replacements()
         if out == "-":
             yield corpus, None
         else:
@@ -134,19 +134,19 @@ def _write(
 ) -> dict[str, Any]:
     """Write what is kept: with tables and summary in a folder, alone on standard output."""
     from nearkin.io import write_table
-    from nearkin.io.changes import Changes
+    from nearkin.io.base import Replacements
 
     cuts = result.cuts
     changes = None
     if len(cuts.rows):
-        changes = Changes(cuts.rows, lambda rows: cuts.remaining(rows.tolist(), corpus.texts(rows)))
+        changes = Replacements(cuts.rows, lambda rows: cuts.remaining(rows.tolist(), corpus.texts(rows)))
     if target is None:
         stream = data_out()
-        corpus.write_kept(result.kept_rows, stream, layout=layout, changes=changes)
+        corpus.write_kept(result.kept_rows, stream, layout=layout, replacements=changes)
         stream.flush()
         return summary
     if summary["remove"] != "nothing":
-        corpus.write_kept(result.kept_rows, target, layout=layout, changes=changes)
+        corpus.write_kept(result.kept_rows, target, layout=layout, replacements=changes)
     else:
         summary = {name: value for name, value in summary.items() if name not in ("kept_file", "kept_files")}
     for name, table in (("passages", result.passages), ("documents", result.documents)):

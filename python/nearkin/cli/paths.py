@@ -12,7 +12,7 @@ from nearkin.cli.reading import report_left_out
 from nearkin.errors import bad_parameter
 
 if TYPE_CHECKING:
-    from nearkin.io.inputs import LeftOut
+    from nearkin.io.inputs import ExcludedFolders
 
 
 def named_paths(
@@ -43,11 +43,11 @@ def named_paths(
     ParameterError
         The list of names can't be read.
     """
-    from nearkin.io.inputs import LeftOut
+    from nearkin.io.inputs import ExcludedFolders
 
     named = [*inputs, *(_listed(names_from) if names_from is not None else ())]
     paths: list[Path] = []
-    left_out = LeftOut(leave_out)
+    left_out = ExcludedFolders(leave_out)
     for path in named:
         if not path.is_dir():
             paths.append(path)
@@ -68,10 +68,10 @@ def _listed(names_from: Path) -> list[Path]:
     return [Path(os.fsdecode(name)) for name in content.split(b"\0") if name]
 
 
-def _below(folder: Path, refusals: Refusals, left_out: LeftOut) -> Iterator[Path]:
+def _below(folder: Path, refusals: Refusals, left_out: ExcludedFolders) -> Iterator[Path]:
     """Entries below a directory that are not links, sorted by name."""
     for place, folders, files in os.walk(folder, onerror=refusals.refuse, followlinks=False):
-        if left_out.has(place):
+        if left_out.contains(place):
             folders.clear()
             continue
         folders.sort()

@@ -158,7 +158,7 @@ class Reading:
             id_column=self.id_column,
             extra_columns=extra_columns,
             spool_dir=spool_dir,
-            leave_out=leave_out,
+            exclude=leave_out,
             **self.arguments(),
         )
 

@@ -278,7 +278,7 @@ def _batches(corpus: Corpus) -> Iterator[tuple[Batch, list[int]]]:
     from nearkin.io.values import BIG_INT, BadRecord
 
     # What is remembered stays: whether there are such columns is known before.
-    for batch in corpus.batches(settled=True):
+    for batch in corpus.batches(wait_for_columns=True):
         good = (batch.ids.kinds != BIG_INT).nonzero()[0].tolist()
         for row in (batch.ids.kinds == BIG_INT).nonzero()[0].tolist():
             place = str(corpus.paths[0]) if corpus.paths else "standard input"

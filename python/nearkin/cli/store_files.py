@@ -140,7 +140,7 @@ def import_digests(
     with reading.with_columns("digest", "id").corpus(
         others, extra_columns=[*columns, "content", "length", "recipe"]
     ) as corpus:
-        for batch in corpus.batches(settled=True):
+        for batch in corpus.batches(wait_for_columns=True):
             counts.update(_import_batch(store, batch, columns))
             progress("import", counts.total(), None)
         report_malformed(corpus)

@@ -18,7 +18,7 @@ from nearkin.dedup.spill import release
 from nearkin.dedup.summary import REASONS, Reason, Summary
 from nearkin.io import Column
 from nearkin.io.frames import keep_rows
-from nearkin.io.tabular import Tabular
+from nearkin.io.tables import Tabular
 from nearkin.io.values import INT, NULL, TEXT
 from nearkin.notebook import html_facts
 

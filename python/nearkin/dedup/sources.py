@@ -105,7 +105,7 @@ class FingerprintSource:
         """Count a row of the corpus, from 0, as a record that can't be read; an error in strict mode."""
         if self.corpus is not None:
             place = str(self.corpus.paths[0]) if len(self.corpus.paths) == 1 else "the inputs"
-            self.corpus.malformed.refuse(BadRecord(place, row + 1, reason, unit="row"))
+            self.corpus.malformed.add_row(BadRecord(place, row + 1, reason, unit="row"))
 
     @property
     def malformed(self) -> int:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nearkin.index.ids import Id, IdArray, plain_id
-from nearkin.io.tabular import Tabular
+from nearkin.io.tables import Tabular
 from nearkin.notebook import ROWS, count_of, html_table
 from nearkin.progress import ShowProgress, reporting, ticker, unreported
 

@@ -1,6 +1,6 @@
-"""Reading a corpus in batches, looking rows up again, and writing output that is whole or absent.
+"""Read corpora in batches, look up rows, and write output that is complete or absent.
 
-`docs/io.md` says what each format means and what counts as a record that can't be read.
+`docs/io.md` describes the formats and what makes a record malformed.
 """
 
 from __future__ import annotations
@@ -8,16 +8,15 @@ from __future__ import annotations
 from nearkin.io.base import Corpus
 from nearkin.io.corpus import open_corpus
 from nearkin.io.output import OutputDir, replace_file
-from nearkin.io.table_files import read_table
-from nearkin.io.tables import table_name, write_table
-from nearkin.io.values import BadRecord, Batch, Column, Malformed, PackedTexts
+from nearkin.io.tables import read_table, table_name, write_table
+from nearkin.io.values import BadRecord, Batch, Column, MalformedRecords, PackedTexts
 
 __all__ = [
     "BadRecord",
     "Batch",
     "Column",
     "Corpus",
-    "Malformed",
+    "MalformedRecords",
     "OutputDir",
     "PackedTexts",
     "open_corpus",

@@ -1,20 +1,19 @@
-"""A corpus: documents that are read in batches, looked up again by row, and of which some are written as they came.
+"""The base class of corpora: documents that are read in batches, looked up by row, and written in their own format.
 
-A pass over `batches()` reads every input once, in blocks, and remembers for each row only where it lies (8 bytes),
-not its text. After the pass `texts(rows)` reads single rows again and `write_kept(rows, out)` copies rows in the
-input's own format, order and schema. Memory is bounded by a few blocks (16 MiB, or one record if that is larger) plus
-those places.
+A pass over `batches()` reads every input once, in blocks. It stores the position of each row (8 bytes) but not its
+text. Afterwards, `texts(rows)` reads single rows again and `write_kept(rows, out)` copies rows in the format, order and
+schema of the input. Memory is bounded by a few blocks (16 MiB, or one record if that is larger) plus the positions.
 
-Rows are numbered from 0 over all inputs in their order; records that can't be read have no number and are not written.
+Rows are numbered from 0 over all inputs in their order. Malformed records have no number and are not written.
 """
 
 from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from types import TracebackType
 from typing import IO, Any, Literal, get_args
@@ -23,26 +22,61 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin.errors import InputError, NearkinError, bad_parameter
-from nearkin.io.changes import Changes
 from nearkin.io.decompress import compressing
 from nearkin.io.html import visible_texts
 from nearkin.io.inputs import Compression, Format, InputFile, compression_of
 from nearkin.io.output import OutputDir
 from nearkin.io.remote import name_in
 from nearkin.io.tempspool import Spool
-from nearkin.io.values import Batch, Malformed, PackedTexts
+from nearkin.io.values import MAX_MALFORMED, Batch, Column, MalformedRecords, PackedTexts
 
-# Bytes of input in one block; large enough that the cost of calls vanishes, small enough for the third-level cache.
+# Bytes of input per block: large enough to make the cost of calls negligible, small enough for the L3 cache.
 BLOCK = 16 << 20
-# The longest record that is read. It bounds memory against a stream that decompresses to one endless line.
-LONGEST = 1 << 28
+# Longest record, in bytes. It bounds memory against a stream that decompresses to one endless line.
+MAX_RECORD = 1 << 28
 _NO_TEXTS = PackedTexts.of([])
 REJECTED = "rejected.jsonl"
-"""The file in a folder of output with the records that can't be read."""
-
+"""Name of the file of malformed records in an output folder."""
 
 KeptLayout = Literal["single", "input"]
-"""Whether kept rows are one file, or one per input."""
+"""Layout of the kept rows: one file, or one file per input."""
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """Options of `open_corpus` that apply to every format."""
+
+    text_column: str = "text"
+    id_column: str | None = None
+    extra_columns: tuple[str, ...] = ()
+    strict: bool = False
+    max_malformed: float = MAX_MALFORMED
+    delimiter: str | None = None
+    html: bool = False
+    spool_dir: str | os.PathLike[str] | None = None
+
+
+@dataclass(frozen=True)
+class Replacements:
+    """New texts for some of the rows that are written.
+
+    Attributes
+    ----------
+    rows : (n,) int64
+        Rows with a new text, ascending.
+    texts : function
+        Returns the new texts of some of these rows, ascending.
+    """
+
+    rows: NDArray[np.int64]
+    texts: Callable[[NDArray[np.int64]], Iterable[str]]
+
+    def select(self, rows: NDArray[np.int64]) -> dict[int, str]:
+        """Return the new texts of some ascending rows by their position among these rows."""
+        positions = np.flatnonzero(np.isin(rows, self.rows, assume_unique=True))
+        if not len(positions):
+            return {}
+        return dict(zip(positions.tolist(), self.texts(rows[positions]), strict=True))
 
 
 class Corpus(ABC):
@@ -52,53 +86,42 @@ class Corpus(ABC):
     ----------
     format : {"jsonl", "parquet", "csv", "tsv", "txt", "files", "warc"}
     paths : list of Path
-        Every input file that has a name.
+        All local input files.
     inputs : list of Path
-        The files and folders as they were named, for `OutputDir(inputs=...)`.
+        Files and folders as named by the user, for `OutputDir(inputs=...)`.
     spool_dir : path or None
-        Where temporary files of the corpus lie, and of what is made of it; None for the system's folder of such.
+        Folder for temporary files of the corpus and of computations on it; None for the system's folder.
     rows : int
-        Rows read so far.
+        Number of rows read so far.
     bytes_read : int
-        Bytes of input read so far, compressed where it is.
-    malformed : Malformed
-        The records that can't be read.
+        Bytes of input read so far, before decompression.
+    malformed : MalformedRecords
+        Records that cannot be read.
     left_out : dict of str to int
-        What is no document: records of WARC such as requests and pictures, files below `leave_out`. How many, by what
-        they are.
+        Number of inputs that are not documents, by description: WARC records such as requests and images, and files
+        of excluded folders.
     """
 
-    def __init__(
-        self,
-        format: Format,
-        sources: list[InputFile],
-        *,
-        text_column: str,
-        id_column: str | None,
-        extra_columns: tuple[str, ...],
-        strict: bool,
-        max_malformed: float,
-        delimiter: str | None,
-        html: bool,
-        spool_dir: str | os.PathLike[str] | None,
-    ) -> None:
+    def __init__(self, format: Format, sources: list[InputFile], options: ReadOptions) -> None:
         self.format = format
-        self.text_column = text_column
-        self.id_column = id_column
-        self.extra_columns = extra_columns
-        self.delimiter = delimiter
-        self.html = html
-        self.spool_dir = spool_dir
+        self.text_column = options.text_column
+        self.id_column = options.id_column
+        self.extra_columns = options.extra_columns
+        self.delimiter = options.delimiter
+        self.html = options.html
+        self.spool_dir = options.spool_dir
         self.inputs: list[Path] = []
-        self.malformed = Malformed(strict=strict, most=max_malformed, spool=Spool(spool_dir))
+        self.malformed = MalformedRecords(
+            strict=options.strict, limit=options.max_malformed, spool=Spool(options.spool_dir)
+        )
         self.left_out: dict[str, int] = {}
-        self._left_out_before: dict[str, int] = {}
         self.rows = 0
         self.bytes_read = 0
-        self._changes: Changes | None = None
+        self._excluded: dict[str, int] = {}
+        self._replacements: Replacements | None = None
         self._sources = sources
-        self._spool = Spool(spool_dir)
-        self._begun = False
+        self._spool = Spool(options.spool_dir)
+        self._started = False
         self._complete = False
 
     def __enter__(self) -> Corpus:
@@ -110,89 +133,89 @@ class Corpus(ABC):
         self.close()
 
     def close(self) -> None:
-        """Free the spool; the corpus can't be read after that."""
+        """Free the temporary files; the corpus cannot be read afterwards."""
         self._spool.close()
         self.malformed.close()
 
-    def leave_out(self, counts: Mapping[str, int]) -> None:
-        """Count what is left out before the first pass.
+    def add_excluded(self, counts: Mapping[str, int]) -> None:
+        """Add inputs that were excluded before the first pass to `left_out`.
 
         Parameters
         ----------
         counts : mapping of str to int
-            How many, by what they are.
+            Number of inputs by description.
         """
-        self._left_out_before = dict(counts)
+        self._excluded = dict(counts)
         self.left_out |= counts
 
     @property
     def paths(self) -> list[Path]:
-        """Every input file of this machine that has a name."""
+        """All local input files."""
         return [source.path for source in self._sources if source.path is not None]
 
     @property
     def urls(self) -> list[str]:
-        """Every remote input file."""
+        """All remote input files."""
         return [source.url for source in self._sources if source.url]
 
     @property
     def columns(self) -> list[str]:
-        """The scalar columns that are read: the id column, if one was named, and the extra ones."""
+        """Names of the scalar columns that are read: the id column, if any, and the extra columns."""
         names = [] if self.id_column is None else [self.id_column]
         return names + [name for name in self.extra_columns if name != self.id_column]
 
-    def batches(self, *, settled: bool = False) -> Iterator[Batch]:
-        """Read the corpus, from its start, a batch at a time.
+    def batches(self, *, wait_for_columns: bool = False) -> Iterator[Batch]:
+        """Iterate over the corpus from its start.
 
         Parameters
         ----------
-        settled : bool, default False
-            Whether no batch comes before a value of each extra column was seen: for callers that can't undo what they
-            do with a batch. Batches are held without their texts, which are then read again.
+        wait_for_columns : bool, default False
+            If True, no batch is returned until every extra column has had a value. Use this if a batch cannot be
+            undone once it is processed. Until then, batches are stored without their texts, which are read again.
 
         Raises
         ------
         InputError
-            A file that can't be read or changes meanwhile; with `strict` a record that can't be read; more of them than
-            `max_malformed`; none that can be read, or an extra column that none has, since then the format or a
-            column's name is most likely wrong.
+            A file cannot be read or changes; with `strict`, a record is malformed; there are more malformed records
+            than `max_malformed`, or nothing else; or no record has a value in an extra column. In the last two cases
+            the format or the name of a column is most likely wrong.
         """
-        if self._begun and not all(source.regular for source in self._sources):
+        if self._started and not all(source.regular for source in self._sources):
             raise NearkinError(
                 "standard input, pipes and remote files are read once; look rows up by texts() or save them to a file"
             )
-        self._begun = True
+        self._started = True
         self._reset()
-        absent = set(self.extra_columns) if self.format in ("jsonl", "warc") else set()
-        held: list[tuple[Batch, int]] = []
+        missing = set(self.extra_columns) if self.format in ("jsonl", "warc") else set()
+        pending: list[tuple[Batch, int]] = []
         for batch in self._read():
-            absent -= {name for name in absent if batch.columns[name].kinds.any()}
-            if settled and absent:
-                held.append((replace(batch, texts=_NO_TEXTS), len(batch)))
+            missing -= {name for name in missing if batch.columns[name].kinds.any()}
+            if wait_for_columns and missing:
+                pending.append((replace(batch, texts=_NO_TEXTS), len(batch)))
                 continue
-            yield from self._with_texts(held)
-            held.clear()
+            yield from self._with_texts(pending)
+            pending.clear()
             yield replace(batch, texts=visible_texts(batch.texts)) if self.html else batch
         self.malformed.check(self.rows)
         for name in self.extra_columns if self.rows else ():
-            if name in absent and (columns := self._columns_without(name)) is not None:
-                place = self._sources[0].name
+            if name in missing and (columns := self._columns_without(name)) is not None:
+                file = self._sources[0].name
                 reason = f"no record has a column {name!r}; the first has {', '.join(map(repr, columns))}"
-                raise InputError(f"{place}: {reason}", place=place, file=place, reason=reason)
-        yield from self._with_texts(held)
+                raise InputError(f"{file}: {reason}", place=file, file=file, reason=reason)
+        yield from self._with_texts(pending)
         self._complete = True
 
-    def _with_texts(self, held: Sequence[tuple[Batch, int]]) -> Iterator[Batch]:
-        """Batches of which the rows are known, with their texts."""
-        for batch, rows in held:
+    def _with_texts(self, pending: Sequence[tuple[Batch, int]]) -> Iterator[Batch]:
+        """Add the texts to batches whose number of rows is given."""
+        for batch, rows in pending:
             yield replace(batch, texts=self.texts(np.arange(batch.first_row, batch.first_row + rows)))
 
     def _columns_without(self, name: str) -> list[str] | None:
-        """The columns of the first record if none has this one; null in all of them is a value."""
+        """Return the columns of the first record if no record has this column, not even with the value null."""
         return None
 
     def texts(self, rows: Iterable[int] | NDArray[Any]) -> PackedTexts:
-        """The texts of some rows, read again.
+        """Read the texts of some rows again.
 
         Parameters
         ----------
@@ -202,28 +225,28 @@ class Corpus(ABC):
         Raises
         ------
         ParameterError
-            Rows that are not ascending or don't exist.
+            Rows are not ascending or do not exist.
         InputError
-            A file that changed since it was read.
+            A file changed since it was read.
         """
         numbers = np.asarray(rows if isinstance(rows, np.ndarray) else list(rows), dtype=np.int64)
         if numbers.ndim != 1 or np.any(numbers[1:] < numbers[:-1]):
             raise bad_parameter("rows", "a list out of order", "row numbers in ascending order")
         if len(numbers) and (numbers[0] < 0 or numbers[-1] >= self.rows):
-            found = int(numbers[0] if numbers[0] < 0 else numbers[-1])
-            raise bad_parameter("rows", found, f"row numbers from 0 to {self.rows - 1}, which have been read")
+            row = int(numbers[0] if numbers[0] < 0 else numbers[-1])
+            raise bad_parameter("rows", row, f"row numbers from 0 to {self.rows - 1}, which have been read")
         texts = self._texts(numbers)
         return visible_texts(texts) if self.html else texts
 
-    def check_changes(self) -> None:
-        """Raise ParameterError unless records can be written with another text."""
-        reason = "texts of pages" if self.html else f"documents of {self.format}" if self._is_whole() else None
+    def check_replacements(self) -> None:
+        """Raise ParameterError if the texts of this corpus cannot be replaced when rows are written."""
+        reason = "texts of pages" if self.html else f"documents of {self.format}" if self._is_atomic() else None
         if reason is not None:
             allowed = "documents or nothing: passages are cut out of JSON, CSV, TSV, lines, and columns of Parquet"
             raise bad_parameter("remove", f"'parts' of {reason}", allowed)
 
-    def _is_whole(self) -> bool:
-        """Whether a document is written as it came, or not at all."""
+    def _is_atomic(self) -> bool:
+        """Return True if a document can only be written unchanged."""
         return self.format in ("files", "warc")
 
     def write_kept(
@@ -232,28 +255,29 @@ class Corpus(ABC):
         out: OutputDir | IO[bytes],
         *,
         layout: KeptLayout = "single",
-        changes: Changes | None = None,
+        replacements: Replacements | None = None,
     ) -> None:
-        """Write some rows in the input's format, order and schema.
+        """Write some rows in the format, order and schema of the input.
 
         Parameters
         ----------
         kept : (rows,) bool, or (n,) integers ascending
-            Which rows.
+            Rows to write.
         out : OutputDir or binary stream
-            In a folder the file is called `kept_name` and compressed as the first input; a stream gets it uncompressed.
+            In a folder, the file is named `kept_name` and compressed like the first input. A stream is not compressed.
         layout : {"single", "input"}, default "single"
-            With "input" a folder gets a file per input, by `kept_names`: compressed as that one, and of Parquet with
-            its codecs and groups of rows. An input of which nothing is kept has a file without rows.
-        changes : Changes, optional
-            Rows with another text (`check_changes` says whether they can have one).
+            With "input", a folder gets one file per input, named by `kept_names`. It is compressed like its input; a
+            Parquet file has the codecs and row groups of its input. An input without kept rows gets a file without
+            rows.
+        replacements : Replacements, optional
+            New texts for some rows, if `check_replacements` allows them.
 
         Raises
         ------
         ParameterError
-            A mask of another length, rows that don't exist, a layout that the inputs or the output can't have.
+            The mask has another length, rows do not exist, or the inputs or the output do not support the layout.
         InputError
-            A file that changed since it was read.
+            A file changed since it was read.
         """
         if not self._complete:
             raise NearkinError("the corpus was not read to its end; run through batches() before writing rows of it")
@@ -266,13 +290,13 @@ class Corpus(ABC):
             mask[rows] = True
         if mask.shape != (self.rows,):
             raise bad_parameter("kept", f"a mask of shape {mask.shape}", f"a mask of {self.rows} rows")
-        if changes is not None:
-            self.check_changes()
-        self._changes = changes
+        if replacements is not None:
+            self.check_replacements()
+        self._replacements = replacements
         try:
             self._write_masked(mask, out, layout)
         finally:
-            self._changes = None
+            self._replacements = None
 
     def _write_masked(self, mask: NDArray[np.bool_], out: OutputDir | IO[bytes], layout: KeptLayout) -> None:
         everything = range(len(self._sources))
@@ -281,29 +305,28 @@ class Corpus(ABC):
                 raise bad_parameter("layout", repr(layout), "single for a stream")
             self._write(mask, out, everything)
             return
-        names = self.kept_names(layout)
-        for number, name in enumerate(names):
+        for number, name in enumerate(self.kept_names(layout)):
             compression = self.compression if layout == "single" else self._sources[number].compression
-            with out.open(name) as file, self._compressing(file, compression) as stream:
+            with out.open(name) as file, self._compress(file, compression) as stream:
                 self._write(mask, stream, everything if layout == "single" else [number])
 
-    def _compressing(self, file: IO[bytes], compression: Compression) -> AbstractContextManager[IO[bytes]]:
-        """A stream into a file of kept rows."""
+    def _compress(self, file: IO[bytes], compression: Compression) -> AbstractContextManager[IO[bytes]]:
+        """Open a compressed stream into a file of kept rows."""
         return compressing(file, compression)
 
     def kept_names(self, layout: KeptLayout = "single") -> list[str]:
-        """The names of the files that `write_kept` writes.
+        """Return the names of the files that `write_kept` writes.
 
         Parameters
         ----------
         layout : {"single", "input"}, default "single"
-            With "input" `kept-NAME` for each input, NAME being its name, or where two have the same the path from the
-            folder that all have in common, with - for /.
+            With "input", the names are `kept-NAME` with the name of each input. If two inputs have the same name, NAME
+            is the path from their common folder, with - for /.
 
         Raises
         ------
         ParameterError
-            An unknown layout; with "input" standard input, pipes, and files that are documents.
+            The layout is unknown, or it is "input" and an input is standard input, a pipe or a document.
         """
         if layout not in get_args(KeptLayout):
             raise bad_parameter("layout", repr(layout), " or ".join(get_args(KeptLayout)))
@@ -313,60 +336,73 @@ class Corpus(ABC):
             source.url or (source.path and source.regular) for source in self._sources
         ):
             raise bad_parameter("layout", "'input'", "single for standard input, pipes, and files that are documents")
-        places = [PurePath(name_in(source.url) if source.url else source.path or "") for source in self._sources]
-        names = [place.name for place in places]
+        paths = [PurePath(name_in(source.url) if source.url else source.path or "") for source in self._sources]
+        names = [path.name for path in paths]
         if len(set(names)) < len(names):
-            common = Path(os.path.commonpath([str(place.parent) for place in places]))
-            names = ["-".join(place.relative_to(common).parts) for place in places]
+            common = Path(os.path.commonpath([str(path.parent) for path in paths]))
+            names = ["-".join(path.relative_to(common).parts) for path in paths]
         if len(set(names)) < len(names):
             raise bad_parameter("layout", "'input'", "single for inputs whose names are not distinct")
-        return [self._kept_name_of(name) for name in names]
-
-    def _kept_name_of(self, name: str) -> str:
-        """The name of the rows that are kept of an input: a JSON array becomes lines."""
-        path = PurePath(name)
-        compressed = path.suffix if compression_of(name) else ""
-        path = path.with_suffix("") if compressed else path
-        stem, ending = path.stem, path.suffix
-        return f"kept-{stem}{'.jsonl' if ending.lower() == '.json' else ending}{compressed}"
+        return [_kept_name_for(name) for name in names]
 
     @property
     def compression(self) -> Compression:
-        """The compression of the first input, in which kept rows are written."""
+        """Compression of the first input, which is also that of the kept rows."""
         return self._sources[0].compression
 
     @property
     def kept_name(self) -> str:
-        """The name of the file with the kept rows, such as `kept.jsonl.gz`."""
-        ending = "txt" if self.format == "files" else self.format
-        return f"kept.{ending}" + (f".{self.compression}" if self.compression else "")
+        """Name of the file of kept rows, such as `kept.jsonl.gz`."""
+        extension = "txt" if self.format == "files" else self.format
+        return f"kept.{extension}" + (f".{self.compression}" if self.compression else "")
 
     def write_rejected(self, out: OutputDir) -> None:
-        """Write the records that can't be read, if there are any, to `rejected.jsonl`: file, line and reason.
+        """Write the malformed records, if there are any, to `rejected.jsonl` with file, line and reason.
 
         Parameters
         ----------
         out : OutputDir
-            Where the file lies.
+            Output folder.
         """
         if self.malformed.count:
             with out.open(REJECTED) as file:
                 self.malformed.write(file)
 
     def _reset(self) -> None:
+        """Prepare for a pass from the start."""
         self.malformed.clear()
-        self.left_out = dict(self._left_out_before)
+        self.left_out = dict(self._excluded)
         self.rows = 0
         self.bytes_read = 0
         self._spool.close()
         self._complete = False
 
-    @abstractmethod
-    def _read(self) -> Iterator[Batch]: ...
+    def _build_batch(self, texts: PackedTexts, columns: Mapping[str, Column]) -> Batch:
+        """Build the batch of the next rows and count them."""
+        first = self.rows
+        self.rows += len(texts)
+        if self.id_column is None:
+            ids = Column.integers(np.arange(first, self.rows, dtype=np.int64))
+        else:
+            ids = columns[self.id_column]
+        return Batch(first, texts, ids, {name: columns[name] for name in self.extra_columns})
 
     @abstractmethod
-    def _texts(self, rows: NDArray[np.int64]) -> PackedTexts: ...
+    def _read(self) -> Iterator[Batch]:
+        """Iterate over the batches of all inputs."""
+
+    @abstractmethod
+    def _texts(self, rows: NDArray[np.int64]) -> PackedTexts:
+        """Read the texts of ascending rows again."""
 
     @abstractmethod
     def _write(self, mask: NDArray[np.bool_], stream: IO[bytes], sources: Sequence[int]) -> None:
-        """Write the rows of a mask over all rows that these sources have."""
+        """Write the rows of a mask over all rows that belong to these sources."""
+
+
+def _kept_name_for(name: str) -> str:
+    """Return the name of the kept rows of an input; a JSON array is written as lines."""
+    path = PurePath(name)
+    compressed = path.suffix if compression_of(name) else ""
+    path = path.with_suffix("") if compressed else path
+    return f"kept-{path.stem}{'.jsonl' if path.suffix.lower() == '.json' else path.suffix}{compressed}"

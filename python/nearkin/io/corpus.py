@@ -1,4 +1,4 @@
-"""Opening a corpus: which class reads which format."""
+"""Open a corpus with the class that reads its format."""
 
 from __future__ import annotations
 
@@ -6,27 +6,26 @@ import os
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from nearkin.errors import bad_parameter
-from nearkin.io.base import Corpus
+from nearkin.io.base import Corpus, ReadOptions
 from nearkin.io.encoding import check_encoding
 from nearkin.io.html import check_parser
-from nearkin.io.inputs import Format, InputFile, LeftOut, resolve
+from nearkin.io.inputs import ExcludedFolders, Format, InputFile, resolve
 from nearkin.io.values import MAX_MALFORMED
 
 
 class DefaultColumn(str):
-    """The name of a column that a user has not named: no error for `open_corpus` where texts lie in no column."""
+    """The default name of the text column: `open_corpus` ignores it for formats without columns."""
 
     __slots__ = ()
 
 
-# Where the texts are of formats whose texts lie in no column.
+# Where the texts of formats without a text column are.
 _TEXTS = {
     "txt": "whose lines are the texts",
     "files": "which are the texts themselves",
-    "warc": "whose texts are what its records hold",
+    "warc": "whose texts are the content of its records",
 }
 
 
@@ -43,58 +42,59 @@ def open_corpus(
     delimiter: str | None = None,
     html: bool = False,
     spool_dir: str | os.PathLike[str] | None = None,
-    leave_out: Iterable[str | os.PathLike[str]] = (),
+    exclude: Iterable[str | os.PathLike[str]] = (),
 ) -> Corpus:
-    r"""A corpus over files, globs, folders, URLs or standard input.
+    r"""Open a corpus of files, globs, folders, URLs or standard input.
 
     Parameters
     ----------
     inputs : path, or iterable of paths
         Files, globs (`data/*.jsonl.gz`), folders, `-` for standard input, and URLs (`s3://`, `gs://`, `hf://`,
-        `https://`) where fsspec is installed; all of one format, each also .gz, .zst, .bz2, .xz or .lz4. JSON may be
-        lines, one array, or values of several lines each.
+        `https://`) if fsspec is installed. All have one format; each may also be compressed as .gz, .zst, .bz2, .xz or
+        .lz4. JSON may be lines, one array, or values that span several lines each.
     format : str, optional
-        jsonl, parquet, csv, tsv, txt (a document per line), files (a file per document) or warc (WARC and WET of
-        crawls); None to follow the file names.
+        jsonl, parquet, csv, tsv, txt (a document per line), files (a file per document) or warc (WARC and WET files of
+        crawls). Default: by file extension.
     text_column : str, optional
-        The column of the text, `text` if not given; not for txt, files and warc, whose texts lie in no column. In JSON
-        and Parquet `meta.url` is the field `url` of `meta`, unless a column has that name; so for the other columns.
+        Column of the text (default: `text`). Not for txt, files and warc, which have no text column. In JSON and
+        Parquet, `meta.url` is the field `url` of `meta`, unless a column has that name. The same holds for the other
+        columns.
     id_column : str, optional
-        The column of the id, an integer or string in every record; ids are row numbers without one, the paths of
-        files, and the record ids of WARC, whose columns `nearkin.io.warc` names.
+        Column of the id, an integer or string in every record. Default: row numbers; the paths of files; the record
+        ids of WARC, whose columns `nearkin.io.warc` lists.
     extra_columns : iterable of str
-        Further columns of scalars to read.
+        Further scalar columns to read.
     strict : bool, default False
-        Whether the first record that can't be read is an error. Otherwise such records are left out and counted.
+        If True, the first malformed record raises an error. Otherwise malformed records are skipped and counted.
     max_malformed : int or float, default 0.1
-        How many records that can't be read are too many: a number as int, a share of all records as float.
+        Maximum number of malformed records as int, or their share of all records as float.
     encoding : str, optional
-        Of JSON, CSV and text, as Python's codecs name it, such as "latin-1"; UTF-8 if not given.
+        Encoding of JSON, CSV and text by the name of Python's codec, such as "latin-1" (default: UTF-8).
     delimiter : str, optional
-        Of CSV: one ASCII character. If not given it is comma, semicolon, tab or bar, by the header.
+        Delimiter of CSV: one ASCII character. Default: comma, semicolon, tab or bar, detected from the header.
     html : bool, default False
-        Whether texts are HTML, of which the visible text counts (`nearkin.io.html`); pages are written as they came.
-        Those of WARC are known by their content type.
+        If True, texts are HTML pages, and their visible text (`nearkin.io.html`) is compared. Pages are written
+        unchanged. Pages in WARC files are recognised by their content type.
     spool_dir : path, optional
-        Where inputs that can't be read twice as they lie are spooled: compressed ones, pipes, remote files, other
-        encodings, JSON arrays. It needs room for their decompressed bytes.
-    leave_out : iterable of paths
-        Folders below the inputs that are not read, such as that of a store; `left_out` counts their files.
+        Folder for the decompressed bytes of inputs that cannot be read again in place: compressed files, pipes, remote
+        files, other encodings, JSON arrays.
+    exclude : iterable of paths
+        Folders below the inputs that are skipped, such as that of a store. `left_out` counts their files.
 
     Returns
     -------
     Corpus
-        A context manager; closing it frees the spool.
+        A context manager that frees its temporary files when it is closed.
 
     Raises
     ------
     ParameterError
-        An unknown format or encoding, columns that the format does not have, one column in two roles.
+        The format or encoding is unknown, the format has no such column, or one column has two roles.
     InputError
-        Missing files, inputs of two formats, one file twice.
+        Files are missing, inputs have two formats, or a file occurs twice.
     MissingExtraError
-        A URL, where fsspec or its part for that protocol is not installed; `html` without selectolax; WARC
-        without fastwarc.
+        An optional package is not installed: fsspec, or its package for a protocol; selectolax for `html`; fastwarc
+        for WARC.
 
     Examples
     --------
@@ -110,76 +110,72 @@ def open_corpus(
     >>> out.getvalue()
     b'{"id": "y", "text": "two"}\n'
     """
-    named = [inputs] if isinstance(inputs, (str, os.PathLike)) else list(inputs)
+    names = [inputs] if isinstance(inputs, (str, os.PathLike)) else list(inputs)
     if html:
         check_parser()
-    folders = LeftOut(leave_out)
-    kind, sources = resolve(named, format, folders)
-    sources = _decoded(kind, sources, encoding)
-    single = delimiter in (None, "\t") or (len(delimiter) == 1 and "!" <= delimiter <= "~" and delimiter != '"')
-    if delimiter is not None and not (kind == "csv" and single):
+    excluded = ExcludedFolders(exclude)
+    kind, sources = resolve(names, format, excluded)
+    sources = _with_encoding(kind, sources, encoding)
+    valid = delimiter in (None, "\t") or (len(delimiter) == 1 and "!" <= delimiter <= "~" and delimiter != '"')
+    if delimiter is not None and not (kind == "csv" and valid):
         raise bad_parameter("delimiter", repr(delimiter), "one ASCII character such as ';', with csv alone")
-    corpus = _open(
-        kind,
-        sources,
-        text_column,
-        id_column,
-        extra_columns,
+    extra = [extra_columns] if isinstance(extra_columns, str) else extra_columns
+    options = ReadOptions(
+        text_column="text" if text_column is None else str(text_column),
+        id_column=id_column,
+        extra_columns=tuple(dict.fromkeys(extra)),
         strict=strict,
         max_malformed=max_malformed,
         delimiter=delimiter,
         html=html,
         spool_dir=spool_dir,
     )
-    corpus.leave_out(folders.counts())
-    corpus.inputs = list(dict.fromkeys([*(path for path in map(Path, named) if path.exists()), *corpus.paths]))
+    _check_columns(kind, text_column, options)
+    corpus = _open(kind, sources, options)
+    corpus.add_excluded(excluded.counts())
+    corpus.inputs = list(dict.fromkeys([*(path for path in map(Path, names) if path.exists()), *corpus.paths]))
     return corpus
 
 
-def _decoded(kind: Format, sources: list[InputFile], encoding: str | None) -> list[InputFile]:
-    """The sources with the encoding of their text."""
-    checked = check_encoding(encoding)
+def _with_encoding(kind: Format, sources: list[InputFile], encoding: str | None) -> list[InputFile]:
+    """Return the sources with the encoding of their text."""
+    codec = check_encoding(encoding)
     if encoding is not None and kind in ("parquet", "warc"):
-        why = "whose texts are UTF-8" if kind == "parquet" else "whose records say their encodings"
-        raise bad_parameter("encoding", repr(encoding), f"no encoding for {kind}, {why}")
-    return [replace(source, encoding=checked) for source in sources] if checked else sources
+        reason = "whose texts are UTF-8" if kind == "parquet" else "whose records say their encodings"
+        raise bad_parameter("encoding", repr(encoding), f"no encoding for {kind}, {reason}")
+    return [replace(source, encoding=codec) for source in sources] if codec else sources
 
 
-def _open(
-    kind: Format,
-    sources: list[InputFile],
-    text_column: str | None,
-    id_column: str | None,
-    extra_columns: Iterable[str],
-    **options: Any,
-) -> Corpus:
+def _check_columns(kind: Format, text_column: str | None, options: ReadOptions) -> None:
+    """Refuse columns that the format does not have, and columns with two roles."""
     if kind in _TEXTS and text_column is not None and not isinstance(text_column, DefaultColumn):
         raise bad_parameter("text_column", repr(text_column), f"no column for {kind}, {_TEXTS[kind]}")
-    text_column = "text" if text_column is None else str(text_column)
-    extra = tuple(dict.fromkeys([extra_columns] if isinstance(extra_columns, str) else extra_columns))
     if kind in ("txt", "files"):
-        for name, value in (("id_column", id_column), ("extra_columns", extra or None)):
+        for name, value in (("id_column", options.id_column), ("extra_columns", options.extra_columns or None)):
             if value is not None:
                 raise bad_parameter(name, repr(value), f"no column for {kind}, which has none")
-    elif kind != "warc" and (text_column == id_column or text_column in extra):
-        raise bad_parameter("text_column", repr(text_column), "a column that is neither the id nor an extra column")
-    options |= {"text_column": text_column, "id_column": id_column, "extra_columns": extra}
+    elif kind != "warc" and options.text_column in (options.id_column, *options.extra_columns):
+        allowed = "a column that is neither the id nor an extra column"
+        raise bad_parameter("text_column", repr(options.text_column), allowed)
+
+
+def _open(kind: Format, sources: list[InputFile], options: ReadOptions) -> Corpus:
     if kind == "parquet":
         from nearkin.io.parquet import ParquetCorpus
 
-        return ParquetCorpus(kind, sources, **options)
+        return ParquetCorpus(kind, sources, options)
     if kind == "warc":
         from nearkin.io.warc import WarcCorpus, check_columns, check_reader
 
         check_reader()
-        options |= {"id_column": id_column or "record_id", "html": False}
-        check_columns([options["id_column"], *extra])
-        return WarcCorpus(kind, sources, **options)
+        options = replace(options, id_column=options.id_column or "record_id", html=False)
+        check_columns([options.id_column or "", *options.extra_columns])
+        return WarcCorpus(kind, sources, options)
     if kind == "files":
         from nearkin.io.files import FileCorpus
 
-        return FileCorpus(kind, sources, **options)
+        return FileCorpus(kind, sources, options)
     from nearkin.io.records import CsvCorpus, JsonlCorpus, LineCorpus
 
     classes: dict[Format, type[Corpus]] = {"jsonl": JsonlCorpus, "csv": CsvCorpus, "tsv": CsvCorpus, "txt": LineCorpus}
-    return classes[kind](kind, sources, **options)
+    return classes[kind](kind, sources, options)

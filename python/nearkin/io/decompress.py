@@ -1,11 +1,11 @@
-"""Bytes in and out: files, gzip, zstd, pipes, and the spool that lets a stream be read twice.
+"""Input bytes: decompressed, decoded, and spooled if they cannot be read twice.
 
-A compressed stream is decompressed as it is read, a block at a time, so that memory does not grow with what it holds;
-a stream that ends early, or has bytes that are not part of it, is an error. gzip (RFC 1952), bzip2 and xz are Python's,
-zstd and lz4 (its frame format) are pyarrow's; several members follow one another as if they were one.
+A compressed stream is decompressed in chunks while it is read, so memory does not grow with its size. A stream that
+ends too early, or is followed by other bytes, is an error. Python's standard library reads gzip (RFC 1952), bzip2 and
+xz; pyarrow reads zstd and lz4 (frame format). Concatenated members form one stream.
 
-The spool (`io.spool`) holds the bytes of what can't be read again as it lies: compressed inputs, pipes, remote files,
-other encodings, JSON arrays. It needs as much room in `spool_dir` as these have, decompressed.
+A spool (`nearkin.io.tempspool`) stores the bytes that cannot be read again in place: compressed inputs, pipes, remote
+files, other encodings and JSON arrays. It needs disk space in `spool_dir` for their decompressed bytes.
 """
 
 from __future__ import annotations
@@ -25,14 +25,22 @@ from numpy.typing import NDArray
 
 from nearkin._core import read_spans
 from nearkin.errors import InputError
-from nearkin.io.encoding import ByteStream, DecodedStream, JsonRecordStream, PeekedStream, RecodeError, kind_of_json
-from nearkin.io.inputs import Compression, FileStamp, InputFile, unreadable
+from nearkin.io.encoding import (
+    ByteStream,
+    ChunkStream,
+    PeekableStream,
+    StreamError,
+    decode_stream,
+    detect_json_layout,
+    json_records,
+)
+from nearkin.io.inputs import Compression, FileStamp, InputFile, file_error
 from nearkin.io.tempspool import Spool
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-# Compressed bytes that are fetched at once, and the most that one call decompresses.
+# Compressed bytes per read; a quarter of the decompressed bytes per call.
 _CHUNK = 1 << 18
 
 MAGIC: dict[bytes, Compression] = {
@@ -42,115 +50,75 @@ MAGIC: dict[bytes, Compression] = {
     b"BZh": "bz2",
     b"\x04\x22\x4d\x18": "lz4",
 }
-"""What files of each compression begin with."""
+"""First bytes of files of each compression."""
 PROGRAMS = {"gz": "gzip", "zst": "zstd", "xz": "xz", "bz2": "bzip2", "lz4": "lz4"}
-"""What a compression is called."""
+"""Name of each compression in messages."""
+DAMAGE = (EOFError, zlib.error, lzma.LZMAError, OSError)
+"""Exceptions of decompressors; those of pyarrow and bzip2 are OSErrors without a number."""
 _ARROW = {"zst": "zstd", "lz4": "lz4"}
-# xz asks for its dictionary, which a file may claim to be of 4 GiB; `xz -9` has 64 MiB.
-XZ_MEMORY = 1 << 28
-"""Bytes that a decompressor of xz may take."""
+# A file may request a dictionary of 4 GiB; `xz -9` needs 64 MiB.
+_XZ_MEMORY = 1 << 28
 
 
-class GzipReader(io.RawIOBase):
-    """The decompressed bytes of a gzip stream: `readinto` gives as many as are ready, 0 at the end.
+class Decompressor(Protocol):
+    """A decompressor of one member, as in `zlib`, `bz2` and `lzma`.
 
-    Raises
-    ------
-    EOFError
-        The stream ends inside of a member.
-    zlib.error
-        Bytes that are not gzip, or that do not match their checksum.
+    Decompressors of `bz2` and `lzma` store input that they have not consumed, and say by `needs_input` when they need
+    more. Others return it as `unconsumed_tail`.
     """
 
-    def __init__(self, raw: ByteStream) -> None:
-        self._raw = raw
-        self._member: zlib._Decompress | None = None
-        self._waiting = b""
+    @property
+    def eof(self) -> bool:
+        """True after the end of the member."""
 
-    def readable(self) -> bool:
-        """True."""
-        return True
+    @property
+    def unused_data(self) -> bytes:
+        """Input after the end of the member."""
 
-    def readinto(self, buffer: Buffer) -> int:
-        """Fill the start of `buffer`; the number of bytes, 0 at the end of the stream."""
-        view = memoryview(buffer).cast("B")
-        if not len(view):
-            return 0
-        while True:
-            if not self._waiting:
-                self._waiting = self._raw.read(_CHUNK) or b""
-            if self._member is None:
-                if not self._waiting:
-                    return 0
-                self._member = zlib.decompressobj(wbits=31)
-            ended = not self._waiting
-            out = self._member.decompress(self._waiting, min(len(view), _CHUNK * 4))
-            if self._member.eof:
-                # Zero bytes may pad a member, as tape archives do.
-                self._waiting = self._member.unused_data.lstrip(b"\0")
-                self._member = None
-            else:
-                self._waiting = self._member.unconsumed_tail
-                if ended and not out:
-                    raise EOFError("the gzip stream ends too early")
-            if out:
-                view[: len(out)] = out
-                return len(out)
+    def decompress(self, data: bytes, max_length: int, /) -> bytes:
+        """Decompress at most `max_length` bytes."""
 
 
-class MemberReader(io.RawIOBase):
-    """The decompressed bytes of a bzip2 or xz stream, as `GzipReader`.
+MEMBERS: dict[str, Callable[[], Decompressor]] = {
+    "gz": lambda: zlib.decompressobj(wbits=31),
+    "bz2": bz2.BZ2Decompressor,
+    "xz": lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, _XZ_MEMORY),
+}
+"""Constructors of the standard library's decompressors."""
 
-    Raises
-    ------
-    EOFError
-        The stream ends inside of a member.
-    OSError, lzma.LZMAError
-        Bytes that are not of this compression.
-    """
 
-    def __init__(self, raw: ByteStream, new: Callable[[], bz2.BZ2Decompressor | lzma.LZMADecompressor]) -> None:
-        self._raw = raw
-        self._new = new
-        self._member: bz2.BZ2Decompressor | lzma.LZMADecompressor | None = None
-        self._waiting = b""
+def truncated(compression: Compression) -> EOFError:
+    """Return the error for a stream that ends inside of a member."""
+    return EOFError(f"the {PROGRAMS[compression]} stream ends too early")
 
-    def readable(self) -> bool:
-        """True."""
-        return True
 
-    def readinto(self, buffer: Buffer) -> int:
-        """Fill the start of `buffer`; the number of bytes, 0 at the end of the stream."""
-        view = memoryview(buffer).cast("B")
-        while len(view):
-            if self._member is None or self._member.needs_input:
-                self._waiting = self._waiting or self._raw.read(_CHUNK) or b""
-                if not self._waiting:
-                    if self._member is not None:
-                        raise EOFError("the compressed stream ends too early")
-                    return 0
-            if self._member is None:
-                self._member = self._new()
-            out = self._member.decompress(self._waiting, min(len(view), _CHUNK * 4))
-            self._waiting = b""
-            if self._member.eof:
-                # xz pads its streams with zero bytes.
-                self._waiting = self._member.unused_data.lstrip(b"\0")
-                self._member = None
-            if out:
-                view[: len(out)] = out
-                return len(out)
-        return 0
+def _decompress_members(raw: ByteStream, compression: Compression) -> Iterator[bytes]:
+    """Iterate over the decompressed chunks of concatenated gzip, bzip2 or xz members."""
+    member, data = None, b""
+    while True:
+        if not data and getattr(member, "needs_input", True):
+            data = raw.read(_CHUNK) or b""
+            if not data:
+                if member is not None:
+                    raise truncated(compression)
+                return
+        member = member or MEMBERS[compression]()
+        chunk = member.decompress(data, 4 * _CHUNK)
+        if member.eof:
+            # Zero bytes may pad a member, in tape archives and in xz.
+            data, member = member.unused_data.lstrip(b"\0"), None
+        else:
+            data = getattr(member, "unconsumed_tail", b"")
+        yield chunk
 
 
 def decompressed(raw: ByteStream, compression: Compression) -> ByteStream:
-    """A stream with `readinto` over the decompressed bytes of `raw`."""
-    if compression == "gz":
-        return GzipReader(raw)
-    if compression == "bz2":
-        return MemberReader(raw, bz2.BZ2Decompressor)
-    if compression == "xz":
-        return MemberReader(raw, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, XZ_MEMORY))
+    """Return a stream of the decompressed bytes of `raw`.
+
+    While it is read, it raises one of `DAMAGE` for a stream that ends too early or contains bytes of another format.
+    """
+    if compression in MEMBERS:
+        return ChunkStream(_decompress_members(raw, compression))
     if compression:
         import pyarrow as pa
 
@@ -159,85 +127,74 @@ def decompressed(raw: ByteStream, compression: Compression) -> ByteStream:
     return raw
 
 
-class _Packer(Protocol):
+class _Compressor(Protocol):
     """A compressor of the standard library."""
 
     def compress(self, data: Buffer, /) -> bytes:
-        """Bytes that are ready."""
+        """Compress `data` and return the bytes that are ready."""
 
     def flush(self) -> bytes:
-        """The rest of them."""
+        """Return the rest of the stream."""
 
 
-# Levels are the programs' own. The gzip header (wbits 31) holds no name and no time.
-_PACKERS: dict[str, Callable[[], _Packer]] = {
+# Default levels of the programs. The gzip header (wbits=31) contains no name and no time.
+_COMPRESSORS: dict[str, Callable[[], _Compressor]] = {
     "gz": lambda: zlib.compressobj(6, zlib.DEFLATED, 31),
     "bz2": bz2.BZ2Compressor,
     "xz": lzma.LZMACompressor,
 }
 
 
-class Compressor(io.RawIOBase):
-    """Writes gzip, bzip2 or xz to `raw`. Closing it ends the stream and leaves `raw` open."""
+class _CompressedWriter(io.RawIOBase):
+    """A writer of gzip, bzip2 or xz; `close` ends the compressed stream."""
 
-    def __init__(self, raw: IO[bytes], compression: Compression) -> None:
-        self._raw = raw
-        self._member = _PACKERS[compression]()
+    def __init__(self, sink: Sink, compression: Compression) -> None:
+        self._sink = sink
+        self._compressor = _COMPRESSORS[compression]()
 
     def writable(self) -> bool:
-        """True."""
         return True
 
     def write(self, data: Buffer) -> int:
-        """Compress all of `data`."""
-        self._raw.write(self._member.compress(data))
+        self._sink.write(self._compressor.compress(data))
         return memoryview(data).nbytes
 
     def close(self) -> None:
-        """End the stream."""
         if not self.closed:
             try:
-                self._raw.write(self._member.flush())
+                self._sink.write(self._compressor.flush())
             finally:
                 super().close()
-
-    def give_up(self) -> None:
-        """Accept no more and leave the stream without its end."""
-        super().close()
 
 
 @contextmanager
 def compressing(raw: IO[bytes], compression: Compression) -> Iterator[IO[bytes]]:
-    """A stream whose bytes arrive in `raw` compressed; the stream is ended only if the block succeeds."""
-    if compression in _PACKERS:
-        stream = Compressor(raw, compression)
-        try:
-            yield stream  # type: ignore[misc]
-        except BaseException:
-            stream.give_up()
-            raise
-        stream.close()
-    elif compression:
+    """Yield a stream that writes to `raw` compressed; if the block fails, the compressed stream is left incomplete."""
+    if not compression:
+        yield raw
+        return
+    sink = Sink(raw)
+    if compression in _COMPRESSORS:
+        stream = _CompressedWriter(sink, compression)
+    else:
         import pyarrow as pa
 
-        sink = Sink(raw)
-        packed = pa.CompressedOutputStream(pa.PythonFile(sink, "w"), _ARROW[compression])
-        try:
-            yield packed
-        except BaseException:
-            sink.give_up()
-            raise
-        packed.close()
-    else:
-        yield raw
+        stream = pa.CompressedOutputStream(pa.PythonFile(sink, "w"), _ARROW[compression])
+    try:
+        yield stream  # type: ignore[misc]
+    except BaseException:
+        # A compressor writes the end of its stream when it is freed.
+        sink.discard()
+        raise
+    stream.close()
 
 
 class Sink:
-    """What pyarrow may write to: it counts where it is and never closes the stream."""
+    """A file object for pyarrow that tracks its position and never closes the underlying stream."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream: IO[bytes] | None = stream
-        self._at = 0
+        self._position = 0
         self.closed = False
 
     def write(self, data: Buffer) -> int:
@@ -245,158 +202,156 @@ class Sink:
         view = memoryview(data)
         if self._stream is not None:
             self._stream.write(view)
-        self._at += view.nbytes
+        self._position += view.nbytes
         return view.nbytes
 
     def tell(self) -> int:
-        """Bytes written."""
-        return self._at
+        """Return the number of bytes written."""
+        return self._position
 
     def flush(self) -> None:
-        """Leave it to the stream's owner."""
+        """Do nothing; the owner of the stream flushes it."""
 
     def close(self) -> None:
-        """Accept no more; the stream stays open."""
+        """Mark the sink as closed; the stream remains open."""
         self.closed = True
 
-    def give_up(self) -> None:
-        """Drop what is written from now on: a compressed stream that is freed writes its end."""
+    def discard(self) -> None:
+        """Ignore all further writes."""
         self._stream = None
 
 
-# What readers raise about bytes. pyarrow and bzip2 report a damaged stream as an OSError without a number.
-_DAMAGE = (EOFError, zlib.error, lzma.LZMAError, RecodeError, OSError)
-
-
 class Reader:
-    """The bytes of one source, decompressed, a block at a time, remembered in the spool where it can't be read twice.
+    """A context that reads the decompressed and decoded bytes of one source, and spools them if necessary.
 
     Parameters
     ----------
     source : InputFile
-        What to read.
-    spool : Spool
-        Takes the bytes of what can't be read again as it lies.
+        The file, pipe or URL.
+    spool : Spool, optional
+        Stores the bytes of sources that cannot be read again in place.
     json : bool, default False
-        Whether the bytes are JSON, whose arrays become lines.
-    opener : function, default `decompressed`
-        Makes the stream of decompressed bytes.
+        If True, JSON arrays and values of several lines become JSON lines.
+    decompress : function, default `decompressed`
+        Returns the stream of decompressed bytes.
 
     Attributes
     ----------
     spooled_at : int or None
-        Where the bytes begin in the spool; None for a file that is read again itself.
+        Position of the bytes in the spool; None for a file that can be read again itself.
     stamp : FileStamp or None
-        What the plain file was when it was opened.
+        Identity of the file when it was opened.
     bytes_read : int
-        Bytes taken from the source so far, compressed if it is.
+        Bytes read from the source so far, before decompression.
     unit : {"line", "record"}
-        What lines of the stream are: lines of the file, or records of a JSON array.
+        "record" for JSON arrays, whose elements are counted instead of lines.
     """
 
     def __init__(
         self,
         source: InputFile,
-        spool: Spool,
+        spool: Spool | None = None,
         *,
         json: bool = False,
-        opener: Callable[[ByteStream, Compression], ByteStream] = decompressed,
+        decompress: Callable[[ByteStream, Compression], ByteStream] = decompressed,
     ) -> None:
-        self._opener = opener
         self.source = source
         self.unit: Literal["line", "record"] = "line"
-        self._json = json
-        self._spool = spool
         self.stamp: FileStamp | None = None
         self.spooled_at: int | None = None
-        self._counted: _Counted | None = None
-        self._given = 0
+        self._spool = spool
+        self._json = json
+        self._decompress = decompress
+        self._counter: PeekableStream | None = None
+        self._bytes_returned = 0
 
     @property
     def bytes_read(self) -> int:
-        """Bytes taken from the source so far."""
-        return 0 if self._counted is None else self._counted.count
+        """Bytes read from the source so far, before decompression."""
+        return 0 if self._counter is None else self._counter.count
 
     def __enter__(self) -> Reader:
         source = self.source
-        self._raw = _opened(source)
+        self._raw = _open_raw(source)
+        counter = self._counter = PeekableStream(self._raw)
         compression = source.compression
-        counted = self._counted = _Counted(self._raw)
-        if source.regular:
-            self.stamp = FileStamp.of(os.fstat(self._raw.fileno()))
-        elif not source.url or not compression:
-            compression = counted.peek_compression()
         try:
-            self._stream: ByteStream = self._recoded(self._opener(counted, compression))
+            if source.regular:
+                self.stamp = FileStamp.of(os.fstat(self._raw.fileno()))
+            elif not source.url or not compression:
+                head = counter.peek(6)
+                compression = next((name for magic, name in MAGIC.items() if head.startswith(magic)), "")
+            self._stream = self._convert(self._decompress(counter, compression))
         except BaseException:
             self._raw.close()
             raise
-        if not source.plain or self.unit == "record":
+        if self._spool is not None and (not source.plain or self.unit == "record"):
             self.spooled_at = self._spool.size
         return self
 
-    def _recoded(self, stream: ByteStream) -> ByteStream:
-        """The stream in UTF-8, and in lines if it is JSON."""
+    def _convert(self, stream: ByteStream) -> ByteStream:
+        """Convert a stream to UTF-8, and JSON to lines."""
         if self.source.encoding:
-            stream = DecodedStream(stream, self.source.encoding)
+            stream = decode_stream(stream, self.source.encoding)
         if not self._json:
             return stream
-        peeked = PeekedStream(stream)
+        peekable = PeekableStream(stream)
         try:
-            kind = kind_of_json(peeked.peek())
-        except _DAMAGE as error:
-            self._refuse(error)
-        if kind == "lines":
-            return peeked
+            layout = detect_json_layout(peekable.peek())
+        except (*DAMAGE, StreamError) as error:
+            self._raise_damage(error)
+        if layout == "lines":
+            return peekable
         self.unit = "record"
-        return JsonRecordStream(peeked, array=kind == "array")
+        return json_records(peekable, array=layout == "array")
 
     def __exit__(self, *_: object) -> None:
         self._raw.close()
 
     def fill(self, view: memoryview) -> int:
-        """Fill `view` as far as the source reaches; the number of bytes.
+        """Fill `view` and return the number of bytes, which is smaller only at the end of the source.
 
         Raises
         ------
         InputError
-            A damaged or truncated compressed stream.
+            The compressed stream is damaged or truncated, or the bytes are not valid in the encoding.
         """
         filled = 0
-        while filled < len(view):
-            count = self._step(view[filled:])
-            if not count:
-                break
-            filled += count
-            self._given += count
-        if self.spooled_at is not None and filled:
+        try:
+            while filled < len(view) and (count := self._stream.readinto(view[filled:])):
+                filled += count
+                self._bytes_returned += count
+        except (*DAMAGE, StreamError) as error:
+            self._raise_damage(error)
+        if self.spooled_at is not None and self._spool is not None and filled:
             self._spool.write(view[:filled])
         return filled
 
-    def _step(self, view: memoryview) -> int:
-        try:
-            return self._stream.readinto(view) or 0
-        except _DAMAGE as error:
-            self._refuse(error)
+    def chunks(self) -> Iterator[bytes]:
+        """Iterate over all bytes in chunks."""
+        size = self.stamp.size + 1 if self.stamp is not None and self.source.plain else _CHUNK
+        buffer = memoryview(bytearray(min(size, _CHUNK)))
+        while count := self.fill(buffer):
+            yield bytes(buffer[:count])
 
-    def _refuse(self, error: Exception) -> NoReturn:
-        """Raise what a user is told of an error in the stream."""
-        if isinstance(error, RecodeError):
-            raise unreadable(self.source.name, str(error)) from error
+    def _raise_damage(self, error: Exception) -> NoReturn:
+        """Raise the InputError for an exception of the stream."""
+        if isinstance(error, StreamError):
+            raise file_error(self.source.name, str(error)) from error
         if isinstance(error, OSError) and error.errno is not None:
             raise error
-        before = f"after {self._given:,} bytes, decompressed" if self._given else "at its beginning"
-        reason = f"the compressed stream is damaged or cut off {before} ({error}); fetch the file again"
-        raise unreadable(self.source.name, reason) from error
+        read = f"after {self._bytes_returned:,} bytes, decompressed" if self._bytes_returned else "at its beginning"
+        reason = f"the compressed stream is damaged or cut off {read} ({error}); fetch the file again"
+        raise file_error(self.source.name, reason) from error
 
     def check_unchanged(self) -> None:
-        """Raise InputError when the plain file is no longer what it was when it was opened."""
+        """Raise InputError if a plain file changed after it was opened."""
         if self.stamp is not None:
             check_stamp(self.source, self.stamp, os.fstat(self._raw.fileno()))
 
 
-def _opened(source: InputFile) -> io.RawIOBase:
-    """The bytes of a source as they lie."""
+def _open_raw(source: InputFile) -> io.RawIOBase:
+    """Open a source without decompressing it."""
     if source.url:
         from nearkin.io.remote import RemoteFile
 
@@ -404,47 +359,19 @@ def _opened(source: InputFile) -> io.RawIOBase:
     return os.fdopen(os.dup(0), "rb", 0) if source.path is None else source.path.open("rb", 0)
 
 
-def check_stamp(source: InputFile, stamp: FileStamp, status: os.stat_result) -> None:
-    """Raise InputError when `status` is not that of the file that `stamp` was taken of."""
-    if stamp != FileStamp.of(status):
-        raise unreadable(source.name, "the file changed while it was being read; run again when nothing writes to it")
-
-
-class _Counted(io.RawIOBase):
-    """Counts the bytes that are taken from a raw file, and may look at its first ones."""
-
-    def __init__(self, raw: ByteStream) -> None:
-        self._raw = raw
-        self._ahead = b""
-        self.count = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def peek_compression(self) -> Compression:
-        while len(self._ahead) < 6 and (more := self._raw.read(6 - len(self._ahead))):
-            self._ahead += more
-        return next((kind for magic, kind in MAGIC.items() if self._ahead.startswith(magic)), "")
-
-    def readinto(self, buffer: Buffer) -> int:
-        view = memoryview(buffer).cast("B")
-        if self._ahead and len(view):
-            count = min(len(view), len(self._ahead))
-            view[:count] = self._ahead[:count]
-            self._ahead = self._ahead[count:]
-        else:
-            count = self._raw.readinto(view) or 0
-        self.count += count
-        return count
+def check_stamp(source: InputFile, stamp: FileStamp | None, status: os.stat_result) -> None:
+    """Raise InputError if a file is no longer the one whose stamp was taken."""
+    if stamp is not None and stamp != FileStamp.of(status):
+        raise file_error(source.name, "the file changed while it was being read; run again when nothing writes to it")
 
 
 def read_at(descriptor: int, starts: NDArray[np.int64], lengths: NDArray[np.uint32], source: str) -> NDArray[np.uint8]:
-    """The bytes of an open file at ascending `starts`, back to back.
+    """Return the bytes of an open file at ascending `starts`, concatenated.
 
     Raises
     ------
     InputError
-        The file is shorter than it was.
+        The file is shorter than before.
     """
     number = descriptor
     if sys.platform == "win32":
@@ -454,4 +381,4 @@ def read_at(descriptor: int, starts: NDArray[np.int64], lengths: NDArray[np.uint
     try:
         return read_spans(number, starts, lengths)
     except InputError as error:
-        raise unreadable(source, f"{error.reason}; run again when nothing writes to it") from None
+        raise file_error(source, f"{error.reason}; run again when nothing writes to it") from None

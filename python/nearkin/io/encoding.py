@@ -1,6 +1,6 @@
-"""Streams that become what the readers of records take: other encodings become UTF-8, JSON arrays become JSON lines.
+"""Streams in the form that the record readers expect: other encodings as UTF-8, JSON arrays as JSON lines.
 
-Both read a piece at a time, so memory does not grow with the input but for the longest string of JSON.
+Streams are read in chunks, so memory does not grow with the input, except for the longest JSON string.
 """
 
 from __future__ import annotations
@@ -8,221 +8,234 @@ from __future__ import annotations
 import codecs
 import io
 import re
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from nearkin.errors import bad_parameter
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-
-_PIECE = 1 << 18
-# The start of a stream that is looked at to tell an array from lines.
-_HEAD = 1 << 16
-# The longest string that is held together, as the longest record.
-_LONGEST = 1 << 28
-_BOM = b"\xef\xbb\xbf"
+_CHUNK = 1 << 18
+PEEK = 1 << 16
+"""Bytes at the start of a stream that decide between a JSON array and JSON lines."""
+# Longest JSON string, equal to the longest record.
+_MAX_STRING = 1 << 28
+BOM = b"\xef\xbb\xbf"
+"""Byte order mark of UTF-8."""
 ENCODING_REMEDY = "or give the encoding that it has, such as encoding='latin-1'"
-"""What errors say beside that a file is not UTF-8."""
+"""Advice for messages about bytes that are not UTF-8."""
 _SPACE = b" \t\r\n"
 
-# A string; a string whose end has not been read; what separates values. Everything else is copied.
+# A complete string; a string that continues in the next chunk; a separator. All other bytes are copied.
 _TOKENS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|"[^"\\]*(?:\\.[^"\\]*)*\\?\Z|[][{},\r\n]', re.DOTALL)
 
 
 class ByteStream(Protocol):
-    """A source of bytes: an unbuffered file, or one of the readers here."""
+    """A source of bytes: an unbuffered file, or one of the streams of this module."""
 
     def read(self, size: int = -1, /) -> bytes | None:
-        """At most `size` bytes; none at the end."""
+        """Read at most `size` bytes; none at the end."""
 
     def readinto(self, buffer: Buffer, /) -> int | None:
-        """Fill the start of `buffer`; the number of bytes, 0 at the end."""
+        """Fill the start of `buffer` and return the number of bytes, 0 at the end."""
 
 
-class RecodeError(ValueError):
-    """Bytes that are not what the stream should hold; the message says where."""
+class StreamError(ValueError):
+    """Bytes that violate the encoding or the JSON structure of a stream; the message contains the position."""
 
 
-class PeekedStream(io.RawIOBase):
-    """A stream whose first bytes can be looked at before they are read."""
+class ChunkStream(io.RawIOBase):
+    """A stream over an iterator of byte strings."""
 
-    def __init__(self, raw: ByteStream) -> None:
-        self._raw = raw
-        self._ahead = b""
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self._chunks = chunks
+        self._chunk = memoryview(b"")
 
     def readable(self) -> bool:
-        """True."""
+        """Return True."""
         return True
 
-    def peek(self, size: int = _HEAD) -> bytes:
-        """The first bytes, `size` of them unless there are fewer."""
-        buffer = bytearray(size)
-        while len(self._ahead) < size and (count := self._raw.readinto(memoryview(buffer)[: size - len(self._ahead)])):
-            self._ahead += buffer[:count]
-        return self._ahead
-
     def readinto(self, buffer: Buffer) -> int:
-        """Fill the start of `buffer`; the number of bytes, 0 at the end."""
+        """Fill the start of `buffer` and return the number of bytes, 0 at the end."""
         view = memoryview(buffer).cast("B")
-        if not self._ahead:
-            return self._raw.readinto(view) or 0
-        count = min(len(view), len(self._ahead))
-        view[:count] = self._ahead[:count]
-        self._ahead = self._ahead[count:]
+        while len(view) and not len(self._chunk):
+            chunk = next(self._chunks, None)
+            if chunk is None:
+                return 0
+            self._chunk = memoryview(chunk)
+        count = min(len(view), len(self._chunk))
+        view[:count] = self._chunk[:count]
+        self._chunk = self._chunk[count:]
         return count
 
 
-class _Recoded(io.RawIOBase):
-    """A stream whose pieces are turned into others by `_turn`."""
-
-    def __init__(self, raw: ByteStream) -> None:
-        self._raw = raw
-        self._ready = memoryview(b"")
-        self._ended = False
-
-    def readable(self) -> bool:
-        """True."""
-        return True
-
-    def _turn(self, piece: bytes, *, end: bool) -> bytes:
-        raise NotImplementedError
-
-    def _wanted(self) -> int:
-        """How many bytes are read next."""
-        return _PIECE
-
-    def readinto(self, buffer: Buffer) -> int:
-        """Fill the start of `buffer`; the number of bytes, 0 at the end."""
-        view = memoryview(buffer).cast("B")
-        while not len(self._ready) and not self._ended and len(view):
-            piece = bytearray(self._wanted())
-            count = self._raw.readinto(piece) or 0
-            self._ended = not count
-            self._ready = memoryview(self._turn(bytes(memoryview(piece)[:count]), end=self._ended))
-        count = min(len(view), len(self._ready))
-        view[:count] = self._ready[:count]
-        self._ready = self._ready[count:]
-        return count
-
-
-class DecodedStream(_Recoded):
-    """Text of another encoding as UTF-8.
+class PeekableStream(io.RawIOBase):
+    """A stream with look-ahead that counts the bytes read.
 
     Parameters
     ----------
     raw : stream
-        With `readinto`.
+        The rest of the stream.
+    ahead : bytes
+        Bytes that precede it.
+    """
+
+    def __init__(self, raw: ByteStream, ahead: bytes = b"") -> None:
+        self._raw = raw
+        self._ahead = ahead
+        self.count = 0
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def peek(self, size: int = PEEK) -> bytes:
+        """Return the next bytes without consuming them: at least `size`, or all that are left."""
+        while len(self._ahead) < size and (chunk := self._raw.read(size - len(self._ahead))):
+            self._ahead += chunk
+        return self._ahead
+
+    def readinto(self, buffer: Buffer) -> int:
+        """Fill the start of `buffer` and return the number of bytes, 0 at the end."""
+        view = memoryview(buffer).cast("B")
+        if self._ahead and len(view):
+            count = min(len(view), len(self._ahead))
+            view[:count] = self._ahead[:count]
+            self._ahead = self._ahead[count:]
+        else:
+            count = self._raw.readinto(view) or 0
+        self.count += count
+        return count
+
+
+def decode_stream(raw: ByteStream, encoding: str) -> ChunkStream:
+    """Return a stream of text in another encoding as a stream of UTF-8.
+
+    Parameters
+    ----------
+    raw : stream
+        Text in `encoding`.
     encoding : str
-        As `check_encoding` has returned it.
+        Name as returned by `check_encoding`.
 
     Raises
     ------
-    RecodeError
-        Bytes that the encoding does not have.
+    StreamError
+        While reading, if the bytes are not valid in the encoding.
     """
 
-    def __init__(self, raw: ByteStream, encoding: str) -> None:
-        super().__init__(raw)
-        self._encoding = encoding
-        self._decoder = codecs.getincrementaldecoder(encoding)("strict")
-        self._read = 0
+    def chunks() -> Iterator[bytes]:
+        decoder = codecs.getincrementaldecoder(encoding)("strict")
+        position = 0
+        while True:
+            chunk = raw.read(_CHUNK) or b""
+            try:
+                yield decoder.decode(chunk, not chunk).encode()
+            except UnicodeError as error:
+                # The start is relative to a character that may have begun in an earlier chunk.
+                at = position + max(getattr(error, "start", 0), 0)
+                raise StreamError(f"is not {encoding} near byte {at}; give its encoding") from error
+            if not chunk:
+                return
+            position += len(chunk)
 
-    def _turn(self, piece: bytes, *, end: bool) -> bytes:
-        try:
-            text = self._decoder.decode(piece, end)
-            turned = text.encode()
-        except UnicodeError as error:
-            # Bytes of a character that earlier pieces began count as theirs.
-            at = self._read + max(getattr(error, "start", 0), 0)
-            raise RecodeError(f"is not {self._encoding} near byte {at}; give its encoding") from error
-        self._read += len(piece)
-        return turned
+    return ChunkStream(chunks())
 
 
 def check_encoding(name: str | None) -> str:
-    """The canonical name of an encoding of text; empty for UTF-8, which is read as it is.
+    """Return the canonical name of a text encoding; empty for UTF-8, which needs no conversion.
 
     Parameters
     ----------
     name : str or None
-        As Python's codecs take it.
+        Name of a codec of Python.
 
     Raises
     ------
     ParameterError
-        No such encoding of text.
+        There is no text encoding of that name.
     """
     if name is None:
         return ""
     allowed = "the name of an encoding, such as latin-1, cp1252, utf-16 or gb18030"
     try:
-        found = codecs.lookup(name)
+        codec = codecs.lookup(name)
         "".encode(name)
         codecs.getincrementaldecoder(name)
     except (LookupError, ValueError, TypeError):
         raise bad_parameter("encoding", repr(name), allowed) from None
-    return "" if found.name in ("utf-8", "utf-8-sig", "ascii") else found.name
+    return "" if codec.name in ("utf-8", "utf-8-sig", "ascii") else codec.name
 
 
-class JsonRecordStream(_Recoded):
-    """The values of a JSON array, or values of several lines one after another, as JSON lines.
+def json_records(raw: ByteStream, *, array: bool) -> ChunkStream:
+    """Return the values of a JSON array, or values that span several lines each, as JSON lines.
 
-    Only brackets and commas outside of strings are looked at (RFC 8259): each value becomes one line as it is written,
-    its line ends as spaces. Whether a line is a value is for the reader of lines to say.
+    Only brackets and commas outside of strings are interpreted (RFC 8259). Each value becomes one line as it is
+    written, with its line ends replaced by spaces. The reader of lines checks its syntax.
 
     Parameters
     ----------
     raw : stream
-        With `readinto`.
+        JSON in UTF-8.
     array : bool
-        Whether the values lie in one array.
+        If True, the values are the elements of one array.
 
     Raises
     ------
-    RecodeError
-        An array that does not end, or bytes after its end.
+    StreamError
+        While reading, if the array does not end or is followed by other bytes.
     """
 
-    def __init__(self, raw: ByteStream, *, array: bool) -> None:
-        super().__init__(raw)
+    def chunks() -> Iterator[bytes]:
+        splitter = _JsonSplitter(array=array)
+        while True:
+            # A string longer than a chunk is read in chunks that double, so that each byte is scanned twice at most.
+            chunk = raw.read(max(_CHUNK, len(splitter.pending))) or b""
+            yield splitter.split(chunk, end=not chunk)
+            if not chunk:
+                return
+
+    return ChunkStream(chunks())
+
+
+class _JsonSplitter:
+    """Converts consecutive chunks of JSON into lines with one value each."""
+
+    def __init__(self, *, array: bool) -> None:
+        self.pending = b""
+        """The start of a string that continues in the next chunk."""
         self._array = array
         self._depth = 0
         self._closed = False
         self._closed_at = 0
-        self._rest = b""
 
-    def _wanted(self) -> int:
-        # A string that is longer than a piece is read in pieces that double, so that each byte is looked at twice.
-        return max(_PIECE, len(self._rest))
-
-    def _turn(self, piece: bytes, *, end: bool) -> bytes:
-        source, self._rest = self._rest + piece, b""
-        after = 0 if self._closed else None
-        if after is None:
-            turned = _TOKENS.sub(self._token, source)
-            after = self._closed_at if self._closed else len(source)
-        else:
-            turned = b""
-        if source[after:].strip(_SPACE):
-            raise RecodeError("has bytes after the end of its JSON array; give one array, or JSON lines")
-        if len(self._rest) > _LONGEST:
-            raise RecodeError(f"has a string of more than {_LONGEST >> 20} MiB, or a quote that is never closed")
+    def split(self, chunk: bytes, *, end: bool) -> bytes:
+        """Convert the next chunk; the empty chunk at the end checks that the input is complete."""
+        source, self.pending = self.pending + chunk, b""
+        lines, rest = b"", source
+        if not self._closed:
+            lines = _TOKENS.sub(self._convert_token, source)
+            rest = source[self._closed_at :] if self._closed else b""
+        if rest.strip(_SPACE):
+            raise StreamError("has bytes after the end of its JSON array; give one array, or JSON lines")
+        if len(self.pending) > _MAX_STRING:
+            raise StreamError(f"has a string of more than {_MAX_STRING >> 20} MiB, or a quote that is never closed")
         if end and self._array and not self._closed:
-            raise RecodeError("ends inside of its JSON array: it is cut off; fetch the file again")
-        if end and self._rest:
-            turned, self._rest = turned + self._rest, b""
-        return turned
+            raise StreamError("ends inside of its JSON array: it is cut off; fetch the file again")
+        if end:
+            lines, self.pending = lines + self.pending, b""
+        return lines
 
-    def _token(self, match: re.Match[bytes]) -> bytes:
+    def _convert_token(self, match: re.Match[bytes]) -> bytes:
         if self._closed:
             return b""
         token = match[0]
         first = token[:1]
         if first == b'"':
-            if len(token) > 1 and token.endswith(b'"') and match.end() <= len(match.string) and _closes(token):
+            if _is_complete(token):
                 return token
-            self._rest = token
+            self.pending = token
             return b""
         if first in b"[{":
             self._depth += 1
@@ -241,17 +254,17 @@ class JsonRecordStream(_Recoded):
         return b" " if self._depth or self._array else b"\n"
 
 
-def _closes(token: bytes) -> bool:
-    """Whether the quote at a token's end ends its string: an even number of backslashes stands before it."""
-    body = token[1:-1]
-    return (len(body) - len(body.rstrip(b"\\"))) % 2 == 0
+def _is_complete(string: bytes) -> bool:
+    """Return True if a JSON string ends with a quote that is not escaped."""
+    body = string[1:-1]
+    return len(string) > 1 and string.endswith(b'"') and (len(body) - len(body.rstrip(b"\\"))) % 2 == 0
 
 
-def kind_of_json(head: bytes) -> str:
-    """What the start of a stream of JSON is: "array", "values" of several lines each, or "lines"."""
-    start = head.removeprefix(_BOM).lstrip(_SPACE)
+def detect_json_layout(head: bytes) -> Literal["array", "values", "lines"]:
+    """Classify JSON by its first bytes: one array, values that span several lines each, or JSON lines."""
+    start = head.removeprefix(BOM).lstrip(_SPACE)
     if start.startswith(b"["):
         return "array"
     first, _, rest = start.partition(b"\n")
-    # Behind a lone brace a name follows; a line that was cut off is followed by another record.
+    # A name or a closing brace follows a lone brace. After a truncated line, another record follows.
     return "values" if first.strip(_SPACE) == b"{" and rest.lstrip(_SPACE)[:1] in (b'"', b"}") else "lines"

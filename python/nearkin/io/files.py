@@ -1,11 +1,11 @@
-"""A corpus whose documents are files: each file's text is a document, its path the id.
+"""A corpus whose documents are files: the text of a file is a document, its path the id.
 
-Files are read one after another into batches of a block's size. Of each only its path and stamp stay in memory; a
-text is looked up by reading its file again. What is kept is a list of paths, `kept.txt`, one per line, relative to the
-folder that was named (under several folders: with the folder's name before it). The files stay where they are.
+Files are read one after another into batches of about one block. Only the path and the stamp of a file stay in memory;
+texts are looked up by reading the file again. The output is a list of paths, `kept.txt`, one per line, relative to the
+input folder (with several inputs, including the folder). The files themselves are not copied.
 
-A byte order mark at a file's start is not part of its text. A file that is not UTF-8 or has a NUL byte is a record that
-can't be read; so is a file that the system refuses to open or read, or whose name can't be an id.
+A byte order mark is not part of the text. A file is a malformed record if it is not UTF-8, contains a NUL byte, cannot
+be opened or read, or has a name that cannot be an id.
 """
 
 from __future__ import annotations
@@ -18,132 +18,104 @@ from numpy.typing import NDArray
 
 from nearkin._core import invalid_utf8
 from nearkin.errors import InputError
-from nearkin.io.base import BLOCK, LONGEST, Corpus
+from nearkin.io.base import BLOCK, MAX_RECORD, Corpus
 from nearkin.io.decompress import Reader, check_stamp
-from nearkin.io.encoding import ENCODING_REMEDY, RecodeError
-from nearkin.io.inputs import FileStamp, InputFile, unreadable
-from nearkin.io.tempspool import Spool
-from nearkin.io.values import BadRecord, Batch, Column, PackedTexts, offsets_of
-
-_BOM = b"\xef\xbb\xbf"
-
-
-class _Forget(Spool):
-    """A spool that keeps nothing: a file that is a document is decompressed again when it is needed."""
-
-    def write(self, data: object) -> None:
-        """Drop."""
+from nearkin.io.encoding import BOM, ENCODING_REMEDY, StreamError
+from nearkin.io.inputs import Compression, FileStamp, InputFile, file_error
+from nearkin.io.values import BadRecord, Batch, Column, PackedTexts
 
 
 class FileCorpus(Corpus):
-    """A file per document."""
+    """One document per file."""
 
     def _reset(self) -> None:
         super()._reset()
-        self._rows_sources: list[int] = []
+        self._row_sources: list[InputFile] = []
         self._stamps: list[FileStamp | None] = []
 
     def _read(self) -> Iterator[Batch]:
-        parts: list[bytes] = []
-        numbers: list[int] = []
-        stamps: list[FileStamp | None] = []
-        waiting = 0
-        for number, source in enumerate(self._sources):
-            text, stamp = self._content(source)
+        texts: list[bytes] = []
+        size = 0
+        for source in self._sources:
+            text = self._read_file(source)
             if text is None:
                 continue
-            parts.append(text)
-            numbers.append(number)
-            stamps.append(stamp)
-            waiting += len(text)
-            if waiting >= BLOCK:
-                yield from self._batch(parts, numbers, stamps)
-                parts, numbers, stamps, waiting = [], [], [], 0
-        yield from self._batch(parts, numbers, stamps)
+            texts.append(text)
+            size += len(text)
+            if size >= BLOCK:
+                yield self._to_batch(texts)
+                texts, size = [], 0
+        if texts:
+            yield self._to_batch(texts)
 
-    def _content(self, source: InputFile) -> tuple[bytes | None, FileStamp | None]:
-        """The bytes of a file, or None when it is malformed."""
-        if source.refused:
-            self.malformed.add(BadRecord(source.name, 1, source.refused))
-            return None, None
+    def _read_file(self, source: InputFile) -> bytes | None:
+        """Read a file and register it as the next row; None if it is malformed."""
+        line, text, reason = 1, None, source.rejection
         try:
-            with Reader(source, _Forget()) as reader:
-                text = _whole(reader)
-                reader.check_unchanged()
+            if not reason:
+                with Reader(source) as reader:
+                    text = _read_text(reader)
+                    reader.check_unchanged()
+                self.bytes_read += reader.bytes_read
+                reason = f"the file is longer than {MAX_RECORD >> 20} MiB" if text is None else _check_text(text)
+                line = _find_line(text or b"") if reason else 1
         except InputError as error:
-            if not isinstance(error.__cause__, RecodeError):
+            if not isinstance(error.__cause__, StreamError):
                 raise
-            self.malformed.add(BadRecord(source.name, 1, error.reason))
-            return None, None
+            reason = error.reason
         except OSError as error:
             reason = f"can't be read: {error.strerror or error}; change its permissions or leave it out"
-            self.malformed.add(BadRecord(source.name, 1, reason))
-            return None, None
-        self.bytes_read += reader.bytes_read
-        reason = f"the file is longer than {LONGEST >> 20} MiB" if text is None else _fault(text)
         if reason:
-            line = 1 if text is None else _line_of_fault(text)
             self.malformed.add(BadRecord(source.name, line, reason))
-            return None, None
-        return text, reader.stamp
+            return None
+        self._row_sources.append(source)
+        self._stamps.append(reader.stamp)
+        return text
 
-    def _batch(self, parts: list[bytes], numbers: list[int], stamps: list[FileStamp | None]) -> Iterator[Batch]:
-        if not parts:
-            return
+    def _to_batch(self, texts: list[bytes]) -> Batch:
         first = self.rows
-        self._rows_sources += numbers
-        self._stamps += stamps
-        self.rows += len(parts)
-        texts = PackedTexts(offsets_of(parts), np.frombuffer(b"".join(parts), np.uint8))
-        yield Batch(first, texts, Column.of([self._sources[number].document for number in numbers]))
+        self.rows += len(texts)
+        ids = Column.of([source.document for source in self._row_sources[first:]])
+        return Batch(first, PackedTexts.of_bytes(texts), ids)
 
     def _texts(self, rows: NDArray[np.int64]) -> PackedTexts:
-        parts = []
+        texts = []
         for row in rows.tolist():
-            source, stamp = self._sources[self._rows_sources[row]], self._stamps[row]
-            with Reader(source, _Forget()) as reader:
+            source, stamp = self._row_sources[row], self._stamps[row]
+            with Reader(source) as reader:
                 if stamp is not None and reader.stamp != stamp:
-                    raise unreadable(
+                    raise file_error(
                         source.name, "the file changed since it was read; run again when nothing writes to it"
                     )
-                text = _whole(reader)
+                texts.append(_read_text(reader) or b"")
                 reader.check_unchanged()
-            parts.append(text or b"")
-        return PackedTexts(offsets_of(parts), np.frombuffer(b"".join(parts), np.uint8))
+        return PackedTexts.of_bytes(texts)
 
     @property
-    def compression(self) -> str:  # type: ignore[override]
-        """None: a list of paths is not compressed."""
+    def compression(self) -> Compression:
+        """Empty: the list of paths is not compressed."""
         return ""
 
     def _write(self, mask: NDArray[np.bool_], stream: IO[bytes], sources: Sequence[int]) -> None:
         for row in np.flatnonzero(mask).tolist():
-            source, stamp = self._sources[self._rows_sources[row]], self._stamps[row]
-            if stamp is not None and source.path is not None:
+            source, stamp = self._row_sources[row], self._stamps[row]
+            if source.path is not None:
                 check_stamp(source, stamp, source.path.stat())
             stream.write(source.document.encode() + b"\n")
 
 
-def _whole(reader: Reader) -> bytes | None:
-    """All bytes of a file without its mark, or None when there are too many."""
-    parts: list[bytes] = []
-    size = 0
-    expected = reader.stamp.size + 1 if reader.stamp is not None and not reader.source.compression else 1 << 16
-    buffer = bytearray(max(1 << 10, min(expected, BLOCK)))
-    while count := reader.fill(memoryview(buffer)):
-        parts.append(bytes(memoryview(buffer)[:count]))
-        size += count
-        if size > LONGEST:
+def _read_text(reader: Reader) -> bytes | None:
+    """Return all bytes of a file without the byte order mark; None if there are too many."""
+    text = bytearray()
+    for chunk in reader.chunks():
+        text += chunk
+        if len(text) > MAX_RECORD:
             return None
-        if count < len(buffer):
-            break
-        if len(buffer) < BLOCK:
-            buffer = bytearray(min(BLOCK, 4 * len(buffer)))
-    return b"".join(parts).removeprefix(_BOM)
+    return bytes(text).removeprefix(BOM)
 
 
-def _fault(text: bytes) -> str:
-    """Why these bytes are not a text; empty if they are."""
+def _check_text(text: bytes) -> str:
+    """Return the reason why bytes are not a text; empty if they are."""
     if text.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "the file is UTF-16; convert it to UTF-8, or give encoding='utf-16'"
     if b"\0" in text:
@@ -154,7 +126,8 @@ def _fault(text: bytes) -> str:
     return ""
 
 
-def _line_of_fault(text: bytes) -> int:
+def _find_line(text: bytes) -> int:
+    """Return the number of the line with the first NUL or invalid byte."""
     at = text.find(b"\0")
     if at < 0:
         try:

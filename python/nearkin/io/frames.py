@@ -1,20 +1,20 @@
-"""Frames of other packages: columns of them as Arrow, and rows of them that stay.
+"""DataFrames of other packages: read columns as Arrow, and keep some rows.
 
 A *frame* has named columns: a DataFrame of pandas; a DataFrame or LazyFrame of polars; a Table, RecordBatch or
-RecordBatchReader of pyarrow; a Dataset of Hugging Face; and whatever else offers a table by Arrow's PyCapsule interface
-(`__arrow_c_stream__`), such as a relation of DuckDB. None of these packages is imported here: an object is known by the
-package and name of its class.
+RecordBatchReader of pyarrow; a Dataset of Hugging Face; and every other object that offers a table through Arrow's
+PyCapsule interface (`__arrow_c_stream__`), such as a relation of DuckDB. None of these packages is imported here. An
+object is recognised by the package and name of its class.
 
-`meta.body` names the field `body` of the column `meta` of structs (of Python's dictionaries in pandas), unless a column
-has that very name (`io.nested`).
+`meta.body` names the field `body` of the struct column `meta` (a column of dictionaries in pandas), unless a column has
+that name (`nearkin.io.arrow`).
 
-Only the columns that are asked for are read. They share the frame's memory where the frame has Arrow's layout: in
-pyarrow, polars, Hugging Face, and pandas 3. A LazyFrame is collected, those columns alone; a stream is read to its end.
+Only the requested columns are read. They share the memory of the frame if it has Arrow's layout: in pyarrow, polars,
+Hugging Face, and pandas 3. For a LazyFrame, only these columns are collected. A stream is read to its end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -23,7 +23,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin.errors import InputError, ParameterError, bad_parameter
-from nearkin.io.nested import field_of, heads_of, paths_of, types_of, values_in
+from nearkin.io.arrow import (
+    column_at,
+    is_binary,
+    is_scalar,
+    is_string,
+    list_paths,
+    split_path,
+    to_column,
+    types_at,
+    value_type,
+    values_at,
+)
 from nearkin.io.values import Column
 
 if TYPE_CHECKING:
@@ -33,29 +44,30 @@ __all__ = ["is_frame", "keep_rows", "read_columns", "scalar_column", "take_views
 
 _Frame = TypeVar("_Frame")
 
+# Names of classes, by package.
 _FRAMES = {
     "pandas": ("DataFrame",),
     "polars": ("DataFrame", "LazyFrame"),
     "pyarrow": ("Table", "RecordBatch", "RecordBatchReader"),
     "datasets": ("Dataset", "IterableDataset", "DatasetDict", "IterableDatasetDict"),
 }
-"""Names of classes, by package."""
+# Rows of a dataset per batch.
+_BATCH_ROWS = 1 << 14
+# Names listed in a message.
+_MAX_LISTED = 50
 
-# Rows of a dataset that are read at once where they do not follow one another.
-_ROWS = 1 << 14
 
-
-def _kind(value: object) -> tuple[str, str]:
-    """The package and name of the class of `_FRAMES` that an object is of; empty for any other."""
-    for one in type(value).__mro__:
-        package = one.__module__.partition(".")[0]
-        if one.__name__ in _FRAMES.get(package, ()):
-            return package, one.__name__
+def _frame_class(value: object) -> tuple[str, str]:
+    """Return the package and name of the class in `_FRAMES` of an object; empty strings for other objects."""
+    for base in type(value).__mro__:
+        package = base.__module__.partition(".")[0]
+        if base.__name__ in _FRAMES.get(package, ()):
+            return package, base.__name__
     return "", ""
 
 
 def is_frame(value: object) -> bool:
-    """Whether an object has named columns; a column of strings, which may be read by the same interface, has none.
+    """Return True if an object has named columns; a single column, which may have the same interface, has none.
 
     Examples
     --------
@@ -65,7 +77,7 @@ def is_frame(value: object) -> bool:
     >>> is_frame(table), is_frame(table["text"]), is_frame(["one", "two"])
     (True, False, False)
     """
-    if _kind(value) != ("", ""):
+    if _frame_class(value) != ("", ""):
         return True
     named = hasattr(value, "column_names") or hasattr(value, "columns")
     return named and hasattr(value, "__arrow_c_stream__")
@@ -75,15 +87,15 @@ def is_frame(value: object) -> bool:
 
 
 def read_columns(frame: object, names: Mapping[str, str]) -> dict[str, Any]:
-    """Columns of a frame, each as a `pa.ChunkedArray`, or as a list where it holds Python objects.
+    """Read columns of a frame, each as a `pa.ChunkedArray`, or as a list if it contains Python objects.
 
     Parameters
     ----------
     frame : frame
-        See the top of the module.
+        Any object for which `is_frame` returns True.
     names : mapping of str to str
-        Names of the wanted columns, by the argument that named each, such as "text", or "columns='host'" and
-        "columns='day'" where one argument names several.
+        Names of columns by the argument that names them, such as "text". If one argument names several columns, use
+        "columns='host'" and "columns='day'".
 
     Returns
     -------
@@ -93,8 +105,8 @@ def read_columns(frame: object, names: Mapping[str, str]) -> dict[str, Any]:
     Raises
     ------
     ParameterError
-        A column or field that is not there, or there twice: the message lists those that there are. A dictionary of
-        datasets instead of one.
+        A column or field is missing or occurs twice; the message lists the existing ones. The frame is a dictionary of
+        datasets.
 
     Examples
     --------
@@ -103,7 +115,7 @@ def read_columns(frame: object, names: Mapping[str, str]) -> dict[str, Any]:
     >>> read_columns(pa.table({"body": ["one", "two"], "n": [1, 2]}), {"text": "body"})["body"].to_pylist()
     ['one', 'two']
     """
-    package, kind = _kind(frame)
+    package, kind = _frame_class(frame)
     if package == "datasets" and kind.endswith("Dict"):
         splits = ", ".join(map(str, cast("Iterable[str]", frame)))
         raise bad_parameter("texts", f"a {kind} of {splits}", "one of its datasets, such as dataset['train']")
@@ -111,184 +123,179 @@ def read_columns(frame: object, names: Mapping[str, str]) -> dict[str, Any]:
         import pyarrow as pa
 
         frame, kind = pa.RecordBatchReader.from_stream(frame), "RecordBatchReader"
-    there = _names_of(frame, package, kind)
-    wanted: dict[str, None] = {}
-    for name in names.values():
-        inside = [head for head in heads_of(name) if head in there] if name not in there else []
-        wanted.update(dict.fromkeys(inside or [name]))
-    flat = {argument: name for argument, name in names.items() if name in wanted}
-    _check_names({**{name: name for name in wanted if name in there}, **flat}, there)
-    columns = _whole_columns(frame, package, kind, list(wanted))
+    existing = _column_names(frame, package, kind)
+    required: dict[str, str] = {}
+    for argument, name in names.items():
+        heads = [head for head, _ in split_path(name) if head in existing] if name not in existing else []
+        required.update(dict.fromkeys(heads, argument) or {name: argument})
+    for name, argument in required.items():
+        _check_column(name, argument, existing)
+    columns = _read_flat(frame, package, kind, list(required))
     return {
-        name: columns[name] if name in columns else _nested(columns, argument, name) for argument, name in names.items()
+        name: columns[name] if name in columns else _read_nested(columns, argument, name)
+        for argument, name in names.items()
     }
 
 
-def _names_of(frame: Any, package: str, kind: str) -> list[object]:
-    """The columns that a frame has."""
+def _column_names(frame: Any, package: str, kind: str) -> list[object]:
     if package == "polars":
         return list(frame.collect_schema().names() if kind == "LazyFrame" else frame.columns)
     if package == "pandas":
         return list(frame.columns)
     if package == "datasets":
-        # A stream whose features nobody has declared has no list of them.
+        # A stream without declared features has no list of columns.
         return list(next(iter(frame), {}) if frame.column_names is None else frame.column_names)
     return list(frame.schema.names)
 
 
-def _whole_columns(frame: Any, package: str, kind: str, wanted: list[str]) -> dict[str, Any]:
-    """Columns of these very names."""
+def _read_flat(frame: Any, package: str, kind: str, names: list[str]) -> dict[str, Any]:
+    """Read columns that have exactly these names."""
     if package == "pandas":
-        return {name: _of_pandas(frame[name]) for name in wanted}
+        return {name: _read_pandas(frame[name]) for name in names}
     if package == "polars":
-        return _of_polars(frame, wanted)
+        return _read_polars(frame, names)
     if package == "datasets":
-        return _of_dataset(frame, kind, wanted)
+        return _read_dataset(frame, kind, names)
     import pyarrow as pa
 
     if kind in ("Table", "RecordBatch"):
-        columns = {name: frame.column(name) for name in wanted}
-        return {name: one if kind == "Table" else pa.chunked_array([one]) for name, one in columns.items()}
-    batches = [batch.select(wanted) for batch in frame]
-    types = {name: frame.schema.field(name).type for name in wanted}
-    return {name: pa.chunked_array([one.column(name) for one in batches], types[name]) for name in wanted}
+        return {name: _to_chunked(frame.column(name)) for name in names}
+    batches = [batch.select(names) for batch in frame]
+    types = {name: frame.schema.field(name).type for name in names}
+    return {name: pa.chunked_array([batch.column(name) for batch in batches], types[name]) for name in names}
 
 
-def _nested(columns: Mapping[str, Any], argument: str, name: str) -> Any:
-    """The field within a column, by the path of names that dots separate."""
+def _read_nested(columns: Mapping[str, Any], argument: str, name: str) -> Any:
+    """Read the field at a dotted path."""
     import pyarrow as pa
 
-    found: list[Any] = []
-    fields: list[str] = []
-    for head in heads_of(name):
+    matches: list[Any] = []
+    paths: list[str] = []
+    for head, rest in split_path(name):
         column = columns.get(head)
         if isinstance(column, list):
-            values = values_in(column, name[len(head) + 1 :])
-            found += [] if values is None else [values]
-            fields += [f"{head}.{key}" for key in next((one for one in column if isinstance(one, dict)), {})]
+            values = values_at(column, rest)
+            matches += [] if values is None else [values]
+            paths += [f"{head}.{key}" for key in next((value for value in column if isinstance(value, dict)), {})]
         elif column is not None:
             table = pa.table({head: column})
-            count = len(types_of(table.schema, name))
-            found += [field_of(table, name)] if count == 1 else [None] * count
-            fields += paths_of(table.schema)
-    if len(found) != 1:
-        shown = ", ".join(map(repr, fields[:50])) + (", ..." if len(fields) > 50 else "")
-        what = f"{name!r}, which {len(found)} fields are called" if found else repr(name)
-        raise bad_parameter(argument.partition("=")[0], what, f"one of the fields {shown}")
-    return found[0]
+            count = len(types_at(table.schema, name))
+            matches += [column_at(table, name)] if count == 1 else [None] * count
+            paths += list_paths(table.schema)
+    if len(matches) != 1:
+        raise _name_error(argument, name, len(matches), "fields", paths)
+    return matches[0]
 
 
-def _check_names(names: Mapping[str, str], there: Iterable[object]) -> None:
-    """Refuse columns that are not there exactly once."""
-    listed = list(there)
-    for argument, name in names.items():
-        count = listed.count(name)
-        if count != 1:
-            shown = ", ".join(repr(one) for one in listed[:50]) + (", ..." if len(listed) > 50 else "")
-            found = f"{name!r}, which {count} columns are called" if count else repr(name)
-            raise bad_parameter(
-                argument.partition("=")[0], found, f"one of the columns {shown}" if listed else "a frame with columns"
-            )
+def _check_column(name: str, argument: str, existing: list[object]) -> None:
+    """Raise ParameterError unless a column exists exactly once."""
+    count = existing.count(name)
+    if count != 1:
+        raise _name_error(argument, name, count, "columns", existing)
 
 
-def _of_pandas(series: Any) -> Any:
+def _name_error(argument: str, name: str, count: int, noun: str, existing: Sequence[object]) -> ParameterError:
+    listed = ", ".join(map(repr, existing[:_MAX_LISTED])) + (", ..." if len(existing) > _MAX_LISTED else "")
+    value = f"{name!r}, which {count} {noun} are called" if count else repr(name)
+    allowed = f"one of the {noun} {listed}" if existing or noun == "fields" else "a frame with columns"
+    return bad_parameter(argument.partition("=")[0], value, allowed)
+
+
+def _read_pandas(series: Any) -> Any:
     import pyarrow as pa
 
     if series.dtype != object:
         try:
-            return _chunked(pa.array(series, from_pandas=True))
+            return _to_chunked(pa.array(series, from_pandas=True))
         except (pa.ArrowException, TypeError, UnicodeEncodeError):
-            # A type that Arrow does not know, a string that UTF-8 can't encode: told as for a list.
+            # A type without an equivalent in Arrow, or a lone surrogate: treated like a list of objects.
             pass
-    missing = series.isna().tolist()
-    return [None if gone else value for gone, value in zip(missing, series.tolist(), strict=True)]
+    is_missing = series.isna().tolist()
+    return [None if missing else value for missing, value in zip(is_missing, series.tolist(), strict=True)]
 
 
-def _of_polars(frame: Any, wanted: list[str]) -> dict[str, Any]:
+def _read_polars(frame: Any, names: list[str]) -> dict[str, Any]:
     import polars as pl
     import pyarrow as pa
 
-    held = frame.select(wanted).collect() if isinstance(frame, pl.LazyFrame) else frame
+    frame = frame.select(names).collect() if isinstance(frame, pl.LazyFrame) else frame
     columns = {}
-    for name in wanted:
-        series = held.get_column(name)
+    for name in names:
+        series = frame.get_column(name)
         if str(series.dtype).startswith(("Categorical", "Enum")):
-            # Arrow's kernels take no dictionary of views.
+            # Arrow's kernels do not support dictionaries of views.
             series = series.cast(pl.String)
         columns[name] = pa.chunked_array(series)
     return columns
 
 
-def _of_dataset(frame: Any, kind: str, wanted: list[str]) -> dict[str, Any]:
+def _read_dataset(frame: Any, kind: str, names: list[str]) -> dict[str, Any]:
     import pyarrow as pa
 
-    chosen = frame.select_columns(wanted)
-    if kind == "Dataset" and chosen._indices is None:
-        table = chosen.with_format("arrow")[:]
+    selected = frame.select_columns(names)
+    if kind == "Dataset" and selected._indices is None:
+        table = selected.with_format("arrow")[:]
     else:
-        parts = list(chosen.with_format("arrow").iter(batch_size=_ROWS))
+        parts = list(selected.with_format("arrow").iter(batch_size=_BATCH_ROWS))
         table = pa.concat_tables(parts, promote_options="permissive") if parts else None
-    return {name: pa.chunked_array([], pa.null()) if table is None else table.column(name) for name in wanted}
+    return {name: pa.chunked_array([], pa.null()) if table is None else table.column(name) for name in names}
 
 
-def _chunked(array: Any) -> Any:
+def _to_chunked(array: Any) -> Any:
     import pyarrow as pa
 
     return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
 
 
 def text_column(column: Any, name: str, argument: str = "text") -> Any:
-    """A column as texts: what the kernels read in place, or a list of str and None.
+    """Convert a column to texts that the kernels read in place, or to a list of str and None.
 
     Parameters
     ----------
     column : pa.ChunkedArray or list
-        As `read_columns` gives it; bytes are UTF-8.
+        Column from `read_columns`; bytes must be UTF-8.
     name : str
-        Its name, for the message.
+        Name of the column in messages.
     argument : str, default "text"
-        What named it, for the message.
+        Argument that names the column, for messages.
 
     Raises
     ------
     InputError
-        Bytes that are not UTF-8; the message names the row.
+        Bytes are not UTF-8; the message contains the row.
     ParameterError
-        A column of another type.
+        The column has another type.
     """
     if isinstance(column, list):
         if not any(isinstance(value, bytes) for value in column):
             return column
-        return [_decoded(value, row, name) if isinstance(value, bytes) else value for row, value in enumerate(column)]
+        return [_decode(value, row, name) if isinstance(value, bytes) else value for row, value in enumerate(column)]
     import pyarrow as pa
 
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if _is_string(kind) or pa.types.is_null(kind):
+    kind = value_type(column.type)
+    if is_string(kind) or pa.types.is_null(kind):
         return column
-    targets = {
-        pa.types.is_binary: pa.string(),
-        pa.types.is_large_binary: pa.large_string(),
-        pa.types.is_binary_view: pa.string_view(),
-        pa.types.is_fixed_size_binary: pa.string(),
-    }
-    for is_kind, target in targets.items():
-        if is_kind(kind):
-            plain = _cast(column, kind)
-            try:
-                return plain.cast(target)
-            except pa.ArrowInvalid:
-                values = enumerate(plain.to_pylist())
-                return [None if value is None else _decoded(value, row, name) for row, value in values]
-    raise bad_parameter(argument, f"{name!r}, a column of {column.type}", "a column of strings, or of bytes in UTF-8")
+    if not is_binary(kind) and not pa.types.is_fixed_size_binary(kind):
+        value = f"{name!r}, a column of {column.type}"
+        raise bad_parameter(argument, value, "a column of strings, or of bytes in UTF-8")
+    view = pa.string_view() if pa.types.is_binary_view(kind) else pa.string()
+    plain = _decode_dictionary(column, kind)
+    try:
+        return plain.cast(pa.large_string() if pa.types.is_large_binary(kind) else view)
+    except pa.ArrowInvalid:
+        values = enumerate(plain.to_pylist())
+        return [None if value is None else _decode(value, row, name) for row, value in values]
 
 
 def take_views(column: Any, rows: NDArray[np.int64]) -> Any:
-    """Some rows of a column of string views, over the memory of their texts; Arrow has no kernel for that.
+    """Take rows of a column of string views without copying their texts, for which Arrow has no kernel.
 
     Parameters
     ----------
     column : pa.ChunkedArray of string_view
+        Texts.
     rows : (n,) int64, ascending
+        Row numbers.
 
     Examples
     --------
@@ -308,7 +315,7 @@ def take_views(column: Any, rows: NDArray[np.int64]) -> Any:
         if not len(local):
             continue
         _, views, *data = chunk.buffers()
-        # A view is 16 bytes: a length, and the text itself or its place in one of the buffers of data.
+        # A view has 16 bytes: the length, and either the text or its position in a data buffer.
         taken = np.frombuffer(views, "V16")[chunk.offset : chunk.offset + len(chunk)][local]
         is_valid = chunk.is_valid().to_numpy(zero_copy_only=False)[local]
         valid = None if is_valid.all() else pa.py_buffer(np.packbits(is_valid, bitorder="little"))
@@ -316,7 +323,7 @@ def take_views(column: Any, rows: NDArray[np.int64]) -> Any:
     return pa.chunked_array(parts, column.type)
 
 
-def _decoded(value: bytes, row: int, name: str) -> str:
+def _decode(value: bytes, row: int, name: str) -> str:
     try:
         return value.decode()
     except UnicodeDecodeError as error:
@@ -324,14 +331,8 @@ def _decoded(value: bytes, row: int, name: str) -> str:
         raise InputError(f"row {row}: {reason}", place=f"row {row}", reason=reason) from None
 
 
-def _is_string(kind: pa.DataType) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
-
-
-def _cast(column: Any, kind: pa.DataType) -> Any:
-    """A column without a dictionary."""
+def _decode_dictionary(column: Any, kind: pa.DataType) -> Any:
+    """Convert a dictionary column to one of its value type."""
     import pyarrow as pa
 
     if not pa.types.is_dictionary(column.type):
@@ -339,26 +340,26 @@ def _cast(column: Any, kind: pa.DataType) -> Any:
     try:
         return column.cast(kind)
     except pa.ArrowNotImplementedError:
-        # A dictionary of views, which no kernel takes.
+        # No kernel supports dictionaries of views.
         return pa.chunked_array([pa.array(column.to_pylist(), kind)])
 
 
 def scalar_column(column: Any, argument: str, name: str) -> Column:
-    """A column of integers, strings, floats or booleans; dates as strings of ISO 8601, spans of time as numbers.
+    """Convert a column of integers, strings, floats or booleans; dates become ISO 8601 strings, durations numbers.
 
     Parameters
     ----------
     column : pa.ChunkedArray or list
-        As `read_columns` gives it.
+        Column from `read_columns`.
     argument : str
-        What named it, for the message; ids are integers or strings.
+        Argument that names the column, for messages. Columns of "id" must contain integers or strings.
     name : str
-        Its name, for the message.
+        Name of the column in messages.
 
     Raises
     ------
     ParameterError
-        A column of another type.
+        The column has another type.
 
     Examples
     --------
@@ -367,62 +368,58 @@ def scalar_column(column: Any, argument: str, name: str) -> Column:
     >>> scalar_column(pa.chunked_array([["a", None], ["b"]]), "sources", "host").to_list()
     ['a', None, 'b']
     """
-    allowed = (
-        "a column of integers or strings" if argument == "id" else "a column of strings, numbers, booleans or dates"
-    )
+    is_id = argument == "id"
+    allowed = "a column of integers or strings" if is_id else "a column of strings, numbers, booleans or dates"
     if isinstance(column, list):
-        return _of_objects(column, argument, name, allowed)
+        return _convert_objects(column, argument, name, allowed)
     import pyarrow as pa
 
-    from nearkin.io.parquet import column_of
-
     types = pa.types
-    kind = column.type.value_type if types.is_dictionary(column.type) else column.type
-    column = _cast(column, kind)
-    number = types.is_integer(kind) or types.is_null(kind)
-    other = types.is_floating(kind) or types.is_boolean(kind) or types.is_timestamp(kind) or types.is_date(kind)
-    span = types.is_time(kind) or types.is_duration(kind)
-    if not (number or _is_string(kind) or (argument != "id" and (other or span or types.is_decimal(kind)))):
+    kind = value_type(column.type)
+    column = _decode_dictionary(column, kind)
+    is_duration = types.is_time(kind) or types.is_duration(kind)
+    valid = types.is_integer(kind) or types.is_null(kind) or is_string(kind)
+    if not valid and (is_id or not (is_scalar(kind) or is_duration or types.is_decimal(kind))):
         raise bad_parameter(argument, f"{name!r}, a column of {kind}", allowed)
-    if span:
+    if is_duration:
         column = column.cast(pa.int32() if types.is_time32(kind) else pa.int64())
     elif types.is_decimal(kind):
         column = column.cast(pa.float64())
-    parts = [column_of(chunk) for chunk in column.chunks]
+    parts = [to_column(chunk) for chunk in column.chunks]
     return Column.concat(parts) if parts else Column.of([])
 
 
-def _of_objects(values: list[Any], argument: str, name: str, allowed: str) -> Column:
-    plain: list[Any] = [value.item() if isinstance(value, (np.number, np.bool_)) else value for value in values]
-    taken = (int, str) if argument == "id" else (int, float, str, date, np.datetime64, Decimal)
-    for row, value in enumerate(plain):
-        if value is not None and not isinstance(value, taken):
+def _convert_objects(values: list[Any], argument: str, name: str, allowed: str) -> Column:
+    cells: list[Any] = [value.item() if isinstance(value, (np.number, np.bool_)) else value for value in values]
+    types = (int, str) if argument == "id" else (int, float, str, date, np.datetime64, Decimal)
+    for row, value in enumerate(cells):
+        if value is not None and not isinstance(value, types):
             raise bad_parameter(argument, f"{name!r}, which holds a {type(value).__name__}", allowed)
         if isinstance(value, Decimal):
-            plain[row] = float(value)
-    return Column.of(plain)
+            cells[row] = float(value)
+    return Column.of(cells)
 
 
-# Rows that stay
+# Rows
 
 
 def keep_rows(frame: _Frame, rows: NDArray[np.int64], count: int) -> _Frame:
-    """Some rows of a frame, a column or a sequence, as the same type.
+    """Return some rows of a frame, a column or a sequence as an object of the same type.
 
     Parameters
     ----------
     frame : frame, column, array, list or tuple
-        A stream that is no frame of a known package becomes a pyarrow Table. A RecordBatchReader gives one that reads
-        it.
+        A stream that is not a frame of a listed package becomes a pyarrow Table. A RecordBatchReader becomes a reader
+        that filters its batches.
     rows : (n,) int64, ascending
-        Which rows.
+        Row numbers.
     count : int
-        How many rows the frame must have.
+        Number of rows that the frame must have.
 
     Raises
     ------
     ParameterError
-        Another number of rows (of a RecordBatchReader when it is read to its end); an object without rows.
+        The frame has another number of rows (for a RecordBatchReader, when it is read to its end), or no rows at all.
 
     Examples
     --------
@@ -431,59 +428,59 @@ def keep_rows(frame: _Frame, rows: NDArray[np.int64], count: int) -> _Frame:
     >>> keep_rows(pa.table({"n": [5, 6, 7]}), np.array([0, 2]), 3)["n"].to_pylist()
     [5, 7]
     """
-    kept: Any = _kept(frame, rows, count)
+    kept: Any = _keep(frame, rows, count)
     return kept  # type: ignore[no-any-return]  # Of the frame's own type.
 
 
-def _kept(frame: Any, rows: NDArray[np.int64], count: int) -> Any:
-    package, kind = _kind(frame)
-    own = {one.__module__.partition(".")[0] for one in type(frame).__mro__}
+def _keep(frame: Any, rows: NDArray[np.int64], count: int) -> Any:
+    package, kind = _frame_class(frame)
+    packages = {base.__module__.partition(".")[0] for base in type(frame).__mro__}
     if kind == "LazyFrame":
-        return _kept_lazily(frame, rows, count)
+        return _keep_lazy(frame, rows, count)
     if kind == "RecordBatchReader":
-        return _kept_of_reader(frame, rows, count)
+        return _keep_reader(frame, rows, count)
     if package == "datasets" and kind != "Dataset":
         allowed = "a Dataset" if kind == "IterableDataset" else "one of its datasets"
         raise bad_parameter("frame", f"a {kind}", f"{allowed}, whose rows have numbers")
-    if not own & {"pyarrow", "polars", "pandas"} and hasattr(frame, "__arrow_c_stream__"):
+    if not packages & {"pyarrow", "polars", "pandas"} and hasattr(frame, "__arrow_c_stream__"):
         import pyarrow as pa
 
-        frame, own = pa.table(frame), {"pyarrow"}
+        frame, packages = pa.table(frame), {"pyarrow"}
     if not hasattr(frame, "__len__") or isinstance(frame, (str, bytes, Mapping)):
         raise bad_parameter("frame", f"a {type(frame).__name__}", "the frame, column, array or list of the documents")
     if len(frame) != count:
-        raise _other_length(len(frame), count)
+        raise _length_error(len(frame), count)
     if package == "datasets":
         return frame.select(rows)
-    if "pandas" in own:
+    if "pandas" in packages:
         return frame.iloc[rows]
-    if "polars" in own or isinstance(frame, np.ndarray):
+    if "polars" in packages or isinstance(frame, np.ndarray):
         return frame[rows]
-    if "pyarrow" in own:
-        return _kept_of_arrow(frame, rows)
+    if "pyarrow" in packages:
+        return _keep_arrow(frame, rows)
     return type(frame)(frame[row] for row in rows.tolist())
 
 
-def _other_length(found: int, count: int) -> ParameterError:
-    return bad_parameter("frame", f"one of {found} rows", f"the one that was deduplicated, which had {count} rows")
+def _length_error(length: int, count: int) -> ParameterError:
+    return bad_parameter("frame", f"one of {length} rows", f"the one that was deduplicated, which had {count} rows")
 
 
-def _kept_lazily(frame: Any, rows: NDArray[np.int64], count: int) -> Any:
-    """Rows of a LazyFrame by their numbers; only the count is computed now."""
+def _keep_lazy(frame: Any, rows: NDArray[np.int64], count: int) -> Any:
+    """Filter a LazyFrame by row number; only the number of rows is computed now."""
     import polars as pl
 
     length = int(frame.select(pl.len()).collect().item())
     if length != count:
-        raise _other_length(length, count)
+        raise _length_error(length, count)
     number = "row number"
     while number in frame.collect_schema().names():
         number += "_"
-    stay = pl.LazyFrame({number: pl.Series(rows.astype(np.uint32 if count < 1 << 32 else np.uint64))})
-    numbered = frame.with_row_index(number).with_columns(pl.col(number).cast(stay.collect_schema()[number]))
-    return numbered.join(stay, on=number, how="semi", maintain_order="left").drop(number)
+    kept = pl.LazyFrame({number: pl.Series(rows.astype(np.uint32 if count < 1 << 32 else np.uint64))})
+    numbered = frame.with_row_index(number).with_columns(pl.col(number).cast(kept.collect_schema()[number]))
+    return numbered.join(kept, on=number, how="semi", maintain_order="left").drop(number)
 
 
-def _kept_of_reader(reader: Any, rows: NDArray[np.int64], count: int) -> Any:
+def _keep_reader(reader: Any, rows: NDArray[np.int64], count: int) -> Any:
     import pyarrow as pa
 
     def batches() -> Iterator[Any]:
@@ -491,16 +488,16 @@ def _kept_of_reader(reader: Any, rows: NDArray[np.int64], count: int) -> Any:
         for batch in reader:
             stop = start + batch.num_rows
             first, last = np.searchsorted(rows, (start, stop))
-            yield _kept_of_arrow(batch, rows[first:last] - start)
+            yield _keep_arrow(batch, rows[first:last] - start)
             start = stop
         if start != count:
-            raise _other_length(start, count)
+            raise _length_error(start, count)
 
     return pa.RecordBatchReader.from_batches(reader.schema, batches())
 
 
-def _kept_of_arrow(array: Any, rows: NDArray[np.int64]) -> Any:
-    """Rows of what pyarrow holds."""
+def _keep_arrow(array: Any, rows: NDArray[np.int64]) -> Any:
+    """Filter a Table, RecordBatch, Array or ChunkedArray."""
     import pyarrow as pa
 
     mask = np.zeros(len(array), bool)
@@ -508,23 +505,19 @@ def _kept_of_arrow(array: Any, rows: NDArray[np.int64]) -> Any:
     try:
         return array.filter(pa.array(mask))
     except pa.ArrowNotImplementedError:
-        # Views have no kernel: runs of rows share the memory of the whole.
-        return _joined(array, [array.slice(first, stop - first) for first, stop in _runs(mask)])
+        # There is no kernel for views, so runs of rows are sliced without a copy and concatenated.
+        edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(np.int8))).tolist()
+        runs = zip(edges[::2], edges[1::2], strict=True)
+        return _concat(array, [array.slice(first, stop - first) for first, stop in runs])
 
 
-def _runs(mask: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """Where runs of true begin and end."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(np.int8)))
-    return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
-
-
-def _joined(array: Any, parts: list[Any]) -> Any:
+def _concat(array: Any, parts: list[Any]) -> Any:
+    """Concatenate slices of an Arrow object."""
     import pyarrow as pa
 
-    if isinstance(array, pa.Table):
-        return pa.concat_tables(parts) if parts else array.slice(0, 0)
     if isinstance(array, pa.ChunkedArray):
         return pa.chunked_array([chunk for part in parts for chunk in part.chunks], array.type)
-    if isinstance(array, pa.RecordBatch):
-        return pa.concat_batches(parts) if parts else array.slice(0, 0)
-    return pa.concat_arrays(parts) if parts else array.slice(0, 0)
+    if not parts:
+        return array.slice(0, 0)
+    concat = {pa.Table: pa.concat_tables, pa.RecordBatch: pa.concat_batches}.get(type(array), pa.concat_arrays)
+    return concat(parts)

@@ -1,7 +1,8 @@
-"""The visible text of HTML pages, by selectolax (lexbor's parser of the HTML standard).
+"""The visible text of HTML pages, extracted by selectolax (lexbor's parser of the HTML standard).
 
-Elements that no reader sees go: scripts, styles, templates, what is shown without scripts, and elements that are marked
-`hidden`; so does the head. Between elements that begin a line a line ends. Menus, footers and other boilerplate stay.
+Invisible elements are removed: the head, scripts, styles, templates, the content for browsers without scripts, and
+elements with the attribute `hidden`. Block elements start and end a line. Menus, footers and other boilerplate are not
+removed.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ import re
 from nearkin.errors import MissingExtraError
 from nearkin.io.values import PackedTexts
 
-_UNSEEN = "script, style, noscript, template, svg, [hidden]"
-# Elements of the HTML standard that are laid out as blocks or rows, and line breaks.
+_HIDDEN = "script, style, noscript, template, svg, [hidden]"
+# Elements that the HTML standard renders as blocks or rows, and line breaks.
 _BLOCKS = (
     "address, article, aside, blockquote, br, center, dd, details, dialog, dir, div, dl, dt, fieldset, "
     "figcaption, figure, footer, form, h1, h2, h3, h4, h5, h6, header, hgroup, hr, legend, li, main, "
@@ -23,7 +24,7 @@ _LINES = re.compile(r"\s*\n\s*")
 
 
 def check_parser() -> None:
-    """Raise MissingExtraError unless the parser is installed."""
+    """Raise MissingExtraError if the parser is not installed."""
     try:
         import selectolax.lexbor  # noqa: F401
     except ImportError:
@@ -32,12 +33,12 @@ def check_parser() -> None:
 
 
 def visible_text(page: str) -> str:
-    r"""The text that a reader of a page sees.
+    r"""Return the text that a reader of a page sees.
 
     Parameters
     ----------
     page : str
-        HTML, whole or a part; a text without markup is its own.
+        A complete page, a fragment, or a text without markup.
 
     Examples
     --------
@@ -50,8 +51,8 @@ def visible_text(page: str) -> str:
     body = LexborHTMLParser(page).body
     if body is None:
         return ""
-    # From the last to the first: what lies in an element goes before it.
-    for element in reversed(body.css(_UNSEEN)):
+    # Reverse order: nested elements are removed before the elements that contain them.
+    for element in reversed(body.css(_HIDDEN)):
         element.decompose()
     for element in body.css(_BLOCKS):
         element.insert_before("\n")
@@ -60,5 +61,5 @@ def visible_text(page: str) -> str:
 
 
 def visible_texts(pages: PackedTexts) -> PackedTexts:
-    """The visible texts of pages; null ones stay null."""
+    """Return the visible texts of pages; nulls remain null."""
     return PackedTexts.of([visible_text(page) for page in pages]).with_nulls(pages.nulls)

@@ -1,9 +1,9 @@
-"""From what a user names to what is read: paths, globs, folders and `-` become sources of one format.
+"""Resolve paths, globs, folders, URLs and `-` to input files of one format.
 
-The format follows from the name's ending, under that of a compression if need be, or given; all inputs have the same. A
-folder is read for its `.jsonl`, `.parquet`, `.csv`, `.tsv` or `.warc` files if it has any, and otherwise every file in
-it is a document. Names that begin with a dot are skipped when a folder is read, and folders are never entered through a
-symbolic link. Order: as given; within a glob or a folder by name.
+The file extension determines the format, after removing the extension of a compression; `format` overrides it. All
+inputs must have the same format. A folder is read for its `.jsonl`, `.parquet`, `.csv`, `.tsv` or `.warc` files. If it
+contains none of these, every file in it is a document. Hidden files and folders are skipped, and symbolic links to
+folders are not followed. Inputs keep their order; the files of a glob or folder are sorted by name.
 """
 
 from __future__ import annotations
@@ -24,72 +24,56 @@ Compression = Literal["", "gz", "zst", "bz2", "xz", "lz4"]
 
 STDIN = "-"
 
-_ENDINGS: dict[str, Format] = {
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".json": "jsonl",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".tab": "tsv",
-    ".txt": "txt",
-    ".text": "txt",
-    ".log": "txt",
-    ".warc": "warc",
-    ".wet": "warc",
-}
+_EXTENSIONS: dict[str, Format] = {
+    ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".parquet": "parquet", ".pq": "parquet", ".csv": "csv",
+    ".tsv": "tsv", ".tab": "tsv", ".txt": "txt", ".text": "txt", ".log": "txt", ".warc": "warc", ".wet": "warc",
+}  # fmt: skip
 _COMPRESSIONS: dict[str, Compression] = {
-    ".gz": "gz",
-    ".zst": "zst",
-    ".zstd": "zst",
-    ".bz2": "bz2",
-    ".xz": "xz",
-    ".lz4": "lz4",
-}
-_MARKS = re.compile(r"_SUCCESS|_(common_)?metadata|_(started|committed)_\d+")
-"""What engines leave beside the tables that they write."""
-# Endings that say "rows" so plainly that a folder with them is a folder of tables, not of documents.
-_TABLES = ("jsonl", "parquet", "csv", "tsv", "warc")
+    ".gz": "gz", ".zst": "zst", ".zstd": "zst", ".bz2": "bz2", ".xz": "xz", ".lz4": "lz4",
+}  # fmt: skip
+# Marker files that engines write next to tables.
+_MARKERS = re.compile(r"_SUCCESS|_(common_)?metadata|_(started|committed)_\d+")
+# A folder with a file of one of these formats is a folder of tables, not of documents.
+_TABLE_FORMATS = ("jsonl", "parquet", "csv", "tsv", "warc")
 
 
 @dataclass(frozen=True)
 class FileStamp:
-    """What tells whether a file is still the one that was read: device, inode, size, time of change."""
+    """Identity of a file version: device, inode, size and modification time."""
 
     device: int
     inode: int
     size: int
-    changed: int
+    modified: int
 
     @classmethod
     def of(cls, status: os.stat_result) -> FileStamp:
-        """The stamp of a file's status."""
+        """Return the stamp for the result of `os.stat`."""
         return cls(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 @dataclass(frozen=True)
 class InputFile:
-    """One file, pipe or standard input.
+    """A file, pipe, URL or standard input.
 
     Parameters
     ----------
     name : str
-        As messages show it.
+        Name in messages.
     path : Path or None
-        None for standard input.
+        None for standard input and URLs.
     compression : {"", "gz", "zst", "bz2", "xz", "lz4"}
-        From the name; that of a pipe from its first bytes.
+        From the name. The compression of a pipe follows from its first bytes.
     regular : bool
-        Whether it can be read twice: a file, not a pipe and not remote.
+        True for a local file, which can be read twice.
     document : str
-        For a file that is a document: its path relative to the folder that was named, with / on every system.
-    refused : str
-        Why its name can't be an id, if it can't: then it is a record that can't be read.
+        For a file that is a document: its path relative to the input folder, with / on every system.
+    rejection : str
+        Reason why the name cannot be an id; empty if it can. Such a file is a malformed record.
     encoding : str
-        As Python's codecs name it; empty for UTF-8.
+        Name of the codec; empty for UTF-8.
     url : str
-        Of a remote file; it has no path.
+        URL of a remote file.
     """
 
     name: str
@@ -97,248 +81,245 @@ class InputFile:
     compression: Compression
     regular: bool
     document: str = ""
-    refused: str = ""
+    rejection: str = ""
     encoding: str = ""
     url: str = ""
 
     @property
     def plain(self) -> bool:
-        """Whether its bytes can be read again as they lie: a file in UTF-8 that is not compressed."""
+        """True if the bytes can be read again in place: a local UTF-8 file that is not compressed."""
         return self.regular and not self.compression and not self.encoding
 
 
-# Names of what is open already: a shell's process substitution, for example.
+# Names of open descriptors, as in the process substitution of a shell.
 _DESCRIPTOR = re.compile(r"/dev/(fd/\d+|std(in|out|err))|/proc/(self|\d+)/fd/\d+")
 
 
 def check_stream(path: str | os.PathLike[str]) -> bool:
-    """Whether a path is a regular file; False for the name of a descriptor, as of a shell's process substitution.
+    """Return True for a regular file, and False for the name of a descriptor, as in a shell's process substitution.
 
     Raises
     ------
     InputError
-        A named pipe, socket, device or folder.
+        The path is a named pipe, socket, device or folder.
     """
     mode = Path(path).stat().st_mode
     if stat.S_ISREG(mode):
         return True
     name = os.fsdecode(path)
     if not _DESCRIPTOR.fullmatch(name):
-        reason = f"is {kind_of_file(mode)}; give regular files, or - with a pipe as standard input"
-        raise unreadable(name, reason)
+        raise file_error(name, f"is {kind_of_file(mode)}; give regular files, or - with a pipe as standard input")
     return False
 
 
-def unreadable(file: str, reason: str) -> InputError:
-    """The InputError for a file as a whole."""
+def file_error(file: str, reason: str) -> InputError:
+    """Return the InputError for a file."""
     return InputError(f"{file}: {reason}", place=file, file=file, reason=reason)
 
 
 def compression_of(name: str) -> Compression:
-    """The compression that a name says."""
+    """Return the compression of a file by its extension; empty if it is not compressed."""
     return _COMPRESSIONS.get(os.path.splitext(name)[1].lower(), "")  # noqa: PTH122
 
 
 def format_of(name: str) -> Format | None:
-    """The format that a name says, or None."""
+    """Return the format of a file by its extension; None if the extension is unknown."""
     if compression_of(name):
         name = os.path.splitext(name)[0]  # noqa: PTH122
-    return _ENDINGS.get(os.path.splitext(name)[1].lower())  # noqa: PTH122
+    return _EXTENSIONS.get(os.path.splitext(name)[1].lower())  # noqa: PTH122
 
 
-class LeftOut:
-    """Folders whose files are no inputs, wherever they are met.
+class ExcludedFolders:
+    """Folders that are skipped wherever they occur in an input.
 
     Parameters
     ----------
     folders : iterable of path
-        Such as that of a store which remembers what is read.
+        For instance the folder of a store that keeps the documents being read.
 
     Attributes
     ----------
     files : dict of str to int
-        How many files were met below each, by its name.
+        Number of skipped files in each folder, by the name of the folder.
     """
 
     def __init__(self, folders: Iterable[str | os.PathLike[str]] = ()) -> None:
         self._names = {os.path.realpath(folder): os.fspath(folder) for folder in folders}
         self.files: dict[str, int] = {}
 
-    def has(self, folder: str | os.PathLike[str]) -> bool:
-        """Whether a folder is one of them; then its files are counted."""
+    def contains(self, folder: str | os.PathLike[str]) -> bool:
+        """Return True for an excluded folder, after counting its files."""
         name = self._names.get(os.path.realpath(folder)) if self._names else None
         if name is not None:
             self.files[name] = sum(len(files) for _, _, files in os.walk(folder))
         return name is not None
 
     def counts(self) -> dict[str, int]:
-        """What was left out, in words."""
+        """Return the number of skipped files by a description of their folder."""
         return {f"files of {printable(name)}": count for name, count in self.files.items()}
 
 
 def resolve(
     inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     format: str | None,
-    left_out: LeftOut | None = None,
+    excluded: ExcludedFolders | None = None,
 ) -> tuple[Format, list[InputFile]]:
-    """The format and sources of a corpus.
+    """Return the format and files of a corpus.
 
     Parameters
     ----------
     inputs : path, or iterable of paths
         Files, globs, folders, URLs, `-` for standard input.
     format : str or None
-        One of jsonl, parquet, csv, tsv, txt (a document per line), files (a file per document), warc; None to
-        tell by names.
-    left_out : LeftOut, optional
-        Folders that are not entered.
+        One of jsonl, parquet, csv, tsv, txt (a document per line), files (a file per document), warc; None to follow
+        the file extensions.
+    excluded : ExcludedFolders, optional
+        Folders to skip.
 
     Raises
     ------
     ParameterError
-        No input, or an unknown format.
+        There is no input, or the format is unknown.
     InputError
-        A missing file, a glob that matches nothing, a name that says no format, two formats, one file twice.
+        A file is missing, a glob matches nothing, an extension is unknown, formats differ, or a file occurs twice.
     """
     if format is not None and format not in get_args(Format):
         raise bad_parameter("format", repr(format), "one of " + ", ".join(get_args(Format)))
-    given = [os.fspath(inputs)] if isinstance(inputs, (str, os.PathLike)) else [os.fspath(path) for path in inputs]
-    if not given:
+    names = [os.fspath(inputs)] if isinstance(inputs, (str, os.PathLike)) else [os.fspath(path) for path in inputs]
+    if not names:
         raise bad_parameter("inputs", "[]", "at least one path, glob, folder, or - for standard input")
-    found: list[tuple[Format, InputFile]] = []
-    several = len(given) > 1
-    for name in given:
-        found += _expand(name, cast("Format | None", format), left_out or LeftOut(), several=several)
-    first_format, first = found[0]
+    files: list[tuple[Format, InputFile]] = []
+    for name in names:
+        files += _expand(name, cast("Format | None", format), excluded or ExcludedFolders(), several=len(names) > 1)
+    first_format, first = files[0]
     seen: dict[str, str] = {}
-    for other_format, source in found:
+    for other_format, file in files:
         if other_format != first_format:
             reason = f"is {other_format}, while {first.name} is {first_format}; give inputs of one format"
-            raise unreadable(source.name, reason)
-        real = source.url or (STDIN if source.path is None else os.path.realpath(source.path))
+            raise file_error(file.name, reason)
+        real = file.url or (STDIN if file.path is None else os.path.realpath(file.path))
         if real in seen:
             reason = f"is given twice (also as {seen[real]}), and all of it would be a duplicate; give each file once"
-            raise unreadable(source.name, reason)
-        seen[real] = source.name
-    return first_format, [source for _, source in found]
+            raise file_error(file.name, reason)
+        seen[real] = file.name
+    return first_format, [file for _, file in files]
 
 
-def _expand(name: str, format: Format | None, left_out: LeftOut, *, several: bool) -> list[tuple[Format, InputFile]]:
+def _expand(
+    name: str, format: Format | None, excluded: ExcludedFolders, *, several: bool
+) -> list[tuple[Format, InputFile]]:
+    """Return the files of one input."""
     if name == STDIN:
         if format == "files":
-            raise bad_parameter(
-                "format", "'files'", "a format of rows for standard input: jsonl, parquet, csv, tsv, txt, warc"
-            )
+            allowed = "a format of rows for standard input: jsonl, parquet, csv, tsv, txt, warc"
+            raise bad_parameter("format", "'files'", allowed)
         return [(format or "jsonl", InputFile("standard input", None, "", regular=False))]
     from nearkin.io import remote
 
     if remote.is_url(name):
-        return [_remote(url, format) for url in remote.expand(name)]
+        return [_remote_file(url, format) for url in remote.expand(name)]
     path = Path(name)
     if not path.exists():
         if not any(sign in name for sign in "*?["):
-            raise unreadable(name, "no such file or folder")
-        # A folder that a glob's ** matches is there for its files, which match as well.
+            raise file_error(name, "no such file or folder")
+        # A glob with ** also matches the folders of the files that it matches.
         matches = [match for match in sorted(glob.glob(name, recursive=True)) if not Path(match).is_dir()]  # noqa: PTH207
         if not matches:
-            raise unreadable(name, "no file matches")
-        return [_single(match, format) for match in matches]
+            raise file_error(name, "no file matches")
+        return [_local_file(match, format) for match in matches]
     if path.is_dir():
-        return _folder(path, format, left_out, several=several)
-    return [_single(name, format)]
+        return _expand_folder(path, format, excluded, several=several)
+    return [_local_file(name, format)]
 
 
-def _single(name: str, format: Format | None) -> tuple[Format, InputFile]:
-    path = Path(name)
-    told = format or format_of(name)
-    regular = check_stream(path)
-    if told is None and not regular:
-        told = "jsonl"
-    if told is None:
-        mend = f"rename it, or give format=, one of {', '.join(get_args(Format))}"
-        raise unreadable(name, f"the name says no format; {mend}")
-    if not name.isprintable() and told == "files" and (reason := _why_refused(name)):
-        raise unreadable(repr(name), reason)
-    return told, InputFile(
-        name, path, compression_of(name), regular, document=_document(name) if told == "files" else ""
-    )
+def _local_file(name: str, format: Format | None) -> tuple[Format, InputFile]:
+    regular = check_stream(name)
+    format = format or format_of(name) or (None if regular else "jsonl")
+    if format is None:
+        raise file_error(
+            name, f"unknown file extension; rename it, or give format=, one of {', '.join(get_args(Format))}"
+        )
+    if not name.isprintable() and format == "files" and (reason := _check_id(name)):
+        raise file_error(repr(name), reason)
+    document = _to_id(name) if format == "files" else ""
+    return format, InputFile(name, Path(name), compression_of(name), regular, document=document)
 
 
-def _remote(url: str, format: Format | None) -> tuple[Format, InputFile]:
+def _remote_file(url: str, format: Format | None) -> tuple[Format, InputFile]:
     from nearkin.io.remote import name_in
 
     name = name_in(url)
-    told = format or format_of(name)
-    if told is None:
-        raise unreadable(url, f"the name says no format; give format=, one of {', '.join(get_args(Format))}")
-    return told, InputFile(url, None, compression_of(name), regular=False, document=url, url=url)
+    format = format or format_of(name)
+    if format is None:
+        raise file_error(url, f"unknown file extension; give format=, one of {', '.join(get_args(Format))}")
+    return format, InputFile(url, None, compression_of(name), regular=False, document=url, url=url)
 
 
-def _document(path: str) -> str:
-    """A path as an id: separated by / on every system, so that the same folder gives the same ids."""
+def _to_id(path: str) -> str:
+    """Convert a path to an id, which is separated by / on every system."""
     return path.replace(os.sep, "/")
 
 
-def _why_refused(document: str) -> str:
-    """Why a path can't be an id; empty if it can."""
+def _check_id(document: str) -> str:
+    """Return the reason why a path cannot be an id; empty if it can."""
     try:
         document.encode()
     except UnicodeEncodeError:
         return "the file's name is not UTF-8; rename it"
     if "\n" in document or "\r" in document:
-        return "the file's name has a line break, which a list of kept files can't hold; rename it"
+        return "the file's name has a line break, which a list of kept files cannot contain; rename it"
     return ""
 
 
-def _folder(folder: Path, format: Format | None, left_out: LeftOut, *, several: bool) -> list[tuple[Format, InputFile]]:
-    names = sorted(_walk(str(folder), left_out), key=os.fsencode)
+def _expand_folder(
+    folder: Path, format: Format | None, excluded: ExcludedFolders, *, several: bool
+) -> list[tuple[Format, InputFile]]:
+    names = sorted(_walk(str(folder), excluded), key=os.fsencode)
     if not names:
-        raise unreadable(str(folder), "the folder has no files")
-    if format != "files":
-        told = [(format_of(name), name) for name in names]
-        tables = [(kind, name) for kind, name in told if kind in _TABLES]
-        if tables or format is not None:
-            told = [(kind, name) for kind, name in told if kind or not _MARKS.fullmatch(Path(name).name)]
-            first = format or tables[0][0]
-            for kind, name in told:
-                if kind != first and format is None:
-                    what = kind or "of no known format"
-                    mend = "give inputs of one format, or format='files' to take every file as a document"
-                    raise unreadable(name, f"is {what}, while {tables[0][1]} is {first}; {mend}")
-            chosen = [name for kind, name in told if kind == first]
-            if not chosen:
-                raise unreadable(str(folder), f"the folder has no {format} files")
-            return [_single(name, first) for name in chosen]
-    sources: list[tuple[Format, InputFile]] = []
-    for name in names:
-        document = os.path.relpath(name, folder)
-        document = os.path.join(folder, document) if several else document  # noqa: PTH118
-        refused = "" if document.isprintable() else _why_refused(document)
-        source = InputFile(
-            printable(name) if refused else name,
-            Path(name),
-            compression_of(name),
-            regular=True,
-            document=_document(document),
-            refused=refused,
-        )
-        sources.append(("files", source))
-    return sources
+        raise file_error(str(folder), "the folder has no files")
+    tables = [name for name in names if format_of(name) in _TABLE_FORMATS] if format is None else []
+    if format == "files" or (format is None and not tables):
+        return [("files", _document_file(name, folder, several=several)) for name in names]
+    expected = format or format_of(tables[0])
+    if format is None:
+        for name in names:
+            if (found := format_of(name)) != expected and (found or not _MARKERS.fullmatch(Path(name).name)):
+                remedy = "give inputs of one format, or format='files' to take every file as a document"
+                reason = f"is {found or 'of no known format'}, while {tables[0]} is {expected}; {remedy}"
+                raise file_error(name, reason)
+    chosen = [name for name in names if format_of(name) == expected]
+    if not chosen:
+        raise file_error(str(folder), f"the folder has no {format} files")
+    return [_local_file(name, expected) for name in chosen]
 
 
-def _walk(folder: str, left_out: LeftOut) -> Sequence[str]:
+def _document_file(name: str, folder: Path, *, several: bool) -> InputFile:
+    """Return a file of a folder whose files are documents; with several inputs the id starts with the folder."""
+    document = os.path.relpath(name, folder)
+    document = os.path.join(folder, document) if several else document  # noqa: PTH118
+    rejection = "" if document.isprintable() else _check_id(document)
+    return InputFile(
+        printable(name) if rejection else name,
+        Path(name),
+        compression_of(name),
+        regular=True,
+        document=_to_id(document),
+        rejection=rejection,
+    )
+
+
+def _walk(folder: str, excluded: ExcludedFolders) -> Sequence[str]:
+    """Return the visible files below a folder."""
     names: list[str] = []
 
     def fail(error: OSError) -> None:
         raise error
 
     for parent, folders, files in os.walk(folder, onerror=fail):
-        if left_out.has(parent):
+        if excluded.contains(parent):
             folders[:] = []
             continue
         folders[:] = [name for name in folders if not name.startswith(".")]
-        for name in files:
-            path = os.path.join(parent, name)  # noqa: PTH118
-            if not name.startswith(".") and os.path.isfile(path):  # noqa: PTH113
-                names.append(path)
+        paths = [os.path.join(parent, name) for name in files if not name.startswith(".")]  # noqa: PTH118
+        names += [path for path in paths if os.path.isfile(path)]  # noqa: PTH113
     return names

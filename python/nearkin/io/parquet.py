@@ -1,11 +1,11 @@
-"""A corpus of Parquet files, all of one schema.
+"""A corpus of Parquet files with one schema.
 
-Only the wanted columns are read, in batches whose number of rows follows from the text column's average size in the
-file's own statistics. The texts go to the spool, since a row of a compressed column chunk can't be read alone; kept
-rows are written by reading all columns a second time. The output has the first file's schema, metadata, codec of each
-column, and row groups of about 64 MiB of decompressed data.
+Only the requested columns are read, in batches whose number of rows follows from the average size of the text column in
+the file's statistics. Texts are spooled, because a single row of a compressed column chunk cannot be read. Kept rows
+are written by reading all columns again. The output has the schema, the metadata and the codecs of the first file, and
+row groups of about 64 MiB of decompressed data.
 
-A row whose id is null, or whose text is not UTF-8, can't be read; its place is its row in the file, from 1.
+A row is malformed if its id is null or its text is not UTF-8. Its position is its row in the file, from 1.
 """
 
 from __future__ import annotations
@@ -18,25 +18,36 @@ from typing import IO
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from nearkin._core import invalid_utf8
-from nearkin.io.base import BLOCK, Corpus
+from nearkin.io.arrow import (
+    column_at,
+    is_binary,
+    is_scalar,
+    is_string,
+    list_paths,
+    to_column,
+    to_texts,
+    types_at,
+    value_type,
+)
+from nearkin.io.base import BLOCK, Corpus, ReadOptions
 from nearkin.io.decompress import Reader, Sink, check_stamp, read_at
-from nearkin.io.inputs import FileStamp, InputFile, unreadable
-from nearkin.io.nested import field_of, paths_of, types_of
+from nearkin.io.inputs import FileStamp, Format, InputFile, file_error
 from nearkin.io.tempspool import Spool
-from nearkin.io.values import BOOL, FLOAT, INT, NULL, BadRecord, Batch, Column, PackedTexts, running
+from nearkin.io.values import NULL, BadRecord, Batch, Column, PackedTexts, cumulate
 
-# Decompressed bytes of a row group that is written.
-_GROUP = 64 << 20
+# Decompressed bytes per row group of the output.
+_ROW_GROUP = 64 << 20
+# Dictionary pages may hide how large texts are, so the number of rows per batch is limited as well.
+_MAX_BATCH_ROWS = 65_536
 
 
 @dataclass(frozen=True)
-class _Place:
-    """The texts of one batch in the spool: back to back from `base`."""
+class _SpooledTexts:
+    """The texts of a batch, stored consecutively in the spool from `base`."""
 
     first_row: int
     base: int
@@ -47,25 +58,31 @@ class _Place:
 class ParquetCorpus(Corpus):
     """Parquet files."""
 
-    def _reset(self) -> None:
-        super()._reset()
-        self._texts_at: list[_Place] = []
-        self._bad: list[NDArray[np.int64]] = []
-        self._stamps: list[FileStamp | None] = []
-        self._schema: pa.Schema | None = None
-        for copy in getattr(self, "_copies", {}).values():
-            copy.close()
+    def __init__(self, format: Format, sources: list[InputFile], options: ReadOptions) -> None:
+        super().__init__(format, sources, options)
         self._copies: dict[int, Spool] = {}
 
+    def _reset(self) -> None:
+        super()._reset()
+        self._spooled: list[_SpooledTexts] = []
+        self._bad_rows: list[NDArray[np.int64]] = []
+        self._stamps: list[FileStamp | None] = []
+        self._schema: pa.Schema | None = None
+        self._close_copies()
+
     def close(self) -> None:
-        """Free the spool; the corpus can't be read after that."""
+        """Free the temporary files; the corpus cannot be read afterwards."""
         super().close()
-        for copy in getattr(self, "_copies", {}).values():
+        self._close_copies()
+
+    def _close_copies(self) -> None:
+        for copy in self._copies.values():
             copy.close()
+        self._copies = {}
 
     @contextmanager
     def _open(self, number: int) -> Iterator[tuple[pq.ParquetFile, FileStamp | None]]:
-        """The file; one that is a pipe or compressed as a whole is first decompressed to a temporary file."""
+        """Open a file; a pipe, or a file that is compressed as a unit, is first copied to a temporary file."""
         source = self._sources[number]
         if (source.compression or not source.regular) and number not in self._copies:
             self._copies[number] = self._copy(source)
@@ -79,16 +96,14 @@ class ParquetCorpus(Corpus):
             except (pa.ArrowException, OSError) as error:
                 if isinstance(error, OSError) and error.errno is not None:
                     raise
-                raise unreadable(source.name, f"the Parquet file is damaged ({error}); fetch it again") from error
-            if stamp is not None:
-                check_stamp(source, stamp, os.fstat(handle.fileno()))
+                raise file_error(source.name, f"the Parquet file is damaged ({error}); fetch it again") from error
+            check_stamp(source, stamp, os.fstat(handle.fileno()))
 
     def _copy(self, source: InputFile) -> Spool:
         copy = Spool(self._spool.folder)
-        with Reader(source, copy) as reader:
-            buffer = memoryview(bytearray(BLOCK))
-            while reader.fill(buffer) == len(buffer):
-                pass
+        with Reader(source) as reader:
+            for chunk in reader.chunks():
+                copy.write(chunk)
         self.bytes_read += reader.bytes_read
         return copy
 
@@ -97,64 +112,67 @@ class ParquetCorpus(Corpus):
             with self._open(number) as (file, stamp):
                 self._check_schema(source, file.schema_arrow)
                 self._stamps.append(stamp)
-                bad: list[NDArray[np.int64]] = []
-                row, before, size = 0, self.bytes_read, 0 if stamp is None else stamp.size
-                for arrow in self._arrow_batches(file):
-                    good, batch = self._batch(source, row, arrow)
-                    bad.append(row + np.flatnonzero(~good))
-                    row += arrow.num_rows
-                    self.bytes_read = before + size * row // max(file.metadata.num_rows, 1)
+                bad_rows: list[NDArray[np.int64]] = []
+                row, bytes_before, size = 0, self.bytes_read, 0 if stamp is None else stamp.size
+                for table in self._read_tables(file):
+                    good, batch = self._to_batch(source, row, table)
+                    bad_rows.append(row + np.flatnonzero(~good))
+                    row += table.num_rows
+                    self.bytes_read = bytes_before + size * row // max(file.metadata.num_rows, 1)
                     if batch is not None:
                         yield batch
-                self._bad.append(np.concatenate([*bad, np.zeros(0, np.int64)]))
-            self.bytes_read = before + size
+                self._bad_rows.append(np.concatenate([*bad_rows, np.zeros(0, np.int64)]))
+            self.bytes_read = bytes_before + size
 
-    def _arrow_batches(self, file: pq.ParquetFile) -> Iterator[pa.RecordBatch]:
+    def _read_tables(self, file: pq.ParquetFile) -> Iterator[pa.RecordBatch]:
+        """Iterate over record batches of the requested columns."""
         names = [self.text_column, *self.columns]
         metadata = file.metadata
         size = 0
         for i in range(metadata.num_row_groups):
             group = metadata.row_group(i)
-            # A group counts the leaves of nested columns, so the text's place there is not its place in the schema.
+            # Row groups list the leaves of nested columns, so positions differ from those in the schema.
             leaves = [group.column(leaf) for leaf in range(group.num_columns)]
             size += sum(leaf.total_uncompressed_size for leaf in leaves if leaf.path_in_schema == names[0])
-        # Dictionary pages may hide how large texts are, hence the cap.
-        rows = int(min(65_536, max(1, BLOCK * metadata.num_rows // max(1, size))))
-        for batch in file.iter_batches(batch_size=rows, columns=names):
-            columns = [field_of(batch, name) for name in names]
-            flat = pa.RecordBatch.from_arrays(columns, names=names)
-            yield from _split(flat, names[0])
+        for batch in file.iter_batches(batch_size=_batch_rows(metadata, size), columns=names):
+            columns = [column_at(batch, name) for name in names]
+            yield from _split(pa.RecordBatch.from_arrays(columns, names=names), names[0])
 
     def _check_schema(self, source: InputFile, schema: pa.Schema) -> None:
-        if self._schema is None:
-            kinds: dict[str, pa.DataType] = {}
-            for name in [self.text_column, *self.columns]:
-                found = types_of(schema, name)
-                if len(found) != 1:
-                    what = "more than one column" if found else "no column"
-                    raise unreadable(source.name, f"{what} {name!r}; the file has {', '.join(paths_of(schema))}")
-                kinds[name] = found[0]
-                _check_type(source, name, kinds[name], text=name == self.text_column)
-            if self.id_column is not None:
-                kind = _value_type(kinds[self.id_column])
-                if not (pa.types.is_integer(kind) or _is_string(kind)):
-                    raise unreadable(
-                        source.name, f"column {self.id_column!r} is {kind}; an id is an integer or a string"
-                    )
-            self._schema = schema
+        if self._schema is not None:
+            if not schema.equals(self._schema, check_metadata=False):
+                raise file_error(source.name, _describe_difference(schema, self._schema, self._sources[0].name))
             return
-        if not schema.equals(self._schema, check_metadata=False):
-            raise unreadable(source.name, _first_difference(schema, self._schema, self._sources[0].name))
+        for name in [self.text_column, *self.columns]:
+            types = types_at(schema, name)
+            if len(types) != 1:
+                problem = "more than one column" if types else "no column"
+                raise file_error(source.name, f"{problem} {name!r}; the file has {', '.join(list_paths(schema))}")
+            self._check_type(source, name, types[0])
+        self._schema = schema
 
-    def _batch(self, source: InputFile, row: int, arrow: pa.RecordBatch) -> tuple[NDArray[np.bool_], Batch | None]:
-        texts = texts_of(arrow.column(self.text_column))
-        good = np.ones(arrow.num_rows, bool)
-        reasons: dict[int, str] = {}
-        for at in invalid_utf8(texts.offsets, texts.data).tolist():
-            reasons[at] = f"column {self.text_column!r} is not UTF-8"
-        columns: dict[str, Column] = {}
-        for name in self.columns:
-            column = columns[name] = column_of(arrow.column(name))
+    def _check_type(self, source: InputFile, name: str, kind: pa.DataType) -> None:
+        value = value_type(kind)
+        if name == self.text_column:
+            valid = is_string(value) or is_binary(value) or pa.types.is_null(value)
+            allowed = "a text is a string, or bytes of UTF-8"
+        elif name == self.id_column:
+            valid, kind = pa.types.is_integer(value) or is_string(value), value
+            allowed = "an id is an integer or a string"
+        else:
+            valid = is_scalar(value)
+            allowed = "a column that is read is of strings, numbers, booleans or dates"
+        if not valid:
+            raise file_error(source.name, f"column {name!r} is {kind}; {allowed}")
+
+    def _to_batch(self, source: InputFile, row: int, table: pa.RecordBatch) -> tuple[NDArray[np.bool_], Batch | None]:
+        """Return the mask of well-formed rows, and their batch."""
+        texts, columns = self._convert(table)
+        good = np.ones(table.num_rows, bool)
+        reasons = dict.fromkeys(
+            invalid_utf8(texts.offsets, texts.data).tolist(), f"column {self.text_column!r} is not UTF-8"
+        )
+        for name, column in columns.items():
             for at in invalid_utf8(column.offsets, column.data).tolist():
                 reasons.setdefault(at, f"column {name!r} is not UTF-8")
             if name == self.id_column:
@@ -166,116 +184,109 @@ class ParquetCorpus(Corpus):
             good[list(reasons)] = False
             if not good.any():
                 return good, None
-            kept = _filtered(arrow, good)
-            texts = texts_of(kept.column(self.text_column))
-            columns = {name: column_of(kept.column(name)) for name in self.columns}
-        first = self.rows
+            texts, columns = self._convert(_filter(table, good))
         lengths = np.diff(texts.offsets).astype(np.uint32)
-        self._texts_at.append(_Place(first, self._spool.size, lengths, texts.nulls))
+        self._spooled.append(_SpooledTexts(self.rows, self._spool.size, lengths, texts.nulls))
         self._spool.write(np.ascontiguousarray(texts.data[texts.offsets[0] : texts.offsets[-1]]).data)
-        self.rows += len(texts)
-        if self.id_column is None:
-            ids = Column.integers(np.arange(first, self.rows, dtype=np.int64))
-        else:
-            ids = columns[self.id_column]
-        return good, Batch(first, texts, ids, {name: columns[name] for name in self.extra_columns})
+        return good, self._build_batch(texts, columns)
+
+    def _convert(self, table: pa.RecordBatch) -> tuple[PackedTexts, dict[str, Column]]:
+        return to_texts(table.column(self.text_column)), {name: to_column(table.column(name)) for name in self.columns}
 
     def _texts(self, rows: NDArray[np.int64]) -> PackedTexts:
-        firsts = np.array([place.first_row for place in self._texts_at], np.int64)
-        wanted = np.searchsorted(firsts, rows, side="right") - 1
+        firsts = np.array([batch.first_row for batch in self._spooled], np.int64)
+        owners = np.searchsorted(firsts, rows, side="right") - 1
         parts: list[PackedTexts] = []
-        for at in np.unique(wanted).tolist():
-            place = self._texts_at[at]
-            local = rows[wanted == at] - place.first_row
-            starts = running(place.lengths)[local] + place.base
-            lengths = place.lengths[local]
+        for owner in np.unique(owners).tolist():
+            batch = self._spooled[owner]
+            local = rows[owners == owner] - batch.first_row
+            starts, lengths = cumulate(batch.lengths)[local] + batch.base, batch.lengths[local]
             data = read_at(self._spool.descriptor(), starts, lengths, "the spool")
-            parts.append(PackedTexts(running(lengths), data, np.flatnonzero(np.isin(local, place.nulls))))
+            parts.append(PackedTexts(cumulate(lengths), data, np.flatnonzero(np.isin(local, batch.nulls))))
         return PackedTexts.concat(parts)
 
     def _write(self, mask: NDArray[np.bool_], stream: IO[bytes], sources: Sequence[int]) -> None:
         first = 0
         with self._open(sources[0]) as (file, _):
-            options = _options(file.metadata)
-        writer = pq.ParquetWriter(pa.PythonFile(Sink(stream), "w"), self._schema, **options)
-        try:
+            options = _writer_options(file.metadata)
+        keep_groups = len(sources) == 1 < len(self._sources)
+        with pq.ParquetWriter(pa.PythonFile(Sink(stream), "w"), self._schema, **options) as writer:
             for number, source in enumerate(self._sources):
                 with self._open(number) as (file, stamp):
                     if stamp != self._stamps[number]:
-                        raise unreadable(
+                        raise file_error(
                             source.name, "the file changed since it was read; run again when nothing writes to it"
                         )
-                    good = np.ones(file.metadata.num_rows, bool)
-                    good[self._bad[number]] = False
-                    count = int(good.sum())
-                    # The row of the corpus that each row of the file is.
-                    rows = first + np.cumsum(good) - 1
-                    good[good] = mask[first : first + count]
+                    kept = np.ones(file.metadata.num_rows, bool)
+                    kept[self._bad_rows[number]] = False
+                    count = int(kept.sum())
+                    corpus_rows = first + np.cumsum(kept) - 1
+                    kept[kept] = mask[first : first + count]
                     first += count
                     if number in sources:
-                        self._write_rows(file, good, rows, writer, groups=len(sources) == 1 < len(self._sources))
-        finally:
-            writer.close()
+                        self._write_rows(file, kept, corpus_rows, writer, keep_groups=keep_groups)
 
     def _write_rows(
         self,
         file: pq.ParquetFile,
         kept: NDArray[np.bool_],
-        rows_of_corpus: NDArray[np.int64],
+        corpus_rows: NDArray[np.int64],
         writer: pq.ParquetWriter,
         *,
-        groups: bool = False,
+        keep_groups: bool,
     ) -> None:
-        """Write the rows of a file that are kept, in groups of 64 MiB, or with `groups` in those of the file."""
-        waiting: list[pa.RecordBatch] = []
-        size, at = 0, 0
+        """Write the kept rows of a file in row groups of 64 MiB, or, with `keep_groups`, in those of the file."""
         metadata = file.metadata
-        total = sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
-        rows = int(min(65_536, max(1, BLOCK * metadata.num_rows // max(1, total))))
-        parts = (
-            [[number] for number in range(metadata.num_row_groups)] if groups else [[*range(metadata.num_row_groups)]]
-        )
-        for part_groups in parts:
-            for batch in file.iter_batches(batch_size=rows, row_groups=part_groups):
+        numbers = [*range(metadata.num_row_groups)]
+        size = sum(metadata.row_group(i).total_byte_size for i in numbers)
+        at = 0
+        for group in [[number] for number in numbers] if keep_groups else [numbers]:
+            pending: list[pa.RecordBatch] = []
+            pending_size = 0
+            for batch in file.iter_batches(batch_size=_batch_rows(metadata, size), row_groups=group):
                 chosen = kept[at : at + batch.num_rows]
-                part = self._with_changes(_filtered(batch, chosen), rows_of_corpus[at : at + batch.num_rows][chosen])
+                part = self._replace_texts(_filter(batch, chosen), corpus_rows[at : at + batch.num_rows][chosen])
                 at += batch.num_rows
                 if part.num_rows:
-                    waiting.append(part)
-                    size += part.nbytes
-                if size >= _GROUP and not groups:
-                    writer.write_table(pa.Table.from_batches(waiting))
-                    waiting, size = [], 0
-            if waiting:
-                table = pa.Table.from_batches(waiting)
+                    pending.append(part)
+                    pending_size += part.nbytes
+                if pending_size >= _ROW_GROUP and not keep_groups:
+                    writer.write_table(pa.Table.from_batches(pending))
+                    pending, pending_size = [], 0
+            if pending:
+                table = pa.Table.from_batches(pending)
                 writer.write_table(table, row_group_size=table.num_rows)
-                waiting, size = [], 0
 
-    def _with_changes(self, batch: pa.RecordBatch, rows: NDArray[np.int64]) -> pa.RecordBatch:
-        """Rows with the texts that they are to have."""
-        changed = {} if self._changes is None or not len(rows) else self._changes.chosen(rows)
-        if not changed:
+    def _replace_texts(self, batch: pa.RecordBatch, rows: NDArray[np.int64]) -> pa.RecordBatch:
+        """Replace the texts of rows for which there are new texts."""
+        texts = {} if self._replacements is None or not len(rows) else self._replacements.select(rows)
+        if not texts:
             return batch
         at = batch.schema.get_field_index(self.text_column)
-        texts = batch.column(at).to_pylist()
-        for place, text in changed.items():
-            texts[place] = text if isinstance(texts[place], str) else text.encode()
-        return batch.set_column(at, batch.schema.field(at), pa.array(texts, batch.schema.field(at).type))
+        values = batch.column(at).to_pylist()
+        for position, text in texts.items():
+            values[position] = text if isinstance(values[position], str) else text.encode()
+        return batch.set_column(at, batch.schema.field(at), pa.array(values, batch.schema.field(at).type))
 
-    def _is_whole(self) -> bool:
+    def _is_atomic(self) -> bool:
         return self._schema is None or len(self._schema.get_all_field_indices(self.text_column)) != 1
 
 
-def _filtered(batch: pa.RecordBatch, mask: NDArray[np.bool_]) -> pa.RecordBatch:
-    """Some rows of a batch. Views of strings and bytes, which pyarrow can't filter, are cast to other types first."""
+def _batch_rows(metadata: pq.FileMetaData, size: int) -> int:
+    """Return the number of rows of about one block if all rows have `size` bytes."""
+    return int(min(_MAX_BATCH_ROWS, max(1, BLOCK * metadata.num_rows // max(1, size))))
+
+
+def _filter(batch: pa.RecordBatch, mask: NDArray[np.bool_]) -> pa.RecordBatch:
+    """Filter rows. pyarrow cannot filter views of strings and bytes, which are cast to other types and back."""
     chosen = pa.array(mask)
     if not any(map(_is_view, batch.schema.types)):
         return batch.filter(chosen)
     columns = []
     for column in batch.columns:
         if _is_view(column.type):
-            plain = pa.large_string() if pa.types.is_string_view(column.type) else pa.large_binary()
-            columns.append(column.cast(plain).filter(chosen).cast(column.type))
+            kind = pa.large_string() if pa.types.is_string_view(column.type) else pa.large_binary()
+            columns.append(column.cast(kind).filter(chosen).cast(column.type))
         else:
             columns.append(column.filter(chosen))
     return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
@@ -285,18 +296,17 @@ def _is_view(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string_view(kind) or pa.types.is_binary_view(kind))
 
 
-def _options(metadata: pq.FileMetaData) -> dict[str, dict[str, str]]:
-    """The codec of each column and the format version, as the file has them."""
+def _writer_options(metadata: pq.FileMetaData) -> dict[str, dict[str, str]]:
+    """Return options of the writer that keep the codec of each column."""
     if not metadata.num_row_groups:
         return {}
     group = metadata.row_group(0)
     codecs = {group.column(i).path_in_schema: group.column(i).compression for i in range(group.num_columns)}
-    known = {name: "NONE" if codec == "UNCOMPRESSED" else codec for name, codec in codecs.items()}
-    return {"compression": known}
+    return {"compression": {name: "NONE" if codec == "UNCOMPRESSED" else codec for name, codec in codecs.items()}}
 
 
 def _split(batch: pa.RecordBatch, name: str) -> Iterator[pa.RecordBatch]:
-    """The batch, halved until no part has more than two blocks of text, or one row."""
+    """Halve a batch until each part has at most two blocks of text, or one row."""
     if batch.num_rows > 1 and batch.column(name).nbytes > 2 * BLOCK:
         half = batch.num_rows // 2
         yield from _split(batch.slice(0, half), name)
@@ -305,102 +315,17 @@ def _split(batch: pa.RecordBatch, name: str) -> Iterator[pa.RecordBatch]:
         yield batch
 
 
-def _value_type(kind: pa.DataType) -> pa.DataType:
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
-
-
-def _is_string(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
-
-
-def _is_binary(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind))
-
-
-def _is_date(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
-
-
-def _check_type(source: InputFile, name: str, kind: pa.DataType, *, text: bool) -> None:
-    value = _value_type(kind)
-    if text and not (_is_string(value) or _is_binary(value) or pa.types.is_null(value)):
-        raise unreadable(source.name, f"column {name!r} is {kind}; a text is a string, or bytes of UTF-8")
-    types = pa.types
-    scalar = types.is_integer(value) or types.is_floating(value) or types.is_boolean(value) or types.is_null(value)
-    if not text and not scalar and not _is_date(value) and not _is_string(value):
-        raise unreadable(
-            source.name, f"column {name!r} is {kind}; a column that is read is of strings, numbers, booleans or dates"
-        )
-
-
-def _first_difference(found: pa.Schema, expected: pa.Schema, where: str) -> str:
-    for i in range(max(len(found), len(expected))):
-        left, right = _shown(found, i), _shown(expected, i)
+def _describe_difference(schema: pa.Schema, expected: pa.Schema, file: str) -> str:
+    """Describe the first difference between a schema and that of the first file."""
+    for i in range(max(len(schema), len(expected))):
+        left, right = _describe_field(schema, i), _describe_field(expected, i)
         if left != right:
-            return f"column {i + 1} is {left}, while it is {right} in {where}; give files of one schema"
-    return f"the schema differs from that of {where}; give files of one schema"
+            return f"column {i + 1} is {left}, while it is {right} in {file}; give files of one schema"
+    return f"the schema differs from that of {file}; give files of one schema"
 
 
-def _shown(schema: pa.Schema, i: int) -> str:
+def _describe_field(schema: pa.Schema, i: int) -> str:
     if i >= len(schema):
         return "missing"
     field = schema.field(i)
     return f"{field.name} ({field.type}{'' if field.nullable else ', not null'})"
-
-
-def texts_of(array: pa.Array) -> PackedTexts:
-    """An Arrow column of strings as texts, over its own memory where it is a (large) string array."""
-    if pa.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
-    if _is_binary(array.type):
-        # The same bytes under another name: whether they are UTF-8 is for the caller to find out.
-        plain = array if not pa.types.is_binary_view(array.type) else array.cast(pa.large_binary())
-        array = plain.view(pa.string() if pa.types.is_binary(plain.type) else pa.large_string())
-    if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
-        array = array.cast(pa.large_string())
-    width = np.dtype(np.int32) if pa.types.is_string(array.type) else np.dtype(np.int64)
-    valid, offsets, data = array.buffers()
-    if offsets is None or not len(array):
-        return PackedTexts(np.zeros(len(array) + 1, np.int64), np.zeros(0, np.uint8), np.arange(array.null_count))
-    places = np.frombuffer(offsets, width)[array.offset : array.offset + len(array) + 1].astype(np.int64)
-    bytes_ = np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
-    nulls = (
-        np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))
-        if valid is not None and array.null_count
-        else None
-    )
-    if nulls is not None:
-        lengths = np.diff(places)
-        if lengths[nulls].any():
-            # Arrow leaves open what lies under a null; here it is an empty string.
-            return texts_of(pc.fill_null(array, "")).with_nulls(nulls)
-    return PackedTexts(places, bytes_, nulls)
-
-
-def column_of(array: pa.Array) -> Column:
-    """An Arrow column of strings, integers, floats or booleans."""
-    kind = _value_type(array.type)
-    if pa.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
-    if _is_string(kind):
-        return Column.strings(texts_of(array))
-    n = len(array)
-    if pa.types.is_null(kind):
-        return Column.of([None] * n)
-    if _is_date(kind):
-        # ISO 8601; a zone becomes Z, since the moment is what counts.
-        moments = array if pa.types.is_date(kind) or kind.tz is None else array.cast(pa.timestamp(kind.unit, "UTC"))
-        return Column.strings(texts_of(moments.cast(pa.string())))
-    if pa.types.is_uint64(kind) and array.null_count < n and pc.max(array).as_py() >= 2**63:
-        return Column.of(array.to_pylist())
-    nulls = array.is_null().to_numpy(zero_copy_only=False)
-    if pa.types.is_floating(kind):
-        floats = array.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False)
-        column = Column.integers(np.ascontiguousarray(floats).view(np.int64))
-        column.kinds[:] = FLOAT
-    else:
-        filled = array.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
-        column = Column.integers(np.ascontiguousarray(filled))
-        column.kinds[:] = BOOL if pa.types.is_boolean(kind) else INT
-    column.kinds[nulls] = NULL
-    return column

@@ -1,8 +1,7 @@
-"""Inputs, and output of engines, by URL (`s3://`, `gs://`, `hf://`, `https://`, ...) through fsspec, where it and its
-part for the protocol are installed.
+"""Remote inputs, and the output folders of engines, by URL (`s3://`, `gs://`, `hf://`, `https://`) through fsspec.
 
-A remote file is read once, from its start to its end; what is needed again lies in the spool. An engine writes its
-tables itself; only the summary of its run is written here.
+fsspec and its package for the protocol must be installed. A remote file is read once, from start to end; rows that are
+looked up later come from the spool. Engines write their tables themselves; only the summary of a run is written here.
 """
 
 from __future__ import annotations
@@ -21,46 +20,49 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+_WEB = ("http://", "https://")
 _BLOCK = 4 << 20
 
 
 def is_url(name: str) -> bool:
-    """Whether an input is named by a URL."""
+    """Return True if an input is a URL."""
     return _URL.match(name) is not None
 
 
 def name_in(url: str) -> str:
-    """The name that the end of a URL's path says, without query and fragment."""
-    return urlsplit(url).path if url.startswith(("http://", "https://")) else url
+    """Return a URL without query and fragment; its end has the file extension."""
+    return urlsplit(url).path if url.startswith(_WEB) else url
 
 
-def _unreadable(url: str, reason: str) -> InputError:
+def _read_error(url: str, reason: str) -> InputError:
     return InputError(f"{url}: {reason}", place=url, file=url, reason=reason)
 
 
 def expand(url: str) -> list[str]:
-    """The URLs of the files that a URL names: a file, a glob, or all files below a folder, by name.
+    """Return the URLs of a file, of the matches of a glob, or of all files below a folder, sorted by name.
 
     Raises
     ------
     MissingExtraError
-        fsspec, or its part for this protocol, is not installed.
+        fsspec, or its package for this protocol, is not installed.
     InputError
-        No such file, or no access.
+        The file does not exist, or access is denied.
     """
-    system, path = _system(url)
-    with _reported(url):
-        if any(sign in path for sign in "*?[") and not url.startswith(("http://", "https://")):
-            found = sorted(system.glob(path))
-            if not found:
-                raise _unreadable(url, "no file matches")
-        elif not url.startswith(("http://", "https://")) and system.isdir(path):
-            found = [name for name in sorted(system.find(path)) if not name.rpartition("/")[2].startswith(".")]
-            if not found:
-                raise _unreadable(url, "the folder has no files")
+    system, path = _open_filesystem(url)
+    if url.startswith(_WEB):
+        return [url]
+    with _wrap_errors(url):
+        if any(sign in path for sign in "*?["):
+            names = sorted(system.glob(path))
+            if not names:
+                raise _read_error(url, "no file matches")
+        elif system.isdir(path):
+            names = [name for name in sorted(system.find(path)) if not name.rpartition("/")[2].startswith(".")]
+            if not names:
+                raise _read_error(url, "the folder has no files")
         else:
             return [url]
-        return [system.unstrip_protocol(name) for name in found]
+        return [system.unstrip_protocol(name) for name in names]
 
 
 class RemoteFile(io.RawIOBase):
@@ -69,26 +71,26 @@ class RemoteFile(io.RawIOBase):
     Raises
     ------
     InputError
-        The file can't be opened, or read to its end.
+        The file cannot be opened or read.
     """
 
     def __init__(self, url: str) -> None:
         self._url = url
-        system, path = _system(url)
-        with _reported(url):
+        system, path = _open_filesystem(url)
+        with _wrap_errors(url):
             self._file: Any = system.open(path, "rb", block_size=_BLOCK)
 
     def readable(self) -> bool:
-        """True."""
+        """Return True."""
         return True
 
     def readinto(self, buffer: Buffer) -> int:
-        """Fill the start of `buffer`; the number of bytes, 0 at the end."""
+        """Fill the start of `buffer` and return the number of bytes, 0 at the end."""
         view = memoryview(buffer).cast("B")
-        with _reported(self._url):
-            piece = self._file.read(len(view))
-        view[: len(piece)] = piece
-        return len(piece)
+        with _wrap_errors(self._url):
+            chunk = self._file.read(len(view))
+        view[: len(chunk)] = chunk
+        return len(chunk)
 
     def close(self) -> None:
         """Close the connection."""
@@ -99,7 +101,8 @@ class RemoteFile(io.RawIOBase):
                 super().close()
 
 
-def _system(url: str) -> tuple[Any, str]:
+def _open_filesystem(url: str) -> tuple[Any, str]:
+    """Return the fsspec file system of a URL and the path within it."""
     protocol = url.partition("://")[0]
     try:
         import fsspec.core
@@ -107,51 +110,51 @@ def _system(url: str) -> tuple[Any, str]:
         message = f"{url}: remote files need fsspec; pip install 'nearkin[remote]', or fetch the file first"
         raise MissingExtraError(message, extra="remote", package="fsspec") from None
     try:
-        found: tuple[Any, str] = fsspec.core.url_to_fs(url)
-        return found
+        system, path = fsspec.core.url_to_fs(url)
     except ImportError as error:
         message = f"{url}: {error}, which reads {protocol}:// through fsspec"
         raise MissingExtraError(message, extra="remote", package=protocol) from None
     except ValueError as error:
-        raise _unreadable(url, f"{error}; give a path, or a URL of a protocol that fsspec knows") from None
+        raise _read_error(url, f"{error}; give a path, or a URL of a protocol that fsspec knows") from None
+    return system, path
 
 
 def check_new(url: str) -> None:
-    """Check that nothing lies at the URL of a folder that is to be written.
+    """Raise ParameterError if the folder at a URL exists and is not empty.
 
     Raises
     ------
     MissingExtraError
-        fsspec, or its part for this protocol, is not installed.
+        fsspec, or its package for this protocol, is not installed.
     ParameterError
-        There is something.
+        The folder is not empty.
     InputError
-        No access.
+        Access is denied.
     """
-    system, path = _system(url)
-    with _reported(url):
+    system, path = _open_filesystem(url)
+    with _wrap_errors(url):
         try:
-            # What was listed before may have changed.
+            # Earlier listings are cached and may be out of date.
             system.invalidate_cache()
-            found = system.ls(path, detail=False)
+            names = system.ls(path, detail=False)
         except FileNotFoundError:
             return
-    if found:
-        raise bad_parameter("out", url, f"a folder that is empty or does not exist; it holds {found[0]}")
+    if names:
+        raise bad_parameter("out", url, f"a folder that is empty or does not exist; it contains {names[0]}")
 
 
 def write_file(url: str, data: bytes) -> None:
-    """Write a file at once.
+    """Write a file in one call.
 
     Raises
     ------
     OutputError
-        It can't be written.
+        The file cannot be written.
     """
-    system, path = _system(url)
+    system, path = _open_filesystem(url)
     try:
         if getattr(system, "auto_mkdir", True) is False:
-            # Only folders of a machine must be there before their files.
+            # Only local file systems need the parent folder.
             system.makedirs(system._parent(path), exist_ok=True)
         system.pipe_file(path, data)
     except Exception as error:
@@ -161,22 +164,22 @@ def write_file(url: str, data: bytes) -> None:
 
 
 def is_folder(url: str) -> bool:
-    """Whether there is something below a URL, looked up anew."""
-    system, path = _system(url)
-    with _reported(url):
+    """Return True if a folder exists at a URL, without using cached listings."""
+    system, path = _open_filesystem(url)
+    with _wrap_errors(url):
         system.invalidate_cache()
         return bool(system.isdir(path))
 
 
 @contextmanager
-def _reported(url: str) -> Iterator[None]:
-    """A context in which whatever goes wrong with a remote file is an InputError that names it."""
+def _wrap_errors(url: str) -> Iterator[None]:
+    """Turn every error of the block into an InputError that names the URL."""
     try:
         yield
     except NearkinError:
         raise
     except FileNotFoundError:
-        raise _unreadable(url, "no such file or folder") from None
+        raise _read_error(url, "no such file or folder") from None
     except Exception as error:
         # Each protocol raises errors of its own library.
-        raise _unreadable(url, f"can't be read: {type(error).__name__}: {error}") from error
+        raise _read_error(url, f"can't be read: {type(error).__name__}: {error}") from error

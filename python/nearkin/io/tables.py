@@ -1,39 +1,148 @@
-"""Side tables of a run (clusters, pairs), in the format that goes with the input's.
+"""Tables: results as tables of other packages (`Tabular`), and tables in files (`write_table`, `read_table`).
 
-JSON lines beside jsonl, txt, files and warc; CSV, TSV and Parquet beside inputs of these formats. Side tables are never
-compressed as a whole. A missing value is null in JSON lines and Parquet and an empty field in CSV. Rows are written in
-pieces, so that memory does not grow with their number beyond the columns that were given.
+Results convert to Arrow, pandas and polars, and to everything that reads Arrow's PyCapsule interface. Only pyarrow is a
+dependency; pandas and polars are imported when they are needed. None and NaN are missing values.
+
+The side tables of a run (clusters, pairs) have the format of its input: JSON lines for jsonl, txt, files and warc; CSV,
+TSV or Parquet for these formats. They are not compressed as files. A missing value is null in JSON lines and Parquet
+and an empty field in CSV. Rows are written in chunks, so memory does not grow with their number.
+
+`read_table` reads a table completely. A single malformed record is an error, because missing labels would change a
+measurement. Values of CSV and TSV are strings. An empty field is None, or the empty id in a column of ids.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from importlib import import_module
 from json.encoder import encode_basestring
-from typing import IO, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from nearkin.errors import bad_parameter
-from nearkin.io.inputs import Format
+from nearkin.errors import InputError, MissingExtraError, bad_parameter
+from nearkin.io.arrow import TableColumn, to_arrow
+from nearkin.io.decompress import Reader, Sink
+from nearkin.io.encoding import ChunkStream
+from nearkin.io.inputs import Format, InputFile, file_error, resolve
 from nearkin.io.output import OutputDir
-from nearkin.io.tabular import TableColumn, arrow_column
 from nearkin.io.values import Scalar
+from nearkin.notebook import ROWS, count_of, html_table
 
-# Rows that are Python objects at the same time.
-_PIECE = 1 << 14
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+__all__ = ["TableColumn", "Tabular", "read_table", "table_name", "to_frame", "write_table"]
+
+# Rows that exist as Python objects at the same time.
+_CHUNK_ROWS = 1 << 14
+# A CSV field may be a complete document.
+_MAX_FIELD = 256 << 20
+
+
+class Tabular:
+    """Base class of results that are tables: `_columns` returns the columns, `_types` the Arrow types of empty ones.
+
+    Examples
+    --------
+    >>> from nearkin import HammingIndex
+    >>> index = HammingIndex(bits=8)
+    >>> _ = index.add(["a", "b"], [0b1100, 0b1111])
+    >>> pairs = index.pairs(radius=2)
+    >>> pairs.to_polars().rows()
+    [('a', 'b', 2)]
+    >>> import pyarrow as pa
+    >>> pa.table(pairs).column_names
+    ['left', 'right', 'distance']
+    """
+
+    def _columns(self) -> Mapping[str, TableColumn]:
+        raise NotImplementedError
+
+    def _types(self) -> Mapping[str, str]:
+        """Return the names of the Arrow types of columns that may contain only nulls."""
+        return {}
+
+    def _repr_html_(self) -> str:
+        """Return the first rows for a notebook."""
+        columns = self._columns()
+        cells = [to_arrow(values[:ROWS]).to_pylist() for values in columns.values()]
+        total = len(next(iter(columns.values()), ()))
+        return html_table(list(columns), zip(*cells, strict=True), total=total, caption=self._caption(total))
+
+    def _caption(self, rows: int) -> str:
+        """Return the caption of the table in a notebook."""
+        return count_of(rows, "row")
+
+    def to_arrow(self) -> pa.Table:
+        """Return a pyarrow Table; a column that mixes numbers and strings becomes a column of strings."""
+        import pyarrow as pa
+
+        types = self._types()
+        return pa.table({name: to_arrow(values, types.get(name)) for name, values in self._columns().items()})
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Return a stream of Arrow data, which pyarrow, polars, DuckDB and others read."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return a pandas DataFrame.
+
+        Raises
+        ------
+        MissingExtraError
+            pandas is not installed.
+        """
+        return to_frame(self._columns())
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return a polars DataFrame.
+
+        Raises
+        ------
+        MissingExtraError
+            polars is not installed.
+        """
+        frame: pl.DataFrame = _import_package("polars", "to_polars()").from_arrow(self.to_arrow())
+        return frame
+
+
+def to_frame(columns: Mapping[str, TableColumn]) -> pd.DataFrame:
+    """Build a pandas DataFrame from columns of equal length.
+
+    Raises
+    ------
+    MissingExtraError
+        pandas is not installed.
+    """
+    frame: pd.DataFrame = _import_package("pandas", "to_pandas()").DataFrame(columns)
+    return frame
+
+
+def _import_package(package: str, call: str) -> Any:
+    """Import an optional package that a call needs."""
+    try:
+        return import_module(package)
+    except ImportError:
+        message = f"{call} needs {package}, which is not installed; `pip install {package}`, or use to_arrow()"
+        raise MissingExtraError(message, extra=package, package=package) from None
 
 
 def table_name(name: str, format: Format) -> str:
-    """The file's name, such as `clusters.jsonl`.
+    """Return the file name of a side table, such as `clusters.jsonl`.
 
     Parameters
     ----------
     name : str
-        The file's name without its ending.
+        File name without extension.
     format : str
-        The corpus's format.
+        Format of the corpus.
 
     Examples
     --------
@@ -45,23 +154,23 @@ def table_name(name: str, format: Format) -> str:
 
 
 def write_table(out: OutputDir, name: str, columns: Mapping[str, TableColumn], format: Format) -> str:
-    """Write a table and return its file's name.
+    """Write a side table and return its file name.
 
     Parameters
     ----------
     out : OutputDir
-        Where.
+        Output folder.
     name : str
-        The file's name without its ending: clusters, pairs.
+        File name without extension: clusters, pairs.
     columns : mapping of str to sequence
-        Columns of one length: integers, finite floats, strings, booleans, None. NaN counts as None.
+        Columns of one length: integers, finite floats, strings, booleans, None. NaN is written as None.
     format : str
-        The corpus's format.
+        Format of the corpus.
 
     Raises
     ------
     ParameterError
-        Columns of different lengths.
+        The columns have different lengths.
 
     Examples
     --------
@@ -90,34 +199,29 @@ def write_table(out: OutputDir, name: str, columns: Mapping[str, TableColumn], f
     return file_name
 
 
-def _plain(values: TableColumn, start: int) -> list[Scalar]:
-    """Some rows as Python objects."""
-    part = values[start : start + _PIECE]
-    plain: list[Scalar] = part.tolist() if isinstance(part, np.ndarray) else list(part)
-    return plain
+def _get_cells(values: TableColumn, start: int) -> list[Scalar]:
+    """Return the rows of a chunk as Python objects."""
+    chunk = values[start : start + _CHUNK_ROWS]
+    cells: list[Scalar] = chunk.tolist() if isinstance(chunk, np.ndarray) else list(chunk)
+    return cells
 
 
-def _piece(values: TableColumn, start: int) -> list[Scalar]:
-    """Some rows as Python objects, NaN as None."""
-    return [None if value != value else value for value in _plain(values, start)]
-
-
-def _json_piece(values: TableColumn, start: int) -> Iterable[str]:
-    """Some rows as JSON; a column of one type, which nearly all are, takes no step of Python per value."""
-    plain = _plain(values, start)
-    kinds = set(map(type, plain))
+def _format_json_cells(values: TableColumn, start: int) -> Iterable[str]:
+    """Format the rows of a chunk as JSON; columns of one type, the usual case, need no Python call per value."""
+    cells = _get_cells(values, start)
+    kinds = set(map(type, cells))
     if kinds == {int}:
-        return map(repr, plain)
+        return map(repr, cells)
     if kinds == {str}:
-        return map(encode_basestring, cast("list[str]", plain))
+        return map(encode_basestring, cast("list[str]", cells))
     if kinds == {float}:
-        texts = list(map(repr, plain))
+        texts = list(map(repr, cells))
         return ["null" if text == "nan" else text for text in texts] if "nan" in texts else texts
-    return map(_json, [None if value != value else value for value in plain])
+    return map(_format_json, cells)
 
 
-def _json(value: Scalar) -> str:
-    if value is None:
+def _format_json(value: Scalar) -> str:
+    if value is None or value != value:
         return "null"
     if isinstance(value, str):
         return encode_basestring(value)
@@ -129,28 +233,146 @@ def _json(value: Scalar) -> str:
 def _write_jsonl(file: IO[bytes], columns: Mapping[str, TableColumn], rows: int) -> None:
     keys = [encode_basestring(name).replace("%", "%%") + ": %s" for name in columns]
     line = "{" + ", ".join(keys) + "}\n"
-    for start in range(0, rows, _PIECE):
-        parts = [_json_piece(values, start) for values in columns.values()]
-        file.write("".join([line % row for row in zip(*parts, strict=True)]).encode())
+    for start in range(0, rows, _CHUNK_ROWS):
+        cells = [_format_json_cells(values, start) for values in columns.values()]
+        file.write("".join([line % row for row in zip(*cells, strict=True)]).encode())
 
 
 def _write_csv(file: IO[bytes], columns: Mapping[str, TableColumn], rows: int, delimiter: str) -> None:
-    def write(piece: Iterable[Iterable[Scalar]]) -> None:
-        text = io.StringIO()
-        csv.writer(text, delimiter=delimiter, lineterminator="\n").writerows(piece)
-        file.write(text.getvalue().encode())
-
-    write([columns])
-    for start in range(0, rows, _PIECE):
-        parts = [_piece(values, start) for values in columns.values()]
-        write(zip(*parts, strict=True))
+    text = io.TextIOWrapper(file, "utf-8", newline="")
+    writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
+    writer.writerow(columns)
+    for start in range(0, rows, _CHUNK_ROWS):
+        cells = [_get_cells(values, start) for values in columns.values()]
+        writer.writerows([None if value != value else value for value in row] for row in zip(*cells, strict=True))
+    text.flush()
+    text.detach()
 
 
 def _write_parquet(file: IO[bytes], columns: Mapping[str, TableColumn]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from nearkin.io.decompress import Sink
-
-    table = pa.table({name: arrow_column(values) for name, values in columns.items()})
+    table = pa.table({name: to_arrow(values) for name, values in columns.items()})
     pq.write_table(table, pa.PythonFile(Sink(file), "w"), compression="zstd")
+
+
+def read_table(
+    path: str | os.PathLike[str], columns: Iterable[str] | None = None, *, ids: Iterable[str] = ()
+) -> dict[str, list[Any]]:
+    r"""Read columns of a table in JSON, CSV, TSV or Parquet, which may be compressed.
+
+    Parameters
+    ----------
+    path : path
+        One file, or `-` for JSON lines from standard input.
+    columns : iterable of str, optional
+        Columns to read, if the file has them (default: all).
+    ids : iterable of str
+        Columns of ids, in which an empty field of CSV or TSV is the id "" instead of None.
+
+    Returns
+    -------
+    dict of str to list
+        Columns in the order of the file. A JSON record without a column has None there.
+
+    Raises
+    ------
+    InputError
+        The file is missing, damaged or unreadable; a record is not an object, or has another number of fields than the
+        header; or the format has no columns.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from nearkin.io import read_table
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "pairs.tsv"
+    >>> _ = path.write_text("left\tright\tmatch\na\tb\t1\na\tc\t0\n")
+    >>> read_table(path, ["left", "match"])
+    {'left': ['a', 'a'], 'match': ['1', '0']}
+    """
+    format, sources = resolve(path, None)
+    if len(sources) != 1:
+        raise file_error(os.fspath(path), f"is {len(sources)} files; name one table")
+    source = sources[0]
+    requested, id_columns = None if columns is None else set(columns), set(ids)
+    if format == "parquet":
+        return _read_parquet(source, requested)
+    if format not in ("jsonl", "csv", "tsv"):
+        raise file_error(source.name, f"is {format}, which has no columns; give .jsonl, .csv, .tsv or .parquet")
+    with Reader(source, json=format == "jsonl") as reader:
+        text = io.TextIOWrapper(io.BufferedReader(ChunkStream(reader.chunks())), "utf-8-sig", newline="")
+        try:
+            if format == "jsonl":
+                return _read_jsonl(source, text, requested)
+            return _read_csv(source, text, "\t" if format == "tsv" else ",", requested, id_columns)
+        except UnicodeDecodeError as error:
+            raise file_error(source.name, f"is not UTF-8 ({error.reason}); convert it, with iconv say") from error
+
+
+def _line_error(source: InputFile, line: int, reason: str) -> InputError:
+    place = f"{source.name}:{line}"
+    return InputError(f"{place}: {reason}", place=place, file=source.name, line=line, reason=reason)
+
+
+def _read_jsonl(source: InputFile, text: Iterable[str], requested: set[str] | None) -> dict[str, list[Any]]:
+    table: dict[str, list[Any]] = {}
+    rows = 0
+    for number, line in enumerate(text, 1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise _line_error(source, number, f"invalid JSON: {error}") from error
+        if not isinstance(record, dict):
+            reason = f"{type(record).__name__}, not an object; a record is one object per line"
+            raise _line_error(source, number, reason)
+        for name, value in record.items():
+            if requested is None or name in requested:
+                # A column that first appears in a later record has None before it.
+                table.setdefault(name, [None] * rows).append(value)
+        rows += 1
+        for values in table.values():
+            if len(values) < rows:
+                values.append(None)
+    return table
+
+
+def _read_csv(
+    source: InputFile, text: Iterator[str], delimiter: str, requested: set[str] | None, ids: set[str]
+) -> dict[str, list[Any]]:
+    reader = csv.reader(text, delimiter=delimiter, strict=True)
+    limit_before = csv.field_size_limit(_MAX_FIELD)
+    try:
+        header = next(reader, None)
+        if header is None:
+            raise file_error(source.name, "is empty; the first line names the columns")
+        repeated = sorted({name for name in header if header.count(name) > 1})
+        if repeated:
+            raise _line_error(source, 1, f"column {repeated[0]!r} occurs twice in the header")
+        fields = [(at, name) for at, name in enumerate(header) if requested is None or name in requested]
+        table: dict[str, list[Any]] = {name: [] for _, name in fields}
+        for row in reader:
+            if row and len(row) != len(header):
+                raise _line_error(source, reader.line_num, f"{len(row)} fields, {len(header)} in the header")
+            for at, name in fields if row else ():
+                table[name].append(row[at] or ("" if name in ids else None))
+        return table
+    except csv.Error as error:
+        raise _line_error(source, reader.line_num, str(error)) from error
+    finally:
+        csv.field_size_limit(limit_before)
+
+
+def _read_parquet(source: InputFile, requested: set[str] | None) -> dict[str, list[Any]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        file = pq.ParquetFile(source.path)
+        names = [name for name in file.schema_arrow.names if requested is None or name in requested]
+        table = file.read(columns=names)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise file_error(source.name, f"can't be read as Parquet: {error}") from error
+    return {name: table.column(name).to_pylist() for name in names}

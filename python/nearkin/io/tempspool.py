@@ -1,6 +1,6 @@
-"""The spool: one temporary file without a name, in which bytes are kept that can't be read again from where they came.
+"""A temporary file without a name, for bytes that cannot be read again from their source.
 
-The system frees it when the process ends, however it ends.
+The system frees the file when the process ends, however it ends.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from typing import IO, TYPE_CHECKING
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-_PIECE = 1 << 20
+_CHUNK = 1 << 20
 
 
 class Spool:
-    """A temporary file without a name, made when first written to.
+    """An unnamed temporary file, created by the first write.
 
     Parameters
     ----------
     folder : path or None
-        Where it lies; the system's folder of temporary files if None.
+        Folder of the file (default: the system's folder for temporary files).
     """
 
     def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
@@ -32,12 +32,12 @@ class Spool:
         self.size = 0
 
     def write(self, data: Buffer) -> None:
-        """Append."""
+        """Append `data`."""
         if self._file is None:
             self._file = tempfile.TemporaryFile(dir=self.folder, prefix="nearkin-", buffering=0)  # noqa: SIM115
         view = memoryview(data).cast("B")
         if sys.platform == "win32":
-            # Reading rows again moves the position there.
+            # Positional reads move the file position on Windows.
             self._file.seek(self.size)
         while len(view):
             written = self._file.write(view)
@@ -45,22 +45,22 @@ class Spool:
             view = view[written:]
 
     def descriptor(self) -> int:
-        """The open file's number."""
+        """Return the file descriptor."""
         if self._file is None:
             self.write(b"")
         return self._file.fileno()  # type: ignore[union-attr]
 
     def close(self) -> None:
-        """Free the room that it takes."""
+        """Free the disk space; a later write starts with an empty file."""
         if self._file is not None:
             self._file.close()
             self._file = None
         self.size = 0
 
-    def pieces(self) -> Iterator[bytes]:
-        """All that was written, in pieces of a megabyte."""
+    def chunks(self) -> Iterator[bytes]:
+        """Iterate over the content in chunks of one megabyte."""
         if self._file is not None:
             self._file.seek(0)
-            while piece := self._file.read(_PIECE):
-                yield piece
+            while chunk := self._file.read(_CHUNK):
+                yield chunk
             self._file.seek(self.size)

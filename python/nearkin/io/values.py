@@ -1,8 +1,7 @@
-"""What a corpus yields: texts, scalar columns, batches, and the records that can't be read.
+"""Values of a corpus: texts, scalar columns, batches, and malformed records.
 
-Texts and columns lie back to back in one array of bytes with `n + 1` offsets, as in Arrow, so that the kernels read
-them in place and nothing becomes a Python object before someone asks for it. A column costs 17 bytes per row and its
-strings.
+Texts and columns are stored as in Arrow: one byte array with `n + 1` offsets. The kernels read them in place, and no
+Python object is created until a value is accessed. A column costs 17 bytes per row plus its strings.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta, timezone
-from itertools import pairwise
 from typing import IO, TYPE_CHECKING, Any, Literal, NoReturn, SupportsIndex, overload
 
 import numpy as np
@@ -30,7 +28,7 @@ NULL, INT, BIG_INT, FLOAT, TEXT, BOOL = range(6)
 
 
 class PackedTexts(Sequence[str]):
-    """Texts back to back in one array of bytes.
+    """Texts in one byte array.
 
     Parameters
     ----------
@@ -39,7 +37,7 @@ class PackedTexts(Sequence[str]):
     data : uint8
         UTF-8.
     nulls : integers, ascending
-        Rows that have no text; theirs is empty.
+        Rows without a text; their text is empty.
 
     Examples
     --------
@@ -58,34 +56,46 @@ class PackedTexts(Sequence[str]):
 
     @classmethod
     def of(cls, texts: Sequence[str | None]) -> PackedTexts:
-        """Texts from strings; None is a null.
+        """Pack strings; None is a null.
 
         Parameters
         ----------
         texts : iterable of str or None
-            Strings that UTF-8 can encode.
+            Strings that can be encoded as UTF-8.
         """
-        parts = [b"" if text is None else text.encode() for text in texts]
         nulls = np.array([i for i, text in enumerate(texts) if text is None], np.int64)
-        return cls(offsets_of(parts), np.frombuffer(b"".join(parts), np.uint8), nulls)
+        return cls.of_bytes([b"" if text is None else text.encode() for text in texts], nulls)
+
+    @classmethod
+    def of_bytes(cls, texts: Sequence[bytes], nulls: NDArray[np.int64] | None = None) -> PackedTexts:
+        """Pack texts that are encoded as UTF-8.
+
+        Parameters
+        ----------
+        texts : sequence of bytes
+            One text per row.
+        nulls : integers, ascending
+            Rows without a text.
+        """
+        lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+        return cls(cumulate(lengths), np.frombuffer(b"".join(texts), np.uint8), nulls)
 
     @classmethod
     def concat(cls, parts: Sequence[PackedTexts]) -> PackedTexts:
-        """The texts of several, one after another.
+        """Concatenate texts.
 
         Parameters
         ----------
         parts : sequence of PackedTexts
-            In the order of rows.
+            In row order.
         """
         if len(parts) == 1:
             return parts[0]
-        lengths = [np.diff(part.offsets) for part in parts]
         firsts = np.cumsum([0, *(len(part) for part in parts)])
         nulls = [part.nulls + first for part, first in zip(parts, firsts, strict=False)]
         data = [part.data[part.offsets[0] : part.offsets[-1]] for part in parts]
         return cls(
-            running(np.concatenate([*lengths, np.zeros(0, np.int64)])),
+            cumulate(np.concatenate([*(np.diff(part.offsets) for part in parts), np.zeros(0, np.int64)])),
             np.concatenate([*data, np.zeros(0, np.uint8)]),
             np.concatenate([*nulls, np.zeros(0, np.int64)]),
         )
@@ -100,7 +110,7 @@ class PackedTexts(Sequence[str]):
     def __getitem__(self, row: slice) -> list[str]: ...
 
     def __getitem__(self, row: SupportsIndex | slice) -> str | list[str]:
-        """The text of a row; "" where it is null."""
+        """Return the text of a row; "" if it is null."""
         if isinstance(row, slice):
             return [self[i] for i in range(*row.indices(len(self)))]
         row = range(len(self))[row]
@@ -110,7 +120,7 @@ class PackedTexts(Sequence[str]):
         return f"<{len(self)} texts, {int(self.offsets[-1] - self.offsets[0])} bytes>"
 
     def with_nulls(self, nulls: NDArray[Any]) -> PackedTexts:
-        """The same texts with these rows null.
+        """Return the same texts with other null rows.
 
         Parameters
         ----------
@@ -120,7 +130,7 @@ class PackedTexts(Sequence[str]):
         return PackedTexts(self.offsets, self.data, nulls)
 
     def to_arrow(self) -> pa.Array:
-        """The same texts as a pyarrow LargeStringArray over the same memory; nulls are null."""
+        """Return a pyarrow LargeStringArray that shares the memory."""
         import pyarrow as pa
 
         valid = None
@@ -133,16 +143,16 @@ class PackedTexts(Sequence[str]):
 
 
 class Column(Sequence[Scalar]):
-    """A column of scalars as they were given: integers of any size, floats, strings, booleans, None.
+    """A column of scalars that keep their types: integers of any size, floats, strings, booleans, None.
 
     Parameters
     ----------
     kinds : (n,) uint8
-        NULL, INT, BIG_INT, FLOAT, TEXT or BOOL of each row.
+        NULL, INT, BIG_INT, FLOAT, TEXT or BOOL for each row.
     values : (n,) int64
-        The integer, the float's bits, or 0 and 1.
+        The integer, the bits of the float, or 0 and 1.
     offsets, data
-        Strings and the digits of integers beyond 64 bits, as in `PackedTexts`.
+        Strings, and the digits of integers beyond 64 bits, as in `PackedTexts`.
 
     Examples
     --------
@@ -154,11 +164,7 @@ class Column(Sequence[Scalar]):
     __slots__ = ("data", "kinds", "offsets", "values")
 
     def __init__(
-        self,
-        kinds: NDArray[np.uint8],
-        values: NDArray[np.int64],
-        offsets: NDArray[np.int64],
-        data: NDArray[np.uint8],
+        self, kinds: NDArray[np.uint8], values: NDArray[np.int64], offsets: NDArray[np.int64], data: NDArray[np.uint8]
     ) -> None:
         self.kinds = kinds
         self.values = values
@@ -167,12 +173,12 @@ class Column(Sequence[Scalar]):
 
     @classmethod
     def of(cls, values: Sequence[Scalar | date | np.datetime64]) -> Column:
-        """A column from Python values.
+        """Build a column from Python values.
 
         Parameters
         ----------
         values : iterable of int, float, str, bool or None
-            In the order of rows. Dates and times become strings of ISO 8601.
+            In row order. Dates and times become ISO 8601 strings.
         """
         kinds = np.zeros(len(values), np.uint8)
         numbers = np.zeros(len(values), np.int64)
@@ -188,17 +194,18 @@ class Column(Sequence[Scalar]):
             elif isinstance(value, (float, np.floating)):
                 kinds[i], numbers[i] = FLOAT, np.float64(value).view(np.int64)
             elif isinstance(value, (date, np.datetime64)):
-                # Not-a-time, of NumPy and pandas, differs from itself.
+                # NaT, of NumPy and pandas, is not equal to itself.
                 if value == value:
                     text = value.isoformat() if isinstance(value, date) else str(value)
                     kinds[i], strings[i] = TEXT, text.encode()
             elif value is not None:
                 kinds[i], strings[i] = TEXT, value.encode()
-        return cls(kinds, numbers, offsets_of(strings), np.frombuffer(b"".join(strings), np.uint8))
+        texts = PackedTexts.of_bytes(strings)
+        return cls(kinds, numbers, texts.offsets, texts.data)
 
     @classmethod
     def integers(cls, values: NDArray[np.int64]) -> Column:
-        """A column of integers, over the same memory.
+        """Build a column of integers that shares their memory.
 
         Parameters
         ----------
@@ -210,7 +217,7 @@ class Column(Sequence[Scalar]):
 
     @classmethod
     def strings(cls, texts: PackedTexts) -> Column:
-        """A column of strings, over the same memory; null texts are null.
+        """Build a column of strings that shares their memory; null texts are null.
 
         Parameters
         ----------
@@ -223,12 +230,12 @@ class Column(Sequence[Scalar]):
 
     @classmethod
     def concat(cls, parts: Sequence[Column]) -> Column:
-        """The values of several columns, one after another.
+        """Concatenate columns.
 
         Parameters
         ----------
         parts : sequence of Column
-            In the order of rows.
+            In row order.
         """
         if len(parts) == 1:
             return parts[0]
@@ -247,9 +254,9 @@ class Column(Sequence[Scalar]):
     def __getitem__(self, row: slice) -> list[Scalar]: ...
 
     def __getitem__(self, row: SupportsIndex | slice) -> Scalar | list[Scalar]:
-        """The value of a row."""
+        """Return the value of a row."""
         if isinstance(row, slice):
-            return [self[i] for i in range(*row.indices(len(self)))]
+            return self.take(range(*row.indices(len(self))))
         row = range(len(self))[row]
         kind = self.kinds[row]
         if kind == INT:
@@ -270,76 +277,69 @@ class Column(Sequence[Scalar]):
         return f"<column of {len(self)} values>"
 
     def take(self, rows: Sequence[int] | NDArray[Any]) -> list[Scalar]:
-        """The values of these rows, as Python objects.
+        """Return the values of some rows as Python objects.
 
         Parameters
         ----------
         rows : (m,) integers
             Row numbers.
         """
-        places = np.asarray(rows, np.int64)
-        kinds = np.unique(self.kinds[places])
+        positions = np.asarray(rows, np.int64)
+        kinds = np.unique(self.kinds[positions])
         if np.array_equal(kinds, [INT]):
-            values: list[Scalar] = self.values[places].tolist()
+            values: list[Scalar] = self.values[positions].tolist()
             return values
         if np.array_equal(kinds, [TEXT]):
             data = self.data.data
-            starts, ends = self.offsets[:-1][places].tolist(), self.offsets[1:][places].tolist()
+            starts, ends = self.offsets[:-1][positions].tolist(), self.offsets[1:][positions].tolist()
             return [str(data[start:end], "utf-8") for start, end in zip(starts, ends, strict=True)]
-        return [self[row] for row in places.tolist()]
+        return [self[row] for row in positions.tolist()]
 
     def to_list(self) -> list[Scalar]:
-        """All values as Python objects."""
-        kinds = np.unique(self.kinds)
-        if np.array_equal(kinds, [INT]):
-            values: list[Scalar] = self.values.tolist()
-            return values
-        if np.array_equal(kinds, [TEXT]):
-            data, offsets = self.data.tobytes(), self.offsets.tolist()
-            return [data[a:b].decode() for a, b in pairwise(offsets)]
-        return [self[row] for row in range(len(self))]
+        """Return all values as Python objects."""
+        return self.take(np.arange(len(self)))
 
     def numbers(self, name: str) -> NDArray[np.float64]:
-        """The values as (n,) float64, NaN for None.
+        """Return the values as (n,) float64, with NaN for None.
 
-        Strings count as the numbers that they write; if they write dates and times (ISO 8601), as seconds since 1970 in
-        UTC, which is also what a time without a zone is in.
+        Strings are parsed as numbers, or as ISO 8601 dates and times, which become seconds since 1970 in UTC. Times
+        without a zone are in UTC.
 
         Parameters
         ----------
         name : str
-            The column's name, for the message.
+            Name of the column in messages.
 
         Raises
         ------
         InputError
-            A value that is neither, or numbers and dates in one column.
+            A value is neither a number nor a date, or the column mixes numbers and dates.
         """
         if not np.any((self.kinds == TEXT) | (self.kinds == BIG_INT)):
             numbers = np.where(self.kinds == FLOAT, self.values.view(np.float64), self.values.astype(np.float64))
             numbers[self.kinds == NULL] = np.nan
             return numbers
-        values = self.to_list()
         numbers = np.empty(len(self), np.float64)
         dates = 0
-        for row, value in enumerate(values):
+        for row, value in enumerate(self.to_list()):
             try:
                 numbers[row] = np.nan if value is None else float(value)
-            except (ValueError, OverflowError):  # noqa: PERF203 - the message names the value's row
+            except (ValueError, OverflowError):  # noqa: PERF203 - the message contains the row of the value
                 seconds = seconds_of(value) if isinstance(value, str) else None
-                if seconds is None or (dates == 0 and not np.isnan(numbers[:row]).all()):
-                    mixed = ", a date, beside numbers"
-                    self._refuse(name, row, value, ", which is neither number nor date" if seconds is None else mixed)
+                if seconds is None:
+                    self._refuse(name, row, value, ", which is neither number nor date")
+                if dates == 0 and not np.isnan(numbers[:row]).all():
+                    self._refuse(name, row, value, ", a date among numbers")
                 dates += 1
                 numbers[row] = seconds
             else:
                 if dates and value is not None:
-                    self._refuse(name, row, value, ", a number, beside dates")
+                    self._refuse(name, row, value, ", a number among dates")
         return numbers
 
     @staticmethod
-    def _refuse(name: str, row: int, value: object, why: str) -> NoReturn:
-        reason = f"column {name!r} holds {value!r}{why}; use a column of numbers, or one of dates"
+    def _refuse(name: str, row: int, value: object, problem: str) -> NoReturn:
+        reason = f"column {name!r} holds {value!r}{problem}; use a column of numbers, or one of dates"
         raise InputError(f"row {row}: {reason}", place=f"row {row}", reason=reason)
 
 
@@ -347,15 +347,16 @@ _ISO = re.compile(
     r"(\d{4})-?(\d\d)-?(\d\d)(?:[T ](\d\d):?(\d\d)(?::?(\d\d)(?:[.,](\d{1,9}))?)?)? ?(Z|UTC|[+-]\d\d(?::?\d\d)?)?",
     re.ASCII,
 )
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 def seconds_of(text: str) -> float | None:
-    """Seconds from 1970-01-01 in UTC to a date, or a date and time, of ISO 8601; None for what is neither.
+    """Return the seconds from 1970-01-01 in UTC to an ISO 8601 date or time; None for any other text.
 
     Parameters
     ----------
     text : str
-        Such as "2024-03-01", "2024-03-01T12:30:00Z" or "2024-03-01 12:30:00.25+01:00".
+        For instance "2024-03-01", "2024-03-01T12:30:00Z" or "2024-03-01 12:30:00.25+01:00".
 
     Examples
     --------
@@ -368,7 +369,7 @@ def seconds_of(text: str) -> float | None:
         return None
     year, month, day, hour, minute, second = (int(part or 0) for part in match.group(1, 2, 3, 4, 5, 6))
     try:
-        # A leap second counts as the one after it.
+        # A leap second is counted as the following second.
         moment = datetime(year, month, day, hour, minute, min(second, 59), tzinfo=timezone.utc)
     except ValueError:
         return None
@@ -380,27 +381,24 @@ def seconds_of(text: str) -> float | None:
         hours, minutes = int(zone[1:3]), int(zone[-2:]) if len(zone) > 3 else 0
         offset = (1 if zone[0] == "+" else -1) * (60 * hours + minutes) * 60
     fraction = float(f"0.{match[7]}") if match[7] else 0.0
-    # Whole seconds are exact, and a microsecond is far above the last digit of a double until the year 2250.
+    # Seconds are exact, and a double resolves microseconds until the year 2250.
     return (moment - _EPOCH) // timedelta(seconds=1) + max(second - 59, 0) - offset + fraction
-
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows of a corpus that follow one another, a few megabytes of text at most unless one text is larger.
+    """Consecutive rows of a corpus: a few megabytes of text at most, unless a single text is larger.
 
     Parameters
     ----------
     first_row : int
-        Number of the first row in the corpus, from 0; records that can't be read have none.
+        Number of the first row in the corpus, from 0. Malformed records are not numbered.
     texts : PackedTexts
-        A text per row.
+        One text per row.
     ids : Column
-        Integers or strings, as given; row numbers when no id column was named.
+        Integers or strings as read; row numbers if no id column was named.
     columns : mapping of str to Column
-        The extra columns that were asked for.
+        The requested extra columns.
     """
 
     first_row: int
@@ -414,9 +412,9 @@ class Batch:
 
 @dataclass(frozen=True)
 class BadRecord:
-    """A record that can't be read: its file, its place there from 1, and why.
+    """A malformed record: its file, its position there from 1, and the reason.
 
-    `unit` says what `line` counts: lines of a text file, rows of a Parquet file, or records of a JSON array.
+    `unit` is the unit of `line`: lines of a text file, rows of a Parquet file, or records of a JSON array.
     """
 
     file: str
@@ -428,47 +426,47 @@ class BadRecord:
         return f"{self.file}, {self.unit} {self.line}: {self.reason}"
 
     def to_json(self) -> bytes:
-        """A line of `rejected.jsonl`."""
+        """Return a line of `rejected.jsonl`."""
         return json.dumps({"file": self.file, self.unit: self.line, "reason": self.reason}).encode() + b"\n"
 
 
 MAX_MALFORMED = 0.1
-"""Share of records that may be unreadable unless the caller says otherwise."""
+"""Default share of records that may be malformed."""
 
 
-class Malformed:
-    """The records of a corpus that can't be read: how many, the first of them, and all of them in a temporary file.
+class MalformedRecords:
+    """The malformed records of a corpus: their number, the first of them, and all of them in a temporary file.
 
     Parameters
     ----------
     strict : bool
-        Whether the first one is an error.
-    most : int or float
-        How many there may be: a number of records as int, a share of all records from 0 to 1 as float.
+        If True, the first malformed record raises an error.
+    limit : int or float
+        Maximum number of malformed records as int, or their share of all records from 0 to 1 as float.
     spool : Spool
-        Takes one line of JSON for each.
+        Stores one line of JSON for each record.
 
     Raises
     ------
     ParameterError
-        `most` out of its range.
+        `limit` is out of range.
     """
 
-    LIMIT = 20
+    MAX_FIRST = 20
 
-    def __init__(self, *, strict: bool = False, most: float = MAX_MALFORMED, spool: Spool | None = None) -> None:
-        whole = isinstance(most, int) and not isinstance(most, bool)
-        if not (whole and most >= 0) and not (isinstance(most, float) and 0 <= most <= 1):
-            raise bad_parameter("max_malformed", repr(most), "a number of records, or a share from 0.0 to 1.0")
+    def __init__(self, *, strict: bool = False, limit: float = MAX_MALFORMED, spool: Spool | None = None) -> None:
+        is_count = isinstance(limit, int) and not isinstance(limit, bool)
+        if not (is_count and limit >= 0) and not (isinstance(limit, float) and 0 <= limit <= 1):
+            raise bad_parameter("max_malformed", repr(limit), "a number of records, or a share from 0.0 to 1.0")
         self.strict = strict
-        self.most = most
+        self.limit = limit
         self._spool = Spool() if spool is None else spool
         self.clear()
 
     def clear(self) -> None:
-        """Forget all."""
+        """Forget all records."""
         self.count = 0
-        self.of_rows = 0
+        self._num_rows = 0
         self.first: list[BadRecord] = []
         self._spool.close()
 
@@ -477,92 +475,81 @@ class Malformed:
         self._spool.close()
 
     def add(self, record: BadRecord, count: int = 1) -> None:
-        """Count a record, or `count` of them of which this is the first.
+        """Add a record, or `count` consecutive records that start with this one.
 
         Parameters
         ----------
         record : BadRecord
-            The first of the records to be counted.
+            The first of the records.
         count : int, default 1
-            How many records are counted.
+            Number of records.
 
         Raises
         ------
         InputError
-            In strict mode, or if there are more than a given number.
+            In strict mode, or if there are more records than the limit.
         """
         if self.strict:
-            raise input_error(record)
+            place = f"{record.file}, {record.unit} {record.line}"
+            raise InputError(str(record), place=place, **vars(record))
         self.count += count
-        if len(self.first) < self.LIMIT:
+        if len(self.first) < self.MAX_FIRST:
             self.first.append(record)
-        line = record.to_json()
         if count > 1:
-            more = f"{record.reason} (and {count - 1} more records after it)"
-            line = replace(record, reason=more).to_json()
-        self._spool.write(line)
-        if isinstance(self.most, int) and self.count > self.most:
-            self._refuse(f"more than {self.most} records can't be read", remedy="max_malformed=")
+            record = replace(record, reason=f"{record.reason} (and {count - 1} more records after it)")
+        self._spool.write(record.to_json())
+        if isinstance(self.limit, int) and self.count > self.limit:
+            self._refuse(f"more than {self.limit} records can't be read", remedy="max_malformed=")
 
-    def refuse(self, record: BadRecord) -> None:
-        """As `add`, for a record that was read as a row and then found to be unusable.
+    def add_row(self, record: BadRecord) -> None:
+        """Add a record that was read as a row and later turned out to be unusable.
 
         Parameters
         ----------
         record : BadRecord
+            The record.
         """
-        self.of_rows += 1
+        self._num_rows += 1
         self.add(record)
 
     def check(self, rows: int) -> None:
-        """Raise InputError if too large a share of the records can't be read.
+        """Raise InputError if the share of malformed records exceeds the limit.
 
         Parameters
         ----------
         rows : int
-            How many records were read; those that were refused afterwards (`refuse`) among them.
+            Number of rows, including those of `add_row`.
         """
-        total = rows + self.count - self.of_rows
+        total = rows + self.count - self._num_rows
         if not self.count:
             return
         if not rows:
             self._refuse(f"none of {self.count} records can be read")
-        if isinstance(self.most, float) and self.count > self.most * total:
-            self._refuse(
-                f"{self.count} of {total} records can't be read, more than {100 * self.most:.4g}%",
-                remedy="max_malformed=",
-            )
+        if isinstance(self.limit, float) and self.count > self.limit * total:
+            share = f"{100 * self.limit:.4g}%"
+            message = f"{self.count} of {total} records can't be read, more than {share}"
+            self._refuse(message, remedy="max_malformed=")
 
-    def _refuse(self, what: str, **remedy: str) -> NoReturn:
+    def _refuse(self, problem: str, **remedy: str) -> NoReturn:
         first = self.first[0]
-        reason = f"{what}; the first: {first}"
+        reason = f"{problem}; the first: {first}"
         message = f"{reason}, or allow more by max_malformed=" if remedy else reason
         raise InputError(message, place=first.file, file=first.file, line=first.line, reason=reason, **remedy)
 
     def write(self, out: IO[bytes]) -> None:
-        """Write all of them as lines of JSON: file, line (row, record), reason.
+        """Write all records as JSON lines with file, line (row, record) and reason.
 
         Parameters
         ----------
         out : binary stream
-            Where they go.
+            Destination.
         """
-        for piece in self._spool.pieces():
-            out.write(piece)
+        for chunk in self._spool.chunks():
+            out.write(chunk)
 
 
-def input_error(record: BadRecord) -> InputError:
-    """The InputError for a record."""
-    return InputError(str(record), place=f"{record.file}, {record.unit} {record.line}", **vars(record))
-
-
-def running(lengths: NDArray[Any]) -> NDArray[np.int64]:
-    """Offsets from lengths: 0 and the running sums, one more than lengths."""
+def cumulate(lengths: NDArray[Any]) -> NDArray[np.int64]:
+    """Convert n lengths to n + 1 offsets."""
     offsets = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
     return offsets
-
-
-def offsets_of(parts: Sequence[bytes]) -> NDArray[np.int64]:
-    """Offsets of parts that are joined."""
-    return running(np.fromiter(map(len, parts), np.int64, len(parts)))

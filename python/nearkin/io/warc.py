@@ -1,25 +1,24 @@
-"""WARC files of crawls: the pages among their records (WARC), or the texts that were extracted from them (WET).
+"""WARC files of crawls: the pages among their records (WARC), or the extracted texts (WET).
 
 A document is a record of type `response` with an HTTP status from 200 to 299, `resource` or `conversion`, whose content
-type is text. Of HTML the visible text counts (`io.html`), everything else is its own text. Records of other types,
-other statuses and other content types are left out: `WarcCorpus.left_out` counts them by name. The fields of a record
-are columns: `url`, `date`, `record_id`, `content_type`, `status`, and each header field by its own name
-(`WARC-IP-Address`).
+type is text. The text of HTML is its visible text (`nearkin.io.html`); other text is used as it is. Records with other
+types, statuses or content types are skipped, and `WarcCorpus.left_out` counts them by description. The columns are
+`url`, `date`, `record_id`, `content_type`, `status`, and each header field by its name (`WARC-IP-Address`).
 
-Where a record begins and ends is read here, from its `Content-Length`, so that a damaged one costs itself alone: what
-follows it is found by its first line, `WARC/1.x`. What is inside is read by FastWARC: header fields, transfer and
-content encodings. In gzip every record is a member of its own, so a damaged member, too, costs itself alone; so in
-bzip2, xz and zstd (`io.members`).
+The start and end of records are parsed here, from their `Content-Length`, so that a damaged record costs only itself:
+the next record is found by its first line, `WARC/1.x`. FastWARC parses the content: header fields, transfer and content
+encodings. In gzip, bzip2, xz and zstd every record is a separate member, so a damaged member also costs only itself
+(`nearkin.io.warc_repair`).
 
-The encoding of a text is the one of its byte order mark, of the HTTP header, of the page's `<meta>`, in this order;
-without any it is UTF-8, or windows-1252 if it is not UTF-8. What an encoding can't read becomes U+FFFD, as in browsers.
-The text of a `conversion` record is UTF-8, unless its content type says otherwise; others can't be read. A page that
-the crawler cut off counts as far as it goes.
+The encoding of a page follows from its byte order mark, the HTTP header or its `<meta>`, in this order. Without any of
+these it is UTF-8, or windows-1252 if the bytes are not UTF-8. Invalid bytes become U+FFFD, as in browsers. The text of
+a `conversion` record is UTF-8 unless its content type says otherwise; invalid bytes make it malformed. Pages that the
+crawler truncated are read as far as they go.
 
 Sources
 -------
 1. ISO 28500:2017, WARC 1.1: records, header fields; annex D: compression by record.
-2. WHATWG Encoding Standard, section 4.2: what names of encodings mean; HTML Standard, section 13.2.3.2: their order.
+2. WHATWG Encoding Standard, section 4.2: names of encodings; HTML Standard, section 13.2.3.2: their order.
 """
 
 from __future__ import annotations
@@ -36,14 +35,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin.errors import MissingExtraError, bad_parameter
-from nearkin.io.base import LONGEST
-from nearkin.io.decompress import compressing, decompressed, read_at
+from nearkin.io.base import MAX_RECORD
+from nearkin.io.decompress import compressing, read_at
 from nearkin.io.encoding import ByteStream
 from nearkin.io.html import check_parser, visible_text
-from nearkin.io.inputs import Compression, InputFile, unreadable
-from nearkin.io.records import Parsed, Places, RecordCorpus
+from nearkin.io.inputs import Compression, InputFile, file_error
+from nearkin.io.records import BatchSpans, ParsedRecords, RecordCorpus
 from nearkin.io.values import Column, PackedTexts, Scalar
-from nearkin.io.warc_repair import DAMAGE_FIELD, MembersReader
+from nearkin.io.warc_repair import DAMAGE_FIELD, decompress_records
 
 if TYPE_CHECKING:
     from fastwarc.warc import WarcRecord
@@ -51,7 +50,7 @@ if TYPE_CHECKING:
 FIELDS = {"url": "WARC-Target-URI", "date": "WARC-Date", "record_id": "WARC-Record-ID"}
 """Columns that are header fields of a record."""
 COLUMNS = (*FIELDS, "content_type", "status")
-"""Columns of WARC, besides those by the names of header fields."""
+"""Columns of WARC, in addition to those named after header fields."""
 
 _START = re.compile(rb"WARC/[0-9]+\.[0-9]+\r?\n")
 _NEXT = re.compile(rb"\n\r?\n(?=WARC/[0-9]+\.[0-9]+\r?\n)")
@@ -60,38 +59,31 @@ _LENGTH = re.compile(rb"\ncontent-length[ \t]*:[ \t]*([0-9]{1,18})[ \t]*\r?\n", 
 _RECORD_END = re.compile(rb"(?:\r?\n){2}|(?:\r?\n)?(?=WARC/|\Z)")
 _BLANK = re.compile(rb"[\r\n]*")
 _INFO = re.compile(rb"\nwarc-type[ \t]*:[ \t]*warcinfo", re.IGNORECASE)
-# FastWARC's own limit, and enough for any crawler's fields.
-_LONGEST_HEADER = 32 << 10
-# What a line `WARC/1.1` and two line ends before it have at most: so much of a block's end may be the start of one.
-_START_ROOM = 32
-# Names of left out records that are counted apart; content types are whatever servers say.
-_MOST_NAMES = 40
-_LONGEST_REASON = 200
+# FastWARC's limit, which suffices for the header of any crawler.
+_MAX_HEADER = 32 << 10
+# Maximum length of a line `WARC/1.1` with two line ends before it: the end of a block may be the start of such a line.
+_MAX_START = 32
+# Descriptions of skipped records that are counted separately; servers send arbitrary content types.
+_MAX_DESCRIPTIONS = 40
+_MAX_REASON = 200
 
 _HTML = ("text/html", "application/xhtml+xml")
+_CHARSET = re.compile(r"""charset\s*=\s*["']?\s*([A-Za-z0-9_.:-]{1,40})""", re.IGNORECASE)
 _META = re.compile(rb"""<meta[^>]{0,500}?charset\s*=\s*["']?\s*([A-Za-z0-9_.:-]{1,40})""", re.IGNORECASE)
-# Bytes of a page in which its <meta> is looked for (HTML Standard).
-_META_ROOM = 1024
+# Bytes of a page in which its <meta> is searched (HTML Standard).
+_META_BYTES = 1024
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
-# The Encoding Standard reads these names as supersets of what they name.
+# The Encoding Standard maps these names to supersets of the encodings that they name.
 _SUPERSETS = {
-    "ascii": "cp1252",
-    "iso8859-1": "cp1252",
-    "iso8859-9": "cp1254",
-    "iso8859-11": "cp874",
-    "tis-620": "cp874",
-    "gb2312": "gb18030",
-    "gbk": "gb18030",
-    "euc_kr": "cp949",
-    "shift_jis": "cp932",
-    "big5": "big5hkscs",
-}
-# Codecs of Python that are no encodings of pages.
+    "ascii": "cp1252", "iso8859-1": "cp1252", "iso8859-9": "cp1254", "iso8859-11": "cp874", "tis-620": "cp874",
+    "gb2312": "gb18030", "gbk": "gb18030", "euc_kr": "cp949", "shift_jis": "cp932", "big5": "big5hkscs",
+}  # fmt: skip
+# Codecs of Python that are not encodings of pages.
 _NO_CHARSETS = ("utf-7", "unicode_escape", "raw_unicode_escape", "raw-unicode-escape", "idna", "punycode", "undefined")
 
 
 def check_reader() -> None:
-    """Raise MissingExtraError unless FastWARC, and the parser of HTML, are installed."""
+    """Raise MissingExtraError if FastWARC or the HTML parser is not installed."""
     try:
         import fastwarc.warc  # noqa: F401
     except ImportError:
@@ -101,7 +93,7 @@ def check_reader() -> None:
 
 
 def check_columns(names: Sequence[str]) -> None:
-    """Raise ParameterError for a name that is neither a column of WARC nor a header field's."""
+    """Raise ParameterError for a name that is neither a column of WARC nor a header field."""
     for name in names:
         if name not in COLUMNS and not name.upper().startswith("WARC-"):
             allowed = f"{', '.join(COLUMNS)}, or a header field such as WARC-IP-Address, for warc"
@@ -110,7 +102,7 @@ def check_columns(names: Sequence[str]) -> None:
 
 @dataclass(frozen=True)
 class Document:
-    """What a record says: its text, its header fields in lower case, and the columns that are no fields."""
+    """A parsed document: text, header fields with names in lower case, content type and status."""
 
     text: str
     fields: dict[str, str]
@@ -118,35 +110,35 @@ class Document:
     status: int | None
 
     def value(self, column: str) -> Scalar:
-        """The value of a column; None if the record has none."""
+        """Return the value of a column; None if the record does not have it."""
         if column == "content_type":
             return self.content_type
         if column == "status":
             return self.status
-        found = self.fields.get(FIELDS.get(column, column).lower())
-        # WARC 1.0 has angle brackets around URLs in its grammar, and some crawlers write them.
-        return found.removeprefix("<").removesuffix(">") if column == "url" and found is not None else found
+        value = self.fields.get(FIELDS.get(column, column).lower())
+        # The grammar of WARC 1.0 has angle brackets around URLs, and some crawlers write them.
+        return value.removeprefix("<").removesuffix(">") if column == "url" and value is not None else value
 
 
 @dataclass(frozen=True)
-class LeftOut:
-    """A record that is whole and no document: what it is counted as."""
+class SkippedRecord:
+    """A well-formed record that is not a document."""
 
-    name: str
+    description: str
 
 
-def read_record(record: bytes) -> Document | LeftOut:
-    r"""The document that a record holds, or what it is instead.
+def read_record(record: bytes) -> Document | SkippedRecord:
+    r"""Parse a record.
 
     Parameters
     ----------
     record : bytes
-        One record, decompressed, from its line `WARC/1.x` on.
+        One decompressed record, starting with its line `WARC/1.x`.
 
     Raises
     ------
     OSError, ValueError
-        Its header, or an encoding of its content, is damaged.
+        The header, or an encoding of the content, is damaged.
 
     Examples
     --------
@@ -157,75 +149,71 @@ def read_record(record: bytes) -> Document | LeftOut:
     """
     from fastwarc.warc import ArchiveIterator
 
-    # Its quirks mode takes line feeds alone for line ends.
-    for found in ArchiveIterator(io.BytesIO(record), auto_decode="all", stream_detect=False, quirks_mode=True):
-        return _document(found)
+    # The quirks mode accepts line feeds as line ends.
+    for parsed in ArchiveIterator(io.BytesIO(record), auto_decode="all", stream_detect=False, quirks_mode=True):
+        return _to_document(parsed)
     raise ValueError("the record is empty")
 
 
-def _document(record: WarcRecord) -> Document | LeftOut:
+def _to_document(record: WarcRecord) -> Document | SkippedRecord:
     fields = {name.lower(): value.strip() for name, value in record.headers.to_tuples()}
     kind = fields.get("warc-type", "").lower()
     if kind not in ("response", "resource", "conversion"):
-        return LeftOut(f"records of type {kind}" if kind else "records without a type")
-    status, said = None, fields.get("content-type", "")
+        return SkippedRecord(f"records of type {kind}" if kind else "records without a type")
+    status, header = None, fields.get("content-type", "")
     if record.is_http and kind == "response":
         status = record.http_headers.status_code
         if status is None or not 200 <= status <= 299:
-            return LeftOut("responses without a status" if status is None else f"responses of status {status}")
-        said = record.http_headers.get("Content-Type") or fields.get("warc-identified-payload-type", "")
+            return SkippedRecord("responses without a status" if status is None else f"responses of status {status}")
+        header = record.http_headers.get("Content-Type") or fields.get("warc-identified-payload-type", "")
     elif kind == "response":
-        return LeftOut("responses that are not HTTP")
-    content_type = said.partition(";")[0].strip().lower()
+        return SkippedRecord("responses that are not HTTP")
+    content_type = header.partition(";")[0].strip().lower()
     if not (content_type.startswith("text/") or content_type in _HTML):
-        return LeftOut(f"records of content type {content_type}" if content_type else "records without a content type")
-    payload = _whole(record)
-    charset = _charset_of(said)
+        return SkippedRecord(
+            f"records of content type {content_type}" if content_type else "records without a content type"
+        )
+    payload = _read_payload(record)
+    match = _CHARSET.search(header)
+    charset = match[1] if match else ""
     if kind == "conversion":
-        return Document(_converted(payload, charset), fields, content_type, status)
+        return Document(_decode_strictly(payload, charset), fields, content_type, status)
     html = content_type in _HTML
     text = decode(payload, charset, html=html)
     return Document(visible_text(text) if html else text, fields, content_type, status)
 
 
-def _whole(record: WarcRecord) -> bytes:
-    parts: list[bytes] = []
-    size = 0
-    while piece := record.reader.read(1 << 20):
-        parts.append(piece)
-        size += len(piece)
-        if size > LONGEST:
-            raise ValueError(f"the content is longer than {LONGEST >> 20} MiB, decompressed")
-    return b"".join(parts)
+def _read_payload(record: WarcRecord) -> bytes:
+    payload = bytearray()
+    while chunk := record.reader.read(1 << 20):
+        payload += chunk
+        if len(payload) > MAX_RECORD:
+            raise ValueError(f"the content is longer than {MAX_RECORD >> 20} MiB, decompressed")
+    return bytes(payload)
 
 
-def _charset_of(content_type: str) -> str:
-    match = re.search(r"""charset\s*=\s*["']?\s*([A-Za-z0-9_.:-]{1,40})""", content_type, re.IGNORECASE)
-    return match[1] if match else ""
-
-
-def _codec(name: str) -> str:
-    """The codec that a page means by a name; empty for an unknown one, and for what no browser reads as text."""
+def _find_codec(charset: str) -> str:
+    """Return the codec for the charset of a page; empty if it is unknown or not a text encoding for browsers."""
     try:
-        found = codecs.lookup(name).name
-        # Codecs that are not encodings of text refuse here.
-        b" ".decode(found, "ignore")
+        codec = codecs.lookup(charset).name
+        # Codecs that do not decode text fail here.
+        b" ".decode(codec, "ignore")
     except (LookupError, ValueError):
         return ""
-    return "" if found in _NO_CHARSETS else _SUPERSETS.get(found, found)
+    return "" if codec in _NO_CHARSETS else _SUPERSETS.get(codec, codec)
 
 
 def decode(payload: bytes, charset: str = "", *, html: bool = False) -> str:
-    r"""The text of a page's bytes, as a browser reads them.
+    r"""Decode the bytes of a page as a browser does.
 
     Parameters
     ----------
     payload : bytes
-        Without transfer and content encodings.
+        Content without transfer and content encodings.
     charset : str, default ""
-        What the HTTP header says.
+        Charset in the HTTP header.
     html : bool, default False
-        Whether a `<meta>` in the first 1,024 bytes counts.
+        If True, a `<meta>` in the first 1,024 bytes is used.
 
     Examples
     --------
@@ -236,10 +224,10 @@ def decode(payload: bytes, charset: str = "", *, html: bool = False) -> str:
     for mark, name in _MARKS:
         if payload.startswith(mark):
             return payload[len(mark) :].decode(name, "replace")
-    codec = _codec(charset)
-    if not codec and html and (match := _META.search(payload, 0, _META_ROOM)):
-        codec = _codec(match[1].decode())
-        # A page whose <meta> could be read is not UTF-16, whatever it says.
+    codec = _find_codec(charset)
+    if not codec and html and (match := _META.search(payload, 0, _META_BYTES)):
+        codec = _find_codec(match[1].decode())
+        # A page whose <meta> is readable as ASCII is not UTF-16.
         codec = "utf-8" if codec.startswith("utf-16") else codec
     if codec:
         return payload.decode(codec, "replace")
@@ -249,15 +237,15 @@ def decode(payload: bytes, charset: str = "", *, html: bool = False) -> str:
         return payload.decode("cp1252", "replace")
 
 
-def _converted(payload: bytes, charset: str) -> str:
+def _decode_strictly(payload: bytes, charset: str) -> str:
     try:
-        return payload.decode(_codec(charset) or "utf-8").removeprefix("\ufeff")
+        return payload.decode(_find_codec(charset) or "utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         raise ValueError(f"the text is not {error.encoding.upper()} at byte {error.start}") from None
 
 
-class _Members:
-    """Writes each piece as a member of its own, so that a record can be found without reading those before it."""
+class _MemberWriter:
+    """A writer that compresses each call as a separate member, so that readers can seek to a record."""
 
     def __init__(self, raw: IO[bytes], compression: Compression) -> None:
         self._raw = raw
@@ -271,9 +259,10 @@ class _Members:
 
 @dataclass(frozen=True)
 class _Frame:
-    """A record in a block, or a part of it that is none, and then why.
+    """The span of a record in a block, or of bytes that are not a record, with the reason.
 
-    `open` says that the next block may go on with what is no record. A record that is too long ends after the block.
+    With `open`, bytes that are not a record may continue in the next block. A record that is too long may end after
+    the block.
     """
 
     start: int
@@ -282,52 +271,52 @@ class _Frame:
     open: bool = False
 
 
-def _frame(data: bytes, at: int, *, end: bool) -> _Frame | None:
-    """What begins at a place of a block; None if more bytes are needed to tell."""
+def _find_frame(data: bytes, at: int, *, end: bool) -> _Frame | None:
+    """Return the next frame of a block; None if more bytes are needed."""
     start = _BLANK.match(data, at).end()  # type: ignore[union-attr]
     if start == len(data):
         return _Frame(start, start)
-    if len(data) - start < _START_ROOM and not end:
+    if len(data) - start < _MAX_START and not end:
         return None
     if not _START.match(data, start):
-        return _up_to_next(data, start, start, "no record begins here", end=end)
-    header = _HEADER_END.search(data, start, start + _LONGEST_HEADER)
+        return _skip_to_next(data, start, start, "no record begins here", end=end)
+    header = _HEADER_END.search(data, start, start + _MAX_HEADER)
     if header is None:
-        if len(data) - start < _LONGEST_HEADER and not end:
+        if len(data) - start < _MAX_HEADER and not end:
             return None
-        return _up_to_next(data, start, start + 1, "the record's header has no end", end=end)
+        return _skip_to_next(data, start, start + 1, "the record's header has no end", end=end)
     inside = header.end() - 2
     if (damage := data.find(DAMAGE_FIELD, start, inside)) >= 0:
         reason = data[damage + len(DAMAGE_FIELD) : data.find(b"\r", damage)].decode()
-        return _up_to_next(data, start, inside, f"compressed bytes are damaged ({reason})", end=end)
+        return _skip_to_next(data, start, inside, f"compressed bytes are damaged ({reason})", end=end)
     length = _LENGTH.search(data, start, header.end())
     if length is None:
-        return _up_to_next(data, start, inside, "the record's header has no Content-Length", end=end)
+        return _skip_to_next(data, start, inside, "the record's header has no Content-Length", end=end)
     size = int(length[1])
     stop = header.end() + size
-    if stop - start > LONGEST - _START_ROOM:
-        return _Frame(start, stop, f"the record is longer than {LONGEST >> 20} MiB")
-    if stop + _START_ROOM > len(data) and not end:
+    if stop - start > MAX_RECORD - _MAX_START:
+        return _Frame(start, stop, f"the record is longer than {MAX_RECORD >> 20} MiB")
+    if stop + _MAX_START > len(data) and not end:
         return None
     if stop > len(data):
         fault = f"the record is cut off: it has {len(data) - header.end()} of {size} bytes"
-        return _up_to_next(data, start, inside, fault, end=end)
+        return _skip_to_next(data, start, inside, fault, end=end)
     tail = _RECORD_END.match(data, stop)
     if tail is None:
         fault = f"Content-Length is {size}, and the record does not end there"
-        return _up_to_next(data, start, inside, fault, end=end)
+        return _skip_to_next(data, start, inside, fault, end=end)
     return _Frame(start, tail.end())
 
 
-def _up_to_next(data: bytes, start: int, after: int, fault: str, *, end: bool) -> _Frame | None:
-    """The part of a block from `start` to the next record that begins after `after`."""
+def _skip_to_next(data: bytes, start: int, after: int, fault: str, *, end: bool) -> _Frame | None:
+    """Return the frame from `start` to the next record that begins after `after`."""
     following = _NEXT.search(data, after)
     if following is not None:
         return _Frame(start, following.end(), fault)
     if end:
         return _Frame(start, len(data), fault)
     # The last bytes may be the start of the next record.
-    stop = len(data) - _START_ROOM
+    stop = len(data) - _MAX_START
     return _Frame(start, stop, fault, open=True) if stop > start else None
 
 
@@ -339,130 +328,126 @@ class WarcCorpus(RecordCorpus):
     def _reset(self) -> None:
         super()._reset()
         self._infos: dict[int, bytes] = {}
-        self._informed: set[int] = set()
-        self._begin_source()
+        self._infos_written: set[int] = set()
+        self._reset_source()
 
-    def _begin_source(self) -> None:
-        # Bytes that are still to be skipped of a record that is too long; whether the block before ended in a part
-        # that is no record.
-        self._to_skip = 0
-        self._lost = False
+    def _reset_source(self) -> None:
+        self._bytes_to_skip = 0
+        """Bytes left to skip of a record that is too long."""
+        self._in_fault = False
+        """True if the previous block ended in bytes that are not a record."""
 
-    def _decompressed(self, raw: ByteStream, compression: Compression) -> ByteStream:
-        return MembersReader(raw, compression) if MembersReader.reads(compression) else decompressed(raw, compression)
+    def _decompress(self, raw: ByteStream, compression: Compression) -> ByteStream:
+        return decompress_records(raw, compression)
 
     def _skip_header(self, source: InputFile, block: NDArray[np.uint8], *, end: bool) -> tuple[int, int] | None:
-        """The length of the first record if it is of type warcinfo, which goes to the output as well."""
-        self._begin_source()
+        """Return the length of the first record if its type is warcinfo; it is copied to the output."""
+        self._reset_source()
         data = block[: 1 << 20].tobytes()
         begin = _BLANK.match(data).end()  # type: ignore[union-attr]
         if begin < len(data) and not _START.match(data, begin):
-            raise unreadable(source.name, "does not begin with a WARC record; give the format that it has")
-        frame = _frame(data, 0, end=end and len(data) == len(block))
+            raise file_error(source.name, "does not begin with a WARC record; give the format that it has")
+        frame = _find_frame(data, 0, end=end and len(data) == len(block))
         if frame is None or frame.fault or not _INFO.search(data, frame.start, frame.stop):
             return 0, 0
         record = data[frame.start : frame.stop]
-        if not isinstance(found := self._read_record(record), LeftOut):
+        parsed = self._read_record(record)
+        if not isinstance(parsed, SkippedRecord):
             return 0, 0
         self._infos[self._sources.index(source)] = record
-        self._leave_out(found)
+        self._count_skipped(parsed)
         return frame.stop, 1
 
-    def _parse(self, block: NDArray[np.uint8], *, end: bool) -> Parsed:
+    def _parse(self, block: NDArray[np.uint8], *, end: bool) -> ParsedRecords:
         data = block.tobytes()
-        at = min(self._to_skip, len(data))
-        self._to_skip -= at
+        at = min(self._bytes_to_skip, len(data))
+        self._bytes_to_skip -= at
         rows: list[tuple[int, int, Document]] = []
         malformed: list[tuple[int, str]] = []
         records = 0
-        while at < len(data) and (frame := _frame(data, at, end=end)) is not None:
+        while at < len(data) and (frame := _find_frame(data, at, end=end)) is not None:
             if frame.stop > frame.start:
-                found = frame.fault or self._read_record(data[frame.start : frame.stop])
-                if isinstance(found, Document):
-                    rows.append((frame.start, frame.stop, found))
-                elif isinstance(found, LeftOut):
-                    self._leave_out(found)
-                elif not self._lost:
-                    malformed.append((records, found))
-                records += not self._lost
-                self._lost = frame.open
+                parsed = frame.fault or self._read_record(data[frame.start : frame.stop])
+                if isinstance(parsed, Document):
+                    rows.append((frame.start, frame.stop, parsed))
+                elif isinstance(parsed, SkippedRecord):
+                    self._count_skipped(parsed)
+                elif not self._in_fault:
+                    malformed.append((records, parsed))
+                records += not self._in_fault
+                self._in_fault = frame.open
             at = min(frame.stop, len(data))
-            self._to_skip = frame.stop - at
-        return self._parsed(rows, malformed, at, records)
+            self._bytes_to_skip = frame.stop - at
+        return self._to_parsed(rows, malformed, at, records)
 
-    def _parse_spans(self, block: NDArray[np.uint8], lengths: NDArray[np.uint32]) -> Parsed:
+    def _parse_spans(self, block: NDArray[np.uint8], lengths: NDArray[np.uint32]) -> ParsedRecords:
         data, at = block.tobytes(), 0
         rows: list[tuple[int, int, Document]] = []
         for length in lengths.tolist():
-            found = self._read_record(data[at : at + length])
-            if isinstance(found, Document):
-                rows.append((at, at + length, found))
+            parsed = self._read_record(data[at : at + length])
+            if isinstance(parsed, Document):
+                rows.append((at, at + length, parsed))
             at += length
-        return self._parsed(rows, [], at, len(rows))
+        return self._to_parsed(rows, [], at, len(rows))
 
-    def _read_record(self, record: bytes) -> Document | LeftOut | str:
-        """What a record holds, or why it can't be read."""
+    def _read_record(self, record: bytes) -> Document | SkippedRecord | str:
+        """Parse a record, or return the reason why it is malformed."""
         try:
-            found = read_record(record)
+            parsed = read_record(record)
         except (OSError, ValueError, EOFError) as error:
-            # FastWARC quotes the whole line at fault.
+            # FastWARC quotes the complete faulty line.
             reason = " ".join(str(error).split())
-            return reason if len(reason) <= _LONGEST_REASON else f"{reason[:_LONGEST_REASON]}..."
-        if isinstance(found, Document) and self.id_column is not None and found.value(self.id_column) is None:
+            return reason if len(reason) <= _MAX_REASON else f"{reason[:_MAX_REASON]}..."
+        if isinstance(parsed, Document) and self.id_column is not None and parsed.value(self.id_column) is None:
             return f"no {FIELDS.get(self.id_column, self.id_column)}, which is the id"
-        return found
+        return parsed
 
-    def _leave_out(self, record: LeftOut) -> None:
-        name = record.name if record.name in self.left_out or len(self.left_out) < _MOST_NAMES else "other records"
+    def _count_skipped(self, record: SkippedRecord) -> None:
+        name = record.description
+        if name not in self.left_out and len(self.left_out) >= _MAX_DESCRIPTIONS:
+            name = "other records"
         self.left_out[name] = self.left_out.get(name, 0) + 1
 
-    def _parsed(
+    def _to_parsed(
         self, rows: list[tuple[int, int, Document]], malformed: list[tuple[int, str]], consumed: int, lines: int
-    ) -> Parsed:
+    ) -> ParsedRecords:
         texts = PackedTexts.of([row.text for _, _, row in rows])
         columns = [Column.of([row.value(name) for _, _, row in rows]) for name in self.columns]
-        return Parsed(
-            offsets=texts.offsets,
-            data=texts.data,
-            nulls=texts.nulls,
-            starts=np.array([start for start, _, _ in rows], np.uint32),
-            lengths=np.array([stop - start for start, stop, _ in rows], np.uint32),
-            columns=[(column.kinds, column.values, column.offsets, column.data) for column in columns],
-            malformed=malformed,
-            malformed_count=len(malformed),
-            consumed=consumed,
-            lines=lines,
-        )
+        starts = np.array([start for start, _, _ in rows], np.uint32)
+        lengths = np.array([stop - start for start, stop, _ in rows], np.uint32)
+        arrays = [(column.kinds, column.values, column.offsets, column.data) for column in columns]
+        counts = (len(malformed), consumed, lines)
+        return ParsedRecords(texts.offsets, texts.data, texts.nulls, starts, lengths, arrays, malformed, *counts)
 
     def _columns_without(self, name: str) -> list[str] | None:
         return list(COLUMNS)
 
     @contextmanager
-    def _compressing(self, file: IO[bytes], compression: Compression) -> Iterator[IO[bytes]]:
-        yield cast("IO[bytes]", _Members(file, compression)) if compression else file
+    def _compress(self, file: IO[bytes], compression: Compression) -> Iterator[IO[bytes]]:
+        yield cast("IO[bytes]", _MemberWriter(file, compression)) if compression else file
 
     def _write(self, mask: NDArray[np.bool_], stream: IO[bytes], sources: Sequence[int]) -> None:
-        self._informed.clear()
+        self._infos_written.clear()
         super()._write(mask, stream, sources)
 
-    def _copy(
-        self, places: Places, mask: NDArray[np.bool_], descriptor: int, stream: IO[bytes], *, open_line: bool
+    def _copy_kept(
+        self, spans: BatchSpans, mask: NDArray[np.bool_], descriptor: int, stream: IO[bytes], *, open_line: bool
     ) -> bool:
-        """Copy the kept records of one batch, each by itself, after the warcinfo of their file."""
-        kept = np.flatnonzero(mask[places.first_row : places.end_row])
-        if len(kept) and places.source not in self._informed:
-            self._informed.add(places.source)
-            if places.source in self._infos:
-                stream.write(_ended(self._infos[places.source]))
-        name = self._sources[places.source].name
+        """Copy the kept records of a batch one by one, after the warcinfo record of their file."""
+        kept = np.flatnonzero(mask[spans.first_row : spans.end_row])
+        if len(kept) and spans.source not in self._infos_written:
+            self._infos_written.add(spans.source)
+            if spans.source in self._infos:
+                stream.write(_with_end(self._infos[spans.source]))
+        name = self._sources[spans.source].name
         for row in kept.tolist():
-            start = np.array([places.base + int(places.starts[row])], np.int64)
-            stream.write(_ended(read_at(descriptor, start, places.lengths[row : row + 1], name).tobytes()))
+            start = np.array([spans.base + int(spans.starts[row])], np.int64)
+            stream.write(_with_end(read_at(descriptor, start, spans.lengths[row : row + 1], name).tobytes()))
         return False
 
 
-def _ended(record: bytes) -> bytes:
-    """A record with the two line ends that end it, which the last one of a file may lack."""
+def _with_end(record: bytes) -> bytes:
+    """Add the two line ends of a record if they are missing, as at the end of a file."""
     if record.endswith((b"\n\r\n", b"\n\n")):
         return record
     return record + (b"\r\n" if record.endswith(b"\n") else b"\r\n\r\n")

@@ -29,7 +29,7 @@ from nearkin.families.minhash import signature
 from nearkin.index.bands import BandIndex
 from nearkin.index.ids import Ids
 from nearkin.io import Corpus
-from nearkin.io.tabular import Tabular
+from nearkin.io.tables import Tabular
 from nearkin.notebook import count_of, html_facts
 from nearkin.progress import ShowProgress, reporting
 from nearkin.quality.ground_truth import AboutTruth, TruePairs, similar_pairs, take_sample

@@ -45,7 +45,7 @@ from numpy.typing import NDArray
 from nearkin._core import components
 from nearkin.dedup.result import DedupResult
 from nearkin.errors import InputError, bad_parameter
-from nearkin.io.tabular import Tabular
+from nearkin.io.tables import Tabular
 from nearkin.notebook import html_facts, html_table
 from nearkin.quality.labels import ClusterLabels, DedupRun, PairLabels, read_labels
 from nearkin.quality.weights import WeightSums

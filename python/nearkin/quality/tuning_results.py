@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypedDict
 
 from nearkin.dedup.result import ResultTable
-from nearkin.io.tabular import Tabular
+from nearkin.io.tables import Tabular
 from nearkin.notebook import html_facts
 from nearkin.quality.ground_truth import AboutTruth
 

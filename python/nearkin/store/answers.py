@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin.index.ids import Id
-from nearkin.io.tabular import Tabular
+from nearkin.io.tables import Tabular
 from nearkin.store.records import STATUSES, Cell, Status
 
 
