@@ -469,7 +469,7 @@ def test_a_letter_means_one_thing_in_every_command() -> None:
             ["index", "build", "a.jsonl", "-o", "a.jsonl"],
             "--out a.jsonl is not allowed; use a file that does",
         ),
-        (["hash", "a.xml"], "the name says no format; rename it, or give --format, one of jsonl"),
+        (["hash", "a.xml"], "unknown file extension; rename it, or give --format, one of jsonl"),
         (["hash", "latin.jsonl"], "or give the encoding that it has, such as --encoding latin-1"),
         (["hash", "folder"], "folder/b.jsonl is jsonl; give inputs of one format, or --format files to take every"),
         (["search", "a.jsonl", "--text", "a"], "give an index, as `nearkin index build` writes it"),

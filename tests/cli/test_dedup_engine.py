@@ -186,7 +186,7 @@ def test_urls(tmp_path: Path) -> None:
     assert found["kept"] == len(rows(tmp_path / "out", "kept"))
     with mock.patch("nearkin.cli.dedup_engine.session_of", side_effect=AssertionError):
         again = on_sail((tmp_path / "in.parquet").as_uri(), "--out", out)
-    assert (2, True) == (again.code, "a folder that is empty or does not exist; it holds" in again.err)
+    assert (2, True) == (again.code, "a folder that is empty or does not exist; it contains" in again.err)
 
 
 @pytest.mark.parametrize("url", [False, True])
@@ -301,7 +301,7 @@ def test_columns_are_checked(
         ("in.csv", "id,text\n1,a\n2,b,c\n", "Csv error: incorrect number of fields for line 3"),
         ("in.txt", "a text", "is txt; an engine reads parquet, and jsonl, csv or tsv"),
         ("in.jsonl.xz", "", "is compressed as xz; an engine reads parquet"),
-        ("in.data", "", "the name says no format"),
+        ("in.data", "", "unknown file extension"),
         ("in[1].jsonl", '{"id": 1, "text": "a"}\n', "in its name, which an engine takes for a pattern"),
     ],
 )

@@ -111,8 +111,8 @@ def test_dates_are_in_order_of_time() -> None:
     new.columns = {"keep:crawled": Column.of(dates)}
     assert [1, 0, 2, 4, 3] == order(new, "max:crawled").tolist()
     for values, said in (
-        (["2024-03-01", 5], "column 'crawled' holds 5, a number, beside dates"),
-        ([5, "2024-03-01"], "column 'crawled' holds '2024-03-01', a date, beside numbers"),
+        (["2024-03-01", 5], "column 'crawled' holds 5, a number among dates"),
+        ([5, "2024-03-01"], "column 'crawled' holds '2024-03-01', a date among numbers"),
         (["business"], "column 'crawled' holds 'business', which is neither number nor date"),
         (["2024-02-30"], "neither number nor date"),
     ):

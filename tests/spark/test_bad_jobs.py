@@ -217,7 +217,7 @@ def test_texts_that_are_null_are_counted(sail: Any) -> None:
     ("cells", "message"),
     [
         (["1", "x", "2", "3"], "id 20: column 'score' holds 'x', which is neither number nor date; use a column of n"),
-        (["1", "2024-01-02", "2", "3"], "id 20: column 'score' holds '2024-01-02', a date, beside numbers"),
+        (["1", "2024-01-02", "2", "3"], "id 20: column 'score' holds '2024-01-02', a date among numbers"),
     ],
 )
 def test_values_that_do_not_say_what_to_keep(sail: Any, cells: list[str], message: str) -> None:
