@@ -38,27 +38,6 @@ def test_links_lead_to_pages_and_headings(page: Path) -> None:
         assert not anchor or anchor in anchors(target), link
 
 
-def test_the_vocabulary_names_places_that_exist() -> None:
-    """Its last column has files and folders of the package, or with `core:` of the core."""
-    text = (ROOT / "docs" / "vocabulary.md").read_text(encoding="utf-8")
-    places = {place for row in re.findall(r"^\|.*\|$", text, re.MULTILINE) for place in cells(row)}
-    assert len(places) > 30
-    missing = {place for place in places if not place_of(place).exists()}
-    assert set() == missing
-
-
-def cells(row: str) -> list[str]:
-    """The places in the last cell of a row."""
-    return re.findall(r"`([^` ]+[./][^` ]*)`", row.rstrip("|").rpartition("|")[2])
-
-
-def place_of(name: str) -> Path:
-    """The path that a place of the vocabulary means."""
-    if name.startswith("core:"):
-        return ROOT / "crates" / "nearkin-core" / "src" / name.removeprefix("core:")
-    return ROOT / "python" / "nearkin" / name
-
-
 def test_every_page_is_in_the_menu() -> None:
     """mkdocs.yml lists each page once."""
     menu = re.findall(r"([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
