@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use nearkin_core::index::lsh::{Effort, Hashes, Index, Queries, Vectors, Want};
+use nearkin_core::index::lsh::{SearchParams, Hashes, Index, Queries, Vectors, Query};
 use nearkin_core::segment::guarded;
 use nearkin_fuzz::{alone, file};
 
@@ -17,16 +17,16 @@ fuzz_target!(init: alone(), |input: &[u8]| {
         let (bits, ints) = ([0u64; 16], [0i64; 16]);
         let point = vec![1.0f32; index.store().dim()];
         let wide = vec![1.0f64; index.store().dim()];
-        for effort in [Effort::Probes(1), Effort::Codes(3), Effort::Spherical(3)] {
+        for params in [SearchParams::Probes(1), SearchParams::Codes(3), SearchParams::Spherical(3)] {
             for length in 1..=16 {
                 for hashes in [Hashes::Bits(&bits[..length]), Hashes::Ints(&ints[..length])] {
-                    let queries = Queries { hashes, alternatives: None, effort };
+                    let queries = Queries { hashes, alternatives: None, params };
                     // Queries that do not fit are errors; none may panic.
                     if guarded(index.segment(), || index.candidates(&queries)).is_err() {
                         continue;
                     }
                     for vectors in [Vectors::F32(&point), Vectors::F64(&wide), Vectors::Sparse(&[0, 1], &[0], &[1.0])] {
-                        for want in [Want::Nearest(2), Want::Within(1.0)] {
+                        for want in [Query::Knn(2), Query::Radius(1.0)] {
                             let _ = guarded(index.segment(), || index.query(&queries, vectors, want));
                         }
                     }
@@ -36,9 +36,9 @@ fuzz_target!(init: alone(), |input: &[u8]| {
     }
     if index.store().dim() <= DIM && index.rotation().is_some() {
         let point = vec![1.0f32; index.store().dim()];
-        let effort = Effort::Estimate { deviations: 1.0, probes: 3 };
-        let queries = Queries { hashes: Hashes::Bits(&[]), alternatives: None, effort };
-        for want in [Want::Nearest(2), Want::Within(1.0)] {
+        let params = SearchParams::Estimate { deviations: 1.0, probes: 3 };
+        let queries = Queries { hashes: Hashes::Bits(&[]), alternatives: None, params };
+        for want in [Query::Knn(2), Query::Radius(1.0)] {
             let _ = guarded(index.segment(), || index.query(&queries, Vectors::F32(&point), want));
         }
     }

@@ -6,7 +6,9 @@ use nearkin_core::index::bands;
 use nearkin_core::index::digests::file::About;
 use nearkin_core::index::digests::{self, Hit, Limit};
 use nearkin_core::index::hamming::{self, Linkage, Method, Ranking};
-use nearkin_core::index::lsh::{self, Alternatives, Effort, HashKind, Hashes, Metric, Queries, Store, Vectors, Want};
+use nearkin_core::index::lsh::{
+    self, Alternatives, HashKind, Hashes, Metric, Queries, Query, SearchParams, VectorStore, Vectors,
+};
 use nearkin_core::index::rows::{Existing, Keys, NewIds};
 
 use super::{File, attack, numbers};
@@ -231,7 +233,8 @@ fn points(count: usize) -> (Vec<f32>, Vec<i64>, Vec<u64>) {
 
 fn with_buckets(count: usize) -> lsh::Index {
     let layout = lsh::TableLayout::new(HashKind::Ints, 3, 1, vec![0, 1, 2]).expect("a layout");
-    let mut index = lsh::Index::with_buckets(Metric::Cosine, layout, Store::new("float32", DIM).expect("a store"));
+    let mut index =
+        lsh::Index::with_buckets(Metric::Cosine, layout, VectorStore::new("float32", DIM).expect("a store"));
     let (points, hashes, _) = points(count);
     index.add(NewIds::Rows, Hashes::Ints(&hashes), Vectors::F32(&points), Existing::Error).expect("new rows");
     index
@@ -239,22 +242,22 @@ fn with_buckets(count: usize) -> lsh::Index {
 
 fn with_codes(count: usize) -> lsh::Index {
     let mut index =
-        lsh::Index::with_codes(Metric::L2, 64, Store::new("float32", DIM).expect("a store")).expect("valid");
+        lsh::Index::with_codes(Metric::L2, 64, VectorStore::new("float32", DIM).expect("a store")).expect("valid");
     let (points, _, codes) = points(count);
     index.add(NewIds::Rows, Hashes::Bits(&codes), Vectors::F32(&points), Existing::Error).expect("new rows");
     index
 }
 
 /// How many candidates some queries have, and what they find.
-fn asked(index: &lsh::Index, count: usize, effort: Effort) -> Result<(Vec<i64>, Vec<u32>)> {
+fn asked(index: &lsh::Index, count: usize, params: SearchParams) -> Result<(Vec<i64>, Vec<u32>)> {
     let (points, hashes, codes) = points(count);
     let (values, costs): (Vec<i64>, Vec<f64>) = hashes.iter().map(|&hash| (hash + 1, 1.0)).unzip();
     let alternatives = Some(Alternatives { per_hash: 1, values: &values, costs: &costs });
-    let queries = match effort {
-        Effort::Probes(_) => Queries { hashes: Hashes::Ints(&hashes), alternatives, effort },
-        _ => Queries { hashes: Hashes::Bits(&codes), alternatives: None, effort },
+    let queries = match params {
+        SearchParams::Probes(_) => Queries { hashes: Hashes::Ints(&hashes), alternatives, params },
+        _ => Queries { hashes: Hashes::Bits(&codes), alternatives: None, params },
     };
-    let found = index.query(&queries, Vectors::F32(&points), Want::Nearest(20))?;
+    let found = index.query(&queries, Vectors::F32(&points), Query::Knn(20))?;
     let proposed = index.candidates(&queries)?;
     Ok((proposed.offsets, found.rows))
 }
@@ -263,8 +266,9 @@ fn asked(index: &lsh::Index, count: usize, effort: Effort) -> Result<(Vec<i64>, 
 fn vector_indexes_are_whole() {
     let (points, hashes, codes) = points(ROWS);
     let count = 8000;
-    let buckets = |index: &lsh::Index| (index.len(), asked(index, 5, Effort::Probes(2)).expect("there is memory"));
-    let scanned = |index: &lsh::Index| (index.len(), asked(index, 5, Effort::Codes(9)).expect("there is memory"));
+    let buckets =
+        |index: &lsh::Index| (index.len(), asked(index, 5, SearchParams::Probes(2)).expect("there is memory"));
+    let scanned = |index: &lsh::Index| (index.len(), asked(index, 5, SearchParams::Codes(9)).expect("there is memory"));
     attack(
         "buckets add",
         || with_buckets(count),
@@ -279,9 +283,9 @@ fn vector_indexes_are_whole() {
     );
     // The lists of the test itself are smaller than `LARGE`.
     let some = 300;
-    attack("buckets query", || with_buckets(ROWS), buckets, |index| asked(index, some, Effort::Probes(2)));
-    for effort in [Effort::Codes(9000), Effort::Spherical(9000)] {
-        attack("codes query", || with_codes(ROWS), scanned, |index| asked(index, 20, effort));
+    attack("buckets query", || with_buckets(ROWS), buckets, |index| asked(index, some, SearchParams::Probes(2)));
+    for params in [SearchParams::Codes(9000), SearchParams::Spherical(9000)] {
+        attack("codes query", || with_codes(ROWS), scanned, |index| asked(index, 20, params));
     }
     attack("stored vectors", || with_codes(ROWS), scanned, |index| index.stored(0, ROWS));
     let file = File::new();

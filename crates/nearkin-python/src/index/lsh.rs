@@ -7,8 +7,8 @@ use std::path::PathBuf;
 
 use nearkin_core::Error;
 use nearkin_core::index::lsh::{
-    Alternatives, Candidates, Drawn, Effort, HashKind, Hashes, Hits, Index, Metric, Owned, Queries, Store, TableLayout,
-    Vectors, Want,
+    Alternatives, Candidates, HashKind, Hashes, Hits, Index, Metric, OwnedVectors, Queries, Query, RotationSeed,
+    SearchParams, TableLayout, VectorStore, Vectors,
 };
 use nearkin_core::vectors::random::normal_quantile;
 use numpy::{IntoPyArray, PyArray1, PyArrayDescrMethods, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};
@@ -119,17 +119,17 @@ impl LshCore {
             Vectors::F16(values) => values.len() == self.dimension,
             Vectors::Sparse(ends, ..) => ends.len() == 2,
         };
-        let met = || self.index.about(py, |index| Ok(index.most_met(&queries.effort)));
+        let met = || self.index.about(py, |index| Ok(index.max_candidates(&queries.params)));
         let light = one && met()?.saturating_mul(self.dimension) <= LIGHT;
         if light { self.index.peek(py, work) } else { self.index.ask(py, work) }
     }
 
     /// Distances are `float64` where vectors are, else `float32`, as they are rounded.
-    fn found(&self, py: Python<'_>, queries: &Queries<'_>, vectors: Vectors<'_>, want: Want) -> PyResult<Found> {
+    fn found(&self, py: Python<'_>, queries: &Queries<'_>, vectors: Vectors<'_>, query: Query) -> PyResult<Found> {
         let (hits, ids, wide) = self.ask_about(py, queries, vectors, |index| {
-            let hits: Hits = index.query(queries, vectors, want)?;
+            let hits: Hits = index.query(queries, vectors, query)?;
             let ids = FoundIds::of(index.rows(), &hits.rows);
-            Ok((hits, ids, matches!(index.store(), Store::F64(_) | Store::Sparse(_))))
+            Ok((hits, ids, matches!(index.store(), VectorStore::F64(_) | VectorStore::Sparse(_))))
         })?;
         let distances = if wide {
             hits.distances.into_pyarray(py).into_any()
@@ -148,10 +148,10 @@ impl LshCore {
         effort: usize,
         scan: Option<&str>,
         vectors: &VectorArray<'_>,
-        want: Want,
+        query: Query,
     ) -> PyResult<Found> {
         let (queries, vectors) = (queries(hashes, others, effort, scan)?, vectors.view()?);
-        self.found(py, &queries, vectors, want)
+        self.found(py, &queries, vectors, query)
     }
 }
 
@@ -167,16 +167,16 @@ fn queries<'a>(
             Some(Alternatives { per_hash: *per_hash, values: values.as_slice()?, costs: costs.as_slice()? })
         }
     };
-    let effort = match scan {
-        None => Effort::Probes(effort),
-        Some("hamming") => Effort::Codes(effort),
-        Some("spherical") => Effort::Spherical(effort),
+    let params = match scan {
+        None => SearchParams::Probes(effort),
+        Some("hamming") => SearchParams::Codes(effort),
+        Some("spherical") => SearchParams::Spherical(effort),
         Some(other) => {
             let allowed = "\"hamming\" or \"spherical\"";
             return Err(to_python(Error::parameter("rank", format!("{other:?}"), allowed)));
         }
     };
-    Ok(Queries { hashes: hashes.view()?, alternatives, effort })
+    Ok(Queries { hashes: hashes.view()?, alternatives, params })
 }
 
 /// Metric, kind of vectors, dimension, kind of ids, bytes of the filter, of vectors, of ids.
@@ -197,7 +197,7 @@ impl LshCore {
     ) -> PyResult<Self> {
         let kind = if integers { HashKind::Ints } else { HashKind::Bits };
         let layout = TableLayout::new(kind, hashes, per_table, columns.as_slice()?.to_vec()).into_python()?;
-        let store = Store::new(vectors, dimension).into_python()?;
+        let store = VectorStore::new(vectors, dimension).into_python()?;
         let index = Index::with_buckets(Metric::parse(metric).into_python()?, layout, store);
         Ok(Self::of(index))
     }
@@ -205,7 +205,7 @@ impl LshCore {
     /// An index of scanned codes.
     #[staticmethod]
     fn codes(metric: &str, vectors: &str, dimension: usize, bits: usize) -> PyResult<Self> {
-        let store = Store::new(vectors, dimension).into_python()?;
+        let store = VectorStore::new(vectors, dimension).into_python()?;
         let index = Index::with_codes(Metric::parse(metric).into_python()?, bits, store).into_python()?;
         Ok(Self::of(index))
     }
@@ -222,16 +222,16 @@ impl LshCore {
         cells: Option<usize>,
         first: VectorArray<'_>,
     ) -> PyResult<Self> {
-        let store = Store::new(vectors, dimension).into_python()?;
+        let store = VectorStore::new(vectors, dimension).into_python()?;
         let metric = Metric::parse(metric).into_python()?;
-        let (drawn, first) = (Drawn { seed: drawn.0, stream: drawn.1 }, first.view()?);
-        let index = detached(py, || Index::with_rotation(metric, drawn, cells, store, first))?.into_python()?;
+        let (drawn, first) = (RotationSeed { seed: drawn.0, stream: drawn.1 }, first.view()?);
+        let index = detached(py, || Index::with_rabitq(metric, drawn, cells, store, first))?.into_python()?;
         Ok(Self::of(index))
     }
 
     /// Coordinates and cells of rotation codes; None of another index.
     fn rotated(&self, py: Python<'_>) -> PyResult<Option<(usize, usize)>> {
-        self.index.about(py, |index| Ok(index.rotation()))
+        self.index.about(py, |index| Ok(index.rabitq_shape()))
     }
 
     /// offsets, ids, distances of the k nearest, or of those within a radius, by estimates.
@@ -245,29 +245,29 @@ impl LshCore {
         k: Option<usize>,
         radius: Option<f64>,
     ) -> PyResult<Found> {
-        let want = match (k, radius) {
-            (_, Some(radius)) => Want::Within(radius),
-            (k, None) => Want::Nearest(k.unwrap_or(0)),
+        let query = match (k, radius) {
+            (_, Some(radius)) => Query::Radius(radius),
+            (k, None) => Query::Knn(k.unwrap_or(0)),
         };
-        let effort = Effort::Estimate { deviations, probes };
-        let queries = Queries { hashes: Hashes::Bits(&[]), alternatives: None, effort };
+        let params = SearchParams::Estimate { deviations, num_probes: probes };
+        let queries = Queries { hashes: Hashes::Bits(&[]), alternatives: None, params };
         let vectors = vectors.view()?;
-        self.found(py, &queries, vectors, want)
+        self.found(py, &queries, vectors, query)
     }
 
     /// Opens a saved index; also the note that was saved with it.
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf) -> PyResult<(Self, Py<PyBytes>)> {
         let index = detached(py, || Index::open(&path))?.into_python()?;
-        let note = PyBytes::new(py, index.note()).unbind();
+        let note = PyBytes::new(py, index.metadata()).unbind();
         Ok((Self::of(index), note))
     }
 
     fn save(&self, py: Python<'_>, path: PathBuf, note: Vec<u8>) -> PyResult<()> {
         self.index.change(py, |index| {
-            let before = index.note().to_vec();
-            index.set_note(note);
-            index.save(&path).inspect_err(|_| index.set_note(before))
+            let before = index.metadata().to_vec();
+            index.set_metadata(note);
+            index.save(&path).inspect_err(|_| index.set_metadata(before))
         })
     }
 
@@ -326,7 +326,7 @@ impl LshCore {
         vectors: VectorArray<'_>,
         k: usize,
     ) -> PyResult<Found> {
-        self.query(py, &hashes, &others, effort, scan, &vectors, Want::Nearest(k))
+        self.query(py, &hashes, &others, effort, scan, &vectors, Query::Knn(k))
     }
 
     /// offsets, ids, distances of those within a radius.
@@ -340,7 +340,7 @@ impl LshCore {
         vectors: VectorArray<'_>,
         radius: f64,
     ) -> PyResult<Found> {
-        self.query(py, &hashes, &others, effort, scan, &vectors, Want::Within(radius))
+        self.query(py, &hashes, &others, effort, scan, &vectors, Query::Radius(radius))
     }
 
     /// offsets, ids, rows met before duplicates were dropped.
@@ -358,7 +358,7 @@ impl LshCore {
             let ids = FoundIds::of(index.rows(), &found.rows);
             Ok((found, ids))
         })?;
-        Ok((found.offsets.into_pyarray(py).unbind(), ids, found.met.into_pyarray(py).unbind()))
+        Ok((found.offsets.into_pyarray(py).unbind(), ids, found.num_met.into_pyarray(py).unbind()))
     }
 
     /// At most `most` rows in order of addition from `start` on, and their vectors.
@@ -366,12 +366,12 @@ impl LshCore {
         let (rows, vectors) = self.index.ask(py, |index| index.stored(start, most))?;
         let rows: Vec<i64> = rows.into_iter().map(i64::from).collect();
         let vectors = match vectors {
-            Owned::F32(values) => values.into_pyarray(py).into_any(),
-            Owned::F64(values) => values.into_pyarray(py).into_any(),
-            Owned::U8(values) => values.into_pyarray(py).into_any(),
-            Owned::I8(values) => values.into_pyarray(py).into_any(),
-            Owned::F16(values) => values.into_pyarray(py).into_any(),
-            Owned::Sparse(ends, columns, values) => {
+            OwnedVectors::F32(values) => values.into_pyarray(py).into_any(),
+            OwnedVectors::F64(values) => values.into_pyarray(py).into_any(),
+            OwnedVectors::U8(values) => values.into_pyarray(py).into_any(),
+            OwnedVectors::I8(values) => values.into_pyarray(py).into_any(),
+            OwnedVectors::F16(values) => values.into_pyarray(py).into_any(),
+            OwnedVectors::Sparse(ends, columns, values) => {
                 (ends.into_pyarray(py), columns.into_pyarray(py), values.into_pyarray(py)).into_pyobject(py)?.into_any()
             }
         };
@@ -386,7 +386,7 @@ impl LshCore {
         right: PyReadonlyArray1<'_, u32>,
     ) -> PyResult<Array<f64>> {
         let (left, right) = (left.as_slice()?, right.as_slice()?);
-        Ok(self.index.ask(py, |index| index.apart(left, right))?.into_pyarray(py).unbind())
+        Ok(self.index.ask(py, |index| index.distances_between(left, right))?.into_pyarray(py).unbind())
     }
 
     /// The ids of rows.

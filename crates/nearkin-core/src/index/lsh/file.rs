@@ -7,10 +7,10 @@ use std::path::Path;
 
 use super::buckets::BucketRun;
 use super::codes::Codes;
-use super::kernels::Element;
-use super::rabitq::Rotated;
-use super::rerank::{Dense, KINDS, Sparse};
-use super::{Filter, HashKind, Index, Metric, Store, TableLayout};
+use super::kernels::{Dense, Element};
+use super::rabitq::RaBitQIndex;
+use super::vectors::{KINDS, Sparse, match_store};
+use super::{Filter, HashKind, Index, Metric, TableLayout, VectorStore};
 use crate::alloc;
 use crate::index::rows::Rows;
 use crate::segment::{Column, Segment, Writer};
@@ -40,13 +40,13 @@ impl Index {
     pub fn save(&mut self, path: &Path) -> Result<()> {
         self.compact()?;
         let mut writer = Writer::create(path, KIND, 20)?;
-        let place = |name: &str| KINDS.iter().position(|&other| other == name).unwrap_or(0) as u64;
+        let position = |name: &str| KINDS.iter().position(|&other| other == name).unwrap_or(0) as u64;
         let metric = Metric::ALL.iter().position(|&metric| metric == self.metric).unwrap_or(0) as u64;
         let [total, kind, growing] = self.rows.about();
         let empty;
         let (filter, hashes, per_table, run) = match &self.filter {
             Filter::Codes(codes) => (2, codes.bits, 0, None),
-            Filter::Rotation(rotated) => (3, rotated.size(), 0, None),
+            Filter::RaBitQ(rabitq) => (3, rabitq.size(), 0, None),
             Filter::Buckets { layout, runs } => {
                 let run = if let Some(run) = runs.first() {
                     run
@@ -59,7 +59,7 @@ impl Index {
         };
         let about = [
             metric,
-            place(self.store.kind()),
+            position(self.store.kind()),
             self.store.dim() as u64,
             total,
             kind,
@@ -72,11 +72,11 @@ impl Index {
         ];
         writer.section(ABOUT, 0, &about)?;
         self.rows.save_dead(&mut writer)?;
-        writer.section(NOTE, 0, &self.note)?;
+        writer.section(NOTE, 0, &self.metadata)?;
         self.rows.save_ids(&mut writer)?;
         match (&self.filter, run) {
             (Filter::Codes(codes), _) => writer.section(CODES, 0, &codes.values)?,
-            (Filter::Rotation(rotated), _) => rotated.save(&mut writer)?,
+            (Filter::RaBitQ(rabitq), _) => rabitq.save(&mut writer)?,
             (Filter::Buckets { .. }, Some((layout, run))) => {
                 writer.section(COLUMNS, 0, layout.columns())?;
                 writer.section(BASES, 0, &run.bases)?;
@@ -87,19 +87,7 @@ impl Index {
             }
             (Filter::Buckets { .. }, None) => {}
         }
-        match &self.store {
-            Store::F32(dense) => dense.save(&mut writer)?,
-            Store::F64(dense) => dense.save(&mut writer)?,
-            Store::U8(dense) => dense.save(&mut writer)?,
-            Store::I8(dense) => dense.save(&mut writer)?,
-            Store::F16(dense) => dense.save(&mut writer)?,
-            Store::Sparse(sparse) => {
-                writer.section(ROW_ENDS, 0, &sparse.ends)?;
-                writer.section(COORDINATES, 0, &sparse.columns)?;
-                writer.section(VALUES, 0, &sparse.values)?;
-                writer.section(NORMS, 0, &sparse.norms)?;
-            }
-        }
+        match_store!(&self.store, dense => dense.save(&mut writer)?, sparse => sparse.save(&mut writer)?);
         writer.finish()
     }
 
@@ -129,7 +117,7 @@ impl Index {
         let metric = Metric::ALL[metric as usize];
         let shape = (total, hashes as usize, per_table as usize, len as usize);
         let filter = if filter == 3 {
-            Filter::Rotation(Box::new(Rotated::open(&segment, metric, dim as usize, total)?))
+            Filter::RaBitQ(Box::new(RaBitQIndex::open(&segment, metric, dim as usize, total)?))
         } else {
             open_filter(&segment, filter, shape, width as u32)?
         };
@@ -142,8 +130,8 @@ impl Index {
         if store.len() != total {
             return Err(segment.corrupt("its vectors are not as many as its rows"));
         }
-        let note = segment.column(NOTE, 0)?;
-        Ok(Self { metric, filter, store, rows, note, segment: Some(segment) })
+        let metadata = segment.column(NOTE, 0)?;
+        Ok(Self { metric, filter, store, rows, metadata, segment: Some(segment) })
     }
 
     /// Reads the whole file of an opened index: checksums, and that its arrays hold together.
@@ -156,7 +144,7 @@ impl Index {
         let sound = match &self.filter {
             Filter::Buckets { runs, .. } => runs.iter().all(|run| run.is_sound(self.rows.total())),
             Filter::Codes(_) => true,
-            Filter::Rotation(rotated) => rotated.is_sound(self.rows.total())?,
+            Filter::RaBitQ(rabitq) => rabitq.is_sound(self.rows.total())?,
         };
         if sound && self.store.is_sound() {
             return Ok(());
@@ -209,28 +197,39 @@ fn open_filter(
     Ok(Filter::Buckets { layout, runs })
 }
 
-fn open_store(segment: &Segment, store: u64, dim: usize, metric: Metric) -> Result<Store> {
+fn open_store(segment: &Segment, store: u64, dim: usize, metric: Metric) -> Result<VectorStore> {
     match store {
-        0 => Ok(Store::F32(Dense::open(segment, dim, metric)?)),
-        1 => Ok(Store::F64(Dense::open(segment, dim, metric)?)),
-        3 => Ok(Store::U8(Dense::open(segment, dim, metric)?)),
-        4 => Ok(Store::I8(Dense::open(segment, dim, metric)?)),
-        5 => Ok(Store::F16(Dense::open(segment, dim, metric)?)),
-        _ => {
-            let sparse = Sparse {
-                dim,
-                ends: segment.column(ROW_ENDS, 0)?,
-                columns: segment.column(COORDINATES, 0)?,
-                values: segment.column(VALUES, 0)?,
-                norms: segment.column(NORMS, 0)?,
-            };
-            let rows = sparse.ends.len().checked_sub(1).ok_or_else(|| segment.corrupt("it has no row ends"))?;
-            let normed = if metric == Metric::Cosine { rows } else { 0 };
-            if sparse.values.len() != sparse.columns.len() || sparse.norms.len() != normed {
-                return Err(segment.corrupt("the arrays of its vectors have other lengths"));
-            }
-            Ok(Store::Sparse(sparse))
+        0 => Ok(VectorStore::F32(Dense::open(segment, dim, metric)?)),
+        1 => Ok(VectorStore::F64(Dense::open(segment, dim, metric)?)),
+        3 => Ok(VectorStore::U8(Dense::open(segment, dim, metric)?)),
+        4 => Ok(VectorStore::I8(Dense::open(segment, dim, metric)?)),
+        5 => Ok(VectorStore::F16(Dense::open(segment, dim, metric)?)),
+        _ => Ok(VectorStore::Sparse(Sparse::open(segment, dim, metric)?)),
+    }
+}
+
+impl Sparse {
+    fn save(&self, writer: &mut Writer) -> Result<()> {
+        writer.section(ROW_ENDS, 0, &self.ends)?;
+        writer.section(COORDINATES, 0, &self.columns)?;
+        writer.section(VALUES, 0, &self.values)?;
+        writer.section(NORMS, 0, &self.norms)
+    }
+
+    fn open(segment: &Segment, dim: usize, metric: Metric) -> Result<Self> {
+        let sparse = Self {
+            dim,
+            ends: segment.column(ROW_ENDS, 0)?,
+            columns: segment.column(COORDINATES, 0)?,
+            values: segment.column(VALUES, 0)?,
+            norms: segment.column(NORMS, 0)?,
+        };
+        let rows = sparse.ends.len().checked_sub(1).ok_or_else(|| segment.corrupt("it has no row ends"))?;
+        let norms = if metric == Metric::Cosine { rows } else { 0 };
+        if sparse.values.len() != sparse.columns.len() || sparse.norms.len() != norms {
+            return Err(segment.corrupt("the arrays of its vectors have other lengths"));
         }
+        Ok(sparse)
     }
 }
 
@@ -250,7 +249,7 @@ impl<T: Element> Dense<T> {
     }
 }
 
-impl Store {
+impl VectorStore {
     /// Whether sparse rows are in order; dense ones always are.
     fn is_sound(&self) -> bool {
         let Self::Sparse(sparse) = self else { return true };

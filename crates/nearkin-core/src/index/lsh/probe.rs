@@ -49,7 +49,7 @@ pub struct Alternative {
     /// What choosing it costs, 0 or more; infinite for never.
     pub cost: f64,
     /// The hash's place in the key.
-    pub place: u32,
+    pub position: u32,
     /// What it does to the key.
     pub delta: u64,
 }
@@ -112,11 +112,11 @@ impl Prober {
     }
 
     fn is_valid(&self, set: Set) -> bool {
-        let place = self.alternatives[set.last as usize].place;
+        let position = self.alternatives[set.last as usize].position;
         let mut rest = set.rest;
         while rest != NONE {
             let other = self.sets[rest as usize];
-            if self.alternatives[other.last as usize].place == place {
+            if self.alternatives[other.last as usize].position == position {
                 return false;
             }
             rest = other.rest;
@@ -141,15 +141,15 @@ impl Prober {
         base: u64,
         change: Change,
         count: usize,
-        mut give: impl FnMut(u64, f64) -> Result<()>,
+        mut emit: impl FnMut(u64, f64) -> Result<()>,
     ) -> Result<()> {
         if count == 0 {
             return Ok(());
         }
-        give(base, 0.0)?;
-        let mut given = 1;
+        emit(base, 0.0)?;
+        let mut num_emitted = 1;
         let order = |a: &Alternative, b: &Alternative| {
-            a.cost.total_cmp(&b.cost).then(a.place.cmp(&b.place)).then(a.delta.cmp(&b.delta))
+            a.cost.total_cmp(&b.cost).then(a.position.cmp(&b.position)).then(a.delta.cmp(&b.delta))
         };
         if self.alternatives.len() > count {
             self.alternatives.select_nth_unstable_by(count - 1, order);
@@ -158,17 +158,17 @@ impl Prober {
         self.alternatives.sort_unstable_by(order);
         self.sets.clear();
         self.heap.clear();
-        if given == count || self.alternatives.is_empty() {
+        if num_emitted == count || self.alternatives.is_empty() {
             return Ok(());
         }
         self.push(NONE, 0, change, base)?;
-        while given < count {
+        while num_emitted < count {
             let Some(Reverse((_, number))) = self.heap.pop() else { break };
             let set = self.sets[number as usize];
             let valid = self.is_valid(set);
             if valid {
-                give(set.key, set.score)?;
-                given += 1;
+                emit(set.key, set.score)?;
+                num_emitted += 1;
             }
             if (set.last as usize + 1) < self.alternatives.len() {
                 self.push(set.rest, set.last + 1, change, base)?;
@@ -193,7 +193,7 @@ mod tests {
         for set in 0u32..1 << alternatives.len() {
             let chosen: Vec<&Alternative> =
                 alternatives.iter().enumerate().filter(|(i, _)| set >> i & 1 == 1).map(|(_, a)| a).collect();
-            let mut places: Vec<u32> = chosen.iter().map(|a| a.place).collect();
+            let mut places: Vec<u32> = chosen.iter().map(|a| a.position).collect();
             places.sort_unstable();
             places.dedup();
             if places.len() == chosen.len() {
@@ -214,31 +214,31 @@ mod tests {
             let change = if bits { Change::Flip } else { Change::Add };
             let mut prober = Prober::default();
             let mut alternatives = Vec::new();
-            for (place, &(below, above)) in costs.iter().enumerate() {
-                let place = place as u32;
+            for (position, &(below, above)) in costs.iter().enumerate() {
+                let position = position as u32;
                 if bits {
-                    alternatives.push(Alternative { cost: f64::from(above), place, delta: 1 << place });
+                    alternatives.push(Alternative { cost: f64::from(above), position, delta: 1 << position });
                 } else {
-                    alternatives.push(Alternative { cost: f64::from(below), place, delta: 1 << (8 * place) });
-                    alternatives.push(Alternative { cost: f64::from(above), place, delta: (1u64 << (8 * place)).wrapping_neg() });
+                    alternatives.push(Alternative { cost: f64::from(below), position, delta: 1 << (8 * position) });
+                    alternatives.push(Alternative { cost: f64::from(above), position, delta: (1u64 << (8 * position)).wrapping_neg() });
                 }
             }
             for &alternative in &alternatives {
                 prober.offer(alternative);
             }
-            let mut found = Vec::new();
-            let give = |key, score| {
-                found.push((score, key));
+            let mut emitted = Vec::new();
+            let emit = |key, score| {
+                emitted.push((score, key));
                 Ok(())
             };
-            prober.run(base, change, count, give).expect("room");
+            prober.run(base, change, count, emit).expect("room");
             let all = brute(&alternatives, base, change);
-            prop_assert_eq!(count.min(all.len()), found.len());
-            let scores: Vec<f64> = found.iter().map(|&(score, _)| score).collect();
-            let expected: Vec<f64> = all.iter().take(found.len()).map(|&(score, _)| score).collect();
+            prop_assert_eq!(count.min(all.len()), emitted.len());
+            let scores: Vec<f64> = emitted.iter().map(|&(score, _)| score).collect();
+            let expected: Vec<f64> = all.iter().take(emitted.len()).map(|&(score, _)| score).collect();
             prop_assert_eq!(expected, scores);
             // Each is a valid set with its score, and none comes twice.
-            let mut sorted = found.clone();
+            let mut sorted = emitted.clone();
             sorted.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
             let mut rest = all.iter();
             for item in &sorted {
@@ -250,7 +250,7 @@ mod tests {
     #[test]
     fn nothing_but_the_base_without_alternatives() {
         let mut prober = Prober::default();
-        prober.offer(Alternative { cost: f64::INFINITY, place: 0, delta: 1 });
+        prober.offer(Alternative { cost: f64::INFINITY, position: 0, delta: 1 });
         let mut out = Vec::new();
         prober.keys(7, Change::Flip, 10, &mut out).expect("room");
         assert_eq!(vec![7], out);
@@ -260,8 +260,8 @@ mod tests {
     fn cheap_alternatives_of_one_hash_give_way_to_valid_sets() {
         // Hash 0 has three values below the one of hash 1: no probe takes two of them.
         let mut prober = Prober::default();
-        for (cost, place, delta) in [(1.0, 0, 1), (2.0, 0, 2), (3.0, 0, 3), (4.0, 1, 100)] {
-            prober.offer(Alternative { cost, place, delta });
+        for (cost, position, delta) in [(1.0, 0, 1), (2.0, 0, 2), (3.0, 0, 3), (4.0, 1, 100)] {
+            prober.offer(Alternative { cost, position, delta });
         }
         let mut out = Vec::new();
         prober.keys(10, Change::Add, 100, &mut out).expect("room");
@@ -274,8 +274,8 @@ mod tests {
         for (count, expected) in [(0, vec![]), (1, vec![5]), (2, vec![5, 4]), (9, vec![5, 4, 7, 6])] {
             let mut out = Vec::new();
             prober.clear();
-            prober.offer(Alternative { cost: 0.0, place: 0, delta: 1 });
-            prober.offer(Alternative { cost: 0.5, place: 1, delta: 2 });
+            prober.offer(Alternative { cost: 0.0, position: 0, delta: 1 });
+            prober.offer(Alternative { cost: 0.5, position: 1, delta: 2 });
             prober.keys(5, Change::Flip, count, &mut out).expect("room");
             assert_eq!(expected, out);
         }

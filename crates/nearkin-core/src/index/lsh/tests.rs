@@ -40,7 +40,7 @@ proptest! {
         let (dim, hashes) = (3, per_table * tables);
         let vectors: Vec<f32> = (0..rows * dim).map(|_| (rng.next() % 7) as f32).collect();
         let values: Vec<i64> = (0..rows * hashes).map(|_| (rng.next() % 3) as i64 - 1).collect();
-        let mut index = Index::with_buckets(Metric::L2, ints_layout(hashes, per_table), Store::new("float32", dim).expect("a store"));
+        let mut index = Index::with_buckets(Metric::L2, ints_layout(hashes, per_table), VectorStore::new("float32", dim).expect("a store"));
         for part in 0..parts {
             let range = part * rows / parts..(part + 1) * rows / parts;
             let added = index.add(
@@ -57,15 +57,15 @@ proptest! {
         let point: Vec<f32> = (0..dim).map(|_| (rng.next() % 7) as f32).collect();
         let expected: Vec<u32> =
             sharing(&values, &query, per_table).into_iter().filter(|&row| !gone.contains(&i64::from(row))).collect();
-        let queries = Queries { hashes: Hashes::Ints(&query), alternatives: None, effort: Effort::Probes(1) };
+        let queries = Queries { hashes: Hashes::Ints(&query), alternatives: None, params: SearchParams::Probes(1) };
         let folder = std::env::temp_dir().join(format!("nearkin-lsh-{}-{:?}", std::process::id(), std::thread::current().id()));
         for saved in [false, true] {
             if saved {
-                index.set_note(vec![1, 2, 3]);
+                index.set_metadata(vec![1, 2, 3]);
                 index.save(&folder).expect("saved");
                 index = Index::open(&folder).expect("opened");
                 index.verify().expect("sound");
-                prop_assert_eq!(&[1, 2, 3], index.note());
+                prop_assert_eq!(&[1, 2, 3], index.metadata());
             }
             prop_assert_eq!(rows - { let mut gone = gone.clone(); gone.sort_unstable(); gone.dedup(); gone.len() }, index.len());
             let found = index.candidates(&queries).expect("candidates");
@@ -75,10 +75,10 @@ proptest! {
                 (f64::from(point.iter().zip(other).map(|(a, b)| (a - b) * (a - b)).sum::<f32>().sqrt()), row)
             }).collect();
             ranked.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-            let hits = index.query(&queries, Vectors::F32(&point), Want::Nearest(k)).expect("hits");
+            let hits = index.query(&queries, Vectors::F32(&point), Query::Knn(k)).expect("hits");
             let pairs: Vec<(f64, u32)> = hits.distances.iter().copied().zip(hits.rows.iter().copied()).collect();
             prop_assert_eq!(&ranked[..k.min(ranked.len())], &pairs[..]);
-            let hits = index.query(&queries, Vectors::F32(&point), Want::Within(4.0)).expect("hits");
+            let hits = index.query(&queries, Vectors::F32(&point), Query::Radius(4.0)).expect("hits");
             let within: Vec<u32> = ranked.iter().filter(|(distance, _)| *distance <= 4.0).map(|&(_, row)| row).collect();
             prop_assert_eq!(within, hits.rows);
         }
@@ -103,11 +103,11 @@ proptest! {
         };
         let (codes, asked) = (fps(rows), fps(queries));
         let vectors: Vec<f64> = (0..rows).map(|row| row as f64).collect();
-        let mut index = Index::with_codes(Metric::L1, bits, Store::new("float64", 1).expect("a store")).expect("an index");
+        let mut index = Index::with_codes(Metric::L1, bits, VectorStore::new("float64", 1).expect("a store")).expect("an index");
         index.add(NewIds::Rows, Hashes::Bits(&codes), Vectors::F64(&vectors), Existing::Error).expect("added");
         let gone: Vec<i64> = (0..dead.min(rows)).map(|_| (rng.next() % rows as u64) as i64).collect();
         index.remove(Keys::Ints(&gone), true).expect("removed");
-        let batch = Queries { hashes: Hashes::Bits(&asked), alternatives: None, effort: Effort::Codes(wanted) };
+        let batch = Queries { hashes: Hashes::Bits(&asked), alternatives: None, params: SearchParams::Codes(wanted) };
         let found = index.candidates(&batch).expect("candidates");
         for (number, query) in asked.chunks_exact(words).enumerate() {
             let mut all: Vec<(u32, u32)> = codes.chunks_exact(words).enumerate()
@@ -129,12 +129,15 @@ fn enough_probes_of_bits_reach_every_row() {
     let codes: Vec<u64> = (0..rows).map(|_| rng.next() & 0xff).collect();
     let vectors: Vec<f32> = (0..rows).map(|row| row as f32).collect();
     let layout = TableLayout::new(HashKind::Bits, 8, 8, (0..8).collect()).expect("a layout");
-    let mut index = Index::with_buckets(Metric::L2, layout, Store::new("float32", 1).expect("a store"));
+    let mut index = Index::with_buckets(Metric::L2, layout, VectorStore::new("float32", 1).expect("a store"));
     index.add(NewIds::Rows, Hashes::Bits(&codes), Vectors::F32(&vectors), Existing::Error).expect("added");
     let costs: Vec<f64> = (0..8).map(f64::from).collect();
     let other = Alternatives { per_hash: 1, values: &[], costs: &costs };
-    let ask =
-        |probes| Queries { hashes: Hashes::Bits(&[3]), alternatives: Some(other), effort: Effort::Probes(probes) };
+    let ask = |probes| Queries {
+        hashes: Hashes::Bits(&[3]),
+        alternatives: Some(other),
+        params: SearchParams::Probes(probes),
+    };
     assert_eq!(rows, index.candidates(&ask(256)).expect("candidates").rows.len());
     let own = codes.iter().filter(|&&code| code == 3).count();
     assert_eq!(own, index.candidates(&ask(1)).expect("candidates").rows.len());
@@ -145,7 +148,8 @@ fn enough_probes_of_bits_reach_every_row() {
 
 #[test]
 fn ids_that_are_there_or_missing_are_errors() {
-    let mut index = Index::with_codes(Metric::L2, 8, Store::new("float32", 1).expect("a store")).expect("an index");
+    let mut index =
+        Index::with_codes(Metric::L2, 8, VectorStore::new("float32", 1).expect("a store")).expect("an index");
     let add = |index: &mut Index, ids: &[i64]| {
         let n = ids.len();
         index.add(NewIds::Ints(ids), Hashes::Bits(&vec![0; n]), Vectors::F32(&vec![0.0; n]), Existing::Error)
@@ -184,14 +188,15 @@ fn an_addition_that_is_stopped_at_any_look_changes_nothing() {
             index.add(NewIds::Ints(&ids[rows]), Hashes::Ints(&hashed), vectors, Existing::Update)
         };
         let filled = || {
-            let store = Store::new(kind, dim).expect("a store");
+            let store = VectorStore::new(kind, dim).expect("a store");
             let mut index = Index::with_buckets(Metric::Cosine, ints_layout(hashes, 2), store);
             add(&mut index, 0..40).expect("added");
             index
         };
         let state = |index: &Index| {
             let hashed = numbers(0..60, hashes);
-            let queries = Queries { hashes: Hashes::Ints(&hashed), alternatives: None, effort: Effort::Probes(1) };
+            let queries =
+                Queries { hashes: Hashes::Ints(&hashed), alternatives: None, params: SearchParams::Probes(1) };
             let found = index.candidates(&queries).expect("queries");
             (
                 index.len(),

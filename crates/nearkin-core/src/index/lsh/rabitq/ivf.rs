@@ -1,146 +1,131 @@
-//! Cells: codes of what is left behind the nearest centre, and the search of the cells nearest to a query.
+//! IVF: rows in partitions around centroids, as codes of their residuals; a query searches the nearest partitions.
 //!
-//! Around centres (`centres`), a row x of cell j has the code of `P(x - c_j)`. One table per query serves all cells: with
-//! y = P(q - c) and the signs of the row,
+//! A row x of partition j has the code of `P(x - c_j)` (`centroids` has c_j). One set of lookup tables per query serves all
+//! partitions: with y = P(q - c) and the signs of the row,
 //!
 //! ```text
-//! Σ ± P(q - c_j) = Σ ± y - Σ ± P(c_j - c)        offset = n² + 2 f Σ ± P(c_j - c)        added per cell: ‖q - c_j‖²
+//! Σ ± P(q - c_j) = Σ ± y - Σ ± P(c_j - c)        offset = n² + 2 f Σ ± P(c_j - c)        base of a partition: ‖q - c_j‖²
 //! ```
-//! For inner products see `residual_product` in `codes`; the cells of a query are then those of the largest products (`centres`).
+//! For inner products see `encode_residual_product` in `quantizer`; their partitions are those with the largest products.
 //!
-//! Rows are assigned by the search that finds the cells of a query, so a row may be in a cell that is not the nearest, but almost.
+//! Rows are assigned by the search that finds the partitions of a query, so a row may be in a partition that is only almost
+//! the nearest.
 //!
-//! Queries of a batch make their first rounds eight abreast, step by step, so that the memory that one needs comes while another is at
-//! work. Then each cell is read once for all that visit it. Answers are those of single queries.
+//! The first rounds of a batch are interleaved over eight queries to hide memory latency. Then each partition is read once
+//! for all queries that probe it. Results equal those of single queries.
 //!
-//! Rows of a cell lie behind each other in whole blocks. What is added later lies in blocks of its own beside those of its cell, until
-//! that is as much as what was there; then both are laid out anew, without removed rows.
+//! The rows of a partition fill consecutive blocks. Rows added later go to separate blocks of their partition; when there are
+//! as many as in the main part, all partitions are merged, without removed rows.
 //!
-//! Cost: the search for the cells, and (rows of the visited cells) D / 4 look-ups. Memory: D/8 + 13 bytes a row, those of a centre a cell,
-//! and a block of D/8 + 9 bytes times 32 that is half full on average.
+//! Cost: the search for the partitions, and (rows in the probed partitions) D / 4 look-ups. Memory: D/8 + 13 bytes per row, that
+//! of a centroid per partition, and on average half a block (16 rows of D/8 + 9 bytes) per partition.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::super::rerank::Metric;
-use super::centroids::{Centres, Near};
+use super::centroids::{CentroidQuery, Centroids};
+use super::estimate::LookupTables;
 use super::kernels::BLOCK;
-use super::quantizer::{Encoded, Numbers, RotationCodes, Tables, residual, residual_product};
-use super::rerank::{FIRST_ROUND, Hunt, Scratch, first_ranked};
-use super::space::Placed;
-use super::{Effort, Want};
+use super::quantizer::{
+    CodeTable, Correction, EncodedRows, Transformed, VectorTransform, encode_residual, encode_residual_product,
+};
+use super::rerank::{BlockRange, FIRST_ROUND, Probe, ProbeMetric, Rerank, Scratch, num_first_ranked};
 use crate::cancel::CancelToken;
 use crate::cpu::features::Instructions;
+use crate::index::lsh::kernels::Metric;
 use crate::segment::Column;
 use crate::{Result, alloc};
 
-/// The row of a place that has none.
+/// The row of a position that has none.
 pub(super) const NONE: u32 = u32::MAX;
-/// Bytes of codes from which on they may be in no cache. Tests are small, and reach both sides.
+/// Bytes of codes from which on they may be outside the caches. Tests are small, and reach both sides.
 pub(super) const LARGE: usize = if cfg!(test) { 8 << 10 } else { 4 << 20 };
+/// Number of queries whose first rounds are interleaved.
+const INTERLEAVED: usize = 8;
+/// Number of visits, and of rows to rank, to prefetch ahead.
+const AHEAD: (usize, usize) = (2, 16);
+/// How much farther than the nearest centroid that of a probed partition may be, as a share of the k-th distance.
+///
+/// If `r_j` is the distance to a centroid and d that to a row, `r_j - r_1 <= 2 d` for rows in the partition of their nearest
+/// centroid. In many dimensions hardly any neighbour comes near that bound: measured on descriptors, pictures and texts, 0.5
+/// misses one neighbour in a thousand, and prunes two thirds of the partitions of a million descriptors.
+const REACH: f32 = 0.5;
 
-/// Rows of a cell that came later.
+/// Rows that were appended to a partition.
 #[derive(Debug, Default)]
-pub(super) struct Later {
-    pub(super) codes: RotationCodes,
+pub(super) struct AppendedRows {
+    pub(super) codes: CodeTable,
     pub(super) rows: Vec<u32>,
 }
 
-/// Cells and the codes of their rows.
+/// Partitions and the codes of their rows.
 #[derive(Debug)]
-pub(crate) struct Cells {
-    pub(super) centres: Arc<Centres>,
-    /// First block of each cell, and the end of the last.
+pub(crate) struct Ivf {
+    pub(super) centroids: Arc<Centroids>,
+    /// First block of each partition, and the end of the last.
     pub(super) starts: Column<u32>,
-    pub(super) codes: RotationCodes,
-    /// Row of each place.
+    pub(super) codes: CodeTable,
+    /// Row at each position.
     pub(super) rows: Column<u32>,
-    /// How many rows have a place, removed ones included.
-    pub(super) placed: usize,
-    pub(super) later: Vec<Later>,
-    /// How many rows came later.
-    pub(super) added: usize,
-    /// Blocks of the largest cell.
-    pub(super) largest: usize,
+    /// Number of rows in the main part, removed ones included.
+    pub(super) num_rows: usize,
+    pub(super) appended: Vec<AppendedRows>,
+    /// Number of appended rows.
+    pub(super) num_appended: usize,
+    /// Blocks of the largest partition.
+    pub(super) max_blocks: usize,
 }
 
-/// Blocks of a cell that are scanned in a round.
-#[derive(Debug)]
-pub(super) struct Part {
-    /// Which of the cells that are visited.
-    near: usize,
-    is_later: bool,
-    from: usize,
-    until: usize,
-    /// Where its bounds begin, in blocks.
-    at: usize,
-}
-
-impl Part {
-    /// Where its bounds end, in blocks.
-    fn end(&self) -> usize {
-        self.at + self.until - self.from
-    }
-}
-
-/// Queries whose first rounds are made together, a step of all after the other: while one is at work, memory comes for the next.
-const ABREAST: usize = 8;
-/// Visits, and rows to be ranked, that are asked for ahead.
-const AHEAD: (usize, usize) = (2, 16);
-
-/// How much farther than the nearest centre that of a visited cell may be, as a share of the distance to the farthest wanted row.
-/// Where r is the distance to a centre and d that to a row of the cell, `r_j - r_1 <= 2 d` for rows in the cell of their nearest
-/// centre. In many dimensions hardly a neighbour comes near that: measured on descriptors, pictures and texts, a half leaves out
-/// one neighbour of a thousand, and of a million descriptors two thirds of the cells.
-const REACH: f32 = 0.5;
-
-/// Memory of queries that visit cells together.
+/// Scratch buffers of a batch.
 #[derive(Debug, Default)]
-pub(super) struct Together {
-    /// Of those in their first round.
-    abreast: Vec<Scratch>,
-    waiting: Vec<Waiting>,
-    /// Cell, query, and which of its cells that is.
+pub(super) struct BatchScratch {
+    /// For one query at a time.
+    pub(super) single: Scratch,
+    /// For queries in their first round.
+    interleaved: Vec<Scratch>,
+    pending: Vec<PendingQuery>,
+    /// Partition, query, and the query's probe.
     visits: Vec<(u32, u32, u32)>,
 }
 
-impl Together {
-    /// Bytes that it keeps.
+impl BatchScratch {
+    /// Bytes in memory.
     pub(super) fn bytes(&self) -> usize {
-        let abreast: usize = self.abreast.iter().map(Scratch::bytes).sum();
-        abreast + self.waiting.iter().map(|own| 12 * own.found.capacity() + own.tables.bytes()).sum::<usize>()
+        let interleaved: usize = self.interleaved.iter().map(Scratch::bytes).sum();
+        let pending = self.pending.iter().map(|query| 12 * query.candidates.capacity() + query.tables.bytes());
+        self.single.bytes() + interleaved + pending.sum::<usize>()
     }
 }
 
-/// A query behind its first round.
+/// A query after its first round.
 #[derive(Debug, Default)]
-struct Waiting {
-    tables: Tables,
-    near: Vec<Near>,
+struct PendingQuery {
+    tables: LookupTables,
+    probes: Vec<Probe>,
     scored: Vec<(f64, u32)>,
     next: usize,
     round: usize,
     limit: f32,
-    /// Of the cells that it visits later: which, a bound below the limit, its row.
-    found: Vec<(u32, f32, u32)>,
+    /// Of the partitions it probes later: index of the probe, a bound below the limit, its row.
+    candidates: Vec<(u32, f32, u32)>,
 }
 
-impl Cells {
-    /// Cells around centres, without rows.
+impl Ivf {
+    /// Create partitions without rows.
     ///
     /// # Errors
-    /// There is no memory.
-    pub(super) fn around(centres: Centres, size: usize) -> Result<Self> {
-        let count = centres.len();
+    /// Memory runs out.
+    pub(super) fn new(centroids: Centroids, size: usize) -> Result<Self> {
+        let count = centroids.len();
         Ok(Self {
-            centres: Arc::new(centres),
+            centroids: Arc::new(centroids),
             starts: alloc::try_zeroed::<u32>(count + 1)?.into(),
-            codes: RotationCodes::new(size),
+            codes: CodeTable::new(size),
             rows: Column::default(),
-            placed: 0,
-            later: later(size, count)?,
-            added: 0,
-            largest: 0,
+            num_rows: 0,
+            appended: no_appended_rows(size, count)?,
+            num_appended: 0,
+            max_blocks: 0,
         })
     }
 
@@ -148,203 +133,223 @@ impl Cells {
         self.starts.len() - 1
     }
 
-    /// Rows and centres that one query meets at most.
-    pub(super) fn most_met(&self, probes: usize) -> usize {
-        self.len() + probes.clamp(1, self.len()).saturating_mul(self.largest * BLOCK)
+    /// Blocks of a partition.
+    fn blocks(&self, partition: u32) -> Range<usize> {
+        self.starts[partition as usize] as usize..self.starts[partition as usize + 1] as usize
+    }
+
+    /// Maximum number of rows and centroids that a query may touch.
+    pub(super) fn max_candidates(&self, num_probes: usize) -> usize {
+        self.len() + num_probes.clamp(1, self.len()).saturating_mul(self.max_blocks * BLOCK)
     }
 
     pub(super) fn bytes(&self) -> usize {
-        let later: usize = self.later.iter().map(|later| later.codes.bytes() + 4 * later.rows.capacity()).sum();
-        let places = self.starts.bytes() + self.rows.bytes();
-        self.centres.bytes() + self.codes.bytes() + places + later
+        let appended: usize = self.appended.iter().map(|rows| rows.codes.bytes() + 4 * rows.rows.capacity()).sum();
+        self.centroids.bytes() + self.codes.bytes() + self.starts.bytes() + self.rows.bytes() + appended
     }
 
-    /// The signs and the numbers of a point in its cell; the point becomes what lies between.
-    pub(super) fn numbers(
+    /// Encode a point of a partition; the point becomes its residual.
+    pub(super) fn encode(
         &self,
-        metric: Metric,
-        cell: u32,
-        placed: Placed,
+        transform: &VectorTransform,
+        partition: u32,
+        transformed: Transformed,
         point: &mut [f32],
         instructions: Instructions,
         signs: &mut [u64],
-    ) -> Numbers {
-        let centre = self.centres.centre(cell);
-        if metric == Metric::InnerProduct {
-            residual_product(point, placed.along, centre, instructions, signs)
+    ) -> Correction {
+        let centroid = self.centroids.get(partition);
+        if transform.metric == Metric::InnerProduct {
+            encode_residual_product(point, transformed.along, centroid, instructions, signs)
         } else {
-            residual(point, centre, instructions, signs)
+            encode_residual(point, centroid, instructions, signs)
         }
     }
 
-    /// Visits the nearest cells, in rounds of blocks.
-    pub(super) fn search(&self, hunt: &Hunt<'_>, placed: Placed, effort: Effort, scratch: &mut Scratch) -> Result<()> {
-        self.approach(hunt, placed, effort, scratch)?;
-        if let Want::Nearest(k) = hunt.want {
-            self.choose(hunt, effort, first_ranked(k), scratch)?;
-            self.rank_chosen(hunt, scratch)?;
-            Self::rank_picked(hunt, scratch)?;
+    /// Search the nearest partitions, in rounds of blocks.
+    pub(super) fn search(&self, query: &Rerank<'_>, transformed: Transformed, scratch: &mut Scratch) -> Result<()> {
+        self.find_partitions(query, transformed, scratch)?;
+        if let Some(k) = query.k() {
+            self.select_first(query, k, scratch)?;
+            self.rank_first(query, scratch)?;
+            query.rank_live(&mut scratch.rows, &mut scratch.scored)?;
         }
-        while scratch.next < scratch.near.len() {
-            self.visit(hunt, effort, scratch)?;
+        while scratch.next < scratch.probes.len() {
+            self.search_round(query, scratch)?;
         }
         Ok(())
     }
 
-    /// Finds the nearest cells, and asks for the blocks of the first round of those who want the nearest.
-    fn approach(&self, hunt: &Hunt<'_>, placed: Placed, effort: Effort, scratch: &mut Scratch) -> Result<()> {
-        let probes = effort.probes.clamp(1, self.len());
-        self.centres.nearest(hunt.kernel, hunt.instructions, placed, hunt.aim(placed), probes, scratch)?;
+    /// Find the nearest partitions; for nearest neighbours, start the first round and prefetch its blocks.
+    fn find_partitions(&self, query: &Rerank<'_>, transformed: Transformed, scratch: &mut Scratch) -> Result<()> {
+        let metric = match query.context.metric {
+            Metric::InnerProduct => ProbeMetric::Product(query.transform.base(transformed)),
+            _ => ProbeMetric::L2,
+        };
+        let (kernel, instructions, square) = (query.kernel, query.instructions, transformed.square);
+        let count = query.context.params.num_probes.clamp(1, self.len());
+        self.centroids.search(CentroidQuery { kernel, instructions, square, metric, count }, scratch)?;
         (scratch.next, scratch.round) = (0, FIRST_ROUND);
-        if matches!(hunt.want, Want::Nearest(_)) {
+        if query.k().is_some() {
             self.begin_round(scratch)?;
-            scratch.parts.iter().for_each(|part| self.prefetch(Some(part), &scratch.near));
+            scratch.ranges.iter().for_each(|range| self.prefetch(Some(range), &scratch.probes));
         }
         Ok(())
     }
 
-    /// The first rounds of queries that have approached.
-    fn first_rounds(&self, hunts: &[Hunt<'_>], effort: Effort, abreast: &mut [Scratch]) -> Result<()> {
-        let each = || hunts.iter().zip(0..);
-        for (hunt, at) in each() {
-            if let Want::Nearest(k) = hunt.want {
-                self.choose(hunt, effort, first_ranked(k), &mut abreast[at])?;
-                hunt.store.prefetch(abreast[at].picked.iter().copied());
-            }
+    /// Run the first rounds of several queries, interleaved.
+    fn first_rounds(&self, queries: &[Rerank<'_>], interleaved: &mut [Scratch]) -> Result<()> {
+        let Some(k) = queries.first().and_then(Rerank::k) else { return Ok(()) };
+        for (query, scratch) in queries.iter().zip(&mut *interleaved) {
+            self.select_first(query, k, scratch)?;
+            query.context.store.prefetch(scratch.rows.iter().copied());
         }
-        for (hunt, at) in each() {
-            if let Want::Nearest(_) = hunt.want {
-                self.rank_chosen(hunt, &mut abreast[at])?;
-                hunt.store.prefetch(abreast[at].picked.iter().copied().take(AHEAD.1));
-            }
+        for (query, scratch) in queries.iter().zip(&mut *interleaved) {
+            self.rank_first(query, scratch)?;
+            query.context.store.prefetch(scratch.rows.iter().copied().take(AHEAD.1));
         }
-        for (hunt, at) in each() {
-            if let Want::Nearest(_) = hunt.want {
-                Self::rank_picked(hunt, &mut abreast[at])?;
-            }
+        for (query, scratch) in queries.iter().zip(interleaved) {
+            query.rank_live(&mut scratch.rows, &mut scratch.scored)?;
         }
         Ok(())
     }
 
-    /// Searches for several queries, as `search` does for each: after its first round a query waits until all have come so far; then
-    /// each cell is read once for all that visit it, and what their limits leave is ranked in their rounds.
-    pub(super) fn search_all<'a>(
+    /// Answer several queries, each as `search` does. After its first round a query waits for the others; then each partition
+    /// is read once for all queries that probe it, and each query ranks the rows below its limit in rounds.
+    pub(super) fn search_batch<'a>(
         &self,
-        queries: Range<usize>,
-        begin: impl Fn(usize, &mut Scratch) -> Result<(Hunt<'a>, Placed)>,
-        effort: Effort,
-        scratch: &mut Scratch,
+        numbers: Range<usize>,
+        begin: impl Fn(usize, &mut Scratch) -> Result<(Rerank<'a>, Transformed)>,
+        scratch: &mut BatchScratch,
     ) -> Result<Vec<Vec<(f64, u32)>>> {
-        let mut hunts = alloc::try_with_capacity(queries.len())?;
-        let mut together = std::mem::take(&mut scratch.together);
-        let Together { abreast, waiting, visits } = &mut together;
-        alloc::try_reserve(abreast, ABREAST)?;
-        abreast.resize_with(ABREAST, Scratch::default);
-        alloc::try_reserve(waiting, queries.len())?;
-        waiting.resize_with(waiting.len().max(queries.len()), Waiting::default);
+        let mut queries = alloc::try_with_capacity(numbers.len())?;
+        let BatchScratch { single, interleaved, pending, visits } = scratch;
+        alloc::try_reserve(interleaved, INTERLEAVED)?;
+        interleaved.resize_with(INTERLEAVED, Scratch::default);
+        alloc::try_reserve(pending, numbers.len())?;
+        pending.resize_with(pending.len().max(numbers.len()), PendingQuery::default);
         visits.clear();
-        for some in queries.clone().step_by(ABREAST).map(|first| first..(first + ABREAST).min(queries.end)) {
-            let (first, abreast) = (hunts.len(), &mut abreast[..some.len()]);
-            for (number, scratch) in some.zip(&mut *abreast) {
-                let (hunt, placed) = begin(number, scratch)?;
-                self.approach(&hunt, placed, effort, scratch)?;
-                hunts.push(hunt);
+        for chunk in numbers.clone().step_by(INTERLEAVED).map(|first| first..(first + INTERLEAVED).min(numbers.end)) {
+            let (first, interleaved) = (queries.len(), &mut interleaved[..chunk.len()]);
+            for (number, scratch) in chunk.zip(&mut *interleaved) {
+                let (query, transformed) = begin(number, scratch)?;
+                self.find_partitions(&query, transformed, scratch)?;
+                queries.push(query);
             }
-            self.first_rounds(&hunts[first..], effort, abreast)?;
-            for (place, scratch) in (first..).zip(abreast) {
-                let (hunt, own) = (&hunts[place], &mut waiting[place]);
-                own.limit = hunt.limit(&scratch.scored);
-                while scratch.next < scratch.near.len() && own.limit == f32::INFINITY {
-                    self.visit(hunt, effort, scratch)?;
-                    own.limit = hunt.limit(&scratch.scored);
+            self.first_rounds(&queries[first..], interleaved)?;
+            for (position, scratch) in (first..).zip(interleaved) {
+                let (query, state) = (&queries[position], &mut pending[position]);
+                state.limit = query.limit(&scratch.scored);
+                while scratch.next < scratch.probes.len() && state.limit == f32::INFINITY {
+                    self.search_round(query, scratch)?;
+                    state.limit = query.limit(&scratch.scored);
                 }
-                self.leave(hunt, effort, own.limit, &mut scratch.near, scratch.next);
-                (own.next, own.round) = (scratch.next, scratch.round);
-                own.found.clear();
-                std::mem::swap(&mut own.tables, &mut scratch.tables);
-                std::mem::swap(&mut own.near, &mut scratch.near);
-                std::mem::swap(&mut own.scored, &mut scratch.scored);
-                alloc::try_reserve(visits, own.near.len() - own.next)?;
-                visits
-                    .extend((own.next..own.near.len()).map(|near| (own.near[near].number, place as u32, near as u32)));
+                self.prune(query, state.limit, &mut scratch.probes, scratch.next);
+                (state.next, state.round) = (scratch.next, scratch.round);
+                state.candidates.clear();
+                std::mem::swap(&mut state.tables, &mut scratch.tables);
+                std::mem::swap(&mut state.probes, &mut scratch.probes);
+                std::mem::swap(&mut state.scored, &mut scratch.scored);
+                alloc::try_reserve(visits, state.probes.len() - state.next)?;
+                let own = state.next..state.probes.len();
+                visits.extend(own.map(|probe| (state.probes[probe].partition, position as u32, probe as u32)));
             }
         }
         visits.sort_unstable();
-        for (at, &(cell, place, near)) in visits.iter().enumerate() {
+        for (at, &(partition, position, probe)) in visits.iter().enumerate() {
             if let Some(&(next, ..)) = visits.get(at + AHEAD.0).filter(|next| next.0 != visits[at + AHEAD.0 - 1].0) {
-                self.codes.prefetch(self.starts[next as usize] as usize..self.starts[next as usize + 1] as usize);
+                self.codes.prefetch(self.blocks(next));
             }
-            let (own, hunt) = (&mut waiting[place as usize], &hunts[place as usize]);
-            let Scratch { bounds, least, picked, .. } = scratch;
-            let ask = effort.ask(&own.tables, &own.near[near as usize]);
-            let whole = self.starts[cell as usize] as usize..self.starts[cell as usize + 1] as usize;
-            let later = &self.later[cell as usize];
-            for (codes, rows, range) in
-                [(&self.codes, &self.rows[..], whole), (&later.codes, &later.rows[..], 0..later.codes.blocks())]
-            {
-                let (blocks, first) = (range.len(), range.start * BLOCK);
-                if blocks == 0 {
-                    continue;
-                }
-                alloc::try_resize(bounds, bounds.len().max(blocks * BLOCK), 0.0)?;
-                alloc::try_resize(least, least.len().max(blocks), 0.0)?;
-                let (bounds, least) = (&mut bounds[..blocks * BLOCK], &mut least[..blocks]);
-                codes.bounds(hunt.kernel, range, &ask, bounds, least);
-                picked.clear();
-                hunt.kernel.below(bounds, least, own.limit, 0, picked)?;
-                alloc::try_reserve(&mut own.found, picked.len())?;
-                let found = picked.iter().map(|&at| (near, bounds[at as usize], rows[first + at as usize]));
-                own.found.extend(found.filter(|&(_, _, row)| hunt.is_alive(row)));
-            }
+            self.collect_candidates(
+                (partition, probe),
+                &queries[position as usize],
+                &mut pending[position as usize],
+                single,
+            )?;
         }
-        let mut answers = alloc::try_with_capacity(hunts.len())?;
-        for (place, hunt) in hunts.iter().enumerate() {
-            let (own, rest) = waiting[place..].split_first_mut().expect("one for each");
-            own.found.sort_unstable_by_key(|&(near, _, row)| (near, row));
+        let mut results = alloc::try_with_capacity(queries.len())?;
+        for (position, query) in queries.iter().enumerate() {
+            let (state, rest) = pending[position..].split_first_mut().expect("a state per query");
+            state.candidates.sort_unstable_by_key(|&(probe, _, row)| (probe, row));
             if let Some(next) = rest.first() {
-                hunt.store.prefetch(next.found.iter().take(AHEAD.1).map(|&(_, _, row)| row));
+                query.context.store.prefetch(next.candidates.iter().take(AHEAD.1).map(|&(_, _, row)| row));
             }
-            self.rank_found(hunt, effort, own, scratch)?;
-            answers.push(hunt.sorted(&mut own.scored)?);
-            own.scored.clear();
+            self.rank_candidates(query, state, single)?;
+            results.push(query.finish(&mut state.scored)?);
+            state.scored.clear();
         }
-        scratch.together = together;
-        Ok(answers)
+        Ok(results)
     }
 
-    /// Ranks what cells left to a query, round after round.
-    fn rank_found(&self, hunt: &Hunt<'_>, effort: Effort, own: &mut Waiting, scratch: &mut Scratch) -> Result<()> {
-        let Scratch { picked, parts, .. } = scratch;
+    /// Append the rows of a partition whose bounds are at most the limit of a query to its candidates.
+    fn collect_candidates(
+        &self,
+        (partition, probe): (u32, u32),
+        query: &Rerank<'_>,
+        state: &mut PendingQuery,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let Scratch { bounds, rows: positions, .. } = scratch;
+        let partition_query = query.query_at(&state.tables, &state.probes[probe as usize]);
+        let appended = &self.appended[partition as usize];
+        for (codes, rows, range) in [
+            (&self.codes, &self.rows[..], self.blocks(partition)),
+            (&appended.codes, &appended.rows[..], 0..appended.codes.blocks()),
+        ] {
+            let (blocks, first) = (range.len(), range.start * BLOCK);
+            if blocks == 0 {
+                continue;
+            }
+            let (bounds, minima) = bounds.resize(blocks)?;
+            codes.bounds(query.kernel, range, &partition_query, bounds, minima);
+            positions.clear();
+            query.kernel.filter_below(bounds, minima, state.limit, 0, positions)?;
+            alloc::try_reserve(&mut state.candidates, positions.len())?;
+            let candidates = positions.iter().map(|&at| (probe, bounds[at as usize], rows[first + at as usize]));
+            state.candidates.extend(candidates.filter(|&(_, _, row)| query.is_alive(row)));
+        }
+        Ok(())
+    }
+
+    /// Rank the candidates of a query, round by round.
+    fn rank_candidates(&self, query: &Rerank<'_>, state: &mut PendingQuery, scratch: &mut Scratch) -> Result<()> {
+        let Scratch { rows, ranges, .. } = scratch;
         let mut at = 0;
-        while own.next < own.near.len() {
-            let limit = hunt.limit(&own.scored);
-            self.leave(hunt, effort, limit, &mut own.near, own.next);
-            self.parts_of_round(&own.near, &mut own.next, own.round, parts)?;
-            own.round *= 2;
-            let end = at + own.found[at..].partition_point(|&(near, ..)| (near as usize) < own.next);
-            picked.clear();
-            alloc::try_reserve(picked, end - at)?;
-            picked.extend(own.found[at..end].iter().filter(|hit| hit.1 <= limit).map(|hit| hit.2));
+        while state.next < state.probes.len() {
+            let limit = query.limit(&state.scored);
+            self.prune(query, limit, &mut state.probes, state.next);
+            self.ranges_of_round(&state.probes, &mut state.next, state.round, ranges)?;
+            state.round *= 2;
+            let end = at + state.candidates[at..].partition_point(|&(probe, ..)| (probe as usize) < state.next);
+            rows.clear();
+            alloc::try_reserve(rows, end - at)?;
+            rows.extend(state.candidates[at..end].iter().filter(|hit| hit.1 <= limit).map(|hit| hit.2));
             at = end;
-            if !picked.is_empty() {
-                hunt.rank(picked, &mut own.scored)?;
+            if !rows.is_empty() {
+                query.rank(rows, &mut state.scored)?;
             }
         }
         Ok(())
     }
 
-    /// The blocks of a round, of whole cells from `next` on.
-    fn parts_of_round(&self, near: &[Near], next: &mut usize, round: usize, parts: &mut Vec<Part>) -> Result<()> {
+    /// Collect the blocks of a round: those of whole partitions from probe `next` on.
+    fn ranges_of_round(
+        &self,
+        probes: &[Probe],
+        next: &mut usize,
+        round: usize,
+        ranges: &mut Vec<BlockRange>,
+    ) -> Result<()> {
         let (mut blocks, first) = (0, *next);
-        parts.clear();
-        while *next < near.len() && (blocks < round || *next == first) {
-            let cell = near[*next].number as usize;
-            let own = self.starts[cell] as usize..self.starts[cell + 1] as usize;
-            let later = if self.added == 0 { 0 } else { self.later[cell].codes.blocks() };
-            for (is_later, from, until) in [(false, own.start, own.end), (true, 0, later)] {
+        ranges.clear();
+        while *next < probes.len() && (blocks < round || *next == first) {
+            let partition = probes[*next].partition;
+            let main = self.blocks(partition);
+            let appended = if self.num_appended == 0 { 0 } else { self.appended[partition as usize].codes.blocks() };
+            for (is_appended, from, until) in [(false, main.start, main.end), (true, 0, appended)] {
                 if from < until {
-                    alloc::try_reserve(parts, 1)?;
-                    parts.push(Part { near: *next, is_later, from, until, at: blocks });
+                    alloc::try_reserve(ranges, 1)?;
+                    ranges.push(BlockRange { probe: *next, is_appended, from, until, at: blocks });
                     blocks += until - from;
                 }
             }
@@ -353,234 +358,227 @@ impl Cells {
         Ok(())
     }
 
-    /// Leaves out cells from `next` on that are too far for the limit (`REACH`), unless all are wanted. Those of a product have no
-    /// such order, and who asks for all rows within a radius would miss a hundredth.
-    fn leave(&self, hunt: &Hunt<'_>, effort: Effort, limit: f32, near: &mut Vec<Near>, next: usize) {
-        let may = matches!(hunt.want, Want::Nearest(_)) && hunt.metric != Metric::InnerProduct;
-        if may && effort.probes < self.len() && next < near.len() {
-            near.truncate(reached(near, limit).max(next));
+    /// Prune partitions from probe `next` on that lie beyond `REACH` of the limit, unless all are requested. Product probes have
+    /// no such order, and a radius search would miss one row in a hundred.
+    fn prune(&self, query: &Rerank<'_>, limit: f32, probes: &mut Vec<Probe>, next: usize) {
+        let may_prune = query.k().is_some() && query.context.metric != Metric::InnerProduct;
+        if may_prune && query.context.params.num_probes < self.len() && next < probes.len() {
+            probes.truncate(num_within_reach(probes, limit).max(next));
         }
     }
 
-    /// The parts of the next round of a query.
+    /// Collect the blocks of a query's next round.
     fn begin_round(&self, scratch: &mut Scratch) -> Result<()> {
-        self.parts_of_round(&scratch.near, &mut scratch.next, scratch.round, &mut scratch.parts)?;
+        self.ranges_of_round(&scratch.probes, &mut scratch.next, scratch.round, &mut scratch.ranges)?;
         scratch.round *= 2;
         Ok(())
     }
 
-    /// A round of a query that has a limit: the rows that it leaves are ranked.
-    fn visit(&self, hunt: &Hunt<'_>, effort: Effort, scratch: &mut Scratch) -> Result<()> {
-        let limit = hunt.limit(&scratch.scored);
-        self.leave(hunt, effort, limit, &mut scratch.near, scratch.next);
+    /// Run a round of a query that has a limit: rank the rows with bounds below it.
+    fn search_round(&self, query: &Rerank<'_>, scratch: &mut Scratch) -> Result<()> {
+        let limit = query.limit(&scratch.scored);
+        self.prune(query, limit, &mut scratch.probes, scratch.next);
         self.begin_round(scratch)?;
-        let Scratch { tables, near, picked, parts, .. } = scratch;
+        let Scratch { tables, probes, rows: picked, ranges, scored, .. } = scratch;
         picked.clear();
-        self.prefetch(parts.first(), near);
-        for (place, part) in parts.iter().enumerate() {
-            self.prefetch(parts.get(place + 1), near);
-            let ((codes, rows), begin) = (self.part(part, near), picked.len());
-            let ask = effort.ask(tables, &near[part.near]);
-            codes.passing(hunt.kernel, part.from..part.until, &ask, limit, picked)?;
-            picked[begin..].iter_mut().for_each(|place| *place = rows[*place as usize]);
+        self.prefetch(ranges.first(), probes);
+        for (number, range) in ranges.iter().enumerate() {
+            self.prefetch(ranges.get(number + 1), probes);
+            let ((codes, rows), begin) = (self.codes_of(range, probes), picked.len());
+            let partition_query = query.query_at(tables, &probes[range.probe]);
+            codes.scan_below(query.kernel, range.from..range.until, &partition_query, limit, picked)?;
+            picked[begin..].iter_mut().for_each(|position| *position = rows[*position as usize]);
         }
-        Self::rank_picked(hunt, scratch)
+        query.rank_live(picked, scored)
     }
 
-    fn rank_picked(hunt: &Hunt<'_>, scratch: &mut Scratch) -> Result<()> {
-        hunt.keep_alive(&mut scratch.picked);
-        if !scratch.picked.is_empty() {
-            hunt.rank(&scratch.picked, &mut scratch.scored)?;
+    /// First round: select the rows with the smallest bounds.
+    fn select_first(&self, query: &Rerank<'_>, k: usize, scratch: &mut Scratch) -> Result<()> {
+        let Scratch { tables, bounds, selection, probes, rows, ranges, .. } = scratch;
+        let (bounds, minima) = bounds.resize(ranges.last().map_or(0, BlockRange::end))?;
+        for range in ranges.iter() {
+            let partition_query = query.query_at(tables, &probes[range.probe]);
+            let (bounds, minima) =
+                (&mut bounds[range.at * BLOCK..range.end() * BLOCK], &mut minima[range.at..range.end()]);
+            let codes = self.codes_of(range, probes).0;
+            codes.bounds(query.kernel, range.from..range.until, &partition_query, bounds, minima);
         }
-        Ok(())
-    }
-
-    /// The first round: picks the rows with the least bounds.
-    fn choose(&self, hunt: &Hunt<'_>, effort: Effort, first_ranked: usize, scratch: &mut Scratch) -> Result<()> {
-        let Scratch { tables, bounds, least, chosen, near, picked, parts, .. } = scratch;
-        let kernel = hunt.kernel;
-        let blocks = parts.last().map_or(0, Part::end);
-        alloc::try_resize(bounds, bounds.len().max(blocks * BLOCK), 0.0)?;
-        alloc::try_resize(least, least.len().max(blocks), 0.0)?;
-        for part in parts.iter() {
-            let ask = effort.ask(tables, &near[part.near]);
-            let (bounds, least) = (&mut bounds[part.at * BLOCK..part.end() * BLOCK], &mut least[part.at..part.end()]);
-            self.part(part, near).0.bounds(kernel, part.from..part.until, &ask, bounds, least);
-        }
-        let row_at = |place: usize| {
-            let part = &parts[parts.partition_point(|part| part.at * BLOCK <= place) - 1];
-            self.part(part, near).1[place - part.at * BLOCK + part.from * BLOCK]
+        let row_at = |position: usize| {
+            let range = &ranges[ranges.partition_point(|range| range.at * BLOCK <= position) - 1];
+            self.codes_of(range, probes).1[position - range.at * BLOCK + range.from * BLOCK]
         };
-        let (bounds, least) = (&mut bounds[..blocks * BLOCK], &least[..blocks]);
-        let all_alive = hunt.rows.num_dead() == 0;
-        chosen.find(kernel, bounds, least, first_ranked, |place| all_alive || hunt.is_alive(row_at(place)))?;
-        picked.clear();
-        alloc::try_reserve(picked, chosen.places.len())?;
-        for &(_, place) in &chosen.places {
-            bounds[place as usize] = f32::INFINITY;
-            picked.push(row_at(place as usize));
+        let all_alive = query.context.rows.num_dead() == 0;
+        let valid = |position| all_alive || query.is_alive(row_at(position));
+        selection.select(query.kernel, bounds, minima, num_first_ranked(k), valid)?;
+        rows.clear();
+        alloc::try_reserve(rows, selection.entries.len())?;
+        for &(_, position) in &selection.entries {
+            bounds[position as usize] = f32::INFINITY;
+            rows.push(row_at(position as usize));
         }
         Ok(())
     }
 
-    /// Ranks what was chosen, and picks the rows of the first round that its limit leaves.
-    fn rank_chosen(&self, hunt: &Hunt<'_>, scratch: &mut Scratch) -> Result<()> {
-        let Scratch { bounds, least, near, picked, scored, parts, .. } = scratch;
-        hunt.rank(picked, scored)?;
-        let limit = hunt.limit(scored);
+    /// Rank the selected rows, then collect the rows of the first round below the new limit.
+    fn rank_first(&self, query: &Rerank<'_>, scratch: &mut Scratch) -> Result<()> {
+        let Scratch { bounds, probes, rows: picked, scored, ranges, .. } = scratch;
+        query.rank(picked, scored)?;
+        let limit = query.limit(scored);
         picked.clear();
-        for part in parts.iter() {
-            let (rows, begin) = (self.part(part, near).1, picked.len());
-            let first = (part.from * BLOCK) as u32;
-            hunt.kernel.below(&bounds[part.at * BLOCK..], &least[part.at..part.end()], limit, first, picked)?;
-            picked[begin..].iter_mut().for_each(|place| *place = rows[*place as usize]);
+        let (bounds, minima) = bounds.get(ranges.last().map_or(0, BlockRange::end));
+        for range in ranges.iter() {
+            let (rows, begin) = (self.codes_of(range, probes).1, picked.len());
+            let first = (range.from * BLOCK) as u32;
+            let minima = &minima[range.at..range.end()];
+            query.kernel.filter_below(&bounds[range.at * BLOCK..], minima, limit, first, picked)?;
+            picked[begin..].iter_mut().for_each(|position| *position = rows[*position as usize]);
         }
         Ok(())
     }
 
-    /// Asks for the blocks that are scanned next, where they may be in no cache.
-    fn prefetch(&self, part: Option<&Part>, near: &[Near]) {
-        if let Some(part) = part.filter(|_| self.codes.bytes() >= LARGE) {
-            self.part(part, near).0.prefetch(part.from..part.until);
+    /// Prefetch blocks that are scanned next, if they may be outside the caches.
+    fn prefetch(&self, range: Option<&BlockRange>, probes: &[Probe]) {
+        if let Some(range) = range.filter(|_| self.codes.bytes() >= LARGE) {
+            self.codes_of(range, probes).0.prefetch(range.from..range.until);
         }
     }
 
-    fn part(&self, part: &Part, near: &[Near]) -> (&RotationCodes, &[u32]) {
-        if part.is_later {
-            let later = &self.later[near[part.near].number as usize];
-            (&later.codes, &later.rows)
+    /// Return the codes that a range belongs to, and the rows at their positions.
+    fn codes_of(&self, range: &BlockRange, probes: &[Probe]) -> (&CodeTable, &[u32]) {
+        if range.is_appended {
+            let appended = &self.appended[probes[range.probe].partition as usize];
+            (&appended.codes, &appended.rows)
         } else {
             (&self.codes, &self.rows)
         }
     }
 
-    /// Room for what `push` appends, or cells with what is new in them where that is much.
+    /// Reserve capacity for what `push` appends, or return merged partitions if there are many new rows.
     pub(super) fn prepare(
         &mut self,
-        encoded: &Encoded,
+        encoded: &EncodedRows,
         first: usize,
         alive: impl Fn(u32) -> bool,
-        stop: &CancelToken,
+        cancel: &CancelToken,
     ) -> Result<Option<Self>> {
-        if self.added + encoded.numbers.len() > self.placed {
-            return self.merged(encoded, first, alive, stop).map(Some);
+        if self.num_appended + encoded.corrections.len() > self.num_rows {
+            return self.merged(encoded, first, alive, cancel).map(Some);
         }
         let mut counts = alloc::try_zeroed::<u32>(self.len())?;
-        encoded.cells.iter().for_each(|&cell| counts[cell as usize] += 1);
-        for (later, count) in self.later.iter_mut().zip(counts).filter(|(_, count)| *count > 0) {
-            later.codes.reserve(count as usize, stop)?;
-            alloc::try_reserve(&mut later.rows, (count as usize).next_multiple_of(BLOCK) + BLOCK)?;
+        encoded.partitions.iter().for_each(|&partition| counts[partition as usize] += 1);
+        for (appended, count) in self.appended.iter_mut().zip(counts).filter(|(_, count)| *count > 0) {
+            appended.codes.reserve(count as usize, cancel)?;
+            alloc::try_reserve(&mut appended.rows, (count as usize).next_multiple_of(BLOCK) + BLOCK)?;
         }
         Ok(None)
     }
 
-    /// Appends rows from `first` on.
-    pub(super) fn push(&mut self, encoded: &Encoded, first: usize) {
+    /// Append rows, numbered from `first` on.
+    pub(super) fn push(&mut self, encoded: &EncodedRows, first: usize) {
         let words = self.codes.size / 64;
-        for (place, (&cell, numbers)) in encoded.cells.iter().zip(&encoded.numbers).enumerate() {
-            let later = &mut self.later[cell as usize];
-            let at = later.codes.used;
-            later.codes.push(&encoded.signs[place * words..(place + 1) * words], *numbers);
-            if at == later.rows.len() {
-                later.rows.resize(at + BLOCK, NONE);
+        for (number, (&partition, correction)) in encoded.partitions.iter().zip(&encoded.corrections).enumerate() {
+            let main = self.blocks(partition).len();
+            let appended = &mut self.appended[partition as usize];
+            let at = appended.codes.used;
+            appended.codes.push(&encoded.signs[number * words..(number + 1) * words], *correction);
+            if at == appended.rows.len() {
+                appended.rows.resize(at + BLOCK, NONE);
             }
-            later.rows[at] = (first + place) as u32;
-            let cell = cell as usize;
-            let whole = (self.starts[cell + 1] - self.starts[cell]) as usize;
-            self.largest = self.largest.max(whole + later.codes.blocks());
+            appended.rows[at] = (first + number) as u32;
+            self.max_blocks = self.max_blocks.max(main + appended.codes.blocks());
         }
-        self.added += encoded.numbers.len();
+        self.num_appended += encoded.corrections.len();
     }
 
-    /// The cells with all their rows that are alive and those of `encoded`, which begin at `first`, in one piece.
+    /// Merge all live rows and those of `encoded`, which are numbered from `first` on, into new partitions.
     ///
     /// # Errors
-    /// The call is stopped, or there is no memory.
+    /// The call is cancelled, or memory runs out.
     pub(super) fn merged(
         &self,
-        encoded: &Encoded,
+        encoded: &EncodedRows,
         first: usize,
         alive: impl Fn(u32) -> bool,
-        stop: &CancelToken,
+        cancel: &CancelToken,
     ) -> Result<Self> {
         let (size, words) = (self.codes.size, self.codes.size / 64);
-        // Which rows of a cell stay: places of the codes as they are, later ones, new ones.
-        let mut new_of = alloc::try_zeroed::<u32>(self.len() + 1)?;
-        encoded.cells.iter().for_each(|&cell| new_of[cell as usize + 1] += 1);
-        for cell in 0..self.len() {
-            new_of[cell + 1] += new_of[cell];
+        // New rows by partition.
+        let mut new_starts = alloc::try_zeroed::<u32>(self.len() + 1)?;
+        encoded.partitions.iter().for_each(|&partition| new_starts[partition as usize + 1] += 1);
+        for partition in 0..self.len() {
+            new_starts[partition + 1] += new_starts[partition];
         }
-        let mut news = alloc::try_zeroed::<u32>(encoded.cells.len())?;
-        let mut ends = alloc::try_copy(&new_of)?;
-        for (place, &cell) in encoded.cells.iter().enumerate() {
-            news[ends[cell as usize] as usize] = place as u32;
-            ends[cell as usize] += 1;
+        let mut new_rows = alloc::try_zeroed::<u32>(encoded.partitions.len())?;
+        let mut ends = alloc::try_copy(&new_starts)?;
+        for (number, &partition) in encoded.partitions.iter().enumerate() {
+            new_rows[ends[partition as usize] as usize] = number as u32;
+            ends[partition as usize] += 1;
         }
-        let stays = |row: u32| row != NONE && alive(row);
+        let is_kept = |row: u32| row != NONE && alive(row);
+        let positions = |partition: usize| {
+            let blocks = self.blocks(partition as u32);
+            blocks.start * BLOCK..blocks.end * BLOCK
+        };
         let mut starts = alloc::try_with_capacity(self.len() + 1)?;
         starts.push(0_u32);
-        for cell in stop.ranges(0..self.len()).flatten() {
-            let own = self.starts[cell] as usize * BLOCK..self.starts[cell + 1] as usize * BLOCK;
-            let count = self.rows[own].iter().filter(|&&row| stays(row)).count()
-                + self.later[cell].rows.iter().filter(|&&row| stays(row)).count()
-                + (new_of[cell + 1] - new_of[cell]) as usize;
-            starts.push(starts[cell] + count.div_ceil(BLOCK) as u32);
+        for partition in cancel.ranges(0..self.len()).flatten() {
+            let count = self.rows[positions(partition)].iter().filter(|&&row| is_kept(row)).count()
+                + self.appended[partition].rows.iter().filter(|&&row| is_kept(row)).count()
+                + (new_starts[partition + 1] - new_starts[partition]) as usize;
+            starts.push(starts[partition] + count.div_ceil(BLOCK) as u32);
         }
-        stop.check()?;
-        let (blocks, largest) = (starts.last().copied().unwrap_or(0) as usize, largest(&starts));
-        let mut codes = RotationCodes::empty(size, blocks)?;
+        cancel.check()?;
+        let (blocks, max_blocks) = (starts.last().copied().unwrap_or(0) as usize, max_blocks(&starts));
+        let mut codes = CodeTable::empty(size, blocks)?;
         let mut rows = alloc::try_filled(NONE, blocks * BLOCK)?;
-        let (mut signs, mut placed) = (alloc::try_zeroed::<u64>(words)?, 0);
-        for cell in stop.ranges(0..self.len()).flatten() {
-            let mut at = starts[cell] as usize * BLOCK;
-            let own = self.starts[cell] as usize * BLOCK..self.starts[cell + 1] as usize * BLOCK;
-            let later = &self.later[cell];
-            let old = own.map(|place| (&self.codes, place, self.rows[place]));
-            for (from, place, row) in old.chain(later.rows.iter().enumerate().map(|(at, &row)| (&later.codes, at, row)))
-            {
-                if stays(row) {
-                    let numbers = from.get(place, &mut signs);
-                    codes.put(at, &signs, numbers);
-                    rows[at] = row;
-                    at += 1;
-                }
-            }
-            for &place in &news[new_of[cell] as usize..new_of[cell + 1] as usize] {
-                let place = place as usize;
-                codes.put(at, &encoded.signs[place * words..(place + 1) * words], encoded.numbers[place]);
-                rows[at] = (first + place) as u32;
+        let (mut signs, mut num_rows) = (alloc::try_zeroed::<u64>(words)?, 0);
+        for partition in cancel.ranges(0..self.len()).flatten() {
+            let mut at = starts[partition] as usize * BLOCK;
+            let appended = &self.appended[partition];
+            let main = positions(partition).map(|position| (&self.codes, position, self.rows[position]));
+            let appended = appended.rows.iter().enumerate().map(|(at, &row)| (&appended.codes, at, row));
+            for (from, position, row) in main.chain(appended).filter(|&(_, _, row)| is_kept(row)) {
+                let correction = from.get(position, &mut signs);
+                codes.put(at, &signs, correction);
+                rows[at] = row;
                 at += 1;
             }
-            placed += at - starts[cell] as usize * BLOCK;
+            for &number in &new_rows[new_starts[partition] as usize..new_starts[partition + 1] as usize] {
+                let number = number as usize;
+                codes.put(at, &encoded.signs[number * words..(number + 1) * words], encoded.corrections[number]);
+                rows[at] = (first + number) as u32;
+                at += 1;
+            }
+            num_rows += at - starts[partition] as usize * BLOCK;
         }
-        stop.check()?;
+        cancel.check()?;
         Ok(Self {
-            centres: Arc::clone(&self.centres),
+            centroids: Arc::clone(&self.centroids),
             starts: starts.into(),
             codes,
             rows: rows.into(),
-            placed,
-            later: later(size, self.len())?,
-            added: 0,
-            largest,
+            num_rows,
+            appended: no_appended_rows(size, self.len())?,
+            num_appended: 0,
+            max_blocks,
         })
     }
 }
 
-/// How many cells, of the nearest centres first, are within reach of a limit.
-fn reached(near: &[Near], limit: f32) -> usize {
-    let farthest = near[0].square.sqrt() + REACH * limit.max(0.0).sqrt();
-    near.partition_point(|near| near.square.sqrt() <= farthest)
+/// Return how many probes, nearest first, are within reach of a limit.
+fn num_within_reach(probes: &[Probe], limit: f32) -> usize {
+    let farthest = probes[0].square.sqrt() + REACH * limit.max(0.0).sqrt();
+    probes.partition_point(|probe| probe.square.sqrt() <= farthest)
 }
 
-/// Blocks of the largest cell.
-pub(super) fn largest(starts: &[u32]) -> usize {
+/// Return the blocks of the largest partition.
+pub(super) fn max_blocks(starts: &[u32]) -> usize {
     starts.windows(2).map(|pair| (pair[1] - pair[0]) as usize).max().unwrap_or(0)
 }
 
-/// No later rows, of each cell.
-pub(super) fn later(size: usize, count: usize) -> Result<Vec<Later>> {
-    alloc::try_collect((0..count).map(|_| Later { codes: RotationCodes::new(size), rows: Vec::new() }))
+/// Create an empty list of appended rows per partition.
+pub(super) fn no_appended_rows(size: usize, count: usize) -> Result<Vec<AppendedRows>> {
+    alloc::try_collect((0..count).map(|_| AppendedRows { codes: CodeTable::new(size), rows: Vec::new() }))
 }
 
 #[cfg(test)]
@@ -588,9 +586,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cells_farther_by_half_the_distance_of_a_row_are_out_of_reach() {
-        // Distances 2, 3, 3.5, 4 and 9 to the centres.
-        let near = [4.0, 9.0, 12.25, 16.0, 81.0].map(|square| Near { order: square, square, base: square, number: 0 });
+    fn partitions_farther_by_half_the_distance_of_a_row_are_out_of_reach() {
+        // Distances 2, 3, 3.5, 4 and 9 to the centroids.
+        let probes = [4.0, 9.0, 12.25, 16.0, 81.0].map(|square| Probe::by_distance(square, 0));
         let cases = [
             (f32::INFINITY, 5),
             (196.0, 5),
@@ -602,7 +600,7 @@ mod tests {
             (f32::NEG_INFINITY, 1),
         ];
         for (limit, count) in cases {
-            assert_eq!(count, reached(&near, limit), "{limit}");
+            assert_eq!(count, num_within_reach(&probes, limit), "{limit}");
         }
     }
 }

@@ -1,14 +1,14 @@
-//! Bounds of all rows of some blocks: sums of table entries that codes name, looked up by byte shuffles.
+//! Lower bounds of all rows of a range of blocks: sums of table entries that codes select, by byte shuffles ("fast scan").
 //!
-//! A block holds 32 rows. Table t has the 16 sums ±y₀ ±y₁ ±y₂ ±y₃ of the four coordinates from 4 t on, in steps, none above 31, so
-//! that eight entries add up in 8 bits, and those of 2,048 tables in 16. For each table a block has 16 bytes: byte b names the
-//! entry of row b in its low half, that of row b + 16 in its high half. So one shuffle of 16 bytes looks up 16 rows; wider
-//! registers look up several tables at once, and integer sums are the same in any order.
+//! A block stores 32 rows. Table t has the 16 sums ±y₀ ±y₁ ±y₂ ±y₃ of the four coordinates from 4 t on, in integer steps up to
+//! 31, so that eight entries add up in 8 bits, and the entries of 2,048 tables in 16. For each table a block has 16 bytes:
+//! the low half of byte b selects the entry of row b, its high half that of row b + 16. So one shuffle of 16 bytes looks up
+//! 16 rows. Wider registers look up several tables at once; integer sums are the same in any order.
 //!
 //! ```text
 //! t = sum * step + low        e = t + width * reach        bound = (offset + factor * e) + base
 //! ```
-//! in single precision, each operation rounded by itself: every form gives the same bits.
+//! in single precision, each operation rounded separately: every instruction set gives the same bits.
 
 #[cfg(target_arch = "aarch64")]
 use crate::cpu::features::Neon;
@@ -17,19 +17,19 @@ use crate::{Result, alloc};
 
 /// Rows of a block.
 pub(super) const BLOCK: usize = 32;
-/// Bytes that a table takes in a block, and entries of a table.
+/// Bytes per table in a block; entries per table.
 pub(super) const TABLE: usize = 16;
 /// Largest entry.
 pub(super) const STEPS: f32 = 31.0;
-/// Entries that add up in 8 bits.
+/// Number of entries that add up in 8 bits.
 const NARROW: usize = 8;
-/// Tables whose entries add up in 16 bits.
+/// Number of tables whose entries add up in 16 bits.
 const SEGMENT: usize = 2048;
 
-/// What a block is asked about.
+/// Parameters of the bound for one query and partition.
 #[derive(Clone, Copy)]
-pub(super) struct Question<'a> {
-    /// Sixteen entries for each table.
+pub(super) struct BoundParams<'a> {
+    /// Sixteen entries per table.
     pub(super) table: &'a [u8],
     pub(super) step: f32,
     pub(super) low: f32,
@@ -37,10 +37,10 @@ pub(super) struct Question<'a> {
     pub(super) base: f32,
 }
 
-/// The rows of some blocks.
+/// A range of blocks.
 #[derive(Clone, Copy)]
-pub(super) struct Blocks<'a> {
-    /// As many bytes a block as the table has entries.
+pub(super) struct CodeBlocks<'a> {
+    /// One byte per block and table entry.
     pub(super) codes: &'a [u8],
     /// `BLOCK` a block.
     pub(super) offsets: &'a [f32],
@@ -50,7 +50,7 @@ pub(super) struct Blocks<'a> {
     pub(super) widths: &'a [u8],
 }
 
-/// Which instructions look up.
+/// The instruction set of the kernels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kernel {
     /// One row after another.
@@ -65,16 +65,16 @@ pub(super) enum Kernel {
 }
 
 impl Kernel {
-    /// All that this processor runs, slowest first.
+    /// Return the kernels that this processor runs, slowest first.
     #[cfg(test)]
     pub(super) fn available() -> Vec<Self> {
-        let found = [Some(Self::Scalar), Avx2::detect().map(Self::Avx2), Avx512::detect().map(Self::Avx512)];
+        let kernels = [Some(Self::Scalar), Avx2::detect().map(Self::Avx2), Avx512::detect().map(Self::Avx512)];
         #[cfg(target_arch = "aarch64")]
-        let found = found.into_iter().chain([Neon::detect().map(Self::Neon)]);
-        found.into_iter().flatten().collect()
+        let kernels = kernels.into_iter().chain([Neon::detect().map(Self::Neon)]);
+        kernels.into_iter().flatten().collect()
     }
 
-    /// The fastest that this processor runs.
+    /// Return the fastest kernel that this processor runs.
     #[inline]
     pub(super) fn best() -> Self {
         #[cfg(target_arch = "aarch64")]
@@ -88,47 +88,50 @@ impl Kernel {
         }
     }
 
-    /// Writes the bound of each row, and the least of each block.
+    /// Write the bound of each row, and the minimum of each block.
     ///
     /// # Panics
-    /// Where the lengths do not fit each other.
-    pub(super) fn bounds(self, blocks: Blocks<'_>, question: Question<'_>, out: &mut [f32], least: &mut [f32]) {
-        assert_eq!(out.len(), blocks.check(&question) * BLOCK, "bounds of each block");
-        assert_eq!(out.len(), least.len() * BLOCK, "the least of each block");
+    /// If the lengths do not match.
+    pub(super) fn bounds(self, blocks: CodeBlocks<'_>, params: BoundParams<'_>, out: &mut [f32], minima: &mut [f32]) {
+        assert_eq!(out.len(), blocks.check(&params) * BLOCK, "32 bounds per block");
+        assert_eq!(out.len(), minima.len() * BLOCK, "a minimum per block");
         match self {
-            Self::Scalar => scalar(blocks, question, out, least),
+            Self::Scalar => scalar(blocks, params, out, minima),
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: the proof is held, and the lengths were checked above.
-            Self::Avx2(_) => unsafe { x86::avx2(blocks, question, out, least) },
+            // SAFETY: the match has the proof, and the lengths were checked above.
+            Self::Avx2(_) => unsafe { x86::avx2(blocks, params, out, minima) },
             #[cfg(target_arch = "x86_64")]
             // SAFETY: as above.
-            Self::Avx512(_) => unsafe { x86::avx512(blocks, question, out, least) },
+            Self::Avx512(_) => unsafe { x86::avx512(blocks, params, out, minima) },
             #[cfg(not(target_arch = "x86_64"))]
-            Self::Avx2(_) | Self::Avx512(_) => scalar(blocks, question, out, least),
+            Self::Avx2(_) | Self::Avx512(_) => scalar(blocks, params, out, minima),
             #[cfg(target_arch = "aarch64")]
             // SAFETY: as above.
-            Self::Neon(_) => unsafe { arm::neon(blocks, question, out, least) },
+            Self::Neon(_) => unsafe { arm::neon(blocks, params, out, minima) },
         }
     }
 }
 
-impl Blocks<'_> {
-    /// How many blocks there are, of whole registers of tables.
+impl CodeBlocks<'_> {
+    /// Return the number of blocks.
     ///
     /// # Panics
-    /// Where the lengths do not fit each other.
-    fn check(&self, question: &Question<'_>) -> usize {
-        let size = question.table.len();
-        assert!(size > 0 && size.is_multiple_of(TABLE * 16), "whole registers of tables");
+    /// If the lengths do not match, or the tables do not fill whole registers.
+    fn check(&self, params: &BoundParams<'_>) -> usize {
+        let size = params.table.len();
+        assert!(size > 0 && size.is_multiple_of(TABLE * 16), "full registers of tables");
         let count = self.codes.len() / size;
         let rows = count * BLOCK;
-        assert_eq!(self.codes.len(), count * size, "codes of each block");
-        assert!(self.offsets.len() == rows && self.factors.len() == rows && self.widths.len() == rows, "whole blocks");
+        assert_eq!(self.codes.len(), count * size, "codes of full blocks");
+        assert!(
+            self.offsets.len() == rows && self.factors.len() == rows && self.widths.len() == rows,
+            "rows of full blocks"
+        );
         count
     }
 
-    /// One of the blocks.
-    fn one(&self, number: usize, size: usize) -> Self {
+    /// Return one of the blocks.
+    fn block(&self, number: usize, size: usize) -> Self {
         let rows = number * BLOCK..(number + 1) * BLOCK;
         Self {
             codes: &self.codes[number * size..(number + 1) * size],
@@ -139,63 +142,70 @@ impl Blocks<'_> {
     }
 }
 
-/// Bounds that are asked for those which are not above a limit.
-pub(super) struct Below<'a> {
+/// Bounds to be filtered by a limit.
+pub(super) struct BoundFilter<'a> {
     /// `BLOCK` a block.
     pub(super) bounds: &'a [f32],
-    /// The least of each block.
-    pub(super) least: &'a [f32],
+    /// One minimum per block.
+    pub(super) minima: &'a [f32],
     /// Finite.
     limit: f32,
-    /// Place of the first bound.
+    /// Position of the first bound.
     first: u32,
 }
 
 impl Kernel {
-    /// Appends the places of the rows whose bounds are finite and not above `limit`, ascending, counted from `first`; as `bounds` and
-    /// `below`, without the bounds in memory.
+    /// Compute bounds and append the positions, ascending from `first`, of those that are finite and at most `limit`; like
+    /// `bounds` and `filter_below` without storing the bounds.
     ///
     /// # Panics
-    /// Where the lengths do not fit each other.
-    pub(super) fn passing(
+    /// If the lengths do not match.
+    pub(super) fn scan_below(
         self,
-        blocks: Blocks<'_>,
-        question: Question<'_>,
+        blocks: CodeBlocks<'_>,
+        params: BoundParams<'_>,
         limit: f32,
         first: u32,
         out: &mut Vec<u32>,
     ) -> Result<()> {
-        let count = blocks.check(&question);
+        let count = blocks.check(&params);
         let limit = if limit < f32::MAX { limit } else { f32::MAX };
         alloc::try_reserve(out, count * BLOCK)?;
         match self {
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: the proof is held, and the lengths were checked above.
-            Self::Avx512(_) => unsafe { x86::passing512(blocks, question, limit, first, out) },
+            // SAFETY: the match has the proof, and the lengths were checked above.
+            Self::Avx512(_) => unsafe { x86::scan_below512(blocks, params, limit, first, out) },
             _ => {
                 for number in 0..count {
-                    let (mut bounds, mut least) = ([0.0; BLOCK], [0.0]);
-                    self.bounds(blocks.one(number, question.table.len()), question, &mut bounds, &mut least);
-                    self.below(&bounds, &least, limit, first + (number * BLOCK) as u32, out)?;
+                    let (mut bounds, mut minima) = ([0.0; BLOCK], [0.0]);
+                    self.bounds(blocks.block(number, params.table.len()), params, &mut bounds, &mut minima);
+                    self.filter_below(&bounds, &minima, limit, first + (number * BLOCK) as u32, out)?;
                 }
             }
         }
         Ok(())
     }
 
-    /// Appends the places of the finite bounds that are not above `limit`, ascending, counted from `first`.
-    pub(super) fn below(self, bounds: &[f32], least: &[f32], limit: f32, first: u32, out: &mut Vec<u32>) -> Result<()> {
+    /// Append the positions, ascending from `first`, of the finite bounds that are at most `limit`.
+    pub(super) fn filter_below(
+        self,
+        bounds: &[f32],
+        minima: &[f32],
+        limit: f32,
+        first: u32,
+        out: &mut Vec<u32>,
+    ) -> Result<()> {
         let limit = if limit < f32::MAX { limit } else { f32::MAX };
-        let asked = &Below { bounds: &bounds[..least.len() * BLOCK], least, limit, first };
+        let filter = &BoundFilter { bounds: &bounds[..minima.len() * BLOCK], minima, limit, first };
         match self {
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: the proof is held.
-            Self::Avx512(_) => unsafe { x86::below512(asked, out) },
+            // SAFETY: the match has the proof.
+            Self::Avx512(_) => unsafe { x86::filter_below512(filter, out) },
             #[cfg(target_arch = "x86_64")]
             // SAFETY: as above.
-            Self::Avx2(_) => unsafe { x86::below256(asked, out) },
-            _ => each_below(
-                asked,
+            Self::Avx2(_) => unsafe { x86::filter_below256(filter, out) },
+            _ => filter_blocks(
+                filter,
                 out,
                 #[inline(always)]
                 |bounds| bounds.iter().rev().fold(0, |mask, &bound| mask << 1 | u32::from(bound <= limit)),
@@ -205,52 +215,58 @@ impl Kernel {
 }
 
 #[inline(always)]
-fn each_below(asked: &Below<'_>, out: &mut Vec<u32>, mask: impl Fn(&[f32; BLOCK]) -> u32) -> Result<()> {
-    for (block, (bounds, &least)) in asked.bounds.as_chunks::<BLOCK>().0.iter().zip(asked.least).enumerate() {
-        if least <= asked.limit {
+fn filter_blocks(filter: &BoundFilter<'_>, out: &mut Vec<u32>, mask: impl Fn(&[f32; BLOCK]) -> u32) -> Result<()> {
+    for (block, (bounds, &minimum)) in filter.bounds.as_chunks::<BLOCK>().0.iter().zip(filter.minima).enumerate() {
+        if minimum <= filter.limit {
             alloc::try_reserve(out, BLOCK)?;
-            push_each(out, mask(bounds), asked.first + (block * BLOCK) as u32);
+            push_set_bits(out, mask(bounds), filter.first + (block * BLOCK) as u32);
         }
     }
     Ok(())
 }
 
-/// Appends the places of the bits that are set, counted from `first`.
+/// Append the positions of the set bits, counted from `first`.
 #[inline(always)]
-fn push_each(out: &mut Vec<u32>, mut left: u32, first: u32) {
+fn push_set_bits(out: &mut Vec<u32>, mut left: u32, first: u32) {
     while left != 0 {
         out.push(first + left.trailing_zeros());
         left &= left - 1;
     }
 }
 
-/// The bounds of a block from the sums of its rows; the least of them.
+/// Turn the sums of a block's rows into bounds; return their minimum.
 #[inline(always)]
-fn finish(blocks: &Blocks<'_>, at: usize, question: &Question<'_>, sums: &[i32; BLOCK], out: &mut [f32]) -> f32 {
+fn finish_block(
+    blocks: &CodeBlocks<'_>,
+    at: usize,
+    params: &BoundParams<'_>,
+    sums: &[i32; BLOCK],
+    out: &mut [f32],
+) -> f32 {
     let rows = at..at + BLOCK;
     let (offsets, factors) = (&blocks.offsets[rows.clone()], &blocks.factors[rows.clone()]);
     let (widths, out) = (&blocks.widths[rows.clone()], &mut out[rows]);
     let mut low = [f32::INFINITY; 8];
     for i in 0..BLOCK {
-        let t = sums[i] as f32 * question.step + question.low;
-        let e = t + f32::from(widths[i]) * question.reach;
-        let bound = (offsets[i] + factors[i] * e) + question.base;
+        let t = sums[i] as f32 * params.step + params.low;
+        let e = t + f32::from(widths[i]) * params.reach;
+        let bound = (offsets[i] + factors[i] * e) + params.base;
         out[i] = bound;
         low[i % 8] = if bound < low[i % 8] { bound } else { low[i % 8] };
     }
     low.into_iter().fold(f32::INFINITY, f32::min)
 }
 
-fn scalar(blocks: Blocks<'_>, question: Question<'_>, out: &mut [f32], least: &mut [f32]) {
-    for (number, (codes, least)) in blocks.codes.chunks_exact(question.table.len()).zip(least).enumerate() {
+fn scalar(blocks: CodeBlocks<'_>, params: BoundParams<'_>, out: &mut [f32], minima: &mut [f32]) {
+    for (number, (codes, minimum)) in blocks.codes.chunks_exact(params.table.len()).zip(minima).enumerate() {
         let mut sums = [0_i32; BLOCK];
-        for (codes, table) in codes.chunks_exact(TABLE).zip(question.table.chunks_exact(TABLE)) {
+        for (codes, table) in codes.chunks_exact(TABLE).zip(params.table.chunks_exact(TABLE)) {
             for (row, &code) in codes.iter().enumerate() {
                 sums[row] += i32::from(table[usize::from(code & 15)]);
                 sums[row + TABLE] += i32::from(table[usize::from(code >> 4)]);
             }
         }
-        *least = finish(&blocks, number * BLOCK, &question, &sums, out);
+        *minimum = finish_block(&blocks, number * BLOCK, &params, &sums, out);
     }
 }
 
@@ -260,98 +276,104 @@ mod x86 {
     use std::arch::x86_64::*;
     use std::hint::black_box;
 
-    use super::{BLOCK, Below, Blocks, NARROW, Question, SEGMENT, TABLE, each_below, finish, push_each};
+    use super::{
+        BLOCK, BoundFilter, BoundParams, CodeBlocks, NARROW, SEGMENT, TABLE, filter_blocks, finish_block, push_set_bits,
+    };
     use crate::Result;
 
-    /// Bytes of the tables whose entries are added in 8 bits; tables have whole groups of so many, or of half as many.
+    /// Bytes of the tables whose entries are added in 8 bits; the table is a multiple of this or of half of it.
     const GROUP: usize = 4 * NARROW * TABLE;
 
     /// # Safety
-    /// The processor has the instructions; lengths as `Kernel::bounds` checks them.
+    /// The processor has the instructions; the lengths are those that `Kernel::bounds` checks.
     #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
-    pub(super) unsafe fn avx512(blocks: Blocks<'_>, question: Question<'_>, out: &mut [f32], least: &mut [f32]) {
+    pub(super) unsafe fn avx512(blocks: CodeBlocks<'_>, params: BoundParams<'_>, out: &mut [f32], minima: &mut [f32]) {
         // SAFETY: as of this function.
         unsafe {
-            if question.table.len().is_multiple_of(GROUP) {
-                bounds512::<NARROW>(blocks, question, out, least);
+            if params.table.len().is_multiple_of(GROUP) {
+                bounds512::<NARROW>(blocks, params, out, minima);
             } else {
-                bounds512::<{ NARROW / 2 }>(blocks, question, out, least);
+                bounds512::<{ NARROW / 2 }>(blocks, params, out, minima);
             }
         }
     }
 
     /// # Safety
-    /// As for `avx512`; `out` has room for every row.
+    /// As for `avx512`; `out` has capacity for every row.
     #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
-    pub(super) unsafe fn passing512(
-        blocks: Blocks<'_>,
-        question: Question<'_>,
+    pub(super) unsafe fn scan_below512(
+        blocks: CodeBlocks<'_>,
+        params: BoundParams<'_>,
         limit: f32,
         first: u32,
         out: &mut Vec<u32>,
     ) {
         let limit = _mm512_set1_ps(limit);
-        let (count, whole) = (blocks.offsets.len() / BLOCK, question.table.len().is_multiple_of(GROUP));
-        let asked = Asked::of(question);
+        let (count, is_whole) = (blocks.offsets.len() / BLOCK, params.table.len().is_multiple_of(GROUP));
+        let registers = Registers::of(params);
         for number in 0..count {
             // SAFETY: as of this function.
             let [low, high] = unsafe {
-                if whole {
-                    block512::<NARROW>(&blocks, &asked, number)
+                if is_whole {
+                    block512::<NARROW>(&blocks, &registers, number)
                 } else {
-                    block512::<{ NARROW / 2 }>(&blocks, &asked, number)
+                    block512::<{ NARROW / 2 }>(&blocks, &registers, number)
                 }
             };
             let low = _mm512_cmp_ps_mask::<_CMP_LE_OQ>(low, limit);
             let high = _mm512_cmp_ps_mask::<_CMP_LE_OQ>(high, limit);
-            push_each(out, u32::from(low) | u32::from(high) << 16, first + (number * BLOCK) as u32);
+            push_set_bits(out, u32::from(low) | u32::from(high) << 16, first + (number * BLOCK) as u32);
         }
     }
 
-    /// A question in registers.
-    struct Asked<'a> {
+    /// Bound parameters in registers.
+    struct Registers<'a> {
         table: &'a [u8],
         step: __m512,
         low: __m512,
         reach: __m512,
         base: __m512,
-        /// Where four rows of each quarter come together, and where the bytes of a row do.
-        places: __m512i,
-        bytes: __m512i,
+        /// Permutation that joins four rows of each quarter, and the bytes of a row.
+        gather_rows: __m512i,
+        gather_bytes: __m512i,
     }
 
-    impl<'a> Asked<'a> {
+    impl<'a> Registers<'a> {
         #[inline]
         #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
-        fn of(question: Question<'a>) -> Self {
+        fn of(params: BoundParams<'a>) -> Self {
             Self {
-                table: question.table,
-                step: _mm512_set1_ps(question.step),
-                low: _mm512_set1_ps(question.low),
-                reach: _mm512_set1_ps(question.reach),
-                base: _mm512_set1_ps(question.base),
-                // A compiler that knew them would move bytes in more steps.
-                places: black_box(_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15)),
-                bytes: black_box(_mm512_set4_epi32(0x0f0b_0703, 0x0e0a_0602, 0x0d09_0501, 0x0c08_0400)),
+                table: params.table,
+                step: _mm512_set1_ps(params.step),
+                low: _mm512_set1_ps(params.low),
+                reach: _mm512_set1_ps(params.reach),
+                base: _mm512_set1_ps(params.base),
+                // If the compiler knew these values, it would use more permutations.
+                gather_rows: black_box(_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15)),
+                gather_bytes: black_box(_mm512_set4_epi32(0x0f0b_0703, 0x0e0a_0602, 0x0d09_0501, 0x0c08_0400)),
             }
         }
     }
 
-    /// The bounds of a block, with groups of so many registers of four tables each.
+    /// Return the bounds of a block, in groups of `REGISTERS` registers of four tables.
     ///
     /// # Safety
-    /// As for `avx512`; the table is whole groups, and there is a block of this number.
+    /// As for `avx512`; the table consists of full groups, and block `number` exists.
     #[inline]
     #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
-    unsafe fn block512<const REGISTERS: usize>(blocks: &Blocks<'_>, asked: &Asked<'_>, number: usize) -> [__m512; 2] {
-        let (size, table) = (asked.table.len(), asked.table.as_ptr());
+    unsafe fn block512<const REGISTERS: usize>(
+        blocks: &CodeBlocks<'_>,
+        registers: &Registers<'_>,
+        number: usize,
+    ) -> [__m512; 2] {
+        let (size, table) = (registers.table.len(), registers.table.as_ptr());
         let nibble = _mm512_set1_epi8(15);
         let mut sums = [_mm512_setzero_si512(); 2];
         for group in (0..size).step_by(REGISTERS * 64) {
             let mut narrow = [_mm512_setzero_si512(); 2];
             for register in 0..REGISTERS {
                 let at = group + register * 64;
-                // SAFETY: the block has `size` bytes, of which 64 from `at` on are read, and so has the table.
+                // SAFETY: the block and the table have `size` bytes each; 64 from `at` on are read.
                 let (code, table) = unsafe {
                     (
                         _mm512_loadu_si512(blocks.codes.as_ptr().add(number * size + at).cast()),
@@ -362,13 +384,13 @@ mod x86 {
                 narrow[0] = _mm512_add_epi8(narrow[0], _mm512_shuffle_epi8(table, _mm512_and_si512(code, nibble)));
                 narrow[1] = _mm512_add_epi8(narrow[1], _mm512_shuffle_epi8(table, high));
             }
-            sums[0] = _mm512_add_epi32(sums[0], quarters(narrow[0], asked.places, asked.bytes));
-            sums[1] = _mm512_add_epi32(sums[1], quarters(narrow[1], asked.places, asked.bytes));
+            sums[0] = _mm512_add_epi32(sums[0], quarters(narrow[0], registers.gather_rows, registers.gather_bytes));
+            sums[1] = _mm512_add_epi32(sums[1], quarters(narrow[1], registers.gather_rows, registers.gather_bytes));
         }
         let mut bounds = [_mm512_setzero_ps(); 2];
         for half in 0..2 {
             let row = number * BLOCK + half * TABLE;
-            // SAFETY: rows of this block, whose values the caller has checked to be there.
+            // SAFETY: the caller has checked that this block's values exist.
             let (width, factor, offset) = unsafe {
                 (
                     _mm512_cvtepu8_epi32(_mm_loadu_si128(blocks.widths.as_ptr().add(row).cast())),
@@ -376,56 +398,56 @@ mod x86 {
                     _mm512_loadu_ps(blocks.offsets.as_ptr().add(row)),
                 )
             };
-            let t = _mm512_add_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(sums[half]), asked.step), asked.low);
-            let e = _mm512_add_ps(t, _mm512_mul_ps(_mm512_cvtepi32_ps(width), asked.reach));
-            bounds[half] = _mm512_add_ps(_mm512_add_ps(offset, _mm512_mul_ps(factor, e)), asked.base);
+            let t = _mm512_add_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(sums[half]), registers.step), registers.low);
+            let e = _mm512_add_ps(t, _mm512_mul_ps(_mm512_cvtepi32_ps(width), registers.reach));
+            bounds[half] = _mm512_add_ps(_mm512_add_ps(offset, _mm512_mul_ps(factor, e)), registers.base);
         }
         bounds
     }
 
-    /// The bounds of all blocks.
+    /// Write the bounds of all blocks.
     ///
     /// # Safety
-    /// As for `avx512`; the table is whole groups.
+    /// As for `avx512`; the table consists of full groups.
     #[inline]
     #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
     unsafe fn bounds512<const REGISTERS: usize>(
-        blocks: Blocks<'_>,
-        question: Question<'_>,
+        blocks: CodeBlocks<'_>,
+        params: BoundParams<'_>,
         out: &mut [f32],
-        least: &mut [f32],
+        minima: &mut [f32],
     ) {
-        let asked = Asked::of(question);
-        for (fours, least) in least.chunks_mut(4).enumerate() {
+        let registers = Registers::of(params);
+        for (quad, minima) in minima.chunks_mut(4).enumerate() {
             let mut lowest = [_mm512_set1_ps(f32::INFINITY); 4];
-            for (place, lowest) in lowest.iter_mut().take(least.len()).enumerate() {
-                let number = 4 * fours + place;
-                // SAFETY: a block that is there, and as many bounds.
+            for (place, lowest) in lowest.iter_mut().take(minima.len()).enumerate() {
+                let number = 4 * quad + place;
+                // SAFETY: the block exists, and so do its bounds.
                 unsafe {
-                    let [low, high] = block512::<REGISTERS>(&blocks, &asked, number);
+                    let [low, high] = block512::<REGISTERS>(&blocks, &registers, number);
                     _mm512_storeu_ps(out.as_mut_ptr().add(number * BLOCK), low);
                     _mm512_storeu_ps(out.as_mut_ptr().add(number * BLOCK + TABLE), high);
                     *lowest = _mm512_min_ps(low, high);
                 }
             }
-            let mask = (1 << least.len()) - 1;
-            // SAFETY: as many numbers as the mask has bits.
-            unsafe { _mm_mask_storeu_ps(least.as_mut_ptr(), mask, least_of_each(lowest)) };
+            let mask = (1 << minima.len()) - 1;
+            // SAFETY: the mask has one bit per minimum.
+            unsafe { _mm_mask_storeu_ps(minima.as_mut_ptr(), mask, min_of_each(lowest)) };
         }
     }
 
-    /// For each of 16 rows the sum of its four bytes, one in each quarter.
+    /// Return for each of 16 rows the sum of its four bytes, one per quarter.
     #[inline]
     #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
-    fn quarters(values: __m512i, places: __m512i, bytes: __m512i) -> __m512i {
-        let rows = _mm512_shuffle_epi8(_mm512_permutexvar_epi32(places, values), bytes);
+    fn quarters(values: __m512i, gather_rows: __m512i, gather_bytes: __m512i) -> __m512i {
+        let rows = _mm512_shuffle_epi8(_mm512_permutexvar_epi32(gather_rows, values), gather_bytes);
         _mm512_madd_epi16(_mm512_maddubs_epi16(rows, _mm512_set1_epi8(1)), _mm512_set1_epi16(1))
     }
 
-    /// The least number of each of four registers.
+    /// Return the minimum of each of four registers.
     #[inline]
     #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
-    fn least_of_each([a, b, c, d]: [__m512; 4]) -> __m128 {
+    fn min_of_each([a, b, c, d]: [__m512; 4]) -> __m128 {
         let ab = _mm512_min_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
         let cd = _mm512_min_ps(_mm512_unpacklo_ps(c, d), _mm512_unpackhi_ps(c, d));
         let each =
@@ -437,18 +459,18 @@ mod x86 {
     /// # Safety
     /// The processor has the instructions.
     #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
-    pub(super) unsafe fn below512(asked: &Below<'_>, out: &mut Vec<u32>) -> Result<()> {
-        let limit = _mm512_set1_ps(asked.limit);
-        each_below(
-            asked,
+    pub(super) unsafe fn filter_below512(filter: &BoundFilter<'_>, out: &mut Vec<u32>) -> Result<()> {
+        let limit = _mm512_set1_ps(filter.limit);
+        filter_blocks(
+            filter,
             out,
-            // Not `always`, with which a closure has no features of its function.
+            // Not `inline(always)`, which would lose the target features of this function.
             #[inline]
             |bounds| {
-                // SAFETY: two halves of a block.
+                // SAFETY: both halves of a block.
                 let (low, high) =
                     unsafe { (_mm512_loadu_ps(bounds.as_ptr()), _mm512_loadu_ps(bounds.as_ptr().add(16))) };
-                // No closure: in those of the library's loops the instructions would be calls.
+                // No closure: inside library loops the instructions would become calls.
                 let low = _mm512_cmp_ps_mask::<_CMP_LE_OQ>(low, limit);
                 let high = _mm512_cmp_ps_mask::<_CMP_LE_OQ>(high, limit);
                 u32::from(low) | u32::from(high) << 16
@@ -459,18 +481,18 @@ mod x86 {
     /// # Safety
     /// The processor has the instructions.
     #[target_feature(enable = "avx2,popcnt")]
-    pub(super) unsafe fn below256(asked: &Below<'_>, out: &mut Vec<u32>) -> Result<()> {
-        let limit = _mm256_set1_ps(asked.limit);
-        each_below(
-            asked,
+    pub(super) unsafe fn filter_below256(filter: &BoundFilter<'_>, out: &mut Vec<u32>) -> Result<()> {
+        let limit = _mm256_set1_ps(filter.limit);
+        filter_blocks(
+            filter,
             out,
             #[inline]
             |bounds| {
                 let mut mask = 0;
                 for part in 0..4 {
                     // SAFETY: a quarter of a block.
-                    let some = unsafe { _mm256_loadu_ps(bounds.as_ptr().add(8 * part)) };
-                    mask |= (_mm256_movemask_ps(_mm256_cmp_ps::<_CMP_LE_OQ>(some, limit)) as u32) << (8 * part);
+                    let chunk = unsafe { _mm256_loadu_ps(bounds.as_ptr().add(8 * part)) };
+                    mask |= (_mm256_movemask_ps(_mm256_cmp_ps::<_CMP_LE_OQ>(chunk, limit)) as u32) << (8 * part);
                 }
                 mask
             },
@@ -478,14 +500,14 @@ mod x86 {
     }
 
     /// # Safety
-    /// The processor has the instructions; lengths as `Kernel::bounds` checks them.
+    /// The processor has the instructions; the lengths are those that `Kernel::bounds` checks.
     #[target_feature(enable = "avx2,popcnt")]
-    pub(super) unsafe fn avx2(blocks: Blocks<'_>, question: Question<'_>, out: &mut [f32], least: &mut [f32]) {
+    pub(super) unsafe fn avx2(blocks: CodeBlocks<'_>, params: BoundParams<'_>, out: &mut [f32], minima: &mut [f32]) {
         const TABLES: usize = 2;
-        let size = question.table.len();
+        let size = params.table.len();
         let nibble = _mm256_set1_epi8(15);
         let low_bytes = _mm256_set1_epi16(255);
-        for (number, least) in least.iter_mut().enumerate() {
+        for (number, minimum) in minima.iter_mut().enumerate() {
             let mut sums = [0_i32; BLOCK];
             for from in (0..size).step_by(SEGMENT * TABLE) {
                 let until = (from + SEGMENT * TABLE).min(size);
@@ -494,13 +516,10 @@ mod x86 {
                 for group in (from..until).step_by(TABLES * NARROW * TABLE) {
                     let mut narrow = [zero; 2];
                     for at in (group..(group + TABLES * NARROW * TABLE).min(until)).step_by(TABLES * TABLE) {
-                        // SAFETY: the block has `size` bytes, of which 32 from `at` on are read, and so has the table.
+                        // SAFETY: the block and the table have `size` bytes each; 32 from `at` on are read.
                         let (code, table) = unsafe {
                             let codes = blocks.codes.as_ptr().add(number * size + at);
-                            (
-                                _mm256_loadu_si256(codes.cast()),
-                                _mm256_loadu_si256(question.table.as_ptr().add(at).cast()),
-                            )
+                            (_mm256_loadu_si256(codes.cast()), _mm256_loadu_si256(params.table.as_ptr().add(at).cast()))
                         };
                         let high = _mm256_and_si256(_mm256_srli_epi16::<4>(code), nibble);
                         narrow[0] =
@@ -531,7 +550,7 @@ mod x86 {
                     }
                 }
             }
-            *least = finish(&blocks, number * BLOCK, &question, &sums, out);
+            *minimum = finish_block(&blocks, number * BLOCK, &params, &sums, out);
         }
     }
 }
@@ -541,15 +560,15 @@ mod arm {
     #[allow(clippy::wildcard_imports, reason = "intrinsics by their names")]
     use std::arch::aarch64::*;
 
-    use super::{BLOCK, Blocks, NARROW, Question, SEGMENT, TABLE, finish};
+    use super::{BLOCK, BoundParams, CodeBlocks, NARROW, SEGMENT, TABLE, finish_block};
 
     /// # Safety
-    /// Lengths as `Kernel::bounds` checks them; every processor of the architecture has the instructions.
+    /// The lengths are those that `Kernel::bounds` checks; every processor of the architecture has the instructions.
     #[target_feature(enable = "neon")]
-    pub(super) unsafe fn neon(blocks: Blocks<'_>, question: Question<'_>, out: &mut [f32], least: &mut [f32]) {
-        let size = question.table.len();
+    pub(super) unsafe fn neon(blocks: CodeBlocks<'_>, params: BoundParams<'_>, out: &mut [f32], minima: &mut [f32]) {
+        let size = params.table.len();
         let nibble = vdupq_n_u8(15);
-        for (number, least) in least.iter_mut().enumerate() {
+        for (number, minimum) in minima.iter_mut().enumerate() {
             let mut sums = [0_i32; BLOCK];
             for from in (0..size).step_by(SEGMENT * TABLE) {
                 let until = (from + SEGMENT * TABLE).min(size);
@@ -558,10 +577,10 @@ mod arm {
                 for group in (from..until).step_by(NARROW * TABLE) {
                     let mut narrow = [vdupq_n_u8(0); 2];
                     for at in (group..(group + NARROW * TABLE).min(until)).step_by(TABLE) {
-                        // SAFETY: the block has `size` bytes, of which 16 from `at` on are read, and so has the table.
+                        // SAFETY: the block and the table have `size` bytes each; 16 from `at` on are read.
                         let (code, table) = unsafe {
                             let codes = blocks.codes.as_ptr().add(number * size + at);
-                            (vld1q_u8(codes), vld1q_u8(question.table.as_ptr().add(at)))
+                            (vld1q_u8(codes), vld1q_u8(params.table.as_ptr().add(at)))
                         };
                         narrow[0] = vaddq_u8(narrow[0], vqtbl1q_u8(table, vandq_u8(code, nibble)));
                         narrow[1] = vaddq_u8(narrow[1], vqtbl1q_u8(table, vshrq_n_u8::<4>(code)));
@@ -580,7 +599,7 @@ mod arm {
                     }
                 }
             }
-            *least = finish(&blocks, number * BLOCK, &question, &sums, out);
+            *minimum = finish_block(&blocks, number * BLOCK, &params, &sums, out);
         }
     }
 }
@@ -593,7 +612,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn all_forms_give_the_bits_of_the_plain_sum(seed: u64, pieces in 0usize..9, blocks in 0usize..5) {
+        fn every_kernel_gives_the_bits_of_the_plain_sum(seed: u64, pieces in 0usize..9, blocks in 0usize..5) {
             let size = [64, 128, 192, 256, 512, 1024, 8192, 8256, 16384][pieces];
             let mut state = seed;
             let mut next = || {
@@ -604,10 +623,10 @@ mod tests {
             let codes: Vec<u8> = (0..blocks * 4 * size).map(|_| next() as u8).collect();
             let widths: Vec<u8> = (0..blocks * BLOCK).map(|_| next() as u8).collect();
             let mut real = |count: usize| -> Vec<f32> { (0..count).map(|_| next() as f32 / 1e9 - 1.0).collect() };
-            let (offsets, factors, numbers) = (real(blocks * BLOCK), real(blocks * BLOCK), real(4));
-            let question =
-                Question { table: &table, step: numbers[0], low: numbers[1], reach: numbers[2], base: numbers[3] };
-            let rows = Blocks { codes: &codes, offsets: &offsets, factors: &factors, widths: &widths };
+            let (offsets, factors, reals) = (real(blocks * BLOCK), real(blocks * BLOCK), real(4));
+            let params =
+                BoundParams { table: &table, step: reals[0], low: reals[1], reach: reals[2], base: reals[3] };
+            let rows = CodeBlocks { codes: &codes, offsets: &offsets, factors: &factors, widths: &widths };
             let mut expected = Vec::new();
             for row in 0..blocks * BLOCK {
                 let (block, place) = (row / BLOCK, row % BLOCK);
@@ -615,25 +634,25 @@ mod tests {
                     let code = codes[(block * size / 4 + t) * 16 + place % 16] >> (4 * (place / 16)) & 15;
                     u32::from(table[t * 16 + usize::from(code)])
                 }).sum();
-                let e = (sum as f32 * numbers[0] + numbers[1]) + f32::from(widths[row]) * numbers[2];
-                expected.push(((offsets[row] + factors[row] * e) + numbers[3]).to_bits());
+                let e = (sum as f32 * reals[0] + reals[1]) + f32::from(widths[row]) * reals[2];
+                expected.push(((offsets[row] + factors[row] * e) + reals[3]).to_bits());
             }
             for kernel in Kernel::available() {
-                let (mut out, mut least) = (vec![0.0; blocks * BLOCK], vec![0.0; blocks]);
-                kernel.bounds(rows, question, &mut out, &mut least);
+                let (mut out, mut minima) = (vec![0.0; blocks * BLOCK], vec![0.0; blocks]);
+                kernel.bounds(rows, params, &mut out, &mut minima);
                 let bits: Vec<u32> = out.iter().map(|bound| bound.to_bits()).collect();
                 prop_assert_eq!(&expected, &bits, "{:?}", kernel);
-                for (bounds, least) in out.chunks_exact(BLOCK).zip(&least) {
-                    prop_assert_eq!(bounds.iter().copied().fold(f32::INFINITY, f32::min), *least);
+                for (bounds, minimum) in out.chunks_exact(BLOCK).zip(&minima) {
+                    prop_assert_eq!(bounds.iter().copied().fold(f32::INFINITY, f32::min), *minimum);
                 }
                 let limit = out.first().copied().unwrap_or(0.0);
                 for limit in [limit, f32::INFINITY, f32::NEG_INFINITY] {
-                    let (mut one, mut other) = (vec![9], vec![9]);
-                    kernel.below(&out, &least, limit, 64, &mut one).expect("room");
-                    kernel.passing(rows, question, limit, 64, &mut other).expect("room");
+                    let (mut filtered, mut scanned) = (vec![9], vec![9]);
+                    kernel.filter_below(&out, &minima, limit, 64, &mut filtered).expect("room");
+                    kernel.scan_below(rows, params, limit, 64, &mut scanned).expect("room");
                     let below = (0..out.len()).filter(|&row| out[row] <= limit).map(|row| row as u32 + 64);
-                    prop_assert_eq!(&one, &other, "{:?}", kernel);
-                    prop_assert!(below.eq(one[1..].iter().copied()), "{:?}", kernel);
+                    prop_assert_eq!(&filtered, &scanned, "{:?}", kernel);
+                    prop_assert!(below.eq(filtered[1..].iter().copied()), "{:?}", kernel);
                 }
             }
         }

@@ -1,157 +1,152 @@
-//! Rotation codes: one bit per rotated coordinate, an estimate of the distance, and ranking that stops by its bound.
+//! RaBitQ: one bit per rotated coordinate, an unbiased estimate of the distance, and a re-ranking that stops by its bound.
 //!
-//! `space` places and rotates vectors, `codes` encodes rows and asks for bounds, `kernels` computes them, `hunt` ranks. Codes are
-//! scanned flat, all of them, or in *cells* around random rows (`cells`), of which a query visits the nearest.
+//! | symbol | meaning | in the code |
+//! |---|---|---|
+//! | q, x | query, data vector (row) | `vectors` |
+//! | c | centroid: the mean of all rows, or `c_j` of partition j | `VectorTransform::mean`, `Centroids::values` |
+//! | P | random rotation of D coordinates (the paper's P⁻¹) | `Rotation` |
+//! | r = P(x - c) | residual, rotated | `residual`, `point` |
+//! | y = P(q - c) | residual of the query | `Scratch::point` |
+//! | n = ‖r‖ | norm of a residual | `square` is n² |
+//! | o = r / n | unit residual; its code is ō = sign(r) / √D | `CodeTable::codes` |
+//! | a = ⟨ō, o⟩ = s / (n √D), s = Σ \|r\| | alignment of a unit residual with its code | `factor_and_width` |
+//! | S = Σ ±y | sum of the query's coordinates with the signs of a row | sums in `kernels` |
+//! | f = n² / s, w = √((1 - a²) D / (D - 1)) | factor of the estimate f S of r·y, width of its error | `Correction` |
+//! | ε | standard deviations between the estimate and the bound | `deviations` |
+//! | nprobe | number of partitions to search | `num_probes` |
 //!
-//! **Law.** A row is lost only where its bound lies above its own distance, since the limit is never below the k-th distance. For a
-//! random rotation that has at most the probability P(ε) (`codes`): for any rows and any query a flat search finds each true
-//! neighbour with probability 1 - P(ε) at least. Cells have no such law; what they lose is measured.
+//! Source: J. Gao and C. Long, "`RaBitQ`: Quantizing High-Dimensional Vectors with a Theoretical Error Bound for Approximate
+//! Nearest Neighbor Search", SIGMOD 2024, sections 3 and 4, lemmas B.1 to B.3. We differ in these points:
 //!
-//! **Cost.** Flat: n D / 4 look-ups, 16 to 64 in one instruction, then d steps per row that is ranked.
+//! - Residuals are not normalised: f S equals the paper's ⟨ō, y⟩ ‖r‖ / ⟨ō, o⟩.
+//! - The query is not quantised to 4 bits per coordinate. Sums of four coordinates are tabulated and looked up by byte shuffles,
+//!   after F. André, A.-M. Kermarrec and N. Le Scouarnec, "Quicker ADC", 2019; the rounding error enters the bound (`estimate`).
+//! - The rotation is structured (Hadamard) or uniform; the bound holds for cosine and inner product, too (`quantizer`).
+//! - One table per query serves all partitions, because the centroid's share of S is stored in the correction (`ivf`).
+//! - Partitions beyond the reach of the current k-th distance are pruned (`ivf`).
+//!
+//! **Law.** A row is missed only if its bound exceeds its own distance, because the limit is never below the k-th distance. For
+//! a random rotation that has at most the probability P(ε) (`estimate`): for any rows and any query a flat search finds each
+//! true neighbour with probability at least 1 - P(ε). Searches of partitions have no such law; their recall is measured.
+//!
+//! **Cost.** Flat: n D / 4 look-ups, 16 to 64 per instruction, then d steps per ranked row.
 
 mod centroids;
+mod estimate;
 mod file;
 mod ivf;
 mod kernels;
 mod quantizer;
 mod rerank;
-mod space;
 
 use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
-use super::rerank::{Metric, Store, Vectors};
-use super::{Hits, Want};
+use super::Hits;
+use super::kernels::Metric;
+use super::vectors::Vectors;
 use crate::cancel::CancelToken;
 use crate::cpu::features::Instructions;
-use crate::index::rows::Rows;
 use crate::vectors::rotation::Rotation;
 use crate::{Error, Result, alloc};
-use centroids::{Centres, Near};
-use ivf::{Cells, LARGE};
+use centroids::Centroids;
+pub(super) use estimate::EstimateParams;
+use ivf::{BatchScratch, Ivf, LARGE};
 use kernels::{BLOCK, Kernel};
-use quantizer::{Ask, Encoded, Numbers, RotationCodes, Tables, factor_and_width, rounded_down, sign};
-use rerank::{FIRST_ROUND, Hunt, Scratch, first_ranked};
-use space::{Space, far};
+use quantizer::{CodeTable, EncodedRows, Transformed, VectorTransform, encode_flat};
+pub(super) use rerank::QueryContext;
+use rerank::{FIRST_ROUND, Probe, Rerank, Scratch, num_first_ranked};
 
 /// Rows that one task encodes.
 const CHUNK: usize = 256;
-/// Queries that visit cells together at most, and the bytes of their tables.
-const TOGETHER: (usize, usize) = (1024, 1 << 24);
-/// Bytes that a query leaves for the next at most.
-const KEPT: usize = 1 << 24;
+/// Maximum number of queries in a batch over partitions, and maximum bytes of their tables.
+const MAX_BATCH: (usize, usize) = (1024, 1 << 24);
+/// Maximum bytes of scratch buffers that are kept for the next query.
+const MAX_SCRATCH: usize = 1 << 24;
 
-/// Where the rotation comes from.
+/// The seed of a rotation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Drawn {
-    /// Seed of its signs.
+pub struct RotationSeed {
+    /// Seed of the random numbers.
     pub seed: u64,
-    /// Stream of its signs.
+    /// Stream of the random numbers: the kind of rotation.
     pub stream: u64,
 }
 
-/// How rows with codes are found.
+/// How codes are stored.
 #[derive(Debug)]
 enum Layout {
-    /// All of them; a row's place is its number.
-    Flat(RotationCodes),
-    /// Those of the cells nearest to the query.
-    Cells(Box<Cells>),
+    /// In order of rows; all are scanned.
+    Flat(CodeTable),
+    /// In partitions; a query scans the nearest.
+    Ivf(Box<Ivf>),
 }
 
-/// Rotation codes of the rows of an index.
+/// The codes of the rows of an index.
 #[derive(Debug)]
-pub(crate) struct Rotated {
-    drawn: Drawn,
-    space: Space,
+pub(crate) struct RaBitQIndex {
+    seed: RotationSeed,
+    transform: VectorTransform,
     layout: Layout,
-    /// Memory of queries that were answered.
-    idle: Mutex<Vec<Scratch>>,
+    scratch_pool: Mutex<Vec<BatchScratch>>,
 }
 
-/// How much work a query does.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Effort {
-    /// ε.
-    pub(super) deviations: f64,
-    /// Cells that are visited; nothing where there are none.
-    pub(super) probes: usize,
-}
-
-impl Effort {
-    /// What the codes of a cell are asked, whose centre is near the query.
-    fn ask<'a>(self, tables: &'a Tables, near: &Near) -> Ask<'a> {
-        Ask { tables, square: near.square, base: near.base, deviations: self.deviations as f32 }
-    }
-}
-
-/// What becomes rows.
+/// Rows that are encoded but not yet committed.
 #[derive(Debug)]
-pub(crate) struct Prepared {
-    encoded: Encoded,
-    /// Cells that were merged with what is new.
-    merged: Option<Box<Cells>>,
+pub(crate) struct PreparedRows {
+    encoded: EncodedRows,
+    /// Partitions merged with the new rows.
+    merged: Option<Box<Ivf>>,
 }
 
-/// What queries are asked of.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Asked<'a> {
-    pub(super) store: &'a Store,
-    pub(super) rows: &'a Rows,
-    pub(super) metric: Metric,
-    pub(super) vectors: Vectors<'a>,
-    pub(super) count: usize,
-    pub(super) want: Want,
-    pub(super) effort: Effort,
-}
-
-impl Rotated {
-    /// No rows, in the space of the vectors that are to be added first; `cells` cells around some of them, drawn by the seed, or
-    /// none for a flat scan.
+impl RaBitQIndex {
+    /// Create an index without rows, with a transform fitted to the vectors that will be added first, and about `partitions`
+    /// partitions trained on them; None for a flat index.
     ///
     /// # Errors
-    /// A metric without a bound; more than 2^16 dimensions; vectors out of range; the call is stopped, or there is no memory.
+    /// The metric has no bound; there are more than 2^16 dimensions; vectors are out of range; the call is cancelled; memory
+    /// runs out.
     pub(super) fn new(
         metric: Metric,
-        drawn: Drawn,
-        cells: Option<usize>,
+        seed: RotationSeed,
+        partitions: Option<usize>,
         dim: usize,
         vectors: Vectors<'_>,
         count: usize,
     ) -> Result<Self> {
         check(metric)?;
-        let rotation = Rotation::new(drawn.seed, drawn.stream, 0, dim)?;
+        let rotation = Rotation::new(seed.seed, seed.stream, 0, dim)?;
         let size = rotation.size();
-        let space = Space::of(metric, rotation, dim, vectors, count)?;
-        let layout = match cells {
-            None => Layout::Flat(RotationCodes::new(size)),
+        let transform = VectorTransform::fit(metric, rotation, dim, vectors, count)?;
+        let layout = match partitions {
+            None => Layout::Flat(CodeTable::new(size)),
             Some(wanted) => {
-                let centres = Centres::of(&space, drawn.seed, wanted, vectors, count)?;
-                Layout::Cells(Box::new(Cells::around(centres, size)?))
+                let centroids = Centroids::train(&transform, seed.seed, wanted, vectors, count)?;
+                Layout::Ivf(Box::new(Ivf::new(centroids, size)?))
             }
         };
-        Ok(Self { drawn, space, layout, idle: Mutex::default() })
+        Ok(Self { seed, transform, layout, scratch_pool: Mutex::default() })
     }
 
-    /// Coordinates of the codes.
+    /// Number of coordinates of a code.
     pub(super) fn size(&self) -> usize {
-        self.space.rotation.size()
+        self.transform.rotation.size()
     }
 
-    /// Cells, none of a flat scan.
-    pub(super) fn num_cells(&self) -> usize {
+    /// Number of partitions; 0 for a flat index.
+    pub(super) fn num_partitions(&self) -> usize {
         match &self.layout {
             Layout::Flat(_) => 0,
-            Layout::Cells(cells) => cells.len(),
+            Layout::Ivf(ivf) => ivf.len(),
         }
     }
 
-    /// Of so many rows, those that one query meets at most.
-    pub(super) fn most_met(&self, rows: usize, probes: usize) -> usize {
+    /// Maximum number of rows and centroids that a query may touch in an index of `rows` rows.
+    pub(super) fn max_candidates(&self, rows: usize, num_probes: usize) -> usize {
         match &self.layout {
             Layout::Flat(_) => rows,
-            Layout::Cells(cells) => cells.most_met(probes).min(rows + cells.len()),
+            Layout::Ivf(ivf) => ivf.max_candidates(num_probes).min(rows + ivf.len()),
         }
     }
 
@@ -159,211 +154,190 @@ impl Rotated {
     pub(super) fn bytes(&self) -> usize {
         let layout = match &self.layout {
             Layout::Flat(codes) => codes.bytes(),
-            Layout::Cells(cells) => cells.bytes(),
+            Layout::Ivf(ivf) => ivf.bytes(),
         };
-        layout + self.space.rotation.bytes() + 4 * self.space.centre.len()
+        layout + self.transform.rotation.bytes() + 4 * self.transform.mean.len()
     }
 
-    /// What `commit` appends.
+    /// Encode rows for `commit`.
     ///
     /// # Errors
-    /// A vector out of range; the call is stopped, or there is no memory.
+    /// A vector is out of range; the call is cancelled; memory runs out.
     pub(super) fn prepare(
         &mut self,
         vectors: Vectors<'_>,
         count: usize,
         first: usize,
         alive: impl Fn(u32) -> bool,
-        stop: &CancelToken,
-    ) -> Result<Prepared> {
-        let encoded = self.encode(vectors, count, stop)?;
+        cancel: &CancelToken,
+    ) -> Result<PreparedRows> {
+        let encoded = self.encode(vectors, count, cancel)?;
         let merged = match &mut self.layout {
             Layout::Flat(codes) => {
-                codes.reserve(count, stop)?;
+                codes.reserve(count, cancel)?;
                 None
             }
-            Layout::Cells(cells) => cells.prepare(&encoded, first, alive, stop)?.map(Box::new),
+            Layout::Ivf(ivf) => ivf.prepare(&encoded, first, alive, cancel)?.map(Box::new),
         };
-        Ok(Prepared { encoded, merged })
+        Ok(PreparedRows { encoded, merged })
     }
 
-    /// Appends what was prepared, from row `first` on.
-    pub(super) fn commit(&mut self, prepared: Prepared, first: usize) {
-        let Prepared { encoded, merged } = prepared;
+    /// Append prepared rows, numbered from `first` on.
+    pub(super) fn commit(&mut self, prepared: PreparedRows, first: usize) {
+        let PreparedRows { encoded, merged } = prepared;
         match (&mut self.layout, merged) {
             (Layout::Flat(codes), _) => {
                 let words = codes.size / 64;
-                for (signs, numbers) in encoded.signs.chunks_exact(words).zip(&encoded.numbers) {
-                    codes.push(signs, *numbers);
+                for (signs, correction) in encoded.signs.chunks_exact(words).zip(&encoded.corrections) {
+                    codes.push(signs, *correction);
                 }
             }
-            (Layout::Cells(cells), Some(merged)) => *cells = merged,
-            (Layout::Cells(cells), None) => cells.push(&encoded, first),
+            (Layout::Ivf(ivf), Some(merged)) => *ivf = merged,
+            (Layout::Ivf(ivf), None) => ivf.push(&encoded, first),
         }
     }
 
-    /// Cells in one piece, without dead rows.
+    /// Merge appended rows into the partitions, without dead rows.
     ///
     /// # Errors
-    /// The call is stopped, or there is no memory; nothing has changed.
-    pub(super) fn compact(&mut self, alive: impl Fn(u32) -> bool, stop: &CancelToken) -> Result<()> {
-        if let Layout::Cells(cells) = &mut self.layout {
-            let merged = cells.merged(&Encoded::default(), 0, alive, stop)?;
-            **cells = merged;
+    /// The call is cancelled, or memory runs out; nothing changes.
+    pub(super) fn compact(&mut self, alive: impl Fn(u32) -> bool, cancel: &CancelToken) -> Result<()> {
+        if let Layout::Ivf(ivf) = &mut self.layout {
+            **ivf = ivf.merged(&EncodedRows::default(), 0, alive, cancel)?;
         }
         Ok(())
     }
 
-    fn encode(&self, vectors: Vectors<'_>, count: usize, stop: &CancelToken) -> Result<Encoded> {
+    fn encode(&self, vectors: Vectors<'_>, count: usize, cancel: &CancelToken) -> Result<EncodedRows> {
         let words = self.size() / 64;
         let instructions = Instructions::best();
-        let kernel = Kernel::best();
         let parts = alloc::try_map_parallel((0..count.div_ceil(CHUNK)).into_par_iter().map(|chunk| {
-            stop.check()?;
+            cancel.check()?;
             let rows = chunk * CHUNK..((chunk + 1) * CHUNK).min(count);
-            let mut encoded = Encoded {
+            let mut encoded = EncodedRows {
                 signs: alloc::try_zeroed::<u64>(rows.len() * words)?,
-                numbers: alloc::try_with_capacity(rows.len())?,
-                cells: Vec::new(),
+                corrections: alloc::try_with_capacity(rows.len())?,
+                partitions: alloc::try_with_capacity(if self.num_partitions() > 0 { rows.len() } else { 0 })?,
             };
             let mut scratch = Scratch::default();
-            for (place, row) in rows.enumerate() {
-                vectors.widen(self.space.dim, row, &mut scratch.point);
-                let placed = self.space.place(instructions, &mut scratch.point);
-                let placed = placed.ok_or_else(|| far(format!("row {row}")))?;
-                let signs = &mut encoded.signs[place * words..(place + 1) * words];
-                let numbers = match &self.layout {
-                    Layout::Flat(_) => flat_numbers(&self.space, placed, &scratch.point, instructions, signs),
-                    Layout::Cells(cells) => {
-                        let cell = cells.centres.nearest_one(kernel, instructions, placed, &mut scratch)?;
-                        if encoded.cells.is_empty() {
-                            encoded.cells = alloc::try_with_capacity(CHUNK)?;
-                        }
-                        encoded.cells.push(cell);
-                        cells.numbers(self.space.metric, cell, placed, &mut scratch.point, instructions, signs)
+            for (row, signs) in rows.zip(encoded.signs.chunks_exact_mut(words)) {
+                let transformed = self.transform.apply(instructions, vectors, row, &mut scratch.point)?;
+                encoded.corrections.push(match &self.layout {
+                    Layout::Flat(_) => {
+                        encode_flat(self.transform.metric, transformed, &scratch.point, instructions, signs)
                     }
-                };
-                encoded.numbers.push(numbers);
+                    Layout::Ivf(ivf) => {
+                        let partition = ivf.centroids.nearest(transformed.square, &mut scratch)?;
+                        encoded.partitions.push(partition);
+                        ivf.encode(&self.transform, partition, transformed, &mut scratch.point, instructions, signs)
+                    }
+                });
             }
             Ok(encoded)
         }))?;
-        stop.check()?;
-        let mut all = Encoded {
+        cancel.check()?;
+        let mut all = EncodedRows {
             signs: alloc::try_with_capacity(count * words)?,
-            numbers: alloc::try_with_capacity(count)?,
-            cells: alloc::try_with_capacity(if self.num_cells() > 0 { count } else { 0 })?,
+            corrections: alloc::try_with_capacity(count)?,
+            partitions: alloc::try_with_capacity(if self.num_partitions() > 0 { count } else { 0 })?,
         };
         for part in parts {
             all.signs.extend(part.signs);
-            all.numbers.extend(part.numbers);
-            all.cells.extend(part.cells);
+            all.corrections.extend(part.corrections);
+            all.partitions.extend(part.partitions);
         }
         Ok(all)
     }
 
-    /// Answers all queries.
+    /// Answer all queries of a batch.
     ///
     /// # Errors
-    /// A vector out of range; the call is stopped, or there is no memory.
-    pub(super) fn answer(&self, asked: &Asked<'_>) -> Result<Hits> {
-        let stop = &CancelToken::current();
-        let one = |scratch: &mut Borrowed<'_>, number: usize| {
-            stop.check()?;
-            self.answer_one(asked, number, &mut scratch.own)
+    /// A vector is out of range; the call is cancelled; memory runs out.
+    pub(super) fn search(&self, context: QueryContext<'_>) -> Result<Hits> {
+        let cancel = &CancelToken::current();
+        let single = |pooled: &mut PooledScratch<'_>, number: usize| {
+            cancel.check()?;
+            self.search_one(context, number, &mut pooled.scratch.single)
         };
-        let found = match &self.layout {
-            _ if asked.count == 1 => vec![one(&mut self.borrow(), 0)?],
-            Layout::Cells(cells) if cells.bytes() >= LARGE => {
-                // The more at once, the more share a cell; answers do not depend on it.
+        let results = match &self.layout {
+            _ if context.count == 1 => vec![single(&mut self.pooled_scratch(), 0)?],
+            Layout::Ivf(ivf) if ivf.bytes() >= LARGE => {
+                // The larger the batch, the more queries share a partition; results do not depend on it.
                 let threads = rayon::current_num_threads();
                 let tasks = if threads > 1 { 2 * threads } else { 1 };
-                let most = asked.count.div_ceil(tasks).min(TOGETHER.0).min(TOGETHER.1 / (4 * self.size())).max(1);
-                let tasks = (0..asked.count.div_ceil(most)).into_par_iter();
+                let size = context.count.div_ceil(tasks).min(MAX_BATCH.0).min(MAX_BATCH.1 / (4 * self.size())).max(1);
+                let tasks = (0..context.count.div_ceil(size)).into_par_iter();
                 let parts = alloc::try_map_parallel(tasks.map_init(
-                    || self.borrow(),
-                    |scratch, task| {
-                        let queries = task * most..((task + 1) * most).min(asked.count);
+                    || self.pooled_scratch(),
+                    |pooled, task| {
                         let begin = |number: usize, scratch: &mut Scratch| {
-                            stop.check()?;
-                            self.begin(asked, number, scratch)
+                            cancel.check()?;
+                            self.begin(context, number, scratch)
                         };
-                        cells.search_all(queries, begin, asked.effort, &mut scratch.own)
+                        let numbers = task * size..((task + 1) * size).min(context.count);
+                        ivf.search_batch(numbers, begin, &mut pooled.scratch)
                     },
                 ))?;
-                let mut all = alloc::try_with_capacity(asked.count)?;
-                for part in parts {
-                    all.extend(part);
-                }
+                let mut all = alloc::try_with_capacity(context.count)?;
+                parts.into_iter().for_each(|part| all.extend(part));
                 all
             }
-            _ => alloc::try_map_parallel((0..asked.count).into_par_iter().map_init(|| self.borrow(), one))?,
+            _ => {
+                let numbers = (0..context.count).into_par_iter();
+                alloc::try_map_parallel(numbers.map_init(|| self.pooled_scratch(), single))?
+            }
         };
-        stop.check()?;
-        Hits::of(found)
+        cancel.check()?;
+        Hits::new(&results)
     }
 
-    /// Places a query and makes its tables.
+    /// Transform a query and fill its lookup tables.
     fn begin<'a>(
         &'a self,
-        asked: &Asked<'a>,
+        context: QueryContext<'a>,
         number: usize,
         scratch: &mut Scratch,
-    ) -> Result<(Hunt<'a>, space::Placed)> {
-        let instructions = Instructions::best();
-        asked.vectors.widen(self.space.dim, number, &mut scratch.point);
-        let placed = self.space.place(instructions, &mut scratch.point).ok_or_else(|| far(format!("row {number}")))?;
+    ) -> Result<(Rerank<'a>, Transformed)> {
+        let (instructions, kernel) = (Instructions::best(), Kernel::best());
+        let transformed = self.transform.apply(instructions, context.vectors, number, &mut scratch.point)?;
         scratch.tables.fill(instructions, &scratch.point)?;
         scratch.scored.clear();
-        let hunt = Hunt {
-            space: &self.space,
-            store: asked.store,
-            rows: asked.rows,
-            metric: asked.metric,
-            vectors: asked.vectors,
-            number,
-            want: asked.want,
-            instructions,
-            kernel: Kernel::best(),
-        };
-        Ok((hunt, placed))
+        Ok((Rerank { context, transform: &self.transform, number, instructions, kernel }, transformed))
     }
 
-    fn answer_one(&self, asked: &Asked<'_>, number: usize, scratch: &mut Scratch) -> Result<Vec<(f64, u32)>> {
-        let (hunt, placed) = self.begin(asked, number, scratch)?;
+    fn search_one(&self, context: QueryContext<'_>, number: usize, scratch: &mut Scratch) -> Result<Vec<(f64, u32)>> {
+        let (query, transformed) = self.begin(context, number, scratch)?;
         match &self.layout {
-            Layout::Flat(codes) => {
-                let (base, square) = (self.space.base(placed), placed.square);
-                scan(codes, &hunt, (base, square, asked.effort.deviations as f32), scratch)?;
-            }
-            Layout::Cells(cells) => cells.search(&hunt, placed, asked.effort, scratch)?,
+            Layout::Flat(codes) => scan(codes, &query, transformed, scratch)?,
+            Layout::Ivf(ivf) => ivf.search(&query, transformed, scratch)?,
         }
-        hunt.sorted(&mut scratch.scored)
+        query.finish(&mut scratch.scored)
     }
 
-    fn borrow(&self) -> Borrowed<'_> {
-        let own = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
-        Borrowed { own, idle: &self.idle }
+    fn pooled_scratch(&self) -> PooledScratch<'_> {
+        let scratch = self.scratch_pool.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
+        PooledScratch { scratch, pool: &self.scratch_pool }
     }
 }
 
-/// Scratch memory that goes back when it was used.
-struct Borrowed<'a> {
-    own: Scratch,
-    idle: &'a Mutex<Vec<Scratch>>,
+/// Scratch buffers that return to their pool when dropped.
+struct PooledScratch<'a> {
+    scratch: BatchScratch,
+    pool: &'a Mutex<Vec<BatchScratch>>,
 }
 
-impl Drop for Borrowed<'_> {
+impl Drop for PooledScratch<'_> {
     fn drop(&mut self) {
-        if self.own.bytes() <= KEPT {
-            let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-            if idle.len() < idle.capacity() || idle.try_reserve(1).is_ok() {
-                idle.push(std::mem::take(&mut self.own));
+        if self.scratch.bytes() <= MAX_SCRATCH {
+            let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
+            if pool.len() < pool.capacity() || pool.try_reserve(1).is_ok() {
+                pool.push(std::mem::take(&mut self.scratch));
             }
         }
     }
 }
 
-/// Whether a metric has a bound.
+/// Check that a metric has a bound.
 pub(super) fn check(metric: Metric) -> Result<()> {
     if metric == Metric::L1 {
         let allowed = "\"l2\", \"cosine\" or \"inner_product\" with rank=\"estimate\"";
@@ -372,61 +346,32 @@ pub(super) fn check(metric: Metric) -> Result<()> {
     Ok(())
 }
 
-/// The numbers of a row that is seen from the mean.
-fn flat_numbers(
-    space: &Space,
-    placed: space::Placed,
-    point: &[f32],
-    instructions: Instructions,
-    signs: &mut [u64],
-) -> Numbers {
-    let (square, sum, _) = instructions.run(
-        #[inline(always)]
-        || sign(point, None, signs),
-    );
-    let (factor, width) = factor_and_width(square, sum, point.len());
-    if space.metric == Metric::InnerProduct {
-        let offset = rounded_down(-placed.along, placed.along.abs());
-        return Numbers { offset, factor: -factor, width };
-    }
-    Numbers { offset: rounded_down(square, square), factor: -2.0 * factor, width }
-}
-
-/// Searches all codes: bounds of all, the least of them ranked, then what the limit leaves.
-fn scan(
-    codes: &RotationCodes,
-    hunt: &Hunt<'_>,
-    (base, square, deviations): (f32, f32, f32),
-    scratch: &mut Scratch,
-) -> Result<()> {
-    let Scratch { tables, bounds, least, chosen, picked, scored, .. } = scratch;
-    let ask = Ask { tables, square, base, deviations };
+/// Search all codes: compute all bounds, rank the rows with the smallest, then those below the limit.
+fn scan(codes: &CodeTable, query: &Rerank<'_>, transformed: Transformed, scratch: &mut Scratch) -> Result<()> {
+    let Scratch { tables, bounds, selection, rows, scored, .. } = scratch;
+    let base = query.transform.base(transformed);
+    let probe = Probe { base, ..Probe::by_distance(transformed.square, 0) };
     let blocks = codes.blocks();
-    alloc::try_resize(bounds, bounds.len().max(blocks * BLOCK), 0.0)?;
-    alloc::try_resize(least, least.len().max(blocks), 0.0)?;
-    let (bounds, least) = (&mut bounds[..blocks * BLOCK], &mut least[..blocks]);
-    let kernel = hunt.kernel;
-    codes.bounds(kernel, 0..blocks, &ask, bounds, least);
-    if let Want::Nearest(k) = hunt.want {
-        chosen.find(kernel, bounds, least, first_ranked(k), |place| hunt.is_alive(place as u32))?;
-        picked.clear();
-        alloc::try_reserve(picked, chosen.places.len())?;
-        picked.extend(chosen.places.iter().map(|&(_, row)| row));
-        for &row in picked.iter() {
+    let (bounds, minima) = bounds.resize(blocks)?;
+    let kernel = query.kernel;
+    codes.bounds(kernel, 0..blocks, &query.query_at(tables, &probe), bounds, minima);
+    if let Some(k) = query.k() {
+        selection.select(kernel, bounds, minima, num_first_ranked(k), |row| query.is_alive(row as u32))?;
+        rows.clear();
+        alloc::try_reserve(rows, selection.entries.len())?;
+        rows.extend(selection.entries.iter().map(|&(_, row)| row));
+        for &row in rows.iter() {
             bounds[row as usize] = f32::INFINITY;
         }
-        hunt.rank(picked, scored)?;
+        query.rank(rows, scored)?;
     }
     let (mut from, mut round) = (0, FIRST_ROUND);
     while from < blocks {
         let until = (from + round).min(blocks);
-        let limit = hunt.limit(scored);
-        picked.clear();
-        kernel.below(&bounds[from * BLOCK..], &least[from..until], limit, (from * BLOCK) as u32, picked)?;
-        hunt.keep_alive(picked);
-        if !picked.is_empty() {
-            hunt.rank(picked, scored)?;
-        }
+        let limit = query.limit(scored);
+        rows.clear();
+        kernel.filter_below(&bounds[from * BLOCK..], &minima[from..until], limit, (from * BLOCK) as u32, rows)?;
+        query.rank_live(rows, scored)?;
         (from, round) = (until, round * 2);
     }
     Ok(())

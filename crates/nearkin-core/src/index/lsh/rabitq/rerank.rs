@@ -1,238 +1,332 @@
-//! Ranking that stops by the bound: which rows are ranked, and what is left of them.
+//! Re-ranking with early termination: rows whose lower bound exceeds the current k-th distance are skipped.
 //!
-//! The rows with the least bounds are ranked first: the k-th of their distances is the limit. From then on a row is ranked where its
-//! bound is not above the limit, which is renewed after 8, 16, 32, … blocks and fixed in between, so that what is ranked depends on
-//! no batch, width of register or thread.
+//! The rows with the smallest bounds are ranked first; the k-th of their distances is the limit. From then on a row is ranked
+//! if its bound is at most the limit, which is renewed after 8, 16, 32, … blocks and fixed in between. So the set of ranked
+//! rows does not depend on the batch, the register width or the number of threads.
 
-use super::super::Want;
-use super::super::rerank::{Metric, Store, Vectors};
-use super::centroids::{Aim, Near};
-use super::ivf::{Part, Together};
+use super::estimate::{EstimateParams, LookupTables, PartitionQuery};
 use super::kernels::{BLOCK, Kernel};
-use super::quantizer::Tables;
-use super::space::{Placed, Space};
+use super::quantizer::VectorTransform;
 use crate::cpu::features::Instructions;
+use crate::index::lsh::Query;
+use crate::index::lsh::kernels::Metric;
+use crate::index::lsh::vectors::{VectorStore, Vectors};
 use crate::index::rows::Rows;
 use crate::{Result, alloc};
 
-/// Groups that a block is divided into where there are few blocks.
-const PARTS: usize = 8;
-
+/// Groups per block if there are few blocks.
+const GROUPS: usize = 8;
 /// Blocks before the limit is renewed for the first time.
 pub(super) const FIRST_ROUND: usize = 8;
+/// Largest k for which neighbours are kept sorted; for a larger k they are selected after each round.
+const MAX_SORTED: usize = 256;
 
-/// Neighbours that are kept in order while rows are ranked; more of them are selected after each round.
-const IN_ORDER: usize = 256;
-
-/// Rows that are ranked first.
-pub(super) fn first_ranked(k: usize) -> usize {
+/// Number of rows to rank before there is a limit.
+pub(super) fn num_first_ranked(k: usize) -> usize {
     k.saturating_mul(2).saturating_add(4)
 }
 
-/// Memory that queries use one after another.
+/// A centroid near a query, whose partition is to be searched.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Probe {
+    /// Probes are ordered by this, ascending.
+    pub(super) order: f32,
+    /// Squared distance of the query from the centroid.
+    pub(super) square: f32,
+    /// Added to the bounds of the partition's rows.
+    pub(super) base: f32,
+    pub(super) partition: u32,
+}
+
+impl Probe {
+    /// A probe ordered by distance.
+    pub(super) fn by_distance(square: f32, partition: u32) -> Self {
+        Self { order: square, square, base: square, partition }
+    }
+
+    pub(super) fn key(&self) -> i64 {
+        sort_key(self.order, self.partition)
+    }
+}
+
+/// How partitions are chosen for a query.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum ProbeMetric {
+    /// By the distance of their centroids.
+    L2,
+    /// By the product with their centroids. Holds the base of a bound for residuals from the mean.
+    Product(f32),
+}
+
+/// Blocks of a partition that are scanned in a round.
+#[derive(Debug)]
+pub(super) struct BlockRange {
+    /// Index of the probe.
+    pub(super) probe: usize,
+    pub(super) is_appended: bool,
+    pub(super) from: usize,
+    pub(super) until: usize,
+    /// Where its bounds begin, in blocks.
+    pub(super) at: usize,
+}
+
+impl BlockRange {
+    /// Where its bounds end, in blocks.
+    pub(super) fn end(&self) -> usize {
+        self.at + self.until - self.from
+    }
+}
+
+/// Scratch buffers, reused across queries.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     pub(super) point: Vec<f32>,
-    pub(super) tables: Tables,
-    pub(super) bounds: Vec<f32>,
-    pub(super) least: Vec<f32>,
-    pub(super) chosen: Chosen,
-    pub(super) near: Vec<Near>,
-    pub(super) visited: Vec<Near>,
-    pub(super) picked: Vec<u32>,
+    pub(super) tables: LookupTables,
+    pub(super) bounds: Bounds,
+    pub(super) selection: Selection,
+    pub(super) probes: Vec<Probe>,
+    /// Probes of the coarse centroids.
+    pub(super) coarse_probes: Vec<Probe>,
+    /// Rows to rank.
+    pub(super) rows: Vec<u32>,
     /// The blocks of a round.
-    pub(super) parts: Vec<Part>,
-    /// The next cell, and the blocks of the next round.
+    pub(super) ranges: Vec<BlockRange>,
+    /// Index of the next probe, and the blocks of the next round.
     pub(super) next: usize,
     pub(super) round: usize,
     pub(super) scored: Vec<(f64, u32)>,
-    pub(super) together: Together,
 }
 
 impl Scratch {
-    /// Bytes that it keeps.
+    /// Bytes in memory.
     pub(super) fn bytes(&self) -> usize {
-        4 * (self.bounds.capacity() + self.least.capacity() + self.point.capacity()) + self.together.bytes()
+        4 * (self.bounds.values.capacity() + self.bounds.minima.capacity() + self.point.capacity())
+    }
+}
+
+/// Bounds of the rows of some blocks, and the minimum of each block.
+#[derive(Debug, Default)]
+pub(super) struct Bounds {
+    values: Vec<f32>,
+    minima: Vec<f32>,
+}
+
+impl Bounds {
+    /// Borrow the arrays for this many blocks.
+    ///
+    /// # Errors
+    /// Memory runs out.
+    pub(super) fn resize(&mut self, blocks: usize) -> Result<(&mut [f32], &mut [f32])> {
+        let (values, minima) = (self.values.len().max(blocks * BLOCK), self.minima.len().max(blocks));
+        alloc::try_resize(&mut self.values, values, 0.0)?;
+        alloc::try_resize(&mut self.minima, minima, 0.0)?;
+        Ok(self.get(blocks))
+    }
+
+    /// Borrow the arrays for this many blocks, which `resize` has made.
+    pub(super) fn get(&mut self, blocks: usize) -> (&mut [f32], &mut [f32]) {
+        (&mut self.values[..blocks * BLOCK], &mut self.minima[..blocks])
     }
 }
 
 #[inline(always)]
-fn lesser(a: f32, b: f32) -> f32 {
+fn smaller(a: f32, b: f32) -> f32 {
     if b < a { b } else { a }
 }
 
-/// Whole numbers in the order of numbers: that of `f32::total_cmp`.
+/// Map a number to an integer of the same order, that of `f32::total_cmp`.
 #[inline(always)]
 fn ordered(value: f32) -> i32 {
     let bits = value.to_bits() as i32;
     bits ^ ((bits >> 31) as u32 >> 1) as i32
 }
 
-/// A number and a place as one number: in the order of both.
+/// Pack a number and a position into an integer that sorts by both.
 #[inline(always)]
-pub(super) fn key(value: f32, place: u32) -> i64 {
-    i64::from(ordered(value)) << 32 | i64::from(place)
+fn sort_key(value: f32, position: u32) -> i64 {
+    i64::from(ordered(value)) << 32 | i64::from(position)
 }
 
-/// Places of the least bounds.
+/// Positions of the smallest bounds.
 #[derive(Debug, Default)]
-pub(super) struct Chosen {
+pub(super) struct Selection {
     groups: Vec<f32>,
     keys: Vec<i32>,
     below: Vec<u32>,
-    pub(super) places: Vec<(f32, u32)>,
+    /// Bounds and positions.
+    pub(super) entries: Vec<(f32, u32)>,
 }
 
-impl Chosen {
-    /// Finds the places of the `wanted` least bounds that count, or of all there are, in any order; ties by place.
-    pub(super) fn find(
+impl Selection {
+    /// Select the positions of the `count` smallest bounds that are `valid`, or of all, in any order; ties by position.
+    pub(super) fn select(
         &mut self,
         kernel: Kernel,
         bounds: &[f32],
-        least: &[f32],
-        wanted: usize,
-        counts: impl Fn(usize) -> bool,
+        minima: &[f32],
+        count: usize,
+        valid: impl Fn(usize) -> bool,
     ) -> Result<()> {
-        let mut asked = wanted.max(1);
+        let mut requested = count.max(1);
         loop {
-            // Groups of bounds, some times as many as are wanted: the wanted-th of their minima is no less than the wanted-th bound.
+            // Group minima, several times `requested`: the requested-th of them is at least the requested-th bound.
             self.groups.clear();
-            if asked.saturating_mul(2) < least.len() {
-                let count = asked.saturating_mul(8).min(least.len());
+            if requested.saturating_mul(2) < minima.len() {
+                let count = requested.saturating_mul(8).min(minima.len());
                 alloc::try_resize(&mut self.groups, count, f32::INFINITY)?;
-                for some in least.chunks(count) {
-                    self.groups.iter_mut().zip(some).for_each(|(group, &low)| *group = lesser(*group, low));
+                for chunk in minima.chunks(count) {
+                    self.groups.iter_mut().zip(chunk).for_each(|(group, &low)| *group = smaller(*group, low));
                 }
             } else {
-                alloc::try_reserve(&mut self.groups, least.len() * PARTS)?;
+                alloc::try_reserve(&mut self.groups, minima.len() * GROUPS)?;
                 for block in bounds.as_chunks::<BLOCK>().0 {
-                    let mut group = [f32::INFINITY; PARTS];
-                    for some in block.as_chunks::<PARTS>().0 {
-                        for i in 0..PARTS {
-                            group[i] = lesser(group[i], some[i]);
+                    let mut group = [f32::INFINITY; GROUPS];
+                    for chunk in block.as_chunks::<GROUPS>().0 {
+                        for i in 0..GROUPS {
+                            group[i] = smaller(group[i], chunk[i]);
                         }
                     }
                     self.groups.extend_from_slice(&group);
                 }
             }
-            let limit = if asked < self.groups.len() {
+            let limit = if requested < self.groups.len() {
                 self.keys.clear();
                 alloc::try_reserve(&mut self.keys, self.groups.len())?;
                 self.keys.extend(self.groups.iter().map(|&low| ordered(low)));
-                let key = *self.keys.select_nth_unstable(asked - 1).1;
+                let key = *self.keys.select_nth_unstable(requested - 1).1;
                 f32::from_bits((key ^ ((key >> 31) as u32 >> 1) as i32) as u32)
             } else {
                 f32::INFINITY
             };
             self.below.clear();
-            kernel.below(bounds, least, limit, 0, &mut self.below)?;
-            self.places.clear();
-            alloc::try_reserve(&mut self.places, self.below.len())?;
-            let counted = self.below.iter().filter(|&&place| counts(place as usize));
-            self.places.extend(counted.map(|&place| (bounds[place as usize], place)));
-            if self.places.len() >= wanted || limit == f32::INFINITY {
+            kernel.filter_below(bounds, minima, limit, 0, &mut self.below)?;
+            self.entries.clear();
+            alloc::try_reserve(&mut self.entries, self.below.len())?;
+            let valid = self.below.iter().filter(|&&position| valid(position as usize));
+            self.entries.extend(valid.map(|&position| (bounds[position as usize], position)));
+            if self.entries.len() >= count || limit == f32::INFINITY {
                 break;
             }
-            asked = asked.saturating_mul(4);
+            requested = requested.saturating_mul(4);
         }
-        if self.places.len() > wanted && wanted > 0 {
-            self.places.select_nth_unstable_by_key(wanted - 1, |&(bound, place)| key(bound, place));
-            self.places.truncate(wanted);
+        if self.entries.len() > count && count > 0 {
+            self.entries.select_nth_unstable_by_key(count - 1, |&(bound, position)| sort_key(bound, position));
+            self.entries.truncate(count);
         }
         Ok(())
     }
 }
 
-/// One query among the rows of an index.
-pub(super) struct Hunt<'a> {
-    pub(super) space: &'a Space,
-    pub(super) store: &'a Store,
-    pub(super) rows: &'a Rows,
-    pub(super) metric: Metric,
-    pub(super) vectors: Vectors<'a>,
+/// What all queries of a batch share.
+#[derive(Debug, Clone, Copy)]
+pub(in super::super) struct QueryContext<'a> {
+    pub(in super::super) store: &'a VectorStore,
+    pub(in super::super) rows: &'a Rows,
+    pub(in super::super) metric: Metric,
+    pub(in super::super) vectors: Vectors<'a>,
+    pub(in super::super) count: usize,
+    pub(in super::super) query: Query,
+    pub(in super::super) params: EstimateParams,
+}
+
+/// One query, and how its candidates are ranked.
+pub(super) struct Rerank<'a> {
+    pub(super) context: QueryContext<'a>,
+    pub(super) transform: &'a VectorTransform,
+    /// Number of the query in the batch.
     pub(super) number: usize,
-    pub(super) want: Want,
     pub(super) instructions: Instructions,
     pub(super) kernel: Kernel,
 }
 
-impl Hunt<'_> {
-    /// Which cells it visits, being placed there.
-    pub(super) fn aim(&self, placed: Placed) -> Aim {
-        if self.metric == Metric::InnerProduct { Aim::Product(self.space.base(placed)) } else { Aim::Distance }
+impl Rerank<'_> {
+    /// k of a nearest-neighbour query; None for a radius.
+    pub(super) fn k(&self) -> Option<usize> {
+        match self.context.query {
+            Query::Knn(k) => Some(k),
+            Query::Radius(_) => None,
+        }
+    }
+
+    /// Return the query as the partition of a probe sees it.
+    pub(super) fn query_at<'a>(&self, tables: &'a LookupTables, probe: &Probe) -> PartitionQuery<'a> {
+        let deviations = self.context.params.deviations as f32;
+        PartitionQuery { tables, square: probe.square, base: probe.base, deviations }
     }
 
     #[inline]
     pub(super) fn is_alive(&self, row: u32) -> bool {
-        self.rows.num_dead() == 0 || self.rows.is_alive(row)
+        self.context.rows.num_dead() == 0 || self.context.rows.is_alive(row)
     }
 
-    /// Drops removed rows.
-    pub(super) fn keep_alive(&self, rows: &mut Vec<u32>) {
-        if self.rows.num_dead() > 0 {
-            rows.retain(|&row| self.rows.is_alive(row));
-        }
-    }
-
-    /// Ranks rows, which are alive and were not ranked; rows that can't be wanted any more go.
-    pub(super) fn rank(&self, picked: &[u32], scored: &mut Vec<(f64, u32)>) -> Result<()> {
+    /// Rank rows that are live and were not ranked before; drop those that cannot be in the result.
+    pub(super) fn rank(&self, rows: &[u32], scored: &mut Vec<(f64, u32)>) -> Result<()> {
+        let QueryContext { store, metric, vectors, query, .. } = self.context;
         let before = scored.len();
-        alloc::try_reserve(scored, picked.len())?;
-        self.store.distances(self.instructions, self.metric, self.vectors, self.number, picked, scored);
-        match self.want {
-            Want::Nearest(k) if k <= IN_ORDER => self.insert(scored, before, k),
-            Want::Nearest(k) if k < scored.len() => {
+        alloc::try_reserve(scored, rows.len())?;
+        store.distances(self.instructions, metric, vectors, self.number, rows, scored);
+        match query {
+            Query::Knn(k) if k <= MAX_SORTED => self.insert_sorted(scored, before, k),
+            Query::Knn(k) if k < scored.len() => {
                 scored.select_nth_unstable_by(k - 1, |a, b| self.order(a, b));
                 scored.truncate(k);
             }
-            Want::Nearest(_) => {}
-            Want::Within(radius) => scored.retain(|&(distance, _)| distance <= radius),
+            Query::Knn(_) => {}
+            Query::Radius(radius) => scored.retain(|&(distance, _)| distance <= radius),
         }
         Ok(())
     }
 
-    /// Puts what follows the first `ordered` hits among them, of whom the k nearest stay.
-    fn insert(&self, scored: &mut Vec<(f64, u32)>, ordered: usize, k: usize) {
-        let mut kept = ordered;
-        for at in ordered..scored.len() {
+    /// Rank the live ones of `rows`.
+    pub(super) fn rank_live(&self, rows: &mut Vec<u32>, scored: &mut Vec<(f64, u32)>) -> Result<()> {
+        if self.context.rows.num_dead() > 0 {
+            rows.retain(|&row| self.context.rows.is_alive(row));
+        }
+        if rows.is_empty() { Ok(()) } else { self.rank(rows, scored) }
+    }
+
+    /// Insert the entries after the first `sorted` ones in order; keep the k nearest.
+    fn insert_sorted(&self, scored: &mut Vec<(f64, u32)>, sorted: usize, k: usize) {
+        let mut kept = sorted;
+        for at in sorted..scored.len() {
             let hit = scored[at];
             if kept == k && (hit.0 > scored[k - 1].0 || self.order(&hit, &scored[k - 1]).is_ge()) {
                 continue;
             }
-            let mut place = kept.min(k - 1);
-            kept = place + 1;
-            while place > 0 && self.order(&hit, &scored[place - 1]).is_lt() {
-                scored[place] = scored[place - 1];
-                place -= 1;
+            let mut position = kept.min(k - 1);
+            kept = position + 1;
+            while position > 0 && self.order(&hit, &scored[position - 1]).is_lt() {
+                scored[position] = scored[position - 1];
+                position -= 1;
             }
-            scored[place] = hit;
+            scored[position] = hit;
         }
         scored.truncate(kept);
     }
 
     fn order(&self, a: &(f64, u32), b: &(f64, u32)) -> std::cmp::Ordering {
-        a.0.total_cmp(&b.0).then_with(|| self.rows.compare(a.1, b.1))
+        a.0.total_cmp(&b.0).then_with(|| self.context.rows.compare(a.1, b.1))
     }
 
-    /// The largest bound that a row to be ranked may have.
+    /// Return the largest bound of a row that must be ranked.
     pub(super) fn limit(&self, scored: &[(f64, u32)]) -> f32 {
-        match self.want {
-            Want::Nearest(k) if scored.len() < k => f32::INFINITY,
-            // Behind `rank` the last of k is the farthest.
-            Want::Nearest(k) => {
-                let far = if scored.len() == k {
+        match self.context.query {
+            Query::Knn(k) if scored.len() < k => f32::INFINITY,
+            // After `rank` the last of k entries is the farthest.
+            Query::Knn(k) => {
+                let farthest = if scored.len() == k {
                     scored.iter().map(|hit| hit.0).fold(f64::NEG_INFINITY, f64::max)
                 } else {
                     scored[k - 1].0
                 };
-                self.space.limit(far)
+                self.transform.limit(farthest)
             }
-            Want::Within(radius) => self.space.limit(radius),
+            Query::Radius(radius) => self.transform.limit(radius),
         }
     }
 
-    /// What was found, nearest first, ties by id.
-    pub(super) fn sorted(&self, scored: &mut [(f64, u32)]) -> Result<Vec<(f64, u32)>> {
+    /// Return the result, nearest first, ties by id.
+    pub(super) fn finish(&self, scored: &mut [(f64, u32)]) -> Result<Vec<(f64, u32)>> {
         scored.sort_unstable_by(|a, b| self.order(a, b));
         alloc::try_copy(scored)
     }

@@ -1,7 +1,9 @@
 use proptest::prelude::*;
 
-use super::super::{Effort, Existing, Hashes, Hits, Index, Keys, Metric, NewIds, Queries, Store, Vectors, Want};
-use super::Drawn;
+use super::super::{
+    Existing, Hashes, Hits, Index, Keys, Metric, NewIds, Queries, Query, SearchParams, VectorStore, Vectors,
+};
+use super::RotationSeed;
 use crate::vectors::random;
 
 const METRICS: [Metric; 3] = [Metric::L2, Metric::Cosine, Metric::InnerProduct];
@@ -12,36 +14,36 @@ fn gaussian(seed: u64, count: usize) -> Vec<f32> {
     (0..count).map(|column| random::gaussian(random::word(base, column as u64)) as f32).collect()
 }
 
-/// Rows around some points, none at the origin.
+/// Rows around eight points, none of which is the origin.
 fn grouped(seed: u64, rows: usize, dim: usize) -> Vec<f32> {
     let (points, noise) = (gaussian(seed, 8 * dim), gaussian(seed + 1, rows * dim));
     (0..rows * dim).map(|i| 2.0 * points[(i / dim % 8) * dim + i % dim] + 0.5 * noise[i] + 3.0).collect()
 }
 
-fn index(metric: Metric, cells: Option<usize>, dim: usize, rows: &[f32]) -> Index {
-    let store = Store::new("float32", dim).expect("a store");
-    let drawn = Drawn { seed: 5, stream: if dim.is_multiple_of(3) { 4 } else { 3 } };
-    let mut index = Index::with_rotation(metric, drawn, cells, store, Vectors::F32(rows)).expect("an index");
+fn index(metric: Metric, partitions: Option<usize>, dim: usize, rows: &[f32]) -> Index {
+    let store = VectorStore::new("float32", dim).expect("a store");
+    let seed = RotationSeed { seed: 5, stream: if dim.is_multiple_of(3) { 4 } else { 3 } };
+    let mut index = Index::with_rabitq(metric, seed, partitions, store, Vectors::F32(rows)).expect("an index");
     index.add(NewIds::Rows, Hashes::Bits(&[]), Vectors::F32(rows), Existing::Error).expect("added");
     index
 }
 
-fn ask(index: &Index, queries: &[f32], deviations: f64, probes: usize, want: Want) -> Hits {
-    let effort = Effort::Estimate { deviations, probes };
-    let asked = Queries { hashes: Hashes::Bits(&[]), alternatives: None, effort };
-    index.query(&asked, Vectors::F32(queries), want).expect("an answer")
+fn search(index: &Index, queries: &[f32], deviations: f64, probes: usize, query_kind: Query) -> Hits {
+    let params = SearchParams::Estimate { deviations, num_probes: probes };
+    let batch = Queries { hashes: Hashes::Bits(&[]), alternatives: None, params };
+    index.query(&batch, Vectors::F32(queries), query_kind).expect("an answer")
 }
 
-/// What is wanted of all rows, by their distances.
-fn brute(index: &Index, query: &[f32], want: Want) -> Vec<(u32, f64)> {
+/// Answer a query from the distances of all rows.
+fn brute_force(index: &Index, query: &[f32], query_kind: Query) -> Vec<(u32, f64)> {
     let alive: Vec<u32> = (0..index.rows().total() as u32).filter(|&row| index.rows().is_alive(row)).collect();
     let mut scored = Vec::new();
     let instructions = crate::cpu::features::Instructions::best();
     index.store().distances(instructions, index.metric(), Vectors::F32(query), 0, &alive, &mut scored);
     scored.sort_by(|a, b| a.0.total_cmp(&b.0).then(index.rows().compare(a.1, b.1)));
-    match want {
-        Want::Nearest(k) => scored.truncate(k),
-        Want::Within(radius) => scored.retain(|hit| hit.0 <= radius),
+    match query_kind {
+        Query::Knn(k) => scored.truncate(k),
+        Query::Radius(radius) => scored.retain(|hit| hit.0 <= radius),
     }
     scored.into_iter().map(|(distance, row)| (row, distance)).collect()
 }
@@ -54,28 +56,28 @@ fn pairs(hits: &Hits, query: usize) -> Vec<(u32, f64)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
-    fn with_a_bound_that_holds_all_is_as_by_brute_force(
+    fn with_a_sure_bound_results_equal_brute_force(
         seed in 0u64..1 << 40, rows in 1usize..400, more in 0usize..300, dim in 1usize..150, k in 1usize..30,
-        gone in proptest::collection::vec(0i64..400, 0..60), cells in 0usize..20,
+        removed in proptest::collection::vec(0i64..400, 0..60), partitions in 0usize..20,
     ) {
         for metric in METRICS {
-            let cells = (cells > 0).then_some(cells);
-            let mut index = index(metric, cells, dim, &grouped(seed, rows, dim));
-            index.remove(Keys::Ints(&gone), true).expect("removed");
-            // One after the other, then the rest.
+            let partitions = (partitions > 0).then_some(partitions);
+            let mut index = index(metric, partitions, dim, &grouped(seed, rows, dim));
+            index.remove(Keys::Ints(&removed), true).expect("removed");
+            // A few rows first, then the rest.
             let added = grouped(seed + 9, more, dim);
-            for some in [&added[..more.min(3) * dim / 3 * 3 / dim * dim], &added[more.min(3) * dim / 3 * 3 / dim * dim..]] {
-                index.add(NewIds::Rows, Hashes::Bits(&[]), Vectors::F32(some), Existing::Error).expect("added");
+            for chunk in [&added[..more.min(3) * dim / 3 * 3 / dim * dim], &added[more.min(3) * dim / 3 * 3 / dim * dim..]] {
+                index.add(NewIds::Rows, Hashes::Bits(&[]), Vectors::F32(chunk), Existing::Error).expect("added");
             }
             let mut queries = grouped(seed, 3, dim);
             queries.extend(gaussian(seed + 4, 2 * dim));
-            let radius = brute(&index, &queries[..dim], Want::Nearest(k)).last().map_or(1.0, |hit| hit.1);
-            for want in [Want::Nearest(k), Want::Within(radius)] {
-                let hits = ask(&index, &queries, SURE, usize::MAX, want);
+            let radius = brute_force(&index, &queries[..dim], Query::Knn(k)).last().map_or(1.0, |hit| hit.1);
+            for query_kind in [Query::Knn(k), Query::Radius(radius)] {
+                let hits = search(&index, &queries, SURE, usize::MAX, query_kind);
                 for query in 0..5 {
-                    let one = &queries[query * dim..(query + 1) * dim];
-                    prop_assert_eq!(brute(&index, one, want), pairs(&hits, query), "{:?} {:?}", metric, cells);
-                    let single = ask(&index, one, SURE, usize::MAX, want);
+                    let query_vector = &queries[query * dim..(query + 1) * dim];
+                    prop_assert_eq!(brute_force(&index, query_vector, query_kind), pairs(&hits, query), "{:?} {:?}", metric, partitions);
+                    let single = search(&index, query_vector, SURE, usize::MAX, query_kind);
                     prop_assert_eq!(pairs(&hits, query), pairs(&single, 0));
                 }
             }
@@ -83,80 +85,80 @@ proptest! {
     }
 
     #[test]
-    fn batches_files_and_runs_answer_alike(
-        seed in 0u64..1 << 40, rows in 40usize..600, dim in 2usize..90, cells in 0usize..12, probes in 1usize..12,
+    fn batches_files_and_appended_rows_give_the_same_results(
+        seed in 0u64..1 << 40, rows in 40usize..600, dim in 2usize..90, partitions in 0usize..12, probes in 1usize..12,
     ) {
         let path = std::env::temp_dir().join(format!("nearkin-rotation-{}-{seed}-{rows}-{dim}", std::process::id()));
         for metric in METRICS {
-            let cells = (cells > 0).then_some(cells);
+            let partitions = (partitions > 0).then_some(partitions);
             let values = grouped(seed, rows, dim);
-            let mut index = index(metric, cells, dim, &values);
+            let mut index = index(metric, partitions, dim, &values);
             index.remove(Keys::Ints(&[0, 7, 9]), true).expect("removed");
             index.add(NewIds::Rows, Hashes::Bits(&[]), Vectors::F32(&values[..10 * dim]), Existing::Error).expect("added");
             let queries = grouped(seed + 3, 7, dim);
-            let radius = brute(&index, &queries[..dim], Want::Nearest(5)).last().map_or(1.0, |hit| hit.1);
-            for want in [Want::Nearest(5), Want::Within(radius)] {
-                let hits = ask(&index, &queries, 1.0, probes, want);
+            let radius = brute_force(&index, &queries[..dim], Query::Knn(5)).last().map_or(1.0, |hit| hit.1);
+            for query_kind in [Query::Knn(5), Query::Radius(radius)] {
+                let hits = search(&index, &queries, 1.0, probes, query_kind);
                 for query in 0..7 {
-                    let single = ask(&index, &queries[query * dim..(query + 1) * dim], 1.0, probes, want);
+                    let single = search(&index, &queries[query * dim..(query + 1) * dim], 1.0, probes, query_kind);
                     prop_assert_eq!(pairs(&hits, query), pairs(&single, 0));
                 }
             }
             index.save(&path).expect("saved");
             let mut opened = Index::open(&path).expect("opened");
             opened.verify().expect("sound");
-            prop_assert_eq!(index.rotation(), opened.rotation());
-            let saved = ask(&index, &queries, 1.0, 3, Want::Nearest(5));
-            prop_assert_eq!(&saved, &ask(&opened, &queries, 1.0, 3, Want::Nearest(5)));
+            prop_assert_eq!(index.rabitq_shape(), opened.rabitq_shape());
+            let saved = search(&index, &queries, 1.0, 3, Query::Knn(5));
+            prop_assert_eq!(&saved, &search(&opened, &queries, 1.0, 3, Query::Knn(5)));
             for index in [&mut index, &mut opened] {
                 index.add(NewIds::Rows, Hashes::Bits(&[]), Vectors::F32(&queries), Existing::Error).expect("added");
             }
-            let hits = ask(&index, &queries, SURE, usize::MAX, Want::Nearest(9));
-            prop_assert_eq!(&hits, &ask(&opened, &queries, SURE, usize::MAX, Want::Nearest(9)));
+            let hits = search(&index, &queries, SURE, usize::MAX, Query::Knn(9));
+            prop_assert_eq!(&hits, &search(&opened, &queries, SURE, usize::MAX, Query::Knn(9)));
         }
         std::fs::remove_file(&path).expect("there");
     }
 }
 
-/// Pairs of a row and a query, natural and adverse, under rotations of a stream: how many bounds lie above the true distance, at three ε
-/// whose normal tails are given.
-fn broken_bounds(stream: u64, trials: u64) {
+/// Check the law for natural and adverse pairs of a row and a query, under many rotations of a stream: the share of bounds above
+/// the true distance, at three ε with known normal tails.
+fn check_law(stream: u64, trials: u64) {
     const TAILS: [(f32, f64); 3] = [(0.674_489_75, 0.25), (1.281_551_6, 0.1), (2.326_347_8, 0.01)];
     let dim = 64;
-    let hot = |at: usize| (0..dim).map(|i| if i == at { 1.0 } else { 0.0 }).collect::<Vec<f32>>();
+    let one_hot = |at: usize| (0..dim).map(|i| if i == at { 1.0 } else { 0.0 }).collect::<Vec<f32>>();
     let signs: Vec<f32> = (0..dim).map(|i| [1.0, -1.0, 1.0][i % 3]).collect();
-    let some = gaussian(1, dim);
-    let near: Vec<f32> = some.iter().zip(gaussian(2, dim)).map(|(a, b)| a + 0.3 * b).collect();
-    let pair = [hot(0), hot(1)].map(|hot| hot.iter().map(|value| 3.0 * value).collect::<Vec<f32>>());
+    let point = gaussian(1, dim);
+    let near: Vec<f32> = point.iter().zip(gaussian(2, dim)).map(|(a, b)| a + 0.3 * b).collect();
+    let pair = [one_hot(0), one_hot(1)].map(|one_hot| one_hot.iter().map(|value| 3.0 * value).collect::<Vec<f32>>());
     let cases = [
         (gaussian(3, dim), gaussian(4, dim)),
-        (hot(0), hot(1)),
-        (hot(3), signs.clone()),
-        (some, near),
-        (signs, hot(0)),
-        (pair[0].iter().zip(&pair[1]).map(|(a, b)| a - b).collect(), hot(0)),
+        (one_hot(0), one_hot(1)),
+        (one_hot(3), signs.clone()),
+        (point, near),
+        (signs, one_hot(0)),
+        (pair[0].iter().zip(&pair[1]).map(|(a, b)| a - b).collect(), one_hot(0)),
     ];
     let mut lost = [[0_u32; TAILS.len()]; 6];
     let instructions = crate::cpu::features::Instructions::best();
     for seed in 0..trials {
         let rotation = crate::vectors::rotation::Rotation::new(seed, stream, 0, dim).expect("a rotation");
-        let space = super::Space::opened(Metric::L2, rotation, dim, 1.0, vec![0.0; dim]);
+        let transform = super::VectorTransform::from_parts(Metric::L2, rotation, dim, 1.0, vec![0.0; dim]);
         for ((row, query), lost) in cases.iter().zip(&mut lost) {
             let (mut r, mut y) = (row.clone(), query.clone());
-            let placed = space.place(instructions, &mut r).expect("in range");
+            let transformed = transform.rotate(instructions, &mut r).expect("in range");
             let mut signs = [0];
-            let numbers = super::flat_numbers(&space, placed, &r, instructions, &mut signs);
-            let mut codes = super::RotationCodes::new(64);
-            codes.push(&signs, numbers);
-            let asked = space.place(instructions, &mut y).expect("in range");
-            let mut tables = super::quantizer::Tables::default();
-            tables.fill(instructions, &y).expect("room");
+            let correction = super::encode_flat(Metric::L2, transformed, &r, instructions, &mut signs);
+            let mut codes = super::CodeTable::new(64);
+            codes.push(&signs, correction);
+            let transformed = transform.rotate(instructions, &mut y).expect("in range");
+            let mut tables = super::estimate::LookupTables::default();
+            tables.fill(instructions, &y).expect("memory");
             let truth: f64 = row.iter().zip(query).map(|(a, b)| f64::from(a - b).powi(2)).sum();
             for ((deviations, _), lost) in TAILS.iter().zip(lost) {
-                let (mut bounds, mut least) = ([0.0; 32], [0.0]);
-                let (square, base) = (asked.square, space.base(asked));
-                let ask = super::Ask { tables: &tables, square, base, deviations: *deviations };
-                codes.bounds(super::Kernel::best(), 0..1, &ask, &mut bounds, &mut least);
+                let (mut bounds, mut minima) = ([0.0; 32], [0.0]);
+                let (square, base) = (transformed.square, transform.base(transformed));
+                let query = super::estimate::PartitionQuery { tables: &tables, square, base, deviations: *deviations };
+                codes.bounds(super::Kernel::best(), 0..1, &query, &mut bounds, &mut minima);
                 *lost += u32::from(f64::from(bounds[0]) > truth * (1.0 + 1e-5));
             }
         }
@@ -173,80 +175,86 @@ fn broken_bounds(stream: u64, trials: u64) {
 
 #[test]
 fn the_law_holds_for_many_structured_rotations() {
-    broken_bounds(3, 4000);
+    check_law(3, 4000);
 }
 
 #[test]
 fn the_law_holds_for_many_dense_rotations() {
-    broken_bounds(4, 2000);
+    check_law(4, 2000);
 }
 
 /// `cargo test --release -p nearkin-core --lib hundred_thousand -- --ignored --nocapture` shows the shares.
 #[test]
 #[ignore = "takes a minute"]
 fn the_law_holds_for_a_hundred_thousand_rotations_of_each_kind() {
-    broken_bounds(3, 100_000);
-    broken_bounds(4, 100_000);
+    check_law(3, 100_000);
+    check_law(4, 100_000);
 }
 
 #[test]
 fn vectors_out_of_range_and_metrics_without_a_bound_are_errors() {
-    let drawn = Drawn { seed: 0, stream: 3 };
-    let made = |metric, cells, rows: &[f32]| {
-        Index::with_rotation(metric, drawn, cells, Store::new("float32", 2).expect("a store"), Vectors::F32(rows))
+    let seed = RotationSeed { seed: 0, stream: 3 };
+    let build = |metric, partitions, rows: &[f32]| {
+        Index::with_rabitq(
+            metric,
+            seed,
+            partitions,
+            VectorStore::new("float32", 2).expect("a store"),
+            Vectors::F32(rows),
+        )
     };
-    assert!(made(Metric::L1, None, &[1.0, 2.0]).is_err());
+    assert!(build(Metric::L1, None, &[1.0, 2.0]).is_err());
     let mut index = index(Metric::L2, None, 2, &[1.0, 2.0, 3.0, 4.0]);
     let far = [1e30, 1.0];
     assert!(index.add(NewIds::Rows, Hashes::Bits(&[]), Vectors::F32(&far), Existing::Error).is_err());
     assert_eq!(2, index.len());
-    // Tiny and huge numbers alike, as long as they are alike.
+    // Tiny and huge numbers, if all have the same magnitude.
     for size in [1e-30_f32, 1e30] {
         let rows: Vec<f32> = gaussian(3, 40 * 5).iter().map(|value| value * size).collect();
         let index = self::index(Metric::Cosine, None, 5, &rows.iter().map(|value| value / size).collect::<Vec<_>>());
         assert_eq!(40, index.len());
         let small = self::index(Metric::L2, None, 5, &rows[..100]);
-        let hits = ask(&small, &rows[..5], SURE, 1, Want::Nearest(1));
+        let hits = search(&small, &rows[..5], SURE, 1, Query::Knn(1));
         assert_eq!(vec![0], hits.rows);
     }
 }
 
 #[test]
 fn an_index_without_rows_and_queries_without_matches_are_answered() {
-    for cells in [None, Some(4)] {
-        let mut index = index(Metric::L2, cells, 3, &[]);
-        assert_eq!(vec![0, 0], ask(&index, &[1.0, 2.0, 3.0], 1.0, 1, Want::Nearest(3)).offsets);
+    for partitions in [None, Some(4)] {
+        let mut index = index(Metric::L2, partitions, 3, &[]);
+        assert_eq!(vec![0, 0], search(&index, &[1.0, 2.0, 3.0], 1.0, 1, Query::Knn(3)).offsets);
         let rows = grouped(1, 50, 3);
         index.add(NewIds::Rows, Hashes::Bits(&[]), Vectors::F32(&rows), Existing::Error).expect("added");
-        assert_eq!(vec![0, 0], ask(&index, &[1.0, 2.0, 3.0], SURE, 9, Want::Within(-1.0)).offsets);
-        assert_eq!(50, ask(&index, &[1.0, 2.0, 3.0], SURE, 9, Want::Nearest(99)).rows.len());
+        assert_eq!(vec![0, 0], search(&index, &[1.0, 2.0, 3.0], SURE, 9, Query::Radius(-1.0)).offsets);
+        assert_eq!(50, search(&index, &[1.0, 2.0, 3.0], SURE, 9, Query::Knn(99)).rows.len());
     }
 }
 
 #[test]
-fn no_query_meets_more_than_most_met() {
-    let path = std::env::temp_dir().join(format!("nearkin-most-met-{}", std::process::id()));
+fn no_query_touches_more_than_max_candidates() {
+    let path = std::env::temp_dir().join(format!("nearkin-max-candidates-{}", std::process::id()));
     let (rows, few) = (grouped(2, 2_000, 6), grouped(9, 150, 6));
     let mut index = index(Metric::L2, Some(40), 6, &rows);
-    let meets = |index: &Index, few: bool| {
+    let check = |index: &Index, few: bool| {
         for probes in [1, 3, usize::MAX] {
-            let most = index.most_met(&Effort::Estimate { deviations: SURE, probes });
+            let max = index.max_candidates(&SearchParams::Estimate { deviations: SURE, num_probes: probes });
             for query in rows.chunks_exact(6).step_by(100) {
-                let met = ask(index, query, SURE, probes, Want::Within(1e9)).rows.len();
-                assert!(met <= most && most <= index.len() + 40, "{probes} cells: {met} of at most {most}");
+                let count = search(index, query, SURE, probes, Query::Radius(1e9)).rows.len();
+                assert!(count <= max && max <= index.len() + 40, "{probes} probes: {count} of at most {max}");
             }
-            assert!(!few || probes > 3 || most < index.len(), "{probes} cells: at most {most}");
+            assert!(!few || probes > 3 || max < index.len(), "{probes} probes: at most {max}");
         }
     };
-    meets(&index, true);
-    // In runs behind the cells, then from a file, then merged.
+    check(&index, true);
+    // Appended, then from a file, then merged.
     index.add(NewIds::Rows, Hashes::Bits(&[]), Vectors::F32(&few), Existing::Error).expect("added");
-    meets(&index, true);
+    check(&index, true);
     index.save(&path).expect("saved");
     let mut opened = Index::open(&path).expect("opened");
     std::fs::remove_file(&path).expect("there");
-    meets(&opened, true);
+    check(&opened, true);
     opened.add(NewIds::Rows, Hashes::Bits(&[]), Vectors::F32(&rows), Existing::Error).expect("added");
     opened.add(NewIds::Rows, Hashes::Bits(&[]), Vectors::F32(&few), Existing::Error).expect("added");
-    meets(&opened, false);
+    check(&opened, false);
 }
