@@ -108,7 +108,7 @@ def main() -> None:
             store.merge()
             stats = store.stats()
             found["disk"] = {**stats.bytes, "per_document": stats.bytes["total"] / stats.documents}
-            found["parts"] = [part.documents.sizes() for part in store._contents.parts]
+            found["parts"] = [part.documents.sizes() for part in store._snapshot.segments]
             found["check_merged"] = single(lambda text: store.check([text]), texts[:2000])
         for name, (run, _) in RIVALS.items():
             some = min(getattr(options, name), len(texts))

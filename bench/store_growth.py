@@ -75,7 +75,7 @@ def measured(store: nk.Store, path: Path, known: list[str]) -> dict[str, Any]:
         "check": {name: single(lambda text: store.check([text]), texts) for name, texts in asked.items()},
         "open": opened_afresh(path, known[0]),
         "bytes": dict(stats.bytes),
-        "segments": len(store._contents.parts),
+        "segments": len(store._snapshot.segments),
     }
 
 

@@ -60,7 +60,7 @@ class NearDuplicates:
             lambda answers: self.decide(item, answers)
         )
 
-    def decide(self, item: Any, answers: nk.Answers) -> Any:
+    def decide(self, item: Any, answers: nk.CheckResult) -> Any:
         """What becomes of an item."""
         status, match = answers.status[0], answers.ids[0]
         if self.stats is not None:

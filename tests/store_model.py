@@ -23,8 +23,9 @@ import nearkin as nk
 from nearkin.dedup.candidates import SimHashCandidates
 from nearkin.errors import InputError
 from nearkin.recipe import Recipe
-from nearkin.store.documents import StoredDocument
-from nearkin.store.settings import StoreSettings, TextSettings
+from nearkin.store.results import StoredDocument
+from nearkin.store.kinds.base import StoreSettings
+from nearkin.store.kinds.texts import TextSettings
 
 Answer = tuple[str, "int | str | None", float, float]
 """Status, match, distance, similarity."""
@@ -184,8 +185,8 @@ class StoreMachine(RuleBasedStateMachine):
 
     def begin(self, *arguments: Any, **options: Any) -> StoreSettings:
         """Make the store, and open a second handle."""
-        store = nk.Store.create(self.path, *arguments, waiting=BATCHES, **options)
-        self.handles = [store, nk.Store.open(self.path, waiting=BATCHES)]
+        store = nk.Store.create(self.path, *arguments, max_pending=BATCHES, **options)
+        self.handles = [store, nk.Store.open(self.path, max_pending=BATCHES)]
         return store.settings
 
     def teardown(self) -> None:
@@ -270,14 +271,14 @@ class StoreMachine(RuleBasedStateMachine):
     def finish_merges(self) -> None:
         """Wait for the handles that write segments in the background: who merges beside one is refused."""
         for store in self.handles:
-            if store._keeper is not None:
-                store._keeper.finish()
+            if store._compactor is not None:
+                store._compactor.join()
 
     @rule(which=HANDLES)
     def reopen(self, which: int) -> None:
         """A restart."""
         self.handles[which].close()
-        self.handles[which] = nk.Store.open(self.path, waiting=BATCHES)
+        self.handles[which] = nk.Store.open(self.path, max_pending=BATCHES)
 
     @invariant()
     def holds_the_same(self) -> None:

@@ -38,7 +38,7 @@ if _TYPE_CHECKING:
     from nearkin.quality.tuning import tune
     from nearkin.quality.tuning_results import Tuning
     from nearkin.service.client import Client
-    from nearkin.store.answers import Answers
+    from nearkin.store.results import CheckResult
     from nearkin.store.store import Store
     from nearkin.text.idf import Idf
     from nearkin.text.words import keywords, words
@@ -55,7 +55,7 @@ if _DEBUG_BUILD:
     )
 
 _LATER = {
-    "Answers": "store.answers",
+    "CheckResult": "store.results",
     "BandTuning": "quality.band_tuning",
     "Client": "service.client",
     "ClusterLabels": "quality.labels",
@@ -101,9 +101,9 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
-    "Answers",
     "BandIndex",
     "BandTuning",
+    "CheckResult",
     "Client",
     "ClusterLabels",
     "DedupResult",

@@ -79,7 +79,7 @@ def test_a_store_with_rules_decides_as_a_deduplication(
             fresh += [start + at for at, new in enumerate(answers.is_new) if new]
             assert singles == answers.status[:1]
         assert expected.kept == fresh
-        assert ["numbers"] == store.settings.about()["differ"]
+        assert ["numbers"] == store.settings.to_dict()["differ"]
     with nk.Store.open(path, "r") as store:
         assert store.check(texts[:1]).is_new.tolist() == [False] * len(texts[:1])
         assert "numbers" in store.check(texts[:1]).verified

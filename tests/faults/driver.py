@@ -217,7 +217,7 @@ def _index_old(path: Path) -> None:
     index.save(path / "index.nks")
 
 
-STORE: dict[str, Any] = {"recipe": "char:3|binary|xxh3|simhash:64", "threshold": 0.7, "waiting": 16}
+STORE: dict[str, Any] = {"recipe": "char:3|binary|xxh3|simhash:64", "threshold": 0.7, "max_pending": 16}
 
 
 def _store_old(path: Path) -> None:
@@ -303,7 +303,7 @@ def _near_files(count: int) -> list[bytes]:
 
 
 def _files_old(path: Path) -> None:
-    with nk.Store.create(path / "store", "ssdeep", threshold=60, waiting=16) as store:
+    with nk.Store.create(path / "store", "ssdeep", threshold=60, max_pending=16) as store:
         store.check_and_add(_near_files(8), [f"d{i}" for i in range(8)], kind="bytes")
         store.merge()
         store.check_and_add(_near_files(10)[8:], ["d8", "d9"], kind="bytes")

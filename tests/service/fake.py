@@ -96,7 +96,7 @@ class FakeService:
         listed = [None if one is None else {**one, "similarity": number(one["similarity"])} for one in found]
         return httpx.Response(200, json={"documents": listed})
 
-    def decide(self, path: str, documents: list[dict[str, Any]], k: str | None) -> nk.Answers:
+    def decide(self, path: str, documents: list[dict[str, Any]], k: str | None) -> nk.CheckResult:
         """Ask the store."""
         assert len(documents) <= self.batch
         texts = [document["text"] for document in documents]
@@ -114,7 +114,7 @@ def number(value: float) -> float | None:
     return None if value != value else value
 
 
-def rows_of(answers: nk.Answers) -> list[dict[str, Any]]:
+def rows_of(answers: nk.CheckResult) -> list[dict[str, Any]]:
     """Answers as JSON."""
     found: list[dict[str, Any]] = []
     for at, row in enumerate(answers.rows()):
@@ -134,7 +134,7 @@ def read_arrow(content: bytes) -> list[dict[str, Any]]:
     return rows
 
 
-def arrow_of(answers: nk.Answers) -> bytes:
+def arrow_of(answers: nk.CheckResult) -> bytes:
     """Answers as an Arrow stream."""
     columns = {**answers.columns, **({} if answers.own_ids is None else {"id": answers.own_ids})}
     table = pa.table(columns).replace_schema_metadata({"verified": answers.verified})
@@ -144,7 +144,7 @@ def arrow_of(answers: nk.Answers) -> bytes:
     return sink.getvalue()
 
 
-def same_answers(left: nk.Answers, right: nk.Answers) -> bool:
+def same_answers(left: nk.CheckResult, right: nk.CheckResult) -> bool:
     """Whether two answers are equal bit for bit, NaN to NaN."""
     arrays = ((left.distances, right.distances), (left.similarities, right.similarities))
     equal = all(one.dtype == other.dtype and one.tobytes() == other.tobytes() for one, other in arrays)

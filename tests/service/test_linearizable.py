@@ -30,12 +30,13 @@ from linearizable import (
     write_history,
 )
 from live import Reply, Service, serving
+from nearkin.store.kinds.base import StoreSettings
+from nearkin.store.kinds.texts import TextSettings
 from wire import Connection, request
 
 import nearkin as nk
 from nearkin.dedup.candidates import SimHashCandidates
 from nearkin.errors import InputError
-from nearkin.store.settings import StoreSettings, TextSettings
 
 LIKE: Likeness = {("f a", "f b"): (7, 0.9), ("f b", "f a"): (7, 0.9)}
 NEAR_A, EXACT_A = Answer("near", "f-1", 7, 0.9), Answer("exact", "f-1", 0, 1.0)
@@ -427,7 +428,7 @@ def test_the_model_answers_as_a_store_does(tmp_path: Path) -> None:
     """The same script, one call after the other."""
     script = Script(2, 2000)
     state: State = ()
-    with nk.Store.create(tmp_path / "pages.store", threshold=0.7, waiting=200) as store:
+    with nk.Store.create(tmp_path / "pages.store", threshold=0.7, max_pending=200) as store:
         model = Model(likeness_of(Script.families(2000), store.settings))
         while script:
             one = script.operation(0)

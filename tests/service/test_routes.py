@@ -28,7 +28,7 @@ TEXTS = [
 IDS = ["a", "b", "http://c/d?e=%2F", "é", " "]
 
 
-def rows_of(answers: nk.Answers) -> list[dict[str, Any]]:
+def rows_of(answers: nk.CheckResult) -> list[dict[str, Any]]:
     """Answers of a store as the service writes them."""
     found = []
     for number, row in enumerate(answers.rows()):

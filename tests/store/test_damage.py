@@ -17,7 +17,7 @@ import pytest
 import nearkin as nk
 from nearkin.errors import CorruptStoreError, FormatVersionError, MismatchError, NearkinError
 from nearkin.store.log import State
-from nearkin.store.snapshot import Contents
+from nearkin.store.snapshot import Snapshot
 
 TEXTS = [f"a document about {'word ' * (i % 5)} and number {i // 2} with more words" for i in range(40)]
 QUESTIONS = [TEXTS[3], TEXTS[30] + "!", "nothing like the others", ""]
@@ -310,9 +310,9 @@ def test_verify_beside_a_merge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         # Nothing is left to erase, for which the merges below would have to wait until verify ends.
         store.merge()
     merges: list[int] = []
-    refresh = Contents.refresh
+    refresh = Snapshot.refresh
 
-    def merged_meanwhile(contents: Contents) -> State:
+    def merged_meanwhile(contents: Snapshot) -> State:
         if len(merges) < 2:
             merges.append(len(merges))
             with nk.Store.open(path, wait=0) as other:
@@ -321,11 +321,11 @@ def test_verify_beside_a_merge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         return refresh(contents)
 
     with nk.Store.open(path, "r") as store:
-        monkeypatch.setattr(Contents, "refresh", merged_meanwhile)
+        monkeypatch.setattr(Snapshot, "refresh", merged_meanwhile)
         store.verify()
         assert merges == [0, 1]
         # A file that is gone for good is damage.
-        monkeypatch.setattr(Contents, "refresh", refresh)
+        monkeypatch.setattr(Snapshot, "refresh", refresh)
         [documents] = (path / "segments").glob("*.documents.nks")
         documents.unlink()
         with pytest.raises(CorruptStoreError, match=r"documents\.nks"):

@@ -29,10 +29,10 @@ IDS = [f"n{number}" for number in range(len(NEW))]
 
 def made(path: Path, **options: Any) -> nk.Store:
     """A store with old documents, some of them in a segment."""
-    store = nk.Store.create(path, waiting=64, **options)
+    store = nk.Store.create(path, max_pending=64, **options)
     store.check_and_add(OLD, [f"o{number}" for number in range(len(OLD))])
-    assert store._keeper is not None
-    store._keeper.finish()
+    assert store._compactor is not None
+    store._compactor.join()
     return store
 
 
@@ -197,8 +197,8 @@ def test_files_are_held_against_the_store_and_then_added(tmp_path: Path, keep: A
     new.insert(40, str(tmp_path / "none"))
     refused: list[str] = []
     with (
-        nk.Store.create(tmp_path / "a", "ssdeep", threshold=60, waiting=16) as one,
-        nk.Store.create(tmp_path / "b", "ssdeep", threshold=60, waiting=16) as other,
+        nk.Store.create(tmp_path / "a", "ssdeep", threshold=60, max_pending=16) as one,
+        nk.Store.create(tmp_path / "b", "ssdeep", threshold=60, max_pending=16) as other,
     ):
         for store in (one, other):
             store.check_and_add(old, kind="paths")
@@ -322,7 +322,7 @@ def test_an_owed_output_takes_its_place_when_the_store_is_opened(
         reader.verify()
         assert not (tmp_path / "out").exists()
     with nk.Store.open(tmp_path / "store") as store:
-        assert [tmp_path / "out"] == store.delivered
+        assert [tmp_path / "out"] == store.recovered_outputs
         store.verify()
     assert ["one text of all"] == kept(tmp_path)
     (tmp_path / "out" / "notes.txt").write_text("mine")
@@ -333,7 +333,7 @@ def test_an_owed_output_takes_its_place_when_the_store_is_opened(
     assert "mine" == (tmp_path / "out" / "notes.txt").read_text()
     assert [] == hidden(tmp_path)
     with nk.Store.open(tmp_path / "store") as store:
-        assert [] == store.delivered
+        assert [] == store.recovered_outputs
         with store._log.reading():
             assert [] == store._log.outputs()
 
@@ -347,7 +347,7 @@ def test_whoever_writes_there_next_puts_it_in_place(tmp_path: Path, monkeypatch:
     assert ["one text of all"] == kept(tmp_path)
     assert [] == hidden(tmp_path)
     with nk.Store.open(tmp_path / "store") as store:
-        assert [] == store.delivered
+        assert [] == store.recovered_outputs
 
 
 def test_what_was_made_there_meanwhile_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -359,7 +359,7 @@ def test_what_was_made_there_meanwhile_is_not_replaced(tmp_path: Path, monkeypat
     with pytest.warns(RuntimeWarning, match="something else was created here") as told:
         nk.Store.open(tmp_path / "store").close()
     assert __file__ == told[0].filename
-    with pytest.raises(OutputError, match="is whole in"), OutputDir(tmp_path / "out", overwrite=True):
+    with pytest.raises(OutputError, match="is complete in"), OutputDir(tmp_path / "out", overwrite=True):
         pass
     assert "mine" == (tmp_path / "out" / "thesis.txt").read_text()
     (tmp_path / "out").rename(tmp_path / "moved")
@@ -384,11 +384,11 @@ def test_a_store_that_is_gone_leaves_the_decision_to_its_owner(tmp_path: Path, m
     nk.Store.create(tmp_path / "store").close()
     interrupted(tmp_path, monkeypatch)
     (tmp_path / "store").rename(tmp_path / "moved")
-    with pytest.raises(OutputError, match="bring it back, or remove this folder"), OutputDir(tmp_path / "out"):
+    with pytest.raises(OutputError, match="restore it, or remove this folder"), OutputDir(tmp_path / "out"):
         pass
     (tmp_path / "moved").rename(tmp_path / "store")
     with nk.Store.open(tmp_path / "store") as store:
-        assert [tmp_path / "out"] == store.delivered
+        assert [tmp_path / "out"] == store.recovered_outputs
 
 
 def test_what_was_never_promised_goes(tmp_path: Path) -> None:
@@ -411,12 +411,12 @@ def test_a_backup_promises_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         interrupted(tmp_path, monkeypatch)
         store.backup(tmp_path / "copy")
     with nk.Store.open(tmp_path / "copy") as copy:
-        assert [] == copy.delivered
+        assert [] == copy.recovered_outputs
         copy.verify()
         assert "one text of all" in copy
     assert not (tmp_path / "out").exists()
     with nk.Store.open(tmp_path / "store") as store:
-        assert [tmp_path / "out"] == store.delivered
+        assert [tmp_path / "out"] == store.recovered_outputs
 
 
 def test_a_row_of_an_output_is_covered_by_the_sums(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -438,5 +438,5 @@ def test_two_runs_into_one_folder_exclude_one_another(tmp_path: Path, monkeypatc
         before = len(store)
         out, prepared = tmp_path / "out", tmp_path / ".out.nearkin-1"
         with store._writing() as state, pytest.raises(StoreLockedError, match="another run is putting its output here"):
-            outbox.promise(store._log, state, out, prepared)
+            outbox.add_output(store._log, state, out, prepared)
         assert before == len(store)

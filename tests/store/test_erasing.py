@@ -42,7 +42,7 @@ def holding(folder: Path) -> list[str]:
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
     """A context in which another handle reads the store as it stood at one commit."""
-    with nk.Store.open(path, "r") as reader, reader.view(0):
+    with nk.Store.open(path, "r") as reader, reader.snapshot(0):
         yield
 
 
@@ -168,7 +168,7 @@ def test_threads_read_a_store_that_is_merged(tmp_path: Path) -> None:
 
         def read() -> None:
             while not end.is_set():
-                with store.view(0):
+                with store.snapshot(0):
                     time.sleep(0.01)
                 time.sleep(0.001)
 
@@ -191,9 +191,9 @@ def test_what_a_merge_in_the_background_dropped_is_erased_by_the_next(tmp_path: 
     with nk.Store.create(path) as store:
         fill(store)
         store.remove([GONE])
-        compaction.write_waiting(path, store.settings, store._budget)
+        compaction.flush(path, store.settings, store._budget)
         with store._log.reading():
-            assert [] == store._log.removed()
+            assert [] == store._log.tombstones()
         assert "log.sqlite-wal" in holding(path)
         store.merge()
         assert [] == holding(path)
@@ -227,4 +227,4 @@ def test_a_store_without_the_table_of_erasings_is_erased(tmp_path: Path) -> None
         store.remove([GONE], erase=True)
         assert [] == holding(path)
         with store._log.reading():
-            assert store._log.last_removal() == store._log.erased() == 1
+            assert store._log.last_tombstone() == store._log.erased() == 1

@@ -20,7 +20,7 @@ import pytest
 
 import nearkin as nk
 from nearkin.errors import ForkError, StoreLockedError
-from nearkin.store import compaction
+from nearkin.store import filesystem
 from nearkin.store.log import Log
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes are killed and forked")
@@ -39,7 +39,7 @@ def text(family, member):
 order = list(range(families))
 random.Random(seed).shuffle(order)
 # However busy the machine is: what is tested is what they are told, not when.
-with nk.Store.open(path, waiting=waiting, wait=3600) as store:
+with nk.Store.open(path, max_pending=waiting, wait=3600) as store:
     print("ready", flush=True)
     sys.stdin.readline()
     for start in range(0, families, batch):
@@ -201,16 +201,16 @@ def test_what_somebody_puts_there_meanwhile_is_never_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
     """Neither by a new store nor by a backup, whose last step is one rename."""
-    path, sync = tmp_path / "pages.store", compaction.sync_folder
+    path, sync = tmp_path / "pages.store", filesystem.sync_folder
     with nk.Store.create(tmp_path / "other.store") as other:
 
         def meanwhile(folder: Path) -> None:
-            monkeypatch.setattr(compaction, "sync_folder", sync)
+            monkeypatch.setattr(filesystem, "sync_folder", sync)
             with nk.Store.create(path) as store:
                 store.add(["A text of the one that came first."], ["first"])
             sync(folder)
 
-        monkeypatch.setattr(compaction, "sync_folder", meanwhile)
+        monkeypatch.setattr(filesystem, "sync_folder", meanwhile)
         with pytest.raises(FileExistsError, match=r"pages\.store: something was created here in the meantime"):
             nk.Store.create(path) if what == "create" else other.backup(path)
     with nk.Store.open(path, "r") as store:
@@ -282,7 +282,7 @@ def test_a_writer_that_waits_gets_in_before_those_that_come_again_and_again(tmp_
 def test_threads_share_a_store(tmp_path: Path) -> None:
     """Calls of four threads answer as if one after the other."""
     texts = [f"a text of some words about number {i % 50} and nothing else" for i in range(200)]
-    with nk.Store.create(tmp_path / "store", waiting=64) as store:
+    with nk.Store.create(tmp_path / "store", max_pending=64) as store:
         with ThreadPoolExecutor(4) as pool:
             answers = list(pool.map(lambda i: store.check_and_add([texts[i]], [f"t{i}"]).status[0], range(200)))
         kept = [one.id for some in store.iter_documents() for one in some if one.status == "new"]
@@ -317,7 +317,7 @@ def test_an_interrupt_leaves_the_store_as_it_was_or_with_the_batch(tmp_path: Pat
     script = tmp_path / "run.py"
     script.write_text(
         "import nearkin as nk, sys\n"
-        "store = nk.Store.open(sys.argv[1], waiting=64)\n"
+        "store = nk.Store.open(sys.argv[1], max_pending=64)\n"
         "n = 0\n"
         "try:\n"
         "    print('go', flush=True)\n"
@@ -359,13 +359,13 @@ def test_an_interrupt_while_the_keepers_thread_starts_leaves_the_store_usable(
             thread.join()
         raise KeyboardInterrupt
 
-    with nk.Store.open(created(tmp_path), waiting=20) as store:
+    with nk.Store.open(created(tmp_path), max_pending=20) as store:
         monkeypatch.setattr(threading.Thread, "start", interrupted)
         with pytest.raises(KeyboardInterrupt):
             store.check_and_add([f"text {number} of words" * 3 for number in range(20)])
         monkeypatch.undo()
         assert 20 == len(store)
-        assert begins == bool(store._contents.parts or store.stats().segments)
+        assert begins == bool(store._snapshot.segments or store.stats().segments)
         store.check_and_add([f"other {number} of words" * 3 for number in range(20)])
     with nk.Store.open(tmp_path / "store") as store:
         store.verify()

@@ -17,7 +17,7 @@ from hypothesis.stateful import initialize, rule
 import nearkin as nk
 from nearkin.dedup.cluster import Clusterer
 from nearkin.errors import MismatchError, ParameterError
-from nearkin.store.documents import StoredDocument
+from nearkin.store.results import StoredDocument
 from store_model import HANDLES, StoreMachine, TextModel, case_of, features, same
 
 WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight"]
@@ -107,7 +107,7 @@ def test_any_split_into_batches_gives_the_survivors_of_one_deduplication(tmp_pat
     result = nk.dedup(texts, names, recipe=recipe)
     expected = {row["id"]: row for row in result.clusters.rows() if row["reason"] != "kept"}
     rng = np.random.default_rng(1)
-    store = nk.Store.create(tmp_path / "store", recipe, waiting=64)
+    store = nk.Store.create(tmp_path / "store", recipe, max_pending=64)
     found = []
     start = 0
     while start < len(texts):
@@ -116,7 +116,7 @@ def test_any_split_into_batches_gives_the_survivors_of_one_deduplication(tmp_pat
         start = end
         if rng.random() < 0.2:
             store.close()
-            store = nk.Store.open(tmp_path / "store", waiting=64)
+            store = nk.Store.open(tmp_path / "store", max_pending=64)
     assert result.kept == [name for name, row in zip(names, found, strict=True) if row["status"] == "new"]
     for name, row in zip(names, found, strict=True):
         if row["status"] != "new":
@@ -138,7 +138,7 @@ def clusters_of(result: nk.DedupResult) -> set[frozenset[str]]:
 def test_a_deduplication_against_a_store_is_one_against_the_texts_that_stay(tmp_path: Path) -> None:
     """The same tables, whether the old texts lie in a list or in a store; nothing is remembered."""
     old, new = texts_of(300, 5), texts_of(300, 5)[100:] + texts_of(50, 6)
-    with nk.Store.create(tmp_path / "store", waiting=64) as store:
+    with nk.Store.create(tmp_path / "store", max_pending=64) as store:
         status = store.check_and_add(old, [f"o{number}" for number in range(len(old))]).status
         kept = [number for number, name in enumerate(status) if name == "new"]
         found = nk.dedup(new, against=store)
@@ -239,11 +239,11 @@ def test_a_match_that_was_merged_away_is_none(tmp_path: Path) -> None:
 def test_a_backup_is_a_store_of_the_moment(tmp_path: Path) -> None:
     """What comes later is not in it; it opens, verifies and goes on alone."""
     texts = texts_of(200, 9)
-    with nk.Store.create(tmp_path / "store", waiting=32) as store:
+    with nk.Store.create(tmp_path / "store", max_pending=32) as store:
         store.check_and_add(texts[:150])
         store.backup(tmp_path / "copy")
         store.check_and_add(texts[150:])
-        with nk.Store.open(tmp_path / "copy", waiting=32) as copy:
+        with nk.Store.open(tmp_path / "copy", max_pending=32) as copy:
             copy.verify()
             assert 150 == len(copy)
             copy.check_and_add(texts[150:])
@@ -263,19 +263,19 @@ def test_a_segment_that_can_t_be_written_is_a_warning(tmp_path: Path, monkeypatc
         raise OSError(28, "No space left on device")
 
     texts = texts_of(200, 4)
-    with nk.Store.create(tmp_path / "store", waiting=32) as store:
-        monkeypatch.setattr(compaction, "write_part", full)
+    with nk.Store.create(tmp_path / "store", max_pending=32) as store:
+        monkeypatch.setattr(compaction, "write_segment", full)
         store.add(texts[:64])
-        assert store._keeper is not None
-        store._keeper.finish()
+        assert store._compactor is not None
+        store._compactor.join()
         with pytest.warns(RuntimeWarning, match="documents go on waiting in the log.*No space left") as told:
             store.add(texts[64:128])
         assert __file__ == told[0].filename
-        store._keeper.finish()
+        store._compactor.join()
         monkeypatch.undo()
         with pytest.warns(RuntimeWarning, match="No space left"):
             store.add(texts[128:])
-        store._keeper.finish()
+        store._compactor.join()
         assert 0 < store.stats().segments
         assert 200 == len(store)
         store.verify()
@@ -324,7 +324,7 @@ def test_a_store_of_version_1_opens(tmp_path: Path) -> None:
 
 
 def test_a_backup_that_leaves_the_disk_to_others_is_the_same(tmp_path: Path) -> None:
-    with nk.Store.create(tmp_path / "store", waiting=16) as store:
+    with nk.Store.create(tmp_path / "store", max_pending=16) as store:
         store.add([f"words of document {number}" for number in range(100)], [f"d{number}" for number in range(100)])
         store.merge()
         store.backup(tmp_path / "slow", share=0.3)

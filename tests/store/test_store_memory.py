@@ -16,20 +16,20 @@ from nearkin._core import content_hashes
 from nearkin.errors import ParameterError
 from nearkin.store import compaction
 from nearkin.store.log import SegmentEntry
-from nearkin.store.memory import Budget, SpooledTexts
+from nearkin.store.memory import Budget, SpilledTexts
 
 
 def test_a_budget_is_shared_out() -> None:
     """Half for what waits, an eighth each for features and for texts."""
     budget = Budget.of(16 << 20)
     assert (2 << 20, 2 << 20) == (budget.cache, budget.texts)
-    assert (8 << 20) // 700 == budget.documents(100)
-    assert (8 << 20) // 700 // 4 == budget.waiting(1 << 16, 100)
-    assert 100 == budget.waiting(100, 100)
+    assert (8 << 20) // 700 == budget.max_documents(100)
+    assert (8 << 20) // 700 // 4 == budget.max_pending(1 << 16, 100)
+    assert 100 == budget.max_pending(100, 100)
     large = Budget.of(1 << 40)
-    assert (64 << 20, 1 << 16) == (large.cache, large.waiting(1 << 16, 100))
+    assert (64 << 20, 1 << 16) == (large.cache, large.max_pending(1 << 16, 100))
     assert 1 << 20 == Budget.of(1).bytes
-    assert 16 == Budget.of(1).waiting(1 << 16, 1 << 20)
+    assert 16 == Budget.of(1).max_pending(1 << 16, 1 << 20)
 
 
 @pytest.mark.parametrize("memory", [0, -1, 0.0, 1.5, "1G", True])
@@ -47,7 +47,7 @@ def test_a_small_budget_changes_no_answer(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(Budget, "texts", property(lambda self: 1 << 14 if self.bytes == 1 << 20 else 1 << 30))
     found = []
     for memory in (1 << 20, None):
-        with nk.Store.create(tmp_path / str(memory), waiting=64, memory=memory) as store:
+        with nk.Store.create(tmp_path / str(memory), max_pending=64, memory=memory) as store:
             answers = [store.check_and_add(texts[at : at + 70], names[at : at + 70]) for at in range(0, 900, 70)]
             store.remove(names[::50])
             store.merge()
@@ -67,12 +67,12 @@ def test_a_merge_holds_a_bounded_part_of_the_texts(tmp_path: Path) -> None:
     """Of 40 MB of texts Python holds a few at a time."""
     rng = np.random.default_rng(0)
     texts = ["".join(map(chr, rng.integers(97, 123, 40_000))) for _ in range(1000)]
-    with nk.Store.create(tmp_path / "store", text="keep", memory=16 << 20, waiting=16) as store:
+    with nk.Store.create(tmp_path / "store", text="keep", memory=16 << 20, max_pending=16) as store:
         for at in range(0, 1000, 100):
             store.add(texts[at : at + 100])
         del texts
-        assert store._keeper is not None
-        store._keeper.finish()
+        assert store._compactor is not None
+        store._compactor.join()
         tracemalloc.start()
         store.merge()
         peak = tracemalloc.get_traced_memory()[1]
@@ -89,7 +89,7 @@ def test_spooled_texts_are_those_that_were_put_there(
 ) -> None:
     """As an Arrow array that the core reads; no file is left."""
     folder = tmp_path_factory.mktemp("spool")
-    spool = SpooledTexts(folder)
+    spool = SpilledTexts(folder)
     for part in parts:
         spool.append(part)
     texts = [text for part in parts for text in part]

@@ -17,7 +17,7 @@ import nearkin as nk
 from nearkin.dedup.candidates.ssdeep import is_comparable
 from nearkin.digests import ssdeep
 from nearkin.errors import CorruptStoreError, InputError, MismatchError, ParameterError
-from nearkin.store.documents import StoredDocument
+from nearkin.store.results import StoredDocument
 from store_model import HANDLES, NEW, Answer, Known, Model, StoreMachine, case_of, same
 
 THRESHOLD = 60
@@ -173,7 +173,7 @@ def test_any_split_into_batches_gives_the_survivors_of_one_deduplication(tmp_pat
     expected = {row["id"]: row for row in result.clusters.rows() if row["reason"] != "kept"}
     assert {"exact", "near"} == {row["reason"] for row in expected.values()}
     rng = np.random.default_rng(1)
-    store = nk.Store.create(tmp_path / "store", recipe, threshold=THRESHOLD, waiting=32)
+    store = nk.Store.create(tmp_path / "store", recipe, threshold=THRESHOLD, max_pending=32)
     found: list[dict[str, Any]] = []
     while len(found) < len(paths):
         some = paths[len(found) : len(found) + int(rng.integers(1, 40))]
@@ -183,7 +183,7 @@ def test_any_split_into_batches_gives_the_survivors_of_one_deduplication(tmp_pat
             found += store.check_and_add([Path(path).read_bytes() for path in some], some, kind="bytes").rows()
         if rng.random() < 0.3:
             store.close()
-            store = nk.Store.open(tmp_path / "store", waiting=32)
+            store = nk.Store.open(tmp_path / "store", max_pending=32)
     assert result.kept == [path for path, row in zip(paths, found, strict=True) if row["status"] == "new"]
     for path, row in zip(paths, found, strict=True):
         if row["status"] != "new":
@@ -204,7 +204,7 @@ def test_a_deduplication_against_a_store_is_one_against_the_files_that_stay(tmp_
     """The same tables, whether the old files lie in a folder or in a store; another threshold is refused."""
     old = folder_of_files(tmp_path / "old", 80, 5)
     new = folder_of_files(tmp_path / "new", 120, 5)
-    with nk.Store.create(tmp_path / "store", "ssdeep", waiting=32) as store:
+    with nk.Store.create(tmp_path / "store", "ssdeep", max_pending=32) as store:
         status = store.check_and_add(old, kind="paths").status
         found = nk.dedup_files(new, against=store)
         with pytest.raises(MismatchError, match="threshold"):
@@ -316,7 +316,7 @@ if __name__ == "__main__":
 
 def test_hubs_of_a_store_are_skipped_and_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What more digests of a segment share than the bound is not looked up; a warning says so, by each way to ask."""
-    monkeypatch.setattr("nearkin.store.files.SKIP_HUBS", 2)
+    monkeypatch.setattr("nearkin.store.kinds.files.SKIP_HUBS", 2)
     rng = np.random.default_rng(7)
     common = rng.bytes(6000)
     files = [common + rng.bytes(6000) for _ in range(9)]

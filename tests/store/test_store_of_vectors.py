@@ -17,10 +17,8 @@ from hypothesis.stateful import initialize, rule
 
 import nearkin as nk
 from nearkin.errors import CorruptStoreError, InputError, MismatchError, NotFittedError, ParameterError
-from nearkin.store.documents import StoredDocument
-from nearkin.store.exporting import export_corpus
-from nearkin.store.vector_search import VectorSource, smallest_radius
-from nearkin.store.vectors import VectorSettings
+from nearkin.store.kinds.vectors import VectorSettings, VectorSource, choose_radius
+from nearkin.store.results import StoredDocument
 from store_model import HANDLES, NEW, Answer, Known, Model, StoreMachine, case_of
 
 FIXTURE = Path(__file__).resolve().parents[1] / "fixtures" / "store-vectors-v1"
@@ -185,13 +183,13 @@ def test_any_split_into_batches_gives_one_answer(tmp_path: Path, which: str) -> 
         expected = list(store.check_and_add(vectors).rows())
     assert {"new", "near"} <= {row["status"] for row in expected}
     rng = np.random.default_rng(2)
-    store = nk.Store.create(tmp_path / "many", family, waiting=32, **options)
+    store = nk.Store.create(tmp_path / "many", family, max_pending=32, **options)
     found: list[dict[str, Any]] = []
     while len(found) < len(vectors):
         found += store.check_and_add(vectors[len(found) : len(found) + int(rng.integers(1, 50))]).rows()
         if rng.random() < 0.3:
             store.close()
-            store = nk.Store.open(tmp_path / "many", waiting=32)
+            store = nk.Store.open(tmp_path / "many", max_pending=32)
     assert [str(row) for row in expected] == [str(row) for row in found]
     store.merge()
     store.verify()
@@ -243,13 +241,13 @@ def test_a_pair_at_the_limit_is_found_as_often_as_is_stated(which: str) -> None:
 def test_the_radius_of_codes_is_the_least_that_reaches_the_recall() -> None:
     """Against sums of exact binomial probabilities."""
     for bits, p, recall in [(16, 0.8, 0.9), (64, 0.95, 0.99), (7, 0.5, 0.5), (1, 0.9, 0.9), (128, 0.856, 0.95)]:
-        radius, reached = smallest_radius(bits, p, recall)
+        radius, reached = choose_radius(bits, p, recall)
         sums = np.cumsum([math.comb(bits, i) * (1 - p) ** i * p ** (bits - i) for i in range(bits + 1)])
         assert np.isclose(sums[radius], reached)
         assert reached >= recall
         assert radius == 0 or sums[radius - 1] < recall
-    assert (0, 1.0) == smallest_radius(64, 1.0, 0.95)
-    assert (64, 1.0) == smallest_radius(64, 0.9, 1.0)
+    assert (0, 1.0) == choose_radius(64, 1.0, 0.95)
+    assert (64, 1.0) == choose_radius(64, 0.9, 1.0)
 
 
 def test_what_is_wrong_is_said(tmp_path: Path) -> None:
@@ -305,7 +303,7 @@ def test_a_store_says_what_it_is_and_exports_its_vectors(tmp_path: Path) -> None
         assert about["code_radius"] == store.settings.source.shape[0]  # type: ignore[attr-defined]
         names = [f"v{i}" for i in range(len(POOL))]
         store.add(POOL, names)
-        export_corpus(store, tmp_path / "out.jsonl")
+        store.export(tmp_path / "out.jsonl")
         lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
         assert names == [line["id"] for line in lines]
         assert (POOL == np.array([line["vector"] for line in lines], np.float32)).all()

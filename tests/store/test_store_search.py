@@ -10,7 +10,7 @@ import pytest
 import nearkin as nk
 from nearkin.dedup.candidates import MinHashCandidates, SimHashCandidates
 from nearkin.errors import MismatchError, ParameterError
-from nearkin.store.answers import StoredMatch
+from nearkin.store.results import StoredMatch
 
 RECIPES = {"simhash": None, "narrow": "char:4|count|xxh3|simhash:64", "minhash": "minhash"}
 WORDS = [f"word{number}" for number in range(400)]
@@ -32,7 +32,7 @@ TEXTS = [text for number in range(60) for text in _variants(number)]
 
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_search_is_brute_force(tmp_path: Path, recipe: str) -> None:
-    with nk.Store.create(tmp_path / "s", RECIPES[recipe], threshold=0.6, waiting=40) as store:
+    with nk.Store.create(tmp_path / "s", RECIPES[recipe], threshold=0.6, max_pending=40) as store:
         names = [f"d{number}" for number in range(len(TEXTS))]
         store.add(TEXTS, names, columns={"n": list(range(len(TEXTS)))})
         store.remove(names[::7])

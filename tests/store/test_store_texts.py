@@ -15,9 +15,8 @@ from test_store import texts_of
 import nearkin as nk
 from nearkin.errors import CorruptStoreError, InputError, MismatchError, ParameterError
 from nearkin.index.ids import Id
-from nearkin.store.exporting import export_corpus
-from nearkin.store.records import Match, pack_extra, unpack_extra, unpack_features
-from nearkin.store.texts import features_of, joined
+from nearkin.store.kinds.texts import feature_hashes, join_sets
+from nearkin.store.records import RecordedMatch, pack_extra, unpack_extra, unpack_features
 from store_model import features
 
 TEXTS = [*texts_of(260, 3), "", "!!", "x"]
@@ -43,8 +42,8 @@ def test_the_answers_are_those_of_a_store_that_keeps_texts(tmp_path: Path, mode:
     """Through batches, segments, merges and restarts; the answers say how they were verified."""
     options = MODES[mode]
     again = {"texts": options["texts"]} if "texts" in options else {}
-    store = nk.Store.create(tmp_path / "keeps", recipe, threshold=0.7, waiting=64)
-    other = nk.Store.create(tmp_path / "other", recipe, threshold=0.7, waiting=64, **options)
+    store = nk.Store.create(tmp_path / "keeps", recipe, threshold=0.7, max_pending=64)
+    other = nk.Store.create(tmp_path / "other", recipe, threshold=0.7, max_pending=64, **options)
     for start in range(0, len(TEXTS), 37):
         some = slice(start, start + 37)
         columns = {"n": list(range(start, start + len(TEXTS[some])))} if start % 2 else None
@@ -54,7 +53,7 @@ def test_the_answers_are_those_of_a_store_that_keeps_texts(tmp_path: Path, mode:
         assert expected.verified != found.verified
         if start == 74:
             other.close()
-            other = nk.Store.open(tmp_path / "other", waiting=64, **again)
+            other = nk.Store.open(tmp_path / "other", max_pending=64, **again)
     other.merge()
     other.remove(NAMES[:5], erase=True)
     store.remove(NAMES[:5])
@@ -95,7 +94,7 @@ def test_what_a_store_has_instead_of_texts_is_said(tmp_path: Path) -> None:
         with pytest.raises(MismatchError, match=r"features\(ids\)"):
             store.texts(NAMES[:2])
         with pytest.raises(MismatchError, match=r"features\(ids\)"):
-            export_corpus(store, tmp_path / "out.jsonl")
+            store.export(tmp_path / "out.jsonl")
         assert not (tmp_path / "out.jsonl").exists()
         for text, found in zip(TEXTS, store.features(NAMES), strict=True):
             assert found is not None
@@ -118,7 +117,7 @@ def test_what_a_store_has_instead_of_texts_is_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"text": "none", "verify": "jaccard"}, "give texts="),
+        ({"text": "none", "verify": "jaccard"}, "pass texts="),
         ({"text": "none", "texts": by_caller, "verify": "none"}, "unless text="),
         ({"texts": by_caller}, "unless text="),
         ({"text": "features", "verify": "indel"}, "which compare features"),
@@ -139,7 +138,7 @@ def test_without_the_function_a_store_says_that_it_needs_it(tmp_path: Path) -> N
     with nk.Store.create(tmp_path / "store", text="none", texts=lambda ids: [held[name] for name in ids]) as store:
         store.check_and_add(list(held.values()), list(held))
         assert [fox, None] == store.texts(["a", "b"])
-        assert 1 == export_corpus(store, tmp_path / "out.jsonl")
+        assert 1 == store.export(tmp_path / "out.jsonl")
     with nk.Store.open(tmp_path / "store") as store:
         store.verify()
         assert "near" == [one.status for batch in store.iter_documents() for one in batch][1]
@@ -218,13 +217,13 @@ def test_an_index_is_repaired_without_texts(tmp_path: Path) -> None:
 
 
 @given(
-    match=st.none() | st.builds(Match, st.integers(0, 2**40), st.integers(-1, 999), st.floats(0, 1)),
+    match=st.none() | st.builds(RecordedMatch, st.integers(0, 2**40), st.integers(-1, 999), st.floats(0, 1)),
     columns=st.dictionaries(st.text(max_size=5), st.none() | st.integers() | st.text(max_size=9), max_size=3),
     hashes=st.none() | st.lists(st.integers(0, 2**64 - 1), max_size=9),
 )
 @settings(deadline=None)
 def test_an_extra_gives_back_what_it_was_made_of(
-    match: Match | None, columns: dict[str, Any], hashes: list[int] | None
+    match: RecordedMatch | None, columns: dict[str, Any], hashes: list[int] | None
 ) -> None:
     """Match, columns and features; what is cut off within its fixed parts is an error."""
     packed = None if hashes is None else np.array(hashes, "<u8").tobytes()
@@ -241,8 +240,8 @@ def test_an_extra_gives_back_what_it_was_made_of(
 def test_features_of_texts_are_those_of_the_tokenizer() -> None:
     """As many as the fingerprint counts; equal sets for texts with equal features."""
     recipe = nk.Recipe("char:3|binary|xxh3|simhash:64")
-    sets = features_of(recipe, ["abcabc", "ABC", "", "bcab"])
+    sets = feature_hashes(recipe, ["abcabc", "ABC", "", "bcab"])
     assert [3, 1, 0, 2] == [len(one) // 8 for one in sets]
-    found = joined([np.frombuffer(one, "<u8") for one in sets])
+    found = join_sets([np.frombuffer(one, "<u8") for one in sets])
     assert (4, [0, 3, 4, 4, 6]) == (len(found), found.offsets.tolist())
     assert set(found.hashes[4:].tolist()) < set(found.hashes[:3].tolist())

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from typing_extensions import assert_type
 
 import nearkin as nk
-from nearkin.store.answers import StoredMatch
-from nearkin.store.documents import StoredDocument, StoreStats
+from nearkin.store.results import StoredDocument, StoredMatch, StoreStats
 
 
 def recipes() -> None:
@@ -119,10 +118,10 @@ def clients(store: nk.Store, vectors: NDArray[np.float32], fps: NDArray[np.uint6
     with nk.Client("http://127.0.0.1:8470", "a-token", timeout=5, retries=2, verify=Path("ca.pem")) as client:
         assert_type(client, nk.Client)
         for held in (store, client):
-            assert_type(held.check(["a", None], k=3), nk.Answers)
-            assert_type(held.check([Path("a")], kind="paths"), nk.Answers)
-            assert_type(held.check_and_add(vectors, [1, 2], columns={"n": [1, 2]}), nk.Answers)
-            assert_type(held.add(pl.Series(["a"]), ["b"], conflicts="report"), nk.Answers)
+            assert_type(held.check(["a", None], k=3), nk.CheckResult)
+            assert_type(held.check([Path("a")], kind="paths"), nk.CheckResult)
+            assert_type(held.check_and_add(vectors, [1, 2], columns={"n": [1, 2]}), nk.CheckResult)
+            assert_type(held.add(pl.Series(["a"]), ["b"], conflicts="report"), nk.CheckResult)
             assert_type(held.texts(["a"]), list[str | None])
             assert_type(held.get(np.arange(3)), list[StoredDocument | None])
             assert_type(held.search(fps, radius=3, k=2), list[list[StoredMatch]])

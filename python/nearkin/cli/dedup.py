@@ -443,10 +443,10 @@ def _older(
 ) -> Iterator[Corpus | Store | HammingIndex | BandIndex | None]:
     """What is named, opened for reading: corpora, a store, or an index; None if nothing is."""
     from nearkin.index.files import index_class, open_index
-    from nearkin.store.log import NAME
+    from nearkin.store.log import LOG_NAME
     from nearkin.store.store import Store
 
-    stores = [name for name in against if (Path(name) / NAME).is_file()]
+    stores = [name for name in against if (Path(name) / LOG_NAME).is_file()]
     indexes = [name for name in against if index_class(name) is not None]
     if (stores or indexes) and len(against) > 1:
         raise bad_parameter("against", ", ".join(against), "one store, one index, or any number of corpora")

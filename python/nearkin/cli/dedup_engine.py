@@ -156,11 +156,11 @@ def dedup_engine(context: typer.Context, engine: Engine, *, recipe: Recipe | Non
 def _older(params: Mapping[str, Any], engine: Engine) -> Tables | None:
     """Older tables; a store or an index is refused."""
     from nearkin.index.files import index_class
-    from nearkin.store.log import NAME
+    from nearkin.store.log import LOG_NAME
 
     names = params["against"] or []
     for name in names:
-        if Path(name, NAME).is_file() or index_class(name) is not None:
+        if Path(name, LOG_NAME).is_file() or index_class(name) is not None:
             allowed = "tables with an engine, such as the export of a store (`nearkin store export`)"
             raise bad_parameter("against", name, allowed)
     return Tables(names, engine, params["format"], params["delimiter"], "against") if names else None

@@ -165,13 +165,13 @@ def _output(out: str, overwrite: bool, inputs: Sequence[str], *, report: bool) -
 def _older(against: Sequence[str], refusals: Refusals) -> Iterator[list[Path] | DigestIndex | Store | None]:
     """Older files, or the index or store that a single argument names."""
     from nearkin.index.digests import DigestIndex, is_digest_index
-    from nearkin.store.log import NAME
+    from nearkin.store.log import LOG_NAME
 
     if not against:
         yield None
     elif len(against) == 1 and Path(against[0]).is_file() and is_digest_index(against[0]):
         yield DigestIndex.open(against[0])
-    elif len(against) == 1 and Path(against[0], NAME).is_file():
+    elif len(against) == 1 and Path(against[0], LOG_NAME).is_file():
         from nearkin.store.store import Store
 
         with Store.open(against[0], "r") as store:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from nearkin.cli.reading import Reading
     from nearkin.io import Column, Corpus
     from nearkin.recipe import Recipe
-    from nearkin.store.answers import StoredMatch
+    from nearkin.store.results import StoredMatch
     from nearkin.store.store import Store
 
 _EXCERPT = 60

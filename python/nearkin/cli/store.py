@@ -53,10 +53,9 @@ if TYPE_CHECKING:
     from nearkin.index.ids import Id
     from nearkin.io import Batch, Corpus
     from nearkin.progress import Progress
-    from nearkin.store.answers import Answers
-    from nearkin.store.documents import StoredDocument
+    from nearkin.store.results import CheckResult, StoredDocument
 
-    Told = tuple[Sequence[Id] | None, Answers]
+    Told = tuple[Sequence[Id] | None, CheckResult]
 
 Cells = Mapping[str, list[Any]] | None
 """Columns of documents by name."""
@@ -287,7 +286,7 @@ def _batches(corpus: Corpus) -> Iterator[tuple[Batch, list[int]]]:
         yield batch, good
 
 
-def _say_answers(ids: Sequence[Id], answers: Answers, *, as_json: bool, quiet: bool) -> None:
+def _say_answers(ids: Sequence[Id], answers: CheckResult, *, as_json: bool, quiet: bool) -> None:
     if quiet:
         return
     for number, (name, row) in enumerate(zip(ids, answers.rows(), strict=True)):
@@ -492,11 +491,10 @@ def export(
 
     A store of files has digests, and the hashes of contents, in the place of texts.
     """
-    from nearkin.store.exporting import export_corpus
     from nearkin.store.store import Store
 
     with Store.open(folder_of(path, "export"), "r") as store, progress_bars(quiet=quiet) as progress:
-        count = export_corpus(store, out, every=every, overwrite=overwrite, progress=progress)
+        count = store.export(out, include_duplicates=every, overwrite=overwrite, progress=progress)
     if not quiet:
         say(f"{count:,} documents in {shown(out)}")
 

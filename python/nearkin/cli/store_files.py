@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from nearkin.index.ids import Id
     from nearkin.io import Batch
     from nearkin.progress import Progress
-    from nearkin.store.answers import Answers
-    from nearkin.store.settings import Kind
+    from nearkin.store.kinds.base import Kind
+    from nearkin.store.results import CheckResult
     from nearkin.store.store import Store
 
 _BATCH = 256
@@ -169,14 +169,14 @@ def _import_list(store: Store, path: Path) -> list[str]:
 def _import_batch(store: Store, batch: Batch, columns: Sequence[str]) -> list[str]:
     """Remember a batch of digests, with the contents that an export gives."""
     from nearkin.digests.ssdeep import DigestRecipe
-    from nearkin.store.files import listed_documents
+    from nearkin.store.kinds.files import hash_digest_list
 
     cells = {name: batch.columns[name].to_list() for name in (*columns, "content", "length", "recipe")}
     for made in {cell for cell in cells["recipe"] if cell is not None}:
         _recipe(store).check_same(DigestRecipe(str(made)))
     contents = [_content(cell, batch.first_row + row) for row, cell in enumerate(cells["content"])]
     lengths = [int(cell or 0) for cell in cells["length"]]
-    hashed = listed_documents([str(text) for text in batch.texts], contents, lengths)
+    hashed = hash_digest_list([str(text) for text in batch.texts], contents, lengths)
     shown = {name: cells[name] for name in columns}
     ids: list[Any] = batch.ids.to_list()
     return list(store.add(hashed, ids, columns=shown or None).status)

@@ -69,7 +69,7 @@ def remembering_store(path: Path | None, out: str) -> Iterator[Store | None]:
     from nearkin.store.store import Store
 
     with Store.open(path) as store:
-        if Path(os.path.realpath(out)) in store.delivered:
+        if Path(os.path.realpath(out)) in store.recovered_outputs:
             message = f"{out}: the output of an interrupted run has just been put in its place; use it, then run again"
             raise OutputError(message, place=out, in_place="new")
         yield store

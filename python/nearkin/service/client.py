@@ -23,9 +23,9 @@ from nearkin.index.ids import Ids, check_ids
 from nearkin.progress import Progress, ShowProgress, reporting, unreported
 from nearkin.recipe import Recipe
 from nearkin.service.client_options import check_timeout, check_token, checked_url, checked_verify
-from nearkin.store.adding import Conflicts
-from nearkin.store.answers import Answers, StoredMatch
-from nearkin.store.documents import Columns, StoredDocument, StoreStats
+from nearkin.store.records import Columns
+from nearkin.store.results import CheckResult, StoredDocument, StoredMatch, StoreStats
+from nearkin.store.store import Conflicts
 
 if TYPE_CHECKING:
     import httpx
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from nearkin.service.client_answers import DocumentAnswer, InfoAnswer
     from nearkin.service.client_bodies import Form, Limits, Piece
     from nearkin.service.client_documents import Given, StoreKind
-    from nearkin.store.opened import Items
-    from nearkin.store.settings import Kind
+    from nearkin.store.kinds.base import Kind
+    from nearkin.store.store import Items
 
 __all__ = ["Client"]
 
@@ -187,7 +187,7 @@ class Client:
 
     def check(
         self, texts: Items, *, k: int | None = None, kind: Kind | None = None, progress: ShowProgress = None
-    ) -> Answers:
+    ) -> CheckResult:
         """What each document would be if it came now; nothing is remembered. As `Store.check`.
 
         Parameters
@@ -202,7 +202,7 @@ class Client:
 
         Returns
         -------
-        Answers
+        CheckResult
 
         Raises
         ------
@@ -284,7 +284,7 @@ class Client:
         kind: Kind | None = None,
         conflicts: Conflicts = "raise",
         progress: ShowProgress = None,
-    ) -> Answers:
+    ) -> CheckResult:
         """Say of each document whether it is new, and remember it: a durable step, and atomic if it is one request.
 
         Parameters
@@ -303,7 +303,7 @@ class Client:
 
         Returns
         -------
-        Answers
+        CheckResult
 
         Raises
         ------
@@ -325,7 +325,7 @@ class Client:
         kind: Kind | None = None,
         conflicts: Conflicts = "raise",
         progress: ShowProgress = None,
-    ) -> Answers:
+    ) -> CheckResult:
         """Remember documents that are known to be wanted: all stay, whatever they are like.
 
         Parameters, errors and durability are those of `check_and_add`.
@@ -438,7 +438,7 @@ class Client:
 
         return given_documents(items, ids, columns, kind, self.kind, self._about().settings.get("dimension"))
 
-    def _add(self, path: str, given: Given, conflicts: Conflicts, report: Progress) -> Answers:
+    def _add(self, path: str, given: Given, conflicts: Conflicts, report: Progress) -> CheckResult:
         if conflicts not in get_args(Conflicts):
             raise bad_parameter("conflicts", repr(conflicts), '"raise" or "report"')
         return self._answers(path, given, {}, report, adds=True, lines=conflicts == "report")
@@ -452,7 +452,7 @@ class Client:
         *,
         adds: bool = False,
         lines: bool = False,
-    ) -> Answers:
+    ) -> CheckResult:
         """Send documents in as many requests as they need; their answers as one."""
         from nearkin.service.client_answers import Asked, answers_of, joined
         from nearkin.service.client_bodies import pieces_of
@@ -464,7 +464,7 @@ class Client:
             # No documents are asked of, not added: an addition without ids would be one of row numbers.
             path, query, given, form = "/v1/check", {}, replace(given, ids=None), "any"
         kind_of_distance = np.float64 if self.kind == "vectors" else np.int64
-        found: list[Answers] = []
+        found: list[CheckResult] = []
         for piece in pieces_of(given, self._limits(), self._url, form=form):
             stop = piece.first + piece.count
             own = given.ids[piece.first : stop] if given.ids is not None else None if piece.count else []

@@ -18,9 +18,8 @@ from nearkin.errors import ServiceError
 from nearkin.index.ids import Id
 from nearkin.service.client_calls import ARROW, NDJSON, decoded
 from nearkin.service.client_errors import error_of, service_error
-from nearkin.store.answers import Answers, StoredMatch
-from nearkin.store.documents import StoredDocument, StoreStats
 from nearkin.store.records import Cell, Status
+from nearkin.store.results import CheckResult, StoredDocument, StoredMatch, StoreStats
 
 if TYPE_CHECKING:
     import httpx
@@ -194,7 +193,7 @@ class Asked:
     matched: bool = False
 
 
-def answers_of(response: httpx.Response, asked: Asked, verified: str = "") -> Answers:
+def answers_of(response: httpx.Response, asked: Asked, verified: str = "") -> CheckResult:
     """The answers to a piece.
 
     Parameters
@@ -242,12 +241,12 @@ def _of_lines(response: httpx.Response, asked: Asked, verified: str) -> BatchAns
     return BatchAnswer(found, verified)
 
 
-def _of_json(found: BatchAnswer, asked: Asked) -> tuple[Answers, Sequence[Id | None]]:
+def _of_json(found: BatchAnswer, asked: Asked) -> tuple[CheckResult, Sequence[Id | None]]:
     try:
         distances: Distances = np.array([one.distance for one in found.answers], asked.distance_type)
     except OverflowError as error:
         raise _not_understood(asked.url, error) from error
-    made = Answers(
+    made = CheckResult(
         [one.status for one in found.answers],
         [one.match for one in found.answers],
         distances,
@@ -258,7 +257,7 @@ def _of_json(found: BatchAnswer, asked: Asked) -> tuple[Answers, Sequence[Id | N
     return made, [one.id for one in found.answers]
 
 
-def _of_arrow(response: httpx.Response, asked: Asked) -> tuple[Answers, Sequence[Id | None]]:
+def _of_arrow(response: httpx.Response, asked: Asked) -> tuple[CheckResult, Sequence[Id | None]]:
     import pyarrow as pa
 
     try:
@@ -277,7 +276,7 @@ def _of_arrow(response: httpx.Response, asked: Asked) -> tuple[Answers, Sequence
         odd = next((one for one in others + own if not isinstance(one, (int, str, type(None)))), None)
         if odd is not None:
             raise ValueError(f"the id {odd!r}")
-        made = Answers(status, others, distances, similarities, matches, verified)
+        made = CheckResult(status, others, distances, similarities, matches, verified)
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise _not_understood(asked.url, error) from error
     return made, own
@@ -289,7 +288,7 @@ def _not_understood(url: str, what: object) -> ServiceError:
     )
 
 
-def joined(parts: Sequence[Answers]) -> Answers:
+def joined(parts: Sequence[CheckResult]) -> CheckResult:
     """The answers of the pieces of a call."""
     first = parts[0]
     if len(parts) == 1:

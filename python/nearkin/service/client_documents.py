@@ -25,10 +25,9 @@ from nearkin.index.fingerprints import flat_rows, to_hex
 from nearkin.index.ids import Id, IdKeys, Ids, check_ids
 from nearkin.io import Corpus
 from nearkin.recipe import Recipe
-from nearkin.store.documents import Columns, columns_by_row
-from nearkin.store.files import hash_digests
-from nearkin.store.records import Cell
-from nearkin.store.settings import FileKind
+from nearkin.store.kinds.base import FileKind
+from nearkin.store.kinds.files import hash_digests
+from nearkin.store.records import Cell, Columns, columns_by_row
 from nearkin.text.batches import Texts, iterate_batches
 from nearkin.vectors.rows import Rows, as_rows
 

@@ -13,8 +13,7 @@ import pyarrow as pa
 from nearkin.index.ids import Id
 from nearkin.service.bodies import ARROW, JSON
 from nearkin.service.errors import MEDIA_TYPE, Problem
-from nearkin.store.answers import Answers, StoredMatch
-from nearkin.store.documents import StoredDocument, StoreStats
+from nearkin.store.results import CheckResult, StoredDocument, StoredMatch, StoreStats
 
 encode = msgspec.json.Encoder().encode
 Row = dict[str, Any]
@@ -51,12 +50,12 @@ class Outcome:
 
     Attributes
     ----------
-    answers : Answers
+    answers : CheckResult
     problems : dict of int to Problem
         Those of single documents, which were not added.
     """
 
-    answers: Answers
+    answers: CheckResult
     problems: dict[int, Problem]
 
     def rows(self, ids: Sequence[Id] | None) -> list[Row]:

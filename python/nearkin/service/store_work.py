@@ -21,7 +21,7 @@ from nearkin.service.errors import FULL, Problem, disk_full, problem_of
 from nearkin.service.executor import Job
 from nearkin.service.logs import log
 from nearkin.service.responses import Outcome
-from nearkin.store.answers import Answers
+from nearkin.store.results import CheckResult
 from nearkin.store.store import Store
 
 BACKUP = 0.12
@@ -91,7 +91,7 @@ class Changes:
         method = store.check_and_add if verb == "check-and-add" else store.add
         strict = any(job.whole and len(job.documents or ()) > 1 for job in group)
 
-        def change(some: Documents, *, raises: bool) -> Answers:
+        def change(some: Documents, *, raises: bool) -> CheckResult:
             how = "raise" if raises else "report"
             return method(some.items, some.ids, columns=some.columns, kind=some.kind, conflicts=how)  # type: ignore[arg-type]
 
@@ -137,7 +137,7 @@ def _one_by_one(job: Job, call: Any, error: Exception, failed: Callable[[Excepti
     documents = _with_key(job)
     if job.documents is None or job.whole or len(documents) < 2:
         return problem_of(error)
-    found: list[Answers] = []
+    found: list[CheckResult] = []
     problems: dict[int, Problem] = {}
     for number in range(len(documents)):
         try:
@@ -150,14 +150,14 @@ def _one_by_one(job: Job, call: Any, error: Exception, failed: Callable[[Excepti
     return Outcome(_joined_answers(found, documents), problems)
 
 
-def _no_answer(job: Job) -> Answers:
-    return Answers(["conflict"], [None], np.full(1, -1), np.full(1, np.nan), None if job.k is None else [[]])
+def _no_answer(job: Job) -> CheckResult:
+    return CheckResult(["conflict"], [None], np.full(1, -1), np.full(1, np.nan), None if job.k is None else [[]])
 
 
-def _joined_answers(found: Sequence[Answers], documents: Documents) -> Answers:
+def _joined_answers(found: Sequence[CheckResult], documents: Documents) -> CheckResult:
     own = [one.own_ids for one in found]
     ids = list(documents.ids) if documents.ids is not None else [ids[0] if ids else None for ids in own]
-    return Answers(
+    return CheckResult(
         [one.status[0] for one in found],
         [one.ids[0] for one in found],
         np.concatenate([one.distances for one in found]),
@@ -168,7 +168,7 @@ def _joined_answers(found: Sequence[Answers], documents: Documents) -> Answers:
     )
 
 
-def _finished(store: Store, job: Job, answers: Answers) -> Any:
+def _finished(store: Store, job: Job, answers: CheckResult) -> Any:
     """The outcome of a change: conflicts as problems, and first answers again where the request was sent before."""
     documents = job.documents
     if documents is None:
@@ -183,7 +183,7 @@ def _finished(store: Store, job: Job, answers: Answers) -> Any:
     return Outcome(answers, problems)
 
 
-def _tell_conflicts(answers: Answers, documents: Documents, first: int | None, problems: dict[int, Problem]) -> None:
+def _tell_conflicts(answers: CheckResult, documents: Documents, first: int | None, problems: dict[int, Problem]) -> None:
     """Problems of ids that are those of other contents; `first` is the number of the first of the answers."""
     for at, status in enumerate(answers.status):
         number = at if first is None else first + at
@@ -193,7 +193,7 @@ def _tell_conflicts(answers: Answers, documents: Documents, first: int | None, p
             problems[number] = Problem("other-content", said, id=name)
 
 
-def _repeat_first(store: Store, documents: Documents, answers: Answers, key: str) -> None:
+def _repeat_first(store: Store, documents: Documents, answers: CheckResult, key: str) -> None:
     """Give documents that this very request has added before their first status again."""
     seen: set[Any] = set()
     places = []
@@ -246,7 +246,7 @@ def _with_key(job: Job) -> Documents:
     return Documents(documents.items, documents.ids, columns, documents.kind)
 
 
-def _parts(answers: Answers, group: Sequence[Job]) -> list[Answers]:
+def _parts(answers: CheckResult, group: Sequence[Job]) -> list[CheckResult]:
     """The answers of each job."""
     if len(group) == 1:
         return [answers]
@@ -254,7 +254,7 @@ def _parts(answers: Answers, group: Sequence[Job]) -> list[Answers]:
     for job in group:
         some = slice(start, start + len(job.documents or ()))
         found.append(
-            Answers(
+            CheckResult(
                 answers.status[some],
                 answers.ids[some],
                 answers.distances[some],

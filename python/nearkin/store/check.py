@@ -1,4 +1,4 @@
-"""Verification of a whole store, and repair of what follows from the rest."""
+"""Verification of a store, and repair of files that can be rebuilt from others."""
 
 from __future__ import annotations
 
@@ -10,20 +10,18 @@ import numpy as np
 from nearkin._core import StoreSegment, content_hashes
 from nearkin.errors import CorruptStoreError, FormatVersionError, MismatchError, NearkinError
 from nearkin.progress import Progress, megabytes, unreported
-from nearkin.store.compaction import _only_one, index_of
-from nearkin.store.families import store_family
-from nearkin.store.indexes import StoreFamily
+from nearkin.store.compaction import build_index, exclusive
 from nearkin.store.kinds import read_settings
-from nearkin.store.log import NAME, Log, SegmentEntry, sum_of
-from nearkin.store.records import indexed, record_type
-from nearkin.store.segment import Part, files_of
-from nearkin.store.settings import StoreSettings
-from nearkin.store.snapshot import Contents, entry_key
+from nearkin.store.kinds.base import StoreSettings
+from nearkin.store.log import LOG_NAME, Log, SegmentEntry
+from nearkin.store.records import indexed_positions, record_type
+from nearkin.store.segment import Segment, segment_paths
+from nearkin.store.snapshot import Snapshot
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Damage that was found: where, what, and whether it was repaired."""
+    """Damage of a file: the place, the reason, and True if it was repaired."""
 
     place: str
     reason: str
@@ -38,145 +36,137 @@ def check_store(folder: Path, settings: StoreSettings, report: Progress = unrepo
     CorruptStoreError
         The first damage, with file and section.
     """
-    for finding in _findings(folder, settings, report):
+    for finding in _find_damage(folder, settings, report):
         raise CorruptStoreError(f"{finding.place}: {finding.reason}", place=finding.place, reason=finding.reason)
 
 
 def repair_store(folder: Path, settings: StoreSettings, report: Progress = unreported) -> list[Finding]:
-    """Build damaged index files again from the documents, then read every byte.
+    """Rebuild damaged index files from the documents, then read every byte.
 
     Raises
     ------
     CorruptStoreError
-        Damage of what nothing else holds: the log, or a file of documents.
+        The log or a file of documents is damaged. No other file has their content.
     StoreLockedError
         Another process is writing segments.
     """
     repaired: list[Finding] = []
-    family = store_family(settings.source)
-    with _only_one(folder):
-        log = Log(folder)
-        try:
-            with log.reading():
-                entries = log.segments()
-            tick = megabytes(report, "repair", sum(entry.bytes for entry in entries))
-            for entry in entries:
-                damage = _index_damage(folder, entry, settings)
-                if damage is None:
-                    tick(entry.bytes)
-                    continue
-                documents_path, index_path = files_of(folder, entry.name)
+    with exclusive(folder) as log:
+        with log.reading():
+            entries = log.segments()
+        tick = megabytes(report, "repair", sum(entry.bytes for entry in entries))
+        for entry in entries:
+            damage = _index_damage(folder, entry, settings)
+            if damage is not None:
+                documents_path, index_path = segment_paths(folder, entry.name)
                 documents = StoreSegment.open(str(documents_path))
                 documents.verify()
                 count = len(documents)
-                records = documents.records(np.arange(count)).view(record_type(family))
-                index_of(family, documents.rows(0, count), records).save(index_path)
-                size = sum(path.stat().st_size for path in files_of(folder, entry.name))
+                records = documents.records(np.arange(count)).view(record_type(settings))
+                build_index(settings, documents.rows(0, count), records).save(index_path)
+                new = replace(entry, bytes=documents_path.stat().st_size + index_path.stat().st_size)
                 with log.writing():
                     state = log.state()
                     log.drop_segments([entry.name])
-                    log.add_segment(replace(entry, bytes=size))
-                    sums = state.sums ^ sum_of([entry_key(entry)]) ^ sum_of([entry_key(replace(entry, bytes=size))])
+                    log.add_segment(new)
+                    sums = state.sums ^ entry.checksum ^ new.checksum
                     log.set_state(replace(state, sums=sums, generation=state.generation + 1))
                 repaired.append(Finding(str(index_path), damage, repaired=True))
-                tick(entry.bytes)
-        finally:
-            log.close()
+            tick(entry.bytes)
     check_store(folder, settings, report)
     return repaired
 
 
 def _index_damage(folder: Path, entry: SegmentEntry, settings: StoreSettings) -> str | None:
     try:
-        family = store_family(settings.source)
-        family.open(files_of(folder, entry.name)[1]).verify()
+        settings.open_index(segment_paths(folder, entry.name)[1]).verify()
     except (CorruptStoreError, FormatVersionError, MismatchError, FileNotFoundError) as error:
         return str(error)
     return None
 
 
-def _findings(folder: Path, settings: StoreSettings, report: Progress) -> list[Finding]:
+def _find_damage(folder: Path, settings: StoreSettings, report: Progress) -> list[Finding]:
     log = Log(folder, "r")
     try:
-        seen: int | None = None
+        last_generation: int | None = None
         while True:
             with log.reading():
-                damage = [Finding(str(folder / NAME), reason, repaired=False) for reason in log.check()]
+                damage = [Finding(str(folder / LOG_NAME), reason, repaired=False) for reason in log.integrity_errors()]
                 if damage:
                     return damage
                 try:
-                    return _findings_of_commit(log, settings, report)
+                    return _check_commit(log, settings, report)
                 except FileNotFoundError as error:
-                    # A merge that was committed since this transaction began removes files; its commit is counted.
+                    # A merge that was committed after this transaction began removes files, and changes the
+                    # generation. If the generation is the same, the file is lost.
                     generation = log.state().generation
-                    if generation == seen:
+                    if generation == last_generation:
                         return [_finding(error, str(error.filename or folder))]
-                    seen = generation
+                    last_generation = generation
     finally:
         log.close()
 
 
-def _findings_of_commit(log: Log, settings: StoreSettings, report: Progress) -> list[Finding]:
-    """Damage of what the open transaction sees.
+def _check_commit(log: Log, settings: StoreSettings, report: Progress) -> list[Finding]:
+    """Return the damage that is visible in the open transaction.
 
     Raises
     ------
     FileNotFoundError
-        A file on the list is gone.
+        A file on the segment list is missing.
     """
-    place = str(log.folder / NAME)
-    contents = Contents(log, settings)
+    place = str(log.folder / LOG_NAME)
+    snapshot = Snapshot(log, settings)
     try:
-        # What settings need beside them is read again, such as hash functions.
+        # Read the settings again, with the files that belong to them, such as hash functions.
         read_settings(settings.to_json(), place)
-        contents.refresh()
-        _check_texts(log, contents)
+        snapshot.refresh()
+        _check_texts(log, snapshot)
     except FileNotFoundError:
         raise
     except (NearkinError, OSError) as error:
         return [_finding(error, place)]
-    found: list[Finding] = []
-    tick = megabytes(report, "verify", sum(part.entry.bytes for part in contents.parts))
-    for part in contents.parts:
+    findings: list[Finding] = []
+    tick = megabytes(report, "verify", sum(segment.entry.bytes for segment in snapshot.segments))
+    for segment in snapshot.segments:
         try:
-            part.documents.verify()
-            tick(part.documents_path.stat().st_size)
-            part.index.verify()
-            _compare(part, contents.family)
-            tick(part.index_path.stat().st_size)
+            segment.documents.verify()
+            tick(segment.documents_path.stat().st_size)
+            segment.index.verify()
+            _check_segment(segment, settings)
+            tick(segment.index_path.stat().st_size)
         except FileNotFoundError:  # noqa: PERF203 - each segment is judged alone
             raise
         except (NearkinError, OSError) as error:
-            found.append(_finding(error, str(part.documents_path)))
-    return found
+            findings.append(_finding(error, str(segment.documents_path)))
+    return findings
 
 
-def _check_texts(log: Log, contents: Contents) -> None:
-    """Compare the texts of waiting documents with their contents; nobody else reads them until they are asked for."""
-    waiting, seen = contents.waiting, 0
-    for some in log.blocks(1 << 62):
-        rows = np.arange(some.first, some.first + some.documents)
-        texts = log.unpacked(some)
-        if not waiting.has(rows).all() or len(texts) - texts.count(None) != some.texts:
-            raise log.corrupt(f"the texts of row {some.first} are of other documents; restore it from a backup")
+def _check_texts(log: Log, snapshot: Snapshot) -> None:
+    """Compare the texts of pending documents with their content hashes."""
+    memtable, count = snapshot.memtable, 0
+    for block in log.blocks(1 << 62):
+        rows = np.arange(block.first, block.first + block.documents)
+        texts = log.decompress(block)
+        if not memtable.has(rows).all() or len(texts) - texts.count(None) != block.texts:
+            raise log.corrupt(f"the texts of row {block.first} are of other documents; restore it from a backup")
         hashes = content_hashes(texts)[0].astype("<u8").reshape(-1, 2)
-        for text, own, content in zip(texts, hashes, waiting.row_contents(rows), strict=True):
-            if text is not None and own.tobytes() != content:
-                raise log.corrupt(f"a text behind row {some.first} is another one; restore it from a backup")
-        seen += some.documents
-    if contents.settings.text == "keep" and seen != len(waiting):
-        raise log.corrupt(f"it has texts for {seen} of {len(waiting)} documents; restore it from a backup")
+        for text, computed, content in zip(texts, hashes, memtable.contents(rows), strict=True):
+            if text is not None and computed.tobytes() != content:
+                raise log.corrupt(f"a text behind row {block.first} is another one; restore it from a backup")
+        count += block.documents
+    if snapshot.settings.text == "keep" and count != len(memtable):
+        raise log.corrupt(f"it has texts for {count} of {len(memtable)} documents; restore it from a backup")
 
 
-def _compare(part: Part, family: StoreFamily) -> None:
-    """Whether index and documents speak of the same."""
-    records = part.all_records()
-    rows = part.documents.rows(0, len(part))
-    if (int(rows[0]), int(rows[-1])) != (part.entry.first, part.entry.last):
-        raise part.corrupt(f"its rows are {rows[0]} to {rows[-1]} and not {part.entry.first} to {part.entry.last}")
-    kept = len(indexed(family, records))
-    if len(part.index) != kept:
-        raise part.corrupt(f"its index holds {len(part.index)} documents of {kept}")
+def _check_segment(segment: Segment, settings: StoreSettings) -> None:
+    """Check that index and documents agree with each other and with the segment list."""
+    rows, entry = segment.all_rows(), segment.entry
+    if (int(rows[0]), int(rows[-1])) != (entry.first, entry.last):
+        raise segment.corrupt(f"its rows are {rows[0]} to {rows[-1]} and not {entry.first} to {entry.last}")
+    count = len(indexed_positions(settings, segment.all_records()))
+    if len(segment.index) != count:
+        raise segment.corrupt(f"its index holds {len(segment.index)} documents of {count}")
 
 
 def _finding(error: BaseException, place: str) -> Finding:

@@ -1,11 +1,12 @@
-"""From log to segment, and from segments to fewer; backups; what a crash left behind.
+"""Compaction: flush pending documents into segments, merge segments, erase removed documents, back up a store.
 
-A segment is written beside the list, synced, and only then named by it, in the transaction that also drops from the log
-what it holds: a crash leaves at worst files that no list names, which `clean` removes. Readers keep the files that they
-have open. Of several processes one writes segments at a time (a lock of the operating system in `.segments.lock`).
+A segment is written and synced first, and then added to the segment list, in the transaction that also deletes its
+documents from the log. A crash therefore leaves at worst files that are not on the list, which `remove_orphans`
+deletes. Readers keep the files that they have open. One process at a time writes segments; it holds the lock of the
+operating system on `.segments.lock`.
 
-**Tiers.** A segment of the log has level 0; `FAN` neighbours of one level become one of the next, so that each document
-is written log(n) times, and n documents lie in O(log n) segments.
+**Tiers.** Flushing makes a segment of level 0, and `MERGE_FACTOR` adjacent segments of one level become one of the
+next. Each document is thus written log(n) times, and n documents need O(log n) segments.
 """
 
 from __future__ import annotations
@@ -25,170 +26,141 @@ from numpy.typing import NDArray
 
 from nearkin.dedup.candidates import Places
 from nearkin.errors import StoreLockedError, warn_caller
-from nearkin.index.ids import Id, IdArray, IdKeys
+from nearkin.index.ids import Id, IdKeys
 from nearkin.io import locks
-from nearkin.io.atomic_write import StagedOutput
 from nearkin.progress import Progress, megabytes, ticker, unreported
 from nearkin.store import outbox
-from nearkin.store.families import store_family
-from nearkin.store.indexes import StoreFamily, StoreIndex
-from nearkin.store.log import NAME, Log, LogBatch, SegmentEntry, sum_of
-from nearkin.store.memory import Budget, SpooledTexts
-from nearkin.store.records import indexed, record_type
-from nearkin.store.segment import FOLDER, Blocks, Part, files_of, write_part
-from nearkin.store.settings import FAMILY_FILE, StoreSettings
-from nearkin.store.snapshot import entry_key, removal_key
+from nearkin.store.filesystem import SEGMENT_FOLDER, new_store_folder
+from nearkin.store.kinds.base import StoreIndex, StoreSettings
+from nearkin.store.kinds.vectors import FAMILY_FILE
+from nearkin.store.log import LOG_NAME, Log, LogBatch, SegmentEntry, tombstones_checksum
+from nearkin.store.memory import Budget, SpilledTexts
+from nearkin.store.records import indexed_positions, record_type
+from nearkin.store.segment import CompressedTexts, Segment, segment_paths, write_segment
 from nearkin.text.batches import Texts
 
-FAN = 4
-"""Neighbours of one level that become one segment."""
-MOST = 1 << 24
-"""Documents of a segment beyond which it is merged on request alone."""
-_LOCK = ".segments.lock"
-_NAME = re.compile(r"[0-9a-f]{16}\.(documents|index)\.nks")
+MERGE_FACTOR = 4
+"""Adjacent segments of one level that become one."""
+MAX_SEGMENT_DOCS = 1 << 24
+"""Only `Store.merge` makes a segment of more documents."""
+_LOCK_NAME = ".segments.lock"
+_SEGMENT_FILE = re.compile(r"[0-9a-f]{16}\.(documents|index)\.nks")
 _INDEX_BATCH = 1 << 16
 
 
-def sync_folder(folder: Path) -> None:
-    """Sync the entries of a folder, where the system can."""
-    if os.name != "posix":
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
 @contextmanager
-def _only_one(folder: Path) -> Iterator[None]:
-    """A context in which no other process writes segments.
-
-    Raises
-    ------
-    StoreLockedError
-        One does.
-    """
-    lock = locks.acquire_or_none(folder / _LOCK)
-    if lock is None:
-        message = f"{folder}: another process is merging the store; run again when it has ended"
-        raise StoreLockedError(message, place=str(folder))
-    try:
-        yield
-    finally:
-        lock.release()
-
-
-@contextmanager
-def maintaining(folder: Path) -> Iterator[Log]:
-    """A log of its own in a context in which no other process writes segments.
-
-    Raises
-    ------
-    StoreLockedError
-        One does.
-    """
-    with _only_one(folder), closing(Log(folder)) as log:
-        yield log
-
-
-def clean(folder: Path, log: Log) -> None:
-    """Remove segment files that the list does not name and that nobody is writing."""
-    lock = locks.acquire_or_none(folder / _LOCK)
-    if lock is None:
-        return
-    try:
-        _remove_unnamed(folder, log)
-    finally:
-        lock.release()
-
-
-def _remove_unnamed(folder: Path, log: Log) -> None:
-    """Remove segment files that the list does not name; nobody is writing one."""
-    with log.reading():
-        named = {path.name for entry in log.segments() for path in files_of(folder, entry.name)}
-    for path in (folder / FOLDER).iterdir():
-        # Hidden files are those that a killed process was writing aside.
-        if path.name not in named and (_NAME.fullmatch(path.name) or path.name.startswith(".")):
-            path.unlink(missing_ok=True) if not path.is_dir() else shutil.rmtree(path, ignore_errors=True)
-
-
-# From log to segment
-
-
-def write_waiting(folder: Path, settings: StoreSettings, budget: Budget) -> None:
-    """Write the documents of the log into a segment, or into several where their texts are more than may be held.
+def exclusive(folder: Path) -> Iterator[Log]:
+    """Exclude other processes that write segments, and open a log for the work.
 
     Raises
     ------
     StoreLockedError
         Another process is writing segments.
     """
-    with maintaining(folder) as log:
-        _write_all_waiting(folder, log, settings, budget, unreported)
+    lock = locks.acquire_or_none(folder / _LOCK_NAME)
+    if lock is None:
+        message = f"{folder}: another process is merging the store; run again when it has ended"
+        raise StoreLockedError(message, place=str(folder))
+    try:
+        with closing(Log(folder)) as log:
+            yield log
+    finally:
+        lock.release()
 
 
-def _write_all_waiting(folder: Path, log: Log, settings: StoreSettings, budget: Budget, report: Progress) -> None:
+def remove_orphans(folder: Path) -> None:
+    """Remove segment files that are not on the segment list, unless another process is writing segments."""
+    with suppress(StoreLockedError), exclusive(folder) as log:
+        _remove_orphans(folder, log)
+
+
+def _remove_orphans(folder: Path, log: Log) -> None:
+    with log.reading():
+        listed = {path.name for entry in log.segments() for path in segment_paths(folder, entry.name)}
+    for path in (folder / SEGMENT_FOLDER).iterdir():
+        # Hidden files are temporary files of a killed process.
+        if path.name not in listed and (_SEGMENT_FILE.fullmatch(path.name) or path.name.startswith(".")):
+            path.unlink(missing_ok=True) if not path.is_dir() else shutil.rmtree(path, ignore_errors=True)
+
+
+# Flushing
+
+
+def flush(folder: Path, settings: StoreSettings, budget: Budget) -> None:
+    """Write the pending documents into a segment, or into several if their texts exceed the budget.
+
+    Raises
+    ------
+    StoreLockedError
+        Another process is writing segments.
+    """
+    with exclusive(folder) as log:
+        _flush_all(folder, log, settings, budget, unreported)
+
+
+def _flush_all(folder: Path, log: Log, settings: StoreSettings, budget: Budget, report: Progress) -> None:
     with log.reading():
         first = log.state()
-    report("write", 0, first.waiting)
-    # What comes meanwhile is left to the next time.
-    while _write_waiting(folder, log, settings, budget) < first.next_row - 1:
+    report("write", 0, first.pending)
+    # Documents added from now on are left to the next flush.
+    while _flush_segment(folder, log, settings, budget) < first.next_row - 1:
         with log.reading():
-            report("write", max(first.waiting - log.state().waiting, 0), first.waiting)
-    report("write", first.waiting, first.waiting)
+            report("write", max(first.pending - log.state().pending, 0), first.pending)
+    report("write", first.pending, first.pending)
 
 
-def _first_waiting(log: Log, most: int) -> list[LogBatch]:
-    """The first waiting documents: all, or the batches whose texts and extras come to `most` bytes."""
-    sizes = dict(log.text_bytes())
+def _first_batches(log: Log, max_bytes: int) -> list[LogBatch]:
+    """Return the first pending batches, until their texts and extras reach a number of bytes."""
+    sizes = dict(log.text_sizes())
     firsts, ends = np.array([*sizes], np.int64), np.cumsum([0, *sizes.values()])
-    found, size = [], 0
+    batches, size = [], 0
     for batch in log.batches():
-        found.append(batch)
+        batches.append(batch)
         size += len(batch.extras)
-        # A block of texts belongs to the batches that it begins before.
-        if size + ends[np.searchsorted(firsts, batch.first + len(batch))] >= most:
+        # A block of texts counts for the batch that it begins in.
+        if size + ends[np.searchsorted(firsts, batch.first + len(batch))] >= max_bytes:
             break
-    return found
+    return batches
 
 
-def _write_waiting(folder: Path, log: Log, settings: StoreSettings, budget: Budget) -> int:
-    """Write the first waiting documents into a segment; the row of the last of them, above all rows if none waits."""
+def _flush_segment(folder: Path, log: Log, settings: StoreSettings, budget: Budget) -> int:
+    """Write the first pending documents into a segment; return their last row, or a number above all rows."""
     with log.reading():
-        name = next_name(log)
-        batches = _first_waiting(log, budget.texts)
-        removed = [row for _, row in log.removed()]
+        name = _next_name(log)
+        batches = _first_batches(log, budget.texts)
+        removed = [row for _, row in log.tombstones()]
         if not batches:
             return 1 << 62
         last = int(batches[-1].rows[-1])
         rows = np.concatenate([batch.rows for batch in batches])
         kept = ~np.isin(rows, removed)
-        texts, blocks = _waiting_texts(log, last, kept) if settings.text == "keep" else (None, None)
-    gone = rows[~kept].tolist()
-    entry = _write_batches(folder, name, settings, batches, kept, texts, blocks) if kept.any() else None
+        texts, compressed = _pending_texts(log, last, kept) if settings.text == "keep" else (None, None)
+    dropped = rows[~kept].tolist()
+    entry = _write_batches(folder, name, settings, batches, kept, texts, compressed) if kept.any() else None
     with log.writing():
         state = log.state()
-        sums = state.sums ^ log.drop_until(last) ^ sum_of([removal_key(row) for row in gone])
-        log.forget_removed(gone)
+        sums = state.sums ^ log.delete_documents(last) ^ tombstones_checksum(dropped)
+        log.drop_tombstones(dropped)
         if entry is not None:
             log.add_segment(entry)
-            sums ^= sum_of([entry_key(entry)])
-        waiting, generation = state.waiting - len(rows), state.generation + 1
-        log.set_state(replace(state, sums=sums, waiting=waiting, generation=generation))
+            sums ^= entry.checksum
+        pending, generation = state.pending - len(rows), state.generation + 1
+        log.set_state(replace(state, sums=sums, pending=pending, generation=generation))
     return last
 
 
-def _waiting_texts(log: Log, last: int, kept: NDArray[np.bool_]) -> tuple[list[str | None] | None, Blocks | None]:
-    """The texts of waiting documents up to a row: in blocks as they are, if all are kept."""
+def _pending_texts(
+    log: Log, last: int, kept: NDArray[np.bool_]
+) -> tuple[list[str | None] | None, CompressedTexts | None]:
+    """Return the texts of pending documents up to a row: in their blocks if all are kept."""
     if kept.all():
-        return None, (b"", [some.part() for some in log.blocks(last)])
-    texts = [text for some in log.blocks(last) for text in log.unpacked(some)]
+        return None, (b"", [block.segment_block() for block in log.blocks(last)])
+    texts = [text for block in log.blocks(last) for text in log.decompress(block)]
     return [text for text, is_kept in zip(texts, kept.tolist(), strict=True) if is_kept], None
 
 
-def next_name(log: Log) -> str:
-    """Name of the next segment: that of the list after it. What a crash left under it is written over."""
+def _next_name(log: Log) -> str:
+    """Return the name of the next segment, from the next generation. It overwrites what a crash left behind."""
     return f"{log.state().generation + 1:016x}"
 
 
@@ -199,129 +171,129 @@ def _write_batches(
     batches: list[LogBatch],
     kept: NDArray[np.bool_],
     texts: list[str | None] | None,
-    blocks: Blocks | None,
+    compressed: CompressedTexts | None,
 ) -> SegmentEntry:
-    family = store_family(settings.source)
-    places = np.flatnonzero(kept)
-    rows = np.concatenate([batch.rows for batch in batches])[places]
-    records = np.frombuffer(b"".join(batch.records for batch in batches), record_type(family))[places]
-    contents = np.frombuffer(b"".join(batch.contents for batch in batches), "<u8").reshape(-1, 2)[places]
+    positions = np.flatnonzero(kept)
+    rows = np.concatenate([batch.rows for batch in batches])[positions]
+    records = np.frombuffer(b"".join(batch.records for batch in batches), record_type(settings))[positions]
+    contents = np.frombuffer(b"".join(batch.contents for batch in batches), "<u8").reshape(-1, 2)[positions]
     ids = [name for batch in batches for name in batch.ids]
     extras = None
     if any(batch.extras for batch in batches):
-        extras = [extra for batch in batches for extra in batch.all_extras()]
-    if len(places) < len(ids):
-        ids = [ids[place] for place in places.tolist()]
-        extras = None if extras is None else [extras[place] for place in places.tolist()]
-    return write_part(
-        folder, name, settings, index_of(family, rows, records),
-        rows=rows, ids=_keys(ids), contents=contents, records=records, extras=extras, texts=texts, blocks=blocks,
+        extras = [extra for batch in batches for extra in batch.split_extras()]
+    if len(positions) < len(ids):
+        ids = [ids[position] for position in positions.tolist()]
+        extras = None if extras is None else [extras[position] for position in positions.tolist()]
+    return write_segment(
+        folder, name, settings, build_index(settings, rows, records), rows=rows, ids=_id_keys(ids), contents=contents,
+        records=records, extras=extras, texts=texts, compressed=compressed,
     )  # fmt: skip
 
 
-def index_of(family: StoreFamily, rows: Places, records: NDArray[np.void], report: Progress = unreported) -> StoreIndex:
-    """The index of the documents that stay."""
-    index = family.empty()
-    places = indexed(family, records)
-    tick = ticker(report, "index", len(places))
-    for start in range(0, len(places), _INDEX_BATCH):
-        some = places[start : start + _INDEX_BATCH]
-        index.add(rows[some], records["values"][some].copy())
-        tick(len(some))
+def build_index(
+    settings: StoreSettings, rows: Places, records: NDArray[np.void], report: Progress = unreported
+) -> StoreIndex:
+    """Build the index of the new documents."""
+    index = settings.new_index()
+    positions = indexed_positions(settings, records)
+    tick = ticker(report, "index", len(positions))
+    for start in range(0, len(positions), _INDEX_BATCH):
+        chunk = positions[start : start + _INDEX_BATCH]
+        index.add(rows[chunk], records["values"][chunk].copy())
+        tick(len(chunk))
     return index
 
 
-def _keys(ids: list[Id]) -> IdKeys:
+def _id_keys(ids: list[Id]) -> IdKeys:
     if ids and isinstance(ids[0], str):
         return [str(name) for name in ids]
     return np.array(ids, np.int64)
 
 
-# From segments to fewer
+# Merging
 
 
-def merge_tiers(folder: Path, settings: StoreSettings, budget: Budget) -> bool:
-    """Merge neighbours where a tier is full; whether there were any.
+def merge_tier(folder: Path, settings: StoreSettings, budget: Budget) -> bool:
+    """Merge adjacent segments if a tier is full; return True if one was.
 
     Raises
     ------
     StoreLockedError
         Another process is writing segments.
     """
-    with maintaining(folder) as log:
+    with exclusive(folder) as log:
         with log.reading():
             entries = log.segments()
-        width = record_type(store_family(settings.source)).itemsize
-        chosen = full_tier(entries, min(MOST, budget.documents(width)))
-        if not chosen:
-            return False
-        _merge(folder, log, settings, chosen, budget)
-        return True
+        max_documents = budget.max_documents(record_type(settings).itemsize)
+        tier = full_tier(entries, min(MAX_SEGMENT_DOCS, max_documents))
+        if tier:
+            _merge(folder, log, settings, tier, budget)
+        return bool(tier)
 
 
-def full_tier(entries: list[SegmentEntry], most: int = MOST) -> list[SegmentEntry]:
-    """The last `FAN` or more neighbours of about one size, the smallest first; none if no tier is full."""
+def full_tier(entries: list[SegmentEntry], max_documents: int = MAX_SEGMENT_DOCS) -> list[SegmentEntry]:
+    """Return the last `MERGE_FACTOR` or more adjacent segments of similar size, the smallest first; or none."""
     run: list[SegmentEntry] = []
     for entry in reversed(entries):
-        if run and entry.documents > FAN * run[-1].documents:
+        if run and entry.documents > MERGE_FACTOR * run[-1].documents:
             break
         run.append(entry)
-        if len(run) >= FAN and sum(one.documents for one in run) <= most:
+        if len(run) >= MERGE_FACTOR and sum(other.documents for other in run) <= max_documents:
             return run[::-1]
     return []
 
 
 def merge_all(folder: Path, settings: StoreSettings, budget: Budget, report: Progress = unreported) -> int:
-    """Write everything into one segment without what was removed.
+    """Write everything into one segment without removed documents.
 
     Returns
     -------
     int
-        Number of the last removal before that: it and all earlier ones are gone from the segments and from the tables
-        of the log. `erase` empties the write-ahead log.
+        Number of the last tombstone before the merge: segments and tables of the log no longer have its document, nor
+        earlier ones. `erase` truncates the write-ahead log.
 
     Raises
     ------
     StoreLockedError
         Another process is writing segments.
     """
-    with maintaining(folder) as log:
+    with exclusive(folder) as log:
         with log.reading():
-            last = log.last_removal()
-        _write_all_waiting(folder, log, settings, budget, report)
+            last = log.last_tombstone()
+        _flush_all(folder, log, settings, budget, report)
         with log.reading():
             entries = log.segments()
-            removed = bool(log.removed())
+            removed = bool(log.tombstones())
         if len(entries) > 1 or (entries and removed):
-            _merge(folder, log, settings, entries, budget, report, again=True)
-        # A merge that was killed may have left what this one found gone already.
-        _remove_unnamed(folder, log)
+            _merge(folder, log, settings, entries, budget, report, recompress=True)
+        # A killed merge may have left files of documents that this one no longer saw.
+        _remove_orphans(folder, log)
     return last
 
 
 def erase(folder: Path, last: int, wait: float) -> None:
-    """Write the log anew and empty the write-ahead log: both may hold what was removed up to removal number `last`.
+    """Rewrite the log and truncate the write-ahead log: both may hold documents of tombstones up to number `last`.
 
-    Where nothing was removed since it was emptied last, nobody is waited for.
+    If nothing was removed since the last erasure, this does not wait for other processes.
 
     Raises
     ------
     StoreLockedError
-        Others read it for longer than `wait` seconds.
+        Other processes read the write-ahead log for longer than `wait` seconds.
     """
     with closing(Log(folder)) as log:
         with log.reading():
-            is_owed = log.erased() < last
-        is_empty = log.shrink(wait if is_owed else 0.0, anew=is_owed)
-        if not is_owed:
+            required = log.erased() < last
+        truncated = log.truncate_wal(wait if required else 0.0, vacuum=required)
+        if not required:
             return
-        if not is_empty:
+        if not truncated:
             message = (
-                f"{folder}: merged, but what was removed is still in {NAME}-wal, the write-ahead log, which another "
-                "process or thread is using; merge again when it has ended"
+                f"{folder}: merged, but what was removed is still in {LOG_NAME}-wal, the write-ahead log, which "
+                "another process or thread is using; merge again when it has ended"
             )
             raise StoreLockedError(message, place=str(folder))
-        # Whoever is writing now: the next merge empties the log once more.
+        # If another process is writing, the next merge truncates the log once more.
         with suppress(StoreLockedError), log.writing():
             log.set_erased(max(last, log.erased()))
 
@@ -334,109 +306,104 @@ def _merge(
     budget: Budget,
     report: Progress = unreported,
     *,
-    again: bool = False,
+    recompress: bool = False,
 ) -> None:
-    """Replace neighbours on the list by one segment of their documents that were not removed.
+    """Replace adjacent segments by one, without removed documents.
 
-    Texts stay in their blocks; they are compressed `again` if that is asked for, or where some are removed, of which a
-    dictionary holds parts, too.
+    Texts are copied in their blocks. With `recompress`, or if documents were removed, they are compressed again,
+    because a dictionary contains parts of texts.
     """
-    family = store_family(settings.source)
     with log.reading():
-        name = next_name(log)
-        removed = np.array(sorted(row for _, row in log.removed()), np.int64)
-    parts = [Part(folder, entry, settings, family) for entry in entries]
-    rows_of = [part.documents.rows(0, len(part)) for part in parts]
-    live = [np.flatnonzero(~np.isin(rows, removed)) for rows in rows_of]
-    rows = np.concatenate([rows[places] for rows, places in zip(rows_of, live, strict=True)])
-    gone = np.intersect1d(np.concatenate(rows_of), removed)
+        name = _next_name(log)
+        removed = np.array(sorted(row for _, row in log.tombstones()), np.int64)
+    segments = [Segment(folder, entry, settings) for entry in entries]
+    all_rows = [segment.all_rows() for segment in segments]
+    live = [np.flatnonzero(~np.isin(rows, removed)) for rows in all_rows]
+    rows = np.concatenate([rows[positions] for rows, positions in zip(all_rows, live, strict=True)])
+    dropped = np.intersect1d(np.concatenate(all_rows), removed)
     entry = None
     report("merge", 0, len(rows))
     if len(rows):
-        records = np.concatenate([part.all_records()[places] for part, places in zip(parts, live, strict=True)])
-        pairs = list(zip(parts, live, strict=True))
-        ids = [name for part, places in pairs for name in _listed(part.documents.ids(places))]
-        extras = [extra for part, places in pairs for extra in part.documents.extras(places)]
-        contents = np.concatenate([part.documents.contents(places).reshape(-1, 2) for part, places in pairs])
-        index = index_of(family, rows, records, report)
-        again = again or bool(len(gone))
-        blocks = (parts[0].documents.dictionary(), [part.documents for part in parts])
-        with _texts_of(pairs, settings, budget, folder) if again else nullcontext() as texts:
-            entry = write_part(
-                folder, name, settings, index, rows=rows, ids=_keys(ids), contents=contents, records=records,
-                extras=extras, texts=texts, blocks=blocks if settings.text == "keep" and not again else None,
+        pairs = list(zip(segments, live, strict=True))
+        records = np.concatenate([segment.all_records()[positions] for segment, positions in pairs])
+        ids = [name for segment, positions in pairs for name in segment.documents.ids(positions).tolist()]
+        extras = [extra for segment, positions in pairs for extra in segment.documents.extras(positions)]
+        contents = np.concatenate([segment.documents.contents(positions) for segment, positions in pairs])
+        index = build_index(settings, rows, records, report)
+        recompress = recompress or bool(len(dropped))
+        compressed = (segments[0].documents.dictionary(), [segment.documents for segment in segments])
+        with _open_texts(pairs, settings, budget, folder) if recompress else nullcontext() as texts:
+            entry = write_segment(
+                folder, name, settings, index, rows=rows, ids=_id_keys(ids), contents=contents, records=records,
+                extras=extras, texts=texts,
+                compressed=compressed if settings.text == "keep" and not recompress else None,
             )  # fmt: skip
     with log.writing():
         state = log.state()
-        sums = state.sums ^ sum_of([entry_key(old) for old in entries])
-        sums ^= sum_of([removal_key(row) for row in gone.tolist()])
+        sums = state.sums ^ tombstones_checksum(dropped.tolist())
+        for old in entries:
+            sums ^= old.checksum
         log.drop_segments(old.name for old in entries)
-        log.forget_removed(gone.tolist())
+        log.drop_tombstones(dropped.tolist())
         if entry is not None:
             log.add_segment(entry)
-            sums ^= sum_of([entry_key(entry)])
+            sums ^= entry.checksum
         log.set_state(replace(state, sums=sums, generation=state.generation + 1))
     for old in entries:
-        for path in files_of(folder, old.name):
+        for path in segment_paths(folder, old.name):
             path.unlink(missing_ok=True)
     report("merge", len(rows), len(rows))
 
 
 @contextmanager
-def _texts_of(
-    pairs: list[tuple[Part, Places]], settings: StoreSettings, budget: Budget, folder: Path
+def _open_texts(
+    pairs: list[tuple[Segment, Places]], settings: StoreSettings, budget: Budget, folder: Path
 ) -> Iterator[Texts | None]:
-    """A context with the texts of places of several parts: in memory if they may be held, else in a file."""
+    """Open the texts at positions of several segments: in memory if the budget allows it, otherwise in a file."""
     if settings.text != "keep":
         yield None
         return
-    sizes = [part.documents.sizes() for part, _ in pairs]
-    whole = sum(size["text_bytes"] for size in sizes)
-    if whole <= budget.texts:
-        yield [text for part, places in pairs for text in part.documents.texts(places)]
+    sizes = [segment.documents.sizes()["text_bytes"] for segment, _ in pairs]
+    if sum(sizes) <= budget.texts:
+        yield [text for segment, positions in pairs for text in segment.documents.texts(positions)]
         return
-    longest = max(size["text_bytes"] / max(len(part), 1) for size, (part, _) in zip(sizes, pairs, strict=True))
+    longest = max(size / max(len(segment), 1) for size, (segment, _) in zip(sizes, pairs, strict=True))
     step = int(min(max(budget.texts / 2 / longest, 1), 1 << 16))
-    spool = SpooledTexts(folder / FOLDER)
+    spilled = SpilledTexts(folder / SEGMENT_FOLDER)
     try:
-        for part, places in pairs:
-            for start in range(0, len(places), step):
-                spool.append(part.documents.texts(places[start : start + step]))
-        yield spool.array()
+        for segment, positions in pairs:
+            for start in range(0, len(positions), step):
+                spilled.append(segment.documents.texts(positions[start : start + step]))
+        yield spilled.array()
     finally:
-        spool.close()
-
-
-def _listed(ids: IdArray) -> list[Id]:
-    listed: list[Id] = ids.tolist()
-    return listed
+        spilled.close()
 
 
 # In the background
 
 
-class _Turn:
-    """Whether a thread that was started has begun its work, or is never to begin."""
+class _StartGate:
+    """Decides whether a thread runs: it has begun its work, or it was cancelled before."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._begun = self._off = False
+        self._begun = self._cancelled = False
 
     def begin(self) -> bool:
-        """Begin, unless it was called off."""
+        """Begin unless cancelled; return True if begun."""
         with self._lock:
-            self._begun = not self._off
+            self._begun = not self._cancelled
             return self._begun
 
-    def call_off(self) -> bool:
-        """Call it off, unless it has begun."""
+    def cancel(self) -> bool:
+        """Cancel unless begun; return True if cancelled."""
         with self._lock:
-            self._off = not self._begun
-            return self._off
+            self._cancelled = not self._begun
+            return self._cancelled
 
 
-class Keeper:
-    """A thread that writes segments and merges them while the store is used.
+class Compactor:
+    """A thread that flushes and merges segments while the store is in use.
 
     Parameters
     ----------
@@ -449,102 +416,81 @@ class Keeper:
         self._folder, self._settings, self._budget = folder, settings, budget
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
-        self.error: BaseException | None = None
+        self._error: BaseException | None = None
 
-    def wake(self) -> None:
-        """Begin unless it is at work; what went wrong the last time is a RuntimeWarning, since it loses nothing."""
+    def start(self) -> None:
+        """Start unless running. An error of the last run is a RuntimeWarning, because it loses nothing."""
         with self._lock:
             if self._thread is not None and self._thread.is_alive():
                 return
-            error, self.error = self.error, None
+            error, self._error = self._error, None
             if error is not None:
                 message = f"{self._folder}: no segment could be written, documents go on waiting in the log: {error}"
                 warn_caller(message)
-            self._begin()
+            self._start_thread()
 
-    def _begin(self) -> None:
-        """Start the thread; an interrupt meanwhile leaves one that works and is waited for, or none."""
-        turn = _Turn()
-        self._thread = threading.Thread(target=self._work, args=(turn,), name="nearkin-store", daemon=True)
+    def _start_thread(self) -> None:
+        """Start the thread; an interrupt leaves one that runs and can be joined, or none."""
+        gate = _StartGate()
+        self._thread = threading.Thread(target=self._run, args=(gate,), name="nearkin-store", daemon=True)
         try:
             self._thread.start()
         except BaseException:
-            if turn.call_off():
+            if gate.cancel():
                 self._thread = None
             raise
 
-    def finish(self) -> None:
-        """Wait until it is done."""
+    def join(self) -> None:
+        """Wait until the thread ends."""
         thread = self._thread
         if thread is not None:
             thread.join()
 
-    stop = finish
-
-    def _work(self, turn: _Turn) -> None:
-        if not turn.begin():
+    def _run(self, gate: _StartGate) -> None:
+        if not gate.begin():
             return
         try:
-            write_waiting(self._folder, self._settings, self._budget)
-            while merge_tiers(self._folder, self._settings, self._budget):
+            flush(self._folder, self._settings, self._budget)
+            while merge_tier(self._folder, self._settings, self._budget):
                 pass
         except StoreLockedError:
-            # Another process is at it.
+            # Another process is writing segments.
             pass
         except BaseException as error:
-            self.error = error
+            self._error = error
 
 
 # Backups
 
 
 def backup(folder: Path, target: Path, report: Progress = unreported, share: float = 1.0) -> None:
-    """Copy what is committed to a new folder, which appears whole or not at all; copying takes `share` of the time."""
-    aside = StagedOutput(target)
-    aside.begin()
-    try:
-        with _only_one(folder):
-            aside.new.mkdir()
-            (aside.new / FOLDER).mkdir()
-            log = Log(folder)
-            try:
-                log.copy(aside.new)
-            finally:
-                log.close()
-            copied = Log(aside.new)
-            try:
-                # What is promised is promised by the store, not by its copies.
-                with copied.writing():
-                    entries = copied.segments()
-                    promised = [target for target, _ in copied.outputs()]
-                    copied.set_state(outbox.forget(copied, copied.state(), promised))
-            finally:
-                copied.close()
-            if (folder / FAMILY_FILE).exists():
-                _copy(folder / FAMILY_FILE, aside.new / FAMILY_FILE)
-            tick = megabytes(report, "copy", sum(entry.bytes for entry in entries))
-            for entry in entries:
-                for path in files_of(folder, entry.name):
-                    _copy(path, aside.new / FOLDER / path.name, tick, share)
-        sync_folder(aside.new / FOLDER)
-        sync_folder(aside.new)
-        aside.commit_new_folder()
-        sync_folder(target.parent)
-    finally:
-        aside.end()
+    """Copy the last commit to a new folder, atomically; copying takes `share` of the time."""
+    with new_store_folder(target) as new, exclusive(folder) as log:
+        log.copy_to(new)
+        with closing(Log(new)) as copied, copied.writing():
+            entries = copied.segments()
+            # Pending outputs belong to the store and not to its copies.
+            outputs = [name for name, _ in copied.outputs()]
+            copied.set_state(outbox.drop_outputs(copied, copied.state(), outputs))
+        if (folder / FAMILY_FILE).exists():
+            _copy_file(folder / FAMILY_FILE, new / FAMILY_FILE)
+        tick = megabytes(report, "copy", sum(entry.bytes for entry in entries))
+        for entry in entries:
+            for path in segment_paths(folder, entry.name):
+                _copy_file(path, new / SEGMENT_FOLDER / path.name, tick, share)
 
 
-def _copy(source: Path, target: Path, tick: Callable[[int], None] = lambda size: None, share: float = 1.0) -> None:
+def _copy_file(source: Path, target: Path, tick: Callable[[int], None] = lambda size: None, share: float = 1.0) -> None:
     with source.open("rb") as old, target.open("xb") as new:
-        begun = time.perf_counter()
-        while piece := old.read(1 << 20):
-            new.write(piece)
-            tick(len(piece))
+        began = time.perf_counter()
+        while chunk := old.read(1 << 20):
+            new.write(chunk)
+            tick(len(chunk))
             if share < 1:
-                # Written now, and not in one go at the end, for which the commits of others would wait.
+                # Sync now, because a single sync at the end would delay the commits of others.
                 new.flush()
                 os.fsync(new.fileno())
-                time.sleep((time.perf_counter() - begun) * (1 / share - 1))
-                begun = time.perf_counter()
+                time.sleep((time.perf_counter() - began) * (1 / share - 1))
+                began = time.perf_counter()
         new.flush()
         os.fsync(new.fileno())

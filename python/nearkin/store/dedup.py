@@ -1,45 +1,50 @@
-"""Which documents of a batch are new: keep-then-absorb over what is on disk, then within the batch.
+"""Deduplication of a batch against a store: keep-then-absorb over the stored documents, then within the batch.
 
-Documents are decided in the order in which they are given, after all that are in the store, exactly as one
-deduplication of everything in that order would (`nearkin.dedup.cluster`):
+Documents are visited in batch order, after all stored ones, exactly as one deduplication of everything in that order
+would visit them (`nearkin.dedup.cluster`):
 
-1. an id that is there with the same content is *known*, with other content an error;
-2. a document with the content of one that stays is *exact*;
-3. a document is *near* the first that stays and matches it, of the store, then of the batch;
-4. the others are *new* and stay.
+1. an id that is stored with the same content is *known*; with another content it is an error, or a *conflict*;
+2. a document with the content of a kept one is *exact*;
+3. a document is *near* the first kept document that matches it, of the store, then of the batch;
+4. all others are *new* and are kept.
 
-A decision is made in two steps, so that writers wait for one another only shortly: against the rows that were there at
-one moment, with no lock held; then, while nobody else writes, against the rows that came since, and within the batch.
+Each batch is compared in two steps, so that writers block one another only briefly: first with the rows of one moment,
+without a lock; then, under the lock, with the rows added since, and within the batch.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import TextCache
-from nearkin.dedup.candidates import Places
+from nearkin.dedup.candidates import CandidateLists, Places
 from nearkin.dedup.cluster import Assignment, Clusterer
 from nearkin.dedup.documents import HashedDocuments, first_with_same_content
+from nearkin.dedup.verify import FeatureSets
 from nearkin.errors import InputError, warn_caller
 from nearkin.index.ids import Id, IdKeys
 from nearkin.progress import Progress, ticker, unreported
-from nearkin.store.fast_path import first_match
+from nearkin.store.kinds.base import StoreSettings
 from nearkin.store.memory import CACHE_BYTES
-from nearkin.store.records import CONFLICT, EXACT, KNOWN, NEAR, NEW
-from nearkin.store.settings import StoreSettings
-from nearkin.store.snapshot import Contents, StoreView
+from nearkin.store.records import CONFLICT, EXACT, KNOWN, NEAR, NEW, STATUSES, Cell, RecordedMatch, pack_extra
+from nearkin.store.results import CheckResult, StoredMatch
+from nearkin.store.snapshot import Snapshot, SnapshotRange
 
-_FIRST_PLACE = 1 << 31
-"""Places of new documents in the cache begin here: rows are smaller."""
-_LAST_PLACE = (1 << 32) - 1
+_FIRST_POSITION = 1 << 31
+"""Positions of new documents in the cache start here, because rows are smaller."""
+_LAST_POSITION = (1 << 32) - 1
+_MAX_CANDIDATES, _MAX_CHARACTERS = 64, 1 << 20
+"""Candidates of a single document, and characters of all of them, up to which they are compared directly."""
 
 
-class Cache:
-    """Feature sets of texts that are compared, kept from batch to batch: stored texts by row, new ones by turn.
+class FeatureCache:
+    """Feature sets of compared texts, kept between batches: stored texts by row, new ones by a running position.
 
     Parameters
     ----------
@@ -50,40 +55,40 @@ class Cache:
 
     def __init__(self, settings: StoreSettings, size: int = CACHE_BYTES) -> None:
         self._settings, self._size = settings, size
-        self._next = _FIRST_PLACE
+        self._next = _FIRST_POSITION
         self._texts: TextCache | None = None
 
-    def take(self, count: int) -> tuple[int, TextCache | None]:
-        """A place for the first of `count` new documents that no text had since the cache was made; and the cache."""
+    def reserve(self, count: int) -> tuple[int, TextCache | None]:
+        """Return the first of `count` unused positions, and the cache; None if texts are not compared."""
         if self._settings.comparison is None:
-            return _FIRST_PLACE, None
-        if self._texts is None or self._next + count > _LAST_PLACE:
-            self._texts, self._next = self._settings.comparison.cache(self._size), _FIRST_PLACE
-        place = self._next
+            return _FIRST_POSITION, None
+        if self._texts is None or self._next + count > _LAST_POSITION:
+            self._texts, self._next = self._settings.comparison.cache(self._size), _FIRST_POSITION
+        position = self._next
         self._next += count
-        return place, self._texts
+        return position, self._texts
 
-    def forget(self) -> None:
-        """Drop everything: after an error, texts of unknown rows may be in it."""
+    def clear(self) -> None:
+        """Drop everything: after an error, the cache may have texts of rows that were not committed."""
         self._texts = None
 
 
 @dataclass
-class Decision:
-    """What became of the documents of a batch.
+class BatchDecision:
+    """Decision about the documents of a batch.
 
     Attributes
     ----------
     status : (n,) int8
         NEW, EXACT, NEAR, KNOWN or CONFLICT.
     row : (n,) int64
-        Row of the stored document that decided, -1 for none.
+        Row of the matching stored document, or -1.
     other : (n,) int64
-        Number in the batch of the document that decided, -1 for none.
+        Number of the matching document of the batch, or -1.
     similarity : (n,) float64
-        Verified similarity to it.
+        Verified similarity to the match.
     stop : int
-        Rows below it were looked at.
+        Rows below it were compared.
     """
 
     status: NDArray[np.int8]
@@ -93,20 +98,22 @@ class Decision:
     stop: int
 
 
-class Batch:
-    """Documents that are decided together.
+class BatchDeduplicator:
+    """Documents that are deduplicated together.
 
     Parameters
     ----------
     hashed : HashedDocuments
     ids : IdKeys, optional
-        None where documents have no ids yet: then none is known.
+        None if documents have no ids yet: then none is known.
     settings : StoreSettings
-    cache : Cache
+    cache : FeatureCache
     report : function, optional
         Called with progress.
-    conflicts : bool, default False
-        Whether an id that is that of another content is a CONFLICT; else an error.
+    report_conflicts : bool, default False
+        An id with another content is a CONFLICT; otherwise it raises an error.
+    independent : bool, default False
+        Documents are compared with the store alone, and not with each other.
     """
 
     def __init__(
@@ -114,170 +121,186 @@ class Batch:
         hashed: HashedDocuments,
         ids: IdKeys | None,
         settings: StoreSettings,
-        cache: Cache,
+        cache: FeatureCache,
         report: Progress = unreported,
         *,
-        conflicts: bool = False,
+        report_conflicts: bool = False,
+        independent: bool = False,
     ) -> None:
-        self._report, self._reports_conflicts = report, conflicts
-        self._conflicts: list[int] = []
-        self.hashed, self.ids, self._settings = hashed, ids, settings
-        count = len(hashed)
-        self.original = first_with_same_content(hashed.contents) if count else np.zeros(0, np.int64)
-        self._like_copies = hashed.counts > 0
+        self.hashed, self._ids, self._settings, self._cache = hashed, ids, settings, cache
+        self._report, self._report_conflicts = report, report_conflicts
+        self._numbers = np.arange(len(hashed.counts))
+        single = independent or len(self._numbers) < 2
+        self._original = self._numbers if single else first_with_same_content(hashed.contents)
+        self._may_have_copies = np.ones(len(self._numbers), bool)
         if settings.featureless == "keep":
-            # A document without features is like nothing, not even its copy.
-            bare = np.flatnonzero(~self._like_copies)
-            self.original[bare] = bare
-        else:
-            self._like_copies = np.ones(count, bool)
-        self._listed: list[Id] = [] if ids is None else list(ids.tolist() if isinstance(ids, np.ndarray) else ids)
-        self._repeated = self._same_ids()
-        self._cache = cache
+            self._may_have_copies = hashed.counts > 0
+            self._original = np.where(self._may_have_copies, self._original, self._numbers)
+        self._names: list[Id] = [] if ids is None else list(ids.tolist() if isinstance(ids, np.ndarray) else ids)
+        self._conflicts: list[int] = []
+        self._same_id = self._first_with_same_id()
 
-    def open(self) -> Decision:
-        """Nothing decided but ids that were given twice, nothing looked at."""
-        count = len(self.hashed)
+    def _first_with_same_id(self) -> NDArray[np.int64]:
+        """Return for each document the first of the batch with its id and content."""
+        firsts = self._numbers
+        numbers: dict[Id, int] = {}
+        for number, other in enumerate(map(numbers.setdefault, self._names, range(len(self._names)))):
+            if other == number:
+                continue
+            if (self.hashed.contents[other] == self.hashed.contents[number]).all():
+                firsts = firsts.copy() if firsts is self._numbers else firsts
+                firsts[number] = other
+            elif self._report_conflicts:
+                self._conflicts.append(number)
+            else:
+                raise self._content_error(f"row {other} of the batch", number)
+        return firsts
+
+    # Deciding
+
+    def start(self) -> BatchDecision:
+        """Return a decision in which all documents are new, except for ids that the batch repeats."""
+        count = len(self._numbers)
         none = np.full(count, -1, np.int64)
-        decision = Decision(np.full(count, NEW, np.int8), none, none.copy(), np.full(count, np.nan), 0)
-        repeated = self._repeated != np.arange(count)
-        decision.status[repeated], decision.other[repeated] = KNOWN, self._repeated[repeated]
+        decision = BatchDecision(np.full(count, NEW, np.int8), none, none.copy(), np.full(count, np.nan), 0)
+        if self._same_id is not self._numbers:
+            repeated = self._same_id != self._numbers
+            decision.status[repeated], decision.other[repeated] = KNOWN, self._same_id[repeated]
         decision.status[self._conflicts] = CONFLICT
         return decision
 
-    def _same_ids(self) -> NDArray[np.int64]:
-        """For each document the first of the batch with its id: itself, unless it was given twice."""
-        first: dict[Id, int] = {}
-        found = np.arange(len(self.hashed))
-        for number, other in enumerate(map(first.setdefault, self._listed, range(len(self._listed)))):
-            if other != number:
-                name = self._listed[number]
-                if (self.hashed.contents[other] == self.hashed.contents[number]).all():
-                    found[number] = other
-                elif self._reports_conflicts:
-                    self._conflicts.append(number)
-                else:
-                    raise self._other_content(name, f"row {other} of the batch", number)
-        return found
-
-    def decide(self, contents: Contents, start: int, stop: int, decision: Decision) -> None:
-        """Hold what is not decided against the stored rows from `start` to `stop` (exclusive)."""
-        hashed = self.hashed
-        if stop <= start or not len(hashed):
+    def compare(self, snapshot: Snapshot, start: int, stop: int, decision: BatchDecision) -> None:
+        """Compare undecided documents with the stored rows from `start` to `stop` (exclusive)."""
+        if stop <= start or not len(self._numbers):
             decision.stop = max(stop, decision.stop)
             return
-        if self.ids is not None:
-            self._find_known(contents, start, decision)
+        self.find_known(snapshot, start, decision)
         firsts = self._firsts(decision)
-        # An exact copy that was found earlier stays the one that decides; a near one gives way.
+        # An exact copy found earlier remains the match; a near-duplicate gives way to a copy.
         firsts = firsts[decision.status[firsts] != EXACT]
-        copies = contents.find_contents(hashed.contents[firsts], start)
-        exact = firsts[copies >= 0]
-        decision.row[exact] = copies[copies >= 0]
+        copies = snapshot.find_contents(self.hashed.contents[firsts], start)
+        is_copy = copies >= 0
+        exact = firsts[is_copy]
+        decision.row[exact] = copies[is_copy]
         decision.status[exact], decision.similarity[exact] = EXACT, self._settings.source.equal
-        left = self._searched(firsts, decision)
-        found = self._match(left, contents, start)
-        matched = left[found.by >= 0]
-        decision.status[matched] = NEAR
-        decision.row[matched] = found.by[found.by >= 0]
-        decision.similarity[matched] = found.similarity[found.by >= 0]
+        searched = self._searched(firsts, decision)
+        if len(searched):
+            assignment = self._match(searched, snapshot, start)
+            is_match = assignment.by >= 0
+            matched = searched[is_match]
+            decision.status[matched] = NEAR
+            decision.row[matched] = assignment.by[is_match]
+            decision.similarity[matched] = assignment.similarity[is_match]
         decision.stop = stop
 
-    def _match(self, numbers: NDArray[np.int64], contents: Contents, start: int) -> Assignment:
-        """The first stored document from row `start` on that matches each of these."""
-        if not len(numbers):
-            return Assignment.of_none(0)
-        place, texts = self._cache.take(len(numbers))
-        older = StoreView(contents, start, place)
+    def find_known(self, snapshot: Snapshot, start: int, decision: BatchDecision) -> None:
+        """Find stored ids among the rows from `start` on."""
+        if self._ids is None:
+            return
+        rows = snapshot.find_ids(self._ids, start)
+        stored = np.flatnonzero(rows >= 0)
+        if not len(stored):
+            return
+        decision.status[stored], decision.row[stored] = KNOWN, rows[stored]
+        for number, content in zip(stored.tolist(), snapshot.contents(rows[stored]), strict=True):
+            if content != self.hashed.contents[number].tobytes():
+                if not self._report_conflicts:
+                    raise self._content_error("the store", number)
+                decision.status[number], decision.row[number], decision.other[number] = CONFLICT, -1, -1
+
+    def _match(self, numbers: NDArray[np.int64], snapshot: Snapshot, start: int) -> Assignment:
+        """Return for each of these documents the first stored one from row `start` on that matches."""
+        position, texts = self._cache.reserve(len(numbers))
+        stored = SnapshotRange(snapshot, start, position)
         if 1 == len(numbers):
-            found = first_match(self.hashed, int(numbers[0]), older, place, texts, float(self._settings.threshold))
-            if found is not None:
-                return Assignment(np.array([found.row], np.int64), np.array([found.similarity]))
-        return self._told(self._clusterer(numbers, older, texts, "search").match_older())
+            assignment = self._match_single(int(numbers[0]), snapshot, stored, position, texts)
+            if assignment is not None:
+                return assignment
+        return self._warn_skipped(self._clusterer(numbers, stored, texts, "search").match_older())
 
-    def _firsts(self, decision: Decision) -> NDArray[np.int64]:
-        """The first document of each content that may have copies and is not known."""
+    def _match_single(
+        self, number: int, snapshot: Snapshot, stored: SnapshotRange, position: int, texts: TextCache | None
+    ) -> Assignment | None:
+        """Match a single document with few short candidates by one call of the kernel; None if they are many.
+
+        `position` is that of the document in the cache. Without a cache every candidate is a match.
+        """
+        lists = stored.candidates(self.hashed.values[number : number + 1])
+        rows = lists.places
+        if lists.skipped or len(rows) > _MAX_CANDIDATES:
+            return None
+        if not len(rows):
+            return Assignment(np.full(1, -1), np.full(1, np.nan))
+        if texts is None:
+            similarity = np.full(1, np.nan) if lists.similarity is None else lists.similarity[:1]
+            return Assignment(rows[:1], similarity)
+        keys, own = rows.astype(np.uint32), np.array([position], np.uint32)
+        missing = texts.missing(keys)
+        if len(missing):
+            if int(snapshot.records(rows)["length"].sum()) > _MAX_CHARACTERS:
+                return None
+            texts.shrink()
+            missing = texts.missing(keys)
+            loaded = stored.texts(missing.astype(np.int64))
+            if isinstance(loaded, FeatureSets):
+                texts.add_sets(missing, loaded.offsets, loaded.hashes)
+            else:
+                texts.add(missing, loaded)
+        texts.add(own, self.hashed.look_up(np.array([number])))
+        by, similarity, _, _, skipped = texts.first_matches(
+            documents=own,
+            offsets=np.array([0, len(rows)]),
+            candidates=keys,
+            threshold=float(self._settings.threshold),
+            most=_MAX_CANDIDATES,
+        )
+        return None if skipped else Assignment(by, similarity)
+
+    def finish(self, decision: BatchDecision) -> None:
+        """Let new documents absorb later ones of the batch, and give copies the match of their original."""
+        if len(self._numbers) < 2:
+            return
         original = self._originals(decision)
-        taken = decision.status >= KNOWN
-        return np.flatnonzero((original == np.arange(len(taken))) & ~taken & self._like_copies)
+        searched = self._searched(self._firsts(decision), decision)
+        if len(searched) > 1:
+            assignment = self._warn_skipped(self._clusterer(searched, None, None, "absorb").absorb())
+            absorbed = assignment.by >= 0
+            decision.status[searched[absorbed]] = NEAR
+            decision.other[searched[absorbed]] = searched[assignment.by[absorbed]]
+            decision.similarity[searched[absorbed]] = assignment.similarity[absorbed]
+        copies = np.flatnonzero((original != self._numbers) & (decision.status < KNOWN))
+        first = original[copies]
+        is_new = decision.status[first] == NEW
+        decision.status[copies] = np.where(is_new, EXACT, decision.status[first])
+        decision.row[copies] = decision.row[first]
+        decision.other[copies] = np.where(is_new, first, decision.other[first])
+        decision.similarity[copies] = np.where(is_new, self._settings.source.equal, decision.similarity[first])
 
-    def _searched(self, firsts: NDArray[np.int64], decision: Decision) -> NDArray[np.int64]:
-        """Those that are new so far and have features."""
+    def _originals(self, decision: BatchDecision) -> NDArray[np.int64]:
+        """Return for each document the first of the batch with its content that is neither known nor a conflict."""
+        excluded = decision.status >= KNOWN
+        if not excluded.any():
+            return self._original
+        first = np.full(len(self._numbers), len(self._numbers))
+        np.minimum.at(first, self._original[~excluded], self._numbers[~excluded])
+        return np.where(excluded, self._numbers, first[self._original])
+
+    def _firsts(self, decision: BatchDecision) -> NDArray[np.int64]:
+        """Return the first document of each content that may have copies and is not known."""
+        is_first = (self._originals(decision) == self._numbers) & (decision.status < KNOWN)
+        return np.flatnonzero(is_first & self._may_have_copies)
+
+    def _searched(self, firsts: NDArray[np.int64], decision: BatchDecision) -> NDArray[np.int64]:
+        """Return the documents that are new so far and have features."""
         searched: NDArray[np.int64] = firsts[(decision.status[firsts] == NEW) & (self.hashed.counts[firsts] > 0)]
         return searched
 
-    def _find_known(self, contents: Contents, start: int, decision: Decision) -> None:
-        rows = contents.find_ids([] if self.ids is None else self.ids, start)
-        there = np.flatnonzero(rows >= 0)
-        decision.status[there], decision.row[there] = KNOWN, rows[there]
-        for number, content in zip(there.tolist(), contents.contents(rows[there]), strict=True):
-            if content != self.hashed.contents[number].tobytes():
-                if not self._reports_conflicts:
-                    raise self._other_content(self._listed[number], "the store", number)
-                decision.status[number], decision.row[number], decision.other[number] = CONFLICT, -1, -1
-
-    def know(self, contents: Contents, decision: Decision) -> None:
-        """Find known ids alone: all others stay."""
-        self._find_known(contents, 0, decision)
-
-    def matches(self, contents: Contents) -> list[tuple[Places, NDArray[np.float64]]]:
-        """For each document the stored ones that match it, ascending, with their similarity."""
-        comparison = self._settings.comparison
-        count = len(self.hashed)
-        place, texts = self._cache.take(count)
-        older = StoreView(contents, 0, place)
-        lists = older.candidates(self.hashed.values)
-        self._tell_skipped(lists.skipped, "matches may be missing")
-        owners, rows = lists.owners(), lists.places
-        featured = self.hashed.counts[owners] > 0
-        owners, rows = owners[featured], rows[featured]
-        similarity = np.full(len(rows), np.nan) if lists.similarity is None else lists.similarity[featured]
-        if comparison is not None and texts is not None and len(rows):
-            clusterer = self._clusterer(np.arange(count), older, texts)
-            similarity, good = clusterer.matching(rows, place + owners)
-            owners, rows, similarity = owners[good], rows[good], similarity[good]
-        ends = np.searchsorted(owners, np.arange(count + 1))
-        found = [(rows[a:b], similarity[a:b]) for a, b in pairwise(ends.tolist())]
-        # What no search can find still has copies.
-        left = np.flatnonzero((ends[1:] == ends[:-1]) & self._like_copies)
-        copies = contents.find_contents(self.hashed.contents[left])
-        for number, row in zip(left[copies >= 0].tolist(), copies[copies >= 0].tolist(), strict=True):
-            found[number] = (np.array([row], np.int64), np.array([self._settings.source.equal]))
-        return found
-
-    def finish(self, decision: Decision) -> None:
-        """Let new documents of the batch absorb later ones, and copies share the fate of their original."""
-        numbers = np.arange(len(self.hashed))
-        original = self._originals(decision)
-        firsts = self._firsts(decision)
-        left = self._searched(firsts, decision)
-        if len(left) > 1:
-            found = self._told(self._clusterer(left, None, None, "absorb").absorb())
-            absorbed = found.by >= 0
-            decision.status[left[absorbed]] = NEAR
-            decision.other[left[absorbed]] = left[found.by[absorbed]]
-            decision.similarity[left[absorbed]] = found.similarity[absorbed]
-        copies = np.flatnonzero((original != numbers) & (decision.status < KNOWN))
-        of = original[copies]
-        is_new = decision.status[of] == NEW
-        decision.status[copies] = np.where(is_new, EXACT, decision.status[of])
-        decision.row[copies] = decision.row[of]
-        decision.other[copies] = np.where(is_new, of, decision.other[of])
-        decision.similarity[copies] = np.where(is_new, self._settings.source.equal, decision.similarity[of])
-
-    def _originals(self, decision: Decision) -> NDArray[np.int64]:
-        """For each document the first of the batch with its content that is neither known nor in conflict."""
-        numbers = np.arange(len(self.hashed))
-        taken = decision.status >= KNOWN
-        if not taken.any():
-            return self.original
-        first = np.full(len(numbers), len(numbers))
-        np.minimum.at(first, self.original[~taken], numbers[~taken])
-        found = first[self.original]
-        return np.where(taken, numbers, found)
-
     def _clusterer(
-        self, numbers: NDArray[np.int64], older: StoreView | None, texts: TextCache | None, stage: str | None = None
+        self,
+        numbers: NDArray[np.int64],
+        stored: SnapshotRange | None,
+        texts: TextCache | None,
+        stage: str | None = None,
     ) -> Clusterer:
         report = unreported if stage is None else self._report
         return Clusterer(
@@ -287,20 +310,167 @@ class Batch:
             threshold=float(self._settings.threshold),
             documents=self.hashed,
             rows=numbers,
-            older=older,
+            older=stored,
             cache=texts,
         )
 
-    def _told(self, found: Assignment) -> Assignment:
-        """The assignment, after a warning if something was left out of it."""
-        self._tell_skipped(found.skipped, "they may count as new")
-        return found
+    def _warn_skipped(self, assignment: Assignment) -> Assignment:
+        """Return the assignment, with a warning if comparisons were skipped."""
+        if assignment.skipped:
+            warn_caller(f"{self._settings.skipped_message(assignment.skipped)}; they may count as new")
+        return assignment
 
-    def _tell_skipped(self, skipped: int, consequence: str) -> None:
-        if skipped:
-            warn_caller(f"{self._settings.tell_skipped(skipped)}; {consequence}")
-
-    def _other_content(self, name: Id, where: str, number: int) -> InputError:
-        noun = self._settings.noun
-        reason = f"id {name!r} is that of another {noun} in {where}; remove the old one first, or give another id"
+    def _content_error(self, holder: str, number: int) -> InputError:
+        noun, name = self._settings.noun, self._names[number]
+        reason = f"id {name!r} is that of another {noun} in {holder}; remove the old one first, or give another id"
         return InputError(f"row {number}: {reason}", place=f"row {number}", reason=reason, id=name)
+
+    # Results
+
+    def distances(self, decision: BatchDecision, snapshot: Snapshot) -> NDArray[Any]:
+        """Return the distance of each document to its match, -1 without one; `result` fills in known documents."""
+        source, values = self._settings.source, self.hashed.values
+        distances: NDArray[Any] = np.full(len(self._numbers), -1, self._settings.distance_type)
+        distances[decision.status == EXACT] = 0
+        near = np.flatnonzero(decision.status == NEAR)
+        if len(near):
+            inside, stored = near[decision.other[near] >= 0], near[decision.other[near] < 0]
+            distances[inside] = source.distances(values[inside], values[decision.other[inside]])
+            if len(stored):
+                distances[stored] = source.distances(values[stored], snapshot.values(decision.row[stored]))
+        return distances
+
+    def result(
+        self,
+        decision: BatchDecision,
+        snapshot: Snapshot,
+        distances: NDArray[Any],
+        new_ids: Mapping[int, Id],
+        matches: list[list[StoredMatch]] | None = None,
+        own_ids: list[Id] | None = None,
+    ) -> CheckResult:
+        """Build the result of a decided batch; `new_ids` are the ids by row of the documents being added."""
+        similarities = decision.similarity.copy()
+        ids: list[Id | None] = [None] * len(self._numbers)
+        first_new = next(iter(new_ids), 1 << 62)
+        statuses = decision.status.tolist()
+        if any(statuses):
+            matched = np.flatnonzero((decision.status == EXACT) | (decision.status == NEAR))
+            stored = matched[decision.row[matched] < first_new]
+            for number, name in zip(stored.tolist(), snapshot.ids(decision.row[stored]), strict=True):
+                ids[number] = name
+            for number in matched[decision.row[matched] >= first_new].tolist():
+                ids[number] = new_ids[int(decision.row[number])]
+            known = np.flatnonzero(decision.status == KNOWN)
+            stored = known[(decision.row[known] >= 0) & (decision.row[known] < first_new)]
+            # Known documents repeat their first result: that of the store, or of the earlier one in the batch.
+            for number, document in zip(stored.tolist(), snapshot.documents(decision.row[stored]), strict=True):
+                ids[number], distances[number] = document.match, document.distance
+                similarities[number] = document.similarity
+            for number in known[~np.isin(known, stored)].tolist():
+                first = int(decision.other[number])
+                ids[number], distances[number], similarities[number] = ids[first], distances[first], similarities[first]
+        return CheckResult(
+            status=[STATUSES[code] for code in statuses],
+            ids=ids,
+            distances=distances,
+            similarities=similarities,
+            matches=matches,
+            verified=self._settings.verified_by,
+            own_ids=own_ids,
+        )
+
+    def pack_extras(
+        self,
+        decision: BatchDecision,
+        added: NDArray[np.int64],
+        distances: NDArray[Any],
+        columns: list[dict[str, Cell]] | None,
+        features: list[bytes] | None,
+    ) -> list[bytes] | None:
+        """Return the extras of the documents being added, or None if all are empty."""
+        is_new = decision.status[added] == NEW
+        if columns is None and features is None and is_new.all():
+            return None
+        extras = [b""] * len(added)
+        everything = columns is not None or features is not None
+        for position in range(len(added)) if everything else np.flatnonzero(~is_new).tolist():
+            number, match = int(added[position]), None
+            if not is_new[position]:
+                row, similarity = int(decision.row[number]), float(decision.similarity[number])
+                match = RecordedMatch(row, distances[number].item(), similarity)
+            kept = features[number] if features is not None and match is None else None
+            extras[position] = pack_extra(match, columns[number] if columns else {}, kept)
+        return extras
+
+    def new_texts(self, decision: BatchDecision, added: NDArray[np.int64]) -> list[str | None]:
+        """Return the texts of the documents being added; None for those that are not new."""
+        positions = np.flatnonzero(decision.status[added] == NEW)
+        texts = self.hashed.look_up(added[positions])
+        new: list[str | None] = texts.to_pylist() if hasattr(texts, "to_pylist") else list(texts)
+        if len(positions) == len(added):
+            return new
+        all_texts: list[str | None] = [None] * len(added)
+        for position, text in zip(positions.tolist(), new, strict=True):
+            all_texts[position] = text
+        return all_texts
+
+    def best_matches(self, snapshot: Snapshot, k: int) -> list[list[StoredMatch]]:
+        """Return the k best matches of each document among the stored ones."""
+        source = self._settings.source
+        results: list[list[StoredMatch]] = []
+        for number, (rows, similarities) in enumerate(self._all_matches(snapshot)):
+            values = self.hashed.values[np.full(len(rows), number)]
+            distances = source.distances(values, snapshot.values(rows))
+            rank = np.where(np.isnan(similarities), -distances.astype(np.float64), similarities)
+            best = np.lexsort((rows, -rank))[:k]
+            results.append(snapshot.matches(rows[best], distances[best], similarities[best]))
+        return results
+
+    def _all_matches(self, snapshot: Snapshot) -> list[tuple[Places, NDArray[np.float64]]]:
+        """Return for each document the rows of all stored matches, ascending, and their similarities."""
+        count = len(self._numbers)
+        position, texts = self._cache.reserve(count)
+        stored = SnapshotRange(snapshot, 0, position)
+        lists = stored.candidates(self.hashed.values)
+        if lists.skipped:
+            warn_caller(f"{self._settings.skipped_message(lists.skipped)}; matches may be missing")
+        queries, rows = lists.owners(), lists.places
+        featured = self.hashed.counts[queries] > 0
+        queries, rows = queries[featured], rows[featured]
+        similarity = np.full(len(rows), np.nan) if lists.similarity is None else lists.similarity[featured]
+        if texts is not None and len(rows):
+            clusterer = self._clusterer(self._numbers, stored, texts)
+            similarity, is_match = clusterer.matching(rows, position + queries)
+            queries, rows, similarity = queries[is_match], rows[is_match], similarity[is_match]
+        ends = np.searchsorted(queries, np.arange(count + 1))
+        matches = [(rows[a:b], similarity[a:b]) for a, b in pairwise(ends.tolist())]
+        # Documents that no search can find may still have copies.
+        rest = np.flatnonzero((ends[1:] == ends[:-1]) & self._may_have_copies)
+        copies = snapshot.find_contents(self.hashed.contents[rest])
+        for number, row in zip(rest[copies >= 0].tolist(), copies[copies >= 0].tolist(), strict=True):
+            matches[number] = (np.array([row], np.int64), np.array([self._settings.source.equal]))
+        return matches
+
+
+def nearest_matches(
+    snapshot: Snapshot,
+    lists: CandidateLists,
+    distances: NDArray[Any],
+    *,
+    max_distance: int,
+    k: int,
+    num_values: int | None,
+) -> list[list[StoredMatch]]:
+    """Return of each query the k candidates at the smallest distances up to `max_distance`.
+
+    `num_values` is the length of a signature; None for fingerprints, whose distance is not a similarity.
+    """
+    results: list[list[StoredMatch]] = []
+    for first, last in pairwise(lists.offsets.tolist()):
+        rows, far = lists.places[first:last], distances[first:last]
+        best = np.lexsort((rows, far))[:k]
+        best = best[far[best] <= max_distance]
+        similarities = 1 - far[best] / num_values if num_values else np.full(len(best), np.nan)
+        results.append(snapshot.matches(rows[best], far[best], similarities))
+    return results

@@ -1,22 +1,23 @@
-"""The small mutable truth of a store, in SQLite: documents that wait for a segment, removals, segments, settings.
+"""The mutable state of a store, in SQLite: pending documents, tombstones, the segment list and settings.
 
-Nothing else decides what is there: a file that the list of segments does not name does not exist. Every change is one
-transaction; with `sync="commit"` SQLite syncs its write-ahead log before a commit returns. Readers see the last commit
-and wait for nobody; writers queue.
+The log alone decides what is in the store: a file that the segment list does not name does not exist. Every change is
+one transaction. With `sync="commit"` SQLite syncs its write-ahead log before a commit returns. Readers see the last
+commit and never block. Writers queue.
 
 | table | a row is |
 |---|---|
-| `batches` | documents that are in no segment yet and came together: first row, ids, contents, records, extras, sum |
-| `texts` | the texts of neighbouring ones as a compressed block, which a segment takes as it is: first row, checksum |
-| `removed` | a removal, in their order: the row of a document that is in no answer any more |
+| `batches` | pending documents that were added together: first row, ids, contents, records, extras, checksum |
+| `texts` | the texts of consecutive documents as one compressed block, which a segment copies: first row, checksum |
+| `removed` | a tombstone: the row of a removed document, in the order of removal |
 | `segments` | two files of `segments/`: name, first and last row, documents, bytes |
-| `outputs` | a folder of output that came with a commit and has still to be put in its place (`nearkin.io.atomic_write`) |
-| `erased` | the number of a removal: this one and all before it are gone from every file, the write-ahead log too |
-| `state` | settings; counters, with the sum of all checksums |
+| `outputs` | a folder of output that was committed and is not published yet (`nearkin.io.outbox`) |
+| `erased` | the number of a tombstone: its document and all removed before it are in no file, nor in the log |
+| `state` | settings and counters, with the exclusive or of all checksums |
 
-SQLite says nothing of a flipped bit in a page, so each row of documents or texts carries XXH3-64 of all it holds, and
-the state the count of waiting documents and the exclusive or of all checksums: what is missing or changed is found.
-Documents lie in columns, many in a row of the table, since a row for each takes several times as long to write.
+SQLite does not detect a flipped bit in a page. Each row of documents or texts therefore carries the XXH3-64 of its
+bytes, and the state carries the number of pending documents and the exclusive or of all checksums, so that a missing
+or changed row is detected. Documents are stored column by column, many in one row, because a row per document takes
+several times as long to write.
 """
 
 from __future__ import annotations
@@ -42,23 +43,23 @@ from nearkin.index.ids import Id
 
 Mode = Literal["w", "r"]
 Sync = Literal["commit", "interval"]
-"""When a commit returns: once it is on the disk; or once the system has it, which syncs at intervals."""
+"""When a commit returns: after the disk has it, or after the operating system has it, which syncs at intervals."""
 
-NAME = "log.sqlite"
-APPLICATION = 0x4E4B5354
+LOG_NAME = "log.sqlite"
+APPLICATION_ID = 0x4E4B5354
 """SQLite's application id of the file: "NKST"."""
 SCHEMA = 1
 """SQLite's user version of the file."""
-_READ = 16
-"""Rows of documents that are read at once."""
-_MOST_DOCUMENTS, _MOST_BYTES = 4096, 1 << 18
-"""Documents of a row, and bytes of their records and extras: what is read to look at one of them."""
-_COMPRESSION = 1
-"""Level of zstd for texts that come, without a dictionary: 4 microseconds for 1 KB, and 47% of English text."""
+_FETCH_ROWS = 16
+"""Rows of documents fetched at a time."""
+_MAX_BATCH_DOCS, _MAX_BATCH_BYTES = 4096, 1 << 18
+"""Documents of a row, and bytes of their records and extras: the amount read to access one document."""
+_COMPRESSION_LEVEL = 1
+"""Level of zstd for new texts, without a dictionary: 4 microseconds per KB; English text shrinks to 47%."""
 _WAL_PAGES = 4096
 """Pages of 4 KB after which SQLite copies its write-ahead log into the file."""
-_SLOWEST, _FASTEST = 0.01, 0.0005
-"""Seconds between two attempts of one that waits for others: at first, and at last."""
+_MAX_PAUSE, _MIN_PAUSE = 0.01, 0.0005
+"""Seconds between two attempts to get a lock: at first, and after a long wait."""
 
 _TABLES = """
 CREATE TABLE batches (first INTEGER PRIMARY KEY, documents INTEGER, sum INTEGER, ids BLOB, contents BLOB, records BLOB,
@@ -72,8 +73,32 @@ CREATE TABLE state (one INTEGER PRIMARY KEY CHECK (one = 1), settings TEXT, gene
                     id_kind TEXT, waiting INTEGER, sums INTEGER, sum INTEGER);
 """
 
-_ERASED = "CREATE TABLE IF NOT EXISTS erased (one INTEGER PRIMARY KEY CHECK (one = 1), number INTEGER)"
-"""A table that stores of earlier versions have from their first erasing on."""
+_ERASED_TABLE = "CREATE TABLE IF NOT EXISTS erased (one INTEGER PRIMARY KEY CHECK (one = 1), number INTEGER)"
+"""Stores of earlier versions get this table with their first erasure."""
+
+
+def checksums(parts: Sequence[bytes]) -> NDArray[np.int64]:
+    """Return the XXH3-64 of each byte string as a signed number, as SQLite stores it."""
+    return store_sums(parts)
+
+
+def xor_checksums(parts: Sequence[bytes]) -> int:
+    """Return the exclusive or of the checksums of byte strings."""
+    return _xor(checksums(parts)) if parts else 0
+
+
+def _xor(sums: NDArray[np.int64]) -> int:
+    return int(np.bitwise_xor.reduce(sums)) if len(sums) else 0
+
+
+def tombstones_checksum(rows: Iterable[int]) -> int:
+    """Return what the tombstones of these rows contribute to the checksum of the log."""
+    return xor_checksums([b"removed %d" % row for row in rows])
+
+
+def outputs_checksum(outputs: Iterable[tuple[str, str]]) -> int:
+    """Return what pending outputs, pairs of target and prepared folder, contribute to the checksum of the log."""
+    return xor_checksums([repr(("output", *output)).encode() for output in outputs])
 
 
 @dataclass(frozen=True)
@@ -85,34 +110,33 @@ class State:
     settings : str
         As `StoreSettings.to_json` writes them.
     generation : int
-        Counts changes of the list of segments.
+        Number of changes of the segment list.
     next_row : int
         Row of the next document.
     id_kind : str
-        "int" or "str", the kind of all ids; "" before the first.
-    waiting : int
-        How many documents are in the log.
+        "int" or "str", the kind of all ids; "" before the first document.
+    pending : int
+        Number of documents in the log.
     sums : int
-        Exclusive or of their checksums.
+        Exclusive or of the checksums of all rows.
     """
 
     settings: str
     generation: int
     next_row: int
     id_kind: str
-    waiting: int
+    pending: int
     sums: int
 
-    @property
-    def sum(self) -> int:
-        """Checksum of the state itself."""
-        fields = (self.settings, self.generation, self.next_row, self.id_kind, self.waiting, self.sums)
-        return int(checksums([repr(fields).encode()])[0])
+    def columns(self) -> tuple[object, ...]:
+        """Return the values of the table's columns, with the checksum of the state itself at the end."""
+        fields = (self.settings, self.generation, self.next_row, self.id_kind, self.pending, self.sums)
+        return (*fields, int(checksums([repr(fields).encode()])[0]))
 
 
 @dataclass(frozen=True)
 class SegmentEntry:
-    """A line of the list of segments: its files' name, rows from `first` to `last`, documents, bytes of its files."""
+    """An entry of the segment list: name of the files, rows from `first` to `last`, documents, bytes of both files."""
 
     name: str
     first: int
@@ -120,22 +144,27 @@ class SegmentEntry:
     documents: int
     bytes: int
 
+    @property
+    def checksum(self) -> int:
+        """What the entry contributes to the checksum of the log."""
+        return xor_checksums([repr(("segment", self.name, self.first, self.last, self.documents, self.bytes)).encode()])
+
 
 @dataclass(frozen=True)
 class LogBatch:
-    """Documents of consecutive rows as they lie in the log.
+    """Documents of consecutive rows as the log stores them.
 
     Attributes
     ----------
     first : int
-        Row of the first.
+        Row of the first document.
     ids : list of Id
     contents : bytes
-        16 for each.
+        16 bytes per document.
     records : bytes
         Of equal width.
     extras : bytes
-        Where each ends, u32, and then all of them; nothing where all are empty.
+        The end of each extra as `u32`, then all extras; empty if all extras are empty.
     """
 
     first: int
@@ -149,64 +178,74 @@ class LogBatch:
 
     @property
     def rows(self) -> NDArray[np.int64]:
-        """Their rows."""
+        """The rows of the documents."""
         return np.arange(self.first, self.first + len(self))
 
     def split_contents(self) -> list[bytes]:
-        """The content of each."""
+        """Return the content hash of each document."""
         return [self.contents[at : at + 16] for at in range(0, len(self.contents), 16)]
 
-    def extra_of(self, place: int) -> bytes:
-        """The extra of one of them."""
+    def get_extra(self, position: int) -> bytes:
+        """Return the extra of the document at a position."""
         if not self.extras:
             return b""
-        ends = np.frombuffer(self.extras, "<u4", len(self))
-        start = 4 * len(self) + (int(ends[place - 1]) if place else 0)
-        return self.extras[start : 4 * len(self) + int(ends[place])]
+        count = len(self)
+        ends = np.frombuffer(self.extras, "<u4", count)
+        start = 4 * count + (int(ends[position - 1]) if position else 0)
+        return self.extras[start : 4 * count + int(ends[position])]
 
-    def all_extras(self) -> list[bytes]:
-        """The extra of each."""
+    def split_extras(self) -> list[bytes]:
+        """Return the extra of each document."""
         count = len(self)
         if not self.extras:
             return [b""] * count
         ends = [4 * count, *(np.frombuffer(self.extras, "<u4", count).astype(np.int64) + 4 * count).tolist()]
         return [self.extras[start:end] for start, end in pairwise(ends)]
 
+    def encoded_ids(self) -> bytes:
+        """Return the ids as JSON."""
+        return json.dumps(self.ids, ensure_ascii=False, separators=(",", ":")).encode()
 
-def batches_of(
+    def checksum_input(self, ids: bytes) -> bytes:
+        """Return the bytes that the checksum covers; `ids` as they are stored."""
+        head = b"batch %d %d %d %d " % (self.first, len(self), len(ids), len(self.extras))
+        return b"".join((head, ids, self.contents, self.records, self.extras))
+
+
+def split_batches(
     first: int, ids: list[Id], contents: bytes, records: bytes, extras: Sequence[bytes] | None
 ) -> list[LogBatch]:
-    """Documents as rows of the log, each of limited size; `extras` is None where all are empty."""
+    """Split documents into rows of the log, each of limited size; `extras` is None if all are empty."""
     count, width = len(ids), len(records) // max(len(ids), 1)
     if 1 == count:
         packed = b"" if extras is None or not extras[0] else len(extras[0]).to_bytes(4, "little") + extras[0]
         return [LogBatch(first, ids, contents, records, packed)]
     lengths = np.zeros(count, np.int64) if extras is None else np.fromiter(map(len, extras), np.int64, count)
-    ends, found, start = np.cumsum(width + lengths), [], 0
+    ends, batches, start = np.cumsum(width + lengths), [], 0
     while start < count:
         before = int(ends[start - 1]) if start else 0
-        end = min(int(np.searchsorted(ends, before + _MOST_BYTES, side="right")), start + _MOST_DOCUMENTS)
+        end = min(int(np.searchsorted(ends, before + _MAX_BATCH_BYTES, side="right")), start + _MAX_BATCH_DOCS)
         end = max(end, start + 1)
-        some = () if extras is None else extras[start:end]
+        chunk = () if extras is None else extras[start:end]
         packed = b""
-        if any(some):
-            packed = np.cumsum(lengths[start:end]).astype("<u4").tobytes() + b"".join(some)
-        parts = (contents[16 * start : 16 * end], records[width * start : width * end], packed)
-        found.append(LogBatch(first + start, ids[start:end], *parts))
+        if any(chunk):
+            packed = np.cumsum(lengths[start:end]).astype("<u4").tobytes() + b"".join(chunk)
+        columns = (contents[16 * start : 16 * end], records[width * start : width * end], packed)
+        batches.append(LogBatch(first + start, ids[start:end], *columns))
         start = end
-    return found
+    return batches
 
 
 @dataclass(frozen=True)
-class LogTexts:
-    """Texts of consecutive rows as they lie in the log: one compressed block (`docs/format-store.md`).
+class TextBlock:
+    """Texts of consecutive rows as the log stores them: one compressed block (`docs/format-store.md`).
 
     Attributes
     ----------
     first, documents : int
-        Row of the first, and how many.
+        Row of the first document, and the number of documents.
     texts, text_bytes : int
-        How many of them have a text, and the bytes of these.
+        Number of documents that have a text, and the bytes of these texts.
     length : int
         Bytes of the block before compression.
     block : bytes
@@ -219,48 +258,28 @@ class LogTexts:
     length: int
     block: bytes
 
-    def part(self) -> tuple[int, int, int, int, bytes, bytes]:
-        """What a segment takes; the block has no dictionary."""
+    def segment_block(self) -> tuple[int, int, int, int, bytes, bytes]:
+        """Return the form that a segment takes; the block has no dictionary."""
         return self.documents, self.texts, self.text_bytes, self.length, self.block, b""
 
-    def packed(self) -> bytes:
-        """All of it in one piece, for its checksum."""
+    def checksum_input(self) -> bytes:
+        """Return the bytes that the checksum covers."""
         head = (self.first, self.documents, self.texts, self.text_bytes, self.length)
         return b"texts %d %d %d %d %d " % head + self.block
 
 
-def packed_batch(batch: LogBatch, ids: bytes) -> bytes:
-    """All of some documents in one piece, for its checksum; `ids` as they are written."""
-    head = b"batch %d %d %d %d " % (batch.first, len(batch), len(ids), len(batch.extras))
-    return b"".join((head, ids, batch.contents, batch.records, batch.extras))
-
-
-def checksums(parts: Sequence[bytes]) -> NDArray[np.int64]:
-    """XXH3-64 of each, as SQLite stores it."""
-    return store_sums(parts)
-
-
-def sum_of(parts: Sequence[bytes]) -> int:
-    """Exclusive or of checksums."""
-    return _total(checksums(parts)) if parts else 0
-
-
-def texts_of(first: int, texts: Sequence[str | None]) -> list[LogTexts]:
-    """Texts of consecutive rows in blocks."""
-    found: list[LogTexts] = []
-    for documents, count, size, length, block in store_pack(texts, _COMPRESSION, b""):
-        found.append(LogTexts(first, documents, count, size, length, block))
+def compress_texts(first: int, texts: Sequence[str | None]) -> list[TextBlock]:
+    """Compress the texts of consecutive rows into blocks."""
+    blocks: list[TextBlock] = []
+    for documents, count, size, length, block in store_pack(texts, _COMPRESSION_LEVEL, b""):
+        blocks.append(TextBlock(first, documents, count, size, length, block))
         first += documents
-    return found
-
-
-def _total(sums: NDArray[np.int64]) -> int:
-    return int(np.bitwise_xor.reduce(sums)) if len(sums) else 0
+    return blocks
 
 
 @contextmanager
 def sqlite_errors(folder: Path) -> Iterator[None]:
-    """A context in which SQLite's errors about the log of a store are those of nearkin."""
+    """Turn SQLite's errors about the log of a store into errors of nearkin."""
     try:
         yield
     except sqlite3.OperationalError as error:
@@ -269,25 +288,25 @@ def sqlite_errors(folder: Path) -> Iterator[None]:
             message = f"{folder}: another process is changing the store; run again, or wait longer"
             raise StoreLockedError(message, place=str(folder)) from None
         if "readonly" in text:
-            message = f"{folder}: the store was opened for reading, or can't be written"
+            message = f"{folder}: the store is open for reading, or its files are not writable"
             raise OutputError(message, place=str(folder), in_place="old", errno=errno.EACCES) from None
-        place, number = str(folder / NAME), errno.ENOSPC if "full" in text else errno.EIO
-        message = f"{place}: {text}; what was committed is there, open the store again"
+        place, number = str(folder / LOG_NAME), errno.ENOSPC if "full" in text else errno.EIO
+        message = f"{place}: {text}; committed documents are safe, open the store again"
         raise OutputError(message, place=place, in_place="old", errno=number) from error
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-        # SQLite names a damaged table by the bytes that it found; they need not be text.
-        place, reason = str(folder / NAME), f"{error}; run verify, and restore it from a backup"
+        # SQLite names a damaged table by the bytes in the file, which need not be text.
+        place, reason = str(folder / LOG_NAME), f"{error}; run verify, and restore it from a backup"
         raise CorruptStoreError(f"{place}: {reason}", place=place, reason=reason) from error
 
 
 def _is_busy(error: sqlite3.OperationalError) -> bool:
-    """Whether others have what was asked for."""
+    """Return True if another connection has the lock."""
     return "locked" in str(error) or "busy" in str(error)
 
 
 def _pause(waited: float) -> float:
-    """Seconds until the next attempt of one that has waited this long: ever fewer, so that it gets in at last."""
-    return max(_SLOWEST / (1 + 10 * waited), _FASTEST)
+    """Return the seconds until the next attempt: fewer the longer a writer has waited, so that no writer starves."""
+    return max(_MAX_PAUSE / (1 + 10 * waited), _MIN_PAUSE)
 
 
 class Log:
@@ -304,8 +323,8 @@ class Log:
     """
 
     def __init__(self, folder: Path, mode: Mode = "w", sync: Sync = "commit", wait: float = 60.0) -> None:
-        self.folder, self.wait, self._place = folder, wait, str(folder / NAME)
-        path = folder / NAME
+        self.folder, self.wait, self._place = folder, wait, str(folder / LOG_NAME)
+        path = folder / LOG_NAME
         if not path.is_file():
             raise FileNotFoundError(errno.ENOENT, f"{os.strerror(errno.ENOENT)}; no store is here", str(folder))
         uri = f"{path.absolute().as_uri()}?mode={'rw' if mode == 'w' else 'ro'}"
@@ -313,97 +332,98 @@ class Log:
             self._connection = sqlite3.connect(
                 uri, uri=True, timeout=wait, isolation_level=None, check_same_thread=False, cached_statements=64
             )
-            # Damaged text is found by checksums, like all damage, not by its decoding.
+            # Checksums detect damaged text, as they detect all damage. Decoding must not.
             self._connection.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
-            if self._one("PRAGMA application_id") != APPLICATION:
+            if self._value("PRAGMA application_id") != APPLICATION_ID:
                 raise self.corrupt("it is not the log of a store; restore it from a backup")
-            version = int(str(self._one("PRAGMA user_version")))
+            version = int(str(self._value("PRAGMA user_version")))
             if version > SCHEMA:
                 message = f"{self._place}: version {version} of a store; this nearkin reads up to {SCHEMA}, update it"
                 raise FormatVersionError(message, found=version, newest=SCHEMA)
             if mode == "w":
-                # What is dropped lies in a segment, so that zeros over it would hide nothing; `shrink` erases it.
+                # A segment has the documents that are deleted here, so overwriting them would hide nothing.
+                # `truncate_wal` erases them.
                 self._connection.execute("PRAGMA secure_delete = OFF")
                 self._connection.execute(f"PRAGMA wal_autocheckpoint = {_WAL_PAGES}")
                 self._connection.execute(f"PRAGMA synchronous = {'FULL' if sync == 'commit' else 'NORMAL'}")
 
     @staticmethod
     def create(folder: Path, settings: str) -> None:
-        """Make the log of a new store, synced."""
-        path = folder / NAME
+        """Create the log of a new store, and sync it."""
+        path = folder / LOG_NAME
         with sqlite_errors(folder), closing(sqlite3.connect(path, isolation_level=None)) as connection:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
-            connection.execute(f"PRAGMA application_id = {APPLICATION}")
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version = {SCHEMA}")
-            connection.executescript(_TABLES + _ERASED)
+            connection.executescript(_TABLES + _ERASED_TABLE)
             state = State(settings, 0, 0, "", 0, 0)
-            connection.execute("INSERT INTO state VALUES (1, ?, ?, ?, ?, ?, ?, ?)", _state_row(state))
+            connection.execute("INSERT INTO state VALUES (1, ?, ?, ?, ?, ?, ?, ?)", state.columns())
 
     def close(self) -> None:
         """Close the connection; the last one copies the write-ahead log into the file and removes it."""
         self._connection.close()
 
     def corrupt(self, reason: str) -> CorruptStoreError:
-        """The error of a log that is not what it says."""
+        """Return the error for a damaged log."""
         return CorruptStoreError(f"{self._place}: {reason}", place=self._place, reason=reason)
 
     def _errors(self) -> AbstractContextManager[None]:
         return sqlite_errors(self.folder)
 
-    def _one(self, query: str, values: Sequence[object] = ()) -> object:
-        row = self._connection.execute(query, values).fetchone()
+    def _value(self, query: str) -> object:
+        """Return the first value of the first row, or None if there is no row."""
+        row = self._connection.execute(query).fetchone()
         return None if row is None else row[0]
 
-    def _number(self, query: str) -> int | None:
-        """The one number that a query finds; None for none."""
-        found = self._one(query)
-        if found is None or isinstance(found, int):
-            return found
-        raise self._other_type(found)
+    def _integer(self, query: str) -> int | None:
+        value = self._value(query)
+        if value is None or isinstance(value, int):
+            return value
+        raise self._type_error(value)
 
-    def _typed(self, query: str, types: tuple[type, ...], *values: object) -> list[Any]:
-        """The rows that a query finds, whose values have these types unless the file is damaged."""
+    def _rows(self, query: str, types: tuple[type, ...], *values: object) -> list[Any]:
+        """Return the rows of a query, whose values must have these types."""
         rows = self._connection.execute(query, values).fetchall()
         for row in rows:
-            for value, wanted in zip(row, types, strict=True):
-                if not isinstance(value, wanted):
-                    raise self._other_type(value)
+            for value, expected in zip(row, types, strict=True):
+                if not isinstance(value, expected):
+                    raise self._type_error(value)
         return rows
 
-    def _other_type(self, value: object) -> CorruptStoreError:
+    def _type_error(self, value: object) -> CorruptStoreError:
         return self.corrupt(f"a row holds {value!r}, a value of another type; restore it from a backup")
 
     # Transactions
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """A context that sees one commit, whatever others write."""
+        """Read one commit, whatever others write."""
         with self._errors():
             try:
-                self._undo()
+                self._rollback()
                 self._connection.execute("BEGIN")
                 yield
             finally:
-                self._undo()
+                self._rollback()
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """A context in which nobody else writes; committed at its end, undone by an error."""
+        """Exclude other writers; commit at the end, or roll back on an error."""
         with self._errors():
             try:
-                self._undo()
+                self._rollback()
                 self._begin_writing()
                 yield
                 self._connection.execute("COMMIT")
             finally:
-                self._undo()
+                self._rollback()
 
     def _begin_writing(self) -> None:
-        """Begin a transaction when nobody else writes.
+        """Begin a transaction as soon as no other writer has one.
 
-        SQLite's own wait asks less and less often, so that of many writers those that came last get in, and one that
-        came first may wait for ever. Here a writer asks the more often the longer it has waited.
+        SQLite's own busy handler polls less and less often, so that of many writers the latest get in and the first
+        may starve. This loop polls faster the longer a writer has waited.
         """
         began = time.monotonic()
         self._connection.execute("PRAGMA busy_timeout = 0")
@@ -420,34 +440,33 @@ class Log:
         finally:
             self._connection.execute(f"PRAGMA busy_timeout = {int(self.wait * 1000)}")
 
-    def _undo(self) -> None:
-        """End a transaction that is open; an interrupt during the last one's end may have left it."""
+    def _rollback(self) -> None:
+        """Roll back an open transaction, such as one that an interrupt left open."""
         if self._connection.in_transaction:
             self._connection.execute("ROLLBACK")
 
     # State
 
     def version(self) -> int:
-        """A number that changes with every commit of other connections."""
-        return int(str(self._one("PRAGMA data_version")))
+        """Return a number that changes with every commit of another connection."""
+        return int(str(self._value("PRAGMA data_version")))
 
     def state(self) -> State:
-        """The counters.
+        """Return the counters.
 
         Raises
         ------
         CorruptStoreError
             They differ from their checksum.
         """
-        rows = self._typed(
+        rows = self._rows(
             "SELECT settings, generation, next_row, id_kind, waiting, sums, sum FROM state",
             (str, int, int, str, int, int, int),
         )
         if not rows:
             raise self.corrupt("it has no state; restore it from a backup")
-        row = rows[0]
-        state = State(*row[:-1])
-        if state.sum != row[-1]:
+        state = State(*rows[0][:-1])
+        if state.columns()[-1] != rows[0][-1]:
             raise self.corrupt("its state does not match its checksum; restore it from a backup")
         return state
 
@@ -455,15 +474,15 @@ class Log:
         """Replace the counters."""
         self._connection.execute(
             "UPDATE state SET settings = ?, generation = ?, next_row = ?, id_kind = ?, waiting = ?, sums = ?, sum = ?",
-            _state_row(state),
+            state.columns(),
         )
 
     # Documents
 
-    def append(self, batches: Sequence[LogBatch], texts: Sequence[LogTexts]) -> int:
-        """Add documents and their texts; the exclusive or of their checksums."""
-        ids = [json.dumps(batch.ids, ensure_ascii=False, separators=(",", ":")).encode() for batch in batches]
-        sums = checksums(list(map(packed_batch, batches, ids)))
+    def append(self, batches: Sequence[LogBatch], blocks: Sequence[TextBlock]) -> int:
+        """Add documents and their texts; return the exclusive or of their checksums."""
+        ids = [batch.encoded_ids() for batch in batches]
+        sums = checksums(list(map(LogBatch.checksum_input, batches, ids)))
         self._connection.executemany(
             "INSERT INTO batches VALUES (?, ?, ?, ?, ?, ?, ?)",
             [
@@ -471,29 +490,18 @@ class Log:
                 for batch, names, total in zip(batches, ids, sums.tolist(), strict=True)
             ],
         )
-        return _total(sums) ^ self._append_texts(texts)
-
-    def _append_texts(self, texts: Sequence[LogTexts]) -> int:
-        sums = checksums([some.packed() for some in texts])
+        text_sums = checksums([block.checksum_input() for block in blocks])
         self._connection.executemany(
             "INSERT INTO texts VALUES (?, ?, ?, ?, ?, ?, ?)",
             [
-                (
-                    some.first,
-                    some.documents,
-                    some.texts,
-                    some.text_bytes,
-                    some.length,
-                    total,
-                    some.block,
-                )
-                for some, total in zip(texts, sums.tolist(), strict=True)
+                (block.first, block.documents, block.texts, block.text_bytes, block.length, total, block.block)
+                for block, total in zip(blocks, text_sums.tolist(), strict=True)
             ],
         )
-        return _total(sums)
+        return _xor(sums) ^ _xor(text_sums)
 
     def batches(self, first: int = 0) -> Iterator[LogBatch]:
-        """Waiting documents from row `first` on, the first of a batch, in order.
+        """Yield pending documents from row `first` on, which must be the first of a batch, in order.
 
         Raises
         ------
@@ -502,206 +510,205 @@ class Log:
         """
         return self._batches("first >= ? ORDER BY first", first)
 
-    def _batches(self, which: str, *values: int) -> Iterator[LogBatch]:
-        query = f"SELECT first, documents, sum, ids, contents, records, extras FROM batches WHERE {which}"  # noqa: S608 - ours
+    def _batches(self, where: str, *values: int) -> Iterator[LogBatch]:
+        query = f"SELECT first, documents, sum, ids, contents, records, extras FROM batches WHERE {where}"  # noqa: S608 - ours
         cursor = self._connection.execute(query, values)
-        while lines := cursor.fetchmany(_READ):
-            found = [self._batch(line) for line in lines]
-            sums = checksums([packed_batch(batch, line[3]) for batch, line in zip(found, lines, strict=True)])
-            self._compare(sums, [line[2] for line in lines], [batch.first for batch in found])
-            yield from found
+        while lines := cursor.fetchmany(_FETCH_ROWS):
+            batches = [self._parse_batch(line) for line in lines]
+            sums = checksums([batch.checksum_input(line[3]) for batch, line in zip(batches, lines, strict=True)])
+            self._compare(sums, [line[2] for line in lines], [batch.first for batch in batches])
+            yield from batches
 
-    def _batch(self, line: tuple[Any, ...]) -> LogBatch:
-        first, count, _, ids, *parts = line
+    def _parse_batch(self, line: tuple[Any, ...]) -> LogBatch:
+        first, count, _, ids, *columns = line
         with suppress(ValueError, TypeError):
             names = json.loads(ids)
-            if isinstance(first, int) and isinstance(names, list) and all(isinstance(part, bytes) for part in parts):
-                batch = LogBatch(first, names, *parts)
+            if isinstance(first, int) and isinstance(names, list) and all(isinstance(part, bytes) for part in columns):
+                batch = LogBatch(first, names, *columns)
                 if (count, 16 * count) == (len(batch), len(batch.contents)):
                     return batch
         raise self.corrupt(f"row {first!r} holds values of other types; restore it from a backup")
 
-    def _compare(self, sums: NDArray[np.int64], totals: Sequence[object], rows: Sequence[int]) -> None:
-        wrong = np.flatnonzero(sums != np.array(totals, object))
+    def _compare(self, sums: NDArray[np.int64], stored: Sequence[object], rows: Sequence[int]) -> None:
+        """Compare checksums with the stored ones."""
+        wrong = np.flatnonzero(sums != np.array(stored, object))
         if len(wrong):
             raise self.corrupt(f"row {rows[int(wrong[0])]} does not match its checksum; restore it from a backup")
 
     def extras(self, rows: Sequence[int]) -> list[bytes]:
-        """Extras of waiting documents.
+        """Return the extras of pending documents.
 
         Raises
         ------
         CorruptStoreError
             A row differs from its checksum, or is missing.
         """
-        found: dict[int, bytes] = {}
+        extras: dict[int, bytes] = {}
         batch: LogBatch | None = None
         for row in sorted(set(rows)):
             if batch is None or row >= batch.first + len(batch):
                 batch = next(self._batches("first <= ? ORDER BY first DESC LIMIT 1", row), None)
                 if batch is None or row >= batch.first + len(batch):
                     raise self.corrupt(f"row {row} is missing; run verify, and restore it from a backup")
-            found[row] = batch.extra_of(row - batch.first)
-        return [found[row] for row in rows]
+            extras[row] = batch.get_extra(row - batch.first)
+        return [extras[row] for row in rows]
 
     # Texts
 
     def texts(self, rows: Sequence[int]) -> list[str | None]:
-        """Texts of waiting documents, None where none is kept.
+        """Return the texts of pending documents, None for a document without one.
 
         Raises
         ------
         CorruptStoreError
             A block differs from its checksum.
         """
-        found: dict[int, str | None] = {}
+        texts: dict[int, str | None] = {}
         for row in sorted(set(rows)):
-            if row not in found:
-                some = next(self._texts("first <= ? ORDER BY first DESC LIMIT 1", row), None)
-                if some is None or row >= some.first + some.documents:
+            if row not in texts:
+                block = next(self._blocks("first <= ? ORDER BY first DESC LIMIT 1", row), None)
+                if block is None or row >= block.first + block.documents:
                     raise self.corrupt(f"the text of row {row} is missing; run verify, and restore it from a backup")
-                found.update(enumerate(self.unpacked(some), some.first))
-        return [found[row] for row in rows]
+                texts.update(enumerate(self.decompress(block), block.first))
+        return [texts[row] for row in rows]
 
-    def blocks(self, last: int) -> Iterator[LogTexts]:
-        """Texts of waiting documents up to a row, inclusive, in order.
+    def blocks(self, last: int) -> Iterator[TextBlock]:
+        """Yield the texts of pending documents up to a row, inclusive, in order.
 
         Raises
         ------
         CorruptStoreError
             A block differs from its checksum.
         """
-        return self._texts("first <= ? ORDER BY first", last)
+        return self._blocks("first <= ? ORDER BY first", last)
 
-    def _texts(self, which: str, *values: int) -> Iterator[LogTexts]:
-        query = f"SELECT first, documents, texts, bytes, length, block, sum FROM texts WHERE {which}"  # noqa: S608 - ours
+    def _blocks(self, where: str, *values: int) -> Iterator[TextBlock]:
+        query = f"SELECT first, documents, texts, bytes, length, block, sum FROM texts WHERE {where}"  # noqa: S608 - ours
         cursor = self._connection.execute(query, values)
-        while lines := cursor.fetchmany(_READ):
+        while lines := cursor.fetchmany(_FETCH_ROWS):
             for line in lines:
                 if not all(isinstance(value, int) for value in line[:5]) or not isinstance(line[5], bytes):
-                    raise self.corrupt(
-                        f"the texts of row {line[0]!r} hold values of other types; restore it from a backup"
-                    )
-            found = [LogTexts(*line[:-1]) for line in lines]
-            self._compare(
-                checksums([one.packed() for one in found]), [line[-1] for line in lines], [one.first for one in found]
-            )
-            yield from found
+                    reason = f"the texts of row {line[0]!r} hold values of other types; restore it from a backup"
+                    raise self.corrupt(reason)
+            blocks = [TextBlock(*line[:-1]) for line in lines]
+            sums = checksums([block.checksum_input() for block in blocks])
+            self._compare(sums, [line[-1] for line in lines], [block.first for block in blocks])
+            yield from blocks
 
-    def unpacked(self, some: LogTexts) -> list[str | None]:
-        """The texts of a block.
+    def decompress(self, block: TextBlock) -> list[str | None]:
+        """Return the texts of a block.
 
         Raises
         ------
         CorruptStoreError
-            It can't be read.
+            The block is damaged.
         """
         try:
-            return store_unpack(some.block, some.documents, some.length, b"")
+            return store_unpack(block.block, block.documents, block.length, b"")
         except (CorruptStoreError, ParameterError) as error:
-            raise self.corrupt(f"the texts of row {some.first}: {error}; restore it from a backup") from None
+            raise self.corrupt(f"the texts of row {block.first}: {error}; restore it from a backup") from None
 
-    def text_bytes(self) -> list[tuple[int, int]]:
-        """First row of each block of texts and the bytes of its texts, in order."""
-        return self._typed("SELECT first, bytes FROM texts ORDER BY first", (int, int))
+    def text_sizes(self) -> list[tuple[int, int]]:
+        """Return the first row of each block of texts and the bytes of its texts, in order."""
+        return self._rows("SELECT first, bytes FROM texts ORDER BY first", (int, int))
 
-    def sums(self) -> int:
-        """The exclusive or of the checksums of documents and texts, as they stand in the log."""
+    def documents_checksum(self) -> int:
+        """Return the exclusive or of the stored checksums of documents and texts."""
         total = 0
-        for (one,) in self._typed("SELECT sum FROM batches UNION ALL SELECT sum FROM texts", (int,)):
-            total ^= one
+        for (checksum,) in self._rows("SELECT sum FROM batches UNION ALL SELECT sum FROM texts", (int,)):
+            total ^= checksum
         return total
 
-    def least_row(self) -> int | None:
-        """The least row of a waiting document, None if none waits."""
-        return self._number("SELECT min(first) FROM batches")
+    def first_row(self) -> int | None:
+        """Return the first row of a pending document, or None if no document is pending."""
+        return self._integer("SELECT min(first) FROM batches")
 
-    def drop_until(self, last: int) -> int:
-        """Remove all documents up to a row, inclusive, the last of a batch; the exclusive or of their checksums."""
-        found = 0
+    def delete_documents(self, last: int) -> int:
+        """Delete all documents up to a row, the last of a batch; return the exclusive or of their checksums."""
+        total = 0
         for table in ("batches", "texts"):
-            for (one,) in self._typed(f"SELECT sum FROM {table} WHERE first <= ?", (int,), last):  # noqa: S608 - ours
-                found ^= one
+            for (checksum,) in self._rows(f"SELECT sum FROM {table} WHERE first <= ?", (int,), last):  # noqa: S608 - ours
+                total ^= checksum
             self._connection.execute(f"DELETE FROM {table} WHERE first <= ?", (last,))  # noqa: S608 - ours
-        return found
+        return total
 
-    # Removals
+    # Tombstones
 
-    def removed(self, after: int = 0) -> list[tuple[int, int]]:
-        """Removals after one of them: their number and row."""
-        return self._typed("SELECT number, row FROM removed WHERE number > ? ORDER BY number", (int, int), after)
+    def tombstones(self, after: int = 0) -> list[tuple[int, int]]:
+        """Return the number and row of each tombstone with a number above `after`."""
+        return self._rows("SELECT number, row FROM removed WHERE number > ? ORDER BY number", (int, int), after)
 
-    def remove(self, rows: Iterable[int]) -> None:
-        """Hide documents."""
+    def add_tombstones(self, rows: Iterable[int]) -> None:
+        """Mark documents as removed."""
         self._connection.executemany("INSERT OR IGNORE INTO removed (row) VALUES (?)", [(row,) for row in rows])
 
-    def forget_removed(self, rows: Iterable[int]) -> None:
-        """Forget removals of documents that are gone from every file."""
+    def drop_tombstones(self, rows: Iterable[int]) -> None:
+        """Drop the tombstones of documents that no file holds."""
         self._connection.executemany("DELETE FROM removed WHERE row = ?", [(row,) for row in rows])
 
-    def last_removal(self) -> int:
-        """The number of the last removal there ever was, 0 for none."""
-        return self._number("SELECT seq FROM sqlite_sequence WHERE name = 'removed'") or 0
+    def last_tombstone(self) -> int:
+        """Return the largest number that a tombstone ever had, 0 if there was none."""
+        return self._integer("SELECT seq FROM sqlite_sequence WHERE name = 'removed'") or 0
 
     def erased(self) -> int:
-        """The number of the last removal that, with all before it, is gone from every file; 0 for none."""
-        if self._one("SELECT 1 FROM sqlite_master WHERE name = 'erased'") is None:
+        """Return the number up to which removed documents are in no file, 0 if none was erased."""
+        if self._value("SELECT 1 FROM sqlite_master WHERE name = 'erased'") is None:
             return 0
-        return self._number("SELECT number FROM erased") or 0
+        return self._integer("SELECT number FROM erased") or 0
 
     def set_erased(self, number: int) -> None:
-        """Note that removals up to this number are gone from every file."""
-        self._connection.execute(_ERASED)
+        """Record that documents removed up to this number are in no file."""
+        self._connection.execute(_ERASED_TABLE)
         self._connection.execute("INSERT OR REPLACE INTO erased VALUES (1, ?)", (number,))
 
     # Outputs
 
     def outputs(self) -> list[tuple[str, str]]:
-        """Outputs that are promised: the folder each belongs in, and the hidden folder that holds it."""
-        return self._typed("SELECT target, prepared FROM outputs ORDER BY target", (str, str))
+        """Return the pending outputs: the target folder of each, and the hidden folder that holds it."""
+        return self._rows("SELECT target, prepared FROM outputs ORDER BY target", (str, str))
 
     def add_output(self, target: str, prepared: str) -> None:
-        """Promise an output."""
+        """Add a pending output."""
         self._connection.execute("INSERT INTO outputs VALUES (?, ?)", (target, prepared))
 
     def drop_outputs(self, targets: Iterable[str]) -> None:
-        """Forget outputs that are in their place."""
+        """Drop outputs that are published."""
         self._connection.executemany("DELETE FROM outputs WHERE target = ?", [(target,) for target in targets])
 
     # Segments
 
     def segments(self) -> list[SegmentEntry]:
-        """The list of segments, by row."""
-        rows = self._typed(
+        """Return the segment list, by row."""
+        rows = self._rows(
             "SELECT name, first, last, documents, bytes FROM segments ORDER BY first", (str, int, int, int, int)
         )
         return [SegmentEntry(*row) for row in rows]
 
     def add_segment(self, entry: SegmentEntry) -> None:
-        """Put a segment on the list."""
+        """Add a segment to the list."""
         values = (entry.name, entry.first, entry.last, entry.documents, entry.bytes)
         self._connection.execute("INSERT INTO segments VALUES (?, ?, ?, ?, ?)", values)
 
     def drop_segments(self, names: Iterable[str]) -> None:
-        """Take segments from the list."""
+        """Drop segments from the list."""
         self._connection.executemany("DELETE FROM segments WHERE name = ?", [(name,) for name in names])
 
-    # Whole file
+    # The file
 
-    def check(self) -> list[str]:
-        """What SQLite finds wrong with its own file."""
+    def integrity_errors(self) -> list[str]:
+        """Return what SQLite's integrity check reports about its own file."""
         try:
-            found = [str(row[0]) for row in self._connection.execute("PRAGMA integrity_check")]
+            messages = [str(row[0]) for row in self._connection.execute("PRAGMA integrity_check")]
         except sqlite3.DatabaseError as error:
             return [str(error)]
-        return [] if found == ["ok"] else found
+        return [] if messages == ["ok"] else messages
 
-    def shrink(self, wait: float, *, anew: bool = False) -> bool:
-        """Copy the write-ahead log into the file, and empty it: whether nothing dropped is left in it.
+    def truncate_wal(self, wait: float, *, vacuum: bool = False) -> bool:
+        """Copy the write-ahead log into the file and truncate it; return True if that succeeded.
 
-        With `anew` the file is written anew before that, so that nothing dropped is left in it either. While others
-        read what the write-ahead log holds, or write, it can't be emptied. SQLite would wait for them with the lock of
-        the writers; here they go on between attempts, of which the last comes `wait` seconds after the first.
+        With `vacuum` the file is rewritten first, so that no deleted document remains in it. Another connection that
+        reads from the write-ahead log, or writes, prevents the truncation. SQLite would wait for it with the writers'
+        lock; this loop lets others work between attempts, and gives up after `wait` seconds.
         """
         began = time.monotonic()
         with self._errors():
@@ -709,9 +716,9 @@ class Log:
             try:
                 while True:
                     try:
-                        if anew:
+                        if vacuum:
                             self._connection.execute("VACUUM")
-                            anew = False
+                            vacuum = False
                         busy, _, _ = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
                     except sqlite3.OperationalError as error:
                         if not _is_busy(error):
@@ -724,13 +731,8 @@ class Log:
             finally:
                 self._connection.execute(f"PRAGMA busy_timeout = {int(self.wait * 1000)}")
 
-    def copy(self, folder: Path) -> None:
-        """Copy what is committed into another folder, synced."""
-        with self._errors(), closing(sqlite3.connect(folder / NAME)) as other:
-            self._connection.backup(other)
-            other.execute("PRAGMA journal_mode = WAL")
-
-
-def _state_row(state: State) -> tuple[object, ...]:
-    fields = (state.settings, state.generation, state.next_row, state.id_kind, state.waiting, state.sums)
-    return (*fields, state.sum)
+    def copy_to(self, folder: Path) -> None:
+        """Copy the last commit into another folder, and sync it."""
+        with self._errors(), closing(sqlite3.connect(folder / LOG_NAME)) as copy:
+            self._connection.backup(copy)
+            copy.execute("PRAGMA journal_mode = WAL")

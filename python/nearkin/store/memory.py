@@ -1,15 +1,16 @@
-"""What a store may hold in memory, and texts on disk while a merge compresses them again.
+"""Memory budget of a store, and texts that a merge spills to disk while it compresses them again.
 
-The budget of a store, `memory=`, is shared out so:
+The budget of a store, `memory=`, is divided as follows:
 
-| part | holds |
+| share | holds |
 |---|---|
-| half | look-ups of documents that wait in the log: of fewer documents, where `waiting=` of them would not fit |
-| an eighth, at most 64 MiB | features of stored texts that are kept from batch to batch |
-| an eighth | texts of a segment that is written; a merge with more of them puts them on disk meanwhile |
+| half | the memtable; a smaller `max_pending` applies if that many documents do not fit |
+| an eighth, at most 64 MiB | features of stored texts, kept between batches |
+| an eighth | texts of the segment being written; a merge with more of them spills them to disk |
 
-Beside it stand the batch of a call, the ids and columns of the segments that a merge joins (none are joined unasked
-whose documents would take more than half), and mapped files, which the system drops when it needs room.
+The budget excludes the batch of a call, the ids and columns of segments that a merge joins (the compactor joins only
+segments whose documents need at most half of the budget), and mapped files, which the system drops when it needs
+memory.
 """
 
 from __future__ import annotations
@@ -30,18 +31,18 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SHARE = 0.25
-"""Share of the machine's memory that a store holds at most unless its caller says otherwise."""
+"""Default share of the machine's memory."""
 CACHE_BYTES = 64 << 20
-"""Bytes of features of stored texts that are kept at most."""
-_LOOK_UP = 400
-"""Bytes of a waiting document, or of one that a merge joins, beside three times its record."""
-_MOST_LATE = 4
-"""Times `waiting=` documents wait before a change waits for a segment to be written."""
+"""Maximum bytes of cached features of stored texts."""
+_LOOKUP_BYTES = 400
+"""Bytes of a pending document, or of one that a merge joins, in addition to three times its record."""
+MAX_BACKLOG = 4
+"""A change waits for the compactor once `MAX_BACKLOG * max_pending` documents are pending."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """What a store may hold.
+    """Bytes of memory that a store may use.
 
     Attributes
     ----------
@@ -52,15 +53,15 @@ class Budget:
 
     @classmethod
     def of(cls, memory: float | None) -> Budget:
-        """The budget of an option: bytes, a share of the machine's memory, or None for the default share.
+        """Return the budget of an option: bytes, a share of the machine's memory, or None for the default share.
 
         Raises
         ------
         ParameterError
-            Less than 1 MiB, or a share that is none.
+            Not a number of bytes, nor a share.
         """
-        found = share_of_memory(memory, SHARE)
-        return cls(1 << 62 if found is None else max(found, 1 << 20))
+        size = share_of_memory(memory, SHARE)
+        return cls(1 << 62 if size is None else max(size, 1 << 20))
 
     @property
     def cache(self) -> int:
@@ -69,25 +70,26 @@ class Budget:
 
     @property
     def texts(self) -> int:
-        """Bytes of texts that are held while a segment is written."""
+        """Bytes of texts in memory while a segment is written."""
         return self.bytes // 8
 
-    def documents(self, width: int) -> int:
-        """How many documents with records of this width may be joined."""
-        return self.bytes // 2 // (_LOOK_UP + 3 * width)
+    def max_documents(self, width: int) -> int:
+        """Return the number of documents with records of this width that a merge may join."""
+        return self.bytes // 2 // (_LOOKUP_BYTES + 3 * width)
 
-    def waiting(self, asked: int, width: int) -> int:
-        """How many documents may wait before they are written into a segment: as many as asked for, if they fit."""
-        return max(min(asked, self.documents(width) // _MOST_LATE), 16)
+    def max_pending(self, requested: int, width: int) -> int:
+        """Return the number of documents after which the memtable is flushed: the requested one, if that many fit."""
+        return max(min(requested, self.max_documents(width) // MAX_BACKLOG), 16)
 
 
-class SpooledTexts:
-    """Texts in a file without a name, in order; `close` frees it.
+class SpilledTexts:
+    """Texts in an unnamed file, in order; `close` frees it.
 
     Parameters
     ----------
     folder : Path
-        Where the file lies; where it needs a name, a hidden one, which the next opening of the store removes.
+        The folder of the file. Where the system requires a name, it is hidden, and the next opening of the store
+        removes the file.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -98,32 +100,32 @@ class SpooledTexts:
             self._path.unlink()
             self._path = None
         self._ends: list[NDArray[np.int64]] = [np.zeros(1, np.int64)]
-        self._there: list[NDArray[np.bool_]] = []
+        self._valid: list[NDArray[np.bool_]] = []
         self._bytes = 0
         self._data: Any = None
 
     def append(self, texts: Iterable[str | None]) -> None:
-        """Write texts behind the others."""
+        """Append texts to the file."""
         packed = [None if text is None else text.encode() for text in texts]
-        self._there.append(np.array([text is not None for text in packed], bool))
+        self._valid.append(np.array([text is not None for text in packed], bool))
         sizes = np.array([0 if text is None else len(text) for text in packed], np.int64)
         self._ends.append(self._bytes + np.cumsum(sizes))
         self._bytes += int(sizes.sum())
         self._file.write(b"".join(text for text in packed if text is not None))
 
     def array(self) -> pa.Array:
-        """All of them, over the mapped file."""
+        """Return all texts as an Arrow array over the mapped file."""
         import pyarrow as pa
 
         self._file.flush()
-        there = np.concatenate([np.zeros(0, bool), *self._there])
+        valid = np.concatenate([np.zeros(0, bool), *self._valid])
         data = pa.py_buffer(b"")
         if self._bytes:
             self._data = np.memmap(self._file, np.uint8, "r", shape=(self._bytes,))
             data = pa.py_buffer(self._data)
         ends = pa.py_buffer(np.concatenate(self._ends))
-        bits = pa.py_buffer(np.packbits(there, bitorder="little"))
-        return pa.LargeStringArray.from_buffers(len(there), ends, data, bits)
+        bits = pa.py_buffer(np.packbits(valid, bitorder="little"))
+        return pa.LargeStringArray.from_buffers(len(valid), ends, data, bits)
 
     def close(self) -> None:
         """Free the file."""

@@ -1,7 +1,7 @@
-"""Folders of output that came with a commit of a store, and are put in their place after it.
+"""Outputs that are committed together with a store, and published after the commit.
 
-`nearkin.io.atomic_write` says how a folder and a database change together. A store keeps such promises when it is opened
-for writing; a row goes when its folder is in place and nothing hidden is left.
+`nearkin.io.atomic_write` describes how a folder and a database change together. A store publishes its pending outputs
+when it is opened for writing. The row of an output is dropped once its folder is published and nothing hidden is left.
 """
 
 from __future__ import annotations
@@ -13,55 +13,58 @@ from pathlib import Path
 
 from nearkin.errors import StoreLockedError, warn_caller
 from nearkin.io.atomic_write import is_pending, recover, sync_folder
-from nearkin.store.log import Log, State, sum_of
-from nearkin.store.snapshot import output_key
+from nearkin.store.log import Log, State, outputs_checksum
 
 
-def settle(log: Log) -> list[Path]:
-    """Put in place what interrupted runs owe; where that was. What can't be is a RuntimeWarning: nothing is lost."""
+def publish_pending(log: Log) -> list[Path]:
+    """Publish the outputs that interrupted runs left pending, and return their targets.
+
+    An output that cannot be published is a RuntimeWarning: nothing is lost, and the next opening tries again.
+    """
     with log.reading():
-        promised = log.outputs()
-    done, delivered = [], []
-    for target, prepared in promised:
-        owed = is_pending(Path(prepared), Path(target))
+        outputs = log.outputs()
+    done, published = [], []
+    for name, prepared in outputs:
+        target = Path(name)
+        pending = is_pending(Path(prepared), target)
         try:
-            recover(Path(target))
-            if Path(target).parent.is_dir():
-                sync_folder(Path(target).parent)
+            recover(target)
+            if target.parent.is_dir():
+                sync_folder(target.parent)
         except OSError as error:
             warn_caller(f"{log.folder}: {error}")
             continue
-        # A hidden folder that is still there belongs to a process that is at work.
+        # A hidden folder that still exists belongs to a running process.
         if not Path(prepared).exists():
-            done.append(target)
-            delivered += [Path(target)] if owed else []
-            if not Path(target).exists():
-                message = f"{log.folder}: the output of an interrupted run into {target} was removed by somebody"
-                warn_caller(message)
+            done.append(name)
+            if pending:
+                published.append(target)
+            if not target.exists():
+                warn_caller(f"{log.folder}: the output of an interrupted run into {name} was removed by somebody")
     if done:
-        # Whoever is writing now: the next to open the store forgets them.
+        # If another process is writing, the next one to open the store drops the rows.
         with suppress(StoreLockedError), log.writing():
-            log.set_state(forget(log, log.state(), done))
-    return delivered
+            log.set_state(drop_outputs(log, log.state(), done))
+    return published
 
 
-def promise(log: Log, state: State, target: Path, prepared: Path) -> State:
-    """Write the row of an output in the transaction that is open; the counters with it.
+def add_output(log: Log, state: State, target: Path, prepared: Path) -> State:
+    """Add a pending output in the open transaction, and return the new counters.
 
     Raises
     ------
     StoreLockedError
-        Another run is putting its output there.
+        Another run is publishing its output to the same target.
     """
     if any(name == str(target) for name, _ in log.outputs()):
         message = f"{target}: another run is putting its output here; run again when it has ended"
         raise StoreLockedError(message, place=str(target))
     log.add_output(str(target), str(prepared))
-    return replace(state, sums=state.sums ^ sum_of([output_key(str(target), str(prepared))]))
+    return replace(state, sums=state.sums ^ outputs_checksum([(str(target), str(prepared))]))
 
 
-def forget(log: Log, state: State, targets: Collection[str]) -> State:
-    """Remove rows in the transaction that is open; the counters without them."""
+def drop_outputs(log: Log, state: State, targets: Collection[str]) -> State:
+    """Drop outputs in the open transaction, and return the new counters."""
     rows = [row for row in log.outputs() if row[0] in targets]
     log.drop_outputs(target for target, _ in rows)
-    return replace(state, sums=state.sums ^ sum_of([output_key(*row) for row in rows]))
+    return replace(state, sums=state.sums ^ outputs_checksum(rows))

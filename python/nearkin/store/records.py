@@ -1,9 +1,9 @@
-"""What is stored of a document beside its id, content hash and text: a fixed-width record, and an extra of any length.
+"""Layout of a stored document: a fixed-width record, and an extra of variable length.
 
-Record (little-endian): features u32, characters u32, status u8, then the values of the family. Extra: nothing for a
-document that stays and has no columns; else one byte whose bits say what follows: 1 a match (row i64, distance i64,
-similarity f64), or 2 one whose distance is f64; 4 the hashes of its features (how many u32, then u64 each, ascending);
-then the columns as a JSON object.
+Record (little-endian): features `u32`, characters `u32`, status `u8`, then the values of the family. Extra: empty for
+a new document without columns. Otherwise its first byte is a set of flags: 1 a match follows (row `i64`, distance
+`i64`, similarity `f64`), 2 a match whose distance is `f64`, 4 the hashes of the features (count `u32`, then `u64`
+each, ascending). The columns follow as a JSON object.
 """
 
 from __future__ import annotations
@@ -11,106 +11,114 @@ from __future__ import annotations
 import json
 import math
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin.store.indexes import StoreFamily
+from nearkin.dedup.documents import Cells, as_column
+from nearkin.errors import bad_parameter
+from nearkin.store.kinds.base import StoreSettings
 
 Status = Literal["new", "exact", "near", "known", "conflict"]
-"""What a document is to a store; "conflict": its id is that of another content, and the caller asked to be told."""
+"""Result of a document; "conflict": its id belongs to another content, and the caller asked for a report."""
 STATUSES: tuple[Status, ...] = ("new", "exact", "near", "known", "conflict")
 NEW, EXACT, NEAR, KNOWN, CONFLICT = range(5)
-"""From KNOWN on nothing is added."""
+"""Documents from KNOWN on are not added."""
 
 Cell = str | int | float | bool | None
 """A value of a column."""
+Columns = Mapping[str, Cells] | Sequence[Mapping[str, Cell]]
+"""Values of documents by column name, one per document; or a mapping per document."""
 
+MAX_COUNT = 0xFFFFFFFF
+"""Largest number of features, and of characters, in a record."""
 _MATCH = struct.Struct("<qqd")
 _FLOAT_MATCH = struct.Struct("<qdd")
 _COUNT = struct.Struct("<I")
 _HAS_MATCH, _HAS_FLOAT_MATCH, _HAS_FEATURES = 1, 2, 4
 
 
-def indexed(family: StoreFamily, records: NDArray[np.void]) -> NDArray[np.int64]:
-    """Places of the records that an index holds: of documents that stay and can be found by a search."""
-    places = np.flatnonzero((records["status"] == NEW) & (records["features"] > 0))
-    return places[family.searched(records["values"][places])]
-
-
-def record_type(family: StoreFamily) -> np.dtype[np.void]:
-    """The layout of records."""
-    kind, count = family.shape
+def record_type(settings: StoreSettings) -> np.dtype[np.void]:
+    """Return the layout of records."""
+    kind, count = settings.value_shape
     fields = [("features", "<u4"), ("length", "<u4"), ("status", "u1"), ("values", kind, (count,))]
     return np.dtype(fields)
 
 
+def indexed_positions(settings: StoreSettings, records: NDArray[np.void]) -> NDArray[np.int64]:
+    """Return the positions of the records in an index: new documents that a search can find."""
+    positions = np.flatnonzero((records["status"] == NEW) & (records["features"] > 0))
+    return positions[settings.searchable(records["values"][positions])]
+
+
 @dataclass(frozen=True)
-class Match:
-    """The document that decided: its row, the distance and the verified similarity (NaN where nothing verified)."""
+class RecordedMatch:
+    """The document that a stored one matched: row, distance, verified similarity (NaN without verification)."""
 
     row: int
     distance: float
     similarity: float
 
 
-def pack_extra(match: Match | None, columns: Mapping[str, Cell], features: bytes | None = None) -> bytes:
-    """The extra of a document."""
+def pack_extra(match: RecordedMatch | None, columns: Mapping[str, Cell], features: bytes | None = None) -> bytes:
+    """Return the extra of a document."""
     if match is None and not columns and features is None:
         return b""
-    kind, parts = 0, [b""]
+    flags, parts = 0, [b""]
     if match is not None:
-        kind, form = (_HAS_FLOAT_MATCH, _FLOAT_MATCH) if isinstance(match.distance, float) else (_HAS_MATCH, _MATCH)
-        parts.append(form.pack(match.row, match.distance, match.similarity))
+        is_float = isinstance(match.distance, float)
+        flags, layout = (_HAS_FLOAT_MATCH, _FLOAT_MATCH) if is_float else (_HAS_MATCH, _MATCH)
+        parts.append(layout.pack(match.row, match.distance, match.similarity))
     if features is not None:
-        kind |= _HAS_FEATURES
+        flags |= _HAS_FEATURES
         parts += [_COUNT.pack(len(features) // 8), features]
     if columns:
         parts.append(json.dumps(columns, ensure_ascii=False, separators=(",", ":")).encode())
-    return bytes([kind]) + b"".join(parts)
+    return bytes([flags]) + b"".join(parts)
 
 
-def unpack_extra(extra: bytes) -> tuple[Match | None, dict[str, Cell]]:
-    """Match and columns of a document.
+def unpack_extra(extra: bytes) -> tuple[RecordedMatch | None, dict[str, Cell]]:
+    """Return the match and the columns of a document.
 
     Raises
     ------
     ValueError
-        If it is no extra.
+        The bytes are not an extra.
     """
-    match, _, rest = _parts(extra)
-    return match, json.loads(rest) if rest else {}
+    match, _, columns = _split_extra(extra)
+    return match, json.loads(columns) if columns else {}
 
 
 def unpack_features(extra: bytes) -> NDArray[np.uint64] | None:
-    """Hashes of the features of a document; None where none are kept.
+    """Return the hashes of the features of a document, or None if the extra has none.
 
     Raises
     ------
     ValueError
-        If it is no extra.
+        The bytes are not an extra.
     """
-    features = _parts(extra)[1]
+    features = _split_extra(extra)[1]
     return None if features is None else np.frombuffer(features, "<u8").astype(np.uint64)
 
 
-def _parts(extra: bytes) -> tuple[Match | None, bytes | None, bytes]:
-    """Match, feature hashes and JSON of an extra."""
+def _split_extra(extra: bytes) -> tuple[RecordedMatch | None, bytes | None, bytes]:
+    """Return the match, the hashes of features and the JSON of the columns."""
     if not extra:
         return None, None, b""
-    kind, at = extra[0], 1
+    flags, at = extra[0], 1
     match, features = None, None
-    form = {0: None, _HAS_MATCH: _MATCH, _HAS_FLOAT_MATCH: _FLOAT_MATCH}.get(kind & ~_HAS_FEATURES, _COUNT)
-    if form is _COUNT:
-        raise ValueError(f"unknown kind {kind}")
-    if form is not None:
-        if len(extra) < at + form.size:
+    layouts = {0: None, _HAS_MATCH: _MATCH, _HAS_FLOAT_MATCH: _FLOAT_MATCH}
+    if flags & ~_HAS_FEATURES not in layouts:
+        raise ValueError(f"unknown kind {flags}")
+    layout = layouts[flags & ~_HAS_FEATURES]
+    if layout is not None:
+        if len(extra) < at + layout.size:
             raise ValueError("a match is cut off")
-        match, at = Match(*form.unpack_from(extra, at)), at + form.size
-    if kind & _HAS_FEATURES:
+        match, at = RecordedMatch(*layout.unpack_from(extra, at)), at + layout.size
+    if flags & _HAS_FEATURES:
         count = _COUNT.unpack_from(extra, at)[0] if len(extra) >= at + _COUNT.size else -1
         start = at + _COUNT.size
         at = start + 8 * count
@@ -120,6 +128,53 @@ def _parts(extra: bytes) -> tuple[Match | None, bytes | None, bytes]:
     return match, features, extra[at:]
 
 
-def is_finite(value: Cell) -> bool:
-    """Whether JSON can hold a cell."""
-    return not isinstance(value, float) or math.isfinite(value)
+def columns_by_row(columns: Columns | None, count: int) -> list[dict[str, Cell]] | None:
+    """Return the columns as one dict per document.
+
+    Raises
+    ------
+    ParameterError
+        A column has another length, or a value that JSON cannot hold.
+    """
+    if columns is None or (isinstance(columns, Mapping) and not columns):
+        return None
+    if isinstance(columns, (list, tuple)):
+        return _check_rows(columns, count)
+    if not isinstance(columns, Mapping):
+        raise bad_parameter(
+            "columns", repr(columns)[:40], "a mapping of names to one value per text, or a list of mappings"
+        )
+    lists: dict[str, list[Cell]] = {}
+    for name, values in columns.items():
+        if not isinstance(name, str):
+            raise bad_parameter("columns", repr(name), "names that are strings")
+        if isinstance(values, (str, bytes)):
+            raise bad_parameter(f"columns[{name!r}]", repr(values)[:40], "a list of values, one per text")
+        cells = as_column(values).to_list()
+        if len(cells) != count:
+            raise bad_parameter(f"columns[{name!r}]", f"{len(cells)} values", f"{count} values, one per text")
+        bad = next((cell for cell in cells if isinstance(cell, float) and not math.isfinite(cell)), None)
+        if bad is not None:
+            raise bad_parameter(f"columns[{name!r}]", repr(bad), "finite numbers, strings, booleans or None")
+        lists[name] = cells
+    return [dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)]
+
+
+def _check_rows(columns: Sequence[Mapping[str, Cell]], count: int) -> list[dict[str, Cell]]:
+    """Return columns that the caller passed as a mapping per document."""
+    if len(columns) != count:
+        raise bad_parameter("columns", f"{len(columns)} mappings", f"{count} mappings, one per text")
+    for row, cells in enumerate(columns):
+        if not isinstance(cells, Mapping) or not all(isinstance(name, str) for name in cells):
+            raise bad_parameter(f"columns[{row}]", repr(cells)[:40], "a mapping with names that are strings")
+        bad = next((cell for cell in cells.values() if not _is_cell(cell)), None)
+        if bad is not None:
+            raise bad_parameter(f"columns[{row}]", repr(bad)[:40], "finite numbers, strings, booleans or None")
+    return [dict(cells) for cells in columns]
+
+
+def _is_cell(value: Any) -> bool:
+    """Return True if a column can hold the value. Integers have up to 64 bits, as JSON readers expect."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return -(1 << 63) <= value < 1 << 64
+    return value is None or isinstance(value, (str, bool)) or (isinstance(value, float) and math.isfinite(value))

@@ -1,130 +1,173 @@
-"""What a decided batch is told: statuses, ids, distances and similarities of the documents that decided."""
+"""Results of a store's calls: `CheckResult`, `StoredMatch`, `StoredDocument`, `StoreStats`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from itertools import pairwise
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin.dedup.candidates import CandidateLists
 from nearkin.index.ids import Id
-from nearkin.store.answers import Answers, StoredMatch
-from nearkin.store.dedup import Batch, Decision
-from nearkin.store.reading import documents_of, read_extra
-from nearkin.store.records import EXACT, KNOWN, NEAR, STATUSES
-from nearkin.store.snapshot import Contents, StoreView
+from nearkin.io.tables import Tabular
+from nearkin.notebook import html_facts
+from nearkin.store.records import STATUSES, Cell, Status
 
 
-def distances_of(batch: Batch, decision: Decision, contents: Contents) -> NDArray[Any]:
-    """Distances to the documents that decided, -1 where none did; 0 for known ones, filled in later."""
-    source, values = contents.settings.source, batch.hashed.values
-    found: NDArray[Any] = np.full(len(batch.hashed), -1, contents.settings.distance_type)
-    found[decision.status == EXACT] = 0
-    near = np.flatnonzero(decision.status == NEAR)
-    if not len(near):
-        return found
-    inside, stored = near[decision.other[near] >= 0], near[decision.other[near] < 0]
-    found[inside] = source.distances(values[inside], values[decision.other[inside]])
-    if len(stored):
-        view = StoreView(contents, 0, 0)
-        found[stored] = source.distances(values[stored], view.values(decision.row[stored]))
-    return found
+@dataclass(frozen=True)
+class StoredMatch:
+    """A stored document that matches: id, distance, verified similarity (NaN without verification), columns."""
+
+    id: Id
+    distance: float
+    similarity: float
+    columns: dict[str, Cell] = field(default_factory=dict)
 
 
-def answers_of(
-    decision: Decision,
-    contents: Contents,
-    distances: NDArray[Any],
-    fresh: Mapping[int, Id],
-    matches: list[list[StoredMatch]] | None = None,
-) -> Answers:
-    """Answers of a decided batch; `fresh` are the rows and ids of those that get rows now."""
-    count = len(decision.status)
-    similarities = decision.similarity.copy()
-    ids: list[Id | None] = [None] * count
-    first_fresh = next(iter(fresh), 1 << 62)
-    decided = np.flatnonzero((decision.status == EXACT) | (decision.status == NEAR))
-    if len(decided):
-        stored = decided[decision.row[decided] < first_fresh]
-        for number, name in zip(stored.tolist(), contents.ids(decision.row[stored]), strict=True):
-            ids[number] = name
-        for number in decided[decision.row[decided] >= first_fresh].tolist():
-            ids[number] = fresh[int(decision.row[number])]
-    known = np.flatnonzero(decision.status == KNOWN)
-    if len(known):
-        _repeat(contents, decision, known, first_fresh, (ids, distances, similarities))
-    status = [STATUSES[code] for code in decision.status.tolist()]
-    return Answers(status, ids, distances, similarities, matches, contents.settings.verified_by)
+@dataclass(frozen=True)
+class CheckResult(Tabular):
+    """Result of `check`, `check_and_add` or `add`: one status per document of the batch, in order.
 
+    Attributes
+    ----------
+    status : list of str
+        "new"; "exact", a copy of a kept document; "near", a near-duplicate of one; "known", the same id with the same
+        content, for which the other columns repeat the first result; "conflict", the same id with another content,
+        which was not added (with `conflicts="report"`).
+    ids : list
+        Id of the matching document, None for a new one. Of several kept documents that match, the one added first.
+    distances : (n,) int64, float64 for vectors
+        Distance to the matching document; -1 for a new document.
+    similarities : (n,) float64
+        Verified similarity to the matching document, 1 for an exact copy. For files scores, 100 for an exact copy. For
+        vectors cosines, NaN for families of a distance. NaN for a new document, and without verification.
+    matches : list of lists of StoredMatch
+        The best matches of each document, most similar first, if `check` was called with `k`.
+    verified : str
+        How similarities were verified.
+    own_ids : list, optional
+        Ids of the documents themselves, row numbers if the caller passed none; None from `check`.
 
-def _repeat(
-    contents: Contents,
-    decision: Decision,
-    known: NDArray[np.int64],
-    first_fresh: int,
-    answers: tuple[list[Id | None], NDArray[Any], NDArray[np.float64]],
-) -> None:
-    """Give known documents their first answer again: that of the store, or of the earlier one in the batch."""
-    ids, distances, similarities = answers
-    old = known[(decision.row[known] >= 0) & (decision.row[known] < first_fresh)]
-    for number, document in zip(old.tolist(), documents_of(contents, decision.row[old]), strict=True):
-        ids[number], distances[number], similarities[number] = (
-            document.match,
-            document.distance,
-            document.similarity,
-        )
-    for number in known[~np.isin(known, old)].tolist():
-        other = int(decision.other[number])
-        ids[number], distances[number], similarities[number] = ids[other], distances[other], similarities[other]
-
-
-def nearest_of(
-    contents: Contents, lists: CandidateLists, distances: NDArray[Any], most: int, k: int, values: int | None
-) -> list[list[StoredMatch]]:
-    """Of each query the k candidates at the smallest distances up to `most`.
-
-    `values` is how many values a signature has, None for fingerprints, which say nothing of similarity.
+    Examples
+    --------
+    >>> import nearkin as nk, tempfile
+    >>> store = nk.Store.create(tempfile.mkdtemp() + "/pages.store")
+    >>> result = store.check_and_add(["one text among many", "another one", "one text among many"], ["a", "b", "c"])
+    >>> result.status, result.ids
+    (['new', 'new', 'exact'], [None, None, 'a'])
+    >>> result.is_new
+    array([ True,  True, False])
+    >>> store.close()
     """
-    found: list[list[StoredMatch]] = []
-    for first, last in pairwise(lists.offsets.tolist()):
-        rows, far = lists.places[first:last], distances[first:last]
-        best = np.lexsort((rows, far))[:k]
-        best = best[far[best] <= most]
-        extras = contents.extras(rows[best])
-        found.append(
-            [
-                StoredMatch(name, distance, 1 - distance / values if values else float("nan"), columns)
-                for name, distance, (_, columns) in zip(
-                    contents.ids(rows[best]),
-                    far[best].tolist(),
-                    (read_extra(contents, extra) for extra in extras),
-                    strict=True,
-                )
-            ]
+
+    status: list[Status]
+    ids: list[Id | None]
+    distances: NDArray[np.int64] | NDArray[np.float64]
+    similarities: NDArray[np.float64]
+    matches: list[list[StoredMatch]] | None = None
+    verified: str = ""
+    own_ids: list[Id] | None = None
+
+    def __len__(self) -> int:
+        return len(self.status)
+
+    def __repr__(self) -> str:
+        counts = ", ".join(
+            f"{self.status.count(name)} {name}" for name in STATUSES if name != "conflict" or name in self.status
         )
-    return found
+        return f"CheckResult({len(self)} documents: {counts})"
+
+    @property
+    def is_new(self) -> NDArray[np.bool_]:
+        """True for each document that is new."""
+        return np.array([name == "new" for name in self.status], bool)
+
+    @property
+    def columns(self) -> dict[str, list[Any]]:
+        """The result by column: status, id of the match, distance, similarity."""
+        return {
+            "status": list(self.status),
+            "match": list(self.ids),
+            "distance": self.distances.tolist(),
+            "similarity": self.similarities.tolist(),
+        }
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield the result of each document as a dict."""
+        columns = self.columns
+        return (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
+
+    def _columns(self) -> dict[str, list[Any]]:
+        return self.columns
+
+    def _types(self) -> dict[str, str]:
+        return {"status": "string", "distance": "int64", "similarity": "float64"}
 
 
-def best_matches(batch: Batch, contents: Contents, k: int) -> list[list[StoredMatch]]:
-    """The k best matches of each document among the stored ones."""
-    source = contents.settings.source
-    lists = batch.matches(contents)
-    found: list[list[StoredMatch]] = []
-    for number, (rows, similarities) in enumerate(lists):
-        values = batch.hashed.values[np.full(len(rows), number)]
-        distances = source.distances(values, StoreView(contents, 0, 0).values(rows))
-        ranked = np.where(np.isnan(similarities), -distances.astype(np.float64), similarities)
-        best = np.lexsort((rows, -ranked))[:k]
-        extras = contents.extras(rows[best])
-        found.append(
-            [
-                StoredMatch(name, distance.item(), float(similarity), read_extra(contents, extra)[1])
-                for name, distance, similarity, extra in zip(
-                    contents.ids(rows[best]), distances[best], similarities[best], extras, strict=True
-                )
-            ]
-        )
-    return found
+@dataclass(frozen=True)
+class StoredDocument:
+    """A stored document, without its text.
+
+    Attributes
+    ----------
+    id : int or str
+    row : int
+        Its number in the order of addition.
+    status : {"new", "exact", "near"}
+        Its status when it was added. New documents are kept.
+    match : int or str, optional
+        Id of the document it matched; None for a new one, and if that document was removed.
+    distance : int, float for vectors
+        Distance to the match, -1 for a new document.
+    similarity : float
+        Verified similarity to the match, NaN for a new document.
+    features, length : int
+        Distinct features, and characters of the text. For a file 1 unless it is empty, and its bytes. For a vector 1,
+        and its dimension.
+    columns : dict
+        The columns it was added with.
+    """
+
+    id: Id
+    row: int
+    status: Status
+    match: Id | None
+    distance: float
+    similarity: float
+    features: int
+    length: int
+    columns: dict[str, Cell]
+
+
+@dataclass(frozen=True)
+class StoreStats:
+    """Counts, sizes and settings of a store.
+
+    Attributes
+    ----------
+    documents : int
+        Documents added and not removed.
+    waiting : int
+        Pending documents, which no segment holds yet.
+    segments : int
+    removed : int
+        Removed documents that the next merge drops from the files.
+    bytes : dict of str to int
+        On disk: "log", "documents", "index", and their "total".
+    settings : dict
+        Recipe, threshold, radius or bands, the rule for texts, how matches are verified.
+    """
+
+    documents: int
+    waiting: int
+    segments: int
+    removed: int
+    bytes: dict[str, int]
+    settings: dict[str, Any]
+
+    def _repr_html_(self) -> str:
+        """Return counts, sizes and settings as HTML, for a notebook."""
+        counts = [(name, f"{getattr(self, name):,}") for name in ("documents", "waiting", "segments", "removed")]
+        sizes = [(f"bytes, {name}", f"{size:,}") for name, size in self.bytes.items()]
+        return html_facts([*counts, *sizes, *self.settings.items()])

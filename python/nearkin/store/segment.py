@@ -1,4 +1,4 @@
-"""A segment of a store: documents in order of their rows, and the index of those that stay, in two immutable files."""
+"""Segment: documents in the order of their rows, and the index of the new ones, in two immutable files."""
 
 from __future__ import annotations
 
@@ -9,29 +9,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import StoreSegment
-from nearkin.dedup.candidates import CandidateSource, Places, Values
+from nearkin.dedup.candidates import Places
 from nearkin.errors import CorruptStoreError, mismatch
 from nearkin.index.ids import Id, IdKeys
-from nearkin.store.indexes import Found, StoreFamily, StoreIndex
+from nearkin.store.filesystem import SEGMENT_FOLDER
+from nearkin.store.kinds.base import StoreIndex, StoreSettings
 from nearkin.store.log import SegmentEntry
 from nearkin.store.records import record_type
-from nearkin.store.settings import StoreSettings
 from nearkin.text.batches import Texts
 
-FOLDER = "segments"
-"""The folder of segments in a store."""
-_COMPRESSION = 3
-"""Level of zstd for texts: measured in docs/store.md."""
-Blocks = tuple[bytes, Sequence["StoreSegment | tuple[int, int, int, int, bytes, bytes]"]]
-"""Texts that were compressed before: their dictionary; files that hold them, or blocks (`LogTexts.part`)."""
+_COMPRESSION_LEVEL = 3
+"""Level of zstd for texts, measured in docs/store.md."""
+CompressedTexts = tuple[bytes, Sequence["StoreSegment | tuple[int, int, int, int, bytes, bytes]"]]
+"""Texts compressed before: their dictionary, and files or blocks with the texts (`TextBlock.segment_block`)."""
 
 
-def files_of(folder: Path, name: str) -> tuple[Path, Path]:
-    """The files of documents and index of a segment."""
-    return folder / FOLDER / f"{name}.documents.nks", folder / FOLDER / f"{name}.index.nks"
+def segment_paths(folder: Path, name: str) -> tuple[Path, Path]:
+    """Return the paths of the documents and the index of a segment."""
+    return folder / SEGMENT_FOLDER / f"{name}.documents.nks", folder / SEGMENT_FOLDER / f"{name}.index.nks"
 
 
-class Part:
+class Segment:
     """An open segment.
 
     Parameters
@@ -40,83 +38,81 @@ class Part:
         The store.
     entry : SegmentEntry
     settings : StoreSettings
-    family : StoreFamily
 
     Attributes
     ----------
     documents : StoreSegment
     index : StoreIndex
-        Of the documents that stay.
+        Of the new documents.
 
     Raises
     ------
     CorruptStoreError
-        A file that is not whole, or not the one that the list names.
+        A file is truncated, or differs from the entry in the segment list.
     MismatchError
-        A file of a store with other settings.
+        A file belongs to a store with other settings.
     OSError
-        A file that is not there.
+        A file is missing.
     """
 
-    def __init__(self, folder: Path, entry: SegmentEntry, settings: StoreSettings, family: StoreFamily) -> None:
+    def __init__(self, folder: Path, entry: SegmentEntry, settings: StoreSettings) -> None:
         self.entry = entry
-        self.documents_path, self.index_path = files_of(folder, entry.name)
-        self._family, self._type = family, record_type(family)
+        self.documents_path, self.index_path = segment_paths(folder, entry.name)
+        self._record_type = record_type(settings)
         self.documents = StoreSegment.open(str(self.documents_path))
-        note = self.documents.note().decode()
-        if note != settings.to_json():
+        if self.documents.note().decode() != settings.to_json():
             raise mismatch("settings of the store", f"those of {self.documents_path}", "those of the log")
         if len(self.documents) != entry.documents:
             raise self.corrupt(f"it holds {len(self.documents)} documents of {entry.documents}")
-        self.index: StoreIndex = family.open(self.index_path)
+        self.index: StoreIndex = settings.open_index(self.index_path)
 
     def corrupt(self, reason: str) -> CorruptStoreError:
-        """The error of a segment that is not what the list says."""
+        """Return the error for a segment that differs from its entry in the segment list."""
         place = str(self.documents_path)
         return CorruptStoreError(f"{place}: {reason}; restore it from a backup", place=place, reason=reason)
 
     def __len__(self) -> int:
         return self.entry.documents
 
-    def find(self, values: Values, source: CandidateSource | None = None) -> Found:
-        """The rows that may match each of these values; `source` as for the index."""
-        return self.index.find(values, source)
+    def positions(self, rows: Places) -> Places:
+        """Return the positions of rows, which the segment must have."""
+        positions = self.documents.places(rows)
+        if len(positions) and positions.min() < 0:
+            raise self.corrupt(f"row {int(rows[positions < 0][0])} is missing")
+        return positions
 
-    def places(self, rows: Places) -> Places:
-        """The places of rows that are here."""
-        found = self.documents.places(rows)
-        if len(found) and found.min() < 0:
-            raise self.corrupt(f"row {int(rows[found < 0][0])} is missing")
-        return found
+    def all_rows(self) -> Places:
+        """Return the rows of all documents."""
+        return self.documents.rows(0, len(self))
 
     def records(self, rows: Places) -> NDArray[np.void]:
-        """Records of rows."""
-        return self.documents.records(self.places(rows)).view(self._type)
+        """Return the records of rows."""
+        return self.documents.records(self.positions(rows)).view(self._record_type)
 
     def all_records(self) -> NDArray[np.void]:
-        """Records of all documents, in order."""
-        return self.documents.records(np.arange(len(self))).view(self._type)
+        """Return the records of all documents."""
+        return self.documents.records(np.arange(len(self))).view(self._record_type)
 
-    def contents(self, rows: Places) -> NDArray[np.uint64]:
-        """Content hashes of rows, `(n, 2)`."""
-        return self.documents.contents(self.places(rows)).reshape(-1, 2)
+    def contents(self, rows: Places) -> list[bytes]:
+        """Return the content hashes of rows."""
+        contents = self.documents.contents(self.positions(rows)).reshape(-1, 2)
+        return [content.tobytes() for content in contents]
 
     def ids(self, rows: Places) -> list[Id]:
-        """Ids of rows, as they were given."""
-        found = self.documents.ids(self.places(rows))
-        listed: list[Id] = found.tolist() if isinstance(found, np.ndarray) else list(found)
-        return listed
+        """Return the ids of rows."""
+        ids: list[Id] = self.documents.ids(self.positions(rows)).tolist()
+        return ids
 
     def extras(self, rows: Places) -> list[bytes]:
-        """Extras of rows."""
-        return self.documents.extras(self.places(rows))
+        """Return the extras of rows."""
+        return self.documents.extras(self.positions(rows))
 
     def texts(self, rows: Places) -> list[str | None]:
-        """Texts of rows; None where none was kept."""
-        return self.documents.texts(self.places(rows))
+        """Return the texts of rows; None for a document without one."""
+        return self.documents.texts(self.positions(rows))
 
 
-def write_part(
+def write_segment(
     folder: Path,
     name: str,
     settings: StoreSettings,
@@ -128,26 +124,25 @@ def write_part(
     records: NDArray[np.void],
     extras: list[bytes] | None,
     texts: Texts | None,
-    blocks: Blocks | None = None,
+    compressed: CompressedTexts | None = None,
 ) -> SegmentEntry:
-    """Write both files of a segment, synced, and say what the list of segments has to name.
+    """Write both files of a segment, synced, and return its entry for the segment list.
 
-    Texts are given as they are, or as `blocks`, which are not compressed again.
+    `compressed` texts are copied; `texts` are compressed.
     """
-    documents_path, index_path = files_of(folder, name)
-    raw = np.ascontiguousarray(records).view(np.uint8).reshape(-1)
+    documents_path, index_path = segment_paths(folder, name)
     StoreSegment.write(
         str(documents_path),
         rows=rows,
         ids=ids,
         contents=np.ascontiguousarray(contents).reshape(-1),
-        records=raw,
+        records=np.ascontiguousarray(records).view(np.uint8).reshape(-1),
         width=records.dtype.itemsize,
         extras=extras,
         texts=texts,
         note=settings.to_json().encode(),
-        level=_COMPRESSION,
-        packed=blocks,
+        level=_COMPRESSION_LEVEL,
+        packed=compressed,
     )
     index.save(index_path)
     size = documents_path.stat().st_size + index_path.stat().st_size

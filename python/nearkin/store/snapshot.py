@@ -1,13 +1,14 @@
-"""The documents of a store as they stood at one commit, by row; which of them a batch is held against.
+"""Snapshot of a store: its documents at one commit, by row.
 
-`Contents` follows the log: `refresh` brings it to the last commit. `StoreView` is
-`nearkin.dedup.reference.OlderDocuments` over a range of its rows.
+`Snapshot` follows the log: `refresh` brings it to the last commit. `SnapshotRange` is a range of its rows, in the form
+that a deduplication compares new documents with (`nearkin.dedup.reference`).
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -17,40 +18,40 @@ from numpy.typing import NDArray
 from nearkin._core import StoreSegment
 from nearkin.dedup.candidates import CandidateLists, CandidateSource, Places, TextBatch, Values
 from nearkin.dedup.verify import FeatureSets
+from nearkin.errors import CorruptStoreError
 from nearkin.index.ids import Id, IdKeys
-from nearkin.store.families import lists_of, store_family
-from nearkin.store.log import Log, SegmentEntry, State, sum_of
-from nearkin.store.memtable import Waiting
-from nearkin.store.records import NEW, record_type, unpack_features
-from nearkin.store.segment import Part
-from nearkin.store.settings import StoreSettings
-from nearkin.store.texts import TextsByIds, ask, joined, no_texts
+from nearkin.store.kinds.base import CandidateRows, StoreSettings
+from nearkin.store.kinds.texts import LoadTexts, call_loader, join_sets, no_texts_error
+from nearkin.store.log import LOG_NAME, Log, SegmentEntry, State, outputs_checksum, tombstones_checksum
+from nearkin.store.memtable import Memtable
+from nearkin.store.records import NEW, STATUSES, Cell, RecordedMatch, record_type, unpack_extra, unpack_features
+from nearkin.store.results import StoredDocument, StoredMatch, StoreStats
+from nearkin.store.segment import Segment
 
 _NO_ROW = np.iinfo(np.int64).max
 
 
-class Contents:
-    """What is in a store, for one process.
+class Snapshot:
+    """The documents of a store, as one process sees them.
 
     Parameters
     ----------
     log : Log
     settings : StoreSettings
-    texts : function, optional
-        The caller's, for texts that are not kept.
+    load_texts : function, optional
+        The caller's, for texts that the store does not keep.
     """
 
-    def __init__(self, log: Log, settings: StoreSettings, texts: TextsByIds | None = None) -> None:
-        self.log, self.settings, self.given_texts = log, settings, texts
-        self.family = store_family(settings.source)
-        self.record_type = record_type(self.family)
-        self.parts: list[Part] = []
-        self._lasts: list[int] = []
-        self.waiting = Waiting(self.family)
+    def __init__(self, log: Log, settings: StoreSettings, load_texts: LoadTexts | None = None) -> None:
+        self.log, self.settings, self._load_texts = log, settings, load_texts
+        self.record_type = record_type(settings)
+        self.segments: list[Segment] = []
+        self._last_rows: list[int] = []
+        self.memtable = Memtable(settings)
         self.state: State | None = None
-        self.last_removal = 0
-        self._removed: set[int] = set()
-        self._hidden: NDArray[np.int64] | None = np.zeros(0, np.int64)
+        self.last_tombstone = 0
+        self._tombstones: set[int] = set()
+        self._removed_rows: NDArray[np.int64] | None = np.zeros(0, np.int64)
         self._version = -1
 
     @property
@@ -61,323 +62,452 @@ class Contents:
     # Following the log
 
     def refresh(self) -> State:
-        """Bring this to the state of the transaction that is open, and return its counters.
+        """Update the snapshot to the open transaction, and return the counters.
 
         Raises
         ------
         CorruptStoreError
-            The log or a file does not hold what it says.
+            The log or a file is damaged.
         FileNotFoundError
-            A file on the list is gone: a merge that was committed since this transaction began has removed it.
+            A file on the segment list is missing: a merge that was committed after this transaction began removed it.
         """
         version = self.log.version()
         if self.state is not None and version == self._version:
             return self.state
-        state = self.log.state()
-        old = self.state
-        if old is None or state.generation != old.generation:
-            self._open_parts()
+        state, old = self.log.state(), self.state
+        merged = old is None or state.generation != old.generation
+        if merged:
+            self._open_segments()
         if old is None:
             self._load(state)
         else:
-            first = old.next_row
-            if state.generation != old.generation:
-                # The log lost its beginning: to a segment, or for ever where it was removed. Rows are never reused.
-                least = self.log.least_row()
-                self.waiting = self.waiting.after(state.next_row if least is None else least - 1)
-            self._follow(first)
-            if state.generation != old.generation:
-                # A merge drops removed documents and then forgets them.
-                self._removed.clear()
-                self._hidden = None
-                self._hide(self.log.removed())
-                # One that was made and merged away meanwhile counts, too.
-                self.last_removal = self.log.last_removal()
+            if merged:
+                # A segment took the first documents of the log, or a merge dropped them. Rows are never reused.
+                first = self.log.first_row()
+                self.memtable = self.memtable.after(state.next_row if first is None else first - 1)
+            self._add_pending(old.next_row)
+            if merged:
+                # A merge drops removed documents, and then their tombstones.
+                self._tombstones.clear()
+                self._removed_rows = None
+                self._add_tombstones(self.log.tombstones())
+                # A tombstone that was added and dropped since the last refresh counts as well.
+                self.last_tombstone = self.log.last_tombstone()
             else:
-                self._hide(self.log.removed(self.last_removal))
+                self._add_tombstones(self.log.tombstones(self.last_tombstone))
         self.state, self._version = state, version
         return state
 
-    def _open_parts(self) -> None:
-        known = {part.entry.name: part for part in self.parts}
+    def _open_segments(self) -> None:
+        opened = {segment.entry.name: segment for segment in self.segments}
         entries = self.log.segments()
-        self.parts = [known.get(entry.name) or self._open(entry) for entry in entries]
-        self._lasts = [entry.last for entry in entries]
+        self.segments = [opened.get(entry.name) or self._open_segment(entry) for entry in entries]
+        self._last_rows = [entry.last for entry in entries]
 
-    def _open(self, entry: SegmentEntry) -> Part:
-        return Part(self.folder, entry, self.settings, self.family)
+    def _open_segment(self, entry: SegmentEntry) -> Segment:
+        return Segment(self.folder, entry, self.settings)
 
     def _load(self, state: State) -> None:
-        """Read all of the log, and check that nothing of it is missing."""
-        self._follow(0)
-        sums = self.log.sums()
-        count = len(self.waiting)
-        removals = self.log.removed()
-        sums ^= sum_of([removal_key(row) for _, row in removals])
-        sums ^= sum_of([entry_key(part.entry) for part in self.parts])
-        sums ^= sum_of([output_key(*row) for row in self.log.outputs()])
-        if (count, sums) != (state.waiting, state.sums):
+        """Read the log from its beginning, and check that nothing is missing."""
+        self._add_pending(0)
+        tombstones = self.log.tombstones()
+        sums = self.log.documents_checksum() ^ tombstones_checksum(row for _, row in tombstones)
+        for segment in self.segments:
+            sums ^= segment.entry.checksum
+        sums ^= outputs_checksum(self.log.outputs())
+        if (len(self.memtable), sums) != (state.pending, state.sums):
             raise self.log.corrupt(
-                f"of {state.waiting} waiting documents, removals, segments and outputs some are missing or were "
+                f"of {state.pending} waiting documents, removals, segments and outputs some are missing or were "
                 "changed; restore it from a backup"
             )
-        self._hide(removals)
-        self.last_removal = self.log.last_removal()
+        self._add_tombstones(tombstones)
+        self.last_tombstone = self.log.last_tombstone()
 
-    def _follow(self, first: int) -> None:
-        """Take over the waiting documents from a row on."""
+    def _add_pending(self, first: int) -> None:
+        """Add the pending documents from a row on to the memtable."""
         width = self.record_type.itemsize
         for batch in self.log.batches(first):
             if len(batch.records) != width * len(batch):
                 raise self.log.corrupt("a record has another width; restore it from a backup")
-            self.waiting.add(
-                batch.rows, batch.ids, batch.split_contents(), np.frombuffer(batch.records, self.record_type)
-            )
+            records = np.frombuffer(batch.records, self.record_type)
+            self.memtable.add(batch.rows, batch.ids, batch.split_contents(), records)
 
-    def committed(self, state: State) -> None:
-        """Take over the state after a commit of this connection, whose documents were added here already."""
+    def commit(self, state: State) -> None:
+        """Set the state after a commit of this connection, whose documents are in the memtable already."""
         self.state = state
 
-    def follow_removals(self, state: State) -> None:
-        """Take over the removals of a commit of this connection."""
-        self._hide(self.log.removed(self.last_removal))
+    def commit_tombstones(self, state: State) -> None:
+        """Add the tombstones of a commit of this connection."""
+        self._add_tombstones(self.log.tombstones(self.last_tombstone))
         self.state = state
 
-    def _hide(self, removals: list[tuple[int, int]]) -> None:
-        if removals:
-            self.last_removal = removals[-1][0]
-            self._removed.update(row for _, row in removals)
-            self._hidden = None
+    def _add_tombstones(self, tombstones: list[tuple[int, int]]) -> None:
+        if tombstones:
+            self.last_tombstone = tombstones[-1][0]
+            self._tombstones.update(row for _, row in tombstones)
+            self._removed_rows = None
 
-    # Look-ups over all rows
+    # Lookups by row
 
     @property
-    def hidden(self) -> NDArray[np.int64]:
-        """Rows that were removed, ascending."""
-        if self._hidden is None:
-            self._hidden = np.array(sorted(self._removed), np.int64)
-        return self._hidden
+    def removed_rows(self) -> NDArray[np.int64]:
+        """Rows of removed documents, ascending."""
+        if self._removed_rows is None:
+            self._removed_rows = np.array(sorted(self._tombstones), np.int64)
+        return self._removed_rows
 
     def alive(self, rows: Places) -> NDArray[np.bool_]:
-        """Which of these rows were not removed."""
-        if not len(self.hidden):
+        """Return True for each row that has no tombstone."""
+        if not len(self.removed_rows):
             return np.ones(len(rows), bool)
-        return ~np.isin(rows, self.hidden)
+        return ~np.isin(rows, self.removed_rows)
 
     def present(self, rows: Places) -> NDArray[np.bool_]:
-        """Which of these rows were not removed, nor dropped by a merge after that."""
-        found = self.alive(rows)
-        for part, positions in self._split(rows):
-            some = rows[positions]
-            found[positions] &= self.waiting.has(some) if part is None else part.documents.places(some) >= 0
-        return found
+        """Return True for each row that has no tombstone, and that no merge has dropped."""
+        present = self.alive(rows)
+        for segment, positions in self._split(rows):
+            chunk = rows[positions]
+            present[positions] &= self.memtable.has(chunk) if segment is None else segment.documents.places(chunk) >= 0
+        return present
 
-    def _split(self, rows: Places) -> list[tuple[Part | None, NDArray[np.int64]]]:
-        """Which positions of `rows` lie in which part; None stands for the log."""
+    def _split(self, rows: Places) -> list[tuple[Segment | None, NDArray[np.int64]]]:
+        """Return the positions in `rows` by segment; None stands for the memtable."""
         if not len(rows):
             return []
-        parts: list[Part | None] = [*self.parts, None]
+        segments: list[Segment | None] = [*self.segments, None]
         if 1 == len(rows):
-            return [(parts[bisect_left(self._lasts, int(rows[0]))], np.zeros(1, np.int64))]
-        owners = np.searchsorted(np.array(self._lasts, np.int64), rows)
+            return [(segments[bisect_left(self._last_rows, int(rows[0]))], np.zeros(1, np.int64))]
+        owners = np.searchsorted(np.array(self._last_rows, np.int64), rows)
         first = int(owners[0])
         if (owners == first).all():
-            return [(parts[first], np.arange(len(rows)))]
-        return [(parts[owner], np.flatnonzero(owners == owner)) for owner in np.unique(owners).tolist()]
+            return [(segments[first], np.arange(len(rows)))]
+        return [(segments[owner], np.flatnonzero(owners == owner)) for owner in np.unique(owners).tolist()]
 
-    def gather(
-        self, rows: Places, of_part: Callable[[Part, Places], Any], of_log: Callable[[Places], Any]
+    def _gather(
+        self,
+        rows: Places,
+        from_segment: Callable[[Segment, Places], list[Any]],
+        from_log: Callable[[Places], list[Any]],
     ) -> list[Any]:
-        """One value for each row, asked of the part that holds it, or of the log."""
-        found: list[Any] = [None] * len(rows)
-        for part, positions in self._split(rows):
-            values = of_log(rows[positions]) if part is None else of_part(part, rows[positions])
-            for position, value in zip(positions.tolist(), values, strict=True):
-                found[position] = value
-        return found
+        """Return one value per row, from the segment that holds the row, or from the log."""
+        values: list[Any] = [None] * len(rows)
+        for segment, positions in self._split(rows):
+            chunk = rows[positions]
+            found = from_log(chunk) if segment is None else from_segment(segment, chunk)
+            for position, value in zip(positions.tolist(), found, strict=True):
+                values[position] = value
+        return values
 
     def records(self, rows: Places) -> NDArray[np.void]:
-        """Records of rows."""
-        found = np.zeros(len(rows), self.record_type)
-        for part, positions in self._split(rows):
-            some = rows[positions]
-            found[positions] = self.waiting.records(some) if part is None else part.records(some)
-        return found
+        """Return the records of rows."""
+        records = np.zeros(len(rows), self.record_type)
+        for segment, positions in self._split(rows):
+            chunk = rows[positions]
+            records[positions] = self.memtable.records(chunk) if segment is None else segment.records(chunk)
+        return records
+
+    def values(self, rows: Places) -> Values:
+        """Return the values of rows."""
+        # A copy is aligned; records are not.
+        values: Values = self.records(rows)["values"].copy()
+        return values
 
     def ids(self, rows: Places) -> list[Id]:
-        """Ids of rows."""
-        return self.gather(rows, Part.ids, self.waiting.row_ids)
-
-    def id_of(self, row: int) -> Id:
-        """The id of one row."""
-        place = bisect_left(self._lasts, row)
-        rows = np.array([row])
-        return (self.parts[place].ids(rows) if place < len(self.parts) else self.waiting.row_ids(rows))[0]
+        """Return the ids of rows."""
+        return self._gather(rows, Segment.ids, self.memtable.ids)
 
     def extras(self, rows: Places) -> list[bytes]:
-        """Extras of rows."""
-        return self.gather(rows, Part.extras, lambda some: self.log.extras(some.tolist()))
+        """Return the extras of rows."""
+        return self._gather(rows, Segment.extras, lambda chunk: self.log.extras(chunk.tolist()))
 
     def contents(self, rows: Places) -> list[bytes]:
-        """Content hashes of rows, 16 bytes each."""
-        return self.gather(
-            rows,
-            lambda part, some: [content.tobytes() for content in part.contents(some)],
-            self.waiting.row_contents,
-        )
+        """Return the content hashes of rows, 16 bytes each."""
+        return self._gather(rows, Segment.contents, self.memtable.contents)
 
     def texts(self, rows: Places) -> list[str | None]:
-        """Texts of rows; None for documents that did not stay.
+        """Return the texts of rows; None for documents that were not new.
 
         Raises
         ------
         MismatchError
-            The store keeps none, and the caller gives none.
+            The store keeps no texts, and the caller provides none.
         InputError
-            What the caller gives is not what was added.
+            The caller's text differs from the one added.
         """
-        if self.settings.text != "keep":
-            if self.given_texts is None:
-                raise no_texts(self.settings)
-            return self._ask(rows, self.given_texts)
-        return self.gather(rows, Part.texts, lambda some: self.log.texts(some.tolist()))
-
-    def _ask(self, rows: Places, texts: TextsByIds) -> list[str | None]:
-        found: list[str | None] = [None] * len(rows)
-        stay = np.flatnonzero(self.records(rows)["status"] == NEW)
-        if len(stay):
-            answers = ask(texts, self.ids(rows[stay]), self.contents(rows[stay]))
-            for position, text in zip(stay.tolist(), answers, strict=True):
-                found[position] = text
-        return found
+        if self.settings.text == "keep":
+            return self._gather(rows, Segment.texts, lambda chunk: self.log.texts(chunk.tolist()))
+        if self._load_texts is None:
+            raise no_texts_error(self.settings)
+        texts: list[str | None] = [None] * len(rows)
+        new = np.flatnonzero(self.records(rows)["status"] == NEW)
+        if len(new):
+            loaded = call_loader(self._load_texts, self.ids(rows[new]), self.contents(rows[new]))
+            for position, text in zip(new.tolist(), loaded, strict=True):
+                texts[position] = text
+        return texts
 
     def features(self, rows: Places) -> list[NDArray[np.uint64] | None]:
-        """Hashes of the features of rows; None where none are kept."""
+        """Return the hashes of the features of rows; None for a document without them."""
         try:
             return [unpack_features(extra) for extra in self.extras(rows)]
         except ValueError as error:
             raise self.log.corrupt(f"the features of a document can't be read ({error}); run verify") from None
 
+    # Lookups by id and content
+
     def find_ids(self, ids: IdKeys, start: int = 0) -> Places:
-        """The row of each id, -1 where it is not there from row `start` on, or was removed."""
-        listed = ids.tolist() if isinstance(ids, np.ndarray) else ids
-        owners, rows = self.waiting.find_ids(listed)
-        found = StoreSegment.find_ids_in(self._files(start), ids)
-        if len(found[1]):
-            owners, rows = np.concatenate([found[0], owners]), np.concatenate([found[1], rows])
-        return self._firsts(len(listed), owners, rows, start)
+        """Return the row of each id, or -1 if no document from row `start` on has it."""
+        names = ids.tolist() if isinstance(ids, np.ndarray) else ids
+        numbers, rows = self.memtable.find_ids(names)
+        stored = StoreSegment.find_ids_in(self._documents_from(start), ids)
+        if len(stored[1]):
+            numbers, rows = np.concatenate([stored[0], numbers]), np.concatenate([stored[1], rows])
+        return self._first_rows(len(names), numbers, rows, start)
 
     def find_contents(self, contents: NDArray[np.uint64], start: int = 0) -> Places:
-        """The first row from `start` on with each content that stays and may have copies, -1 for none."""
+        """Return the first row from `start` on of a new document with each content, or -1.
+
+        Documents without features count only if equal ones are copies.
+        """
         count, packed = len(contents), contents.tobytes()
         keys = [packed[at : at + 16] for at in range(0, len(packed), 16)]
-        owners, rows = self.waiting.find_contents(keys)
-        found = StoreSegment.find_contents_in(self._files(start), np.ascontiguousarray(contents).reshape(-1))
-        if not len(rows) and not len(found[1]):
+        numbers, rows = self.memtable.find_contents(keys)
+        stored = StoreSegment.find_contents_in(self._documents_from(start), np.ascontiguousarray(contents).reshape(-1))
+        if not len(rows) and not len(stored[1]):
             return np.full(count, -1, np.int64)
-        owners, rows = np.concatenate([found[0], owners]), np.concatenate([found[1], rows])
-        records = np.concatenate([found[2].view(self.record_type), self.waiting.records(rows[len(found[1]) :])])
+        numbers, rows = np.concatenate([stored[0], numbers]), np.concatenate([stored[1], rows])
+        pending = self.memtable.records(rows[len(stored[1]) :])
+        records = np.concatenate([stored[2].view(self.record_type), pending])
         kept = records["status"] == NEW
         if self.settings.featureless == "keep":
             kept &= records["features"] > 0
-        return self._firsts(count, owners[kept], rows[kept], start)
+        return self._first_rows(count, numbers[kept], rows[kept], start)
 
-    def _files(self, start: int) -> list[StoreSegment]:
-        """The files of documents that hold rows from `start` on."""
-        return [part.documents for part in self.parts if part.entry.last >= start]
+    def _documents_from(self, start: int) -> list[StoreSegment]:
+        """Return the files of documents with rows from `start` on."""
+        return [segment.documents for segment in self.segments if segment.entry.last >= start]
 
-    def _firsts(self, count: int, owners: NDArray[np.int64], rows: Places, start: int) -> Places:
-        """The first row of each of `count` owners that is not removed and not before `start`, -1 for none."""
+    def _first_rows(self, count: int, numbers: NDArray[np.int64], rows: Places, start: int) -> Places:
+        """Return the first row of each of `count` keys that is alive and not before `start`, or -1."""
         if not len(rows):
             return np.full(count, -1, np.int64)
         first = np.full(count, _NO_ROW)
-        if start or len(self.hidden):
-            good = self.alive(rows) & (rows >= start)
-            owners, rows = owners[good], rows[good]
-        np.minimum.at(first, owners, rows)
+        if start or len(self.removed_rows):
+            valid = self.alive(rows) & (rows >= start)
+            numbers, rows = numbers[valid], rows[valid]
+        np.minimum.at(first, numbers, rows)
         first[first == _NO_ROW] = -1
         return first
 
+    # Documents
 
-class StoreView:
-    """Documents of a store that stay, as what new ones are held against.
+    def __len__(self) -> int:
+        """Return the number of documents without a tombstone."""
+        return len(self.memtable) + sum(map(len, self.segments)) - len(self.removed_rows)
+
+    def unpack_extra(self, extra: bytes) -> tuple[RecordedMatch | None, dict[str, Cell]]:
+        """Return the match and the columns of a document.
+
+        Raises
+        ------
+        CorruptStoreError
+            The extra is damaged.
+        """
+        try:
+            return unpack_extra(extra)
+        except ValueError as error:
+            place, reason = str(self.folder), f"a document's columns can't be read ({error}); run verify"
+            raise CorruptStoreError(f"{place}: {reason}", place=place, reason=reason) from None
+
+    def documents(self, rows: Places) -> list[StoredDocument]:
+        """Return the documents of rows."""
+        records, ids = self.records(rows), self.ids(rows)
+        extras = [self.unpack_extra(extra) for extra in self.extras(rows)]
+        matched = np.array([-1 if match is None else match.row for match, _ in extras], np.int64)
+        present = np.flatnonzero(matched >= 0)
+        present = present[self.present(matched[present])]
+        match_ids = dict(zip(present.tolist(), self.ids(matched[present]), strict=True))
+        documents = []
+        for number, (row, name, record) in enumerate(zip(rows.tolist(), ids, records, strict=True)):
+            match, columns = extras[number]
+            distance, similarity = (-1, float("nan")) if match is None else (match.distance, match.similarity)
+            documents.append(
+                StoredDocument(
+                    id=name,
+                    row=row,
+                    status=STATUSES[int(record["status"])],
+                    match=match_ids.get(number),
+                    distance=distance,
+                    similarity=similarity,
+                    features=int(record["features"]),
+                    length=int(record["length"]),
+                    columns=columns,
+                )
+            )
+        return documents
+
+    def matches(self, rows: Places, distances: NDArray[Any], similarities: NDArray[np.float64]) -> list[StoredMatch]:
+        """Return the documents of rows as matches."""
+        columns = [self.unpack_extra(extra)[1] for extra in self.extras(rows)]
+        return list(map(StoredMatch, self.ids(rows), distances.tolist(), similarities.tolist(), columns))
+
+    def live_rows(self, start: int, count: int) -> Places:
+        """Return the first `count` rows from `start` on without a tombstone."""
+        chunks: list[Places] = []
+        total = 0
+        for rows in (*(s.all_rows() for s in self.segments if s.entry.last >= start), self.memtable.rows):
+            rows = rows[np.searchsorted(rows, start) :]
+            chunks.append(rows[self.alive(rows)][: count - total])
+            total += len(chunks[-1])
+            if total >= count:
+                break
+        return np.concatenate(chunks)
+
+    def stats(self) -> StoreStats:
+        """Return counts, settings, and the bytes of the files."""
+        sizes = {"log": 0, "documents": 0, "index": 0}
+        for path in self.folder.glob(LOG_NAME + "*"):
+            sizes["log"] += path.stat().st_size
+        for segment in self.segments:
+            sizes["documents"] += segment.documents_path.stat().st_size
+            sizes["index"] += segment.index_path.stat().st_size
+        sizes["total"] = sum(sizes.values())
+        return StoreStats(
+            documents=len(self),
+            waiting=len(self.memtable),
+            segments=len(self.segments),
+            removed=len(self.removed_rows),
+            bytes=sizes,
+            settings=self.settings.to_dict(),
+        )
+
+
+class SnapshotRange:
+    """New documents of a range of rows, with which a batch is compared.
 
     Parameters
     ----------
-    contents : Contents
+    snapshot : Snapshot
     start : int
-        Rows below it are left out.
+        First row.
     stop : int
-        Rows from it on are left out; the place of the first new document.
+        Rows from here on are excluded; also the position of the first document of the batch.
     """
 
-    def __init__(self, contents: Contents, start: int, stop: int) -> None:
-        self._contents, self._start, self._stop = contents, start, stop
+    def __init__(self, snapshot: Snapshot, start: int, stop: int) -> None:
+        self._snapshot, self._start, self._stop = snapshot, start, stop
 
     def __len__(self) -> int:
-        """Above every row."""
+        """Return a number above every row."""
         return self._stop
 
     def copies(self, contents: NDArray[np.uint64]) -> Places:
-        """The first document that stays with each content; -1 for none."""
-        found = self._contents.find_contents(contents, self._start)
-        return np.where(found < self._stop, found, -1)
+        """Return the first new document with each content, or -1."""
+        rows = self._snapshot.find_contents(contents, self._start)
+        return np.where(rows < self._stop, rows, -1)
 
     def candidates(self, values: Values, source: CandidateSource | None = None) -> CandidateLists:
-        """Documents that may match each of these values, ascending; `source` says what is skipped, if not the store."""
-        contents = self._contents
-        parts = [part for part in contents.parts if part.entry.last >= self._start and len(part.index)]
-        found = [part.find(values, source) for part in parts]
-        if len(contents.waiting.index):
-            found.append(contents.waiting.find(values, source))
-        lists = lists_of(len(values), found)
-        if not len(lists.places):
-            return contents.family.confirm(values, lists, self.values)
-        good = contents.alive(lists.places) & (lists.places >= self._start) & (lists.places < self._stop)
-        if good.all():
-            return contents.family.confirm(values, lists, self.values)
-        owners = lists.owners()[good]
-        offsets = np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=len(values)))]).astype(np.int64)
-        similarity = None if lists.similarity is None else lists.similarity[good]
-        lists = CandidateLists(offsets, lists.places[good], similarity, lists.skipped)
-        return contents.family.confirm(values, lists, self.values)
-
-    def records(self, rows: Places) -> NDArray[np.void]:
-        """All that is kept of these rows in fixed width."""
-        return self._contents.records(rows)
+        """Return the candidates of each query, ascending; `source` overrides what the store skips."""
+        snapshot = self._snapshot
+        indexes = [segment.index for segment in snapshot.segments if segment.entry.last >= self._start]
+        if len(snapshot.memtable):
+            indexes.append(snapshot.memtable.index)
+        lists = _merge_candidates(len(values), [index.search(values, source) for index in indexes])
+        rows = lists.places
+        if len(rows):
+            valid = snapshot.alive(rows) & (rows >= self._start) & (rows < self._stop)
+            if not valid.all():
+                offsets = _offsets(lists.owners()[valid], len(values))
+                similarity = None if lists.similarity is None else lists.similarity[valid]
+                lists = CandidateLists(offsets, rows[valid], similarity, lists.skipped)
+        return snapshot.settings.confirm(values, lists, snapshot.values)
 
     def values(self, rows: Places) -> Values:
-        """The values of these rows."""
-        # A copy is aligned; records are not.
-        values: Values = self.records(rows)["values"].copy()
-        return values
+        """Return the values of rows."""
+        return self._snapshot.values(rows)
 
     def lengths(self, rows: Places) -> NDArray[np.uint64]:
-        """How many characters their texts have."""
-        return self.records(rows)["length"].astype(np.uint64)
+        """Return the number of characters of the texts of rows."""
+        return self._snapshot.records(rows)["length"].astype(np.uint64)
 
     def texts(self, rows: Places) -> TextBatch | FeatureSets:
-        """Their texts, or the features that the store keeps; the rows are ascending."""
-        if self._contents.settings.text == "features":
-            none = np.zeros(0, np.uint64)
-            return joined([none if one is None else one for one in self._contents.features(rows)])
-        return self._contents.texts(rows)
+        """Return the texts of ascending rows, or the features that the store keeps."""
+        if self._snapshot.settings.text == "features":
+            empty = np.zeros(0, np.uint64)
+            return join_sets([empty if hashes is None else hashes for hashes in self._snapshot.features(rows)])
+        return self._snapshot.texts(rows)
 
     def ids(self, rows: Places) -> list[Any]:
-        """Their ids, as they were given."""
-        return self._contents.ids(rows)
+        """Return the ids of rows."""
+        return self._snapshot.ids(rows)
 
 
-def removal_key(row: int) -> bytes:
-    """What a removal adds to the sums of the log."""
-    return b"removed %d" % row
+class StoreCorpus:
+    """The documents of a store as the reference of a deduplication, each lookup in a transaction of its own.
+
+    Parameters
+    ----------
+    open_range : function
+        Opens the documents of rows below a number.
+    stop : int
+        Rows below it existed when the deduplication began; later ones are excluded.
+    source : CandidateSource
+        The family of the deduplication, which may skip more or less than the store.
+    """
+
+    def __init__(
+        self, open_range: Callable[[int], AbstractContextManager[SnapshotRange]], stop: int, source: CandidateSource
+    ) -> None:
+        self._open, self._stop, self._source = open_range, stop, source
+
+    def __len__(self) -> int:
+        """Return a number above every row."""
+        return self._stop
+
+    def copies(self, contents: NDArray[np.uint64]) -> Places:
+        """Return the first new document with each content, or -1."""
+        with self._open(self._stop) as documents:
+            return documents.copies(contents)
+
+    def candidates(self, values: Values) -> CandidateLists:
+        """Return the candidates of each query, ascending."""
+        with self._open(self._stop) as documents:
+            return documents.candidates(values, self._source)
+
+    def values(self, rows: Places) -> Values:
+        """Return the values of rows."""
+        with self._open(self._stop) as documents:
+            return documents.values(rows)
+
+    def lengths(self, rows: Places) -> NDArray[np.uint64]:
+        """Return the number of characters of the texts of rows."""
+        with self._open(self._stop) as documents:
+            return documents.lengths(rows)
+
+    def texts(self, rows: Places) -> TextBatch | FeatureSets:
+        """Return the texts of ascending rows, or the features that the store keeps."""
+        with self._open(self._stop) as documents:
+            return documents.texts(rows)
+
+    def ids(self, rows: Places) -> list[Any]:
+        """Return the ids of rows."""
+        with self._open(self._stop) as documents:
+            return documents.ids(rows)
 
 
-def output_key(target: str, prepared: str) -> bytes:
-    """What a promised output adds to the sums of the log."""
-    return repr(("output", target, prepared)).encode()
+def _merge_candidates(count: int, results: list[CandidateRows]) -> CandidateLists:
+    """Merge the candidates of several indexes into one list for each of `count` queries, rows ascending."""
+    queries = np.concatenate([result.queries for result in results] or [np.zeros(0, np.int64)])
+    rows = np.concatenate([result.rows for result in results] or [np.zeros(0, np.int64)])
+    similarities = [result.similarity for result in results if result.similarity is not None]
+    skipped = sum(result.skipped for result in results)
+    if not len(rows) and not similarities:
+        return CandidateLists(np.zeros(count + 1, np.int64), rows, skipped=skipped)
+    order = rows.argsort(kind="stable") if 1 == count else np.lexsort((rows, queries))
+    similarity = np.concatenate(similarities)[order] if similarities and len(similarities) == len(results) else None
+    offsets = np.array([0, len(rows)]) if 1 == count else _offsets(queries, count)
+    return CandidateLists(offsets, rows[order], similarity, skipped)
 
 
-def entry_key(entry: SegmentEntry) -> bytes:
-    """What a segment adds to the sums of the log."""
-    return repr(("segment", entry.name, entry.first, entry.last, entry.documents, entry.bytes)).encode()
+def _offsets(queries: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(np.bincount(queries, minlength=count))]).astype(np.int64)

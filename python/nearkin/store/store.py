@@ -1,68 +1,150 @@
-"""`Store`: a collection of documents on disk that says which new ones are new, and remembers them.
+"""`Store`: documents on disk, deduplicated as they are added.
 
-A store is a folder: immutable, checksummed, memory-mapped *segments* for all that is looked up, and a *log* in SQLite
-for what is small and changes (`docs/format-store.md`). Any number of processes may read it while others write; writers
-queue.
+A store is a folder: immutable, checksummed, memory-mapped *segments* hold documents and their indexes, and a *log* in
+SQLite holds everything mutable (`docs/format-store.md`). Any number of processes may read a store while others write.
+Writers queue.
 """
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterable
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
+from nearkin.dedup.candidates import (
+    CandidateSource,
+    DigestCandidates,
+    MinHashCandidates,
+    Places,
+    SimHashCandidates,
+    Values,
+)
+from nearkin.dedup.documents import HashedDocuments
+from nearkin.dedup.reference import OlderDocuments
+from nearkin.dedup.result import DedupResult, PairTable
 from nearkin.dedup.stages import Featureless
 from nearkin.digests.ssdeep import DigestRecipe
-from nearkin.errors import bad_parameter, check_count
+from nearkin.errors import (
+    CorruptStoreError,
+    ForkError,
+    NearkinError,
+    OutputError,
+    ParameterError,
+    StoreLockedError,
+    bad_parameter,
+    check_count,
+    mismatch,
+)
 from nearkin.families.base import Family
-from nearkin.index.ids import Ids, check_ids
-from nearkin.io.atomic_write import StagedOutput, recover
-from nearkin.progress import ShowProgress, reporting
+from nearkin.families.minhash import as_signatures
+from nearkin.index.fingerprints import flat_rows
+from nearkin.index.ids import Id, IdKeys, Ids, check_ids
+from nearkin.io import Column, OutputDir
+from nearkin.io.atomic_write import sync_folder
+from nearkin.io.decompress import compressing
+from nearkin.io.inputs import Compression
+from nearkin.io.output import replace_file
+from nearkin.progress import Progress, ShowProgress, reporting, unreported
 from nearkin.recipe import Recipe
+from nearkin.recipe.base import FrozenRecipe
 from nearkin.store import compaction, outbox
-from nearkin.store.asking import AskedStore
 from nearkin.store.check import Finding, check_store, repair_store
-from nearkin.store.dedup_sink import RememberingStore
-from nearkin.store.documents import StoreStats
-from nearkin.store.filesystem import check_place
-from nearkin.store.kinds import make_settings, mend_files, read_settings
-from nearkin.store.log import NAME, Log, Mode, Sync, sum_of
-from nearkin.store.memory import Budget
-from nearkin.store.segment import FOLDER
-from nearkin.store.settings import StoreVerify, TextRule
-from nearkin.store.snapshot import removal_key
-from nearkin.store.texts import TextsByIds
+from nearkin.store.dedup import BatchDecision, BatchDeduplicator, FeatureCache, nearest_matches
+from nearkin.store.filesystem import check_local_fs, new_store_folder
+from nearkin.store.kinds import make_settings, read_settings, repair_files
+from nearkin.store.kinds.base import Kind, StoreSettings, StoreVerify, TextRule
+from nearkin.store.kinds.texts import LoadTexts, feature_hashes, no_texts_error
+from nearkin.store.log import (
+    LOG_NAME,
+    Log,
+    Mode,
+    State,
+    Sync,
+    TextBlock,
+    compress_texts,
+    split_batches,
+    tombstones_checksum,
+)
+from nearkin.store.memory import MAX_BACKLOG, Budget
+from nearkin.store.records import KNOWN, MAX_COUNT, Cell, Columns, columns_by_row
+from nearkin.store.results import CheckResult, StoredDocument, StoredMatch, StoreStats
+from nearkin.store.snapshot import Snapshot, SnapshotRange, StoreCorpus
+from nearkin.text.batches import Texts
+from nearkin.vectors.rows import Vectors
 
-__all__ = ["Store"]
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
-WAITING = 1 << 16
-"""Documents that wait in the log before they are written into a segment."""
+__all__ = ["Conflicts", "Items", "Store"]
+
+Items = Texts | Iterable[bytes | os.PathLike[str]] | Vectors | HashedDocuments
+"""Items of a call: texts; digests, bytes or paths of files; vectors; or documents hashed for the store."""
+Conflicts = Literal["raise", "report"]
+"""Treatment of an id that belongs to another content."""
+
+MAX_PENDING = 1 << 16
+"""Default number of pending documents after which they are written into a segment."""
+_MAX_RETRIES = 100
+"""Times the segment list is read again because a merge has removed its files."""
+_CHUNK_DOCUMENTS, _CHUNK_CHARACTERS = 4096, 1 << 24
+"""Documents, and characters of their texts, that a deduplication adds at a time."""
+_EXPORT_SUFFIXES: dict[str, Compression] = {".jsonl.zst": "zst", ".jsonl.gz": "gz", ".jsonl": ""}
 
 
-class Store(AskedStore, RememberingStore):
-    """Documents on disk that say whether a new one is like them.
+class Store:
+    """Documents on disk; reports for each new document whether it duplicates a stored one.
 
-    Open one with `Store.create` or `Store.open`; several threads may share it.
+    Open one with `Store.create` or `Store.open`. Several threads may share it.
 
     Examples
     --------
     >>> import nearkin as nk, tempfile
     >>> path = tempfile.mkdtemp() + "/pages.store"
     >>> with nk.Store.create(path, threshold=0.7) as store:
-    ...     answers = store.check_and_add(["The quick brown fox jumps over the lazy dog."], ["a"])
+    ...     result = store.check_and_add(["The quick brown fox jumps over the lazy dog."], ["a"])
     >>> with nk.Store.open(path) as store:
-    ...     answers = store.check_and_add(
+    ...     result = store.check_and_add(
     ...         ["The quick brown fox jumped over the lazy dog.", "Another text about cats."], ["b", "c"],
     ...         columns={"source": ["web", "mail"]},
     ...     )
-    ...     print(answers.status, answers.ids, answers.similarities.round(2).tolist())
+    ...     print(result.status, result.ids, result.similarities.round(2).tolist())
     ...     print(len(store), store.get(["b"])[0].columns)
     ['near', 'new'] ['a', None] [0.76, nan]
     3 {'source': 'web'}
     """
+
+    def __init__(
+        self,
+        folder: Path,
+        log: Log,
+        settings: StoreSettings,
+        mode: Mode,
+        max_pending: int,
+        load_texts: LoadTexts | None,
+        budget: Budget,
+    ) -> None:
+        self._folder, self._log, self._settings, self._mode = folder, log, settings, mode
+        self._load_texts, self._budget = load_texts, budget
+        self._snapshot = Snapshot(log, settings, load_texts)
+        self._max_pending = budget.max_pending(max_pending, self._snapshot.record_type.itemsize)
+        self._cache = FeatureCache(settings, budget.cache)
+        self._lock = threading.RLock()
+        self._process = os.getpid()
+        self._closed = False
+        self._compactor: compaction.Compactor | None = None
+        self._in_transaction = False
+        self._stale = False
+        self._on_commit: list[Callable[[], None]] = []
+        self._recovered_outputs: list[Path] = []
 
     # Opening
 
@@ -76,48 +158,48 @@ class Store(AskedStore, RememberingStore):
         radius: float | None = None,
         recall: float | None = None,
         text: TextRule = "keep",
-        texts: TextsByIds | None = None,
+        texts: LoadTexts | None = None,
         verify: StoreVerify | None = None,
         differ: str | Iterable[str] | None = None,
         featureless: Featureless | None = None,
         sync: Sync = "commit",
-        waiting: int = WAITING,
+        max_pending: int = MAX_PENDING,
         memory: float | None = None,
     ) -> Store:
-        """Make a new, empty store and open it.
+        """Create an empty store and open it.
 
         Parameters
         ----------
         path : str or os.PathLike
-            The folder; nothing is there yet.
+            The folder, which must not exist.
         recipe : Recipe, nearkin.digests.ssdeep.DigestRecipe, nearkin.families.Family or str, optional
             How a text becomes a fingerprint or a signature; None for the default. "ssdeep", or another recipe of
-            digests, makes a store of files; a fitted family one of vectors.
+            digests, creates a store of files; a fitted family creates a store of vectors.
         threshold : float, optional
-            Smallest similarity of a match, inclusive, above 0 and up to 1; 0.8 for None. Of files the smallest score, 1
-            to 100; 80 for None. Of vectors the smallest cosine, for a family of the cosine.
+            Smallest similarity of a match, inclusive, above 0 and up to 1 (default: 0.8). For files the smallest
+            score, 1 to 100 (default: 80). For vectors the smallest cosine, with a family of the cosine.
         radius : int, optional
-            Largest Hamming distance of a candidate, inclusive; None derives it. With simhash. Of vectors the largest
-            L2 or L1 distance of a match, for a family of one of these.
+            Largest Hamming distance of a candidate, inclusive, with simhash; None derives it. For vectors the largest
+            L2 or L1 distance of a match, with a family of one of these.
         recall : float, optional
-            Wanted probability that a pair at the threshold is found; 0.95 for None. With minhash, and of vectors; for
-            codes 1 compares all.
+            Required probability that a pair at the threshold is found, with minhash and for vectors (default: 0.95).
+            For codes 1 compares every vector.
         text : {"keep", "features", "none"}, default "keep"
-            What is kept of the texts of new documents: the texts, compressed; 64-bit hashes of their features, by which
-            Jaccard similarity and containment are exact; or nothing.
+            What the store keeps of the texts of new documents: the compressed texts; 64-bit hashes of their features,
+            which suffice for exact Jaccard similarity and containment; or nothing.
         texts : function, optional
-            With `text="none"`: gives the texts of a list of ids, as they were added, so that matches are verified by
-            them. Called while others may wait; `open` takes it, too.
+            With `text="none"`: returns the texts of a list of ids, as they were added, so that texts can verify
+            matches. The store calls it while other writers may be waiting. Pass it to `open` as well.
         verify : {"jaccard", "containment", "indel", "signature", "none"}, optional
-            How candidates are verified. None is "jaccard"; with nothing to compare "signature" with minhash, else
-            "none". Of files their score is the similarity, and vectors are compared themselves.
+            How candidates are verified (default: "jaccard"). If there are no texts or features to compare, None is
+            "signature" with minhash and "none" otherwise. Files are compared by score, vectors by distance.
         differ : str or iterable of str, optional
-            Rules by which texts that are alike differ, such as "numbers,days" (`nearkin.dedup`): those are no matches.
+            Rules that make similar texts different, such as "numbers,days" (`nearkin.dedup`): such pairs never match.
         featureless : {"collapse", "keep"}, default "collapse"
-            Whether equal texts without features are copies of one another.
+            Treatment of equal texts without features: copies, or different documents.
         sync : {"commit", "interval"}, default "commit"
             As in `open`.
-        waiting : int, default 65,536
+        max_pending : int, default 65,536
             As in `open`.
         memory : int or float, optional
             As in `open`.
@@ -125,30 +207,25 @@ class Store(AskedStore, RememberingStore):
         Raises
         ------
         FileExistsError
-            Something is there.
+            The path exists.
         ParameterError
             Values out of range, or that exclude one another.
         """
-        by_texts = texts is not None
-        settings = make_settings(recipe, threshold, radius, recall, text, verify, differ, featureless, given=by_texts)
-        folder = Path(path).absolute()
-        check_place(folder)
-        recover(folder)
-        if folder.exists() or folder.is_symlink():
-            raise FileExistsError(f"{folder}: something is there; open it, or give another path")
-        aside = StagedOutput(folder)
-        aside.begin()
-        try:
-            aside.new.mkdir()
-            (aside.new / FOLDER).mkdir()
-            Log.create(aside.new, settings.to_json())
-            settings.save_files(aside.new)
-            compaction.sync_folder(aside.new)
-            aside.commit_new_folder()
-            compaction.sync_folder(folder.parent)
-        finally:
-            aside.end()
-        return cls.open(path, texts=texts, sync=sync, waiting=waiting, memory=memory)
+        settings = make_settings(
+            recipe,
+            threshold=threshold,
+            radius=radius,
+            recall=recall,
+            text=text,
+            verify=verify,
+            differ=differ,
+            featureless=featureless,
+            load_texts=texts is not None,
+        )
+        with new_store_folder(Path(path).absolute()) as folder:
+            Log.create(folder, settings.to_json())
+            settings.save_files(folder)
+        return cls.open(path, texts=texts, sync=sync, max_pending=max_pending, memory=memory)
 
     @classmethod
     def open(
@@ -156,10 +233,10 @@ class Store(AskedStore, RememberingStore):
         path: str | os.PathLike[str],
         mode: Mode = "w",
         *,
-        texts: TextsByIds | None = None,
+        texts: LoadTexts | None = None,
         sync: Sync = "commit",
         wait: float = 60.0,
-        waiting: int = WAITING,
+        max_pending: int = MAX_PENDING,
         memory: float | None = None,
     ) -> Store:
         """Open a store.
@@ -171,26 +248,27 @@ class Store(AskedStore, RememberingStore):
         mode : {"w", "r"}, default "w"
             "r" refuses every change.
         texts : function, optional
-            Gives the texts of a list of ids, for a store with `text="none"` that verifies by texts. Without it the
-            store answers what needs no texts.
+            Returns the texts of a list of ids, for a store with `text="none"` that verifies by texts. Without it, only
+            calls that need no texts work.
         sync : {"commit", "interval"}, default "commit"
-            When a change returns: once it is on the disk; or once the system has it: then a power cut may lose the
-            commits of the last 16 MB of log, the latest ones, each whole; a killed process loses nothing.
+            When a change returns. "commit": after it is on the disk. "interval": after the operating system has it;
+            then a power cut may lose the latest commits, up to 16 MB of log, each completely. A killed process loses
+            nothing.
         wait : float, default 60
-            Seconds that a change waits for other writers; 0 fails at once.
-        waiting : int, default 65,536
-            Documents that wait in the log before they are written into a segment: look-ups of those take about 300
-            bytes of memory each.
+            Seconds that a change waits for other writers; 0 fails immediately.
+        max_pending : int, default 65,536
+            Number of pending documents in the log after which they are written into a segment. Their lookups need
+            about 300 bytes of memory each.
         memory : int or float, optional
-            What the store may hold in memory beside the batch of a call: bytes (an int, 1 MiB or more), or a share of
-            the machine's memory (a float up to 1.0); a quarter if not given (`nearkin.store.memory`).
+            Maximum memory of the store, excluding the batch of a call: bytes (an int, 1 MiB or more), or a share of
+            the machine's memory (a float up to 1.0). Default: a quarter (`nearkin.store.memory`).
 
         Raises
         ------
         FileNotFoundError
-            No store is there.
+            The path has no store.
         CorruptStoreError, FormatVersionError
-            It is damaged, or a newer nearkin wrote it.
+            The store is damaged, or a newer nearkin wrote it.
         """
         if mode not in ("w", "r"):
             raise bad_parameter("mode", repr(mode), '"w" or "r"')
@@ -198,73 +276,634 @@ class Store(AskedStore, RememberingStore):
             raise bad_parameter("sync", repr(sync), '"commit" or "interval"')
         if isinstance(wait, bool) or not isinstance(wait, (int, float)) or not 0 <= wait <= 1e6:
             raise bad_parameter("wait", repr(wait), "seconds, 0 or more")
-        most = check_count("waiting", waiting, 16, 1 << 24, "16 to 16,777,216 documents")
+        max_pending = check_count("max_pending", max_pending, 16, 1 << 24, "16 to 16,777,216 documents")
         budget = Budget.of(memory)
         folder = Path(path).absolute()
-        check_place(folder)
+        check_local_fs(folder)
         log = Log(folder, mode, sync, float(wait))
         try:
             with log.reading():
-                settings = read_settings(log.state().settings, str(folder / NAME))
-            delivered = outbox.settle(log) if mode == "w" else []
+                settings = read_settings(log.state().settings, str(folder / LOG_NAME))
+            recovered_outputs = outbox.publish_pending(log) if mode == "w" else []
             if texts is not None and not settings.needs_texts:
                 raise bad_parameter("texts", "a function", f'None for this store, with text="{settings.text}"')
-            store = cls(folder, log, settings, mode, most, texts, budget)
-            store._delivered = delivered
+            store = cls(folder, log, settings, mode, max_pending, texts, budget)
+            store._recovered_outputs = recovered_outputs
             with store._reading():
                 pass
             if mode == "w":
-                compaction.clean(folder, log)
+                compaction.remove_orphans(folder)
         except BaseException:
             log.close()
             raise
         return store
 
-    # Upkeep
+    def close(self) -> None:
+        """Close the store. Acknowledged changes are on the disk already. A closed store refuses every call."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            if self._process == os.getpid():
+                if self._compactor is not None:
+                    self._compactor.join()
+                self._log.close()
 
-    def remove(self, ids: Ids, *, missing_ok: bool = False, erase: bool = False) -> int:
-        """Hide documents from every answer, at once and durably; returns how many were removed.
+    def __enter__(self) -> Self:
+        return self
 
-        What was found near a removed document stays removed; its likes that come later are new.
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state = "closed" if self._closed else self._mode
+        return f"Store({os.fspath(self._folder)!r}, {str(self._settings.recipe)!r}, {state})"
+
+    @property
+    def path(self) -> Path:
+        """The folder of the store."""
+        return self._folder
+
+    @property
+    def recipe(self) -> FrozenRecipe | Family:
+        """How documents are hashed."""
+        return self._settings.recipe
+
+    @property
+    def settings(self) -> StoreSettings:
+        """The settings fixed at creation."""
+        return self._settings
+
+    @property
+    def recovered_outputs(self) -> list[Path]:
+        """Output folders that an interrupted `nearkin.dedup` left pending, and that opening the store published."""
+        return list(self._recovered_outputs)
+
+    # Adding
+
+    def check_and_add(
+        self,
+        texts: Items,
+        ids: Ids | None = None,
+        *,
+        columns: Columns | None = None,
+        kind: Kind | None = None,
+        conflicts: Conflicts = "raise",
+        progress: ShowProgress = None,
+    ) -> CheckResult:
+        """Deduplicate documents against the store and add them, in one atomic, durable step.
+
+        Parameters
+        ----------
+        texts : iterable of str or None, or an Arrow string array; for files an iterable of the type that `kind` names;
+            for vectors an (n, d) array or SciPy sparse matrix, rounded to float32
+            Each document is compared with the store and with earlier documents of the batch.
+        ids : integers or strings, one per text; optional
+            None stands for row numbers, counted from the first document ever added, and for paths for the paths.
+        columns : mapping of str to one value per text, or a list with a mapping per text; optional
+            Strings, numbers or booleans that `get` returns.
+        kind : {"digests", "bytes", "paths"}, optional
+            Type of the items for a store of files; None stands for digests. Without its file, a digest serves as the
+            content of its document: equal digests are exact copies.
+        conflicts : {"raise", "report"}, default "raise"
+            Treatment of an id that is stored, or repeated in the batch, with another content. "raise" adds nothing;
+            "report" gives that document the status "conflict" and adds all others.
+        progress : bool or function, optional
+            True shows bars in a terminal or a notebook; a function is called with stage, done and total. The function
+            must not use the store, because the call may have locked it.
+
+        Returns
+        -------
+        CheckResult
+
+        Raises
+        ------
+        InputError
+            A conflict, with `conflicts="raise"`. An item that is not a digest, or not a regular file. Nothing is
+            added.
+        ParameterError
+            Ids of another kind than the store's, or columns of another length.
+        OSError
+            The disk is full or fails, or a file cannot be read. Nothing is added, and the store remains usable.
+        StoreLockedError
+            Other writers did not end within `wait` seconds.
+        """
+        with _open_report(progress) as report:
+            return self._add(texts, ids, columns, kind, report, conflicts, absorb=True)
+
+    def add(
+        self,
+        texts: Items,
+        ids: Ids | None = None,
+        *,
+        columns: Columns | None = None,
+        kind: Kind | None = None,
+        conflicts: Conflicts = "raise",
+        progress: ShowProgress = None,
+    ) -> CheckResult:
+        """Add documents without deduplication: every document is kept, whatever it resembles.
+
+        Parameters, errors and durability are those of `check_and_add`. An id that is stored with the same text is
+        "known"; all other documents are "new".
+        """
+        with _open_report(progress) as report:
+            return self._add(texts, ids, columns, kind, report, conflicts, absorb=False)
+
+    def _add(
+        self,
+        texts: Items,
+        ids: Ids | None,
+        columns: Columns | None,
+        kind: Kind | None,
+        report: Progress,
+        conflicts: Conflicts,
+        *,
+        absorb: bool,
+    ) -> CheckResult:
+        self._check_writable()
+        if conflicts not in get_args(Conflicts):
+            raise bad_parameter("conflicts", repr(conflicts), '"raise" or "report"')
+        keys = None if ids is None else check_ids(ids)
+        hashed = self._hash(texts, keys, kind, report)
+        if keys is None and kind == "paths":
+            paths: list[Any] = hashed.ids.to_list()
+            keys = check_ids(paths)
+        cells = None if columns is None else columns_by_row(columns, len(hashed))
+        if absorb:
+            self._check_texts()
+        features = self._feature_hashes(hashed)
+        with self._lock:
+            batch = BatchDeduplicator(
+                hashed, keys, self._settings, self._cache, report, report_conflicts=conflicts == "report"
+            )
+            decision, last_tombstone = batch.start(), self._snapshot.last_tombstone
+            if absorb:
+                with self._reading() as state:
+                    last_tombstone = self._snapshot.last_tombstone
+                    batch.compare(self._snapshot, 0, state.next_row, decision)
+            with self._writing() as state:
+                if self._snapshot.last_tombstone != last_tombstone:
+                    # A matching document may have been removed. Compare again, now that no other process writes.
+                    decision = batch.start()
+                _check_id_kind(keys, state)
+                if absorb:
+                    batch.compare(self._snapshot, decision.stop, state.next_row, decision)
+                    batch.finish(decision)
+                else:
+                    batch.find_known(self._snapshot, 0, decision)
+                result, _ = self._append(batch, decision, keys, cells, features, state)
+            self._after_commit()
+            return result
+
+    def _append(
+        self,
+        batch: BatchDeduplicator,
+        decision: BatchDecision,
+        keys: IdKeys | None,
+        columns: list[dict[str, Cell]] | None,
+        features: list[bytes] | None,
+        state: State,
+    ) -> tuple[CheckResult, State]:
+        """Append the documents of a decided batch to the log, and to the memtable after the commit."""
+        hashed, snapshot, first = batch.hashed, self._snapshot, state.next_row
+        added = np.flatnonzero(decision.status < KNOWN)
+        rows = np.arange(first, first + len(added))
+        # Matches within the batch have rows now.
+        inside = np.flatnonzero((decision.row < 0) & (decision.other >= 0))
+        if len(inside):
+            row_by_number = np.full(len(decision.status), -1, np.int64)
+            row_by_number[added] = rows
+            decision.row[inside] = row_by_number[decision.other[inside]]
+        ids = _select_ids(keys, rows, added)
+        if keys is None:
+            self._check_row_ids(ids, state)
+        distances = batch.distances(decision, snapshot)
+        records = np.zeros(len(added), snapshot.record_type)
+        records["features"] = np.minimum(hashed.counts[added], MAX_COUNT)
+        records["length"] = np.minimum(hashed.lengths[added], MAX_COUNT)
+        records["status"] = decision.status[added]
+        records["values"] = hashed.values[added]
+        extras = batch.pack_extras(decision, added, distances, columns, features)
+        own_ids = ids if keys is None else list(keys.tolist() if isinstance(keys, np.ndarray) else keys)
+        new_ids = dict(zip(rows.tolist(), ids, strict=True))
+        result = batch.result(decision, snapshot, distances, new_ids, own_ids=own_ids)
+        if not ids:
+            return result, state
+        if first + len(ids) > 1 << 31:
+            raise ParameterError("a store holds at most 2**31 documents, removed ones included; begin another one")
+        contents = hashed.contents[added].tobytes()
+        batches = split_batches(first, ids, contents, records.tobytes(), extras)
+        blocks: list[TextBlock] = []
+        if self._settings.text == "keep":
+            texts, start = batch.new_texts(decision, added), 0
+            for log_batch in batches:
+                blocks += compress_texts(log_batch.first, texts[start : start + len(log_batch)])
+                start += len(log_batch)
+        state = replace(
+            state,
+            sums=state.sums ^ self._log.append(batches, blocks),
+            next_row=first + len(ids),
+            pending=state.pending + len(ids),
+            id_kind=state.id_kind or ("str" if isinstance(ids[0], str) else "int"),
+        )
+        self._log.set_state(state)
+
+        def commit() -> None:
+            hashes = [contents[at : at + 16] for at in range(0, len(contents), 16)]
+            snapshot.memtable.add(rows, ids, hashes, records)
+            snapshot.commit(state)
+
+        self._on_commit.append(commit)
+        return result, state
+
+    def _feature_hashes(self, hashed: HashedDocuments) -> list[bytes] | None:
+        """Return the hashes of the features of documents, if the store keeps them."""
+        if self._settings.text != "features":
+            return None
+        return feature_hashes(self.recipe, hashed.look_up(np.arange(len(hashed)))) if len(hashed) else []
+
+    def _check_row_ids(self, ids: list[Id], state: State) -> None:
+        """Refuse row numbers as ids if other documents have them as ids."""
+        if state.id_kind == "str":
+            raise mismatch("kind of ids", "the store's strings", "row numbers; give ids")
+        rows = self._snapshot.find_ids(np.array(ids, np.int64))
+        if len(rows) and rows.max() >= 0:
+            name = ids[int(np.argmax(rows >= 0))]
+            raise bad_parameter("ids", f"None, where {name} is the id of another document", "ids, one per text")
+
+    # Querying
+
+    def check(
+        self, texts: Items, *, k: int | None = None, kind: Kind | None = None, progress: ShowProgress = None
+    ) -> CheckResult:
+        """Compare documents with the store without adding them.
+
+        Parameters
+        ----------
+        texts : iterable of str or None, or an Arrow string array; files and vectors as for `check_and_add`
+            Texts are compared with the store, and not with each other.
+        k : int, optional
+            Also return the k best matches of each text, most similar first, with their columns.
+        kind : {"digests", "bytes", "paths"}, optional
+            As for `check_and_add`.
+        progress : bool or function, optional
+            True shows bars in a terminal or a notebook; a function is called with stage, done and total.
+
+        Returns
+        -------
+        CheckResult
+            Status "new", "exact" or "near".
+
+        Raises
+        ------
+        ParameterError
+            k below 1.
+        CorruptStoreError
+            A damaged file.
+        """
+        if k is not None:
+            check_count("k", k, 1, 1 << 20, "1 or more")
+        self._check_texts()
+        with _open_report(progress) as report:
+            hashed = self._hash(texts, None, kind, report)
+            with self._reading() as state:
+                batch = BatchDeduplicator(hashed, None, self._settings, self._cache, report, independent=True)
+                decision = batch.start()
+                batch.compare(self._snapshot, 0, state.next_row, decision)
+                matches = None if k is None else batch.best_matches(self._snapshot, k)
+                distances = batch.distances(decision, self._snapshot)
+                return batch.result(decision, self._snapshot, distances, {}, matches)
+
+    def search(self, values: Any, *, radius: int | None = None, k: int = 10) -> list[list[StoredMatch]]:
+        """Return the kept documents nearest to existing fingerprints, signatures, digests or vectors.
+
+        Texts verify nothing here, so `search` may return more for a fingerprint than `check` does for its text.
+
+        Parameters
+        ----------
+        values : (n,) or (n, words) uint64, (n, num_perm) uint, n digests, or (n, d) vectors
+            In the form that `values` returns.
+        radius : int, optional
+            Largest Hamming distance, up to that of the store (default: that of the store); with fingerprints.
+        k : int, default 10
+            Maximum matches per query.
+
+        Returns
+        -------
+        list of lists of StoredMatch
+            Most similar first, ties in the order of addition. Similarities are those of `check`: the share of equal
+            values for signatures, scores for digests, cosines for vectors; NaN for fingerprints.
+
+        Raises
+        ------
+        ParameterError
+            Values of another shape, or a radius above the store's.
+        """
+        check_count("k", k, 1, 1 << 20, "1 or more")
+        source = self._settings.source
+        if not isinstance(source, SimHashCandidates) and radius is not None:
+            raise bad_parameter("radius", radius, "None: only fingerprints are searched within one")
+        if not isinstance(source, (SimHashCandidates, MinHashCandidates)):
+            kind: Kind | None = "digests" if self._settings.noun == "file" else None
+            return self.check(values, k=k, kind=kind).matches or []
+        if isinstance(source, SimHashCandidates):
+            num_values, max_distance = None, source.radius
+            queries: Values = flat_rows(values, source.recipe.bits, "values").reshape(-1, source.recipe.words)
+            if radius is not None:
+                allowed = f"0 to {max_distance}, the radius of the store"
+                max_distance = check_count("radius", radius, 0, max_distance, allowed)
+        else:
+            num_values = max_distance = source.recipe.num_perm
+            queries = as_signatures(values, "values", num_values)
+            if queries.dtype.itemsize * 8 != source.recipe.value_bits:
+                own = f"a store of {source.recipe.value_bits}"
+                raise mismatch("bits of a value", own, f"values of {queries.dtype}")
+        with self._reading():
+            lists = SnapshotRange(self._snapshot, 0, 1 << 31).candidates(queries)
+            distances = source.distances(queries[lists.owners()], self._snapshot.values(lists.places))
+            return nearest_matches(
+                self._snapshot, lists, distances, max_distance=max_distance, k=k, num_values=num_values
+            )
+
+    def get(self, ids: Ids, *, missing_ok: bool = False) -> list[StoredDocument | None]:
+        """Return stored documents, without their texts.
 
         Parameters
         ----------
         ids : iterable of int or str
         missing_ok : bool, default False
-            Whether ids that are not there are skipped.
-        erase : bool, default False
-            Whether text, fingerprint and columns are also erased from every file now, which rewrites segments that
-            hold them; else the next merge does.
+            Return None for an id that does not exist.
 
         Raises
         ------
         ParameterError
-            An id that is not there. Nothing is removed.
+            An id that does not exist.
+        """
+        with self._rows(ids, missing_ok=missing_ok) as rows:
+            documents = iter(self._snapshot.documents(rows[rows >= 0]))
+            return [next(documents) if row >= 0 else None for row in rows.tolist()]
+
+    def texts(self, ids: Ids) -> list[str | None]:
+        """Return the texts of documents; None for one that was not new.
+
+        Raises
+        ------
+        ParameterError
+            An id that does not exist.
+        MismatchError
+            The store keeps no texts, and `texts=` was not passed; the message names what it keeps.
+        """
+        with self._rows(ids) as rows:
+            return self._snapshot.texts(rows)
+
+    def features(self, ids: Ids) -> list[NDArray[np.uint64] | None]:
+        """Return the hashes of the features of documents, ascending; None for one that was not new.
+
+        Raises
+        ------
+        ParameterError
+            An id that does not exist.
+        MismatchError
+            The store was not created with `text="features"`.
+        """
+        if self._settings.text != "features":
+            raise mismatch("texts", f'a store with text="{self._settings.text}"', "a call that needs feature hashes")
+        with self._rows(ids) as rows:
+            return self._snapshot.features(rows)
+
+    def values(self, ids: Ids) -> Values:
+        """Return the values by which documents are searched.
+
+        Returns
+        -------
+        (n, ...) array
+            Fingerprints, `(n,)` or `(n, words)` uint64; signatures, `(n, num_perm)`; digests, `(n,)` objects; vectors,
+            `(n, d)` float32.
+
+        Raises
+        ------
+        ParameterError
+            An id that does not exist.
+        """
+        with self._rows(ids) as rows:
+            return self._settings.public_values(self._snapshot.values(rows))
+
+    def contents(self, ids: Ids) -> list[str]:
+        """Return the XXH3-128 of the text, or of the bytes of the file, as 32 hexadecimal digits.
+
+        Exact copies have the same hash.
+
+        Raises
+        ------
+        ParameterError
+            An id that does not exist.
+        """
+        with self._rows(ids) as rows:
+            contents = self._snapshot.contents(rows)
+        # Words are stored least significant byte first. For texts the lower word is stored first.
+        words = [(content[7::-1].hex(), content[:7:-1].hex()) for content in contents]
+        return [second + first if self._settings.noun == "text" else first + second for first, second in words]
+
+    def __len__(self) -> int:
+        """Return the number of documents added and not removed."""
+        with self._reading():
+            return len(self._snapshot)
+
+    def __contains__(self, key: object) -> bool:
+        """Return True if a document has this id."""
+        if isinstance(key, bool) or not isinstance(key, (int, str, np.integer)):
+            return False
+        try:
+            with self._rows([key], missing_ok=True) as rows:
+                return bool(rows[0] >= 0)
+        except ParameterError:
+            self._check_open()
+            return False
+
+    @property
+    def next_row(self) -> int:
+        """Number of documents ever added, removed ones included: the row number of the next one."""
+        with self._reading() as state:
+            return state.next_row
+
+    @property
+    def id_kind(self) -> str:
+        """Kind of the ids, "int" or "str"; "" before the first document."""
+        with self._reading() as state:
+            return state.id_kind
+
+    def iter_documents(self, *, batch_size: int = 4096) -> Iterator[list[StoredDocument]]:
+        """Yield all documents in the order of addition, `batch_size` at a time.
+
+        Each batch is read on demand, so the iteration includes documents added after it began, and skips documents
+        removed before their batch.
+        """
+        check_count("batch_size", batch_size, 1, 1 << 24, "1 to 16,777,216")
+        start = 0
+        while True:
+            with self._reading():
+                rows = self._snapshot.live_rows(start, batch_size)
+                if not len(rows):
+                    return
+                batch = self._snapshot.documents(rows)
+            start = int(rows[-1]) + 1
+            yield batch
+
+    def pairs(self) -> PairTable:
+        """Return each document that was not new with its match: id, representative, distance, similarity."""
+        links = [
+            (document.id, document.match, document.distance, document.similarity)
+            for batch in self.iter_documents()
+            for document in batch
+            if document.match is not None
+        ]
+        names = ("id", "representative", "distance", "similarity")
+        columns = {name: [link[at] for link in links] for at, name in enumerate(names)}
+        return PairTable(columns, id_type={"int": "int64", "str": "string"}.get(self.id_kind))
+
+    def clusters(self) -> list[list[Id]]:
+        """Return clusters of two and more ids: the kept document, then the others in the order of addition."""
+        clusters: dict[Id, list[Id]] = {}
+        for link in self.pairs().rows():
+            clusters.setdefault(link["representative"], [link["representative"]]).append(link["id"])
+        return list(clusters.values())
+
+    def stats(self) -> StoreStats:
+        """Return counts, sizes and settings."""
+        with self._reading():
+            return self._snapshot.stats()
+
+    @contextmanager
+    def snapshot(self, stop: int) -> Iterator[SnapshotRange]:
+        """Open the new documents of rows below `stop`, as of one commit."""
+        with self._reading():
+            yield SnapshotRange(self._snapshot, 0, stop)
+
+    def export(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        include_duplicates: bool = False,
+        overwrite: bool = False,
+        progress: ShowProgress = None,
+    ) -> int:
+        """Write the new documents as JSON Lines, in the order of addition, and return their number.
+
+        `nearkin store import` and `nearkin dedup` read the file. A line of a text has `id` and `text`. A line of a
+        file has `id`, `path` (the id as a string), `digest`, `recipe`, `content` (the hash of its bytes, 32
+        hexadecimal digits) and `length`, so that `nearkin ssdeep` reads it as well. A line of a vector has `id` and
+        `vector`. Columns follow.
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+            `.jsonl`, `.jsonl.gz` or `.jsonl.zst`; the file is replaced atomically.
+        include_duplicates : bool, default False
+            Also write documents that were not new: they have a status, a match, and no text.
+        overwrite : bool, default False
+            Replace an existing file.
+        progress : bool or function, optional
+            True shows bars in a terminal or a notebook; a function is called with stage, done and total.
+
+        Raises
+        ------
+        ParameterError
+            Another file name suffix; an existing file; a column with the name of a field above.
+        """
+        target = Path(path)
+        suffix = next((suffix for suffix in _EXPORT_SUFFIXES if target.name.endswith(suffix)), None)
+        if suffix is None:
+            raise bad_parameter("out", str(target), "a file that ends in .jsonl, .jsonl.gz or .jsonl.zst")
+        if target.exists() and not overwrite:
+            raise bad_parameter("out", str(target), "a file that does not exist, or --overwrite")
+        total, seen, written = len(self), 0, 0
+        with (
+            reporting(progress) as report,
+            replace_file(target) as file,
+            compressing(file, _EXPORT_SUFFIXES[suffix]) as stream,
+        ):
+            for batch in self.iter_documents():
+                documents = [document for document in batch if include_duplicates or document.status == "new"]
+                for document, fields in zip(documents, self._export_fields(documents), strict=True):
+                    clash = fields.keys() & document.columns.keys()
+                    if clash:
+                        allowed = f"columns with other names than {', '.join(fields)}"
+                        raise bad_parameter("columns", sorted(clash)[0], allowed)
+                    line: dict[str, Any] = {**fields, **document.columns}
+                    if include_duplicates:
+                        line |= {"status": document.status, "match": document.match}
+                    stream.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
+                seen, written = seen + len(batch), written + len(documents)
+                report("export", seen, total)
+        return written
+
+    def _export_fields(self, documents: list[StoredDocument]) -> list[dict[str, Any]]:
+        """Return the fields of an exported line that come before the columns."""
+        if not documents:
+            return []
+        ids = [document.id for document in documents]
+        if self._settings.noun == "vector":
+            return [{"id": name, "vector": row} for name, row in zip(ids, self.values(ids).tolist(), strict=True)]
+        if self._settings.noun == "text":
+            return [{"id": name, "text": text} for name, text in zip(ids, self.texts(ids), strict=True)]
+        return [
+            {
+                "id": document.id,
+                "path": str(document.id),
+                "digest": digest,
+                "recipe": str(self.recipe),
+                "content": content,
+                "length": document.length,
+            }
+            for document, digest, content in zip(documents, self.values(ids).tolist(), self.contents(ids), strict=True)
+        ]
+
+    # Maintenance
+
+    def remove(self, ids: Ids, *, missing_ok: bool = False, erase: bool = False) -> int:
+        """Remove documents from all results, durably, and return their number.
+
+        Duplicates of a removed document are not restored. Similar documents added later are new.
+
+        Parameters
+        ----------
+        ids : iterable of int or str
+        missing_ok : bool, default False
+            Ignore ids that do not exist.
+        erase : bool, default False
+            Also erase text, fingerprint and columns from every file now, which rewrites the segments that have them.
+            Otherwise the next merge does so.
+
+        Raises
+        ------
+        ParameterError
+            An id that does not exist. Nothing is removed.
         StoreLockedError
-            Other writers did not end in time. Or with `erase` what is removed can't be erased yet, as `merge` says,
-            which is to be called later.
+            Other writers did not end within `wait` seconds. With `erase` also the errors of `merge`; call `merge`
+            later to erase the documents.
         """
         self._check_writable()
         keys = check_ids(ids)
         with self._lock:
             with self._writing() as state:
-                rows = np.unique(self._rows_of(keys, missing_ok))
+                rows = np.unique(self._find_rows(keys, missing_ok))
                 rows = rows[rows >= 0]
                 if len(rows):
-                    self._log.remove(rows.tolist())
-                    sums = state.sums ^ sum_of([removal_key(row) for row in rows.tolist()])
-                    state = replace(state, sums=sums)
+                    self._log.add_tombstones(rows.tolist())
+                    state = replace(state, sums=state.sums ^ tombstones_checksum(rows.tolist()))
                     self._log.set_state(state)
-                    self._pending = lambda: self._contents.follow_removals(state)
+                    self._on_commit.append(lambda: self._snapshot.commit_tombstones(state))
             self._after_commit()
         if erase and len(rows):
             self.merge()
         return len(rows)
 
     def merge(self, *, progress: ShowProgress = None) -> StoreStats:
-        """Write all that waits into a segment, and all segments into one without removed documents.
+        """Merge pending documents and all segments into one segment without removed documents.
 
-        Readers and writers go on meanwhile. What was removed is gone from every file afterwards.
+        Others may read and write during the merge. Afterwards no file has removed documents.
 
         Parameters
         ----------
@@ -274,24 +913,24 @@ class Store(AskedStore, RememberingStore):
         Raises
         ------
         StoreLockedError
-            Another process is compaction. Or something was removed, and others read the write-ahead log, in which it
-            still is, for longer than `wait` seconds: everything else is done, and another merge erases it there.
+            Another process is merging. Or documents were removed, and others read the write-ahead log, which still has
+            them, for longer than `wait` seconds; everything else is done, and another merge erases them.
         """
         self._check_writable()
         with self._lock:
             self._check_open()
-            if self._keeper is not None:
-                self._keeper.finish()
+            if self._compactor is not None:
+                self._compactor.join()
         with reporting(progress) as report:
             last = compaction.merge_all(self._folder, self._settings, self._budget, report)
-        # Files that this store has open, and that are gone, are closed.
+        # Close the files that the merge has removed.
         with self._reading():
             pass
         compaction.erase(self._folder, last, self._log.wait)
         return self.stats()
 
     def verify(self, *, progress: ShowProgress = None) -> None:
-        """Read every byte of every file, and compare checksums and what the files say of one another.
+        """Read every byte of every file, and compare checksums and the files with one another.
 
         Parameters
         ----------
@@ -309,12 +948,11 @@ class Store(AskedStore, RememberingStore):
 
     @staticmethod
     def repair(path: str | os.PathLike[str], *, progress: ShowProgress = None) -> list[Finding]:
-        """Build again what follows from the rest: index files, from the documents, and hash functions of vectors where
-        they follow from their seed. Then the store is verified.
+        """Rebuild damaged index files from the documents, and hash functions of vectors from their seed; then verify.
 
         Parameters
         ----------
-        path : path
+        path : str or os.PathLike
             The folder of a store that nobody has open for writing.
         progress : bool or function, optional
             True shows bars in a terminal or a notebook; a function is called with stage, done and total.
@@ -322,12 +960,12 @@ class Store(AskedStore, RememberingStore):
         Returns
         -------
         list of Finding
-            What was damaged and has been repaired.
+            The damage that was repaired.
 
         Raises
         ------
         CorruptStoreError
-            Damage of what nothing else holds: the log, or a file of documents. Restore it from a backup.
+            The log or a file of documents is damaged. Restore it from a backup.
         StoreLockedError
             Another process is writing segments.
         """
@@ -336,40 +974,302 @@ class Store(AskedStore, RememberingStore):
         try:
             with log.reading():
                 text = log.state().settings
-            damage = mend_files(text, str(folder / NAME))
-            settings = read_settings(text, str(folder / NAME))
+            damage = repair_files(text, str(folder / LOG_NAME))
+            settings = read_settings(text, str(folder / LOG_NAME))
         finally:
             log.close()
-        mended = [] if damage is None else [Finding(damage.place, damage.reason, repaired=True)]
+        findings = [] if damage is None else [Finding(damage.place, damage.reason, repaired=True)]
         with reporting(progress) as report:
-            return mended + repair_store(folder, settings, report)
+            return findings + repair_store(folder, settings, report)
 
     def backup(self, path: str | os.PathLike[str], *, share: float = 1.0, progress: ShowProgress = None) -> None:
-        """Copy the store as it stands to a new folder, while others read and write.
+        """Copy the last commit to a new folder, while others read and write.
 
         Parameters
         ----------
-        path : path
-            Where nothing is.
+        path : str or os.PathLike
+            The new folder, which must not exist.
         share : float, default 1.0
-            Share of the time that is spent copying, 0.01 to 1: less leaves the disk to others, and takes longer.
+            Share of the time spent copying, 0.01 to 1. A smaller share leaves more of the disk to others, and takes
+            longer.
         progress : bool or function, optional
             True shows bars in a terminal or a notebook; a function is called with stage, done and total.
 
         Raises
         ------
         FileExistsError
-            Something is there.
+            The path exists.
         ParameterError
             A share out of its range.
         """
         if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0.01 <= share <= 1:
             raise bad_parameter("share", repr(share), "0.01 to 1, of the time")
-        folder = Path(path).absolute()
-        check_place(folder)
-        recover(folder)
-        if folder.exists() or folder.is_symlink():
-            raise FileExistsError(f"{folder}: something is there; give another path")
         with self._lock, reporting(progress) as report:
             self._check_open()
-            compaction.backup(self._folder, folder, report, float(share))
+            compaction.backup(self._folder, Path(path).absolute(), report, float(share))
+
+    # Deduplication of a corpus: `nearkin.dedup(against=store)` and `nearkin.dedup(store=store)`
+
+    def older_documents(self, candidate_source: CandidateSource) -> OlderDocuments:
+        """Return the new documents as the reference of a deduplication (`nearkin.dedup.reference`).
+
+        Raises
+        ------
+        MismatchError
+            `candidate_source` hashes or proposes candidates differently; or it needs texts that were not passed.
+        """
+        own = self._settings.source
+        if type(candidate_source) is not type(own):
+            raise mismatch("family", f"the store's {self.recipe}", type(candidate_source).__name__)
+        other: Any = candidate_source
+        if isinstance(self.recipe, FrozenRecipe):
+            self.recipe.check_same(other.recipe)
+        if isinstance(own, DigestCandidates) and own.threshold != other.threshold:
+            raise mismatch("threshold", f"the store's {own.threshold}", other.threshold)
+        if candidate_source.summary() != own.summary():
+            raise mismatch("how candidates are found", own.summary(), candidate_source.summary())
+        self._check_texts()
+        with self._reading() as state:
+            return StoreCorpus(self.snapshot, state.next_row, candidate_source)
+
+    def remember(
+        self,
+        new: HashedDocuments,
+        candidate_source: CandidateSource,
+        decide: Callable[[OlderDocuments], DedupResult],
+        *,
+        numbered: bool,
+        columns: Mapping[str, Column],
+        output: Callable[[DedupResult], OutputDir] | None,
+    ) -> DedupResult:
+        """Deduplicate hashed documents and add the kept ones, as `nearkin.dedup.sink` describes.
+
+        `decide` runs without a lock. If other processes have added or removed documents since, it runs once more while
+        no other process writes.
+        """
+        self._check_writable()
+        keys = None if numbered else check_ids(new.ids.to_list())  # type: ignore[arg-type]  # Others are refused.
+        with self._reading() as state:
+            _check_id_kind(keys, state)
+            seen = state.next_row, self._snapshot.last_tombstone
+        self.older_documents(candidate_source)
+
+        def run(stop: int) -> tuple[DedupResult, OutputDir | None, tuple[Path, Path] | None]:
+            result = decide(StoreCorpus(self.snapshot, stop, candidate_source))
+            folder = None if output is None else output(result)
+            return result, folder, None if folder is None else folder.prepare(self._folder / LOG_NAME)
+
+        result, folder, prepared = run(seen[0])
+        with self._lock:
+            with self._writing() as state:
+                if (state.next_row, self._snapshot.last_tombstone) != seen:
+                    result, folder, prepared = run(state.next_row)
+                state = self._append_kept(new, result.kept_rows, keys, columns, state)
+                if prepared is not None:
+                    self._set_state(outbox.add_output(self._log, state, *prepared))
+            if folder is not None and prepared is not None:
+                self._publish(folder, *prepared)
+            self._after_commit()
+        return result
+
+    def _append_kept(
+        self,
+        new: HashedDocuments,
+        kept: NDArray[np.int64],
+        keys: IdKeys | None,
+        columns: Mapping[str, Column],
+        state: State,
+    ) -> State:
+        """Append kept documents in the open transaction, a chunk at a time, and return the new counters."""
+        start = 0
+        while start < len(kept):
+            ends = np.cumsum(new.lengths[kept[start : start + _CHUNK_DOCUMENTS]].astype(np.int64))
+            end = start + max(int(np.searchsorted(ends, _CHUNK_CHARACTERS, side="right")), 1)
+            rows, start = kept[start:end], end
+            chunk = new.some(rows)
+            ids = keys if keys is None else keys[rows] if isinstance(keys, np.ndarray) else [keys[row] for row in rows]
+            values = {name: [column[row] for row in rows.tolist()] for name, column in columns.items()}
+            cells = columns_by_row(values, len(rows))
+            batch = BatchDeduplicator(chunk, ids, self._settings, self._cache)
+            decision = batch.start()
+            batch.find_known(self._snapshot, 0, decision)
+            _, state = self._append(batch, decision, ids, cells, self._feature_hashes(chunk), state)
+        return state
+
+    def _publish(self, folder: OutputDir, target: Path, prepared: Path) -> None:
+        """Publish the output of a committed transaction, and drop its row."""
+        try:
+            folder.commit()
+        except OSError as error:
+            message = f"{error}; what is new is remembered, and opening the store again puts the output in place"
+            raise OutputError(message, place=str(target), in_place="old", errno=error.errno) from error
+        if prepared.exists():
+            return
+        # If the row cannot be dropped now, the next opening of the store drops it.
+        with suppress(OSError, StoreLockedError):
+            sync_folder(prepared.parent)
+            with self._writing() as state:
+                self._set_state(outbox.drop_outputs(self._log, state, [str(target)]))
+
+    # Transactions
+
+    @contextmanager
+    def _reading(self) -> Iterator[State]:
+        """Bring the snapshot to the last commit, and hold it there."""
+        with self._lock:
+            self._check_open()
+            if self._in_transaction:
+                yield self._snapshot.refresh()
+                return
+            for _ in range(_MAX_RETRIES):
+                with self._log.reading():
+                    self._in_transaction = True
+                    try:
+                        try:
+                            state = self._refresh()
+                        except FileNotFoundError as error:
+                            missing = error
+                            continue
+                        yield state
+                        return
+                    finally:
+                        self._in_transaction = False
+            raise self._missing_segment(missing)
+
+    @contextmanager
+    def _writing(self) -> Iterator[State]:
+        """Exclude other writers; run the actions in `_on_commit` after the commit."""
+        self._check_open()
+        self._on_commit.clear()
+        try:
+            with self._log.writing():
+                self._in_transaction = True
+                try:
+                    state = self._refresh()
+                    # If this is interrupted after COMMIT but before the in-memory update, the snapshot is stale.
+                    self._stale = True
+                    yield state
+                finally:
+                    self._in_transaction = False
+            for action in self._on_commit:
+                action()
+            self._stale = False
+        except FileNotFoundError as error:
+            # Nobody merges during a write, so the segment list is current.
+            raise self._missing_segment(error) from None
+        except NearkinError:
+            # The error came before the commit, or from it: nothing has changed.
+            self._stale = False
+            raise
+
+    def _set_state(self, state: State) -> None:
+        """Write counters in the open transaction, and keep them after the commit."""
+        self._log.set_state(state)
+        self._on_commit.append(lambda: self._snapshot.commit(state))
+
+    def _refresh(self) -> State:
+        """Return the state of the open transaction; after an error the snapshot is rebuilt."""
+        if self._stale:
+            self._reset_snapshot()
+            self._stale = False
+        try:
+            return self._snapshot.refresh()
+        except BaseException:
+            self._reset_snapshot()
+            raise
+
+    def _reset_snapshot(self) -> None:
+        self._snapshot = Snapshot(self._log, self._settings, self._load_texts)
+        self._cache.clear()
+
+    def _missing_segment(self, error: FileNotFoundError) -> CorruptStoreError:
+        place = str(error.filename or self._folder)
+        reason = "a segment on the list is not there; restore the store from a backup"
+        return CorruptStoreError(f"{place}: {reason}", place=place, reason=reason)
+
+    def _after_commit(self) -> None:
+        """Start the compactor if enough documents are pending; wait for it if it falls behind."""
+        pending = len(self._snapshot.memtable)
+        if pending < self._max_pending:
+            return
+        if self._compactor is None:
+            self._compactor = compaction.Compactor(self._folder, self._settings, self._budget)
+        self._compactor.start()
+        if pending >= MAX_BACKLOG * self._max_pending:
+            self._compactor.join()
+
+    def _hash(self, items: Items, keys: IdKeys | None, kind: Kind | None, report: Progress) -> HashedDocuments:
+        self._check_open()
+        hashed = self._settings.hash(items, kind, report)
+        if keys is not None and len(keys) != len(hashed.counts):
+            noun = self._settings.noun
+            raise bad_parameter("ids", f"{len(keys)} ids", f"{len(hashed)} ids, one per {noun}")
+        return hashed
+
+    @contextmanager
+    def _rows(self, ids: Ids, *, missing_ok: bool = False) -> Iterator[Places]:
+        """Open a transaction, and return the row of each id; -1 for a missing one."""
+        keys = check_ids(ids)
+        with self._reading():
+            yield self._find_rows(keys, missing_ok)
+
+    def _find_rows(self, keys: IdKeys, missing_ok: bool) -> Places:
+        state = self._snapshot.state
+        if state is not None and not _has_kind(keys, state):
+            rows = np.full(len(keys), -1, np.int64)
+        else:
+            rows = self._snapshot.find_ids(keys)
+        if not missing_ok and len(rows) and rows.min() < 0:
+            key = keys[int(np.argmin(rows))]
+            name = int(key) if isinstance(key, np.integer) else key
+            raise bad_parameter("ids", repr(name), "ids that are in the store, or missing_ok=True")
+        return rows
+
+    def _check_texts(self) -> None:
+        """Refuse calls that may need texts which neither the store nor the caller has."""
+        if self._settings.needs_texts and self._load_texts is None:
+            raise no_texts_error(self._settings)
+
+    def _check_open(self) -> None:
+        if self._process != os.getpid():
+            raise ForkError("this store was opened before the process forked; open it again in the child")
+        if self._closed:
+            raise ParameterError("the store is closed; open it again")
+
+    def _check_writable(self) -> None:
+        self._check_open()
+        if self._mode == "r":
+            raise ParameterError('the store was opened with mode="r"; open it with mode="w" to change it')
+
+
+def _open_report(progress: ShowProgress) -> AbstractContextManager[Progress]:
+    """Open the progress report of a call; most calls have none."""
+    return nullcontext(unreported) if progress is None else reporting(progress)
+
+
+def _has_kind(keys: IdKeys, state: State) -> bool:
+    """Return True if ids have the kind of the store's ids."""
+    kind = "int" if isinstance(keys, np.ndarray) else "str"
+    return not len(keys) or state.id_kind in ("", kind)
+
+
+def _check_id_kind(keys: IdKeys | None, state: State) -> None:
+    """Refuse ids of another kind than the store's.
+
+    Raises
+    ------
+    ParameterError
+        Integers in a store with strings, or the reverse.
+    """
+    if keys is not None and not _has_kind(keys, state):
+        kind = "integers" if isinstance(keys, np.ndarray) else "strings"
+        raise bad_parameter("ids", kind, f"ids of the store's kind, {state.id_kind}")
+
+
+def _select_ids(keys: IdKeys | None, rows: Places, added: NDArray[np.int64]) -> list[Id]:
+    """Return the ids of the added documents; row numbers if the caller passed none."""
+    if keys is None:
+        return [*rows.tolist()]
+    if isinstance(keys, np.ndarray):
+        return [*keys[added].tolist()]
+    return [keys[number] for number in added.tolist()]

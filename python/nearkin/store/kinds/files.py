@@ -1,0 +1,253 @@
+"""Stores of files, found by their fuzzy digests: settings, hashing and index.
+
+The score of two digests, 1 to 100, is their similarity, and 100 minus the score their distance. The store keeps the
+digest of a file, the hash of its bytes, and their number. If only a digest is passed, it serves as the content of its
+document: equal digests are exact copies. A digest without seven characters in a part carries too little information,
+so such files match by equal bytes alone (`nearkin.dedup.files`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearkin._core import byte_hashes, content_hashes
+from nearkin.dedup.candidates import CandidateLists, CandidateSource, DigestCandidates, Places, Values
+from nearkin.dedup.candidates.ssdeep import comparable, digest_rows, digests_of
+from nearkin.dedup.documents import HashedDocuments
+from nearkin.dedup.files import SKIP_HUBS, THRESHOLD, hash_paths, no_texts, path_names
+from nearkin.digests.ssdeep import DigestRecipe, compare_many
+from nearkin.digests.ssdeep.hashing import content
+from nearkin.errors import CorruptStoreError, InputError, bad_parameter
+from nearkin.index.digests import DigestIndex
+from nearkin.io import Column
+from nearkin.progress import Progress, unreported
+from nearkin.store.kinds.base import VERSION, CandidateRows, FileKind, Kind, RowIndex, StoreIndex, WithoutTexts
+
+MAX_DIGEST_LENGTH = 140
+"""Characters of the longest digest: a block size of ten digits, two parts of 64, two colons."""
+
+
+@dataclass(frozen=True)
+class FileSettings(WithoutTexts):
+    """Settings of a store of files.
+
+    Parameters
+    ----------
+    recipe : DigestRecipe
+        How a file becomes a digest.
+    threshold : int
+        Smallest score of a match, inclusive, 1 to 100.
+
+    Raises
+    ------
+    ParameterError
+        A threshold out of its range.
+    """
+
+    recipe: DigestRecipe
+    threshold: float = THRESHOLD
+    source: DigestCandidates = field(init=False, compare=False, repr=False)
+    noun: ClassVar[str] = "file"
+    distance_type: ClassVar[type] = np.int64
+    verify: ClassVar[str] = "score"
+    verified_by: ClassVar[str] = "the score of the digests"
+    recall: ClassVar[None] = None
+
+    def __post_init__(self) -> None:
+        source = DigestCandidates(self.recipe, self.threshold, SKIP_HUBS)
+        object.__setattr__(self, "source", source)
+        object.__setattr__(self, "threshold", source.threshold)
+
+    def hash(self, items: Any, kind: Kind | None, report: Progress = unreported) -> HashedDocuments:
+        """Hash digests, bytes or paths; documents that the same recipe hashed before are returned unchanged.
+
+        Raises
+        ------
+        InputError
+            An item that is not a digest; a path that is not a regular file, or a file that changes while it is read.
+        OSError
+            A file cannot be read.
+        """
+        if isinstance(items, HashedDocuments):
+            return items
+        file_kind = "digests" if kind is None else kind
+        if file_kind not in get_args(FileKind):
+            raise bad_parameter("kind", repr(kind), '"digests", "bytes" or "paths" for a store of files')
+        if file_kind == "paths":
+            return hash_paths(path_names(items, "paths"), self.recipe, report=report)
+        if isinstance(items, (str, bytes)) or not isinstance(items, Iterable):
+            raise bad_parameter(file_kind, repr(items)[:40], f"an iterable of {file_kind}, such as a list")
+        return hash_buffers(list(items), self.recipe) if file_kind == "bytes" else hash_digests(list(items))
+
+    def skipped_message(self, skipped: int) -> str:
+        """Return the warning about skipped lookups."""
+        limit = f"more than {self.source.skip_hubs:,} digests"
+        return f"{skipped:,} look-ups were left out: {limit} of one segment share what some files have"
+
+    # Values and index
+
+    @property
+    def value_shape(self) -> tuple[np.dtype[np.generic], int]:
+        """ASCII, padded with zeros."""
+        return np.dtype(f"S{MAX_DIGEST_LENGTH}"), 1
+
+    def searchable(self, values: Values) -> NDArray[np.bool_]:
+        """Return True for digests with seven characters in a part."""
+        return comparable(values)
+
+    def public_values(self, values: Values) -> Values:
+        """Return digests, `(n,)` objects."""
+        return digest_rows(digests_of(values))[:, 0]
+
+    def confirm(self, values: Values, lists: CandidateLists, stored: Callable[[Places], Values]) -> CandidateLists:
+        """Return all candidates: their scores reach the threshold."""
+        return lists
+
+    def new_index(self) -> StoreIndex:
+        """Return an empty DigestIndex."""
+        return DigestStoreIndex(self.source, DigestIndex(recipe=self.recipe, strict=False))
+
+    def open_index(self, path: Path) -> StoreIndex:
+        """Read the DigestIndex of a file, which must have the same recipe."""
+        index = DigestIndex.open(path)
+        index.recipe.check_same(self.recipe)
+        return DigestStoreIndex(self.source, index)
+
+    # Serialisation
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all settings by name."""
+        return {
+            "recipe": str(self.recipe),
+            "recipe_digest": self.recipe.digest,
+            "threshold": self.threshold,
+            "verify": self.verify,
+        }
+
+    def to_json(self) -> str:
+        """Return all settings as JSON with sorted keys."""
+        settings = {
+            "version": VERSION,
+            "kind": "files",
+            "recipe": json.loads(self.recipe.to_json()),
+            "recipe_digest": self.recipe.digest,
+            "threshold": self.threshold,
+        }
+        return json.dumps(settings, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, settings: dict[str, Any], place: str) -> FileSettings:
+        """Read settings from their JSON form.
+
+        Raises
+        ------
+        CorruptStoreError
+            The recipe differs from its digest.
+        """
+        recipe = DigestRecipe.from_json(json.dumps(settings["recipe"]))
+        digest = settings["recipe_digest"]
+        if recipe.digest != digest:
+            reason = f"its recipe has the digest {recipe.digest} and not {digest}, as its settings say"
+            raise CorruptStoreError(f"{place}: {reason}", place=place, reason=reason)
+        return cls(recipe, settings["threshold"])
+
+    def save_files(self, folder: Path) -> None:
+        """Write no files: the log has all settings."""
+
+
+class DigestStoreIndex(RowIndex[DigestIndex]):
+    """Digests that score at least the threshold, which makes them matches."""
+
+    def __init__(self, source: DigestCandidates, index: DigestIndex) -> None:
+        super().__init__(index)
+        self._source = source
+
+    def add(self, rows: Places, values: Values) -> None:
+        """Add digests, `(n, 1)`."""
+        self._index.add(rows, digests_of(values))
+
+    def search(self, values: Values, source: CandidateSource | None = None) -> CandidateRows:
+        """Return everything that scores at least the threshold, except what only hubs of this index lead to."""
+        positions = np.flatnonzero(comparable(values))
+        skip_hubs = source.skip_hubs if isinstance(source, DigestCandidates) else self._source.skip_hubs
+        hits = self._index.search(digests_of(values[positions]), self._source.threshold, skip_hubs=skip_hubs)
+        queries = np.repeat(positions, np.diff(hits.offsets))
+        return CandidateRows(queries, np.asarray(hits.ids, np.int64), hits.scores.astype(np.float64), hits.skipped)
+
+
+def hash_buffers(items: Sequence[Any], recipe: DigestRecipe) -> HashedDocuments:
+    """Hash bytes; the result is that of files with the same bytes.
+
+    Raises
+    ------
+    ParameterError
+        An item that is not bytes or another buffer.
+    """
+    for item in items:
+        if isinstance(item, str):
+            raise bad_parameter("bytes", repr(item)[:40], 'bytes or other buffers; kind="paths" for names of files')
+    buffers = [content(item) for item in items]
+    sizes = np.array([len(buffer) for buffer in buffers], np.uint64)
+    contents = np.array([_content_hash(buffer) for buffer in buffers], np.uint64).reshape(-1, 2)
+    digests = [recipe.hash(buffer) for buffer in buffers]
+    return _documents(digests, (sizes > 0).astype(np.uint64), contents, sizes)
+
+
+def hash_digests(items: Sequence[Any]) -> HashedDocuments:
+    """Make documents of digests without their files.
+
+    Raises
+    ------
+    InputError
+        An item that is not a digest; the message names its row.
+    """
+    for row, item in enumerate(items):
+        if not isinstance(item, (str, bytes)):
+            reason = f'a {type(item).__name__} is no digest; give str, or kind="bytes" or kind="paths" for files'
+            raise InputError(f"row {row}: {reason}", place=f"row {row}", reason=reason)
+    compare_many("3::", items)
+    digests = [item.decode("ascii") if isinstance(item, bytes) else item for item in items]
+    # As for files, the upper word comes first.
+    contents = content_hashes(digests)[0].reshape(-1, 2)[:, ::-1].copy()
+    return _documents(
+        digests, comparable(digest_rows(digests)).astype(np.uint64), contents, np.zeros(len(digests), np.uint64)
+    )
+
+
+def hash_digest_list(digests: list[str], contents: list[tuple[int, int] | None], lengths: list[int]) -> HashedDocuments:
+    """Make documents of a list of digests, some with the content hash of their file; a length of 0 is unknown.
+
+    Raises
+    ------
+    InputError
+        An item that is not a digest; the message names its row.
+    """
+    hashed = hash_digests(digests)
+    for row, (pair, length) in enumerate(zip(contents, lengths, strict=True)):
+        if pair is not None:
+            hashed.contents[row] = pair
+        if length:
+            hashed.lengths[row], hashed.counts[row] = length, 1
+    return hashed
+
+
+def _content_hash(buffer: bytes) -> tuple[int, int]:
+    """Return the hash of bytes, its upper word first, as for files."""
+    if not buffer:
+        lower, upper = content_hashes([""])[0].tolist()
+    else:
+        lower, upper = byte_hashes(np.frombuffer(buffer, np.uint8), len(buffer)).tolist()
+    return upper, lower
+
+
+def _documents(
+    digests: list[str], counts: NDArray[np.uint64], contents: NDArray[np.uint64], lengths: NDArray[np.uint64]
+) -> HashedDocuments:
+    return HashedDocuments(digest_rows(digests), counts, contents, lengths, Column.of([]), {}, no_texts)

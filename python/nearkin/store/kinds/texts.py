@@ -1,0 +1,445 @@
+"""Stores of texts: settings, indexes, and what verifies matches if the store keeps no texts.
+
+| `text=` | kept of a new document | verified by |
+|---|---|---|
+| `"keep"` | its text, compressed | the text |
+| `"features"` | XXH3-64 of its distinct features, ascending, 8 bytes each | the sets, exactly |
+| `"none"` | nothing | the text, which the caller's function returns; or signatures, or nothing |
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, ClassVar, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearkin._core import content_hashes, feature_sets
+from nearkin.dedup.candidates import (
+    RECALL,
+    CandidateLists,
+    CandidateSource,
+    MinHashCandidates,
+    Places,
+    SimHashCandidates,
+    TextBatch,
+    Values,
+)
+from nearkin.dedup.cluster import MAX_COMPARISONS
+from nearkin.dedup.distinguishers import differ_rules
+from nearkin.dedup.documents import HashedDocuments, hash_texts
+from nearkin.dedup.stages import Featureless
+from nearkin.dedup.summary import promised
+from nearkin.dedup.texts import THRESHOLD
+from nearkin.dedup.verify import FeatureSets, TextComparison
+from nearkin.errors import CorruptStoreError, InputError, MismatchError, bad_parameter, mismatch
+from nearkin.index.bands import BandIndex
+from nearkin.index.hamming import HammingIndex
+from nearkin.index.ids import Id
+from nearkin.io import Column, Corpus
+from nearkin.progress import Progress, unreported
+from nearkin.recipe import Recipe
+from nearkin.store.kinds.base import (
+    VERSION,
+    CandidateRows,
+    Kind,
+    RowIndex,
+    StoreIndex,
+    StoreSettings,
+    StoreVerify,
+    TextRule,
+)
+
+LoadTexts = Callable[[list[Id]], Iterable[str]]
+"""Returns the texts of a list of ids, one per id, in order."""
+
+NO_IDS = Column.of([])
+_ONE_CALL = 1 << 16
+"""Texts of a list that one call hashes."""
+_MAX_FEATURES = 1 << 21
+"""Features of a text that are kept as hashes: the byte strings of 256 neighbours take at most 4 GiB in a file."""
+
+
+def skipped_comparisons(skipped: int) -> str:
+    """Return the warning for documents that have more candidates than one document is compared with."""
+    limit = f"more than {MAX_COMPARISONS:,} candidates, or with Indel more than 2**39 pairs of characters"
+    return f"{skipped:,} comparisons were left out: some documents have {limit}"
+
+
+@dataclass(frozen=True)
+class TextSettings:
+    """Settings of a store of texts.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        How a text becomes a fingerprint or signature.
+    threshold : float
+        Smallest similarity of a match, inclusive, above 0 and up to 1.
+    radius : int, optional
+        Largest Hamming distance of a candidate; None derives it from threshold and recall. With simhash.
+    recall : float, optional
+        Required probability that a pair at the threshold is found; None is 0.995 with simhash, 0.95 with minhash.
+    text : {"keep", "features", "none"}
+        What the store keeps of the texts of new documents.
+    verify : {"jaccard", "containment", "indel", "signature", "none"}
+        How candidates are verified; "signature" with minhash.
+    differ : tuple of str
+        Rules that make similar texts different (`nearkin.dedup.distinguishers`); requires a comparison of texts.
+    featureless : {"collapse", "keep"}
+        Treatment of equal texts without features: copies, or different documents.
+
+    Raises
+    ------
+    ParameterError
+        Values out of range, or that exclude one another.
+    """
+
+    recipe: Recipe
+    threshold: float = THRESHOLD
+    radius: int | None = None
+    recall: float | None = None
+    text: TextRule = "keep"
+    verify: StoreVerify = "jaccard"
+    differ: tuple[str, ...] = ()
+    featureless: Featureless = "collapse"
+    source: SimHashCandidates | MinHashCandidates = field(init=False, compare=False, repr=False)
+    noun: ClassVar[str] = "text"
+    distance_type: ClassVar[type] = np.int64
+
+    def __post_init__(self) -> None:
+        for name, rule in {"text": TextRule, "verify": StoreVerify, "featureless": Featureless}.items():
+            if getattr(self, name) not in get_args(rule):
+                raise bad_parameter(name, repr(getattr(self, name)), ", ".join(get_args(rule)))
+        number = isinstance(self.threshold, (int, float)) and not isinstance(self.threshold, bool)
+        if not number or not 0 < self.threshold <= 1:
+            raise bad_parameter("threshold", repr(self.threshold), "a similarity above 0 and up to 1")
+        if self.recipe.features == "given":
+            raise bad_parameter("recipe", self.recipe, "a recipe with char:N or word:N features, which reads texts")
+        minhash = self.recipe.family == "minhash"
+        if self.verify == "signature" and not minhash:
+            raise bad_parameter("verify", "signature", "jaccard, containment, indel or none with simhash")
+        if self.text == "features" and self.verify == "indel":
+            raise bad_parameter("verify", self.verify, 'jaccard or containment, which compare features, or text="keep"')
+        if self.differ and (self.text == "features" or self.verify in ("signature", "none")):
+            combination = f'text="{self.text}" and verify="{self.verify}"'
+            raise bad_parameter("differ", combination, 'rules with text="keep", or texts=, and a verification by texts')
+        if minhash and self.radius is not None:
+            raise bad_parameter("radius", self.radius, "None with minhash, which has no radius; recall= instead")
+        source = (
+            MinHashCandidates(self.recipe, self.threshold, self.recall, by_share=self.verify == "signature")
+            if minhash
+            else SimHashCandidates(self.recipe, self.threshold, self.radius, self.recall)
+        )
+        object.__setattr__(self, "source", source)
+
+    @classmethod
+    def from_args(
+        cls,
+        recipe: Recipe | str | None,
+        threshold: float,
+        radius: int | None,
+        recall: float | None,
+        text: TextRule,
+        verify: StoreVerify | None,
+        differ: str | Iterable[str] | None = None,
+        featureless: Featureless = "collapse",
+        *,
+        load_texts: bool = False,
+    ) -> TextSettings:
+        """Build settings from a caller's arguments.
+
+        If `verify` is None, it follows from the family and from what the store keeps. `load_texts` is True if the
+        caller provides texts that the store does not keep.
+        """
+        recipe = Recipe.of(recipe)
+        if verify is None:
+            exact = text != "none" or load_texts
+            verify = "jaccard" if exact else "signature" if recipe.family == "minhash" else "none"
+        if text == "none" and verify not in ("signature", "none") and not load_texts:
+            allowed = 'none, or signature with minhash, for a store with text="none"; or pass texts=, a function of ids'
+            raise bad_parameter("verify", verify, allowed)
+        if load_texts and (text != "none" or verify in ("signature", "none")):
+            raise bad_parameter("texts", "a function", 'None, unless text="none" and texts verify')
+        if recipe.family == "minhash" and recall is None:
+            recall = RECALL
+        settings = cls(recipe, threshold, radius, recall, text, verify, differ_rules(differ), featureless)
+        if isinstance(settings.source, SimHashCandidates):
+            # The store keeps the radius itself, so that a later rule for the default changes no store.
+            return replace(settings, radius=settings.source.radius, recall=None)
+        return settings
+
+    @cached_property
+    def comparison(self) -> TextComparison | None:
+        """How texts verify candidates; None if they do not."""
+        if self.verify in ("signature", "none"):
+            return None
+        return TextComparison(self.recipe, self.verify, self.differ)  # type: ignore[arg-type]  # Others are excluded.
+
+    @property
+    def verified_by(self) -> str:
+        """How a match is verified, in words."""
+        words = {"signature": "equal values of signatures", "none": "nothing: every candidate is a match"}
+        if self.text == "features":
+            words |= dict.fromkeys(("jaccard", "containment"), f"{self.verify} of the stored feature hashes")
+        suffix = ", texts given by the caller" if self.text == "none" else ""
+        suffix += f"; they do not differ in {', '.join(self.differ)}" if self.differ else ""
+        return words.get(self.verify, f"{self.verify} of the texts' features{suffix}")
+
+    @property
+    def needs_texts(self) -> bool:
+        """True if the caller must provide the texts, which the store does not keep, to verify matches."""
+        return self.text == "none" and self.comparison is not None
+
+    def check_verify(self, verify: str, rules: tuple[str, ...]) -> None:
+        """Raise MismatchError for a measure, or rules of `differ`, that the stored texts do not allow."""
+        if self.text == "features" and rules:
+            raise mismatch("texts", 'a store with text="features"', f"differ={', '.join(rules)}, which reads texts")
+        if verify in ("signature", "none"):
+            return
+        if self.text == "features" and verify == "indel":
+            raise mismatch("texts", 'a store with text="features"', "verification by indel, which compares texts")
+        if self.text == "none" and not self.needs_texts:
+            raise mismatch("texts", 'a store with text="none"', "a verification by texts")
+
+    def skipped_message(self, skipped: int) -> str:
+        """Return the warning about skipped comparisons."""
+        return skipped_comparisons(skipped)
+
+    def hash(self, items: Any, kind: Kind | None, report: Progress = unreported) -> HashedDocuments:
+        """Hash texts."""
+        if kind not in (None, "texts"):
+            raise bad_parameter("kind", repr(kind), '"texts" or None for a store of texts')
+        if isinstance(items, (str, bytes)):
+            raise bad_parameter("texts", repr(items)[:40], "an iterable of texts; [text] for one")
+        if isinstance(items, Corpus):
+            raise bad_parameter("texts", "a Corpus", "the texts of its batches, one call each")
+        if report is not unreported or not isinstance(items, (list, tuple)) or len(items) > _ONE_CALL:
+            return hash_texts(items, None, self.source, report, {})
+        # A short list without a progress report: nothing to cut into pieces, nothing to spill.
+        values, counts = self.source.hash(items)
+        contents, lengths = content_hashes(items)
+        texts = list(items)
+        return HashedDocuments(
+            values,
+            counts,
+            contents.reshape(-1, 2),
+            lengths,
+            NO_IDS,
+            {},
+            lambda rows: [texts[row] for row in rows.tolist()],
+        )
+
+    # Values and index
+
+    @property
+    def value_shape(self) -> tuple[np.dtype[np.generic], int]:
+        """Words of 64 bits, or values of 32 or 64 bits."""
+        if isinstance(self.source, SimHashCandidates):
+            return np.dtype("<u8"), self.recipe.words
+        return np.dtype(f"<u{self.recipe.value_bits // 8}"), self.recipe.num_perm
+
+    def searchable(self, values: Values) -> NDArray[np.bool_]:
+        """Return True for every document."""
+        return np.ones(len(values), bool)
+
+    def public_values(self, values: Values) -> Values:
+        """Return fingerprints, `(n,)` up to 64 bits and `(n, words)` above, or signatures, `(n, num_perm)`."""
+        narrow = isinstance(self.source, SimHashCandidates) and values.shape[1] == 1
+        return values[:, 0] if narrow else values
+
+    def confirm(self, values: Values, lists: CandidateLists, stored: Callable[[Places], Values]) -> CandidateLists:
+        """Return all candidates: texts verify them."""
+        return lists
+
+    def new_index(self) -> StoreIndex:
+        """Return an empty HammingIndex for the radius of the store, or BandIndex with its bands."""
+        if isinstance(self.source, SimHashCandidates):
+            return FingerprintIndex(self.source, HammingIndex(radius=self.source.radius, recipe=self.recipe))
+        return SignatureIndex(self.source, BandIndex.of(self.source.banding, self.recipe))
+
+    def open_index(self, path: Path) -> StoreIndex:
+        """Map the index of a segment, which must have the same recipe."""
+        if isinstance(self.source, SimHashCandidates):
+            hamming = HammingIndex.open(path)
+            hamming.check_recipe(self.recipe)
+            return FingerprintIndex(self.source, hamming)
+        bands = BandIndex.open(path)
+        bands.check_recipe(self.recipe)
+        return SignatureIndex(self.source, bands)
+
+    # Serialisation
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all settings by name."""
+        return {
+            "recipe": str(self.recipe),
+            "recipe_digest": self.recipe.digest,
+            "threshold": self.threshold,
+            "text": self.text,
+            "verify": self.verify,
+            "differ": list(self.differ),
+            "featureless": self.featureless,
+            **promised(self.source.summary(), self.verify)[0],
+        }
+
+    def to_json(self) -> str:
+        """Return all settings as JSON with sorted keys."""
+        settings = {
+            "version": VERSION,
+            "recipe": json.loads(self.recipe.to_json()),
+            "recipe_digest": self.recipe.digest,
+            "threshold": self.threshold,
+            "radius": self.radius,
+            "recall": self.recall,
+            "text": self.text,
+            "verify": self.verify,
+        }
+        # Older stores have neither of these keys.
+        if self.differ:
+            settings["differ"] = self.differ
+        if self.featureless != "keep":
+            settings["featureless"] = self.featureless
+        return json.dumps(settings, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, settings: Mapping[str, Any], place: str) -> TextSettings:
+        """Read settings from their JSON form.
+
+        Raises
+        ------
+        CorruptStoreError
+            The recipe differs from its digest.
+        MismatchError
+            The recipe belongs to another version of the rules.
+        """
+        options = {name: settings[name] for name in ("threshold", "radius", "recall", "text", "verify")}
+        options |= {"differ": tuple(settings.get("differ", ())), "featureless": settings.get("featureless", "keep")}
+        recipe_text, digest = json.dumps(settings["recipe"]), settings["recipe_digest"]
+        recipe = Recipe.from_json(recipe_text)
+        if recipe.digest != digest:
+            reason = f"its recipe has the digest {recipe.digest} and not {digest}, as its settings say"
+            raise CorruptStoreError(f"{place}: {reason}", place=place, reason=reason)
+        return cls(recipe, **options)
+
+    def save_files(self, folder: Path) -> None:
+        """Write no files: the log has all settings."""
+
+
+class FingerprintIndex(RowIndex[HammingIndex]):
+    """Fingerprints within the radius."""
+
+    def __init__(self, source: SimHashCandidates, index: HammingIndex) -> None:
+        super().__init__(index)
+        # The store makes the arguments of each call itself, so it calls the kernel without checking them again.
+        self._core, self._radius = index._core, source.radius
+
+    def add(self, rows: Places, values: Values) -> None:
+        """Add fingerprints, `(n, words)`."""
+        self._core.add(np.ascontiguousarray(rows, np.int64), np.ascontiguousarray(values).reshape(-1), "error")
+
+    def search(self, values: Values, source: CandidateSource | None = None) -> CandidateRows:
+        """Return everything within the radius."""
+        offsets, rows, _, _ = self._core.search(np.ascontiguousarray(values).reshape(-1), self._radius, None)
+        queries = np.zeros(offsets[1], np.int64) if 2 == len(offsets) else _query_numbers(offsets)
+        return CandidateRows(queries, np.asarray(rows, np.int64))
+
+
+class SignatureIndex(RowIndex[BandIndex]):
+    """Signatures that share a band and enough values."""
+
+    def __init__(self, source: MinHashCandidates, index: BandIndex) -> None:
+        super().__init__(index)
+        self._source = source
+
+    def add(self, rows: Places, values: Values) -> None:
+        """Add signatures, `(n, num_perm)`."""
+        self._index.add(rows, np.ascontiguousarray(values))
+
+    def search(self, values: Values, source: CandidateSource | None = None) -> CandidateRows:
+        """Return everything that shares a band and enough values."""
+        hits = self._index.search(np.ascontiguousarray(values), self._source.share)
+        similarity = 1 - hits.distances / self._source.recipe.num_perm if self._source.by_share else None
+        return CandidateRows(_query_numbers(hits.offsets), np.asarray(hits.ids, np.int64), similarity)
+
+
+def _query_numbers(offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the number of the query of each hit."""
+    return np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+
+
+# Stores that keep no texts
+
+
+def feature_hashes(recipe: object, texts: TextBatch) -> list[bytes]:
+    """Return the hashes of the features of each text, as the store keeps them.
+
+    Raises
+    ------
+    ParameterError
+        A text has too many features.
+    """
+    if not isinstance(recipe, Recipe):
+        raise mismatch("recipe", str(recipe), "a recipe that makes features of texts")
+    offsets, hashes = feature_sets(recipe.core, texts)
+    counts = np.diff(offsets)
+    if len(counts) and counts.max() > _MAX_FEATURES:
+        largest = f"one of {int(counts.max()):,} features"
+        raise bad_parameter("texts", largest, f'texts of at most {_MAX_FEATURES:,} features with text="features"')
+    packed, ends = hashes.astype("<u8").tobytes(), (8 * offsets).tolist()
+    return [packed[start:end] for start, end in pairwise(ends)]
+
+
+def join_sets(sets: Sequence[NDArray[np.uint64]]) -> FeatureSets:
+    """Concatenate sets of feature hashes."""
+    offsets = np.zeros(len(sets) + 1, np.int64)
+    offsets[1:] = np.cumsum([len(hashes) for hashes in sets])
+    return FeatureSets(offsets, np.concatenate([np.zeros(0, np.uint64), *sets]).astype(np.uint64))
+
+
+def call_loader(load_texts: LoadTexts, ids: list[Id], contents: Sequence[bytes]) -> list[str]:
+    """Return the texts of ids from the caller's function, which must have the content that was added.
+
+    Raises
+    ------
+    InputError
+        A wrong number of texts, an item that is not a text, or a text that differs from the one added.
+    """
+    answer = load_texts(ids)
+    if isinstance(answer, (str, bytes)) or not isinstance(answer, Iterable):
+        raise _loader_error(f"it gave {type(answer).__name__} for {len(ids)} ids", "a list of texts, one per id", None)
+    texts = list(answer)
+    if len(texts) != len(ids):
+        raise _loader_error(f"it gave {len(texts)} texts for {len(ids)} ids", "one text per id, in order", None)
+    for name, text in zip(ids, texts, strict=True):
+        if not isinstance(text, str):
+            raise _loader_error(f"it gave {type(text).__name__} for the id {name!r}", "its text, a str", name)
+    hashes = content_hashes(texts)[0].astype("<u8").reshape(-1, 2)
+    for name, computed, content in zip(ids, hashes, contents, strict=True):
+        if computed.tobytes() != content:
+            reason = f"it gave another text for the id {name!r} than was added"
+            raise _loader_error(reason, "the text as it was added", name)
+    return texts
+
+
+def _loader_error(reason: str, allowed: str, name: Id | None) -> InputError:
+    message = f"texts=: {reason}; it must return {allowed}"
+    return InputError(message, place="texts=", reason=reason, id=name)
+
+
+def no_texts_error(settings: StoreSettings) -> MismatchError:
+    """Return the error of a call that needs the texts of a store without texts."""
+    store = 'a store with text="none", which has only fingerprints or signatures'
+    if settings.noun != "text":
+        store = f"a store of {settings.noun}s, which keeps only searchable values: values(ids)"
+    elif settings.text == "features":
+        store = 'a store with text="features", which has feature hashes: features(ids)'
+    elif settings.needs_texts:
+        store = 'a store with text="none", opened without texts=, the function that returns the texts of ids'
+    return mismatch("texts", store, "a call that needs texts")
