@@ -220,7 +220,7 @@ def test_the_first_error_of_many_files_is_raised(tmp_path: Path) -> None:
 
 def test_progress_of_many_files_ends_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Batch by batch, with errors in their places; of a recipe, too."""
-    monkeypatch.setattr("nearkin.digests.ssdeep.hashing._FILES", 2)
+    monkeypatch.setattr("nearkin.digests.ssdeep.hashing._FILES_PER_CALL", 2)
     paths = [tmp_path / str(number) for number in range(5)]
     for path in paths[:4]:
         path.write_bytes(path.name.encode() * 100)

@@ -1,4 +1,4 @@
-"""Text before it is hashed: nearkin.digests.ssdeep.text."""
+"""Normalisation of text before hashing: nearkin.digests.ssdeep.hashing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nearkin as nk
-from nearkin.digests.ssdeep.text import STEPS, chosen
+from nearkin.digests.ssdeep.hashing import STEPS, check_steps
 from nearkin.errors import ParameterError
 
 
@@ -161,9 +161,9 @@ def test_no_steps_change_nothing(data: bytes) -> None:
 def test_steps_are_named_in_their_order_once(steps: list[str]) -> None:
     """Whatever order they are given in; one step may be a string."""
     expected = tuple(step for step in ("html", "lines", "space") if step in steps)
-    assert expected == chosen(steps) == chosen(iter(steps)) == chosen(dict.fromkeys(steps))
+    assert expected == check_steps(steps) == check_steps(iter(steps)) == check_steps(dict.fromkeys(steps))
     for step in steps:
-        assert (step,) == chosen(step)
+        assert (step,) == check_steps(step)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_steps_are_named_in_their_order_once(steps: list[str]) -> None:
 def test_an_unknown_step_is_named(steps: Any, found: str) -> None:
     """The first that is none, with those that are."""
     with pytest.raises(ParameterError) as refused:
-        chosen(steps)
+        check_steps(steps)
     assert f"normalize={found} is not allowed; use any of 'html', 'lines' and 'space'" == str(refused.value)
 
 

@@ -18,7 +18,7 @@ import nearkin as nk
 from nearkin import errors
 from nearkin.io import PackedTexts
 from nearkin.text import batches
-from nearkin.text.batches import Texts, in_batches, iterate_batches
+from nearkin.text.batches import Texts, hash_batches, iterate_batches
 
 TEXTS: list[str | None] = ["a", None, "", "é"]
 
@@ -64,7 +64,7 @@ def test_iterators_are_read_in_bounded_batches(count: int, batch: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(batches, "_BATCH", batch)
         found: list[Any] = list(iterate_batches(iter(texts)))
-        values, counts = in_batches(lengths, (text for text in texts), np.uint64)
+        values, counts = hash_batches(lengths, (text for text in texts), np.uint64)
     assert texts == [text for part in found for text in part]
     assert all(1 <= len(part) <= batch for part in found)
     assert [len(text) for text in texts] == values.tolist()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import nearkin as nk
 from nearkin._core import word_places
-from nearkin.text.chunking import split, units_of
+from nearkin.text.chunking import parse_units, split
 
 TEXTS = st.text("ab 一。\u3000\n\r\x0b\x85\u2028\u2029é\U0001f600", max_size=60)
 
@@ -99,13 +99,13 @@ def test_words_have_places() -> None:
 )  # fmt: skip
 def test_units_that_there_are_not_are_errors(unit: str) -> None:
     with pytest.raises(nk.errors.ParameterError, match="unit"):
-        units_of(unit)
+        parse_units(unit)
 
 
 def test_several_units_have_their_order() -> None:
-    assert [("window", 9), ("line", 0)] == [(unit.kind, unit.count) for unit in units_of("window:9, line")]
-    assert ["line", "document"] == [unit.name for unit in units_of(["line", "document"])]
-    assert (50, True) == (units_of("repeat:50:words")[0].count, units_of("repeat:50:words")[0].words)
+    assert [("window", 9), ("line", 0)] == [(unit.kind, unit.count) for unit in parse_units("window:9, line")]
+    assert ["line", "document"] == [unit.name for unit in parse_units(["line", "document"])]
+    assert (50, True) == (parse_units("repeat:50:words")[0].count, parse_units("repeat:50:words")[0].words)
 
 
 def test_a_part_that_there_is_not_is_an_error() -> None:

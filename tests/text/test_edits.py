@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from nearkin.errors import ParameterError
 from nearkin.text import edits as module
-from nearkin.text.edits import common_substring, edits, placewise
+from nearkin.text.edits import common_substring, edits, positional_similarity
 
 WORDS = st.text(alphabet="ab \u00e9", max_size=14)
 
@@ -66,13 +66,13 @@ def test_the_longest_common_substring(a: str, b: str) -> None:
 
 @given(a=WORDS, b=WORDS)
 def test_places(a: str, b: str) -> None:
-    assert placewise(a, b) == placewise(b, a)
-    assert (placewise(a, b) == 1) == (a == b)
-    assert 0 <= placewise(a, b) <= 1
+    assert positional_similarity(a, b) == positional_similarity(b, a)
+    assert (positional_similarity(a, b) == 1) == (a == b)
+    assert 0 <= positional_similarity(a, b) <= 1
 
 
 def test_very_long_texts_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_CELLS", 8)
+    monkeypatch.setattr(module, "MAX_CELLS", 8)
     with pytest.raises(ParameterError, match="of 3 and 3 chars is not allowed"):
         edits("abc", "abc")
     with pytest.raises(ParameterError, match="at most 131,072"):

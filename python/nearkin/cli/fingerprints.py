@@ -243,7 +243,7 @@ def _similarities(texts: tuple[str, str], recipe: Recipe) -> dict[str, float | N
     """
     from nearkin.dedup.verify import Measure, baselines, similarity
     from nearkin.errors import ParameterError
-    from nearkin.text.edits import placewise
+    from nearkin.text.edits import positional_similarity
 
     measures: tuple[Measure, ...] = ("jaccard", "containment", "indel")
     found: dict[str, float] = {}
@@ -258,7 +258,7 @@ def _similarities(texts: tuple[str, str], recipe: Recipe) -> dict[str, float | N
     if "levenshtein" not in others:
         warn("levenshtein is left out: the characters of both texts multiply to more than 2**34; compare parts")
     of_features = {"dice": 2 * found["jaccard"] / (1 + found["jaccard"])}
-    measured: dict[str, float | None] = {**found, **of_features, **others, "places": placewise(*texts)}
+    measured: dict[str, float | None] = {**found, **of_features, **others, "places": positional_similarity(*texts)}
     if not all(map(recipe.features_of, texts)):
         measured |= dict.fromkeys(("jaccard", "containment", "dice"))
     return measured

@@ -37,7 +37,7 @@ from nearkin.errors import bad_parameter, check_count, mismatch
 from nearkin.families.base import Family
 from nearkin.recipe import Recipe
 from nearkin.recipe.base import FrozenRecipe
-from nearkin.text.chunking import Unit, units_of
+from nearkin.text.chunking import Unit, parse_units
 
 Verify = Literal["jaccard", "containment", "indel", "signature", "none"]
 ClusterRule = Literal["absorb", "components"]
@@ -603,7 +603,7 @@ class PassagesConfig:
     def __post_init__(self) -> None:
         rule = BoilerplateRule(self.boilerplate_documents, self.boilerplate_share)
         object.__setattr__(self, "rule", rule)
-        object.__setattr__(self, "units", units_of(self.unit))
+        object.__setattr__(self, "units", parse_units(self.unit))
         check_count("min_length", self.min_length, 1, (1 << 31) - 1, "1 or more characters")
         if self.remove not in get_args(Removal):
             raise bad_parameter("remove", repr(self.remove), ", ".join(get_args(Removal)))

@@ -49,7 +49,7 @@ from nearkin.io import Corpus
 from nearkin.progress import Progress, ShowProgress, reporting, ticker
 from nearkin.recipe import Recipe
 from nearkin.text.batches import Texts
-from nearkin.text.chunking import NO_LINES, Unit, units_of
+from nearkin.text.chunking import NO_LINES, Unit, parse_units
 
 UseOfBoilerplate = Literal["drop", "keep"]
 
@@ -153,7 +153,7 @@ def passages(
     most = check_count("max_comparisons", max_comparisons, 1, (1 << 63) - 1, "1 or more")
     options = options_of(recipe, threshold, radius, recall, confirm, verify, keep, most)
     rule = BoilerplateRule(boilerplate_documents, boilerplate_share)
-    search = _Search(units_of(unit), min_length, options, within, remove, share, boilerplate, rule)
+    search = _Search(parse_units(unit), min_length, options, within, remove, share, boilerplate, rule)
     named = Columns.of(text, id, texts)
     given = Documents(texts, ids, values_by_column(options.order, values), sources)  # type: ignore[arg-type]
     with ExitStack() as stack:

@@ -28,8 +28,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nearkin.digests.ssdeep import DigestRecipe, Explanation, explain, normalize
-from nearkin.digests.ssdeep.hashing import Data, content
+from nearkin.digests.ssdeep import DigestRecipe, ScoreExplanation, explain, normalize
+from nearkin.digests.ssdeep.hashing import Data, read_content
 from nearkin.errors import bad_parameter
 from nearkin.explain.render import Comparison, html_block, html_rows, table_lines
 
@@ -216,14 +216,14 @@ class DigestComparison(Comparison):
     common_runs : tuple of CommonRun
         Pieces of the longest common subsequence of two parts with one block size, in order; consecutive pieces are
         joined. Empty if no two parts have the same block size.
-    explanation : nearkin.digests.ssdeep.Explanation
+    explanation : nearkin.digests.ssdeep.ScoreExplanation
         The reasons for the score.
     """
 
     a: DigestSteps
     b: DigestSteps
     common_runs: tuple[CommonRun, ...]
-    explanation: Explanation
+    explanation: ScoreExplanation
 
     @property
     def score(self) -> int:
@@ -288,7 +288,7 @@ def compare_digests(a: Data, b: Data, recipe: DigestRecipe) -> DigestComparison:
 
 
 def _read(data: Data, recipe: DigestRecipe) -> bytes:
-    bytes_ = normalize(content(data), recipe.normalize)
+    bytes_ = normalize(read_content(data), recipe.normalize)
     if len(bytes_) > MAX_BYTES:
         raise bad_parameter("value", f"an input of {len(bytes_):,} bytes", f"at most {MAX_BYTES:,}: explain a part")
     return bytes_

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from nearkin._core import signature_differences
 from nearkin.errors import bad_parameter, mismatch
 from nearkin.recipe import Recipe, Scheme
-from nearkin.text.batches import Texts, in_batches
+from nearkin.text.batches import Texts, hash_batches
 from nearkin.vectors.arrays import csr_parts, in_order, unmasked
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def signature(
     """
     recipe = Recipe.of(DEFAULT if recipe is None else recipe)
     check_minhash(recipe)
-    values, counts = in_batches(recipe.core.signatures, texts, value_type(recipe))
+    values, counts = hash_batches(recipe.core.signatures, texts, value_type(recipe))
     shaped = values.reshape(-1, recipe.num_perm)
     return (shaped, counts) if return_counts else shaped
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from nearkin.errors import bad_parameter
 from nearkin.recipe import Recipe
-from nearkin.text.batches import Texts, in_batches
+from nearkin.text.batches import Texts, hash_batches
 from nearkin.vectors.arrays import csr_parts
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def fingerprint(
     (0, [6, 6, 0])
     """
     recipe = Recipe.of(recipe)
-    values, counts = in_batches(recipe.core.fingerprints, texts, np.uint64)
+    values, counts = hash_batches(recipe.core.fingerprints, texts, np.uint64)
     shaped = shape(values, recipe)
     return (shaped, counts) if return_counts else shaped
 

@@ -95,7 +95,7 @@ class DigestIndex(CopiedByFile):
 
     def __init__(self, *, recipe: DigestRecipe | str | None = None, strict: bool = True) -> None:
         self.recipe = DigestRecipe.of(recipe)
-        self.recipe.check_searched()
+        self.recipe.check_searchable()
         self.strict = strict
         self._core = DigestCore()
 

@@ -1,4 +1,4 @@
-"""The recipe: a small frozen value that determines completely how a source becomes a fingerprint."""
+"""Recipes: frozen values that determine completely how an input becomes a fingerprint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every recipe is: a frozen value with named slots, a text form, a JSON form, and a digest of that."""
+"""Base class of recipes: frozen values with named slots, a text form, a JSON form and its digest."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ _R = TypeVar("_R", bound="FrozenRecipe")
 
 
 class FrozenRecipe:
-    """Slots that are filled once. A subclass names them with their defaults, and fills and checks them in `_fill`.
+    """A value with slots that are set once. A subclass lists them with their defaults and checks them in `_fill`.
 
-    Slots that have not been checked yet, from a text or a user, are a `dict[str, object]`.
+    Unchecked slots, from a text form or from a user, are a `dict[str, object]`.
     """
 
     _defaults: ClassVar[Mapping[str, object]]
-    _unwritten: ClassVar[tuple[str, ...]] = ()
-    """Slots that the JSON form leaves out at their default."""
+    _omitted: ClassVar[tuple[str, ...]] = ()
+    """Slots that the JSON form omits at their default."""
 
     @classmethod
-    def _slots_of(cls, family: object) -> Mapping[str, object]:
-        """The slots of a family with their defaults; all slots where a recipe has one family."""
+    def _slots_for(cls, family: object) -> Mapping[str, object]:
+        """Return the slots of a family with their defaults; all slots if a recipe has a single family."""
         return cls._defaults
 
     def _names(self) -> tuple[str, ...]:
-        return tuple(self._slots_of(getattr(self, "family", None)))
+        return tuple(self._slots_for(getattr(self, "family", None)))
 
     def _fill(self, slots: dict[str, object]) -> None:
         raise NotImplementedError
 
     @property
     def versions(self) -> dict[str, int]:
-        """Version of each part: raised when its values change."""
+        """Version of each part, which is incremented when its values change."""
         raise NotImplementedError
 
     @classmethod
-    def _of_slots(cls: type[_R], slots: dict[str, object]) -> _R:
+    def _from_slots(cls: type[_R], slots: dict[str, object]) -> _R:
         recipe = cls.__new__(cls)
         recipe._fill(slots)
         return recipe
@@ -56,26 +56,26 @@ class FrozenRecipe:
 
     @classmethod
     def from_json(cls: type[_R], text: str) -> _R:
-        """The recipe of a JSON form.
+        """Parse a JSON form.
 
         Raises
         ------
         MismatchError
-            If the form was written by another version of the rules.
+            Another version of the rules wrote the form.
         ParameterError
-            If it is not the JSON form of a recipe.
+            The text is not the JSON form of a recipe.
         """
-        return cls._of_json(text)
+        return cls._parse_json(text)
 
     @classmethod
-    def _of_json(cls: type[_R], text: str, revive: Callable[[dict[str, object]], dict[str, object]] = dict) -> _R:
-        """The recipe of a JSON form; `revive` gives the slots that the form names by digest only."""
+    def _parse_json(cls: type[_R], text: str, restore: Callable[[dict[str, object]], dict[str, object]] = dict) -> _R:
+        """Parse a JSON form; `restore` replaces digests by the values that the caller passes separately."""
         try:
             slots = json.loads(text)
             versions = slots.pop("versions")
-            known = cls._slots_of(slots.get("family"))
-            found = {name: slots.pop(name) for name in known if name in slots or name not in cls._unwritten}
-            recipe = cls._of_slots(revive(found))
+            names = cls._slots_for(slots.get("family"))
+            values = {name: slots.pop(name) for name in names if name in slots or name not in cls._omitted}
+            recipe = cls._from_slots(restore(values))
         except MismatchError:
             raise
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -87,9 +87,9 @@ class FrozenRecipe:
         return recipe
 
     def to_json(self) -> str:
-        """The slots and the version of each part, as JSON with sorted keys; younger slots unless at their default."""
+        """Return slots and versions as JSON with sorted keys; slots added later are omitted at their default."""
         slots = {name: self._slot(name) for name in self._names()}
-        for name in self._unwritten:
+        for name in self._omitted:
             if slots[name] == self._defaults[name]:
                 del slots[name]
         return json.dumps(
@@ -98,20 +98,20 @@ class FrozenRecipe:
 
     @cached_property
     def digest(self) -> str:
-        """First 16 hexadecimal digits of SHA-256 of the JSON form."""
+        """First 16 hexadecimal digits of the SHA-256 of the JSON form."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()[:16]
 
     def with_(self: _R, **slots: object) -> _R:
-        """The recipe with other values in the slots named: `recipe.with_(bits=64)`."""
-        allowed = self._slots_of(slots.get("family", getattr(self, "family", None)))
+        """Return a copy with other values in the named slots: `recipe.with_(bits=64)`."""
+        allowed = self._slots_for(slots.get("family", getattr(self, "family", None)))
         unknown = sorted(set(slots) - set(allowed))
         if unknown:
             raise bad_parameter("slot", unknown[0], "one of " + ", ".join(allowed))
-        held = {name: getattr(self, name) for name in self._names() if name in allowed}
-        return self._of_slots({**held, **slots})
+        current = {name: getattr(self, name) for name in self._names() if name in allowed}
+        return self._from_slots({**current, **slots})
 
     def check_same(self: _R, other: _R) -> None:
-        """Raise MismatchError naming the first slot in which `other` differs."""
+        """Raise MismatchError with the first slot in which `other` differs."""
         for name in sorted((*self._names(), "versions"), key=lambda name: name != "family"):
             left, right = (
                 (self.versions, other.versions) if name == "versions" else (self._slot(name), other._slot(name))
@@ -120,12 +120,12 @@ class FrozenRecipe:
                 raise mismatch(f"recipe slot {name}", left, right)
 
     def _slot(self, name: str) -> object:
-        """The value of a slot as it is compared and written."""
+        """Return the value of a slot as it is compared and serialised."""
         value: object = getattr(self, name)
         return value
 
     def _repr_html_(self) -> str:
-        """The slots and their values, for a notebook."""
+        """Return the slots and their values for a notebook."""
         return html_facts([("recipe", str(self)), *((name, self._slot(name)) for name in self._names())])
 
     def __repr__(self) -> str:

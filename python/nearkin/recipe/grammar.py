@@ -1,7 +1,10 @@
-"""The grammar of recipes: slots, their values and defaults, and the parser of the text form.
+"""Slots of text recipes: their values and defaults, the parser of the text form, checks, and compilation.
 
-The text form is in the header of `nearkin.recipe.text`. A slot that it leaves out has its default; what is given
-beside the text (stop words, a dictionary, a fitted IDF) must have the digest that the text names.
+The header of `nearkin.recipe.text` describes the text form. Omitted slots have their default. Values that are passed
+separately (stop words, a dictionary, a fitted IDF table) must have the digest in the text form.
+
+The core checks constraints between slots when it compiles them, in `crates/nearkin-core/src/families/recipe.rs`: for
+instance that given weights need given features, and that a hash has at least as many bits as the fingerprint.
 """
 
 from __future__ import annotations
@@ -9,9 +12,9 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
-from typing import Literal, Protocol, TypedDict, get_args
+from typing import Literal, Protocol, TypedDict, cast, get_args
 
-from nearkin._core import IdfCore, feature_hash_names
+from nearkin._core import IdfCore, RecipeCore, feature_hash_names
 from nearkin.errors import bad_parameter, mismatch
 
 Norm = Literal["nfkc", "nfc", "none"]
@@ -25,45 +28,45 @@ Family = Literal["simhash", "minhash"]
 Scheme = Literal["one", "fast", "classic"]
 
 FOLDS = ("hans", "lookalikes", "accents")
-"""What characters a recipe may take for one another, in the order in which the text form names them."""
+"""Groups of characters that a recipe may treat as equal, in the order of the text form."""
 
 STOP_LISTS = ("en", "ja", "jieba", "zh")
-"""Names of the lists of stop words that nearkin carries."""
+"""Names of the included lists of stop words."""
 
 IDF_TABLES = ("cppjieba", "jieba")
-"""Names of the IDF tables that nearkin carries."""
+"""Names of the included IDF tables."""
 
 DEFAULT = "char:4|binary|xxh3|simhash:128"
-"""The recipe that `dedup` takes when it is not told another; docs/quality.md has the measurements behind it."""
+"""Default recipe of `dedup`; docs/quality.md has the measurements that support it."""
 
 
 MEANINGS = {
     "norm": "Unicode normalisation form",
-    "fold": "characters that are taken for one another",
-    "case": "what becomes of upper and lower case",
-    "letters": "what counts as a letter, and what a word is",
+    "fold": "characters that are treated as equal",
+    "case": "treatment of upper and lower case",
+    "letters": "definition of letters and words",
     "numbers": "digits alone, or numbers with their points and signs",
-    "cut": "how text is cut into words",
+    "cut": "word segmenter",
     "user_words": "digest of the user's dictionary",
-    "stop": "lists of stop words, which are left out",
+    "stop": "lists of stop words, which are removed",
     "stop_words": "digest of further stop words",
-    "min_length": "least characters of a word",
+    "min_length": "minimum characters of a word",
     "tags": "parts of speech that are kept",
-    "features": "features are n-grams of characters, of words, or given",
-    "n": "characters or words of a feature, at most",
-    "min_n": "at least, where they are mixed",
-    "weight": "what a feature weighs",
+    "features": "n-grams of characters or words, or given features",
+    "n": "characters or words of a feature (maximum)",
+    "min_n": "minimum, if lengths are mixed",
+    "weight": "weight of a feature",
     "idf": "table of inverse document frequencies",
-    "top": "how many features are kept, the heaviest",
+    "top": "number of heaviest features that are kept",
     "hash": "hash of a feature",
-    "seed": "of the hash",
-    "family": "what is made of the hashes",
+    "seed": "seed of the hash",
+    "family": "family of hash functions",
     "bits": "bits of a fingerprint",
     "num_perm": "values of a signature",
-    "scheme": "how values of a signature are drawn",
+    "scheme": "scheme of the signature",
     "value_bits": "bits of a value",
 }
-"""What the slots of recipes of texts are, for people."""
+"""Description of each slot for users."""
 
 
 class IdfTable(Protocol):
@@ -71,15 +74,15 @@ class IdfTable(Protocol):
 
     @property
     def digest(self) -> str:
-        """What the recipe holds in its place."""
+        """Digest that identifies the table in a recipe."""
 
     @property
     def core(self) -> IdfCore:
-        """Its compiled form."""
+        """Compiled form."""
 
 
 class TextSlots(TypedDict):
-    """Slots of every recipe, once they are checked."""
+    """Checked slots of every text recipe."""
 
     norm: Norm
     fold: tuple[str, ...]
@@ -104,7 +107,7 @@ class TextSlots(TypedDict):
 
 
 class Slots(TextSlots, total=False):
-    """Slots of a recipe and of its family."""
+    """Checked slots of a recipe and its family."""
 
     bits: int
     num_perm: int
@@ -135,14 +138,14 @@ DEFAULTS: TextSlots = {
     "family": "simhash",
 }
 
-UNWRITTEN = ("fold", "numbers", "min_n")
-"""Slots that the JSON form leaves out at their default: they came later, and no digest of older recipes may change."""
+OMITTED_SLOTS = ("fold", "numbers", "min_n")
+"""Slots that the JSON form omits at their default: they were added later, and existing digests must not change."""
 
 FAMILIES: dict[str, Mapping[str, int | str]] = {
     "simhash": {"bits": 128},
     "minhash": {"num_perm": 128, "scheme": "one", "value_bits": 32},
 }
-"""Slots of each family, with their defaults."""
+"""Slots of each family with their defaults."""
 
 RANGES = {
     "min_length": (1, 64),
@@ -152,10 +155,10 @@ RANGES = {
     "bits": (1, 1024),
     "num_perm": (1, 512),
 }
-"""Least and largest value of each slot that is a number. Given features have n 0."""
+"""Inclusive range of each numeric slot. Given features have n = 0."""
 
 CHOICES: dict[str, tuple[int | str, ...]] = {"scheme": get_args(Scheme), "value_bits": (32, 64)}
-"""Values of a family's slots that are one of a few."""
+"""Values of the slots of a family that are enumerations."""
 
 NAMED = {
     "norm": get_args(Norm),
@@ -164,7 +167,7 @@ NAMED = {
     "numbers": get_args(Numbers),
     "cut": get_args(Cut),
 }
-"""Values of the slots that the text form names with a colon and that have one value."""
+"""Values of the enumeration slots that the text form names, as in `norm:nfc`."""
 
 ALLOWED = (
     "segments norm:, fold:, case:, letters:, numbers:, cut:, user:, stop:, min_length:, tags:, then char:N, "
@@ -176,21 +179,30 @@ DIGEST = "[0-9a-f]{16}"
 
 
 _Pairs = list[tuple[str, object]]
-"""Slots and their values, in the order in which they stand."""
+"""Slots and their values, in the order of the text form."""
 
 
 def parse(text: str) -> dict[str, object]:
-    """Slots of a text form, not checked together; ParameterError for what is unknown or given twice.
+    """Parse a text form into unchecked slots.
 
-    The slots `stop_digest` and `user` are the digests of words that are given beside the text.
+    The slots `stop_digest` and `user` are the digests of words that the caller passes separately.
+
+    Raises
+    ------
+    ParameterError
+        A segment is unknown, or a slot is set twice.
     """
     values: dict[str, object] = {}
     for segment in text.split("|"):
         name, _, argument = segment.strip().partition(":")
-        found = _word_segment(name, argument) or _feature_segment(name, argument) or _hash_segment(name, argument)
-        if found is None:
+        pairs = (
+            _parse_word_segment(name, argument)
+            or _parse_feature_segment(name, argument)
+            or _parse_hash_segment(name, argument)
+        )
+        if pairs is None:
             raise bad_parameter("recipe", text, ALLOWED + f"; {segment!r} is not one of them")
-        for slot, value in found:
+        for slot, value in pairs:
             if slot in values:
                 raise bad_parameter("recipe", text, f"one {slot}, not two")
             values[slot] = value
@@ -199,27 +211,27 @@ def parse(text: str) -> dict[str, object]:
     return values
 
 
-def _word_segment(name: str, argument: str) -> _Pairs | None:
-    """What is read of a text: characters and words."""
+def _parse_word_segment(name: str, argument: str) -> _Pairs | None:
+    """Parse a segment about characters and words."""
     if name in NAMED:
         if argument not in NAMED[name]:
             raise bad_parameter(name, argument, ", ".join(NAMED[name]))
         return [(name, argument)]
     if name == "fold":
-        return [("fold", folds_of(argument.split(",")))]
+        return [("fold", parse_folds(argument.split(",")))]
     if name == "stop" and argument:
-        return _stop_segment(argument)
+        return _parse_stop_segment(argument)
     if name == "user" and re.fullmatch(DIGEST, argument):
         return [("user", argument)]
     if name == "min_length":
-        return [("min_length", number_of(name, argument))]
+        return [("min_length", parse_number(name, argument))]
     if name == "tags" and argument:
         return [("tags", argument.split(","))]
     return None
 
 
-def _stop_segment(argument: str) -> _Pairs:
-    """Names of lists, and the digest of further words."""
+def _parse_stop_segment(argument: str) -> _Pairs:
+    """Parse the names of lists, and the digest of further words."""
     digests = [part for part in argument.split(",") if re.fullmatch(DIGEST, part)]
     names = [part for part in argument.split(",") if part not in digests]
     unknown = [part for part in names if part not in STOP_LISTS]
@@ -229,17 +241,17 @@ def _stop_segment(argument: str) -> _Pairs:
     return [("stop", names), ("stop_digest", digests[0] if digests else None)]
 
 
-def _feature_segment(name: str, argument: str) -> _Pairs | None:
-    """What a feature is, what it weighs, and how many are kept."""
+def _parse_feature_segment(name: str, argument: str) -> _Pairs | None:
+    """Parse a segment about features, their weights, and the number that is kept."""
     if name in ("char", "word"):
         if not (mixed := re.fullmatch("([0-9]+)-([0-9]+)", argument)):
-            return [("features", name), ("n", number_of(name, argument)), ("min_n", 0)]
-        least, most = number_of(name, mixed[1]), number_of(name, mixed[2])
-        if not least:
-            raise bad_parameter(name, repr(argument), f"1 or more as the shortest, such as {name}:1-{most}")
-        return [("features", name), ("n", most), ("min_n", least)]
+            return [("features", name), ("n", parse_number(name, argument)), ("min_n", 0)]
+        shortest, longest = parse_number(name, mixed[1]), parse_number(name, mixed[2])
+        if not shortest:
+            raise bad_parameter(name, repr(argument), f"1 or more as the shortest, such as {name}:1-{longest}")
+        return [("features", name), ("n", longest), ("min_n", shortest)]
     if name == "given" and not argument:
-        # Written once for features and weights together.
+        # One segment sets features and weights.
         return [("features", "given"), ("weight", "given")]
     if name in ("count", "binary", "log", "textrank") and not argument:
         return [("weight", name)]
@@ -250,65 +262,65 @@ def _feature_segment(name: str, argument: str) -> _Pairs | None:
     return None
 
 
-def _hash_segment(name: str, argument: str) -> _Pairs | None:
-    """The hash of a feature, and what the features become."""
+def _parse_hash_segment(name: str, argument: str) -> _Pairs | None:
+    """Parse the feature hash or the family."""
     if name == "simhash":
-        return [("family", name), ("bits", number_of(name, argument))]
+        return [("family", name), ("bits", parse_number(name, argument))]
     if name == "minhash":
-        return _minhash_segment(argument)
+        return _parse_minhash_segment(argument)
     if name in feature_hash_names():
-        return [("hash", name), ("seed", number_of(name, argument) if argument else 0)]
+        return [("hash", name), ("seed", parse_number(name, argument) if argument else 0)]
     return None
 
 
-def _minhash_segment(argument: str) -> _Pairs:
-    """Values of a signature, then scheme and bits in any order."""
+def _parse_minhash_segment(argument: str) -> _Pairs:
+    """Parse the number of values of a signature, then scheme and bits in any order."""
     count, *rest = argument.split(":")
-    found: _Pairs = [("family", "minhash"), ("num_perm", number_of("minhash", count))]
+    pairs: _Pairs = [("family", "minhash"), ("num_perm", parse_number("minhash", count))]
     for part in rest:
         if part in CHOICES["scheme"]:
-            found.append(("scheme", part))
+            pairs.append(("scheme", part))
         elif part in map(str, CHOICES["value_bits"]):
-            found.append(("value_bits", int(part)))
+            pairs.append(("value_bits", int(part)))
         else:
             allowed = "minhash:NUM_PERM, then one, fast or classic, then 32 or 64"
             raise bad_parameter("minhash", repr(part), allowed)
-    return found
+    return pairs
 
 
-def number_of(name: str, argument: str) -> int:
-    """The whole number, of at most 64 bits, behind the name of a slot."""
+def parse_number(name: str, argument: str) -> int:
+    """Parse an integer of at most 64 bits."""
     if not re.fullmatch("[0-9]{1,20}", argument) or int(argument) >= 1 << 64:
         raise bad_parameter(name, repr(argument), "a whole number of at least 0")
     return int(argument)
 
 
-def digest_of(words: Iterable[str]) -> str:
-    """First 16 hexadecimal digits of SHA-256 of words, one per line."""
+def digest_words(words: Iterable[str]) -> str:
+    """Return the first 16 hexadecimal digits of the SHA-256 of words, one per line."""
     return hashlib.sha256("\n".join(words).encode()).hexdigest()[:16]
 
 
-def word_set(slot: str, names: object) -> tuple[str, ...]:
-    """A set of words, sorted."""
+def sort_words(slot: str, names: object) -> tuple[str, ...]:
+    """Return a set of words, sorted."""
     if isinstance(names, str) or not isinstance(names, Iterable):
         raise bad_parameter(slot, repr(names), "an iterable of words, such as a list of str")
-    found = list(names)
-    if not all(isinstance(name, str) for name in found):
-        raise bad_parameter(slot, repr(found), "an iterable of words, such as a list of str")
-    return tuple(sorted(set(found)))
+    words = list(names)
+    if not all(isinstance(name, str) for name in words):
+        raise bad_parameter(slot, repr(words), "an iterable of words, such as a list of str")
+    return tuple(sorted(set(words)))
 
 
-def folds_of(names: object) -> tuple[str, ...]:
-    """A set of folds, in their order; of a string, those that it names between commas."""
-    found = names.split(",") if isinstance(names, str) and names else word_set("fold", names or ())
-    unknown = [name for name in found if name not in FOLDS]
+def parse_folds(names: object) -> tuple[str, ...]:
+    """Return a set of folds in canonical order; a string contains names separated by commas."""
+    folds = names.split(",") if isinstance(names, str) and names else sort_words("fold", names or ())
+    unknown = [name for name in folds if name not in FOLDS]
     if unknown:
         raise bad_parameter("fold", unknown[0], ", ".join(FOLDS) + ", separated by commas")
-    return tuple(name for name in FOLDS if name in found)
+    return tuple(name for name in FOLDS if name in folds)
 
 
-def lines_of(words: object) -> str:
-    """A user's words, one per line, without empty lines; their order counts, since later ones replace earlier ones."""
+def normalize_lines(words: object) -> str:
+    """Return dictionary entries, one per line, without empty lines, in order: later entries replace earlier ones."""
     if not isinstance(words, Iterable):
         raise bad_parameter("user_words", repr(words), "lines such as 'word 3 n'")
     lines = words.split("\n") if isinstance(words, str) else list(words)
@@ -317,20 +329,155 @@ def lines_of(words: object) -> str:
     return "\n".join(line for line in (line.strip() for line in lines) if line)
 
 
-def with_beside(slots: dict[str, object], user_words: str | Iterable[str], idf: IdfTable | None) -> dict[str, object]:
-    """Slots with what is given beside their digests, if it is what the digests say."""
-    lines = lines_of(user_words)
+def restore_external(
+    slots: dict[str, object], user_words: str | Iterable[str], idf: IdfTable | None
+) -> dict[str, object]:
+    """Replace digests by the values that the caller passes separately.
+
+    Raises
+    ------
+    MismatchError
+        A value has another digest, or is missing.
+    """
+    lines = normalize_lines(user_words)
     digest = slots.pop("user", None)
-    if digest is not None and digest != digest_of(lines.split("\n")):
-        found = f"words with user:{digest_of(lines.split(chr(10)))}" if lines else "no words"
-        raise mismatch("user words", f"recipe with user:{digest}", found)
+    if digest is not None and digest != digest_words(lines.split("\n")):
+        actual = f"words with user:{digest_words(lines.split(chr(10)))}" if lines else "no words"
+        raise mismatch("user words", f"recipe with user:{digest}", actual)
     slots["user_words"] = lines
     named = slots.get("idf")
     if isinstance(named, str) and named not in IDF_TABLES:
         if idf is None or idf.digest != named:
-            found = "no table" if idf is None else f"a table with idf:{idf.digest}"
-            raise mismatch("IDF table", f"recipe with idf:{named}", found)
+            actual = "no table" if idf is None else f"a table with idf:{idf.digest}"
+            raise mismatch("IDF table", f"recipe with idf:{named}", actual)
         slots["idf"] = idf
     elif idf is not None:
         raise bad_parameter("idf", f"a table with idf:{idf.digest}", f"it with the weight idf:{idf.digest}")
     return slots
+
+
+def check_slots(values: Mapping[str, object]) -> Slots:
+    """Fill in defaults and check every slot.
+
+    Raises
+    ------
+    ParameterError
+        A slot has an invalid value.
+    MismatchError
+        The stop words do not have the digest `stop_digest`.
+    """
+    slots = _fill_defaults(values)
+    _check_stop_words(slots)
+    _check_word_sets(slots)
+    _check_numbers(slots)
+    _check_tags(slots)
+    _check_texts(slots)
+    _check_choices(slots)
+    _check_idf(slots)
+    return cast("Slots", slots)
+
+
+def compile_slots(slots: Slots) -> RecipeCore:
+    """Compile check_slots slots.
+
+    Raises
+    ------
+    ParameterError
+        Slots contradict each other.
+    """
+    table = slots["idf"]
+    return RecipeCore(
+        norm=slots["norm"],
+        fold=list(slots["fold"]),
+        case=slots["case"],
+        letters=slots["letters"],
+        numbers=slots["numbers"],
+        cut=slots["cut"],
+        user_words=slots["user_words"],
+        stop=list(slots["stop"]),
+        stop_words=list(slots["stop_words"]),
+        min_length=slots["min_length"],
+        tags=list(slots["tags"]),
+        features=slots["features"],
+        n=slots["n"],
+        min_n=slots["min_n"],
+        weight=slots["weight"],
+        idf=IdfCore.named(table) if isinstance(table, str) else None if table is None else table.core,
+        top=slots["top"],
+        hash=slots["hash"],
+        seed=slots["seed"],
+        family=slots["family"],
+        bits=slots.get("bits", 128),
+        num_perm=slots.get("num_perm", 128),
+        scheme=slots.get("scheme", "one"),
+        value_bits=slots.get("value_bits", 32),
+    )
+
+
+def _fill_defaults(values: Mapping[str, object]) -> dict[str, object]:
+    """Fill in the defaults of a family; given features have no n."""
+    family = values.get("family", DEFAULTS["family"])
+    if not isinstance(family, str) or family not in FAMILIES:
+        raise bad_parameter("family", repr(family), " or ".join(FAMILIES))
+    slots = {**DEFAULTS, **FAMILIES[family], **values}
+    if slots["features"] == "given":
+        slots["n"] = slots["min_n"] = 0
+    return slots
+
+
+def _check_stop_words(slots: dict[str, object]) -> None:
+    """Check that stop words are a set with the digest of the text form."""
+    words = slots["stop_words"] = sort_words("stop_words", slots["stop_words"])
+    digest = slots.pop("stop_digest", None)
+    if digest is not None and digest != digest_words(words):
+        raise mismatch("stop words", f"recipe with stop:{digest}", f"words with stop:{digest_words(words)}")
+
+
+def _check_word_sets(slots: dict[str, object]) -> None:
+    """Normalise sets of names and the lines of a dictionary."""
+    slots["fold"] = parse_folds(slots["fold"])
+    slots["stop"] = sort_words("stop", slots["stop"])
+    slots["tags"] = sort_words("tags", slots["tags"])
+    slots["user_words"] = normalize_lines(slots["user_words"])
+
+
+def _check_numbers(slots: dict[str, object]) -> None:
+    """Check the ranges of integers; n-grams of a single length have `min_n` 0."""
+    for name, (minimum, maximum) in RANGES.items():
+        if name not in slots or (name == "n" and slots["features"] == "given"):
+            continue
+        value = slots[name]
+        if isinstance(value, bool) or not isinstance(value, int) or not minimum <= value <= maximum:
+            raise bad_parameter(name, repr(value), f"{minimum} to {maximum}")
+    if slots["min_n"] == slots["n"]:
+        slots["min_n"] = 0
+
+
+def _check_tags(slots: dict[str, object]) -> None:
+    """Check that parts of speech are in lower case."""
+    for tag in cast("tuple[str, ...]", slots["tags"]):
+        if not re.fullmatch("[a-z]+", tag):
+            raise bad_parameter("tags", repr(tag), "tags of small letters, such as n,ns,v,vn")
+
+
+def _check_texts(slots: dict[str, object]) -> None:
+    """Check that names are strings; the core checks their values."""
+    for name in ("norm", "case", "letters", "numbers", "cut", "features", "weight", "top", "hash"):
+        if not isinstance(slots[name], str):
+            raise bad_parameter(name, repr(slots[name]), ", ".join(NAMED.get(name, (ALLOWED,))))
+
+
+def _check_choices(slots: dict[str, object]) -> None:
+    """Check the enumerations of a family."""
+    for name, allowed in CHOICES.items():
+        if name in slots and slots[name] not in allowed:
+            raise bad_parameter(name, repr(slots[name]), " or ".join(map(str, allowed)))
+
+
+def _check_idf(slots: dict[str, object]) -> None:
+    """Check that a table goes with the weight `idf`, and is a fitted or an included one."""
+    table = slots["idf"]
+    if (table is not None) != (slots["weight"] == "idf"):
+        raise bad_parameter("idf", table, "a table with the weight idf, none with others")
+    if table is not None and not isinstance(table, str) and not hasattr(type(table), "core"):
+        raise bad_parameter("idf", repr(table), f"a fitted nearkin.Idf, or {' or '.join(IDF_TABLES)}")

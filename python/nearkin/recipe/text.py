@@ -1,27 +1,27 @@
-"""The recipe: a small frozen value that determines completely how a source becomes a fingerprint.
+"""Text recipes: frozen values that determine completely how a text becomes a fingerprint.
 
-The text form names its slots, separated by `|`; slots at their default may be left out, except for the four in the
-middle that are always written:
+The text form lists slots, separated by `|`. Slots at their default may be omitted; the four slots in the middle are
+always written:
 
 ```
 [norm:nfkc|nfc|none] [fold:hans,lookalikes,accents] [case:fold|lower|keep]
 [letters:word|python|all] [numbers:split|whole]
 [cut:uax29|jieba|cppjieba|script] [user:DIGEST] [stop:NAME,...,DIGEST] [min_length:N] [tags:TAG,...]
-    char:N | char:M-N | word:N | word:M-N | given                           what a feature is
-    count | binary | log | idf:NAME | idf:DIGEST | textrank | given         what it weighs
-    [top:N | top:N%]                                                        how many are kept
+    char:N | char:M-N | word:N | word:M-N | given                           feature
+    count | binary | log | idf:NAME | idf:DIGEST | textrank | given         weight
+    [top:N | top:N%]                                                        number kept
     xxh3 | md5 | sha1 | sha224 | sha256 | sha384 | sha512 | fnv1a | murmur3 | lookup3 | jenkins64 | one_at_a_time
         [:SEED]
     simhash:BITS | minhash:NUM_PERM[:fast | :classic][:64]
 ```
 
-The JSON form holds every slot of its family, with the version of each part, but for `fold`, `numbers` and `min_n` at
-their defaults; a user's dictionary and a fitted IDF are named in it by their digests and given beside it. The digest is
-the first 16 hexadecimal digits of SHA-256 of the JSON form with sorted keys and without white space. Two things made by
-different recipes refuse to meet.
+The JSON form contains every slot of the family and the version of each part. `fold`, `numbers` and `min_n` are omitted
+at their defaults. A user's dictionary and a fitted IDF table appear as digests and are passed separately. The digest of
+a recipe is the first 16 hexadecimal digits of the SHA-256 of the JSON form with sorted keys and without white space.
+Values of different recipes cannot be compared (`MismatchError`).
 
-What is promised: a recipe of this version gives the same bits for ever, on every platform and through every door.
-Unassigned code points are the exception: a later Unicode version may give them a meaning.
+Guarantee: a recipe of this version always returns the same bits, on every platform and from every entry point. The
+exception are unassigned code points, to which a later version of Unicode may assign a meaning.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ from nearkin._core import RecipeCore
 from nearkin.errors import bad_parameter, mismatch
 from nearkin.notebook import html_facts
 from nearkin.recipe.base import FrozenRecipe
-from nearkin.recipe.checks import checked, compiled
 from nearkin.recipe.grammar import (
     DEFAULT,
     DEFAULTS,
@@ -41,8 +40,8 @@ from nearkin.recipe.grammar import (
     IDF_TABLES,
     MEANINGS,
     NAMED,
+    OMITTED_SLOTS,
     STOP_LISTS,
-    UNWRITTEN,
     Case,
     Cut,
     Family,
@@ -53,16 +52,18 @@ from nearkin.recipe.grammar import (
     Numbers,
     Scheme,
     Weight,
-    digest_of,
+    check_slots,
+    compile_slots,
+    digest_words,
     parse,
-    with_beside,
+    restore_external,
 )
 
 VERSION = 1
-"""Version of the rules below: raised when a slot gets another meaning."""
+"""Version of the slots, incremented when the meaning of a slot changes."""
 
 FOLD_VERSION = 1
-"""Version of the tables of folds, which recipes with folds carry: raised when a fold does something else."""
+"""Version of the fold tables, in recipes with folds; incremented when a fold changes."""
 
 PRESETS = {
     "default": DEFAULT,
@@ -80,68 +81,67 @@ PRESETS = {
         "|simhash:128"
     ),
 }
-"""Named recipes; docs/recipe.md says what each is for and whose values it gives."""
+"""Named recipes; docs/recipe.md describes their use, and which package returns the same values."""
 
 
 class Recipe(FrozenRecipe):
-    """How a text becomes a fingerprint.
+    """A recipe that turns texts into fingerprints or signatures.
 
     Parameters
     ----------
     text : str, default the default recipe
-        Text form; slots that it leaves out have their defaults.
+        Text form; omitted slots have their defaults.
     stop_words : iterable of str, default none
-        Words that are left out before word n-grams are built, compared after normalisation and case. Required where the
-        text form names a `stop:` digest, to which they must belong.
+        Words to remove before word n-grams are built, compared after normalisation and case folding. Required if the
+        text form has a `stop:` digest, which they must match.
     user_words : str or iterable of str, default none
-        Words for the dictionary of `cut:jieba` or `cut:script`, one per line: `word`, `word frequency`, `word tag` or
-        `word frequency tag`. Required where the text form names a `user:` digest.
+        Entries for the dictionary of `cut:jieba` or `cut:script`, one per line: `word`, `word frequency`, `word tag` or
+        `word frequency tag`. Required if the text form has a `user:` digest.
     idf : Idf, default none
-        The fitted table that the weight `idf:DIGEST` names.
+        Fitted table of the weight `idf:DIGEST`.
 
     Attributes
     ----------
     norm, case, letters : str
-        Unicode form, case rule, and what counts as a letter.
+        Unicode normalisation form, case rule, and definition of letters.
     fold : tuple of str
-        What characters are taken for one another: `hans`, `lookalikes`, `accents`.
+        Groups of characters that are treated as equal: `hans`, `lookalikes`, `accents`.
     numbers : str
-        `split`, or `whole` where points and signs belong to numbers.
+        `split`, or `whole` if points and signs belong to numbers.
     cut : str
-        Who cuts words: `uax29`, `jieba`, `cppjieba`, or one for each `script`.
+        Word segmenter: `uax29`, `jieba`, `cppjieba`, or `script`, which selects one by script.
     user_words : str
-        The user's words, one per line.
+        Dictionary entries of the user, one per line.
     stop, stop_words : tuple of str
-        Names of lists of stop words; further words that are left out.
+        Names of lists of stop words; further stop words.
     min_length : int
-        Smallest number of characters of a word, 1 to 64.
+        Minimum number of characters of a word, 1 to 64.
     tags : tuple of str
-        Parts of speech that are kept, all if none is named; with `cut:jieba`.
+        Parts of speech that are kept (default: all); with `cut:jieba`.
     features, n : str, int
-        `char` or `word` n-grams of `n`; `given` for features from outside (n is 0).
+        `char` or `word` n-grams of length `n`; `given` for features that the caller passes (n is 0).
     min_n : int
-        Length of the shortest n-grams where those of every length to `n` are taken; 0 where all have length `n`.
+        Minimum length of n-grams if all lengths up to `n` are used; 0 if all have length `n`.
     weight : str
         `count` (each occurrence), `binary` (once), `log` (1 + ln count), `idf` (count by inverse document frequency),
-        `textrank` (by neighbours), `given` (weights from outside).
+        `textrank` (rank among neighbours), `given` (weights that the caller passes).
     idf : Idf, str or None
-        The table of the weight `idf`: a fitted one, or the name of one that nearkin carries.
+        Table of the weight `idf`: a fitted table, or the name of an included one.
     top : str
-        How many features are kept, the heaviest first: `all`, a number, or a share such as `10%`.
+        Number of heaviest features that are kept: `all`, a number, or a share such as `10%`.
     hash, seed : str, int
-        Hash of a feature.
+        Hash function of features and its seed.
     family : str
         `simhash` or `minhash`.
     bits : int
-        Width of the fingerprint, 1 to 1024; with simhash.
+        Bits of the fingerprint, 1 to 1024; with simhash.
     num_perm, scheme, value_bits : int, str, int
-        Values of the signature, 1 to 512; `one` permutation, `fast` or `classic`; 32 or 64 bits per value; with
-        minhash.
+        Values per signature, 1 to 512; `one` permutation, `fast` or `classic`; 32 or 64 bits per value; with minhash.
 
     Raises
     ------
     ParameterError
-        For a slot that is unknown, given twice, or out of its range.
+        A slot is unknown, set twice, or out of range.
 
     Examples
     --------
@@ -156,11 +156,11 @@ class Recipe(FrozenRecipe):
     """
 
     _defaults = DEFAULTS
-    _unwritten = UNWRITTEN
+    _omitted = OMITTED_SLOTS
 
     @classmethod
-    def _slots_of(cls, family: object) -> Mapping[str, object]:
-        # An unknown family has the common slots; `_fill` refuses it.
+    def _slots_for(cls, family: object) -> Mapping[str, object]:
+        # An unknown family gets the common slots; `_fill` refuses it.
         return {**DEFAULTS, **FAMILIES.get(family, {})} if isinstance(family, str) else DEFAULTS
 
     norm: Norm
@@ -188,7 +188,7 @@ class Recipe(FrozenRecipe):
     scheme: Scheme
     value_bits: Literal[32, 64]
     core: RecipeCore
-    """The compiled form: what the batch functions call."""
+    """Compiled form, which the batch functions call."""
 
     def __init__(
         self,
@@ -202,25 +202,25 @@ class Recipe(FrozenRecipe):
             raise bad_parameter("recipe", repr(text), "the text form, such as " + DEFAULT)
         slots = parse(text)
         slots["stop_words"] = stop_words
-        self._fill(with_beside(slots, user_words, idf))
+        self._fill(restore_external(slots, user_words, idf))
 
     def _fill(self, slots: dict[str, object]) -> None:
-        filled = checked(slots)
-        self.__dict__.update(filled, core=compiled(filled))
+        checked = check_slots(slots)
+        self.__dict__.update(checked, core=compile_slots(checked))
 
     @classmethod
     def preset(cls, name: str) -> Recipe:
-        """The recipe called `name`: `default`, `simhash-pypi`, `zh-keywords` and others; see docs/recipe.md.
+        """Return a preset: `default`, `simhash-pypi`, `zh-keywords` and others; see docs/recipe.md.
 
         Parameters
         ----------
         name : str
-            One of the presets of docs/recipe.md.
+            Name of a preset in docs/recipe.md.
 
         Raises
         ------
         ParameterError
-            If there is no preset of that name.
+            The preset does not exist.
 
         Examples
         --------
@@ -234,7 +234,7 @@ class Recipe(FrozenRecipe):
 
     @classmethod
     def of(cls, recipe: Recipe | str | None) -> Recipe:
-        """`recipe` itself, the one of a text form or preset name, or the default for None.
+        """Convert a text form or the name of a preset to a recipe; None is the default recipe.
 
         Parameters
         ----------
@@ -249,62 +249,62 @@ class Recipe(FrozenRecipe):
 
     @classmethod
     def from_json(cls, text: str, *, user_words: str | Iterable[str] = "", idf: IdfTable | None = None) -> Recipe:
-        """The recipe of a JSON form, with the dictionary and the table whose digests it carries.
+        """Parse a JSON form; the dictionary and the table whose digests it contains are passed separately.
 
         Parameters
         ----------
         text : str
-            What `to_json` gives.
+            Output of `to_json`.
         user_words, idf
-            As for `Recipe`; required where the form names their digests.
+            As for `Recipe`; required if the form contains their digests.
 
         Raises
         ------
         MismatchError
-            If the form was written by another version of the rules, or names another dictionary or table.
+            Another version of the rules wrote the form, or the dictionary or table has another digest.
         ParameterError
-            If it is not the JSON form of a recipe.
+            The text is not the JSON form of a recipe.
         """
 
-        def revive(slots: dict[str, object]) -> dict[str, object]:
+        def restore(slots: dict[str, object]) -> dict[str, object]:
             slots["user"] = slots.pop("user_words") or None
-            return with_beside(slots, user_words, idf)
+            return restore_external(slots, user_words, idf)
 
-        return cls._of_json(text, revive)
+        return cls._parse_json(text, restore)
 
     @property
     def versions(self) -> dict[str, int]:
-        """Version of each part: raised when its values change."""
-        found = {"recipe": VERSION, "text": 1, "words": 1, "hash": 1, self.family: 1}
-        return {**found, "fold": FOLD_VERSION} if self.fold else found
+        """Version of each part, incremented when its values change."""
+        versions = {"recipe": VERSION, "text": 1, "words": 1, "hash": 1, self.family: 1}
+        return {**versions, "fold": FOLD_VERSION} if self.fold else versions
 
     @property
     def words(self) -> int:
-        """Words of 64 bits in a fingerprint."""
+        """Number of 64-bit words per fingerprint."""
         return (self.bits + 63) // 64
 
     def _slot(self, name: str) -> object:
-        """The value of a slot as it is compared and written: what is given beside the recipe by its digest."""
+        """Return the value of a slot as it is compared and serialised; values that are passed separately as digests."""
         if name == "user_words":
-            return digest_of(self.user_words.split("\n")) if self.user_words else ""
+            return digest_words(self.user_words.split("\n")) if self.user_words else ""
         if name == "idf":
             return self.idf if self.idf is None or isinstance(self.idf, str) else self.idf.digest
         return super()._slot(name)
 
     def with_text(self, text: str) -> Recipe:
-        """The recipe with other values in the slots that a text form names, which may leave any of them out.
+        """Return a copy with other values in the slots of a partial text form.
 
         Parameters
         ----------
         text : str
-            A text form, of which any segment may be left out.
+            A text form in which any segment may be omitted.
 
         Raises
         ------
         ParameterError
-            For a slot that is unknown, given twice, or out of its range.
+            A slot is unknown, set twice, or out of range.
         MismatchError
-            If the text names the digest of other stop words than the recipe's.
+            The text has the digest of other stop words than those of the recipe.
 
         Examples
         --------
@@ -314,28 +314,28 @@ class Recipe(FrozenRecipe):
         """
         slots = parse(text)
         table = self.idf if "idf" in slots and not isinstance(self.idf, str) else None
-        slots = with_beside(slots, self.user_words, table)
+        slots = restore_external(slots, self.user_words, table)
         stop = slots.pop("stop_digest", None)
-        if stop is not None and stop != digest_of(self.stop_words):
-            raise mismatch("stop words", f"stop:{digest_of(self.stop_words)}", f"stop:{stop}")
+        if stop is not None and stop != digest_words(self.stop_words):
+            raise mismatch("stop words", f"stop:{digest_words(self.stop_words)}", f"stop:{stop}")
         if slots.get("weight", "idf") != "idf":
             slots["idf"] = None
         return self.with_(**slots)
 
     def with_family(self, text: str) -> Recipe:
-        """The recipe with another family: `simhash`, `minhash`, or a text form such as `minhash:256`.
+        """Return a copy with another family: `simhash`, `minhash`, or a text form such as `minhash:256`.
 
-        As of a new recipe, signatures are made by the scheme `fast` unless the text names another one.
+        Signatures have the scheme `fast` unless the text names another one.
 
         Parameters
         ----------
         text : str
-            A family, or a text form, of which any segment may be left out.
+            A family, or a text form in which any segment may be omitted.
 
         Raises
         ------
         ParameterError
-            For another text, or values out of their range.
+            The text is invalid, or a value is out of range.
 
         Examples
         --------
@@ -344,13 +344,12 @@ class Recipe(FrozenRecipe):
         ('char:4|binary|xxh3|minhash:128:fast', 'char:4|binary|xxh3|minhash:64')
         """
         if ":" not in text:
-            made = self.with_(family=text)
-            return made.with_(scheme="fast") if text == "minhash" else made
-        made, slots = self.with_text(text), parse(text)
-        return made.with_(scheme="fast") if slots.get("family") == "minhash" and "scheme" not in slots else made
+            return self.with_(family=text, **({"scheme": "fast"} if text == "minhash" else {}))
+        recipe, slots = self.with_text(text), parse(text)
+        return recipe.with_(scheme="fast") if slots.get("family") == "minhash" and "scheme" not in slots else recipe
 
     def features_of(self, text: str) -> dict[str, int]:
-        """The features of `text` and how often each occurs, in order of first occurrence.
+        """Count the features of a text, in order of first occurrence.
 
         Parameters
         ----------
@@ -364,33 +363,33 @@ class Recipe(FrozenRecipe):
         return dict(self.core.features(text))
 
     def _repr_html_(self) -> str:
-        """The slots that do something, in the order in which they act, and what each of them is, for a notebook."""
-        slots = ((name, _shown(self._slot(name)), MEANINGS[name]) for name in self._names())
+        """Return the active slots with their descriptions for a notebook, in the order in which they apply."""
+        slots = ((name, _format_slot(self._slot(name)), MEANINGS[name]) for name in self._names())
         return html_facts([("recipe", str(self), self.digest), *(row for row in slots if row[1] not in ("", "None"))])
 
     def __str__(self) -> str:
         return _text_form(self)
 
     def __reduce__(self) -> tuple[Callable[..., Recipe], tuple[object, ...]]:
-        return (_rebuild, (self.to_json(), self.user_words, None if isinstance(self.idf, str) else self.idf))
+        return (_restore_recipe, (self.to_json(), self.user_words, None if isinstance(self.idf, str) else self.idf))
 
 
-def _shown(slot: object) -> str:
+def _format_slot(slot: object) -> str:
     return ", ".join(map(str, slot)) if isinstance(slot, (list, tuple)) else str(slot)
 
 
-def _rebuild(text: str, user_words: str, idf: IdfTable | None) -> Recipe:
+def _restore_recipe(text: str, user_words: str, idf: IdfTable | None) -> Recipe:
     return Recipe.from_json(text, user_words=user_words, idf=idf)
 
 
 def _text_form(recipe: Recipe) -> str:
-    defaults = recipe._slots_of(recipe.family)
+    defaults = recipe._slots_for(recipe.family)
     parts = [f"{name}:{getattr(recipe, name)}" for name in NAMED if getattr(recipe, name) != defaults[name]]
     if recipe.fold:
         parts.insert(int(recipe.norm != "nfkc"), "fold:" + ",".join(recipe.fold))
     if recipe.user_words:
         parts.append(f"user:{recipe._slot('user_words')}")
-    stop = [*recipe.stop, *([digest_of(recipe.stop_words)] if recipe.stop_words else [])]
+    stop = [*recipe.stop, *([digest_words(recipe.stop_words)] if recipe.stop_words else [])]
     if stop:
         parts.append("stop:" + ",".join(stop))
     if recipe.min_length != 1:

@@ -18,7 +18,7 @@ from nearkin._core import content_hashes
 from nearkin.dedup.documents import HashedDocuments
 from nearkin.dedup.files import path_names
 from nearkin.dedup.verify import texts_by_row
-from nearkin.digests.ssdeep.hashing import content
+from nearkin.digests.ssdeep.hashing import read_content
 from nearkin.errors import bad_parameter, check_regular, mismatch
 from nearkin.families.minhash import as_signatures
 from nearkin.index.fingerprints import flat_rows, to_hex
@@ -147,7 +147,7 @@ def _of_files(items: Any, kind: str | None) -> Given:
     for item in given:
         if isinstance(item, str):
             raise bad_parameter("bytes", repr(item)[:40], 'bytes or other buffers; kind="paths" for names of files')
-    buffers = [content(item) for item in given]
+    buffers = [read_content(item) for item in given]
     return Given("bytes", len(buffers), list(map(len, buffers)), lambda start, stop: buffers[start:stop])
 
 

@@ -1,1 +1,1 @@
-"""Texts: batches, words and keywords, inverse document frequencies."""
+"""Texts: batches, words, keywords, inverse document frequencies, edits and chunks."""

@@ -1,4 +1,4 @@
-"""Texts in batches: whole where they can be read in place, else lists of a bounded number of strings."""
+"""Batches of texts: Arrow data and lists are passed on unchanged, iterators as lists of bounded length."""
 
 from __future__ import annotations
 
@@ -9,36 +9,36 @@ from typing import Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+# Texts per batch of an iterator.
 _BATCH = 1 << 16
-"""Texts that are taken from an iterator at once."""
 
 
 class ArrowStream(Protocol):
     """Strings in chunks, by the Arrow PyCapsule interface: a column of pyarrow, pandas 3 or polars."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """A capsule that holds an `ArrowArrayStream`."""
+        """Return a capsule with an `ArrowArrayStream`."""
 
 
 class ArrowArray(Protocol):
     """Strings in one array, by the Arrow PyCapsule interface."""
 
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]:
-        """Capsules that hold an `ArrowSchema` and an `ArrowArray`."""
+        """Return capsules with an `ArrowSchema` and an `ArrowArray`."""
 
 
 Texts: TypeAlias = Iterable[str | None] | ArrowStream | ArrowArray
-"""Strings, None for a missing one; or any object with Arrow strings (pyarrow, pandas, polars, ...), which is read in
-place, as `nearkin.io.PackedTexts` is."""
+"""Strings, None for a missing one; or an object with Arrow strings (pyarrow, pandas, polars), which is read in place,
+as is `nearkin.io.PackedTexts`."""
 
 _Values = TypeVar("_Values", bound=np.unsignedinteger)
 
 
-def in_batches(
-    hashed: Callable[[Texts], tuple[NDArray[_Values], NDArray[np.uint64]]], texts: Texts, kind: type[_Values]
+def hash_batches(
+    hash_batch: Callable[[Texts], tuple[NDArray[_Values], NDArray[np.uint64]]], texts: Texts, kind: type[_Values]
 ) -> tuple[NDArray[_Values], NDArray[np.uint64]]:
-    """Values of type `kind` and feature counts of all texts, hashed batch by batch."""
-    parts = [hashed(batch) for batch in iterate_batches(texts)]
+    """Hash texts batch by batch, and return the values of type `kind` and the feature counts of all texts."""
+    parts = [hash_batch(batch) for batch in iterate_batches(texts)]
     if len(parts) == 1:
         return parts[0]
     values, counts = [np.zeros(0, kind)], [np.zeros(0, np.uint64)]
@@ -46,7 +46,7 @@ def in_batches(
 
 
 def iterate_batches(texts: Texts) -> Iterable[Texts]:
-    """`texts` whole where they can be read in place, else lists of a bounded number of strings."""
+    """Split texts into batches; texts that can be read in place form a single batch."""
     if isinstance(texts, np.ndarray):
         return [texts.tolist()]
     if (
@@ -57,7 +57,7 @@ def iterate_batches(texts: Texts) -> Iterable[Texts]:
     ):
         return [texts]
     if hasattr(texts, "to_numpy") and hasattr(texts, "tolist"):
-        # A pandas column that is not of Arrow's string type: missing values are NaN.
+        # In a pandas column of objects, missing values are NaN.
         return [[None if isinstance(text, float) else text for text in texts.tolist()]]
     return _lists(texts)
 

@@ -1,15 +1,15 @@
-"""Parts of texts: paragraphs, lines, windows of words, with their places in the text as it was given.
+"""Chunks of texts: paragraphs, lines or windows of words, with their spans in the original text.
 
-| unit | a part is |
+| unit | chunk |
 |---|---|
-| `document` | the text |
-| `paragraph` | lines in a row of which none is blank |
-| `line` | what lies between two line breaks |
-| `window:N` | N words on average (N / 2 at least, 4 N at most), cut where hashes of words say |
+| `document` | the complete text |
+| `paragraph` | consecutive lines that are not blank |
+| `line` | the text between two line breaks |
+| `window:N` | N words on average (N / 2 to 4 N), cut at boundaries that depend on hashes of words |
 
-Kernel and exact definitions: `crates/nearkin-core/src/text/parts.rs`. Words are those of UAX #29, so that an ideograph
-is a word. Windows neither overlap nor lie at a fixed stride: where one begins depends on the N / 2 words to either
-side alone, so two documents with a passage in common are cut alike within it.
+Kernel and exact definitions: `crates/nearkin-core/src/text/parts.rs`. Words follow UAX #29, in which an ideograph is a
+word. Windows do not overlap and have no fixed stride. A boundary depends only on the N / 2 words on either side, so
+two documents that share a passage are cut at the same positions within it (content-defined chunking).
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ from nearkin.io import PackedTexts
 from nearkin.text.batches import Texts
 
 NO_LINES: NDArray[np.uint64] = np.zeros(0, np.uint64)
-"""No frequent lines."""
-_PLAIN = ("document", "paragraph", "line")
-_MOST_WORDS = 1 << 20
-_MOST_SYMBOLS = 1 << 30
+"""The empty list of frequent lines."""
+_SIMPLE = ("document", "paragraph", "line")
+_MAX_WORDS = 1 << 20
+_MAX_SYMBOLS = 1 << 30
 
 
 @dataclass(frozen=True)
 class Unit:
-    """What a part is.
+    """The unit in which texts are split.
 
     Attributes
     ----------
     name : str
-        As it is given and told: document, paragraph, line, window:N, repeat:N, repeat:N:words.
+        document, paragraph, line, window:N, repeat:N or repeat:N:words.
     kind : str
-        The same without its number.
+        The name without its number.
     count : int
-        Words of a window, bytes or words of a repeat; else 0.
+        Words of a window, bytes or words of a repeat, otherwise 0.
     words : bool
-        Of a repeat: whether it is counted in words.
+        True for a repeat that is counted in words.
     """
 
     name: str
@@ -54,67 +54,67 @@ class Unit:
     words: bool = False
 
 
-def units_of(unit: str | Sequence[str]) -> tuple[Unit, ...]:
-    """The units of their names.
+def parse_units(unit: str | Sequence[str]) -> tuple[Unit, ...]:
+    """Parse names of units.
 
     Parameters
     ----------
     unit : str or sequence of str
-        Names, also several separated by commas.
+        Names, or one string with names separated by commas.
 
     Raises
     ------
     ParameterError
-        An unknown one, one that is named twice, or a repeat beside another.
+        A unit is unknown or named twice, or a repeat is combined with another unit.
 
     Examples
     --------
-    >>> from nearkin.text.chunking import units_of
-    >>> [(one.kind, one.count) for one in units_of("paragraph,window:50")]
+    >>> from nearkin.text.chunking import parse_units
+    >>> [(unit.kind, unit.count) for unit in parse_units("paragraph,window:50")]
     [('paragraph', 0), ('window', 50)]
     """
-    names = [name.strip() for given in ([unit] if isinstance(unit, str) else unit) for name in str(given).split(",")]
-    units = tuple(map(_unit_of, names))
+    parts = [unit] if isinstance(unit, str) else unit
+    units = tuple(_parse_unit(name.strip()) for part in parts for name in str(part).split(","))
     if len(set(units)) < len(units):
         raise bad_parameter("unit", repr(unit), "each unit once")
-    if len(units) > 1 and any(one.kind == "repeat" for one in units):
+    if len(units) > 1 and any(unit.kind == "repeat" for unit in units):
         raise bad_parameter("unit", repr(unit), "repeat:N alone, or several of document, paragraph, line and window:N")
     return units
 
 
-def _unit_of(name: str) -> Unit:
-    if name in _PLAIN:
+def _parse_unit(name: str) -> Unit:
+    if name in _SIMPLE:
         return Unit(name, name)
     kind, _, rest = name.partition(":")
-    digits, _, counted = rest.partition(":")
-    most = _MOST_WORDS if kind == "window" else _MOST_SYMBOLS
+    digits, _, suffix = rest.partition(":")
+    maximum = _MAX_WORDS if kind == "window" else _MAX_SYMBOLS
     number = int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 12 else 0
-    known = (kind == "window" and rest == digits) or (kind == "repeat" and (rest == digits or counted == "words"))
-    if not known or not 2 <= number <= most:
+    valid = (kind == "window" and rest == digits) or (kind == "repeat" and (rest == digits or suffix == "words"))
+    if not valid or not 2 <= number <= maximum:
         allowed = (
-            f"document, paragraph, line, window:N (2 to {_MOST_WORDS:,} words), repeat:N (2 to {_MOST_SYMBOLS:,} "
+            f"document, paragraph, line, window:N (2 to {_MAX_WORDS:,} words), repeat:N (2 to {_MAX_SYMBOLS:,} "
             "bytes) or repeat:N:words, or several of the first four separated by commas"
         )
         raise bad_parameter("unit", repr(name), allowed)
-    return Unit(name, kind, number, counted == "words")
+    return Unit(name, kind, number, suffix == "words")
 
 
 @dataclass(frozen=True)
-class Parts:
-    """Parts of some texts, in their order.
+class Chunks:
+    """The chunks of a batch of texts, in order.
 
     Attributes
     ----------
     ends : (n_texts + 1,) int64
-        How many parts there are up to the end of each text, from 0.
+        Number of chunks up to the end of each text, starting with 0.
     sizes : (n_texts, 2) int64
-        Characters of each text, and those that are neither white space nor in a frequent line.
+        Characters of each text, and those that are neither white space nor part of a frequent line.
     spans : (n, 2) int64
-        Where each part begins and ends (exclusive), in characters of its text.
+        Start and end (exclusive) of each chunk, in characters of its text.
     visible : (n,) int64
-        Characters of each part that count among those of `sizes`.
+        Characters of each chunk that are neither white space nor part of a frequent line.
     texts : PackedTexts
-        The parts themselves.
+        Texts of the chunks.
     """
 
     ends: NDArray[np.int64]
@@ -130,33 +130,34 @@ class Parts:
 def split(
     texts: Texts,
     unit: str,
-    least: int = 0,
+    min_length: int = 0,
     frequent: NDArray[np.uint64] = NO_LINES,
     chosen: NDArray[np.int64] | None = None,
-) -> Parts:
-    r"""The parts of texts.
+) -> Chunks:
+    r"""Split texts into chunks.
 
     Parameters
     ----------
     texts : sequence of str or None, or an Arrow string array
+        Texts.
     unit : str
         document, paragraph, line or window:N.
-    least : int
-        Characters of the shortest part; documents are never too short.
+    min_length : int
+        Minimum number of characters of a chunk; ignored for documents.
     frequent : (n_lines,) uint64
-        Hashes of lines that are left out, ascending (`nearkin.dedup.boilerplate`).
+        Hashes of lines to remove, ascending (`nearkin.dedup.boilerplate`).
     chosen : (n_chosen,) int64, optional
-        The only parts that are wanted, by their number among all, ascending; `ends` counts all.
+        Numbers of the chunks to return, ascending (default: all). `ends` counts all chunks.
 
     Examples
     --------
     >>> from nearkin.text.chunking import split
-    >>> parts = split(["One.\n\nTwo,\r\nthree."], "paragraph")
-    >>> parts.spans.tolist(), list(parts.texts)
+    >>> chunks = split(["One.\n\nTwo,\r\nthree."], "paragraph")
+    >>> chunks.spans.tolist(), list(chunks.texts)
     ([[0, 4], [6, 18]], ['One.', 'Two,\r\nthree.'])
     """
-    ends, sizes, spans, visible, offsets, data = split_parts(texts, unit, least, frequent, chosen)
+    ends, sizes, spans, visible, offsets, data = split_parts(texts, unit, min_length, frequent, chosen)
     for array in (offsets, data):
-        # What nobody can write to is read in place.
+        # Kernels read immutable arrays in place.
         array.flags.writeable = False
-    return Parts(ends, sizes.reshape(-1, 2), spans.reshape(-1, 2), visible, PackedTexts(offsets, data))
+    return Chunks(ends, sizes.reshape(-1, 2), spans.reshape(-1, 2), visible, PackedTexts(offsets, data))

@@ -1,9 +1,9 @@
-"""What turns one text into another: insertions, deletions and substitutions, in characters or words.
+"""Edits between two texts: insertions, deletions and substitutions of characters or words.
 
-    d(i, j) = least of  d(i-1, j) + 1,  d(i, j-1) + 1,  d(i-1, j-1) + (0 if a_i = b_j else 1)
+    d(i, j) = min(d(i-1, j) + 1,  d(i, j-1) + 1,  d(i-1, j-1) + (0 if a_i = b_j else 1))
 
 Source: Wagner and Fischer (JACM 1974); computed 64 cells at a time (Hyyrö 2003), in
-`crates/nearkin-core/src/text/edits.rs`. Of several shortest ways one is taken, always the same.
+`crates/nearkin-core/src/text/edits.rs`. If there are several shortest edit sequences, the choice is deterministic.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from nearkin._core import edit_distance, text_edits
 from nearkin.errors import bad_parameter
 
 Unit = Literal["char", "word"]
-MOST_CELLS = 1 << 34
-"""Most cells of the table of distances, as for `nearkin.dedup.verify.baselines`."""
-MOST_CHARACTERS = 1 << 17
-"""Most characters of a text whose longest common substring is looked for: some 500 bytes are held for each."""
+MAX_CELLS = 1 << 34
+"""Maximum size of the table of distances, as for `nearkin.dedup.verify.baselines`."""
+MAX_CHARACTERS = 1 << 17
+"""Maximum length of a text for `common_substring`, which needs about 500 bytes per character."""
 
 
 @dataclass(frozen=True)
 class Edit:
-    """A stretch of two texts.
+    """A span of one text and the span of another that replaces it.
 
     Attributes
     ----------
     kind : {"equal", "delete", "insert", "replace"}
     a, b : str
-        What the first text has there, and the second one.
+        The span of the first and of the second text.
     """
 
     kind: str
@@ -43,14 +43,14 @@ class Edit:
 
 @dataclass(frozen=True)
 class Edits:
-    """What turns a text into another.
+    """A shortest sequence of edits from one text to another.
 
     Attributes
     ----------
     pieces : tuple of Edit
-        In order; the `a` of all are the first text, the `b` the second.
+        In order; the concatenated `a` are the first text, the concatenated `b` the second.
     insertions, deletions, substitutions : int
-        Characters, or words and what stands between them.
+        Number of characters, or of words and separators.
     unit : {"char", "word"}
     """
 
@@ -62,19 +62,19 @@ class Edits:
 
     @property
     def distance(self) -> int:
-        """The least number of edits: the Levenshtein distance."""
+        """Levenshtein distance: the minimum number of edits."""
         return self.insertions + self.deletions + self.substitutions
 
 
 def edits(a: str, b: str, *, unit: Unit = "char") -> Edits:
-    """The fewest insertions, deletions and substitutions that turn one text into another.
+    """Compute the minimum number of insertions, deletions and substitutions between two texts.
 
     Parameters
     ----------
     a, b : str
+        Texts.
     unit : {"char", "word"}, default "char"
-        What is inserted, deleted or substituted as a whole. Words are runs of letters and digits; every other character
-        is on its own.
+        Unit of edits. Words are runs of letters and digits; every other character is a unit of its own.
 
     Returns
     -------
@@ -83,36 +83,36 @@ def edits(a: str, b: str, *, unit: Unit = "char") -> Edits:
     Raises
     ------
     ParameterError
-        The lengths multiply to more than 2**34.
+        The product of the lengths exceeds 2**34.
 
     Examples
     --------
     >>> from nearkin.text.edits import edits
-    >>> found = edits("how are u?", "how are you?")
-    >>> [(piece.kind, piece.a, piece.b) for piece in found.pieces]
+    >>> result = edits("how are u?", "how are you?")
+    >>> [(piece.kind, piece.a, piece.b) for piece in result.pieces]
     [('equal', 'how are ', 'how are '), ('insert', '', 'yo'), ('equal', 'u?', 'u?')]
-    >>> found.insertions, found.deletions, found.substitutions
+    >>> result.insertions, result.deletions, result.substitutions
     (2, 0, 0)
     """
     if unit not in ("char", "word"):
         raise bad_parameter("unit", repr(unit), "char or word")
-    left, right = (_parts(a), _parts(b)) if unit == "word" else (a, b)
-    _check(left, right, unit)
+    left, right = (_split_words(a), _split_words(b)) if unit == "word" else (a, b)
+    _check_lengths(left, right, unit)
     pieces: list[Edit] = []
     counts = {"insert": 0, "delete": 0, "replace": 0, "equal": 0}
-    for kind, start, end, begin, close in text_edits(*_numbered(left, right)):
-        one, other = left[start:end], right[begin:close]
-        pieces.append(Edit(kind, "".join(one), "".join(other)))
-        counts[kind] += max(len(one), len(other))
+    for kind, a_start, a_end, b_start, b_end in text_edits(*_encode(left, right)):
+        old, new = left[a_start:a_end], right[b_start:b_end]
+        pieces.append(Edit(kind, "".join(old), "".join(new)))
+        counts[kind] += max(len(old), len(new))
     return Edits(tuple(pieces), counts["insert"], counts["delete"], counts["replace"], unit)
 
 
-def _parts(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     return re.findall(r"\w+|\W", text)
 
 
-def _numbered(*texts: str | list[str]) -> tuple[NDArray[np.uint32], ...]:
-    """Characters as their code points; words by numbers."""
+def _encode(*texts: str | list[str]) -> tuple[NDArray[np.uint32], ...]:
+    """Encode characters as code points, and words as numbers."""
     numbers: dict[str, int] = {}
     return tuple(
         np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4").astype(np.uint32)
@@ -123,14 +123,15 @@ def _numbered(*texts: str | list[str]) -> tuple[NDArray[np.uint32], ...]:
 
 
 def distances(a: str, b: str) -> tuple[int, int]:
-    """The Levenshtein distance of two texts, and that of insertions and deletions alone, in characters.
+    """Compute the Levenshtein distance and the Indel distance of two texts, in characters.
 
-    The second is |a| + |b| − 2 L, with L the length of the longest common subsequence.
+    The Indel distance, which counts insertions and deletions, is |a| + |b| − 2 L, where L is the length of the longest
+    common subsequence.
 
     Raises
     ------
     ParameterError
-        The lengths multiply to more than 2**34.
+        The product of the lengths exceeds 2**34.
 
     Examples
     --------
@@ -138,27 +139,28 @@ def distances(a: str, b: str) -> tuple[int, int]:
     >>> distances("kitten", "sitting")
     (3, 5)
     """
-    _check(a, b, "char")
-    levenshtein, common = edit_distance(*_numbered(a, b))
+    _check_lengths(a, b, "char")
+    levenshtein, common = edit_distance(*_encode(a, b))
     return levenshtein, len(a) + len(b) - 2 * common
 
 
-def _check(left: str | list[str], right: str | list[str], unit: Unit) -> None:
-    if len(left) * len(right) > MOST_CELLS:
+def _check_lengths(left: str | list[str], right: str | list[str], unit: Unit) -> None:
+    if len(left) * len(right) > MAX_CELLS:
         raise bad_parameter(
             "a and b", f"of {len(left):,} and {len(right):,} {unit}s", "lengths that multiply to 2**34 at most"
         )
 
 
 def common_substring(a: str, b: str) -> str:
-    """The longest string that both texts contain; of several the one that comes first in `a`.
+    """Find the longest common substring; if there are several, the first in `a`.
 
-    A suffix automaton of `b`, O(characters of both). Source: Blumer et al. (Theoretical Computer Science 1985).
+    Uses a suffix automaton of `b`; time is linear in the length of both texts. Source: Blumer et al. (Theoretical
+    Computer Science 1985).
 
     Raises
     ------
     ParameterError
-        A text has more than 2**17 characters.
+        A text is longer than 2**17 characters.
 
     Examples
     --------
@@ -167,9 +169,9 @@ def common_substring(a: str, b: str) -> str:
     'how are '
     """
     for text, name in ((a, "a"), (b, "b")):
-        if len(text) > MOST_CHARACTERS:
-            raise bad_parameter(name, f"of {len(text):,} characters", f"at most {MOST_CHARACTERS:,}")
-    steps, links, lengths = _automaton(b)
+        if len(text) > MAX_CHARACTERS:
+            raise bad_parameter(name, f"of {len(text):,} characters", f"at most {MAX_CHARACTERS:,}")
+    steps, links, lengths = _build_automaton(b)
     state = length = best = end = 0
     for at, character in enumerate(a, 1):
         while state and character not in steps[state]:
@@ -183,8 +185,8 @@ def common_substring(a: str, b: str) -> str:
     return a[end - best : end]
 
 
-def _automaton(text: str) -> tuple[list[dict[str, int]], list[int], list[int]]:
-    """States of the suffix automaton of a text: their steps, suffix links (-1 for the first) and longest strings."""
+def _build_automaton(text: str) -> tuple[list[dict[str, int]], list[int], list[int]]:
+    """Return the transitions, suffix links (-1 for the initial state) and longest lengths of a suffix automaton."""
     steps: list[dict[str, int]] = [{}]
     links, lengths, last = [-1], [0], 0
     for character in text:
@@ -213,15 +215,15 @@ def _automaton(text: str) -> tuple[list[dict[str, int]], list[int], list[int]]:
     return steps, links, lengths
 
 
-def placewise(a: str, b: str) -> float:
-    """The share of equal places: 1 − differing places / characters of both; what lies beyond the shorter text differs.
+def positional_similarity(a: str, b: str) -> float:
+    """Compute 1 − d / n, where d is the number of differing positions and n the number of characters of both texts.
 
-    Two empty texts are equal.
+    Positions beyond the end of the shorter text differ. The similarity of two empty texts is 1.
 
     Examples
     --------
-    >>> from nearkin.text.edits import placewise
-    >>> round(placewise("how are u?", "how are you?"), 4)
+    >>> from nearkin.text.edits import positional_similarity
+    >>> round(positional_similarity("how are u?", "how are you?"), 4)
     0.8182
     """
     differing = sum(x != y for x, y in zip(a, b, strict=False)) + abs(len(a) - len(b))
@@ -229,13 +231,13 @@ def placewise(a: str, b: str) -> float:
 
 
 __all__ = [
-    "MOST_CELLS",
-    "MOST_CHARACTERS",
+    "MAX_CELLS",
+    "MAX_CHARACTERS",
     "Edit",
     "Edits",
     "Unit",
     "common_substring",
     "distances",
     "edits",
-    "placewise",
+    "positional_similarity",
 ]

@@ -1,17 +1,16 @@
-r"""Inverse document frequencies: fitted in one pass over a corpus, saved, and carried by a recipe through their digest.
+r"""Inverse document frequencies: fitted in one pass over a corpus, saved, and identified in a recipe by their digest.
 
-With N documents of which df(f) have feature f (smoothed as if one more document had every feature):
+For N documents, df(f) of which contain feature f (smoothed as if one more document contained every feature):
 
     idf(f) = ln((1 + N) / (1 + df(f))) + 1
 
-Features of fewer than `min_df` documents are dropped and, like features never seen, have df = 0.
+Features of fewer than `min_df` documents are dropped and, like unseen features, have df = 0.
 
-A table of weights that others have made is read as it is (`Idf.read`): `word weight` per line, and a weight for words
-that it lacks.
+`Idf.read` imports a table of weights from another program: `word weight` per line, and a weight for all other words.
 
-The file is text: one line of JSON, then a line `df TAB feature`, or `weight TAB feature`, for each feature, sorted by
-the bytes of the features, in which a backslash is `\\` and a line feed `\n`. `docs/format-idf.md` describes it. The
-digest is the first 16 hexadecimal digits of SHA-256 of what the weights follow from.
+The file format is text: one line of JSON, then a line `df TAB feature` or `weight TAB feature` for each feature, sorted
+by the bytes of the features. A backslash is written as `\\` and a line feed as `\n`. `docs/format-idf.md` describes it.
+The digest is the first 16 hexadecimal digits of the SHA-256 of the data that determine the weights.
 
 Cost: one hash-table entry per distinct feature; kernel `crates/nearkin-core/src/text/idf.rs`.
 """
@@ -35,18 +34,18 @@ from nearkin._core import IdfCore, IdfCounter, idf_values
 from nearkin.errors import CorruptStoreError, FormatVersionError, InputError, bad_parameter, check_regular, mismatch
 from nearkin.io import replace_file
 from nearkin.recipe import Recipe
-from nearkin.recipe.grammar import DEFAULTS, UNWRITTEN
+from nearkin.recipe.grammar import DEFAULTS, OMITTED_SLOTS
 from nearkin.text.batches import Texts, iterate_batches
 
 if TYPE_CHECKING:
     from nearkin.io import Corpus
 
 VERSION = 1
-"""Version of the file's format, of tables that were fitted."""
+"""Format version of fitted tables."""
 WEIGHTS_VERSION = 2
-"""Version of tables of given weights, which older readers refuse."""
+"""Format version of imported tables, which older readers refuse."""
 Unknown: TypeAlias = Literal["mean", "median", "largest"]
-"""What the weight of words that a table lacks is made of."""
+"""Rule for the weight of words that an imported table does not contain."""
 
 _TEXT_SLOTS = (
     "norm", "case", "letters", "cut", "user_words", "stop", "stop_words", "min_length", "tags", "features", "n",
@@ -54,24 +53,24 @@ _TEXT_SLOTS = (
 
 
 class Idf:
-    """Inverse document frequencies of a recipe's features; made by `fit`, `read` or `load`.
+    """Inverse document frequencies of the features of a recipe; created by `fit`, `read` or `load`.
 
     Attributes
     ----------
     documents : int
-        How many documents were counted; 0 of a table of given weights.
+        Number of documents; 0 for an imported table.
     features : list of bytes
         Features in UTF-8, sorted.
     frequencies : (n,) uint32
-        In how many documents each occurs; without values for given weights.
+        Number of documents that contain each feature; empty for an imported table.
     weights : (n,) float64
-        What each feature weighs.
+        Weight of each feature.
     unknown : float
-        What other features weigh.
+        Weight of all other features.
     min_df : int
-        Smallest frequency that was kept; 0 for given weights.
+        Minimum frequency of the features; 0 for an imported table.
     rules : dict
-        The slots of the recipe that say what a feature is.
+        Slots of the recipe that define features.
 
     Examples
     --------
@@ -92,46 +91,46 @@ class Idf:
         *,
         min_df: int = 1,
         rules: dict[str, object],
-        given: tuple[NDArray[np.float64], float] | None = None,
+        imported: tuple[NDArray[np.float64], float] | None = None,
     ) -> None:
         self.documents = documents
         self.features = list(features)
         self.frequencies = np.ascontiguousarray(frequencies, np.uint32)
         self.min_df = min_df
         self.rules = rules
-        self.is_given = given is not None
-        if given is not None:
-            self.weights, self.unknown = given
+        self.is_imported = imported is not None
+        if imported is not None:
+            self.weights, self.unknown = imported
         else:
             self.weights = idf_values(documents, self.frequencies)
             self.unknown = float(idf_values(documents, np.zeros(1, np.uint32))[0])
 
     @classmethod
     def fit(cls, texts: Texts | Corpus, recipe: Recipe | str | None = None, *, min_df: int = 1) -> Idf:
-        """Count in how many texts each feature occurs, in one pass, batch by batch.
+        """Count the texts that contain each feature, in one pass.
 
         Parameters
         ----------
         texts : iterable of str or None, an Arrow string array, or a `nearkin.io` corpus
-            None does not count as a document.
+            Texts. None is not counted as a document.
         recipe : Recipe, str or None, default "zh-keywords"
-            Says what a feature is; its weight and the slots after it are ignored.
+            Defines features; its weight and the slots after it are ignored.
         min_df : int, default 1
-            Features of fewer documents are dropped.
+            Minimum number of documents of a feature.
 
         Raises
         ------
         ParameterError
-            For a `min_df` below 1 or a recipe of given features.
+            `min_df` is below 1, or the recipe has given features.
         """
-        made = Recipe.of("zh-keywords" if recipe is None else recipe)
+        recipe = Recipe.of("zh-keywords" if recipe is None else recipe)
         if isinstance(min_df, bool) or not isinstance(min_df, int) or not 1 <= min_df < 1 << 32:
             raise bad_parameter("min_df", min_df, "1 to 4294967295")
-        counter = IdfCounter(made.core)
-        for batch in _batches(texts):
+        counter = IdfCounter(recipe.core)
+        for batch in _iterate_texts(texts):
             counter.add(batch)
         documents, features, frequencies = counter.finish(min_df)
-        return cls(documents, features, frequencies, min_df=min_df, rules=_rules(made))
+        return cls(documents, features, frequencies, min_df=min_df, rules=_get_rules(recipe))
 
     @classmethod
     def read(
@@ -141,28 +140,27 @@ class Idf:
         *,
         unknown: Unknown | float = "median",
     ) -> Idf:
-        r"""Read a table of weights that others have made: `word weight` per line, the last blank between them.
+        r"""Import a table of weights: `word weight` per line, separated by the last blank.
 
         Parameters
         ----------
         path : str or os.PathLike
-            UTF-8; empty lines are skipped. jieba's `idf.txt` and cppjieba's `idf.utf8` are such tables.
+            UTF-8 file, such as jieba's `idf.txt` and cppjieba's `idf.utf8`. Empty lines are skipped.
         recipe : Recipe, str or None, default "zh-keywords"
-            Says what a feature is. Words are normalised by it; of two that become the same the last one counts, as in
-            jieba.
+            Defines features and normalises words. If two words become equal, the last one is used, as in jieba.
         unknown : {"median", "mean", "largest"} or float, default "median"
-            What words weigh that the table lacks. jieba takes the median (of an even number of weights the upper one),
-            cppjieba the mean of the lines.
+            Weight of words that the table does not contain. jieba uses the median (for an even number of weights, the
+            upper one), cppjieba the mean of the lines.
 
         Raises
         ------
         InputError
-            A line without a weight, or with one that is no finite number of 0 or more; a file without words; bytes that
-            are no UTF-8. It names the line.
+            A line has no weight, or its weight is not a finite number of at least 0; the file has no words, or is not
+            UTF-8. The message contains the line.
         ParameterError
-            Another `unknown`; a recipe of given features.
+            `unknown` is invalid, or the recipe has given features.
         OSError
-            The file can't be read.
+            The file cannot be read.
 
         Examples
         --------
@@ -174,28 +172,28 @@ class Idf:
         >>> idf.value("wine"), idf.value("beer")
         (7.25, 4.875)
         """
-        made = Recipe.of("zh-keywords" if recipe is None else recipe)
-        if made.features == "given":
+        recipe = Recipe.of("zh-keywords" if recipe is None else recipe)
+        if recipe.features == "given":
             raise bad_parameter("recipe", "one of given features", "a recipe of char or word features")
         check_regular(path)
-        rules = _rules(made)
-        as_is = (rules["norm"], rules["case"], rules.get("fold")) == ("none", "keep", None)
-        found: dict[bytes, float] = {}
+        rules = _get_rules(recipe)
+        is_raw = (rules["norm"], rules["case"], rules.get("fold")) == ("none", "keep", None)
+        table: dict[bytes, float] = {}
         lines: list[float] = []
         for number, line in enumerate(Path(path).read_bytes().split(b"\n"), 1):
             if not line.strip():
                 continue
-            word, weight = _line(line, f"{os.fspath(path)} line {number}")
+            word, weight = _parse_line(line, f"{os.fspath(path)} line {number}")
             lines.append(weight)
-            found[(word if as_is else made.core.reading(word)[0]).encode()] = weight
-        if not found:
+            table[(word if is_raw else recipe.core.reading(word)[0]).encode()] = weight
+        if not table:
             raise InputError(
                 f"{path}: has no words; give a line `word weight` for each", place=str(path), reason="empty"
             )
-        features = sorted(found)
-        weights = np.array([found[feature] for feature in features])
-        given = (weights, _unknown(unknown, np.array(lines)))
-        return cls(0, features, np.zeros(0, np.uint32), min_df=0, rules=rules, given=given)
+        features = sorted(table)
+        weights = np.array([table[feature] for feature in features])
+        imported = (weights, _weight_of_unknown(unknown, np.array(lines)))
+        return cls(0, features, np.zeros(0, np.uint32), min_df=0, rules=rules, imported=imported)
 
     def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in self.__dict__.items() if name not in ("core", "_lines")}
@@ -204,8 +202,8 @@ class Idf:
         return len(self.features)
 
     def __repr__(self) -> str:
-        made = "given weights" if self.is_given else f"{self.documents} documents"
-        return f"Idf({made}, {len(self)} features, digest {self.digest})"
+        source = "given weights" if self.is_imported else f"{self.documents} documents"
+        return f"Idf({source}, {len(self)} features, digest {self.digest})"
 
     @cached_property
     def core(self) -> IdfCore:
@@ -214,8 +212,8 @@ class Idf:
 
     @cached_property
     def _lines(self) -> bytes:
-        # Of a float the shortest digits that give it back.
-        numbers = map(repr, self.weights.tolist() if self.is_given else self.frequencies.tolist())
+        # `repr` gives the shortest digits that round-trip a float.
+        numbers = map(repr, self.weights.tolist() if self.is_imported else self.frequencies.tolist())
         rows = zip(numbers, self.features, strict=True)
         return b"".join(
             b"%s\t%s\n" % (number.encode(), feature.replace(b"\\", b"\\\\").replace(b"\n", b"\\n"))
@@ -224,72 +222,72 @@ class Idf:
 
     @cached_property
     def digest(self) -> str:
-        """What a recipe holds in place of the table: 16 hexadecimal digits."""
-        first = f"unknown {self.unknown!r}\n" if self.is_given else f"{self.documents}\n"
+        """Digest that identifies the table in a recipe: 16 hexadecimal digits."""
+        first = f"unknown {self.unknown!r}\n" if self.is_imported else f"{self.documents}\n"
         return hashlib.sha256(first.encode() + self._lines).hexdigest()[:16]
 
     def value(self, feature: str) -> float:
-        """The inverse document frequency of a feature, given as it is after normalisation.
+        """Return the weight of a feature.
 
         Parameters
         ----------
         feature : str
-            Features that were not counted have df = 0, or weigh `unknown`.
+            Normalised feature. Unseen features have the weight `unknown`.
         """
         return float(self.core.values([feature.encode()])[0])
 
     def check(self, recipe: Recipe) -> None:
-        """Raise MismatchError if `recipe` makes other features than those that were counted.
+        """Raise MismatchError if a recipe defines features differently from the table.
 
         Parameters
         ----------
         recipe : Recipe
-            The recipe that is to use the table.
+            Recipe that uses the table.
 
         Raises
         ------
         MismatchError
-            Names the first slot that differs.
+            Contains the first slot that differs.
         """
-        wanted = _rules(recipe)
-        for name in (*_TEXT_SLOTS, *UNWRITTEN):
-            # Both leave a slot out at its default.
-            if wanted.get(name) != self.rules.get(name):
+        rules = _get_rules(recipe)
+        for name in (*_TEXT_SLOTS, *OMITTED_SLOTS):
+            # Both omit slots at their default.
+            if rules.get(name) != self.rules.get(name):
                 default = DEFAULTS[name]  # type: ignore[literal-required]
-                left, right = self.rules.get(name, default), wanted.get(name, default)
+                left, right = self.rules.get(name, default), rules.get(name, default)
                 raise mismatch(f"recipe slot {name} of the IDF table", left, right)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the table: whole, or after an error not at all.
+        """Write the table atomically.
 
         Parameters
         ----------
         path : str or os.PathLike
-            The file; one of that name is replaced.
+            The file, which is replaced if it exists.
 
         Raises
         ------
         OSError
-            If it can't be written.
+            The file cannot be written.
         """
         head: dict[str, object] = {
             "format": "nearkin-idf",
-            "version": WEIGHTS_VERSION if self.is_given else VERSION,
+            "version": WEIGHTS_VERSION if self.is_imported else VERSION,
             "documents": self.documents,
             "features": len(self),
             "min_df": self.min_df,
             "recipe": self.rules,
             "sha256": hashlib.sha256(self._lines).hexdigest(),
         }
-        if self.is_given:
+        if self.is_imported:
             head["unknown"] = self.unknown
-        head["head_sha256"] = _head_sum(head)
+        head["head_sha256"] = _head_checksum(head)
         with replace_file(path) as file:
             file.write(json.dumps(head, ensure_ascii=False, sort_keys=True).encode() + b"\n" + self._lines)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Idf:
-        """Read a table that `save` wrote.
+        """Load a table that `save` wrote.
 
         Parameters
         ----------
@@ -299,9 +297,9 @@ class Idf:
         Raises
         ------
         CorruptStoreError
-            If the file is not such a table, or was changed.
+            The file is not an IDF table, or was changed.
         FormatVersionError
-            If a newer nearkin wrote it.
+            A newer version of nearkin wrote the file.
         """
         check_regular(path)
         data = Path(path).read_bytes()
@@ -317,25 +315,26 @@ class Idf:
                     "upgrade it"
                 )
                 raise FormatVersionError(message, found=version, newest=WEIGHTS_VERSION)
-            is_given = version == WEIGHTS_VERSION
-            unknown = _weight(head.pop("unknown")) if is_given else None
-            # Tables written before the sum of the first line have all keys but that one.
-            stated = head.pop("head_sha256", None)
-            whole = head | ({"unknown": unknown} if is_given else {})
-            if set(head) != _HEAD or (is_given and stated is None) or stated not in (None, _head_sum(whole)):
+            is_imported = version == WEIGHTS_VERSION
+            unknown = _check_weight(head.pop("unknown")) if is_imported else None
+            # Fitted tables of the first release have no checksum of the first line.
+            checksum = head.pop("head_sha256", None)
+            complete = head | ({"unknown": unknown} if is_imported else {})
+            valid = checksum == _head_checksum(complete) or (checksum is None and not is_imported)
+            if set(head) != _HEAD or not valid:
                 raise ValueError("its first line does not fit its checksum")
             if hashlib.sha256(body).hexdigest() != head["sha256"]:
                 raise ValueError("its checksum does not fit its lines")
             rows = [row.split(b"\t", 1) for row in body.split(b"\n")[:-1]]
-            weights = np.array([_weight(float(row[0])) for row in rows]) if unknown is not None else None
-            frequencies = np.array([] if is_given else [int(row[0]) for row in rows], np.uint32)
+            weights = np.array([_check_weight(float(row[0])) for row in rows]) if unknown is not None else None
+            frequencies = np.array([] if is_imported else [int(row[0]) for row in rows], np.uint32)
             features = [_unescape(row[1]) for row in rows]
             if len(features) != total:
                 raise ValueError(f"{len(features)} features where {total} are announced")
-            rules = _rules_in(head["recipe"])
-            given = None if weights is None or unknown is None else (weights, unknown)
+            rules = _select_rules(head["recipe"])
+            imported = None if weights is None or unknown is None else (weights, unknown)
             counts = (int(head["documents"]), int(head["min_df"]))
-            return cls(counts[0], features, frequencies, min_df=counts[1], rules=rules, given=given)
+            return cls(counts[0], features, frequencies, min_df=counts[1], rules=rules, imported=imported)
         except (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError, RecursionError) as error:
             reason = f"not an IDF table of nearkin ({error})"
             raise CorruptStoreError(f"{path} is damaged: {reason}", place=str(path), reason=reason) from error
@@ -344,19 +343,19 @@ class Idf:
 _HEAD = {"documents", "features", "format", "min_df", "recipe", "sha256", "version"}
 
 
-def _weight(value: float) -> float:
-    """A weight of a table: a finite number of 0 or more."""
+def _check_weight(value: float) -> float:
+    """Return a weight if it is a finite number of at least 0."""
     number = float(value)
     if not 0 <= number < math.inf:
         raise ValueError(f"the weight {value!r}")
     return number
 
 
-def _line(line: bytes, place: str) -> tuple[str, float]:
-    """The word and the weight of a line of a table that others have made."""
+def _parse_line(line: bytes, place: str) -> tuple[str, float]:
+    """Parse a line of an imported table."""
     parts = line.strip().rsplit(None, 1)
     try:
-        return parts[0].decode(), _weight(float(parts[1]))
+        return parts[0].decode(), _check_weight(float(parts[1]))
     except (IndexError, ValueError):
         text = line.strip().decode(errors="replace")
         reason = f"{text[:40]!r} is no word and its weight"
@@ -364,46 +363,46 @@ def _line(line: bytes, place: str) -> tuple[str, float]:
         raise InputError(message, place=place, reason=reason) from None
 
 
-def _unknown(unknown: Unknown | float, weights: NDArray[np.float64]) -> float:
-    """What a word weighs that a table lacks."""
+def _weight_of_unknown(unknown: Unknown | float, weights: NDArray[np.float64]) -> float:
+    """Return the weight of words that an imported table does not contain."""
     if unknown == "median":
         return float(np.sort(weights)[len(weights) // 2])
     if unknown == "mean":
-        # One after the other, as a loop over the lines sums them.
+        # Sequential summation, as in a loop over the lines.
         return float(np.add.accumulate(weights)[-1]) / len(weights)
     if unknown == "largest":
         return float(weights.max())
     try:
-        return _weight(unknown)
+        return _check_weight(unknown)
     except (TypeError, ValueError):
         allowed = '"median", "mean", "largest" or a number of 0 or more'
         raise bad_parameter("unknown", repr(unknown), allowed) from None
 
 
-def _head_sum(head: Mapping[str, object]) -> str:
-    """SHA-256 of the first line as it is without this sum."""
+def _head_checksum(head: Mapping[str, object]) -> str:
+    """Return the SHA-256 of the first line without its checksum."""
     return hashlib.sha256(json.dumps(head, ensure_ascii=False, sort_keys=True).encode()).hexdigest()
 
 
-def _batches(texts: Texts | Corpus) -> Iterable[Texts]:
-    """Texts in batches, those of a corpus as it reads them."""
+def _iterate_texts(texts: Texts | Corpus) -> Iterable[Texts]:
+    """Iterate over batches of texts or of a corpus."""
     if hasattr(texts, "batches"):
         return (batch.texts for batch in texts.batches())
     return iterate_batches(texts)
 
 
 def _unescape(feature: bytes) -> bytes:
-    return re.sub(rb"\\(.)", lambda found: b"\n" if found[1] == b"n" else found[1], feature)
+    return re.sub(rb"\\(.)", lambda match: b"\n" if match[1] == b"n" else match[1], feature)
 
 
-def _rules(recipe: Recipe) -> dict[str, object]:
-    """The slots that say what a feature is, as JSON has them."""
-    return _rules_in(json.loads(recipe.to_json()))
+def _get_rules(recipe: Recipe) -> dict[str, object]:
+    """Return the slots of a recipe that define features, as in JSON."""
+    return _select_rules(json.loads(recipe.to_json()))
 
 
-def _rules_in(slots: Mapping[str, object]) -> dict[str, object]:
-    """Those of a recipe's slots, as JSON has them, that say what a feature is."""
-    return {name: slots[name] for name in (*_TEXT_SLOTS, *UNWRITTEN) if name in slots or name in _TEXT_SLOTS}
+def _select_rules(slots: Mapping[str, object]) -> dict[str, object]:
+    """Select the slots that define features from the JSON form of a recipe."""
+    return {name: slots[name] for name in (*_TEXT_SLOTS, *OMITTED_SLOTS) if name in slots or name in _TEXT_SLOTS}
 
 
 __all__ = ["Idf"]

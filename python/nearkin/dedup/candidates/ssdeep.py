@@ -58,7 +58,7 @@ class DigestCandidates:
         number = isinstance(threshold, (int, float, np.number)) and not isinstance(threshold, bool)
         if not number or not 1 <= threshold <= 100 or threshold != int(threshold):
             raise bad_parameter("threshold", repr(threshold), "a whole score from 1 to 100, inclusive")
-        recipe.check_searched()
+        recipe.check_searchable()
         self.recipe = recipe
         self.threshold = int(threshold)
         self.skip_hubs = skip_hubs

@@ -1,17 +1,18 @@
-"""Fuzzy digests of files, bit for bit as the program `ssdeep` 2.14.1 prints them, and their scores.
+"""Fuzzy digests of files, bit for bit equal to those of the program `ssdeep` 2.14.1, and their scores.
 
-ssdeep cuts its input where a sum over the last seven bytes has a chosen value, and writes one character per piece:
+ssdeep cuts its input where a rolling hash of the last seven bytes has a certain value, and writes one character per
+piece:
 
     block size ":" part 1 (up to 64 characters) ":" part 2 (up to 32, at twice the block size)
 
-A changed byte moves only the cuts next to it, so similar inputs get similar digests. The score of two digests, 0 to
-100, comes from the longest common subsequence of two parts of one block size, provided that they share seven
-successive characters. It is *not* a percentage of shared bytes, and 0 does not mean "different": digests whose block
-sizes differ by more than a factor of two can't be compared at all, and below about 4 KB there are too few pieces to
-say anything.
+A changed byte moves only the cuts next to it, so similar inputs have similar digests. The score of two digests, 0 to
+100, is computed from the longest common subsequence of two parts with the same block size, if they share seven
+consecutive characters. It is *not* a percentage of shared bytes, and 0 does not mean "different". Digests whose block
+sizes differ by more than a factor of two cannot be compared, and inputs below about 4 KB have too few pieces for a
+meaningful score.
 
-Cost: hashing is linear in the input; a comparison takes about a tenth of a microsecond, parsing included.
-`nearkin.DigestIndex` finds all matches among millions without comparing all pairs.
+Cost: hashing is linear in the input; a comparison takes about 0.1 us, parsing included. `nearkin.DigestIndex` finds all
+matches among millions of digests without comparing all pairs.
 
 References
 ----------
@@ -21,20 +22,26 @@ References
 
 from __future__ import annotations
 
-from nearkin.digests.ssdeep.contents import Likeness, likeness
-from nearkin.digests.ssdeep.hashing import Hasher, hash, hash_files  # noqa: A004 - the promised name
+from nearkin.digests.ssdeep.comparison import (
+    ComparedParts,
+    Likeness,
+    ScoreExplanation,
+    compare,
+    compare_many,
+    explain,
+    likeness,
+    matrix,
+)
+from nearkin.digests.ssdeep.hashing import Hasher, hash, hash_files, normalize  # noqa: A004 - the public name
 from nearkin.digests.ssdeep.lists import read_list, write_list
-from nearkin.digests.ssdeep.reasons import ComparedParts, Explanation, explain
 from nearkin.digests.ssdeep.recipe import DigestRecipe
-from nearkin.digests.ssdeep.scores import compare, compare_many, matrix
-from nearkin.digests.ssdeep.text import normalize
 
 __all__ = [
     "ComparedParts",
     "DigestRecipe",
-    "Explanation",
     "Hasher",
     "Likeness",
+    "ScoreExplanation",
     "compare",
     "compare_many",
     "explain",

@@ -1,8 +1,21 @@
-"""Digests of bytes, of files and of streams."""
+"""Fuzzy digests of bytes, files and streams, and the normalisation of text before hashing.
+
+A fuzzy digest depends on bytes: other line ends, indentation or markup around the same words change nearly every
+piece. Three steps remove such differences on request. They are applied in this order:
+
+    html     markup to text: tags, comments, scripts and styles are removed, character references are resolved
+    lines    CR LF and CR become LF
+    space    every run of white space becomes one space, and none is left at the ends
+
+Bytes that are not UTF-8 are not changed. A digest of normalised text can be compared only with digests normalised in
+the same way, so a `DigestRecipe` starts with the steps: `html+space|ssdeep`.
+"""
 
 from __future__ import annotations
 
+import html
 import os
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, overload
 
@@ -10,40 +23,163 @@ import numpy as np
 import numpy.typing as npt
 
 from nearkin._core import SsdeepHasher, ssdeep_hash, ssdeep_hash_file, ssdeep_hash_files, ssdeep_read_file
-from nearkin.digests.ssdeep.text import chosen
-from nearkin.digests.ssdeep.text import normalize as normalized
 from nearkin.errors import NearkinError, bad_parameter, impossible_name
 from nearkin.progress import ShowProgress, reporting
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-__all__ = ["Hasher", "hash", "hash_files"]
+__all__ = ["STEPS", "Data", "Hasher", "check_steps", "hash", "hash_files", "normalize", "read_content"]
 
 
 class Readable(Protocol):
     """A binary file-like object."""
 
     def read(self, size: int, /) -> bytes:
-        """Up to `size` bytes; none at the end."""
-        ...
+        """Read at most `size` bytes; none at the end."""
 
 
 Data: TypeAlias = "Buffer | npt.NDArray[np.generic] | str | os.PathLike[str] | Readable"
-"""What can be hashed: a buffer (an array is one), a str or path that names a file, or a binary file-like object."""
+"""Input of the hash: a buffer such as an array, a str or path that names a file, or a binary file-like object."""
 
-# Files that are hashed by one parallel call, after which progress is told.
-_FILES = 1 << 10
-# How much of a file-like object is read at a time.
+# Files per parallel call, after which progress is reported.
+_FILES_PER_CALL = 1 << 10
+# Bytes per read of a file-like object.
 _CHUNK = 1 << 20
 
 
-def _bytes_like(data: object) -> bytes | npt.NDArray[np.uint8] | None:
-    """What the compiled hasher reads in place: bytes, or any other buffer as an array; None for anything else."""
+# In order of application.
+STEPS = ("html", "lines", "space")
+
+# Elements whose content, up to the end tag, is not text.
+_HIDDEN = frozenset({"script", "style", "template"})
+# Elements that start a new line.
+_BLOCKS = frozenset(
+    {"address", "article", "aside", "blockquote", "br", "dd", "div", "dl", "dt", "fieldset", "figure", "footer", "form"}
+    | {"h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "li", "main", "nav", "ol", "option", "p", "pre", "section"}
+    | {"table", "td", "th", "title", "tr", "ul"}
+)
+_TAG = re.compile(r"<(/?)([A-Za-z][^\s/>]*)")
+_ATTRIBUTES = re.compile(r"""[>"']""")
+_END = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in _HIDDEN}
+# Numbers beyond the last character, which Python would parse as integers of any length.
+_LEADING_ZEROS = re.compile(r"(&#[xX]?)0+(?=[0-9A-Fa-f])")
+_HUGE = re.compile(r"&#(?:[0-9]{8,}|[xX][0-9A-Fa-f]{7,});?")
+
+
+def _unescape(text: str) -> str:
+    if "&" not in text:
+        return text
+    return html.unescape(_HUGE.sub("\N{REPLACEMENT CHARACTER}", _LEADING_ZEROS.sub(r"\1", text)))
+
+
+def _find_tag_end(text: str, start: int) -> int:
+    """Return the end (exclusive) of the tag whose attributes begin at `start`; the end of the text if there is none."""
+    while match := _ATTRIBUTES.search(text, start):
+        if match.group() == ">":
+            return match.end()
+        start = match.end()
+        # A quotation mark starts a value only after an equals sign.
+        if text[max(0, match.start() - 16) : match.start()].rstrip()[-1:] == "=":
+            start = text.find(match.group(), start) + 1
+            if not start:
+                break
+    return len(text)
+
+
+def _strip_markup(markup: str) -> str:
+    """Return the text of a document in linear time, whatever the markup."""
+    parts = []
+    at = 0
+    while (start := markup.find("<", at)) >= 0:
+        parts.append(_unescape(markup[at:start]))
+        tag = _TAG.match(markup, start)
+        if markup.startswith("<!--", start):
+            at = markup.find("-->", start + 4) + 3
+            at = at if at > 2 else len(markup)
+        elif tag is None and markup[start + 1 : start + 2] in ("!", "?", "/"):
+            at = markup.find(">", start) + 1 or len(markup)
+        elif tag is None:
+            parts.append("<")
+            at = start + 1
+        else:
+            at = _find_tag_end(markup, tag.end())
+            name = tag[2].lower()
+            if name in _BLOCKS:
+                parts.append("\n")
+            elif name in _HIDDEN and not tag[1]:
+                end = _END[name].search(markup, at)
+                at = _find_tag_end(markup, end.end()) if end else len(markup)
+    parts.append(_unescape(markup[at:]))
+    return "".join(parts)
+
+
+def check_steps(steps: object) -> tuple[str, ...]:
+    """Return the named steps in order of application.
+
+    Raises
+    ------
+    ParameterError
+        A step is unknown, or the argument does not name steps.
+    """
+    names = list(steps) if isinstance(steps, Iterable) and not isinstance(steps, str) else [steps]
+    for name in names:
+        if name not in STEPS:
+            raise bad_parameter("normalize", repr(name), "any of 'html', 'lines' and 'space'")
+    return tuple(name for name in STEPS if name in names)
+
+
+def normalize(data: bytes | bytearray | memoryview, steps: str | Iterable[str]) -> bytes:
+    r"""Normalise text by some steps.
+
+    Parameters
+    ----------
+    data : bytes, bytearray or memoryview
+        Text. Bytes that are not UTF-8 are not changed.
+    steps : str or iterable of str
+        Any of "html", "lines" and "space", in any order.
+
+    Returns
+    -------
+    bytes
+        Normalised text.
+
+    Raises
+    ------
+    ParameterError
+        A step is unknown, or `data` is not bytes.
+
+    Examples
+    --------
+    >>> from nearkin.digests.ssdeep import normalize
+    >>> normalize(b"<p>One &amp;\r\n two</p><script>x()</script>", ["html", "space"])
+    b'One & two'
+    """
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise bad_parameter("data", f"a {type(data).__name__}", "bytes; text.encode() makes them of a text")
+    return _apply_steps(bytes(data), check_steps(steps))
+
+
+def _apply_steps(data: bytes, steps: tuple[str, ...]) -> bytes:
+    if not steps:
+        return data
+    text = data.decode("utf-8", "surrogateescape")
+    for step in steps:
+        if step == "html":
+            text = _strip_markup(text)
+        elif step == "lines":
+            text = text.replace("\r\n", "\n").replace("\r", "\n")
+        else:
+            text = " ".join(text.split())
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _to_buffer(data: object) -> bytes | npt.NDArray[np.uint8] | None:
+    """Return bytes, or any other buffer as an array, for the compiled hasher; None for other objects."""
     if isinstance(data, bytes):
         return data
     try:
-        view = memoryview(data)  # type: ignore[arg-type]  # whether it is a buffer is what is being asked
+        view = memoryview(data)  # type: ignore[arg-type]  # TypeError if it is not a buffer
     except TypeError:
         return None
     if not view.c_contiguous:
@@ -58,21 +194,21 @@ def hash(  # noqa: A001 - `nearkin.digests.ssdeep.hash` is the promised name
     truncate: bool = True,
     normalize: str | Iterable[str] = (),
 ) -> str:
-    r"""The fuzzy digest of bytes, of a file or of a stream.
+    r"""Compute the fuzzy digest of bytes, of a file or of a stream.
 
     Parameters
     ----------
     data : bytes-like, str, os.PathLike or binary file-like
-        The input: any C-contiguous buffer (read in place); a str or path, which names a regular file; or an object
-        whose `read(size)` gives bytes. For a text, pass `text.encode()`. At most 192 GiB.
+        Any C-contiguous buffer, which is read in place; a str or path that names a regular file; or an object whose
+        `read(size)` returns bytes. For a text, pass `text.encode()`. At most 192 GiB.
     eliminate_runs : bool, default False
-        Write runs of more than three equal characters as three, as the library's flag ELIMSEQ does.
+        Shorten runs of more than three equal characters to three, as the library's flag ELIMSEQ does.
     truncate : bool, default True
-        Cut part 2 at 32 characters, as the program does; False is the library's flag NOTRUNC.
+        Truncate part 2 to 32 characters, as the program does. False is the library's flag NOTRUNC.
     normalize : str or iterable of str, default none
-        Treat the input as text and apply "html", "lines" or "space" first (`nearkin.ssdeep.normalize`). Such a digest
-        can be compared only with digests normalised in the same way, which `nearkin.ssdeep.DigestRecipe` names.
-        The input is read into memory.
+        Treat the input as text and apply "html", "lines" or "space" first (`nearkin.ssdeep.normalize`). The digest can
+        be compared only with digests normalised in the same way; use `nearkin.ssdeep.DigestRecipe` to keep track. The
+        input is read into memory.
 
     Returns
     -------
@@ -82,15 +218,15 @@ def hash(  # noqa: A001 - `nearkin.digests.ssdeep.hash` is the promised name
     Raises
     ------
     InputError
-        If the path is not a regular file (a directory, FIFO or device), or the file changes while it is read.
+        The path is not a regular file (but a directory, FIFO or device), or the file changes while it is read.
     OSError
-        If the file can't be read.
+        The file cannot be read.
     ParameterError
-        If `data` has another type, or is too long.
+        `data` has another type, or is too long.
 
     Notes
     -----
-    The value is that of ssdeep 2.14.1 and is promised for ever. The GIL is released while hashing.
+    The value equals that of ssdeep 2.14.1 in all future versions. The GIL is released while hashing.
 
     Examples
     --------
@@ -101,16 +237,16 @@ def hash(  # noqa: A001 - `nearkin.digests.ssdeep.hash` is the promised name
     '3::'
     """
     if isinstance(data, bytes) and isinstance(normalize, tuple) and not normalize:
-        # Small inputs come by the million: nothing else is asked of them.
+        # Fast path for millions of small inputs.
         return ssdeep_hash(data, eliminate_runs, truncate)
-    steps = chosen(normalize)
+    steps = check_steps(normalize)
     if isinstance(data, (str, os.PathLike)) and (fault := impossible_name(data)) is not None:
         raise fault
     if steps:
-        return ssdeep_hash(normalized(content(data), steps), eliminate_runs, truncate)
+        return ssdeep_hash(_apply_steps(read_content(data), steps), eliminate_runs, truncate)
     if isinstance(data, (str, os.PathLike)):
         return ssdeep_hash_file(os.fspath(data), eliminate_runs, truncate)
-    buffer = _bytes_like(data)
+    buffer = _to_buffer(data)
     if buffer is not None:
         return ssdeep_hash(buffer, eliminate_runs, truncate)
     if hasattr(data, "read"):
@@ -121,11 +257,11 @@ def hash(  # noqa: A001 - `nearkin.digests.ssdeep.hash` is the promised name
     raise bad_parameter("data", f"a {type(data).__name__}", "bytes or another buffer, a path, or a binary file")
 
 
-def content(data: Data) -> bytes:
-    """All bytes of a buffer, of a regular file or of a file-like object."""
+def read_content(data: Data) -> bytes:
+    """Return all bytes of a buffer, of a regular file or of a file-like object."""
     if isinstance(data, (str, os.PathLike)):
         return ssdeep_read_file(os.fspath(data))
-    buffer = _bytes_like(data)
+    buffer = _to_buffer(data)
     if buffer is not None:
         return bytes(buffer)
     if hasattr(data, "read"):
@@ -134,9 +270,9 @@ def content(data: Data) -> bytes:
 
 
 class Hasher:
-    r"""A digest of data that arrives in pieces, of any size and unknown total length.
+    r"""A digest of data that arrives in chunks of any size.
 
-    The digest is that of the whole data, however it was cut. Memory is constant (5 KB).
+    The digest does not depend on the sizes of the chunks. Memory is constant (5 KB).
 
     Examples
     --------
@@ -155,11 +291,11 @@ class Hasher:
 
     @property
     def total(self) -> int:
-        """Bytes hashed so far."""
+        """Number of bytes hashed so far."""
         return self._hasher.total
 
     def update(self, data: Buffer | npt.NDArray[np.generic]) -> None:
-        """Take in more data.
+        """Add data.
 
         Parameters
         ----------
@@ -169,21 +305,21 @@ class Hasher:
         Raises
         ------
         ParameterError
-            If `data` is not a buffer; encode a text first.
+            `data` is not a buffer. Encode texts first.
         """
-        buffer = _bytes_like(data)
+        buffer = _to_buffer(data)
         if buffer is None:
             raise bad_parameter("data", f"a {type(data).__name__}", "bytes or another buffer")
         self._hasher.update(buffer)
 
     def copy(self) -> Hasher:
-        """An independent hasher in the same state."""
+        """Return an independent hasher in the same state."""
         other = Hasher()
         other._hasher = self._hasher.copy()
         return other
 
     def digest(self, *, eliminate_runs: bool = False, truncate: bool = True) -> str:
-        """The digest of all data so far; more may follow.
+        """Return the digest of all data so far; more data may follow.
 
         Parameters
         ----------
@@ -198,7 +334,7 @@ class Hasher:
         Raises
         ------
         ParameterError
-            If more than 192 GiB were hashed.
+            More than 192 GiB were hashed.
         """
         return self._hasher.digest(eliminate_runs, truncate)
 
@@ -236,33 +372,32 @@ def hash_files(
     normalize: str | Iterable[str] = (),
     progress: ShowProgress = None,
 ) -> list[str] | list[str | Exception]:
-    """The digests of many files, hashed in parallel.
+    """Compute the digests of many files in parallel.
 
     Parameters
     ----------
     paths : iterable of str or os.PathLike
-        Regular files; symbolic links to them are followed. Directories, FIFOs and devices are errors and are never
-        opened.
+        Regular files, or symbolic links to them. Directories, FIFOs and devices are errors and are never opened.
     on_error : {"raise", "return"}, default "raise"
-        Raise the first file's error, or put the exception in the place of its digest.
+        Raise the first error, or return the exception instead of the digest.
     eliminate_runs, truncate : bool
         As for `hash`.
     normalize : str or iterable of str, default none
-        As for `hash`; normalised files are hashed one after the other.
+        As for `hash`; normalised files are not hashed in parallel.
     progress : bool or function, optional
-        True shows a bar in a terminal or a notebook; a function is called with "hash", files done and all.
+        True shows a progress bar. A function is called with "hash", the number of files done, and their total.
 
     Returns
     -------
     list of str (and, with ``on_error="return"``, exceptions)
-        One entry per path, in order, whatever the number of threads.
+        One entry per path, in order.
 
     Raises
     ------
     OSError, InputError
-        As for `hash`, unless they are returned.
+        As for `hash`, unless errors are returned.
     ParameterError
-        If `on_error` is something else.
+        `on_error` is invalid.
 
     Examples
     --------
@@ -273,21 +408,21 @@ def hash_files(
     if on_error not in ("raise", "return"):
         raise bad_parameter("on_error", repr(on_error), '"raise" or "return"')
     names = [os.fspath(path) for path in paths]
-    steps = chosen(normalize)
+    steps = check_steps(normalize)
     results: list[str | Exception] = []
     with reporting(progress) as report:
         report("hash", 0, len(names))
-        for start in range(0, len(names), _FILES):
-            batch = names[start : start + _FILES]
+        for start in range(0, len(names), _FILES_PER_CALL):
+            batch = names[start : start + _FILES_PER_CALL]
             if steps:
-                found = [_hash_normalised(name, steps, eliminate_runs, truncate) for name in batch]
+                digests = [_hash_normalised(name, steps, eliminate_runs, truncate) for name in batch]
             else:
-                found = ssdeep_hash_files(batch, eliminate_runs, truncate)
-            for name, (digest, error) in zip(batch, found, strict=True):
+                digests = ssdeep_hash_files(batch, eliminate_runs, truncate)
+            for name, (digest, error) in zip(batch, digests, strict=True):
                 fault = impossible_name(name) or error
                 if fault is not None and on_error == "raise":
                     raise fault
-                # One of the two is given.
+                # Either the digest or the error is None.
                 results.append(fault if digest is None and fault is not None else digest or "")
             report("hash", len(results), len(names))
     return results

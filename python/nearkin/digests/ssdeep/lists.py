@@ -1,7 +1,7 @@
-"""Digests in files: the program's lists, JSON lines, and bare digests.
+"""Digests in files: lists of the program ssdeep, JSON lines, and bare digests.
 
-A list of the program is a header, then `digest,"name"` per line. A list in JSON has an object per line with `digest`,
-`path` and `recipe`, as `nearkin ssdeep hash --json` writes it; only this form says by which recipe digests are made.
+A list of the program is a header followed by one line `digest,"name"` per file. A JSON list has one object per line
+with `digest`, `path` and `recipe`, as written by `nearkin ssdeep hash --json`. Only this form contains the recipe.
 """
 
 from __future__ import annotations
@@ -19,31 +19,31 @@ from nearkin.errors import InputError, bad_parameter
 
 __all__ = ["ListedDigest", "read_digests", "read_list", "write_list"]
 
-# How every list of the program begins, whatever its minor version.
+# First bytes of every list of the program, with any minor version.
 _LIST_HEAD = b"ssdeep,1."
-# Files that are pipes where a shell's `<(...)` or standard input is meant.
+# Paths of pipes in a shell's process substitution, and of standard input.
 _SHELL_PIPES = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
 
 
 def read_list(source: str | os.PathLike[str] | bytes) -> list[tuple[str, str]]:
-    r"""The digests and names of a list file of the program.
+    r"""Read a list of the program ssdeep.
 
     Parameters
     ----------
     source : str, os.PathLike or bytes
-        A file, or its content.
+        Path of a file, or its content.
 
     Returns
     -------
     list of (str, str)
-        Digest and name. Bytes of names that are not UTF-8 become surrogates, as `os.fsdecode` makes them.
+        Digests and names. Bytes of names that are not UTF-8 become surrogates, as in `os.fsdecode`.
 
     Raises
     ------
     InputError
-        If it is not a list; the message names the line.
+        The input is not a list; the message contains the line.
     OSError
-        If the file can't be read.
+        The file cannot be read.
 
     Examples
     --------
@@ -60,37 +60,38 @@ def read_list(source: str | os.PathLike[str] | bytes) -> list[tuple[str, str]]:
 
 
 def write_list(entries: Iterable[tuple[str, str | os.PathLike[str]]]) -> bytes:
-    """The content of a list file, as the program writes it.
+    """Format a list as the program ssdeep does.
 
     Parameters
     ----------
     entries : iterable of (str, str or os.PathLike)
-        Digest and name.
+        Digests and names.
 
     Returns
     -------
     bytes
+        Content of a list file.
 
     Raises
     ------
     ParameterError
-        A name that the program would write so that it reads as two entries: a line end, and behind it what begins one.
+        A name contains a line end followed by the start of an entry, so that it would be read as two entries.
 
     Notes
     -----
-    The form escapes nothing but quotation marks: a line end in a name is written as it is, and `read_list` reads it as
-    part of the name.
+    The format escapes only quotation marks. A line end in a name is not escaped, and `read_list` reads it as part of
+    the name.
     """
-    named = [(digest, os.fsencode(name)) for digest, name in entries]
-    for _, name in named:
-        if b"\n" in name and not _comes_back(name):
+    encoded = [(digest, os.fsencode(name)) for digest, name in entries]
+    for _, name in encoded:
+        if b"\n" in name and not _round_trips(name):
             allowed = "names without an entry of a list in them; JSON lines hold any name"
             raise bad_parameter("name", ascii(os.fsdecode(name)), allowed)
-    return ssdeep_write_list(named)
+    return ssdeep_write_list(encoded)
 
 
-def _comes_back(name: bytes) -> bool:
-    """Whether a name that has been written is read as it was."""
+def _round_trips(name: bytes) -> bool:
+    """Return True if a name is unchanged after writing and reading it."""
     entries = [("3::", name)]
     try:
         return ssdeep_read_list(ssdeep_write_list(entries)) == entries
@@ -104,11 +105,11 @@ class ListedDigest(NamedTuple):
     Attributes
     ----------
     digest : str
-        As in the file; its form is not checked.
+        Digest in the file, not validated.
     name : str
-        What the file calls it; for a bare digest the file and its line, such as `known.txt:3`.
+        Name in the file; for a bare digest the file and its line, such as `known.txt:3`.
     recipe : DigestRecipe
-        The recipe by which it was made.
+        Recipe of the digest.
     """
 
     digest: str
@@ -117,24 +118,24 @@ class ListedDigest(NamedTuple):
 
 
 def read_digests(path: str | os.PathLike[str]) -> Iterator[ListedDigest]:
-    r"""The entries of a file of digests, in any of the three forms, recognised by its first bytes.
+    r"""Iterate over the entries of a file of digests, whose format follows from its first bytes.
 
     Parameters
     ----------
     path : str or os.PathLike
-        A regular file, or a pipe of the shell such as `/dev/fd/63`. Other pipes and devices are never opened.
+        A regular file, or a pipe of a shell such as `/dev/fd/63`. Other pipes and devices are never opened.
 
     Yields
     ------
     ListedDigest
-        In order of the file.
+        Entries in file order.
 
     Raises
     ------
     InputError
-        Not a file, or a line that is not an entry; the message names the file and the line.
+        The path is not a file, or a line is not an entry; the message contains the file and the line.
     OSError
-        If the file can't be read.
+        The file cannot be read.
 
     Examples
     --------
@@ -153,10 +154,10 @@ def read_digests(path: str | os.PathLike[str]) -> Iterator[ListedDigest]:
         try:
             entries = read_list(content)
         except InputError as error:
-            raise _fault(path, error.place, error.reason) from None
+            raise _entry_error(path, error.place, error.reason) from None
         yield from (ListedDigest(digest, name, recipe) for digest, name in entries)
     elif content.lstrip().startswith(b"{"):
-        yield from _json_lines(content, path)
+        yield from _read_json_lines(content, path)
     else:
         recipe = DigestRecipe()
         for number, line in enumerate(content.decode("utf-8", "surrogateescape").split("\n"), 1):
@@ -164,7 +165,7 @@ def read_digests(path: str | os.PathLike[str]) -> Iterator[ListedDigest]:
                 yield ListedDigest(digest, f"{path}:{number}", recipe)
 
 
-def _json_lines(content: bytes, path: Path) -> Iterator[ListedDigest]:
+def _read_json_lines(content: bytes, path: Path) -> Iterator[ListedDigest]:
     for number, line in enumerate(content.split(b"\n"), 1):
         if not line.strip():
             continue
@@ -173,17 +174,17 @@ def _json_lines(content: bytes, path: Path) -> Iterator[ListedDigest]:
             digest, name, recipe = entry["digest"], entry["path"], DigestRecipe(entry["recipe"])
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             reason = f"no entry of `nearkin ssdeep hash --json`: {error!r}"
-            raise _fault(path, f"line {number}", reason) from None
+            raise _entry_error(path, f"line {number}", reason) from None
         yield ListedDigest(str(digest), str(name), recipe)
 
 
 def _check_readable(path: Path) -> None:
-    """Raise InputError for a FIFO or device, which may never end."""
+    """Raise InputError for a FIFO or device, which may be endless."""
     if not stat.S_ISREG(path.stat().st_mode) and not str(path).startswith(_SHELL_PIPES):
         reason = "a directory, pipe or device, not a regular file; name a list, JSON lines or an index file"
         raise InputError(f"{path}: {reason}", place=str(path), reason=reason)
 
 
-def _fault(path: Path, place: str, reason: str) -> InputError:
+def _entry_error(path: Path, place: str, reason: str) -> InputError:
     where = f"{path}, {place}"
     return InputError(f"{where}: {reason}", place=where, reason=reason)

@@ -1,4 +1,4 @@
-"""How a file becomes a fuzzy digest and digests a score, as one line.
+"""Recipes of fuzzy digests: how a file becomes a digest, and digests a score.
 
 [html+lines+space|]ssdeep[:elimseq][:notrunc][:common:LENGTH]
 """
@@ -9,9 +9,8 @@ import os
 from collections.abc import Iterable
 from typing import ClassVar, Literal, TypedDict, overload
 
-from nearkin.digests.ssdeep.hashing import Data, hash, hash_files  # noqa: A004 - the promised name
-from nearkin.digests.ssdeep.scores import LEAST_COMMON, Digest, check_least_common, compare
-from nearkin.digests.ssdeep.text import chosen
+from nearkin.digests.ssdeep.comparison import LEAST_COMMON, Digest, check_least_common, compare
+from nearkin.digests.ssdeep.hashing import Data, check_steps, hash, hash_files  # noqa: A004 - the public name
 from nearkin.errors import bad_parameter, mismatch
 from nearkin.progress import ShowProgress
 from nearkin.recipe.base import FrozenRecipe
@@ -30,7 +29,7 @@ _FORM = "[html+lines+space|]ssdeep[:elimseq][:notrunc][:common:LENGTH], each onc
 
 
 class Flags(TypedDict):
-    """What `nearkin.digests.ssdeep.hash` is called with by a recipe."""
+    """Keyword arguments of `nearkin.digests.ssdeep.hash`."""
 
     eliminate_runs: bool
     truncate: bool
@@ -38,28 +37,28 @@ class Flags(TypedDict):
 
 
 class DigestRecipe(FrozenRecipe):
-    """How a file becomes a fuzzy digest: digests can be compared if their recipes are equal.
+    """A recipe of fuzzy digests. Only digests with equal recipes can be compared.
 
     Parameters
     ----------
     text : str, default "ssdeep"
-        Text form: steps of normalisation joined by `+`, a bar, and the family with its flags.
+        Text form: normalisation steps joined by `+`, a bar, and the family with its flags.
 
     Attributes
     ----------
     normalize : tuple of str
-        Steps of `nearkin.digests.ssdeep.normalize`, in the order in which they are applied.
+        Steps of `nearkin.digests.ssdeep.normalize`, in order of application.
     family : str
         "ssdeep".
     eliminate_runs, truncate : bool
         As for `nearkin.digests.ssdeep.hash`.
     least_common : int
-        As for `nearkin.digests.ssdeep.compare`; `ssdeep:common:5` asks for five characters.
+        As for `nearkin.digests.ssdeep.compare`; `ssdeep:common:5` requires five characters.
 
     Raises
     ------
     ParameterError
-        For a step, family or flag that is unknown or given twice.
+        A step, family or flag is unknown or occurs twice.
 
     Examples
     --------
@@ -76,7 +75,7 @@ class DigestRecipe(FrozenRecipe):
     """
 
     _defaults = _SLOTS
-    _unwritten: ClassVar[tuple[str, ...]] = ("least_common",)
+    _omitted: ClassVar[tuple[str, ...]] = ("least_common",)
 
     normalize: tuple[str, ...]
     family: str
@@ -106,7 +105,7 @@ class DigestRecipe(FrozenRecipe):
 
     def _fill(self, slots: dict[str, object]) -> None:
         slots = {**_SLOTS, **slots}
-        slots["normalize"] = chosen(slots["normalize"])
+        slots["normalize"] = check_steps(slots["normalize"])
         if slots["family"] != "ssdeep":
             raise bad_parameter("family", repr(slots["family"]), "ssdeep")
         for name in ("eliminate_runs", "truncate"):
@@ -117,7 +116,7 @@ class DigestRecipe(FrozenRecipe):
 
     @classmethod
     def of(cls, recipe: DigestRecipe | str | None) -> DigestRecipe:
-        """`recipe` itself, the one of a text form, or the default for None.
+        """Convert a text form to a recipe; None is the default recipe.
 
         Parameters
         ----------
@@ -128,16 +127,16 @@ class DigestRecipe(FrozenRecipe):
 
     @property
     def versions(self) -> dict[str, int]:
-        """Version of each part: raised when its values change."""
+        """Version of each part, incremented when its values change."""
         return {"recipe": 1, "normalize": 1, self.family: 1}
 
     @property
     def flags(self) -> Flags:
-        """What `nearkin.digests.ssdeep.hash` is called with."""
+        """Keyword arguments of `nearkin.digests.ssdeep.hash`."""
         return {"eliminate_runs": self.eliminate_runs, "truncate": self.truncate, "normalize": self.normalize}
 
     def hash(self, data: Data) -> str:
-        """The digest of bytes, of a file or of a stream, as `nearkin.digests.ssdeep.hash` gives it.
+        """Compute the digest of bytes, of a file or of a stream by `nearkin.digests.ssdeep.hash`.
 
         Parameters
         ----------
@@ -171,7 +170,7 @@ class DigestRecipe(FrozenRecipe):
         on_error: Literal["raise", "return"] = "raise",
         progress: ShowProgress = None,
     ) -> list[str] | list[str | Exception]:
-        """The digests of many files, as `nearkin.digests.ssdeep.hash_files` gives them.
+        """Compute the digests of many files by `nearkin.digests.ssdeep.hash_files`.
 
         Parameters
         ----------
@@ -181,7 +180,7 @@ class DigestRecipe(FrozenRecipe):
         return hash_files(paths, on_error=on_error, progress=progress, **self.flags)
 
     def compare(self, a: Digest, b: Digest, *, strict: bool = True) -> int:
-        """The score of two digests of this recipe, as `nearkin.digests.ssdeep.compare` gives it.
+        """Compute the score of two digests of this recipe by `nearkin.digests.ssdeep.compare`.
 
         Parameters
         ----------
@@ -190,8 +189,8 @@ class DigestRecipe(FrozenRecipe):
         """
         return compare(a, b, strict=strict, least_common=self.least_common)
 
-    def check_searched(self) -> None:
-        """Refuse a recipe whose matches no index finds: an index lists what shares seven successive characters.
+    def check_searchable(self) -> None:
+        """Refuse a recipe that no index supports: an index finds digests that share seven consecutive characters.
 
         Raises
         ------
@@ -203,17 +202,17 @@ class DigestRecipe(FrozenRecipe):
             raise bad_parameter("least_common", self.least_common, f"{allowed}; compare_many and matrix take others")
 
     def check_same(self, other: DigestRecipe) -> None:
-        """Raise MismatchError naming the first slot in which `other` differs.
+        """Raise MismatchError with the first slot in which `other` differs.
 
         Parameters
         ----------
         other : DigestRecipe
-            The recipe of other digests.
+            Recipe of the other digests.
 
         Raises
         ------
         MismatchError
-            Names the first slot that differs.
+            Contains the first slot that differs.
         """
         if isinstance(other, DigestRecipe) and self.normalize != other.normalize:
             names = ["+".join(recipe.normalize) or "none" for recipe in (self, other)]

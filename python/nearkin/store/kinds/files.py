@@ -23,7 +23,7 @@ from nearkin.dedup.candidates.ssdeep import comparable, digest_rows, digests_of
 from nearkin.dedup.documents import HashedDocuments
 from nearkin.dedup.files import SKIP_HUBS, THRESHOLD, hash_paths, no_texts, path_names
 from nearkin.digests.ssdeep import DigestRecipe, compare_many
-from nearkin.digests.ssdeep.hashing import content
+from nearkin.digests.ssdeep.hashing import read_content
 from nearkin.errors import CorruptStoreError, InputError, bad_parameter
 from nearkin.index.digests import DigestIndex
 from nearkin.io import Column
@@ -193,7 +193,7 @@ def hash_buffers(items: Sequence[Any], recipe: DigestRecipe) -> HashedDocuments:
     for item in items:
         if isinstance(item, str):
             raise bad_parameter("bytes", repr(item)[:40], 'bytes or other buffers; kind="paths" for names of files')
-    buffers = [content(item) for item in items]
+    buffers = [read_content(item) for item in items]
     sizes = np.array([len(buffer) for buffer in buffers], np.uint64)
     contents = np.array([_content_hash(buffer) for buffer in buffers], np.uint64).reshape(-1, 2)
     digests = [recipe.hash(buffer) for buffer in buffers]

@@ -11,15 +11,14 @@ from hypothesis import strategies as st
 
 import nearkin as nk
 from nearkin.errors import MismatchError, ParameterError
-from nearkin.recipe.checks import checked
-from nearkin.recipe.grammar import CHOICES, DEFAULTS, FAMILIES, RANGES, parse
+from nearkin.recipe.grammar import CHOICES, DEFAULTS, FAMILIES, RANGES, check_slots, parse
 
 TABLE = nk.Idf.fit(["red wine", "red cheese"], "word:1")
 
 
 def test_nothing_given_is_the_default() -> None:
     """Every slot of the default family, at its default."""
-    assert {**DEFAULTS, **FAMILIES["simhash"]} == checked({})
+    assert {**DEFAULTS, **FAMILIES["simhash"]} == check_slots({})
 
 
 @given(name=st.sampled_from(sorted(RANGES)), value=st.integers(-(2**70), 2**70))
@@ -28,11 +27,11 @@ def test_numbers_are_those_of_their_ranges(name: str, value: int) -> None:
     least, most = RANGES[name]
     given_slots = {"family": "minhash" if name == "num_perm" else "simhash", name: value}
     if least <= value <= most:
-        slots: dict[str, Any] = {**checked(given_slots)}
+        slots: dict[str, Any] = {**check_slots(given_slots)}
         assert value == slots[name]
     else:
         with pytest.raises(ParameterError, match=f"{name}={value} is not allowed; use {least} to {most}"):
-            checked(given_slots)
+            check_slots(given_slots)
 
 
 @pytest.mark.parametrize("name", sorted(RANGES))
@@ -41,7 +40,7 @@ def test_numbers_are_whole(name: str, value: object) -> None:
     """A bool, a float or a string is no number of a slot."""
     least, most = RANGES[name]
     with pytest.raises(ParameterError, match=f"{name}={value!r} is not allowed; use {least} to {most}"):
-        checked({"family": "minhash" if name == "num_perm" else "simhash", name: value})
+        check_slots({"family": "minhash" if name == "num_perm" else "simhash", name: value})
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ def table(folder: Path, text: str | bytes) -> Path:
 def test_words_weigh_what_their_lines_say(tmp_path: Path, unknown: Any, weight: float) -> None:
     idf = nk.Idf.read(table(tmp_path, "red 1\nwine 5\r\n\nold wine\t4\nx 1\n"), PLAIN, unknown=unknown)
     assert [idf.value(word) for word in ("red", "wine", "old wine", "x", "beer")] == [1.0, 5.0, 4.0, 1.0, weight]
-    assert idf.is_given
+    assert idf.is_imported
     assert (idf.documents, len(idf)) == (0, 4)
 
 
