@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use nearkin_core::index::digests::file::About;
+use nearkin_core::index::digests::file::Metadata;
 use nearkin_core::index::digests::{Index, Limit};
 use nearkin_core::index::hamming::Linkage;
 use nearkin_core::index::rows::{Existing, Keys, NewIds};
@@ -47,7 +47,7 @@ pub fn exercise(mut index: Index, about: &About, path: &Path) {
     let _ = index.remove(Keys::Ints(&[0]), true);
     index.save(path, about).expect("a writable temporary folder");
     let (again, same) = Index::open(path).expect("a file that was just written");
-    assert_eq!((index.rows().total(), index.len(), about.lenient), (again.rows().total(), again.len(), same.lenient));
+    assert_eq!((index.rows().total(), index.len(), metadata.lenient), (again.rows().total(), again.len(), same.lenient));
     let limit = Limit { threshold: 1, skip_hubs: None };
     assert_eq!(index.pairs(limit).expect("an index"), again.pairs(limit).expect("the same index"));
 }

@@ -1,9 +1,9 @@
-//! How often each of 64 bits is set in a stream of hashes, without a counter per bit.
+//! Count how often each of 64 bits is set in a stream of hashes, without a counter per bit.
 //!
-//! The counts are held bit-sliced: plane k holds bit k of 64 counters per lane, in eight lanes. Sixteen vectors of
-//! eight hashes go through a tree of carry-save adders (Harley–Seal; Muła, Kurz and Lemire 2018, "Faster population
-//! counts using AVX2 instructions", section 5, applied by position), so that only one carry in sixteen reaches the
-//! upper planes. A majority is decided on the planes too: `count >= t` for all 64 bits at once takes one operation per
+//! The counts are bit-sliced: plane k stores bit k of 64 counters per lane, in eight lanes. Sixteen vectors of eight
+//! hashes go through a tree of carry-save adders (Harley–Seal; Muła, Kurz and Lemire 2018, "Faster population counts
+//! using AVX2 instructions", section 5, applied by position), so that only one carry in sixteen reaches the upper
+//! planes. A majority is also decided on the planes: `count >= t` for all 64 bits at once takes one operation per
 //! plane.
 //!
 //! Cost: two operations per vector of eight hashes, and about 35 per plane at the end. Counters hold up to 2^47 hashes.
@@ -37,25 +37,25 @@ impl Default for BitSum {
 }
 
 impl BitSum {
-    /// Sets all counters to 0.
+    /// Set all counters to 0.
     pub fn clear(&mut self) {
         self.planes[..self.used].fill([0; LANES]);
         self.used = 4;
         self.total = 0;
     }
 
-    /// How many hashes were added.
+    /// Number of hashes that were added.
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// Adds each hash once.
+    /// Add each hash once.
     #[inline]
     pub fn add(&mut self, hashes: &[u64]) {
         self.total += hashes.len() as u64;
         #[cfg(target_arch = "x86_64")]
         if Avx512::detect().is_some() {
-            // SAFETY: the proof was found just now.
+            // SAFETY: `detect` has just returned the proof.
             unsafe { self.add_avx512(hashes) };
             return;
         }
@@ -77,7 +77,7 @@ impl BitSum {
         }
     }
 
-    /// Adds a vector of weight 16 to the planes from the fourth on.
+    /// Add a vector of weight 16 to the planes from the fourth on.
     #[inline]
     fn carry_up(&mut self, mut carry: Vector) {
         let mut plane = 4;
@@ -92,7 +92,7 @@ impl BitSum {
         self.used = self.used.max(plane);
     }
 
-    /// Folds sixteen vectors into the planes of weight 1, 2, 4 and 8; gives the carries of weight 16.
+    /// Fold sixteen vectors into the planes of weight 1, 2, 4 and 8; return the carries of weight 16.
     fn fold(&mut self, block: &[u64; BLOCK]) -> Vector {
         let vectors: &[Vector] = block.as_chunks::<LANES>().0;
         let [ones, twos, fours, eights, ..] = &mut self.planes;
@@ -109,7 +109,7 @@ impl BitSum {
         carry_save(eights, &eight_carries[0], &eight_carries[1])
     }
 
-    /// The planes of weight 1, 2, 4 and 8 stay in registers over all blocks.
+    /// Add hashes; the planes of weight 1, 2, 4 and 8 are kept in registers over all blocks.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
     fn add_avx512(&mut self, hashes: &[u64]) {
@@ -154,7 +154,7 @@ impl BitSum {
         }
         if !rest.is_empty() {
             let carry = fold(&mut low, |i| {
-                // Zeros set no bit, so lanes behind the last hash may hold them.
+                // Zeros set no bit, so lanes after the last hash may contain them.
                 let present = _bzhi_u32(0xff, rest.len().saturating_sub(i * LANES).min(LANES) as u32) as u8;
                 // SAFETY: the mask reads hashes alone.
                 unsafe { _mm512_maskz_loadu_epi64(present, rest.as_ptr().wrapping_add(i * LANES).cast()) }
@@ -167,8 +167,8 @@ impl BitSum {
         }
     }
 
-    /// Calls `each(k, plane)` with the planes of the sums over lanes, the lowest first: bit b of plane k is bit k of
-    /// the count of bit b. Returns how many there are.
+    /// Call `each(k, plane)` with the planes of the sums over lanes, the lowest first: bit b of plane k is bit k of the
+    /// count of bit b. Return the number of planes.
     #[inline]
     fn sums(&self, mut each: impl FnMut(usize, u64)) -> usize {
         let used = self.used + 3;
@@ -188,7 +188,7 @@ impl BitSum {
         used
     }
 
-    /// Bit b is 1 where more than half of the hashes had bit b set; a tie is 0.
+    /// Return the majority: bit b is 1 if more than half of the hashes have bit b set; a tie is 0.
     pub fn majority(&self) -> u64 {
         let least = self.total / 2 + 1;
         let mut at_least = u64::MAX;
@@ -198,7 +198,7 @@ impl BitSum {
         if least >> used == 0 { at_least } else { 0 }
     }
 
-    /// The count of each bit.
+    /// Return the count of each bit.
     pub fn counts(&self) -> [u64; 64] {
         let mut counts = [0; 64];
         self.sums(|k, plane| {
@@ -210,7 +210,7 @@ impl BitSum {
     }
 }
 
-/// Adds three bits: `sum` becomes their parity, the carry is given.
+/// Add three bits: `sum` becomes their parity; return the carry.
 fn carry_save(sum: &mut Vector, a: &Vector, b: &Vector) -> Vector {
     let carry = std::array::from_fn(|i| sum[i] & a[i] | (sum[i] | a[i]) & b[i]);
     *sum = std::array::from_fn(|i| sum[i] ^ a[i] ^ b[i]);

@@ -1,4 +1,4 @@
-//! What the processor can do, asked in one place: named sets of instructions, and values that prove them.
+//! Processor features: named instruction sets, and values that prove them.
 //!
 //! | set | first processors | what its kernels take from it |
 //! |---|---|---|
@@ -8,19 +8,19 @@
 //! | [`Avx512Bits`] | 2019, Ice Lake; 2022, Zen 4 | besides: bytes by a table, packed bytes, set bits of each lane |
 //! | [`Neon`] | every 64-bit ARM | 128-bit registers |
 //!
-//! **A value is the proof.** The fields are private and `detect` is the only way to a value, so whoever holds an [`Avx2`]
-//! runs on a processor that has those instructions, and a call of a function with that set's `#[target_feature]` is sound.
-//! A kernel that names its instructions enables exactly the features of one set (`tests/test_layering.py` compares the
-//! lists), and is called, in an `unsafe` block, where such a value was found. A loop that leaves the instructions to the
-//! compiler needs no `unsafe`: `run` compiles it for the set.
+//! **A value is the proof.** The fields are private and `detect` is the only constructor, so code with an [`Avx2`] runs
+//! on a processor that has those instructions, and calling a function with that set's `#[target_feature]` is sound. A
+//! kernel that names its instructions enables exactly the features of one set (`tests/test_layering.py` compares the
+//! lists), and is called, in an `unsafe` block, with such a value. A loop that leaves the instructions to the compiler
+//! requires no `unsafe`: `run` compiles it for the set.
 //!
-//! Cost: the processor is asked once; `detect` then loads one byte and tests one bit. All forms of a kernel give
-//! the same bits, so what is found decides about time alone.
+//! Cost: the processor is queried once; `detect` then loads one byte and tests one bit. All forms of a kernel give the
+//! same bits, so the instruction set affects time only.
 
 #[cfg(target_arch = "x86_64")]
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Set once the processor was asked.
+/// Set once the processor was queried.
 #[cfg(target_arch = "x86_64")]
 const ASKED: u8 = 1 << 7;
 
@@ -37,7 +37,7 @@ fn found() -> u8 {
     }
 }
 
-/// Another architecture has none of the sets.
+/// Return no sets on another architecture.
 #[cfg(not(target_arch = "x86_64"))]
 const fn found() -> u8 {
     0
@@ -61,14 +61,14 @@ macro_rules! x86_sets {
         pub struct $name(());
 
         impl $name {
-            /// The proof, if this processor has the instructions.
+            /// Return the proof, if this processor has the instructions.
             #[inline]
             pub fn detect() -> Option<Self> {
                 (found() & 1 << $bit != 0).then_some(Self(()))
             }
 
-            /// What `work` gives, compiled for these instructions as far as it is inlined: write the closure
-            /// `#[inline(always)]`, and what it calls too.
+            /// Run `work`, compiled for these instructions as far as it is inlined: mark the closure and the functions
+            /// it calls `#[inline(always)]`.
             #[inline]
             pub fn run<R>(self, work: impl FnOnce() -> R) -> R {
                 $(#[cfg_attr(target_arch = "x86_64", target_feature(enable = $feature))])+
@@ -103,7 +103,7 @@ x86_sets! {
 pub struct Neon(());
 
 impl Neon {
-    /// The proof, on 64-bit ARM.
+    /// Return the proof, on 64-bit ARM.
     #[inline]
     pub fn detect() -> Option<Self> {
         cfg!(target_arch = "aarch64").then_some(Self(()))
@@ -122,13 +122,13 @@ pub enum Instructions {
 }
 
 impl Instructions {
-    /// All that this processor runs, slowest first.
+    /// Return all sets that this processor runs, slowest first.
     pub fn available() -> Vec<Self> {
         let found = [Some(Self::Portable), Avx2::detect().map(Self::Avx2), Avx512::detect().map(Self::Avx512)];
         found.into_iter().flatten().collect()
     }
 
-    /// The fastest that this processor runs.
+    /// Return the fastest set that this processor runs.
     #[inline]
     pub fn best() -> Self {
         match (Avx512::detect(), Avx2::detect()) {
@@ -138,7 +138,7 @@ impl Instructions {
         }
     }
 
-    /// What `work` gives, compiled for these instructions; as for [`Avx2::run`].
+    /// Run `work`, compiled for these instructions; see [`Avx2::run`].
     #[inline(always)]
     pub fn run<R>(self, work: impl FnOnce() -> R) -> R {
         match self {

@@ -1,5 +1,5 @@
-//! The processor: the one place that asks for its features, and the kernels that more than one stage uses,
-//! population counts, bit-sliced sums and prefetches.
+//! The processor: feature detection, and kernels that several stages share (population counts, bit-sliced sums,
+//! prefetches).
 
 pub mod bitsum;
 pub mod features;

@@ -1,13 +1,13 @@
 //! Hamming distance of packed fingerprints: `d(a, b) = sum over words j of popcount(a_j XOR b_j)`.
 //!
-//! A fingerprint of `bits` bits is `ceil(bits / 64)` words; bit i is bit `i % 64` of word `i // 64`, and bits at or above
-//! `bits` are zero, so they never count. Distances are at most 1024 and are held in `u32`.
+//! A fingerprint of `bits` bits is `ceil(bits / 64)` words; bit i is bit `i % 64` of word `i // 64`, and bits at or
+//! above `bits` are zero, so they never count. Distances are at most 1024 and are stored in `u32`.
 //!
-//! **Kernels.** The lanes of one vector hold the same word of neighbouring rows. AVX-512 VPOPCNTDQ counts eight 64-bit
-//! lanes in one instruction; AVX2 looks up the count of each nibble by `pshufb` and sums bytes by `psadbw` (W. Muła,
-//! N. Kurz, D. Lemire, "Faster Population Counts Using AVX2 Instructions", The Computer Journal 61 (2018), section 3);
-//! NEON counts bytes by `cnt` and adds neighbours; the scalar form is `u64::count_ones`. [`Kernel::best`] asks the
-//! processor at run time, so one portable build is fast everywhere, and every kernel gives the same numbers
+//! **Kernels.** The lanes of one vector contain the same word of neighbouring rows. AVX-512 VPOPCNTDQ counts eight
+//! 64-bit lanes in one instruction; AVX2 looks up the count of each nibble by `pshufb` and sums bytes by `psadbw` (W.
+//! Muła, N. Kurz, D. Lemire, "Faster Population Counts Using AVX2 Instructions", The Computer Journal 61 (2018),
+//! section 3); NEON counts bytes by `cnt` and adds neighbours; the scalar form is `u64::count_ones`. [`Kernel::best`]
+//! queries the processor at run time, so one portable build is fast everywhere, and every kernel gives the same numbers
 //! (`kernels_equal_the_definition`).
 
 use super::features::{Avx2, Avx512Bits, Neon, Popcnt};
@@ -17,17 +17,17 @@ use crate::{Error, Result};
 /// Widest fingerprint.
 pub const MAX_BITS: usize = 1024;
 
-/// Words that hold `bits` bits.
+/// Return the number of words that store `bits` bits.
 pub const fn words_of(bits: usize) -> usize {
     bits.div_ceil(64)
 }
 
-/// The bits of the last word that may be set.
+/// Return the bits of the last word that may be set.
 pub const fn last_mask(bits: usize) -> u64 {
     if bits.is_multiple_of(64) { u64::MAX } else { (1 << (bits % 64)) - 1 }
 }
 
-/// Refuses widths outside 1 to 1024.
+/// Check that a width is from 1 to 1024.
 ///
 /// # Errors
 /// `bits` is 0 or above 1024.
@@ -35,7 +35,7 @@ pub fn check_bits(bits: usize) -> Result<()> {
     if (1..=MAX_BITS).contains(&bits) { Ok(()) } else { Err(Error::parameter("bits", bits, "1 to 1024")) }
 }
 
-/// Refuses fingerprints with a bit at or above `bits`.
+/// Check that no fingerprint has a bit at or above `bits`.
 ///
 /// # Errors
 /// The first row with such a bit.
@@ -55,22 +55,22 @@ pub fn check_fingerprints(fps: &[u64], bits: usize) -> Result<()> {
     }
 }
 
-/// Distance of two fingerprints of the same number of words.
+/// Return the distance of two fingerprints of the same number of words.
 #[inline]
 pub fn distance(a: &[u64], b: &[u64]) -> u32 {
     a.iter().zip(b).map(|(x, y)| (x ^ y).count_ones()).sum()
 }
 
-/// Distance of row i of `a` to row i of `b`; an argument of one row is compared with every row of the other.
+/// Return the distance of row i of `a` to row i of `b`; an argument of one row is compared with every row of the other.
 ///
 /// # Panics
-/// Unless both sides hold whole rows and equally many of them, or one row.
+/// Unless both sides have full rows and the same number of them, or one row.
 pub fn distances(a: &[u64], b: &[u64], words: usize) -> Vec<u16> {
     let (rows_a, rows_b) = (a.len() / words, b.len() / words);
     assert!(rows_a * words == a.len() && rows_b * words == b.len(), "whole rows");
     assert!(rows_a == rows_b || rows_a == 1 || rows_b == 1, "equally many rows, or one");
     let rows = if rows_a == 1 { rows_b } else { rows_a };
-    // Where the side of one row does not move.
+    // The step is 0 for a side of one row.
     let (step_a, step_b) = (usize::from(rows_a > 1) * words, usize::from(rows_b > 1) * words);
     let mut found = vec![0; rows];
     let stop = CancelToken::current();
@@ -87,11 +87,11 @@ pub fn distances(a: &[u64], b: &[u64], words: usize) -> Vec<u16> {
     found
 }
 
-/// Rows between two looks at the stop.
+/// Rows between two cancellation points.
 const BLOCK: usize = if cfg!(test) { 7 } else { 1 << 16 };
 
-/// Distances of rows that lie a step apart on each side. A plain loop: what an iterator calls may be compiled without the
-/// instructions of this function's caller.
+/// Compute distances of rows at a fixed step on each side. This is a plain loop, because functions that an iterator
+/// calls may be compiled without the instructions of this function's caller.
 #[inline(always)]
 fn row_distances((a, step_a): (&[u64], usize), (b, step_b): (&[u64], usize), words: usize, found: &mut [u16]) {
     for (i, found) in found.iter_mut().enumerate() {
@@ -118,7 +118,7 @@ pub enum Kernel {
 }
 
 impl Kernel {
-    /// The forms that this processor runs, slowest first.
+    /// Return the kernels that this processor runs, slowest first.
     pub fn available() -> Vec<Self> {
         let found = [
             Some(Self::Scalar),
@@ -129,12 +129,12 @@ impl Kernel {
         found.into_iter().flatten().collect()
     }
 
-    /// The fastest form that this processor runs.
+    /// Return the fastest kernel that this processor runs.
     pub fn best() -> Self {
         Self::available().pop().unwrap_or(Self::Scalar)
     }
 
-    /// The name that reports show.
+    /// Return the name for reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Scalar => "scalar",
@@ -144,20 +144,20 @@ impl Kernel {
         }
     }
 
-    /// What `work` gives in the lanes of this form.
+    /// Run `work` in the lanes of this kernel.
     #[inline]
     pub(crate) fn run<W: LaneWork>(self, work: W) -> W::Output {
         match self {
             #[cfg(target_arch = "x86_64")]
             Self::Avx2(proof) => proof.run(
                 #[inline(always)]
-                // SAFETY: the proof, whose instructions `run` enables.
+                // SAFETY: `run` enables the instructions of the proof.
                 || unsafe { work.run::<x86::Avx2Lanes>() },
             ),
             #[cfg(target_arch = "x86_64")]
             Self::Avx512(proof) => proof.run(
                 #[inline(always)]
-                // SAFETY: the proof, whose instructions `run` enables.
+                // SAFETY: `run` enables the instructions of the proof.
                 || unsafe { work.run::<x86::Avx512Lanes>() },
             ),
             #[cfg(target_arch = "aarch64")]
@@ -172,10 +172,10 @@ impl Kernel {
 
 /// A kernel that is written once, for lanes of any width; [`Kernel::run`] chooses them.
 pub(crate) trait LaneWork {
-    /// What the kernel gives.
+    /// The result of the kernel.
     type Output;
 
-    /// Does the work; to be written `#[inline(always)]`.
+    /// Run the kernel; implementations must be `#[inline(always)]`.
     ///
     /// # Safety
     /// The processor has the instructions of `L`, and the caller enables them.
@@ -192,96 +192,77 @@ pub(crate) unsafe trait Lanes {
     const N: usize;
     /// The vector.
     type V: Copy;
-    /// `N` words from `from`.
+    /// Load `N` words from `from`.
     unsafe fn load(from: *const u64) -> Self::V;
-    /// `value` in every lane.
+    /// Set every lane to `value`.
     unsafe fn splat(value: u64) -> Self::V;
-    /// popcount(a XOR b) of each 64-bit lane.
+    /// Count the bits of a XOR b in each 64-bit lane.
     unsafe fn count_xor(a: Self::V, b: Self::V) -> Self::V;
-    /// popcount(a AND b) of each 64-bit lane.
+    /// Count the bits of a AND b in each 64-bit lane.
     unsafe fn count_and(a: Self::V, b: Self::V) -> Self::V;
-    /// Lane-wise product of lanes below 2^32.
+    /// Multiply lanes below 2^32.
     unsafe fn multiply(a: Self::V, b: Self::V) -> Self::V;
-    /// Lane-wise sum.
+    /// Add lanes.
     unsafe fn add(a: Self::V, b: Self::V) -> Self::V;
-    /// Bit i is set where lane i of `a` is at most lane i of `b`; lanes are below 2^31.
+    /// Compare: bit i is set if lane i of `a` is at most lane i of `b`; lanes are below 2^31.
     unsafe fn at_most(a: Self::V, b: Self::V) -> u32;
-    /// The smaller value of each half lane, of lanes or half lanes below 2^31.
-    unsafe fn least(a: Self::V, b: Self::V) -> Self::V;
-    /// Each lane becomes the sum over its aligned neighbourhood of `width` lanes; `width` is 1, 2, 4 or 8, at most `N`.
+    /// Return the minimum of each half lane, of lanes or half lanes below 2^31.
+    unsafe fn min(a: Self::V, b: Self::V) -> Self::V;
+    /// Fold: each lane becomes the sum over its aligned neighbourhood of `width` lanes; `width` is 1, 2, 4 or 8, at
+    /// most `N`.
     unsafe fn fold(v: Self::V, width: usize) -> Self::V;
-    /// popcount(a XOR b) of each 32-bit half lane.
+    /// Count the bits of a XOR b in each 32-bit half lane.
     unsafe fn count_xor32(a: Self::V, b: Self::V) -> Self::V;
-    /// `value` in every half lane.
+    /// Set every half lane to `value`.
     unsafe fn splat32(value: u32) -> Self::V;
-    /// Bit i is set where half lane i of `a` is at most half lane i of `b`; half lanes are below 2^31.
+    /// Compare: bit i is set if half lane i of `a` is at most half lane i of `b`; half lanes are below 2^31.
     unsafe fn at_most32(a: Self::V, b: Self::V) -> u32;
-    /// Lane `i`, which is below `N`.
+    /// Return lane `i`, which is below `N`.
     #[inline(always)]
     unsafe fn lane(v: Self::V, i: usize) -> u64 {
         debug_assert!(i < Self::N && size_of::<Self::V>() == 8 * Self::N, "a vector is its lanes");
-        // SAFETY: a vector is `N` words, and the caller asks for one of them.
+        // SAFETY: a vector is `N` words, and `i` is below `N`.
         unsafe { (&raw const v).cast::<u64>().add(i).read() }
     }
 }
 
-/// One lane, any processor.
+/// Implement [`Lanes`], one expression per method.
+macro_rules! lanes {
+    ($lanes:ident, $n:literal, $vector:ty; $(fn $name:ident($($arg:ident: $type:ty),*) -> $result:ty { $body:expr })+) => {
+        // SAFETY: each method uses the instructions of these lanes alone.
+        unsafe impl Lanes for $lanes {
+            const N: usize = $n;
+            type V = $vector;
+            $(
+                #[inline(always)]
+                #[allow(unused_unsafe, reason = "scalar operations are safe")]
+                unsafe fn $name($($arg: $type),*) -> $result {
+                    // SAFETY: the caller of the trait's method has the instructions and the readable words.
+                    unsafe { $body }
+                }
+            )+
+        }
+    };
+}
+
+/// One lane, for any processor.
 pub(crate) struct ScalarLanes;
 
-// SAFETY: no special instructions are used.
-unsafe impl Lanes for ScalarLanes {
-    const N: usize = 1;
-    type V = u64;
-    #[inline(always)]
-    unsafe fn load(from: *const u64) -> u64 {
-        // SAFETY: the caller owns one word at `from`.
-        unsafe { from.read() }
+lanes! { ScalarLanes, 1, u64;
+    fn load(from: *const u64) -> u64 { from.read() }
+    fn splat(value: u64) -> u64 { value }
+    fn count_xor(a: u64, b: u64) -> u64 { u64::from((a ^ b).count_ones()) }
+    fn count_and(a: u64, b: u64) -> u64 { u64::from((a & b).count_ones()) }
+    fn multiply(a: u64, b: u64) -> u64 { a * b }
+    fn add(a: u64, b: u64) -> u64 { a + b }
+    fn at_most(a: u64, b: u64) -> u32 { u32::from(a <= b) }
+    fn min(a: u64, b: u64) -> u64 { u64::from((a as u32).min(b as u32)) | (a >> 32).min(b >> 32) << 32 }
+    fn fold(v: u64, _width: usize) -> u64 { v }
+    fn count_xor32(a: u64, b: u64) -> u64 {
+        u64::from(((a ^ b) as u32).count_ones()) | u64::from((((a ^ b) >> 32) as u32).count_ones()) << 32
     }
-    #[inline(always)]
-    unsafe fn splat(value: u64) -> u64 {
-        value
-    }
-    #[inline(always)]
-    unsafe fn count_xor(a: u64, b: u64) -> u64 {
-        u64::from((a ^ b).count_ones())
-    }
-    #[inline(always)]
-    unsafe fn count_and(a: u64, b: u64) -> u64 {
-        u64::from((a & b).count_ones())
-    }
-    #[inline(always)]
-    unsafe fn multiply(a: u64, b: u64) -> u64 {
-        a * b
-    }
-    #[inline(always)]
-    unsafe fn add(a: u64, b: u64) -> u64 {
-        a + b
-    }
-    #[inline(always)]
-    unsafe fn at_most(a: u64, b: u64) -> u32 {
-        u32::from(a <= b)
-    }
-    #[inline(always)]
-    unsafe fn least(a: u64, b: u64) -> u64 {
-        u64::from((a as u32).min(b as u32)) | (a >> 32).min(b >> 32) << 32
-    }
-    #[inline(always)]
-    unsafe fn fold(v: u64, _width: usize) -> u64 {
-        v
-    }
-    #[inline(always)]
-    unsafe fn count_xor32(a: u64, b: u64) -> u64 {
-        let x = a ^ b;
-        u64::from((x as u32).count_ones()) | u64::from(((x >> 32) as u32).count_ones()) << 32
-    }
-    #[inline(always)]
-    unsafe fn splat32(value: u32) -> u64 {
-        u64::from(value) | u64::from(value) << 32
-    }
-    #[inline(always)]
-    unsafe fn at_most32(a: u64, b: u64) -> u32 {
-        u32::from(a as u32 <= b as u32) | u32::from((a >> 32) <= (b >> 32)) << 1
-    }
+    fn splat32(value: u32) -> u64 { u64::from(value) | u64::from(value) << 32 }
+    fn at_most32(a: u64, b: u64) -> u32 { u32::from(a as u32 <= b as u32) | u32::from((a >> 32) <= (b >> 32)) << 1 }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -294,92 +275,42 @@ pub(crate) mod x86 {
     /// Eight lanes; needs [`Avx512Bits`](crate::cpu::features::Avx512Bits).
     pub(crate) struct Avx512Lanes;
 
-    // SAFETY (of every block below): the trait's contract gives the instructions and the readable words.
-    // SAFETY: each method is one intrinsic of the named extensions.
-    unsafe impl Lanes for Avx512Lanes {
-        const N: usize = 8;
-        type V = __m512i;
-        #[inline(always)]
-        unsafe fn load(from: *const u64) -> __m512i {
-            // SAFETY: see above.
-            unsafe { _mm512_loadu_si512(from.cast()) }
-        }
-        #[inline(always)]
-        unsafe fn splat(value: u64) -> __m512i {
-            // SAFETY: see above.
-            unsafe { _mm512_set1_epi64(value as i64) }
-        }
-        #[inline(always)]
-        unsafe fn count_xor(a: __m512i, b: __m512i) -> __m512i {
-            // SAFETY: see above.
-            unsafe { _mm512_popcnt_epi64(_mm512_xor_si512(a, b)) }
-        }
-        #[inline(always)]
-        unsafe fn count_and(a: __m512i, b: __m512i) -> __m512i {
-            // SAFETY: see above.
-            unsafe { _mm512_popcnt_epi64(_mm512_and_si512(a, b)) }
-        }
-        #[inline(always)]
-        unsafe fn multiply(a: __m512i, b: __m512i) -> __m512i {
-            // SAFETY: see above.
-            unsafe { _mm512_mul_epu32(a, b) }
-        }
-        #[inline(always)]
-        unsafe fn add(a: __m512i, b: __m512i) -> __m512i {
-            // SAFETY: see above.
-            unsafe { _mm512_add_epi64(a, b) }
-        }
-        #[inline(always)]
-        unsafe fn at_most(a: __m512i, b: __m512i) -> u32 {
-            // SAFETY: see above.
-            u32::from(unsafe { _mm512_cmple_epu64_mask(a, b) })
-        }
-        #[inline(always)]
-        unsafe fn least(a: __m512i, b: __m512i) -> __m512i {
-            // SAFETY: see above.
-            unsafe { _mm512_min_epi32(a, b) }
-        }
-        #[inline(always)]
-        unsafe fn fold(mut v: __m512i, width: usize) -> __m512i {
-            // SAFETY: see above. Neighbours at distance 1, 2 and 4 are added in turn.
-            unsafe {
-                if width > 1 {
-                    v = _mm512_add_epi64(v, _mm512_permutex_epi64::<0b10_11_00_01>(v));
-                }
-                if width > 2 {
-                    v = _mm512_add_epi64(v, _mm512_permutex_epi64::<0b01_00_11_10>(v));
-                }
-                if width > 4 {
-                    v = _mm512_add_epi64(v, _mm512_shuffle_i64x2::<0b01_00_11_10>(v, v));
-                }
-                v
+    lanes! { Avx512Lanes, 8, __m512i;
+        fn load(from: *const u64) -> __m512i { _mm512_loadu_si512(from.cast()) }
+        fn splat(value: u64) -> __m512i { _mm512_set1_epi64(value as i64) }
+        fn count_xor(a: __m512i, b: __m512i) -> __m512i { _mm512_popcnt_epi64(_mm512_xor_si512(a, b)) }
+        fn count_and(a: __m512i, b: __m512i) -> __m512i { _mm512_popcnt_epi64(_mm512_and_si512(a, b)) }
+        fn multiply(a: __m512i, b: __m512i) -> __m512i { _mm512_mul_epu32(a, b) }
+        fn add(a: __m512i, b: __m512i) -> __m512i { _mm512_add_epi64(a, b) }
+        fn at_most(a: __m512i, b: __m512i) -> u32 { u32::from(_mm512_cmple_epu64_mask(a, b)) }
+        fn min(a: __m512i, b: __m512i) -> __m512i { _mm512_min_epi32(a, b) }
+        // Neighbours at distance 1, 2 and 4 are added in turn.
+        fn fold(v: __m512i, width: usize) -> __m512i {{
+            let mut v = v;
+            if width > 1 {
+                v = _mm512_add_epi64(v, _mm512_permutex_epi64::<0b10_11_00_01>(v));
             }
-        }
-        #[inline(always)]
-        unsafe fn count_xor32(a: __m512i, b: __m512i) -> __m512i {
-            // SAFETY: see above.
-            unsafe { _mm512_popcnt_epi32(_mm512_xor_si512(a, b)) }
-        }
-        #[inline(always)]
-        unsafe fn splat32(value: u32) -> __m512i {
-            // SAFETY: see above.
-            unsafe { _mm512_set1_epi32(value as i32) }
-        }
-        #[inline(always)]
-        unsafe fn at_most32(a: __m512i, b: __m512i) -> u32 {
-            // SAFETY: see above.
-            u32::from(unsafe { _mm512_cmple_epu32_mask(a, b) })
-        }
+            if width > 2 {
+                v = _mm512_add_epi64(v, _mm512_permutex_epi64::<0b01_00_11_10>(v));
+            }
+            if width > 4 {
+                v = _mm512_add_epi64(v, _mm512_shuffle_i64x2::<0b01_00_11_10>(v, v));
+            }
+            v
+        }}
+        fn count_xor32(a: __m512i, b: __m512i) -> __m512i { _mm512_popcnt_epi32(_mm512_xor_si512(a, b)) }
+        fn splat32(value: u32) -> __m512i { _mm512_set1_epi32(value as i32) }
+        fn at_most32(a: __m512i, b: __m512i) -> u32 { u32::from(_mm512_cmple_epu32_mask(a, b)) }
     }
 
     /// Four lanes; needs AVX2.
     pub(crate) struct Avx2Lanes;
 
     impl Avx2Lanes {
-        /// Set bits of each byte of `a XOR b`: two table look-ups of nibbles.
+        /// Count the set bits of each byte of `a XOR b`: two table look-ups of nibbles.
         #[inline(always)]
         unsafe fn count_bytes(a: __m256i, b: __m256i) -> __m256i {
-            // SAFETY: see above.
+            // SAFETY: the caller has AVX2.
             unsafe {
                 let table = _mm256_setr_epi8(
                     0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4, 0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4,
@@ -393,80 +324,40 @@ pub(crate) mod x86 {
         }
     }
 
-    // SAFETY: each method uses AVX2 alone.
-    unsafe impl Lanes for Avx2Lanes {
-        const N: usize = 4;
-        type V = __m256i;
-        #[inline(always)]
-        unsafe fn load(from: *const u64) -> __m256i {
-            // SAFETY: see above.
-            unsafe { _mm256_loadu_si256(from.cast()) }
+    lanes! { Avx2Lanes, 4, __m256i;
+        fn load(from: *const u64) -> __m256i { _mm256_loadu_si256(from.cast()) }
+        fn splat(value: u64) -> __m256i { _mm256_set1_epi64x(value as i64) }
+        fn count_xor(a: __m256i, b: __m256i) -> __m256i {
+            _mm256_sad_epu8(Self::count_bytes(a, b), _mm256_setzero_si256())
         }
-        #[inline(always)]
-        unsafe fn splat(value: u64) -> __m256i {
-            // SAFETY: see above.
-            unsafe { _mm256_set1_epi64x(value as i64) }
+        fn count_and(a: __m256i, b: __m256i) -> __m256i {
+            Self::count_xor(_mm256_and_si256(a, b), _mm256_setzero_si256())
         }
-        #[inline(always)]
-        unsafe fn count_xor(a: __m256i, b: __m256i) -> __m256i {
-            // SAFETY: see above.
-            unsafe { _mm256_sad_epu8(Self::count_bytes(a, b), _mm256_setzero_si256()) }
+        fn multiply(a: __m256i, b: __m256i) -> __m256i { _mm256_mul_epu32(a, b) }
+        fn add(a: __m256i, b: __m256i) -> __m256i { _mm256_add_epi64(a, b) }
+        fn at_most(a: __m256i, b: __m256i) -> u32 {
+            !(_mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpgt_epi64(a, b))) as u32) & 0xf
         }
-        #[inline(always)]
-        unsafe fn count_and(a: __m256i, b: __m256i) -> __m256i {
-            // SAFETY: see above.
-            unsafe { Self::count_xor(_mm256_and_si256(a, b), _mm256_setzero_si256()) }
-        }
-        #[inline(always)]
-        unsafe fn multiply(a: __m256i, b: __m256i) -> __m256i {
-            // SAFETY: see above.
-            unsafe { _mm256_mul_epu32(a, b) }
-        }
-        #[inline(always)]
-        unsafe fn add(a: __m256i, b: __m256i) -> __m256i {
-            // SAFETY: see above.
-            unsafe { _mm256_add_epi64(a, b) }
-        }
-        #[inline(always)]
-        unsafe fn at_most(a: __m256i, b: __m256i) -> u32 {
-            // SAFETY: see above.
-            unsafe { !(_mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpgt_epi64(a, b))) as u32) & 0xf }
-        }
-        #[inline(always)]
-        unsafe fn least(a: __m256i, b: __m256i) -> __m256i {
-            // SAFETY: see above.
-            unsafe { _mm256_min_epi32(a, b) }
-        }
-        #[inline(always)]
-        unsafe fn fold(mut v: __m256i, width: usize) -> __m256i {
-            // SAFETY: see above. Neighbours at distance 1 and 2 are added in turn.
-            unsafe {
-                if width > 1 {
-                    v = _mm256_add_epi64(v, _mm256_permute4x64_epi64::<0b10_11_00_01>(v));
-                }
-                if width > 2 {
-                    v = _mm256_add_epi64(v, _mm256_permute4x64_epi64::<0b01_00_11_10>(v));
-                }
-                v
+        fn min(a: __m256i, b: __m256i) -> __m256i { _mm256_min_epi32(a, b) }
+        // Neighbours at distance 1 and 2 are added in turn.
+        fn fold(v: __m256i, width: usize) -> __m256i {{
+            let mut v = v;
+            if width > 1 {
+                v = _mm256_add_epi64(v, _mm256_permute4x64_epi64::<0b10_11_00_01>(v));
             }
-        }
-        #[inline(always)]
-        unsafe fn count_xor32(a: __m256i, b: __m256i) -> __m256i {
-            // SAFETY: see above. Bytes are summed to 16-bit and then 32-bit lanes.
-            unsafe {
-                let pairs = _mm256_maddubs_epi16(Self::count_bytes(a, b), _mm256_set1_epi8(1));
-                _mm256_madd_epi16(pairs, _mm256_set1_epi16(1))
+            if width > 2 {
+                v = _mm256_add_epi64(v, _mm256_permute4x64_epi64::<0b01_00_11_10>(v));
             }
-        }
-        #[inline(always)]
-        unsafe fn splat32(value: u32) -> __m256i {
-            // SAFETY: see above.
-            unsafe { _mm256_set1_epi32(value as i32) }
-        }
-        #[inline(always)]
-        unsafe fn at_most32(a: __m256i, b: __m256i) -> u32 {
-            // SAFETY: see above.
-            unsafe { !(_mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpgt_epi32(a, b))) as u32) & 0xff }
+            v
+        }}
+        // Bytes are summed to 16-bit and then 32-bit lanes.
+        fn count_xor32(a: __m256i, b: __m256i) -> __m256i {{
+            let pairs = _mm256_maddubs_epi16(Self::count_bytes(a, b), _mm256_set1_epi8(1));
+            _mm256_madd_epi16(pairs, _mm256_set1_epi16(1))
+        }}
+        fn splat32(value: u32) -> __m256i { _mm256_set1_epi32(value as i32) }
+        fn at_most32(a: __m256i, b: __m256i) -> u32 {
+            !(_mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpgt_epi32(a, b))) as u32) & 0xff
         }
     }
 }
@@ -481,79 +372,36 @@ pub(crate) mod arm {
     /// Two lanes; NEON is part of every 64-bit ARM.
     pub(crate) struct NeonLanes;
 
-    // SAFETY: NEON is part of the architecture's base.
-    unsafe impl Lanes for NeonLanes {
-        const N: usize = 2;
-        type V = uint64x2_t;
-        #[inline(always)]
-        unsafe fn load(from: *const u64) -> uint64x2_t {
-            // SAFETY: the caller owns two words at `from`.
-            unsafe { vld1q_u64(from) }
+    lanes! { NeonLanes, 2, uint64x2_t;
+        fn load(from: *const u64) -> uint64x2_t { vld1q_u64(from) }
+        fn splat(value: u64) -> uint64x2_t { vdupq_n_u64(value) }
+        fn count_xor(a: uint64x2_t, b: uint64x2_t) -> uint64x2_t {
+            vpaddlq_u32(vpaddlq_u16(vpaddlq_u8(vcntq_u8(vreinterpretq_u8_u64(veorq_u64(a, b))))))
         }
-        #[inline(always)]
-        unsafe fn splat(value: u64) -> uint64x2_t {
-            // SAFETY: NEON is always there.
-            unsafe { vdupq_n_u64(value) }
+        fn count_and(a: uint64x2_t, b: uint64x2_t) -> uint64x2_t { Self::count_xor(vandq_u64(a, b), vdupq_n_u64(0)) }
+        fn multiply(a: uint64x2_t, b: uint64x2_t) -> uint64x2_t { vmull_u32(vmovn_u64(a), vmovn_u64(b)) }
+        fn add(a: uint64x2_t, b: uint64x2_t) -> uint64x2_t { vaddq_u64(a, b) }
+        fn at_most(a: uint64x2_t, b: uint64x2_t) -> u32 {{
+            let m = vcleq_u64(a, b);
+            (vgetq_lane_u64::<0>(m) & 1 | vgetq_lane_u64::<1>(m) & 2) as u32
+        }}
+        fn min(a: uint64x2_t, b: uint64x2_t) -> uint64x2_t {
+            vreinterpretq_u64_u32(vminq_u32(vreinterpretq_u32_u64(a), vreinterpretq_u32_u64(b)))
         }
-        #[inline(always)]
-        unsafe fn count_xor(a: uint64x2_t, b: uint64x2_t) -> uint64x2_t {
-            // SAFETY: NEON is always there.
-            unsafe { vpaddlq_u32(vpaddlq_u16(vpaddlq_u8(vcntq_u8(vreinterpretq_u8_u64(veorq_u64(a, b)))))) }
+        fn fold(v: uint64x2_t, width: usize) -> uint64x2_t {
+            if width > 1 { vaddq_u64(v, vextq_u64::<1>(v, v)) } else { v }
         }
-        #[inline(always)]
-        unsafe fn count_and(a: uint64x2_t, b: uint64x2_t) -> uint64x2_t {
-            // SAFETY: NEON is always there.
-            unsafe { Self::count_xor(vandq_u64(a, b), vdupq_n_u64(0)) }
+        fn count_xor32(a: uint64x2_t, b: uint64x2_t) -> uint64x2_t {
+            vreinterpretq_u64_u32(vpaddlq_u16(vpaddlq_u8(vcntq_u8(vreinterpretq_u8_u64(veorq_u64(a, b))))))
         }
-        #[inline(always)]
-        unsafe fn multiply(a: uint64x2_t, b: uint64x2_t) -> uint64x2_t {
-            // SAFETY: NEON is always there.
-            unsafe { vmull_u32(vmovn_u64(a), vmovn_u64(b)) }
-        }
-        #[inline(always)]
-        unsafe fn add(a: uint64x2_t, b: uint64x2_t) -> uint64x2_t {
-            // SAFETY: NEON is always there.
-            unsafe { vaddq_u64(a, b) }
-        }
-        #[inline(always)]
-        unsafe fn at_most(a: uint64x2_t, b: uint64x2_t) -> u32 {
-            // SAFETY: NEON is always there.
-            unsafe {
-                let m = vcleq_u64(a, b);
-                (vgetq_lane_u64::<0>(m) & 1 | vgetq_lane_u64::<1>(m) & 2) as u32
-            }
-        }
-        #[inline(always)]
-        unsafe fn least(a: uint64x2_t, b: uint64x2_t) -> uint64x2_t {
-            // SAFETY: NEON is always there.
-            unsafe { vreinterpretq_u64_u32(vminq_u32(vreinterpretq_u32_u64(a), vreinterpretq_u32_u64(b))) }
-        }
-        #[inline(always)]
-        unsafe fn fold(v: uint64x2_t, width: usize) -> uint64x2_t {
-            // SAFETY: NEON is always there.
-            unsafe { if width > 1 { vaddq_u64(v, vextq_u64::<1>(v, v)) } else { v } }
-        }
-        #[inline(always)]
-        unsafe fn count_xor32(a: uint64x2_t, b: uint64x2_t) -> uint64x2_t {
-            // SAFETY: NEON is always there.
-            unsafe { vreinterpretq_u64_u32(vpaddlq_u16(vpaddlq_u8(vcntq_u8(vreinterpretq_u8_u64(veorq_u64(a, b)))))) }
-        }
-        #[inline(always)]
-        unsafe fn splat32(value: u32) -> uint64x2_t {
-            // SAFETY: NEON is always there.
-            unsafe { vreinterpretq_u64_u32(vdupq_n_u32(value)) }
-        }
-        #[inline(always)]
-        unsafe fn at_most32(a: uint64x2_t, b: uint64x2_t) -> u32 {
-            // SAFETY: NEON is always there.
-            unsafe {
-                let m = vcleq_u32(vreinterpretq_u32_u64(a), vreinterpretq_u32_u64(b));
-                vgetq_lane_u32::<0>(m) & 1
-                    | vgetq_lane_u32::<1>(m) & 2
-                    | vgetq_lane_u32::<2>(m) & 4
-                    | vgetq_lane_u32::<3>(m) & 8
-            }
-        }
+        fn splat32(value: u32) -> uint64x2_t { vreinterpretq_u64_u32(vdupq_n_u32(value)) }
+        fn at_most32(a: uint64x2_t, b: uint64x2_t) -> u32 {{
+            let m = vcleq_u32(vreinterpretq_u32_u64(a), vreinterpretq_u32_u64(b));
+            vgetq_lane_u32::<0>(m) & 1
+                | vgetq_lane_u32::<1>(m) & 2
+                | vgetq_lane_u32::<2>(m) & 4
+                | vgetq_lane_u32::<3>(m) & 8
+        }}
     }
 }
 
@@ -562,7 +410,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The words in the lanes of a vector.
+    /// Return the words in the lanes of a vector.
     fn words<L: Lanes>(v: L::V) -> Vec<u64> {
         assert_eq!(8 * L::N, size_of::<L::V>());
         // SAFETY: a vector is `N` words, and every bit pattern is a word.
@@ -577,7 +425,7 @@ mod tests {
         u64::from(halves[0]) | u64::from(halves[1]) << 32
     }
 
-    /// Every operation of lanes against what its line in the trait says, on eight pairs of words.
+    /// Checks every operation of lanes against its description in the trait, on eight pairs of words.
     struct EachOperation<'a> {
         a: &'a [u64; 8],
         b: &'a [u64; 8],
@@ -592,13 +440,13 @@ mod tests {
         fn each<L: Lanes>(&self, lanes: impl Fn(L::V, L::V) -> L::V, plain: impl Fn(u64, u64) -> u64, name: &str) {
             for (a, b) in self.operands::<L>() {
                 let expected: Vec<u64> = a.iter().zip(b).map(|(&a, &b)| plain(a, b)).collect();
-                // SAFETY: the caller vouches for `L`; both sides hold `N` words.
+                // SAFETY: the caller guarantees the instructions of `L`; both sides hold `N` words.
                 let found = unsafe { lanes(L::load(a.as_ptr()), L::load(b.as_ptr())) };
                 assert_eq!(expected, words::<L>(found), "{name}");
             }
         }
 
-        /// Masks of comparisons; the operands are cut to the range that the trait asks for.
+        /// Check masks of comparisons; the operands are cut to the range that the trait requires.
         fn masks<L: Lanes>(&self) {
             for (a, b) in self.operands::<L>() {
                 let below = |word: &u64| word & 0x7fff_ffff;
@@ -614,7 +462,7 @@ mod tests {
                 // SAFETY: as above.
                 let (found, least) = unsafe {
                     let (x, y) = (L::load(x.as_ptr()), L::load(y.as_ptr()));
-                    (L::at_most32(x, y), L::least(x, y))
+                    (L::at_most32(x, y), L::min(x, y))
                 };
                 assert_eq!(expected, found);
                 let smaller: Vec<u32> = x32.iter().zip(&y32).map(|(x, y)| *x.min(y)).collect();
@@ -643,7 +491,7 @@ mod tests {
         unsafe fn run<L: Lanes>(self) {
             let ones = |word: u64| u64::from(word.count_ones());
             let low = |word: u64| word & 0xffff_ffff;
-            // SAFETY: the caller vouches for `L`.
+            // SAFETY: the caller guarantees the instructions of `L`.
             unsafe {
                 self.each::<L>(|a, b| L::count_xor(a, b), |a, b| ones(a ^ b), "count_xor");
                 self.each::<L>(|a, b| L::count_and(a, b), |a, b| ones(a & b), "count_and");
@@ -665,7 +513,7 @@ mod tests {
         #[test]
         fn every_operation_of_every_kernel_is_its_definition(a: [u64; 8], b: [u64; 8], equal in 0_usize..9, value: u64) {
             let mut b = b;
-            // Equal lanes are where comparisons turn.
+            // Equal lanes are the boundary of comparisons.
             b[..equal.min(8)].copy_from_slice(&a[..equal.min(8)]);
             for kernel in Kernel::available() {
                 kernel.run(EachOperation { a: &a, b: &b, value });

@@ -1,6 +1,6 @@
 //! Prefetch hints: the memory that they name may already be in the cache when it is read. No hint changes a result.
 
-/// Prefetches the cache line at `address`, which need not be valid; it is not read.
+/// Prefetch the cache line at `address`, which need not be valid; it is not read.
 #[inline(always)]
 pub fn prefetch(address: *const u8) {
     #[cfg(target_arch = "x86_64")]
@@ -13,7 +13,7 @@ pub fn prefetch(address: *const u8) {
     let _ = address;
 }
 
-/// Prefetches the cache line of `values[at]`, which need not exist.
+/// Prefetch the cache line of `values[at]`, which need not exist.
 #[inline(always)]
 pub fn prefetch_at<T>(values: &[T], at: usize) {
     prefetch(values.as_ptr().wrapping_add(at).cast());

@@ -7,13 +7,13 @@
 //! Or y = G x with a `dims` × d matrix of independent Gaussians, for which the collision law is exact. The norm of x
 //! does not matter. All of it is `f64` in one order, so the value depends on x and the seed alone.
 //!
-//! Runner-up vertices for multi-probe: the other places by |yᵢ|, at the cost (max − |yᵢ|)² / ‖y‖², which is up to a
-//! factor the squared norm of the smallest change of y that makes the vertex win.
+//! Runner-up vertices for multi-probe: the other coordinates by |yᵢ|, at the cost (max − |yᵢ|)² / ‖y‖², which is up to
+//! a factor the squared norm of the smallest change of y that makes the vertex win.
 //!
-//! Cost: 3 D log2 D additions per hash, against 2 d · dims operations with a matrix. Limits: sparse rows are made
-//! dense. Source: Andoni, Indyk, Laarhoven, Razenshteyn and Schmidt, Practical and Optimal LSH for Angular Distance
-//! (NIPS 2015), sections 3 and 5. Three rounds, since one or two do not spread vectors of few non-zeros. Tests: the
-//! collision rate against the integral in `tests/families/test_laws.py`.
+//! Cost: 3 D log2 D additions per hash, compared with 2 d · dims operations with a matrix. Limits: sparse rows are
+//! converted to dense ones. Source: Andoni, Indyk, Laarhoven, Razenshteyn and Schmidt, Practical and Optimal LSH for
+//! Angular Distance (NIPS 2015), sections 3 and 5. Three rounds, because one or two do not spread vectors of few
+//! non-zeros. Tests: the collision rate against the integral in `tests/families/test_laws.py`.
 
 use rayon::prelude::*;
 
@@ -24,14 +24,14 @@ use crate::vectors::projection::{self, Real};
 use crate::vectors::random;
 use crate::{Error, Result};
 
-/// Number of a stream of random signs and of a stream of Gaussians; part of what a seed promises.
+/// Streams of random signs and of Gaussians; a seed fixes them.
 const SIGNS: u64 = 16;
 const GAUSSIANS: u64 = 17;
 
 enum Rotation {
     /// Bits of the signs, 1 for minus: `3 · words` a hash.
     Hadamard { words: usize, signs: Vec<u64> },
-    /// `most · d` numbers per hash, in row order.
+    /// `most · d` numbers per hash, row-major.
     Matrix { most: usize, values: Vec<f32> },
 }
 
@@ -43,7 +43,7 @@ pub struct Polytope {
     rotation: Rotation,
 }
 
-/// One round without its signs: H y, unscaled.
+/// Run one round without its signs: H y, unscaled.
 fn hadamard(y: &mut [f64]) {
     let mut half = 1;
     while half < y.len() {
@@ -84,7 +84,7 @@ fn rotate(y: &mut [f64], signs: &[u64], words: usize) {
 }
 
 impl Polytope {
-    /// How many numbers of eight bytes the functions are made of; None for more than can be counted.
+    /// Return the number of eight-byte parameters of the functions; None if it overflows.
     pub fn parameters(d: usize, dims: &[usize], matrix: bool) -> Option<usize> {
         let each = if matrix {
             d.checked_mul(dims.iter().copied().max().unwrap_or(0))?
@@ -94,10 +94,10 @@ impl Polytope {
         each.checked_mul(dims.len())
     }
 
-    /// Functions for vectors of dimension `d`; `dims` has for each how many coordinates compete.
+    /// Create functions for vectors of dimension `d`; `dims` is the number of competing coordinates of each.
     ///
     /// # Errors
-    /// A dimension beyond all memory; there is no memory for the functions.
+    /// A dimension beyond all memory; memory runs out for the functions.
     pub fn new(d: usize, dims: Vec<usize>, seed: u64, matrix: bool) -> Result<Self> {
         let too_large = || Error::parameter("dimension", d, "a dimension whose vectors fit memory");
         let size = d.max(1).checked_next_power_of_two().ok_or_else(too_large)?;
@@ -113,7 +113,7 @@ impl Polytope {
         Ok(Self { d, size, dims, rotation })
     }
 
-    /// Dimension of the vectors.
+    /// Return the dimension of the vectors.
     pub fn dimension(&self) -> usize {
         self.d
     }
@@ -123,7 +123,7 @@ impl Polytope {
         self.dims.len()
     }
 
-    /// The first `dims` coordinates of x rotated by function `j`.
+    /// Compute the first `dims` coordinates of x rotated by function `j`.
     fn rotated<X: Real>(&self, x: &[X], j: usize, y: &mut Vec<f64>) {
         y.clear();
         match &self.rotation {
@@ -140,10 +140,10 @@ impl Polytope {
         }
     }
 
-    /// The value of every function for every row.
+    /// Return the value of every function for every row.
     ///
     /// # Errors
-    /// There is no memory for them.
+    /// Memory runs out.
     pub fn values<X: Real>(&self, x: &[X]) -> Result<Vec<i64>> {
         let (d, m) = (self.d.max(1), self.hashes().max(1));
         let mut out = alloc::try_zeroed((x.len() / d).saturating_mul(self.hashes()))?;
@@ -165,11 +165,11 @@ impl Polytope {
         Ok(out)
     }
 
-    /// For every row and function the `count` next vertices, nearest first, with their costs. `count` is below every
-    /// `dims`.
+    /// Return for every row and function the `count` next vertices, nearest first, with their costs. `count` is below
+    /// every `dims`.
     ///
     /// # Errors
-    /// There is no memory for them.
+    /// Memory runs out.
     pub fn alternatives<X: Real>(&self, x: &[X], count: usize) -> Result<(Vec<i64>, Vec<f64>)> {
         let d = self.d.max(1);
         let total = (x.len() / d * self.hashes()).saturating_mul(count);
@@ -257,7 +257,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_fast_transform_is_the_hadamard_matrix(power in 0_u32..7, seed: u64) {
-            // Entry (i, j) is −1 to the number of bits that i and j share; whole numbers, so that sums are exact.
+            // Entry (i, j) is −1 to the number of common bits of i and j; integers, so that sums are exact.
             let size = 1_usize << power;
             let x: Vec<f64> = (0..size as u64).map(|i| (random::word(seed, i) % 19) as f64 - 9.0).collect();
             let sign = |i: usize, j: usize| if (i & j).count_ones().is_multiple_of(2) { 1.0 } else { -1.0 };

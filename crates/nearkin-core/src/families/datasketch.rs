@@ -1,15 +1,15 @@
 //! The permutations of the `PyPI` package datasketch: sets of features → signatures with its values.
 //!
-//! A feature's hash h is the first 4 bytes (8 for `affine64`) of the SHA-1 of its bytes, little-endian, or any number that the
-//! caller gives. Value i of a set is the smallest of its features' values:
+//! The hash h of a feature is the first 4 bytes (8 for `affine64`) of the SHA-1 of its bytes, little-endian, or any
+//! number that the caller passes. Value i of a set is the minimum over its features:
 //!
 //! | scheme | value i of h | type |
 //! |---|---|---|
 //! | `affine32` | aᵢ fmix32(h) + bᵢ mod 2^32 | 32 bits |
 //! | `affine64` | aᵢ fmix64(h) + bᵢ mod 2^64 | 64 bits |
-//! | `legacy` | ((aᵢ h + bᵢ mod 2^64) mod (2^61 − 1)) mod 2^32 | 64 bits, of which 32 are used |
+//! | `legacy` | ((aᵢ h + bᵢ mod 2^64) mod (2^61 − 1)) mod 2^32 | 64 bits, 32 of them used |
 //!
-//! where fmix is the finaliser of `MurmurHash3` (Appleby). aᵢ and bᵢ come from the caller, since NumPy draws them
+//! where fmix is the finaliser of `MurmurHash3` (Appleby). The caller passes aᵢ and bᵢ, because NumPy draws them
 //! (`python/nearkin/families/datasketch.py`). A set without features has the largest value everywhere.
 //!
 //! Cost: |A| · k for a set A and k values; the minima of 32 functions are in registers at once. Tests: the formulas in plain
@@ -20,9 +20,10 @@ use sha1::{Digest, Sha1};
 
 use crate::cancel::CancelToken;
 use crate::cpu::features::Instructions;
+use crate::hash::murmur3;
 use crate::{Error, Result, alloc};
 
-/// Functions whose minima are in registers at once.
+/// Number of functions whose minima are in registers at once.
 const LANES: usize = 32;
 
 /// Features that are hashed at once.
@@ -31,22 +32,16 @@ const CHUNK: usize = 256;
 /// 2^61 − 1, a Mersenne prime.
 const PRIME: u64 = (1 << 61) - 1;
 
-/// How h becomes value i.
+/// How a hash becomes value i.
 trait Scheme {
     type Value: Copy + Ord + Default + Send + Sync;
     const LARGEST: Self::Value;
-    /// The hash in a SHA-1.
-    fn of_digest(digest: &[u8; 20]) -> Self::Value;
-    /// The hash in a number that the caller gives.
-    fn of_number(number: u64) -> Self::Value;
-    /// What the functions are applied to.
-    fn mixed(hash: Self::Value) -> Self::Value;
-    /// The value of a function.
+    /// Truncate a hash.
+    fn truncate(hash: u64) -> Self::Value;
+    /// Return the argument of the functions.
+    fn mix(hash: Self::Value) -> Self::Value;
+    /// Return the value of a function.
     fn value(mixed: Self::Value, a: Self::Value, b: Self::Value) -> Self::Value;
-}
-
-fn first_four(digest: &[u8; 20]) -> u32 {
-    u32::from_le_bytes([digest[0], digest[1], digest[2], digest[3]])
 }
 
 struct Affine32;
@@ -56,17 +51,12 @@ impl Scheme for Affine32 {
     const LARGEST: u32 = u32::MAX;
 
     #[inline(always)]
-    fn of_digest(digest: &[u8; 20]) -> u32 {
-        first_four(digest)
+    fn truncate(hash: u64) -> u32 {
+        hash as u32
     }
 
     #[inline(always)]
-    fn of_number(number: u64) -> u32 {
-        number as u32
-    }
-
-    #[inline(always)]
-    fn mixed(mut h: u32) -> u32 {
+    fn mix(mut h: u32) -> u32 {
         h = (h ^ h >> 16).wrapping_mul(0x85eb_ca6b);
         h = (h ^ h >> 13).wrapping_mul(0xc2b2_ae35);
         h ^ h >> 16
@@ -85,21 +75,13 @@ impl Scheme for Affine64 {
     const LARGEST: u64 = u64::MAX;
 
     #[inline(always)]
-    fn of_digest(digest: &[u8; 20]) -> u64 {
-        u64::from(first_four(digest))
-            | u64::from(u32::from_le_bytes([digest[4], digest[5], digest[6], digest[7]])) << 32
+    fn truncate(hash: u64) -> u64 {
+        hash
     }
 
     #[inline(always)]
-    fn of_number(number: u64) -> u64 {
-        number
-    }
-
-    #[inline(always)]
-    fn mixed(mut h: u64) -> u64 {
-        h = (h ^ h >> 33).wrapping_mul(0xff51_afd7_ed55_8ccd);
-        h = (h ^ h >> 33).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
-        h ^ h >> 33
+    fn mix(h: u64) -> u64 {
+        murmur3::avalanche(h)
     }
 
     #[inline(always)]
@@ -115,17 +97,12 @@ impl Scheme for Legacy {
     const LARGEST: u64 = u32::MAX as u64;
 
     #[inline(always)]
-    fn of_digest(digest: &[u8; 20]) -> u64 {
-        first_four(digest).into()
+    fn truncate(hash: u64) -> u64 {
+        hash
     }
 
     #[inline(always)]
-    fn of_number(number: u64) -> u64 {
-        number
-    }
-
-    #[inline(always)]
-    fn mixed(hash: u64) -> u64 {
+    fn mix(hash: u64) -> u64 {
         hash
     }
 
@@ -142,7 +119,7 @@ impl Scheme for Legacy {
 /// aᵢ and bᵢ of k functions.
 struct Functions<S: Scheme> {
     num_perm: usize,
-    /// Padded to whole registers, as are the terms.
+    /// Padded to full registers, like the terms.
     factors: Vec<S::Value>,
     terms: Vec<S::Value>,
     instructions: Instructions,
@@ -167,8 +144,9 @@ impl<S: Scheme> Functions<S> {
         })
     }
 
-    /// Signatures of sets: set d has the items from `offsets[d]` to `offsets[d + 1]`, whose hashes `hash` gives.
-    fn signatures(&self, offsets: &[i64], hash: impl Fn(usize) -> S::Value + Sync) -> Result<Vec<S::Value>> {
+    /// Compute signatures of sets: set d has the items from `offsets[d]` to `offsets[d + 1]`, whose hashes `hash`
+    /// returns.
+    fn signatures(&self, offsets: &[i64], hash: impl Fn(usize) -> u64 + Sync) -> Result<Vec<S::Value>> {
         let mut out = alloc::try_filled(S::LARGEST, (offsets.len() - 1) * self.num_perm)?;
         let stop = &CancelToken::current();
         out.par_chunks_mut(self.num_perm).enumerate().with_min_len(4).for_each(|(d, out)| {
@@ -180,7 +158,7 @@ impl<S: Scheme> Functions<S> {
                 }
                 let mixed = &mut mixed[..CHUNK.min(items.end - start)];
                 for (i, x) in mixed.iter_mut().enumerate() {
-                    *x = S::mixed(hash(start + i));
+                    *x = S::mix(S::truncate(hash(start + i)));
                 }
                 self.instructions.run(
                     #[inline(always)]
@@ -191,7 +169,7 @@ impl<S: Scheme> Functions<S> {
         Ok(out)
     }
 
-    /// Takes features into the minima of one set.
+    /// Update the minima of one set.
     #[inline(always)]
     fn minima(&self, mixed: &[S::Value], least: &mut [S::Value]) {
         let functions = self.factors.chunks_exact(LANES).zip(self.terms.chunks_exact(LANES));
@@ -209,7 +187,7 @@ impl<S: Scheme> Functions<S> {
     }
 }
 
-/// Signatures of any scheme, one after the other.
+/// Signatures of any scheme, row-major.
 pub enum Values {
     /// Those of `affine32`.
     Narrow(Vec<u32>),
@@ -227,10 +205,10 @@ enum Kind {
 pub struct Permutations(Kind);
 
 impl Permutations {
-    /// The functions with these factors aᵢ and terms bᵢ.
+    /// Create the functions with these factors aᵢ and terms bᵢ.
     ///
     /// # Errors
-    /// An unknown scheme; no numbers, or unequally many; for `affine32` numbers of more than 32 bits; there is no memory.
+    /// An unknown scheme; no numbers, or unequally many; for `affine32` numbers of more than 32 bits; memory runs out.
     pub fn new(scheme: &str, factors: &[u64], terms: &[u64]) -> Result<Self> {
         let narrow = |values: &[u64]| {
             let wide = values.iter().find(|&&value| value > u64::from(u32::MAX));
@@ -247,56 +225,43 @@ impl Permutations {
         }))
     }
 
-    /// Signatures of sets of features: set d has `features[offsets[d]..offsets[d + 1]]`, feature j the bytes
+    /// Return signatures of sets of features: set d has `features[offsets[d]..offsets[d + 1]]`, feature j the bytes
     /// `bytes[ends[j]..ends[j + 1]]`.
     ///
     /// # Errors
-    /// Offsets that do not belong to the features; there is no memory.
+    /// Offsets that do not belong to the features; memory runs out.
     ///
     /// # Panics
     /// If `ends` do not belong to `bytes`.
     pub fn features(&self, offsets: &[i64], ends: &[usize], bytes: &[u8]) -> Result<Values> {
         check(offsets, ends.len() - 1)?;
-        let digest = |j: usize| <[u8; 20]>::from(Sha1::digest(&bytes[ends[j]..ends[j + 1]]));
-        self.signatures(
-            offsets,
-            |j| Affine32::of_digest(&digest(j)),
-            |j| Affine64::of_digest(&digest(j)),
-            |j| Legacy::of_digest(&digest(j)),
-        )
+        let mask = if matches!(self.0, Kind::Affine64(_)) { u64::MAX } else { u64::from(u32::MAX) };
+        self.signatures(offsets, |j| {
+            let digest = <[u8; 20]>::from(Sha1::digest(&bytes[ends[j]..ends[j + 1]]));
+            u64::from_le_bytes(std::array::from_fn(|i| digest[i])) & mask
+        })
     }
 
-    /// Signatures of sets of hashes: set d has `hashes[offsets[d]..offsets[d + 1]]`, of which `affine32` takes the lower 32
-    /// bits.
+    /// Return signatures of sets of hashes: set d has `hashes[offsets[d]..offsets[d + 1]]`; `affine32` uses the lower
+    /// 32 bits.
     ///
     /// # Errors
-    /// Offsets that do not belong to the hashes; there is no memory.
+    /// Offsets that do not belong to the hashes; memory runs out.
     pub fn hashes(&self, offsets: &[i64], hashes: &[u64]) -> Result<Values> {
         check(offsets, hashes.len())?;
-        self.signatures(
-            offsets,
-            |j| Affine32::of_number(hashes[j]),
-            |j| Affine64::of_number(hashes[j]),
-            |j| Legacy::of_number(hashes[j]),
-        )
+        self.signatures(offsets, |j| hashes[j])
     }
 
-    fn signatures(
-        &self,
-        offsets: &[i64],
-        affine32: impl Fn(usize) -> u32 + Sync,
-        affine64: impl Fn(usize) -> u64 + Sync,
-        legacy: impl Fn(usize) -> u64 + Sync,
-    ) -> Result<Values> {
+    fn signatures(&self, offsets: &[i64], hash: impl Fn(usize) -> u64 + Sync) -> Result<Values> {
         Ok(match &self.0 {
-            Kind::Affine32(functions) => Values::Narrow(functions.signatures(offsets, affine32)?),
-            Kind::Affine64(functions) => Values::Wide(functions.signatures(offsets, affine64)?),
-            Kind::Legacy(functions) => Values::Wide(functions.signatures(offsets, legacy)?),
+            Kind::Affine32(functions) => Values::Narrow(functions.signatures(offsets, hash)?),
+            Kind::Affine64(functions) => Values::Wide(functions.signatures(offsets, hash)?),
+            Kind::Legacy(functions) => Values::Wide(functions.signatures(offsets, hash)?),
         })
     }
 }
 
-/// Offsets begin at 0, never fall, and end with the items.
+/// Check that offsets begin at 0, never decrease, and end with the items.
 fn check(offsets: &[i64], items: usize) -> Result<()> {
     let whole = offsets.first() == Some(&0) && offsets.last() == Some(&(items as i64));
     if whole && offsets.windows(2).all(|pair| pair[0] <= pair[1]) {

@@ -1,6 +1,6 @@
-//! The recipe: which slots there are, what each decides, and the batch functions that follow from them.
+//! The recipe: its slots, their rules, and the batch functions that follow from them.
 //!
-//! A recipe is compiled once from plain slots ([`Slots`]) and then hashes any number of batches, in parallel. What the slots
+//! A recipe is compiled once from plain slots ([`Slots`]) and then hashes any number of batches, in parallel. The slots
 //! decide, from the text to the values:
 //!
 //! | slots | decide |
@@ -12,12 +12,12 @@
 //! | `hash`, `seed` | the hash of a feature ([`crate::hash`]) |
 //! | `family` | `simhash`: bits; `minhash`: values, scheme, bits per value |
 //!
-//! Rules between slots: features and weights are given together, and then none is left out; the weight `textrank` ranks single
-//! words; a table of inverse document frequencies belongs to the weight `idf`; `minhash` compares whole sets, so that it takes
-//! the weight `binary` (or given features) and `top` all.
+//! Rules between slots: features and weights are both `given`, and then all are kept; the weight `textrank` ranks
+//! single words; a table of inverse document frequencies belongs to the weight `idf`; `minhash` compares full sets, so
+//! it requires the weight `binary` (or given features) and `top` all.
 //!
-//! Where all features are kept and weigh their count or one, a fingerprint is summed in integers, bit by bit ([`Weight`]); any
-//! other recipe goes through [`Keywords`] and sums in `f64`. For one set of weights both give the same bits.
+//! If all features are kept and weigh their count or one, a fingerprint is summed in integers, bit by bit ([`Weight`]);
+//! any other recipe uses [`Keywords`] and sums in `f64`. For the same weights both give the same bits.
 //!
 //! A null text has no feature: fingerprint 0, signature of largest values, no word, no keyword. Results depend on the slots and the
 //! texts alone, not on the number of threads.
@@ -74,21 +74,21 @@ pub struct Slots<'a> {
     pub numbers: &'a str,
     /// `uax29`, `jieba`, `cppjieba` or `script`.
     pub cut: &'a str,
-    /// Words for the dictionary of `jieba` or `script`, one per line: `word`, then a frequency and a tag if wanted.
+    /// Words for the dictionary of `jieba` or `script`, one per line: `word`, then optionally a frequency and a tag.
     pub user_words: &'a str,
     /// Names of lists of stop words.
     pub stop: &'a [String],
     /// Further stop words.
     pub stop_words: &'a [String],
-    /// Least number of characters of a word, 1 to 64.
+    /// Minimum number of characters of a word, 1 to 64.
     pub min_length: usize,
     /// Parts of speech that are kept, all if none is named.
     pub tags: &'a [String],
     /// `char`, `word` or `given`.
     pub features: &'a str,
-    /// Length of an n-gram, of mixed ones the longest, 1 to 64; not looked at with given features.
+    /// Length of an n-gram, of mixed ones the longest, 1 to 64; ignored with given features.
     pub n: usize,
-    /// Length of the shortest n-gram, 1 to n; 0 where all have length n.
+    /// Length of the shortest n-gram, 1 to n; 0 if all have length n.
     pub min_n: usize,
     /// `count`, `binary`, `log`, `idf`, `textrank` or `given`.
     pub weight: &'a str,
@@ -100,11 +100,11 @@ pub struct Slots<'a> {
     pub hash: &'a str,
     /// Its seed.
     pub seed: u64,
-    /// What the features become.
+    /// The family of the hash values.
     pub family: Family<'a>,
 }
 
-/// What the features become, with the slots of each family.
+/// The family of the hash values, with its slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family<'a> {
     /// Fingerprints.
@@ -194,7 +194,7 @@ impl Weights<'_> {
     }
 }
 
-/// What a feature is; none for features from outside.
+/// Return the kind of a feature; None for given features.
 fn kind(slots: &Slots<'_>) -> Result<Option<FeatureKind>> {
     match slots.features {
         "char" => Ok(Some(FeatureKind::Char(slots.n))),
@@ -204,7 +204,7 @@ fn kind(slots: &Slots<'_>) -> Result<Option<FeatureKind>> {
     }
 }
 
-/// The reader of texts. Its slots are checked for features from outside too, which it is not made for.
+/// Create the tokenizer. For given features its slots are checked, but it is not created.
 fn tokenizer(slots: &Slots<'_>, kind: Option<FeatureKind>) -> Result<Option<Tokenizer>> {
     let reading = Reading {
         form: Form::new(slots.norm)?,
@@ -232,7 +232,7 @@ fn tokenizer(slots: &Slots<'_>, kind: Option<FeatureKind>) -> Result<Option<Toke
     tokenizer.with_words(Cut::new(slots.cut, &user_words)?, slots.min_length, slots.tags).map(Some)
 }
 
-/// What a feature weighs, and how it is summed in integers if all are kept.
+/// Return the weight of a feature, and how it is summed in integers if all are kept.
 fn weighting(slots: &Slots<'_>, kind: Option<FeatureKind>) -> Result<(Weighting, Option<Weight>)> {
     match (slots.weight, &slots.idf) {
         ("count" | "given", _) => Ok((Weighting::Count, Some(Weight::Count))),
@@ -248,7 +248,7 @@ fn weighting(slots: &Slots<'_>, kind: Option<FeatureKind>) -> Result<(Weighting,
     }
 }
 
-/// The rules between slots that no single one of them can check.
+/// Check the rules between slots.
 fn check_together(slots: &Slots<'_>) -> Result<()> {
     let given = slots.features == "given";
     if given != (slots.weight == "given") {
@@ -273,7 +273,7 @@ fn check_together(slots: &Slots<'_>) -> Result<()> {
 }
 
 impl<'a> Family<'a> {
-    /// The family called `name`, which takes those of the slots that are its own.
+    /// Return the family called `name`, with the slots that belong to it.
     ///
     /// # Errors
     /// Any name but `simhash` and `minhash`.
@@ -303,7 +303,7 @@ impl CompiledFamily {
 }
 
 impl Recipe {
-    /// The recipe of these slots.
+    /// Compile the recipe of the slots.
     ///
     /// # Errors
     /// A slot that is unknown, out of its range, or does not go with another one.
@@ -319,7 +319,7 @@ impl Recipe {
         Ok(Self { tokenizer, plain, keywords: Keywords::new(weighting, top), hash, family })
     }
 
-    /// The reader of texts.
+    /// Return the tokenizer.
     ///
     /// # Errors
     /// The recipe is for given features.
@@ -337,7 +337,7 @@ impl Recipe {
         }
     }
 
-    /// The family of signatures, and whether a value has 64 bits.
+    /// Return the family of signatures, and true if a value has 64 bits.
     fn minhash(&self) -> Result<(&MinHash, bool)> {
         match &self.family {
             CompiledFamily::MinHash { family, wide } => Ok((family, *wide)),
@@ -348,11 +348,11 @@ impl Recipe {
         }
     }
 
-    /// Fingerprints of texts, `bits / 64` values each, rounded up, and how many features each text has: all occurrences with the
-    /// weight `count`, distinct ones with `binary`, kept ones if they are weighed.
+    /// Return fingerprints of texts, `bits / 64` values each, rounded up, and the number of features of each text: all
+    /// occurrences with the weight `count`, distinct ones with `binary`, kept ones if they are weighted.
     ///
     /// # Errors
-    /// The recipe is for given features or for signatures; there is no memory.
+    /// The recipe is for given features or for signatures; memory runs out.
     pub fn fingerprints(&self, texts: &(impl TextSource + ?Sized)) -> Result<(Vec<u64>, Vec<u64>)> {
         let (tokenizer, simhash) = (self.tokenizer()?, self.simhash()?);
         let mut out = alloc::try_zeroed(texts.len().saturating_mul(simhash.words()))?;
@@ -364,11 +364,11 @@ impl Recipe {
         Ok((out, counts))
     }
 
-    /// Fingerprints of documents whose features are given: document d has the features and weights from `offsets[d]` to
-    /// `offsets[d + 1]`; a feature that occurs twice has the sum of its weights.
+    /// Return fingerprints of documents with given features: document d has the features and weights from `offsets[d]`
+    /// to `offsets[d + 1]`; the weights of a repeated feature are added.
     ///
     /// # Errors
-    /// Offsets or weights that do not belong to the features; a recipe for signatures; there is no memory.
+    /// Offsets or weights that do not belong to the features; a recipe for signatures; memory runs out.
     pub fn fingerprints_given(
         &self,
         offsets: &[i64],
@@ -388,10 +388,10 @@ impl Recipe {
         })
     }
 
-    /// Fingerprints of the rows of a CSR matrix: column c is the feature of its eight little-endian bytes.
+    /// Return fingerprints of the rows of a CSR matrix: column c is the feature of its eight little-endian bytes.
     ///
     /// # Errors
-    /// Offsets or weights that do not belong to the columns; a recipe for signatures; there is no memory.
+    /// Offsets or weights that do not belong to the columns; a recipe for signatures; memory runs out.
     pub fn fingerprints_csr(&self, offsets: &[i64], columns: &[i64], weights: &[f64]) -> Result<Vec<u64>> {
         let simhash = self.simhash()?;
         check_offsets(offsets, columns.len())?;
@@ -403,10 +403,10 @@ impl Recipe {
         })
     }
 
-    /// Signatures of texts, and how many features each text has, all occurrences.
+    /// Return signatures of texts, and the number of features of each text, all occurrences.
     ///
     /// # Errors
-    /// The recipe is for given features or for fingerprints; there is no memory.
+    /// The recipe is for given features or for fingerprints; memory runs out.
     pub fn signatures(&self, texts: &(impl TextSource + ?Sized)) -> Result<(Signatures, Vec<u64>)> {
         fn of<V: Value>(
             recipe: &Recipe,
@@ -427,8 +427,8 @@ impl Recipe {
         }
     }
 
-    /// Signatures of documents whose features are given: document d has the features from `offsets[d]` to `offsets[d + 1]`, of
-    /// which repeated ones count once.
+    /// Return signatures of documents with given features: document d has the features from `offsets[d]` to `offsets[d
+    /// + 1]`; repeated ones count once.
     ///
     /// # Errors
     /// Offsets that do not belong to the features; a recipe for fingerprints.
@@ -440,10 +440,10 @@ impl Recipe {
         self.signatures_hashed(offsets, &hashes)
     }
 
-    /// Signatures of sets of ready hashes: set d has those from `offsets[d]` to `offsets[d + 1]`.
+    /// Return signatures of sets of hashes: set d has those from `offsets[d]` to `offsets[d + 1]`.
     ///
     /// # Errors
-    /// Offsets that do not belong to the hashes; a recipe for fingerprints; there is no memory.
+    /// Offsets that do not belong to the hashes; a recipe for fingerprints; memory runs out.
     pub fn signatures_hashed(&self, offsets: &[i64], hashes: &[u64]) -> Result<Signatures> {
         fn of<V: Value>(family: &MinHash, offsets: &[i64], hashes: &[u64]) -> Result<Vec<V>> {
             let mut out = alloc::try_filled(V::NONE, (offsets.len() - 1).saturating_mul(family.num_perm()))?;
@@ -459,10 +459,11 @@ impl Recipe {
         })
     }
 
-    /// Signatures of the unions of the sets of `left` and `right`, row by row.
+    /// Return signatures of the unions of the sets of `left` and `right`, row by row.
     ///
     /// # Errors
-    /// Values of another width than the recipe's; sides of different length, or not of whole rows; a recipe for fingerprints.
+    /// Values have another width than the recipe's; sides have different lengths, or partial rows; the recipe is for
+    /// fingerprints.
     pub fn merge(&self, left: Signatures, right: &Signatures) -> Result<Signatures> {
         fn of<V: Value>(family: &MinHash, mut left: Vec<V>, right: &[V]) -> Result<Vec<V>> {
             if left.len() != right.len() || !left.len().is_multiple_of(family.num_perm()) {
@@ -485,10 +486,10 @@ impl Recipe {
         }
     }
 
-    /// The words of each text that are kept, in order.
+    /// Return the kept words of each text, in order.
     ///
     /// # Errors
-    /// The recipe is for given features; there is no memory.
+    /// The recipe is for given features; memory runs out.
     pub fn words(&self, texts: &(impl TextSource + ?Sized)) -> Result<Vec<Words>> {
         let tokenizer = self.tokenizer()?;
         let stop = &CancelToken::current();
@@ -508,10 +509,10 @@ impl Recipe {
         alloc::try_map_parallel(tasks.map_init(|| Scratch::stopped_by(stop), find))
     }
 
-    /// The features of each text that are kept and their weights, the heaviest first.
+    /// Return the kept features of each text and their weights, the heaviest first.
     ///
     /// # Errors
-    /// The recipe is for given features; there is no memory.
+    /// The recipe is for given features; memory runs out.
     pub fn keywords(&self, texts: &(impl TextSource + ?Sized)) -> Result<Vec<(Words, Vec<f64>)>> {
         let tokenizer = self.tokenizer()?;
         let stop = &CancelToken::current();
@@ -527,11 +528,11 @@ impl Recipe {
         alloc::try_map_parallel(tasks.map_init(|| KeywordScratch::stopped_by(stop), find))
     }
 
-    /// What the features of one text are taken from: the text normalised, and its words in order with whether each is kept;
-    /// without words where features are of characters.
+    /// Return the source of the features of one text: the normalised text, and its words in order with true for each
+    /// kept one; without words for character features.
     ///
     /// # Errors
-    /// The recipe is for given features; there is no memory.
+    /// The recipe is for given features; memory runs out.
     pub fn reading(&self, text: &str) -> Result<(String, Vec<(String, bool)>)> {
         let tokenizer = self.tokenizer()?;
         let normalised = tokenizer.normalised(text)?;
@@ -539,7 +540,7 @@ impl Recipe {
         if tokenizer.has_words() {
             let mut failed = Ok(());
             tokenizer.words(text, &mut Scratch::default(), |text, start, end, kept| {
-                // Words are whole characters of normalised UTF-8.
+                // Words are complete characters of normalised UTF-8.
                 match alloc::try_string(std::str::from_utf8(&text[start..end]).unwrap_or_default()) {
                     Ok(word) => words.push((word, kept)),
                     Err(error) => failed = Err(error),
@@ -550,10 +551,10 @@ impl Recipe {
         Ok((normalised, words.whole()?))
     }
 
-    /// The features of one text and how often each occurs, in order of first occurrence.
+    /// Return the features of one text and the number of occurrences of each, in order of first occurrence.
     ///
     /// # Errors
-    /// The recipe is for given features; there is no memory.
+    /// The recipe is for given features; memory runs out.
     pub fn features(&self, text: &str) -> Result<Vec<(String, u64)>> {
         let mut found = Distinct::default();
         self.tokenizer()?.features(text, &mut Scratch::default(), |feature| {
@@ -562,17 +563,17 @@ impl Recipe {
         found.check()?;
         let mut features = alloc::try_with_capacity(found.len())?;
         for (name, count) in found.counts() {
-            // Features are whole characters of normalised UTF-8.
+            // Features are complete characters of normalised UTF-8.
             features.push((alloc::try_string(std::str::from_utf8(name).unwrap_or_default())?, count));
         }
         Ok(features)
     }
 
-    /// Counts in how many texts each feature occurs. A text without features is a document too, a null is none. Nothing is
-    /// counted by a call that fails.
+    /// Count the number of texts with each feature. A text without features counts as a document, a null does not. A
+    /// call that fails counts nothing.
     ///
     /// # Errors
-    /// The recipe is for given features; the call is stopped; there is no memory.
+    /// The recipe is for given features; the call is cancelled; memory runs out.
     pub fn count_documents(&self, counted: &mut DocumentFrequencies, texts: &(impl TextSource + ?Sized)) -> Result<()> {
         counted.add(self.tokenizer()?, texts)
     }
@@ -587,7 +588,8 @@ impl Signatures {
     }
 }
 
-/// `words` values per document, which `fill(document, out)` writes in parallel, the document as the range of its features.
+/// Compute `words` values per document, which `fill(document, out)` writes in parallel; the document is the range of
+/// its features.
 fn each_document(
     offsets: &[i64],
     words: usize,
@@ -596,7 +598,7 @@ fn each_document(
     let stop = &CancelToken::current();
     let mut out = alloc::try_zeroed((offsets.len() - 1).saturating_mul(words))?;
     if let [start, end] = *offsets {
-        // Another thread takes longer to begin than some hundred features take.
+        // Starting another thread takes longer than a few hundred features.
         fill(start as usize..end as usize, &mut out)?;
         return Ok(out);
     }

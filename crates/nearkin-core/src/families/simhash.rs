@@ -7,9 +7,10 @@
 //! For independent hash bits and no dominant feature, two sources at angle θ between their weight vectors agree in each
 //! bit with probability 1 − θ/π. Bit i < 64·words comes from word i / 64 of the feature hash (see [`crate::hash`]).
 //!
-//! Counts are held bit-sliced ([`crate::cpu::bitsum`]): `V_i > 0` is `2 · count_i > total`. Weights from outside are
-//! summed as `i128` if all are integers, else as `f64` in the order of (hash, weight), so that the order of features
-//! never matters; keywords by `cut:cppjieba` in their own order, as the C++ library has it. Widths 1 to 1024; bits above the width are 0.
+//! Counts are bit-sliced ([`crate::cpu::bitsum`]): `V_i > 0` is `2 · count_i > total`. Given weights are summed as
+//! `i128` if all are integers, otherwise as `f64` in the order of (hash, weight), so that the order of features never
+//! matters; keywords by `cut:cppjieba` in their own order, like the C++ library. Widths 1 to 1024; bits above the width
+//! are 0.
 //!
 //! Cost: O(features · words). Sources: Charikar (STOC 2002), section 3; Manku, Jain and Das Sarma (WWW 2007), section 2.
 //! Tests: against plain signed counters here, the law 1 − θ/π in `tests/families/test_simhash.py`.
@@ -26,7 +27,7 @@ use crate::{Error, Result, alloc};
 /// Largest width of a fingerprint, in bits.
 pub const MAX_BITS: u32 = 64 * MAX_WORDS as u32;
 
-/// How often a feature counts that a text holds several times.
+/// The count of a repeated feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weight {
     /// Each occurrence.
@@ -35,14 +36,14 @@ pub enum Weight {
     Binary,
 }
 
-/// The sums of signs, made into fingerprints of `bits` bits.
+/// The family: sums of signs as fingerprints of `bits` bits.
 pub struct SimHash {
     bits: u32,
     words: Vec<WordHash>,
 }
 
 impl SimHash {
-    /// A family of `bits` bits over the feature hash `hash`.
+    /// Create a family of `bits` bits over the feature hash `hash`.
     ///
     /// # Errors
     /// A width out of 1 to 1024, or one that the hash is too narrow for.
@@ -60,12 +61,12 @@ impl SimHash {
         Ok(Self { bits, words: (0..bits.div_ceil(64)).map(|word| hash.word(word)).collect() })
     }
 
-    /// Words of a fingerprint.
+    /// Number of words of a fingerprint.
     pub fn words(&self) -> usize {
         self.words.len()
     }
 
-    /// Width of a fingerprint in bits.
+    /// Return the width of a fingerprint in bits.
     pub fn bits(&self) -> u32 {
         self.bits
     }
@@ -77,11 +78,11 @@ impl SimHash {
         }
     }
 
-    /// The fingerprint of `text` into `out` (one slot per word); gives its number of features, each occurrence or each
-    /// distinct one by `weight`. Without features the fingerprint is 0.
+    /// Write the fingerprint of `text` into `out` (one slot per word); return its number of features, each occurrence
+    /// or each distinct one by `weight`. Without features the fingerprint is 0.
     ///
     /// # Errors
-    /// There is no memory for its buffers.
+    /// Memory runs out for its buffers.
     pub fn text(
         &self,
         tokenizer: &Tokenizer,
@@ -105,11 +106,11 @@ impl SimHash {
         Ok(count)
     }
 
-    /// Fingerprints of many texts, in parallel: `out` has [`SimHash::words`] slots per text, `counts` one. Once it is stopped
-    /// the rest is left as it is.
+    /// Write fingerprints of many texts, in parallel: `out` has [`SimHash::words`] slots per text, `counts` one. If it
+    /// is cancelled, the rest is unchanged.
     ///
     /// # Errors
-    /// There is no memory for the buffers of a text.
+    /// Memory runs out for the buffers of a text.
     ///
     /// # Panics
     /// If `out` or `counts` have other lengths.
@@ -136,10 +137,10 @@ impl SimHash {
         )
     }
 
-    /// As [`SimHash::texts`], of the features that `keywords` keeps, by their weights.
+    /// Like [`SimHash::texts`], for the features that `keywords` keeps, by their weights.
     ///
     /// # Errors
-    /// There is no memory for the buffers of a text.
+    /// Memory runs out for the buffers of a text.
     ///
     /// # Panics
     /// If `out` or `counts` have other lengths.
@@ -167,8 +168,7 @@ impl SimHash {
         )
     }
 
-    /// The fingerprint of features with weights from outside, whole numbers; a feature that occurs twice counts with
-    /// the sum of its weights.
+    /// Write the fingerprint of features with given integer weights; the weights of a repeated feature are added.
     pub fn integers<'a>(&self, features: impl Iterator<Item = (&'a [u8], i64)>, out: &mut [u64]) {
         // |V_i| <= 2^63 · 2^64 features: no sum leaves 128 bits.
         let mut sums = vec![0_i128; 64 * self.words()];
@@ -183,15 +183,15 @@ impl SimHash {
         self.signs(&sums, |&sum| sum > 0, out);
     }
 
-    /// The fingerprint of features with weights from outside, finite `f64` numbers.
+    /// Write the fingerprint of features with given weights, finite `f64` numbers.
     ///
     /// # Errors
-    /// There is no memory for their hashes.
+    /// Memory runs out for their hashes.
     pub fn floats<'a>(&self, features: impl ExactSizeIterator<Item = (&'a [u8], f64)>, out: &mut [u64]) -> Result<()> {
         self.sum_floats(features, true, out)
     }
 
-    /// As [`SimHash::floats`]; in the order of the features unless they are to be `sorted`.
+    /// Like [`SimHash::floats`]; in the order of the features unless `sorted`.
     fn sum_floats<'a>(
         &self,
         features: impl ExactSizeIterator<Item = (&'a [u8], f64)>,
@@ -217,7 +217,7 @@ impl SimHash {
             let weight = weights[i as usize].to_bits();
             for (hash, sums) in row(i).iter().zip(sums.chunks_exact_mut(64)) {
                 for (bit, sum) in sums.iter_mut().enumerate() {
-                    // The sign bit is turned where the hash has no bit.
+                    // The sign bit is flipped if the hash bit is 0.
                     *sum += f64::from_bits(weight ^ (!hash >> bit & 1) << 63);
                 }
             }

@@ -1,17 +1,18 @@
 //! Bottom-k sketches of texts: the k features with the smallest hashes, a sample of them without replacement.
 //!
 //! A feature is its identifier (XXH3-64, see [`crate::text::tokenizer`]), and its hash the upper half of a mixture of
-//! identifier and seed (Stafford's variant 13, one to one). The k smallest hashes of a set of n features are those of k features
-//! that are drawn at random, so that of s features that another set has, too, X are in the sketch:
+//! identifier and seed (Stafford's variant 13, one to one). The k smallest hashes of a set of n features are those of k
+//! random features, so that the number X of sketch features that are among s shared features is distributed as
 //!
 //! ```text
 //! X ~ Hypergeometric(n, s, min(k, n))
 //! ```
 //!
-//! A set of at most k features is its own sketch. Law: `nearkin.theory.containment_recall`. Two features of one text have one hash
-//! with a probability of n / 2^32; equal hashes count as shared, so that an error adds candidates and loses none.
+//! A set of at most k features is its own sketch. Law: `nearkin.theory.containment_recall`. Two features of one text
+//! have one hash with probability n / 2^32; equal hashes count as shared, so that an error adds candidates and loses
+//! none.
 //!
-//! A row of a sketch is `k + 1` numbers: n, the hashes ascending, and `u32::MAX` where there are fewer than k.
+//! A row of a sketch is `k + 1` numbers: n, the hashes ascending, and `u32::MAX` if there are fewer than k.
 //!
 //! Cost: one pass over each text, O(n) for the k smallest. Sources: E. Cohen and H. Kaplan, "Summarizing data using bottom-k
 //! sketches", PODC 2007; L. Irber et al., "Lightweight compositional analysis of metagenomes with `FracMinHash` and minimum
@@ -23,13 +24,13 @@ use crate::cancel::CancelToken;
 use crate::text::tokenizer::{Scratch, TextSource, Tokenizer};
 use crate::{Error, Result, alloc};
 
-/// Most features of a sketch.
+/// Maximum number of features of a sketch.
 pub const MAX_SIZE: usize = 1 << 14;
 
 /// Texts that one task takes.
 const CHUNK: usize = 64;
 
-/// The hash of a feature.
+/// Return the hash of a feature.
 #[inline]
 pub fn hash(id: u64, seed: u64) -> u32 {
     let mut mixed = id.wrapping_add(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -38,7 +39,7 @@ pub fn hash(id: u64, seed: u64) -> u32 {
     ((mixed ^ (mixed >> 31)) >> 32) as u32
 }
 
-/// Nothing, or the error of a size out of its range.
+/// Check that a size is in range.
 ///
 /// # Errors
 /// A size of 0 or above [`MAX_SIZE`].
@@ -49,19 +50,19 @@ pub fn check_size(size: usize) -> Result<()> {
     Err(Error::parameter("size", size, format!("1 to {MAX_SIZE}")))
 }
 
-/// All hashes of some texts.
+/// All hashes of a list of texts.
 #[derive(Debug, Default)]
 pub struct HashedTexts {
-    /// Where the hashes of each text end.
+    /// End of the hashes of each text.
     ends: Vec<usize>,
     hashes: Vec<u32>,
 }
 
 impl HashedTexts {
-    /// The hashes of each text's distinct features, in parallel.
+    /// Hash each text's distinct features, in parallel.
     ///
     /// # Errors
-    /// The call is stopped, or there is no memory.
+    /// The call is cancelled, or memory runs out.
     pub fn new(tokenizer: &Tokenizer, texts: &(impl TextSource + ?Sized), seed: u64) -> Result<Self> {
         let stop = &CancelToken::current();
         let chunk = |scratch: &mut (Scratch, Vec<u64>), number: usize| -> Result<Self> {
@@ -91,10 +92,10 @@ impl HashedTexts {
         Ok(all)
     }
 
-    /// Appends one text by the identifiers of its distinct features.
+    /// Append one text by the identifiers of its distinct features.
     ///
     /// # Errors
-    /// There is no memory.
+    /// Memory runs out.
     pub fn push(&mut self, ids: &[u64], seed: u64) -> Result<()> {
         let before = self.hashes.len();
         alloc::try_reserve(&mut self.hashes, ids.len())?;
@@ -105,27 +106,27 @@ impl HashedTexts {
         Ok(())
     }
 
-    /// How many texts there are.
+    /// Number of texts.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there is no text.
+    /// True if there are no texts.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// The hashes of text `i`, ascending, one for each distinct feature.
+    /// Return the hashes of text `i`, ascending, one per distinct feature.
     pub fn of(&self, i: usize) -> &[u32] {
         let start = if i == 0 { 0 } else { self.ends[i - 1] };
         &self.hashes[start..self.ends[i]]
     }
 }
 
-/// The sketches of some texts, row by row, and how many distinct features each text has. In parallel.
+/// Return the sketches of texts, row by row, and the number of distinct features of each text. In parallel.
 ///
 /// # Errors
-/// A size out of its range; the call is stopped, or there is no memory.
+/// A size out of its range; the call is cancelled, or memory runs out.
 pub fn sketches(
     tokenizer: &Tokenizer,
     texts: &(impl TextSource + ?Sized),
@@ -159,7 +160,7 @@ pub fn sketches(
     Ok((rows, counts))
 }
 
-/// Writes the row of a set with these hashes, which lose their order.
+/// Write the row of a set with these hashes, which are reordered.
 fn fill(row: &mut [u32], hashes: &mut [u32]) {
     let size = row.len() - 1;
     row[0] = u32::try_from(hashes.len()).unwrap_or(u32::MAX);

@@ -4,12 +4,12 @@
 //! ```text
 //! bit i = 1 if Σ_f x_f r_i(f) > 0        r_i(f) = ±1 from a hash of f, or a Gaussian number from a hash of (f, i)
 //! ```
-//! Signs: bits agree with probability 1 − θ/π only where no coordinate dominates (a row of one to a few heavy ones has
-//! few sums). Gaussians have that law always, and cost one number per bit and non-zero. Columns of a sorted list take
-//! Gaussians while the others take signs, so that heavy columns keep the law and the rest its speed.
+//! Signs: bits agree with probability 1 − θ/π only if no coordinate dominates (a row of one to a few heavy ones has few
+//! sums). Gaussians always have that law, and cost one number per bit and non-zero. Columns of a sorted list take
+//! Gaussians while the others take signs, so that heavy columns follow the law and the rest are fast.
 //!
-//! With signs the sum is kept as p = Σ of x where r is +1, and compared as 2 p > Σ x; sums run in ascending columns, in
-//! `f64`, so a bit depends on the row alone. Ties are 0.
+//! With signs the sum is stored as p = Σ of x over the columns with r = +1, and compared as 2 p > Σ x; sums run in
+//! ascending columns, in `f64`, so a bit depends on the row only. Ties are 0.
 //!
 //! Cost at 64 bits: about 5 ns per non-zero with signs (AVX-512), 400 ns with Gaussians. Sources: Charikar (STOC 2002),
 //! section 3; Manku, Jain and Das Sarma (WWW 2007), section 2; Achlioptas (2003) for signs. Tests: against sums of the
@@ -41,7 +41,7 @@ pub enum Gaussian {
 pub struct SparseSimHash {
     bits: usize,
     gaussian: Gaussian,
-    /// Where the signs of each word begin, and the Gaussians of each bit.
+    /// Start of the signs of each word, and of the Gaussians of each bit.
     words: Vec<u64>,
     bases: Vec<u64>,
 }
@@ -75,11 +75,11 @@ fn add_signs_avx512(indices: &[i64], data: &[f64], base: u64, sums: &mut [f64; 6
     }
 }
 
-/// Adds each value to the sums of the bits that are set in its column's word; every form does the same additions.
+/// Add each value to the sums of the bits that are set in its column's word; every form does the same additions.
 fn add(indices: &[i64], data: &[f64], base: u64, sums: &mut [f64; 64]) {
     match Instructions::best() {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: the proof of the match.
+        // SAFETY: the match has the proof.
         Instructions::Avx512(_) => unsafe { add_signs_avx512(indices, data, base, sums) },
         others => others.run(
             #[inline(always)]
@@ -89,7 +89,7 @@ fn add(indices: &[i64], data: &[f64], base: u64, sums: &mut [f64; 64]) {
 }
 
 impl SparseSimHash {
-    /// Functions for `bits` bits.
+    /// Create functions for `bits` bits.
     pub fn new(bits: usize, seed: u64, gaussian: Gaussian) -> Self {
         Self {
             bits,
@@ -106,7 +106,7 @@ impl SparseSimHash {
         }
     }
 
-    /// Packed bits of one row.
+    /// Write the packed bits of one row.
     fn row(&self, indices: &[i64], data: &[f64], out: &mut [u64]) {
         let no_gaussians = self.gaussian == Gaussian::Columns(Vec::new());
         let (mut light, mut light_data, mut heavy) = (Vec::new(), Vec::new(), Vec::new());
@@ -138,11 +138,11 @@ impl SparseSimHash {
         }
     }
 
-    /// Packed bits of the rows of a CSR matrix; row ends must be ascending and within the values. Once it is stopped the
-    /// rest is zero.
+    /// Return the packed bits of the rows of a CSR matrix; row ends must be ascending and within the values. If it is
+    /// cancelled, the rest is zero.
     ///
     /// # Errors
-    /// There is no memory for them.
+    /// Memory runs out.
     pub fn codes(&self, indptr: &[i64], indices: &[i64], data: &[f64]) -> Result<Vec<u64>> {
         let stop = &CancelToken::current();
         let words = self.words.len();
@@ -170,7 +170,7 @@ mod tests {
             bits in 1_usize..200,
             kind in 0..3,
         ) {
-            // Whole numbers: sums of signs are exact, so that ties are met and are ties in both.
+            // Integers: sums of signs are exact, so that ties occur and are ties in both.
             let indices: Vec<i64> = columns.keys().copied().collect();
             let data: Vec<f64> = columns.values().map(|&value| f64::from(value)).collect();
             let gaussian = match kind {

@@ -1,8 +1,8 @@
 //! The distinct 4-grams of an ASCII text, as 32-bit keys: its bytes, little-endian.
 //!
-//! A 4-gram of ASCII letters is its own key, so that 4-grams are told apart before they are hashed, and repeated ones
-//! are never hashed. A front is a table of one place per slot: the first key that wants a slot owns it for the rest of
-//! the text. With `held` what a key k finds in its slot:
+//! A 4-gram of ASCII letters is its own key, so that 4-grams are compared before they are hashed, and repeated ones are
+//! never hashed. A front is a table with one entry per slot: the first key of a slot owns it for the rest of the text.
+//! `held` is the entry that a key k finds in its slot:
 //!
 //! | held | k is |
 //! |---|---|
@@ -10,18 +10,18 @@
 //! | k | known |
 //! | another key | new or known: what is behind decides |
 //!
-//! Behind the front are a smaller one with other slots, and an [`IdSet`] of the keys that own a slot in neither. A key
-//! always has the same slots, so one that owns a slot never comes to what is behind it. The step of a front is the same in
-//! all three cases, with nothing to guess for the processor, and vectors then part the three. At four slots per window,
-//! and one in the second front, one key in ten comes to the second and one in a hundred to the set.
+//! After the front come a smaller one with other slots, and an [`IdSet`] of the keys that own a slot in neither. A key
+//! always has the same slots, so a key that owns a slot never reaches the later tables. The step of a front is
+//! branch-free and the same in all three cases; vectors then separate the cases. With four slots per window, and one in
+//! the second front, one key in ten reaches the second and one in a hundred the set.
 //!
-//! The slot of a key is the upper bits of its product with an odd factor. No two keys have the same product, so the lower
-//! bits tell the keys of one slot apart. The upper eight bits of a place are the number of the text, by which what an
-//! earlier text left is told from what is there, and a front is cleared for one text in 255.
+//! The slot of a key is the upper bits of its product with an odd factor. No two keys have the same product, so the
+//! lower bits distinguish the keys of one slot. The upper eight bits of an entry are the number of the text, so that
+//! entries of earlier texts are recognised, and a front is cleared for one text in 255.
 //!
 //! Cost: about three clock cycles per window, and 20 bytes of fronts per window; at most [`MOST_SLOTS`] slots, which
-//! second-level caches hold, so that of longer texts more keys come to the set behind. Tests: against a plain set; the
-//! vector form against the portable one.
+//! fit second-level caches, so that more keys of longer texts reach the set. Tests: against a plain set; the vector
+//! form against the portable one.
 
 #[cfg(target_arch = "x86_64")]
 use crate::cpu::features::Avx512Bits;
@@ -29,30 +29,31 @@ use crate::hash::idset::IdSet;
 use crate::hash::xxh3;
 use crate::{Result, alloc};
 
-/// Windows that are looked at in one call, at most.
+/// Maximum number of windows per call.
 pub const PART: usize = 896;
 /// Bytes of a window.
 pub const WIDTH: usize = 4;
-/// Bytes that may be read behind the windows of a call.
+/// Bytes that may be read after the windows of a call.
 pub const BEHIND: usize = 64;
-/// Slots of a front, at least and at most. At least, since what a slot holds leaves out the upper eight bits of a product.
+/// Minimum and maximum number of slots of a front. There is a minimum because a slot omits the upper eight bits of a
+/// product.
 const LEAST_SLOTS: usize = 256;
 const MOST_SLOTS: usize = 1 << 17;
-/// What keys are multiplied by in the first front and in the second: 2^32 over the golden ratio, and XXH32's second
-/// prime. Both are odd, so that no two keys have the same product.
+/// Factors of keys in the first front and in the second: 2^32 over the golden ratio, and XXH32's second prime. Both are
+/// odd, so that no two keys have the same product.
 const FACTORS: [u32; 2] = [0x9e37_79b1, 0x85eb_ca77];
 /// In a slot: the lower bits of a product, below the number of the text.
 const PRODUCT: u32 = (1 << 24) - 1;
 /// Texts between two times that a front is cleared.
 const TEXTS: u32 = 255;
-/// Keys that a vector has, which may be written behind the last one.
+/// Keys per vector, which may be written after the last one.
 const LANES: usize = 16;
 
-/// A table of one place per slot.
+/// A table with one entry per slot.
 #[derive(Default)]
 struct Front {
-    /// A power of two of slots, of which `2^(32 - shift)` are in use; in each `text << 24 | lower bits of the product` of
-    /// the key that owns it, where text is that of now; a smaller one is of a text before, and the slot is free.
+    /// A power of two of slots; `2^(32 - shift)` are in use. Each stores `text << 24 | lower bits of the product` of
+    /// its key, where text is the current number; a smaller number is of an earlier text, and the slot is free.
     slots: Vec<u32>,
     shift: u32,
     factor: u32,
@@ -64,7 +65,7 @@ struct Front {
 #[derive(Default)]
 pub struct Grams {
     fronts: [Front; 2],
-    /// What the keys of a part found in their slots.
+    /// Entries that the keys of a part find in their slots.
     held: Vec<u32>,
     new: Vec<u32>,
     /// Keys whose slot another one owns: in the first front, in both.
@@ -75,7 +76,7 @@ pub struct Grams {
 }
 
 impl Front {
-    /// Empties the front; it has about `slots` slots from now on, and another factor.
+    /// Empty the front; set its approximate number of slots and its factor.
     fn clear(&mut self, slots: usize, factor: u32) -> Result<()> {
         let slots = slots.min(MOST_SLOTS).next_power_of_two().max(LEAST_SLOTS);
         let held = self.slots.len();
@@ -89,11 +90,11 @@ impl Front {
         Ok(())
     }
 
-    /// What keys find in their slots; the first one to come owns it.
+    /// Read the entries of keys in their slots; the first key owns its slot.
     #[inline(always)]
     fn visit(&mut self, keys: Keys, held: &mut [u32]) {
         match keys {
-            // SAFETY: each place is below the length of `held`, and as many windows lie in the bytes.
+            // SAFETY: each position is below the length of `held`, and the bytes contain all windows.
             Keys::Windows(bytes) => self.visit_all(held, |at| unsafe { window(bytes, at) }),
             Keys::Given(keys) => self.visit_all(held, |at| keys[at]),
         }
@@ -119,10 +120,10 @@ impl Front {
 }
 
 impl Grams {
-    /// Empties the set for a text of `windows` windows.
+    /// Empty the set for a text of `windows` windows.
     ///
     /// # Errors
-    /// There is no memory for it.
+    /// Memory runs out.
     pub fn clear(&mut self, windows: usize) -> Result<()> {
         for (list, length) in [(&mut self.held, PART), (&mut self.new, PART + LANES)] {
             alloc::try_resize(list, length, 0)?;
@@ -140,10 +141,10 @@ impl Grams {
         Ok(())
     }
 
-    /// Adds the first `windows` windows of ASCII `bytes`, and gives the keys of the new ones, in no particular order.
+    /// Add the first `windows` windows of ASCII `bytes`; return the keys of the new ones, in no particular order.
     ///
     /// # Panics
-    /// If there are more than [`PART`] windows, or fewer than [`BEHIND`] bytes behind the start of the last one.
+    /// If there are more than [`PART`] windows, or fewer than [`BEHIND`] bytes after the start of the last one.
     #[inline]
     pub fn add(&mut self, bytes: &[u8], windows: usize) -> &[u32] {
         assert!(windows <= PART && windows + BEHIND <= bytes.len(), "windows of one part, and bytes behind them");
@@ -169,7 +170,7 @@ impl Grams {
         &self.new[..new]
     }
 
-    /// Nothing, or the error of a set that is not whole.
+    /// Return the error of a set that is incomplete.
     ///
     /// # Errors
     /// There was no memory for it since it was cleared.
@@ -178,31 +179,31 @@ impl Grams {
     }
 }
 
-/// The key of the window at a place.
+/// Return the key of the window at a position.
 ///
 /// # Safety
-/// The window lies in the bytes.
+/// The bytes contain the window.
 #[inline(always)]
 unsafe fn window(bytes: &[u8], at: usize) -> u32 {
-    // SAFETY: the caller vouches for it.
+    // SAFETY: the caller guarantees it.
     u32::from_le(unsafe { bytes.as_ptr().add(at).cast::<u32>().read_unaligned() })
 }
 
-/// Where keys come from.
+/// The source of keys.
 #[derive(Clone, Copy)]
 enum Keys<'a> {
-    /// The windows of these bytes.
+    /// The windows of a byte string.
     Windows(&'a [u8]),
     /// A list.
     Given(&'a [u32]),
 }
 
 impl Front {
-    /// Looks at as many keys as `held` has places: those that found nothing come into `new`, those that found another
-    /// key into `others`; gives how many there are of each.
+    /// Look up one key per entry of `held`: keys whose slot is free go to `new`, keys whose slot has another owner to
+    /// `others`; return the number of each.
     ///
     /// # Panics
-    /// Unless there are as many keys, with [`BEHIND`] bytes or [`LANES`] keys behind the start of the last one.
+    /// Unless there are enough keys, with [`BEHIND`] bytes or [`LANES`] keys after the start of the last one.
     #[inline]
     fn part(&mut self, keys: Keys, held: &mut [u32], new: &mut [u32], others: &mut [u32]) -> (usize, usize) {
         let enough = match keys {
@@ -213,7 +214,7 @@ impl Front {
         assert!(enough && least <= new.len() && least <= others.len(), "keys, and room for vectors");
         #[cfg(target_arch = "x86_64")]
         if Avx512Bits::detect().is_some() {
-            // SAFETY: the proof was found just now.
+            // SAFETY: `detect` has just returned the proof.
             return unsafe { self.part_avx512(keys, held, new, others) };
         }
         self.part_portable(keys, held, new, others)
@@ -224,7 +225,7 @@ impl Front {
         let mut counts = (0, 0);
         for (at, &held) in held.iter().enumerate() {
             let key = match keys {
-                // SAFETY: as many windows lie in the bytes.
+                // SAFETY: the bytes contain all windows.
                 Keys::Windows(bytes) => unsafe { window(bytes, at) },
                 Keys::Given(keys) => keys[at],
             };
@@ -272,7 +273,7 @@ impl Front {
             let own = _mm512_ternarylogic_epi32::<0xea>(_mm512_mullo_epi32(keys, factor), product, text);
             let is_new = _mm512_mask_cmplt_epu32_mask(present, found, text);
             let is_other = _mm512_mask_cmpneq_epi32_mask(present & !is_new, found, own);
-            // SAFETY: at most as many keys as windows were written before, and there is room for a vector behind them.
+            // SAFETY: no more keys than windows were written before, and there is capacity for a vector after them.
             unsafe {
                 _mm512_storeu_si512(new.as_mut_ptr().add(counts.0).cast(), _mm512_maskz_compress_epi32(is_new, keys));
                 _mm512_storeu_si512(
@@ -286,14 +287,14 @@ impl Front {
         match keys {
             Keys::Windows(bytes) => {
                 for (step, found) in held.chunks(LANES).enumerate() {
-                    // SAFETY: the chunk begins before the end of `held`, and 64 bytes behind that lie in `bytes`.
+                    // SAFETY: the chunk begins before the end of `held`, and `bytes` has 64 more bytes.
                     let keys = unsafe { _mm512_loadu_si512(bytes.as_ptr().add(step * LANES).cast()) };
                     each(found, _mm512_permutexvar_epi8(pick, keys));
                 }
             }
             Keys::Given(keys) => {
                 for (step, found) in held.chunks(LANES).enumerate() {
-                    // SAFETY: the chunk begins before the end of `held`, and a vector behind that lie in `keys`.
+                    // SAFETY: the chunk begins before the end of `held`, and `keys` has one more vector.
                     each(found, unsafe { _mm512_loadu_si512(keys.as_ptr().add(step * LANES).cast()) });
                 }
             }
@@ -316,7 +317,7 @@ mod tests {
         text.windows(WIDTH).map(key).collect()
     }
 
-    /// The new keys of a text that comes in parts of `size` windows.
+    /// Return the new keys of a text in parts of `size` windows.
     fn keys(grams: &mut Grams, text: &[u8], size: usize) -> Vec<u32> {
         let windows = text.len() - WIDTH + 1;
         let padded = [text, &[0; BEHIND]].concat();
@@ -334,7 +335,7 @@ mod tests {
         prop_oneof![letters(b'a'..=b'z', 4000), letters(b'a'..=b'c', 3000), letters(0..=127, 2000), letters(0..=1, 60)]
     }
 
-    /// Keys of one slot, one after another: products with the same upper bits, divided by the factor again.
+    /// Return keys of one slot: products with the same upper bits, divided by the factor again.
     fn crowded(factor: u32, count: usize) -> Vec<u8> {
         let inverse = (0..5).fold(factor, |x, _| x.wrapping_mul(2_u32.wrapping_sub(factor.wrapping_mul(x))));
         assert_eq!(1, inverse.wrapping_mul(factor));

@@ -1,32 +1,32 @@
 //! The distinct 64-bit feature identifiers of a text, in the order of first occurrence.
 //!
-//! Identifiers are in a list; a table of 32-bit places in that list, open addressing with linear probing at a load of
-//! at most a quarter, tells whether one is new. Identifiers are hashes already, so their low bits choose the slot.
-//! Place 0 means an empty slot. The step for an identifier whose slot is empty or its own is the same whether it is new
-//! or not, since processors can't guess which it will be; the others, about one in ten, probe on. Emptying writes 16
-//! bytes per feature.
+//! Identifiers are in a list. A table of 32-bit positions in that list, open addressing with linear probing at a load
+//! of at most a quarter, decides if one is new. Identifiers are hashes already, so their low bits choose the slot.
+//! Position 0 means an empty slot. The step for an identifier whose slot is empty or its own is branch-free, because
+//! processors cannot predict which it will be; the others, about one in ten, probe on. Emptying writes 16 bytes per
+//! feature.
 //!
-//! Limit: 2^32 - 2 distinct identifiers per text. A set that finds no memory lets go of what it has and takes nothing more, until it
-//! is cleared; [`IdSet::check`] is the error.
+//! Limit: 2^32 - 2 distinct identifiers per text. If memory runs out, the set drops its contents and ignores everything
+//! until it is cleared; [`IdSet::check`] returns the error.
 
 use crate::{Error, Result, alloc};
 
 /// A set of identifiers.
 #[derive(Default)]
 pub struct IdSet {
-    /// Places in `ids`; a power of two of slots, of which `mask + 1` are in use: a small set after a large one stays in
+    /// Positions in `ids`; a power of two of slots; `mask + 1` are in use, so that a small set after a large one uses
     /// the first cache lines.
     table: Vec<u32>,
     mask: usize,
-    /// `ids[1..=len]` are the identifiers; what is at 0 and after them has no meaning.
+    /// `ids[1..=len]` are the identifiers; the value at 0 and those after them have no meaning.
     ids: Vec<u64>,
     len: usize,
-    /// Bytes for which there was no memory.
+    /// Bytes that could not be allocated.
     refused: Option<usize>,
 }
 
 impl IdSet {
-    /// Empties the set and makes room for `capacity` identifiers.
+    /// Empty the set and reserve capacity for `capacity` identifiers.
     pub fn clear(&mut self, capacity: usize) {
         self.refused = None;
         self.empty(capacity);
@@ -52,7 +52,7 @@ impl IdSet {
         self.refused = Some(bytes);
     }
 
-    /// Nothing, or the error of a set that is not whole.
+    /// Return the error of a set that is incomplete.
     ///
     /// # Errors
     /// There was no memory for it since it was cleared.
@@ -60,13 +60,13 @@ impl IdSet {
         self.refused.map_or(Ok(()), |bytes| Err(Error::Memory { bytes }))
     }
 
-    /// Adds `id`; tells whether it is new.
+    /// Add `id`; return true if it is new.
     #[inline]
     pub fn insert(&mut self, id: u64) -> bool {
         self.insert_all(&[id], |_| {}) == 1
     }
 
-    /// Adds `hashes` in order, and tells `each` in order whether each was new; returns how many were.
+    /// Add `hashes` in order, and call `each` in order with true for each new one; return their number.
     #[inline]
     pub fn insert_all(&mut self, hashes: &[u64], mut each: impl FnMut(bool)) -> usize {
         self.make_room(hashes.len());
@@ -88,7 +88,7 @@ impl IdSet {
             }
             let new = place == 0;
             len += usize::from(new);
-            // Written in both cases: for one that is not new, what lies after the list.
+            // Written in both cases; if the identifier is not new, after the end of the list.
             ids[len + usize::from(!new)] = id;
             table[slot] = if new { len as u32 } else { place };
             each(new);
@@ -97,7 +97,7 @@ impl IdSet {
         len - before
     }
 
-    /// Room for `more` identifiers at a load of at most a quarter, or the set takes nothing more.
+    /// Reserve capacity for `more` identifiers at a load of at most a quarter, or refuse everything.
     fn make_room(&mut self, more: usize) {
         let wanted = self.len + more + 2;
         assert!(u32::try_from(wanted).is_ok(), "at most 2^32 - 2 distinct features per text");
@@ -110,7 +110,7 @@ impl IdSet {
                 return self.refuse(length * size_of::<u64>());
             }
         }
-        // A step of a text with few different features must not ask for slots over and over.
+        // A text with few different features must not request slots over and over.
         if 4 * self.len > self.mask || self.len + more > self.mask {
             let held = self.len;
             self.empty((self.len + more).max(2 * self.len));
@@ -128,7 +128,7 @@ impl IdSet {
         }
     }
 
-    /// Whether `id` is in the set.
+    /// Return true if `id` is in the set.
     #[inline]
     pub fn contains(&self, id: u64) -> bool {
         if self.len == 0 {
@@ -144,17 +144,17 @@ impl IdSet {
         }
     }
 
-    /// The identifiers, in the order of their first occurrence.
+    /// Return the identifiers, in the order of their first occurrence.
     pub fn ids(&self) -> &[u64] {
         self.ids.get(1..=self.len).unwrap_or_default()
     }
 
-    /// How many identifiers are in the set.
+    /// Number of identifiers in the set.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether the set holds nothing.
+    /// Return true if the set is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

@@ -2,7 +2,7 @@
 //!
 //! All arithmetic is modulo 2^32; bytes are read little-endian on every platform.
 
-/// lookup3's `hashlittle2`: (c, b) of `bytes` with seeds `pc` and `pb`; c is the better mixed half.
+/// Hash with lookup3's `hashlittle2`: (c, b) of `bytes` with seeds `pc` and `pb`; c is the better mixed half.
 pub fn lookup3(bytes: &[u8], pc: u32, pb: u32) -> (u32, u32) {
     let start = 0xdead_beef_u32.wrapping_add(bytes.len() as u32).wrapping_add(pc);
     let (mut a, mut b, mut c) = (start, start, start.wrapping_add(pb));
@@ -24,7 +24,7 @@ pub fn lookup3(bytes: &[u8], pc: u32, pb: u32) -> (u32, u32) {
     last_mix(a, b, c)
 }
 
-/// Up to four bytes, the first the lowest; missing ones are 0.
+/// Read up to four bytes, the first the lowest; missing ones are 0.
 fn little_endian(bytes: &[u8]) -> u32 {
     bytes.iter().rev().fold(0, |value, &byte| value << 8 | u32::from(byte))
 }
@@ -45,7 +45,7 @@ fn mix(mut a: u32, mut b: u32, mut c: u32) -> (u32, u32, u32) {
     (a, b, c)
 }
 
-/// Jenkins' final mix; gives (c, b).
+/// Mix finally; return (c, b).
 fn last_mix(mut a: u32, mut b: u32, mut c: u32) -> (u32, u32) {
     c = (c ^ b).wrapping_sub(b.rotate_left(14));
     a = (a ^ c).wrapping_sub(c.rotate_left(11));
@@ -57,7 +57,7 @@ fn last_mix(mut a: u32, mut b: u32, mut c: u32) -> (u32, u32) {
     (c, b)
 }
 
-/// One-at-a-time: 32 bits of `bytes`, from 0.
+/// Hash with one-at-a-time: 32 bits of `bytes`, from 0.
 pub fn one_at_a_time(bytes: &[u8]) -> u32 {
     let mut h = bytes.iter().fold(0_u32, |h, &byte| {
         let h = h.wrapping_add(byte.into());
@@ -85,7 +85,7 @@ mod tests {
         assert_eq!((0xcd62_8161, 0x6cbe_a4b3), lookup3(text, 1, 0));
     }
 
-    /// The steps of the published macros, each a line of "x -= z; x ^= rot(z, k); z += y" on three words by number.
+    /// Run the steps of the published macros, each a line of "x -= z; x ^= rot(z, k); z += y" on three words by number.
     fn plain_lookup3(bytes: &[u8], pc: u32, pb: u32) -> (u32, u32) {
         let start = 0xdead_beef_u32.wrapping_add(bytes.len() as u32).wrapping_add(pc);
         let mut state = [start, start, start.wrapping_add(pb)];

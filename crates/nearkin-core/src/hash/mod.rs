@@ -1,8 +1,8 @@
-//! Feature hashes: bytes of one feature → 64 bits, fixed for ever by published specifications.
+//! Feature hashes: bytes of one feature → 64 bits, fixed by published specifications.
 //!
-//! A fingerprint of more than 64 bits needs more than one hash word per feature. A hash that is wider than 64 bits gives them from
-//! its own value, lowest first: `md5` of 128 bits is the whole digest as one big-endian number. What its value does not reach
-//! comes from further values, which join it at the top: value m (0, 1, …) of a feature x is
+//! A fingerprint of more than 64 bits needs more than one hash word per feature. A hash of more than 64 bits supplies
+//! them from its own value, lowest first: `md5` of 128 bits is the complete digest as one big-endian number. Further
+//! words come from further values, which are appended at the top: value m (0, 1, …) of a feature x is
 //!
 //! - `H(x; seed + m)` for a seeded hash (addition modulo 2^32 or 2^64, the width of its seed);
 //! - `H(x)` for m = 0 and `H(byte m ‖ x)` for m ≥ 1 for an unseeded hash.
@@ -21,8 +21,8 @@
 //! | `jenkins64` | 64 | 64 bits | `hashlittle2`: c·2^32 + b, seeds (high, low) | Jenkins 2006, as seomoz/simhash-cpp and yanyiwu/simhash take it |
 //! | `one_at_a_time` | 32 | – | one-at-a-time | Jenkins 1997, Dr. Dobb's |
 //!
-//! The last bytes of MD5 are what the PyPI package `simhash` takes, 8 of them for its default of 64 bits. Tests: `tests` below for the published vectors,
-//! `tests/text/test_features.py` against independent implementations.
+//! The PyPI package `simhash` takes the last bytes of MD5, 8 of them for its default of 64 bits. Tests: `tests` below
+//! for the published vectors, `tests/text/test_features.py` against independent implementations.
 
 pub mod grams;
 pub mod idset;
@@ -82,7 +82,7 @@ pub enum FeatureHash {
 }
 
 impl FeatureHash {
-    /// The hash called `name`, with `seed` (0 for hashes that take none).
+    /// Return the hash called `name`, with `seed` (0 for hashes without one).
     ///
     /// # Errors
     /// An unknown name, or a seed that the hash does not take.
@@ -109,12 +109,12 @@ impl FeatureHash {
         }
     }
 
-    /// How many bits a word of the hash has: 64, or 32 for one-at-a-time.
+    /// Return the number of bits in a word of the hash: 64, or 32 for one-at-a-time.
     pub fn width(self) -> u32 {
         if self == Self::OneAtATime { 32 } else { 64 }
     }
 
-    /// The hash of word `word` of a fingerprint, to be used with [`FeatureHash::hash`].
+    /// Return the hash of word `word` of a fingerprint, to be used with [`FeatureHash::hash`].
     #[must_use]
     pub fn word(self, word: u32) -> WordHash {
         match self {
@@ -128,29 +128,10 @@ impl FeatureHash {
         }
     }
 
-    /// The lowest word of the hash of `bytes`.
+    /// Return the lowest word of the hash of `bytes`.
     #[inline]
     pub fn hash(self, bytes: &[u8]) -> u64 {
-        match self {
-            Self::Xxh3(seed) => xxh3::hash(bytes, seed),
-            Self::Md5 => digest_word::<Md5>(0, bytes),
-            Self::Sha1 => digest_word::<Sha1>(0, bytes),
-            Self::Sha224 => digest_word::<Sha224>(0, bytes),
-            Self::Sha256 => digest_word::<Sha256>(0, bytes),
-            Self::Sha384 => digest_word::<Sha384>(0, bytes),
-            Self::Sha512 => digest_word::<Sha512>(0, bytes),
-            Self::Fnv1a => fnv1a(bytes),
-            Self::Murmur3(seed) => murmur3::x64_128(bytes, seed).0,
-            Self::Lookup3(seed) => {
-                let (c, b) = jenkins::lookup3(bytes, seed as u32, (seed >> 32) as u32);
-                u64::from(c) | u64::from(b) << 32
-            }
-            Self::Jenkins64(seed) => {
-                let (c, b) = jenkins::lookup3(bytes, (seed >> 32) as u32, seed as u32);
-                u64::from(c) << 32 | u64::from(b)
-            }
-            Self::OneAtATime => jenkins::one_at_a_time(bytes).into(),
-        }
+        WordHash { hash: self, word: 0 }.hash(bytes)
     }
 }
 
@@ -164,12 +145,9 @@ pub struct WordHash {
 }
 
 impl WordHash {
-    /// The hash word of `bytes`.
+    /// Return the hash word of `bytes`.
     #[inline]
     pub fn hash(self, bytes: &[u8]) -> u64 {
-        if self.word == 0 {
-            return self.hash.hash(bytes);
-        }
         match self.hash {
             FeatureHash::Md5 => digest_word::<Md5>(self.word, bytes),
             FeatureHash::Sha1 => digest_word::<Sha1>(self.word, bytes),
@@ -177,18 +155,37 @@ impl WordHash {
             FeatureHash::Sha256 => digest_word::<Sha256>(self.word, bytes),
             FeatureHash::Sha384 => digest_word::<Sha384>(self.word, bytes),
             FeatureHash::Sha512 => digest_word::<Sha512>(self.word, bytes),
-            FeatureHash::Murmur3(seed) => murmur3::x64_128(bytes, seed).1,
-            hash => {
-                let mut prefixed = Vec::with_capacity(bytes.len() + 1);
-                prefixed.push(self.word);
-                prefixed.extend_from_slice(bytes);
-                hash.hash(&prefixed)
+            FeatureHash::Murmur3(seed) => {
+                let (low, high) = murmur3::x64_128(bytes, seed);
+                if self.word == 0 { low } else { high }
             }
+            hash if self.word > 0 => prefixed(hash, self.word, bytes),
+            FeatureHash::Xxh3(seed) => xxh3::hash(bytes, seed),
+            FeatureHash::Fnv1a => fnv1a(bytes),
+            FeatureHash::Lookup3(seed) => {
+                let (c, b) = jenkins::lookup3(bytes, seed as u32, (seed >> 32) as u32);
+                u64::from(c) | u64::from(b) << 32
+            }
+            FeatureHash::Jenkins64(seed) => {
+                let (c, b) = jenkins::lookup3(bytes, (seed >> 32) as u32, seed as u32);
+                u64::from(c) << 32 | u64::from(b)
+            }
+            FeatureHash::OneAtATime => jenkins::one_at_a_time(bytes).into(),
         }
     }
 }
 
-/// Word `word` of the digests of a feature as big-endian numbers, one above the other; digest m ≥ 1 has the byte m in front.
+/// Hash `bytes` with a byte in front: a further value of an unseeded hash.
+#[inline(never)]
+fn prefixed(hash: FeatureHash, byte: u8, bytes: &[u8]) -> u64 {
+    let mut prefixed = Vec::with_capacity(bytes.len() + 1);
+    prefixed.push(byte);
+    prefixed.extend_from_slice(bytes);
+    hash.hash(&prefixed)
+}
+
+/// Return word `word` of the concatenated digests of a feature, as big-endian numbers; digest m ≥ 1 has the byte m in
+/// front.
 fn digest_word<D: Digest>(word: u8, bytes: &[u8]) -> u64 {
     let size = <D as Digest>::output_size();
     let first = usize::from(word) * 8;
@@ -209,7 +206,7 @@ fn digest_word<D: Digest>(word: u8, bytes: &[u8]) -> u64 {
     value
 }
 
-/// FNV-1a of 64 bits: h ← (h xor byte) · 1099511628211 from h = 14695981039346656037.
+/// Hash with FNV-1a of 64 bits: h ← (h xor byte) · 1099511628211 from h = 14695981039346656037.
 fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |h, &byte| (h ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
@@ -234,7 +231,7 @@ mod tests {
         assert_eq!(0xd696_3f7d_28e1_7f72, hash("md5", b"abc"));
         // RFC 3174, section 7.3: SHA1("abc") = a9993e36 4706816a ba3e2571 7850c26c 9cd0d89d.
         assert_eq!(0x7850_c26c_9cd0_d89d, hash("sha1", b"abc"));
-        // The ends of the examples that NIST gives for FIPS 180-4.
+        // The ends of NIST's examples for FIPS 180-4.
         assert_eq!(0xe36c_9da7, hash("sha224", b"abc") & 0xffff_ffff);
         assert_eq!(0xf200_15ad, hash("sha256", b"abc") & 0xffff_ffff);
         assert_eq!(0x58ba_eca1_34c8_25a7, hash("sha384", b"abc"));

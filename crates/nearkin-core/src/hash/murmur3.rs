@@ -3,7 +3,7 @@
 const C1: u64 = 0x87c3_7b91_1142_53d5;
 const C2: u64 = 0x4cf5_ad43_2745_937f;
 
-/// The two words (h1, h2) of `bytes` with `seed`.
+/// Return the two words (h1, h2) of `bytes` with `seed`.
 pub fn x64_128(bytes: &[u8], seed: u32) -> (u64, u64) {
     let (mut h1, mut h2) = (u64::from(seed), u64::from(seed));
     let (blocks, tail) = bytes.as_chunks::<16>();
@@ -35,12 +35,14 @@ fn scramble2(k: u64) -> u64 {
     k.wrapping_mul(C2).rotate_left(33).wrapping_mul(C1)
 }
 
-/// Up to eight bytes, the first the lowest; missing ones are 0.
+/// Read up to eight bytes, the first the lowest; missing ones are 0.
 fn little_endian(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte))
 }
 
-fn avalanche(mut k: u64) -> u64 {
+/// Mix 64 bits with the finaliser, a bijection.
+#[inline(always)]
+pub fn avalanche(mut k: u64) -> u64 {
     k = (k ^ k >> 33).wrapping_mul(0xff51_afd7_ed55_8ccd);
     k = (k ^ k >> 33).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
     k ^ k >> 33
@@ -58,7 +60,7 @@ mod tests {
         assert_eq!((0, 0), x64_128(b"", 0));
     }
 
-    /// Byte by byte as the published program reads, its tail as a fall-through from the last byte down.
+    /// Hash byte by byte like the published program, its tail as a fall-through from the last byte down.
     fn plain(bytes: &[u8], seed: u32) -> (u64, u64) {
         const FIRST: u64 = 0x87c3_7b91_1142_53d5;
         const SECOND: u64 = 0x4cf5_ad43_2745_937f;

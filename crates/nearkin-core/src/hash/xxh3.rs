@@ -34,7 +34,7 @@ const PRIME64_3: u64 = 0x1656_67b1_9e37_79f9;
 const PRIME_MX1: u64 = 0x1656_6791_9e37_79f9;
 const PRIME_MX2: u64 = 0x9fb2_1c65_1e98_df25;
 
-/// XXH3-64 of `bytes` with `seed`.
+/// Return the XXH3-64 of `bytes` with `seed`.
 #[inline]
 pub fn hash(bytes: &[u8], seed: u64) -> u64 {
     match bytes.len() {
@@ -78,7 +78,7 @@ fn flip_9_to_16(seed: u64) -> (u64, u64) {
     ((SECRET[3] ^ SECRET[4]).wrapping_add(seed), (SECRET[5] ^ SECRET[6]).wrapping_sub(seed))
 }
 
-/// XXH3 of 9 to 16 bytes; the 128-bit product is held in 32-bit halves, which vector lanes can multiply.
+/// Hash 9 to 16 bytes; the 128-bit product is computed in 32-bit halves, which vector lanes can multiply.
 #[inline(always)]
 fn mix_9_to_16(low: u64, high: u64, length: u64) -> u64 {
     let (a, b, c, d) = (low & 0xffff_ffff, low >> 32, high & 0xffff_ffff, high >> 32);
@@ -92,7 +92,7 @@ fn mix_9_to_16(low: u64, high: u64, length: u64) -> u64 {
     h ^ h >> 32
 }
 
-/// XXH3 of 17 to 32 bytes: the sum of the folded products of the first and of the last 16.
+/// Hash 17 to 32 bytes: the sum of the folded products of the first and of the last 16.
 #[inline(always)]
 fn mix_17_to_32(bytes: &[u8], seed: u64) -> u64 {
     let (Some(first), Some(last)) = (bytes.first_chunk::<16>(), bytes.last_chunk::<16>()) else { return 0 };
@@ -119,7 +119,7 @@ fn mix_4_to_8(input: u64, flip: u64, n: u64) -> u64 {
     finish_4_to_8(k ^ k.rotate_left(49) ^ k.rotate_left(24), n)
 }
 
-/// What follows the rotations.
+/// Run the steps after the rotations.
 #[inline(always)]
 fn finish_4_to_8(k: u64, n: u64) -> u64 {
     let k = k.wrapping_mul(PRIME_MX2);
@@ -137,10 +137,10 @@ fn read64(bytes: &[u8], at: usize) -> u64 {
     read32(bytes, at) | read32(bytes, at + 4) << 32
 }
 
-/// Hashes of the windows `bytes[i..i + n]`, i = 0 … `out.len() - 1`, each of `n` bytes.
+/// Hash the windows `bytes[i..i + n]`, i = 0 … `out.len() - 1`, each of `n` bytes.
 ///
 /// # Panics
-/// If the windows do not lie in `bytes`: `out.len() + n - 1 > bytes.len()`.
+/// If `bytes` does not contain the windows: `out.len() + n - 1 > bytes.len()`.
 pub fn hash_windows(bytes: &[u8], n: usize, seed: u64, out: &mut [u64]) {
     assert!(n > 0 && out.len() + n - 1 <= bytes.len(), "windows lie inside of the buffer");
     let done = match n {
@@ -156,7 +156,7 @@ pub fn hash_windows(bytes: &[u8], n: usize, seed: u64, out: &mut [u64]) {
     }
 }
 
-/// Fills `out` from the front, eight windows a step, as far as whole 64-byte loads lie in `bytes`; gives the count.
+/// Fills `out` from the front, eight windows per step, while full 64-byte loads fit into `bytes`; returns the count.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(
     enable = "avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512bitalg,avx512vpopcntdq,bmi1,bmi2,popcnt"
@@ -182,7 +182,7 @@ fn windows_avx512(bytes: &[u8], n: usize, seed: u64, out: &mut [u64]) -> usize {
     let length = _mm512_set1_epi64(n as i64);
     let mut done = 0;
     while done + 64 <= bytes.len() && done + 56 <= out.len() {
-        // SAFETY: 64 bytes from `done` lie in `bytes`.
+        // SAFETY: `bytes` has 64 bytes from `done`.
         let block = unsafe { _mm512_loadu_si512(bytes.as_ptr().add(done).cast()) };
         for (step, table) in pick.iter().enumerate() {
             // SAFETY: a table has 64 bytes.
@@ -201,8 +201,8 @@ fn windows_avx512(bytes: &[u8], n: usize, seed: u64, out: &mut [u64]) -> usize {
     done
 }
 
-/// Hashes of many inputs of 1 to 8 bytes: `values` hold their bytes little-endian (what lies above the length is ignored),
-/// `lengths` how many there are.
+/// Hash many inputs of 1 to 8 bytes: `values` are their bytes, little-endian (bytes above the length are ignored),
+/// `lengths` their lengths.
 ///
 /// # Panics
 /// If the slices differ in length.
@@ -230,7 +230,7 @@ fn short(values: &[u64], lengths: &[u64], seed: u64, out: &mut [u64]) {
     }
 }
 
-/// Hashes of many inputs of 4 bytes, given as little-endian numbers.
+/// Hash many inputs of 4 bytes, passed as little-endian numbers.
 ///
 /// # Panics
 /// If the slices differ in length.
@@ -255,7 +255,7 @@ pub fn hash_fours(values: &[u32], seed: u64, out: &mut [u64]) {
     );
 }
 
-/// Hashes of many inputs of 9 to 16 bytes, given by their first eight bytes `low`, their last eight `high` (both
+/// Hash many inputs of 9 to 16 bytes, passed as their first eight bytes `low`, their last eight `high` (both
 /// little-endian) and `lengths`.
 ///
 /// # Panics

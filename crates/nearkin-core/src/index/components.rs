@@ -15,28 +15,28 @@ use crate::cancel::CancelToken;
 /// Disjoint sets of the nodes `0..n`, joined by any number of threads.
 #[derive(Debug)]
 pub struct Forest {
-    /// Parent of each node, at most the node itself; a root is its own.
+    /// Parent of each node, at most the node itself; a root is its own parent.
     parents: Vec<AtomicU32>,
 }
 
 impl Forest {
-    /// `nodes` sets of one node.
+    /// Create `nodes` sets of one node.
     ///
     /// # Errors
-    /// There is no memory for them.
+    /// Memory runs out.
     pub fn new(nodes: usize) -> Result<Self> {
         Ok(Self { parents: alloc::try_collect((0..nodes as u32).map(AtomicU32::new))? })
     }
 
-    /// The smallest node of each node's set.
+    /// Return the smallest node of each node's set.
     ///
     /// # Errors
-    /// There is no memory for them.
+    /// Memory runs out.
     pub fn roots(&self) -> Result<Vec<u32>> {
         alloc::try_collect((0..self.parents.len() as u32).map(|node| self.root(node)))
     }
 
-    /// The smallest node of a set.
+    /// Return the smallest node of a set.
     ///
     /// # Panics
     /// If `node` is not below `nodes`.
@@ -61,7 +61,7 @@ impl Forest {
         }
     }
 
-    /// Joins the sets of two nodes.
+    /// Join the sets of two nodes.
     ///
     /// # Panics
     /// If a node is not below `nodes`.
@@ -77,10 +77,10 @@ impl Forest {
     }
 }
 
-/// The smallest member of each node's connected component in the graph of edges `left[i]`–`right[i]`.
+/// Return the smallest member of each node's connected component in the graph of edges `left[i]`–`right[i]`.
 ///
 /// # Errors
-/// There is no memory for them.
+/// Memory runs out.
 ///
 /// # Panics
 /// If an edge names a node that is not below `nodes`.
@@ -92,11 +92,11 @@ pub fn components(nodes: usize, left: &[u32], right: &[u32]) -> Result<Vec<u32>>
     forest.roots()
 }
 
-/// The clusters of the graph of edges `left[i]`–`right[i]` by keep-then-absorb: nodes are visited in order, and one that none
-/// before it has absorbed absorbs its free neighbours. For each node the one that absorbed it, or itself.
+/// Cluster the graph of edges `left[i]`–`right[i]` by keep-then-absorb: nodes are visited in order, and a node that no
+/// earlier one has absorbed absorbs its free neighbours. Return for each node the one that absorbed it, or itself.
 ///
 /// # Errors
-/// There is no memory for them.
+/// Memory runs out.
 ///
 /// # Panics
 /// If an edge names a node that is not below `nodes`.
@@ -130,35 +130,35 @@ pub fn centred(nodes: usize, left: &[u32], right: &[u32]) -> Result<Vec<u32>> {
     Ok(centres)
 }
 
-/// Groups of two and more nodes whose first is the same.
+/// Groups of two and more nodes with the same first node.
 pub(crate) struct Groups {
     /// First and member, ascending: the members of a group stand together.
     members: Vec<(u32, u32)>,
 }
 
 impl Groups {
-    /// The groups of nodes whose firsts these are; a group's first is its smallest node.
+    /// Group nodes by their first node; a group's first node is its smallest.
     ///
     /// # Errors
-    /// There is no memory for them; the call is stopped.
+    /// Memory runs out; the call is cancelled.
     pub(crate) fn new(firsts: &[u32], stop: &CancelToken) -> Result<Self> {
         let joined = || firsts.iter().enumerate().filter(|&(node, &first)| node as u32 != first);
         let mut members = alloc::try_with_capacity(joined().count())?;
         for (node, &first) in joined() {
             members.push((first, node as u32));
         }
-        // In the order of nodes it would be a sort by the first alone; this one needs no memory.
+        // In the order of nodes a sort by the first node would suffice; this one requires no memory.
         stop.sort(&mut members);
         stop.check()?;
         Ok(Self { members })
     }
 
-    /// How many nodes all groups have.
+    /// Number of nodes in all groups.
     pub(crate) fn nodes(&self) -> usize {
         self.members.len() + self.members.chunk_by(|a, b| a.0 == b.0).count()
     }
 
-    /// The nodes of each group in order, group after group in order of their firsts.
+    /// Iterate over the nodes of each group in order, in order of first nodes.
     pub(crate) fn each(&self) -> impl Iterator<Item = impl Iterator<Item = u32> + Clone + '_> + '_ {
         self.members
             .chunk_by(|a, b| a.0 == b.0)

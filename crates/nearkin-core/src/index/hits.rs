@@ -5,7 +5,7 @@ use crate::{Result, alloc};
 /// Hits of a batch of queries: query q owns `offsets[q]..offsets[q + 1]`, nearest first, ties by id.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Hits<D> {
-    /// One more than queries.
+    /// One more than the number of queries.
     pub offsets: Vec<i64>,
     /// Row of each hit.
     pub rows: Vec<u32>,

@@ -1,23 +1,24 @@
 //! Which documents are contained in others: sketches of the smaller ones, counted in all features of the larger one.
 //!
 //! Document A is proposed for document B if B has at least `least` of the features of A's sketch
-//! ([`crate::families::sketch`]), where `least` follows from the sizes, a threshold and a recall, and A has no more features than B.
-//! B gives all its features, so that nothing depends on how much larger it is; they are read, counted, and forgotten.
+//! ([`crate::families::sketch`]), where `least` follows from the sizes, a threshold and a recall, and A has no more
+//! features than B. All features of B are read and counted, so that the difference in size does not matter.
 //!
-//! **Rare features first.** Of the m hashes of a sketch any `m - least + h` hold at least h that B has, if it has `least` of all m.
-//! So lists of documents are kept for the `m - least + HITS` hashes of each sketch that are the rarest in the corpus. B's features
-//! are looked up, each document of their lists gets a count, and those that reach `HITS` are compared with the whole sketch. Which
-//! hashes are rare decides cost alone: no document that has `least` is missed. A sketch with `least` below `HITS` is listed
-//! more than once in each list.
+//! **Rare features first.** Of the m hashes of a sketch any `m - least + h` contain at least h hashes of B, if B has
+//! `least` of all m. So lists of documents are stored for the `m - least + HITS` rarest hashes of each sketch. B's
+//! features are looked up, each document of their lists is counted, and documents that reach `HITS` are compared with
+//! the full sketch. The choice of rare hashes affects cost only: no document that has `least` is missed. A sketch with
+//! `least` below `HITS` is listed more than once in each list.
 //!
-//! **Order of visits.** Each list holds, in place, documents that were kept, then room, then those that were not visited yet.
-//! [`Index::settle`] moves on; a document that is not kept leaves the lists.
+//! **Order of visits.** Each list has kept documents first, then free positions, then documents that are not visited
+//! yet. [`Index::settle`] advances; a document that is not kept is removed from the lists.
 //!
-//! Cost: one look-up per feature of B, and a count for each document of the lists that it meets: with f the mean share of documents
-//! that a listed hash occurs in, `(m - least + HITS) f` of the documents. So it grows with the square of their number. Memory: the
-//! sketches, and eight bytes for each listed hash; a byte per document and thread during a scan. Sources: S. Chaudhuri, V. Ganti,
-//! R. Kaushik, "A primitive operator for similarity joins in data cleaning", ICDE 2006, for the prefix of rare elements;
-//! Broder 1997 for containment by samples. Test: `scans_find_what_the_definition_says`.
+//! Cost: one look-up per feature of B, and a count for each document in the lists of its hashes: `(m - least + HITS) f`
+//! of the documents, where f is the mean share of documents with a listed hash. So it grows with the square of their
+//! number. Memory: the sketches, and eight bytes per listed hash; a byte per document and thread during a scan.
+//! Sources: S. Chaudhuri, V. Ganti, R. Kaushik, "A primitive operator for similarity joins in data cleaning", ICDE
+//! 2006, for the prefix of rare elements; Broder 1997 for containment by samples. Test:
+//! `scans_find_what_the_definition_says`.
 
 use std::ops::Range;
 
@@ -27,14 +28,14 @@ use crate::cancel::CancelToken;
 use crate::families::sketch::{HashedTexts, check_size};
 use crate::{Error, Result, alloc};
 
-/// Counts that a document needs before its whole sketch is compared.
+/// Counts that a document needs before its full sketch is compared.
 const HITS: u8 = 3;
-/// Smallest and largest number of slots in which hashes are counted to tell which are rare.
+/// Minimum and maximum number of slots for counting hashes, to find the rare ones.
 const SLOTS: (usize, usize) = (1 << 10, 1 << 22);
 /// Documents that one task takes.
 const CHUNK: usize = 1 << 10;
 
-/// Which documents a scan looks at.
+/// Which documents a scan considers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// Those that were kept.
@@ -43,7 +44,7 @@ pub enum Part {
     Later,
 }
 
-/// Where the list of a hash is.
+/// Hash table from hashes to lists.
 #[derive(Default)]
 struct Table {
     /// Hash, and number of its list plus one; 0 is an empty slot.
@@ -52,7 +53,7 @@ struct Table {
 }
 
 impl Table {
-    /// A table for `count` hashes.
+    /// Create a table for `count` hashes.
     fn new(count: usize) -> Result<Self> {
         let slots = (2 * count).next_power_of_two().max(64);
         Ok(Self { slots: alloc::try_filled((0, 0), slots)?, shift: 32 - slots.trailing_zeros().min(32) })
@@ -88,33 +89,34 @@ impl Table {
     }
 }
 
-/// Sketches of documents by place, and lists of the documents that have a rare hash.
+/// Sketches of documents by ordinal, and lists of the documents that have a rare hash.
 pub struct Index {
     width: usize,
     /// `width` numbers for each document.
     rows: Vec<u32>,
-    /// How many hashes of each sketch another document must have; 0 for a document that is never proposed.
+    /// Minimum number of shared hashes of each sketch; 0 for a document that is never proposed.
     least: Vec<u16>,
     table: Table,
-    /// Where each list begins; one more at the end.
+    /// Start of each list, and the end.
     starts: Vec<usize>,
-    /// How many at the front of each list were kept, and the number of the first that was not visited.
+    /// Number of kept documents at the front of each list, and the index of the first unvisited one.
     kept: Vec<u32>,
     next: Vec<u32>,
     listed: Vec<u32>,
-    /// The lists of each document, and where they begin; one more at the end.
+    /// The lists of each document, and their starts; one more at the end.
     lists: Vec<u32>,
     lists_at: Vec<usize>,
-    /// Documents before this place were visited.
+    /// Documents before this ordinal were visited.
     visited: usize,
 }
 
 impl Index {
-    /// The sketches `rows` of `size` hashes each, of which `least` must be found; no document was visited yet.
+    /// Build the index of the sketches `rows` of `size` hashes each, with the minimum numbers of shared hashes `least`;
+    /// no document is visited yet.
     ///
     /// # Errors
-    /// A size out of its range, rows that are not of this size or have fewer hashes than `least`; the call is stopped, or there is no
-    /// memory.
+    /// A size is out of range; rows are not of this size or have fewer hashes than `least`; the call is cancelled, or
+    /// memory runs out.
     pub fn new(rows: &[u32], size: usize, least: &[u16]) -> Result<Self> {
         check_size(size)?;
         let width = size + 1;
@@ -144,23 +146,23 @@ impl Index {
         Ok(index)
     }
 
-    /// How many documents there are.
+    /// Number of documents.
     pub fn len(&self) -> usize {
         self.least.len()
     }
 
-    /// Whether there is no document.
+    /// True if there are no documents.
     pub fn is_empty(&self) -> bool {
         self.least.is_empty()
     }
 
-    /// The hashes of the sketch of a document.
+    /// Return the hashes of the sketch of a document.
     fn sketch(&self, place: usize) -> &[u32] {
         let row = &self.rows[place * self.width..][..self.width];
         &row[1..=(row[0] as usize).min(self.width - 1)]
     }
 
-    /// The listed hashes of all documents, each with the document in its lower half, sorted.
+    /// Return the listed hashes of all documents, each with the document in its lower half, sorted.
     fn rare(&self) -> Result<Vec<u64>> {
         let stop = &CancelToken::current();
         let frequencies = Frequencies::new(self)?;
@@ -197,7 +199,7 @@ impl Index {
         Ok(pairs)
     }
 
-    /// Makes the lists of sorted pairs.
+    /// Fill the lists from sorted pairs.
     fn fill(&mut self, pairs: &[u64]) -> Result<()> {
         let stop = &CancelToken::current();
         let same = |a: &u64, b: &u64| a >> 32 == b >> 32;
@@ -230,10 +232,10 @@ impl Index {
         stop.check()
     }
 
-    /// These documents, the next ones in order, were visited; those that are not kept are not found from now on.
+    /// Mark these documents, the next ones in order, as visited; those that are not kept are no longer found.
     ///
     /// # Errors
-    /// Documents that are not in order, or not the next ones that have lists: nothing changes.
+    /// The documents are not in order, or not the next ones; nothing changes.
     pub fn settle(&mut self, places: &[u32], kept: &[bool]) -> Result<()> {
         let end = places.last().map_or(self.visited, |&place| place as usize + 1);
         let fits = places.is_sorted_by(|a, b| a < b)
@@ -267,14 +269,14 @@ impl Index {
         Ok(())
     }
 
-    /// For each of `documents`, numbers of `texts`, the places of one part whose sketches it has: where the list of each begins, and the
-    /// lists, ascending. `any_size` proposes larger documents, too. In parallel.
+    /// Return for each of `documents`, numbers of `texts`, the ordinals in one part whose sketches it contains: the
+    /// start of each list, and the lists, ascending. `any_size` also proposes larger documents. In parallel.
     ///
     /// # Errors
-    /// The call is stopped, or there is no memory.
+    /// The call is cancelled, or memory runs out.
     ///
     /// # Panics
-    /// If there is no text of such a number.
+    /// If a text number is out of range.
     pub fn scan(
         &self,
         texts: &HashedTexts,
@@ -306,7 +308,7 @@ impl Index {
         Ok((offsets, places))
     }
 
-    /// Puts the documents of one part with [`HITS`] counts into `counter.hot`.
+    /// Append the documents of one part with [`HITS`] counts to `counter.hot`.
     fn count(&self, hashes: &[u32], part: Part, counter: &mut Counter) -> Result<()> {
         if counter.counts.len() < self.len() {
             counter.counts = alloc::try_zeroed(self.len())?;
@@ -336,7 +338,7 @@ impl Index {
                 *count = (*count + 1).min(HITS);
             }
         }
-        // Zeros again: all of them at once, or those that were met.
+        // Clear all counts at once, or those that were changed.
         if total > self.len() / 8 {
             counter.counts.fill(0);
         } else {
@@ -347,7 +349,7 @@ impl Index {
         Ok(())
     }
 
-    /// Whether a text with these hashes has enough of the sketch of a document.
+    /// Return true if a text with these hashes has enough of the sketch of a document.
     fn fits(&self, place: usize, hashes: &[u32], filter: &Filter, any_size: bool) -> bool {
         if !any_size && self.rows[place * self.width] as usize > hashes.len() {
             return false;
@@ -371,7 +373,7 @@ impl Index {
     }
 }
 
-/// How often hashes occur in sketches that could have them, about: hashes that share a slot are counted together.
+/// Estimate how often hashes occur in sketches: hashes that share a slot are counted together.
 struct Frequencies {
     counts: Vec<u32>,
     shift: u32,
@@ -408,14 +410,14 @@ impl Frequencies {
         (hash.wrapping_mul(0x9e37_79b1) >> self.shift) as usize
     }
 
-    /// The share of the sketches which reach a hash that have it, times 2^32.
+    /// Return the share of the sketches that reach a hash and contain it, times 2^32.
     fn share(&self, hash: u32) -> u64 {
         let reach = self.bounds.len() - self.bounds.partition_point(|&bound| bound < hash);
         (u64::from(self.counts[self.slot(hash)]) << 32) / reach.max(1) as u64
     }
 }
 
-/// What one thread counts with.
+/// Scratch buffers of a thread.
 #[derive(Default)]
 struct Counter {
     counts: Vec<u8>,
@@ -424,7 +426,7 @@ struct Counter {
     filter: Filter,
 }
 
-/// Some bits for each hash of a text, which tell of most others that the text has not got them.
+/// Bits for each hash of a text, a filter that rules out most other hashes.
 #[derive(Default)]
 struct Filter {
     bits: Vec<u64>,

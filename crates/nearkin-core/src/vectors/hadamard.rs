@@ -3,12 +3,12 @@
 //! ```text
 //! P = (H S₃ H S₂ H S₁) / D^(3/2)        D = the least power of two >= d, 64 at least; H_ij = (-1)^popcount(i & j)
 //! ```
-//! x is padded with zeros from d to D, and `S_r` multiplies by signs: bit 63 of the word of (seed, stream, row = 3 m + r, column) for
-//! rotation m, set for -1. P is orthogonal for any signs, so lengths and angles stay. Coordinates of Px vary as those of a
-//! uniformly random rotation do; fewer rounds show the axes of x.
+//! x is padded with zeros from d to D, and `S_r` multiplies by signs: bit 63 of the word of (seed, stream, row = 3 m +
+//! r, column) for rotation m, set for -1. P is orthogonal for any signs, so it preserves lengths and angles.
+//! Coordinates of Px vary as those of a uniformly random rotation; with fewer rounds the axes of x are visible.
 //!
-//! **Order.** The transform adds and subtracts values that lie 1, 2, 4, … D/2 apart, and multiplies once at the end: every
-//! machine has the same bits. In 512-bit registers three or seven of these steps are made between a load and a store.
+//! **Order.** The transform adds and subtracts values at distances 1, 2, 4, … D/2, and multiplies once at the end:
+//! every machine has the same bits. In 512-bit registers three or seven steps take place between a load and a store.
 //!
 //! Cost: 3 D (1 + log2 D) additions. Source: N. Ailon and B. Chazelle, "The Fast Johnson-Lindenstrauss Transform", SIAM J.
 //! Comput. 39 (2009); three rounds as in A. Andoni et al., "Practical and Optimal LSH for Angular Distance", NIPS 2015,
@@ -31,9 +31,9 @@ const NEAR: usize = 16;
 
 /// A number that is rotated.
 pub trait Number: Copy + Default + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> {
-    /// The nearest to a number of double precision.
+    /// Round a number of double precision.
     fn of(value: f64) -> Self;
-    /// Rotates in 512-bit registers, without the factor, where there is such a form; whether there is.
+    /// Rotate in 512-bit registers, without the factor, if there is such a form; return true if there is.
     #[inline(always)]
     fn rotated_512(_: Avx512, _signs: &[f32], _values: &mut [Self]) -> bool {
         false
@@ -48,7 +48,7 @@ impl Number for f32 {
     #[cfg(target_arch = "x86_64")]
     #[inline]
     fn rotated_512(_: Avx512, signs: &[f32], values: &mut [Self]) -> bool {
-        // SAFETY: the proof is held.
+        // SAFETY: the match has the proof.
         unsafe { x86::rotate(signs, values) };
         true
     }
@@ -61,7 +61,7 @@ impl Number for f64 {
     }
 }
 
-/// Coordinates of a rotation of vectors of `dim` values.
+/// Return the number of coordinates of a rotation of vectors of `dim` values.
 ///
 /// # Errors
 /// `dim` is 0 or above [`MOST`].
@@ -80,7 +80,7 @@ pub struct Hadamard {
     signs: Vec<f32>,
 }
 
-/// Sums and differences of values that lie `H` apart.
+/// Add and subtract values at distance `H`.
 #[inline(always)]
 fn near<const H: usize, T: Number>(values: [T; NEAR]) -> [T; NEAR] {
     let mut out = values;
@@ -108,10 +108,10 @@ fn transform<T: Number>(values: &mut [T]) {
 }
 
 impl Hadamard {
-    /// Rotation `number` of a seed and a stream for vectors of `dim` values.
+    /// Create rotation `number` of a seed and a stream for vectors of `dim` values.
     ///
     /// # Errors
-    /// `dim` is 0 or above [`MOST`]; there is no memory.
+    /// `dim` is 0 or above [`MOST`]; memory runs out.
     pub fn new(seed: u64, stream: u64, number: usize, dim: usize) -> Result<Self> {
         let size = size_of_rotation(dim)?;
         let mut signs = alloc::try_with_capacity(ROUNDS * size)?;
@@ -123,7 +123,7 @@ impl Hadamard {
         Ok(Self { size, signs })
     }
 
-    /// D.
+    /// Return D.
     pub fn size(&self) -> usize {
         self.size
     }
@@ -133,10 +133,10 @@ impl Hadamard {
         self.signs.capacity() * size_of::<f32>()
     }
 
-    /// Rotates `values`, D of them, in place.
+    /// Rotate `values`, D of them, in place.
     ///
     /// # Panics
-    /// Where there are not D of them.
+    /// If the number of values is not D.
     #[inline]
     pub fn rotate<T: Number>(&self, instructions: Instructions, values: &mut [T]) {
         assert_eq!(self.size, values.len(), "as many values as the rotation has");
@@ -172,7 +172,7 @@ mod x86 {
     /// Values of a register.
     const LANES: usize = 16;
 
-    /// Rounds of signs and transform, with as many signs a round as there are values.
+    /// Run the rounds of signs and transform; each round has one sign per value.
     ///
     /// # Safety
     /// The processor has the instructions.
@@ -220,14 +220,14 @@ mod x86 {
         unsafe { _mm512_storeu_ps(some.as_mut_ptr(), register) }
     }
 
-    /// The sum and the difference.
+    /// Return the sum and the difference.
     #[inline]
     #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
     fn two([a, b]: [__m512; 2]) -> [__m512; 2] {
         [_mm512_add_ps(a, b), _mm512_sub_ps(a, b)]
     }
 
-    /// Steps of 1 and 2 registers.
+    /// Run the steps of 1 and 2 registers.
     #[inline]
     #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
     fn four([a, b, c, d]: [__m512; 4]) -> [__m512; 4] {
@@ -236,7 +236,7 @@ mod x86 {
         [a, b, c, d]
     }
 
-    /// Steps of 1, 2 and 4 registers.
+    /// Run the steps of 1, 2 and 4 registers.
     #[inline]
     #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
     fn eight([a, b, c, d, e, f, g, h]: [__m512; 8]) -> [__m512; 8] {
@@ -246,7 +246,7 @@ mod x86 {
         [a, b, c, d, e, f, g, h]
     }
 
-    /// Steps of 1, 2, 4 and 8 values within a register, as `near` makes them.
+    /// Run the steps of 1, 2, 4 and 8 values within a register, like `near`.
     #[inline]
     #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
     fn within(x: __m512) -> __m512 {
@@ -262,7 +262,7 @@ mod x86 {
 
     macro_rules! begin {
         ($name:ident, $steps:ident, $($place:literal)+) => {
-            /// The steps within some registers of values that are multiplied by signs.
+            /// Run the steps within a group of registers, after multiplying values by signs.
             #[inline]
             #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
             fn $name(values: &mut [f32], signs: &[f32], at: usize) {
@@ -279,7 +279,7 @@ mod x86 {
 
     macro_rules! go_on {
         ($name:ident, $steps:ident, $($place:literal)+) => {
-            /// The steps between some registers of values that lie `apart` values apart.
+            /// Run the steps between registers of values at distance `distance`.
             #[inline]
             #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
             fn $name(values: &mut [f32], at: usize, apart: usize) {

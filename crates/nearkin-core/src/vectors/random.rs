@@ -1,4 +1,4 @@
-//! Random numbers by counter: the value at (seed, stream, row, column) is a function of these four numbers alone.
+//! Counter-based random numbers: the value at (seed, stream, row, column) is a function of these four numbers only.
 //!
 //! ```text
 //! base(seed, stream, row) = mix(mix(seed + G·(stream + 1)) + G·(row + 1))
@@ -7,9 +7,9 @@
 //! gaussian                = Φ^(-1)(uniform)
 //! cauchy                  = gaussian of column 2c / gaussian of column 2c + 1
 //! ```
-//! with G = 0x9e3779b97f4a7c15 and all additions modulo 2^64. Nothing depends on how many values are drawn, in what
-//! order or on which machine: Φ^(-1) is Wichura's rational approximation (relative error about 1e-16) over a logarithm
-//! made of IEEE operations only. The values are promised for ever; golden values are in the tests below.
+//! with G = 0x9e3779b97f4a7c15 and all additions modulo 2^64. Values do not depend on the number of draws, their order
+//! or the machine: Φ^(-1) is Wichura's rational approximation (relative error about 1e-16) over a logarithm of IEEE
+//! operations only. The values will never change; golden values are in the tests below.
 //!
 //! Cost: about 5 ns per Gaussian. Sources: Steele, Lea and Flood (OOPSLA 2014), `SplitMix`, with the mixing function of
 //! its section 4; Wichura (Applied Statistics 37, 1988), algorithm AS 241, PPND16.
@@ -22,7 +22,7 @@ use crate::cancel::CancelToken;
 
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The mixing function of `SplitMix64`: a bijection.
+/// Mix with the bijection of `SplitMix64`.
 #[inline]
 pub fn mix(value: u64) -> u64 {
     let value = (value ^ value >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -30,32 +30,32 @@ pub fn mix(value: u64) -> u64 {
     value ^ value >> 31
 }
 
-/// Where the sequence of a row begins.
+/// Return the start of the sequence of a row.
 #[inline]
 pub fn base(seed: u64, stream: u64, row: u64) -> u64 {
     let stream = mix(seed.wrapping_add(GOLDEN.wrapping_mul(stream.wrapping_add(1))));
     mix(stream.wrapping_add(GOLDEN.wrapping_mul(row.wrapping_add(1))))
 }
 
-/// The 64 random bits of a column.
+/// Return the 64 random bits of a column.
 #[inline]
 pub fn word(base: u64, column: u64) -> u64 {
     mix(base.wrapping_add(GOLDEN.wrapping_mul(column.wrapping_add(1))))
 }
 
-/// A number in (0, 1), a multiple of 2^-53.
+/// Return a number in (0, 1), a multiple of 2^-53.
 #[inline]
 pub fn uniform(word: u64) -> f64 {
     ((word >> 12) as f64 + 0.5) / (1_u64 << 52) as f64
 }
 
-/// A standard normal number.
+/// Return a standard normal number.
 #[inline]
 pub fn gaussian(word: u64) -> f64 {
     normal_quantile(uniform(word))
 }
 
-/// Logarithm of a normal positive number from IEEE operations only: 2 artanh((m − 1)/(m + 1)) + e ln 2.
+/// Return the logarithm of a normal positive number from IEEE operations only: 2 artanh((m − 1)/(m + 1)) + e ln 2.
 pub fn ln(x: f64) -> f64 {
     // √2 / 2 splits the mantissas so that |s| <= 0.172 and 12 terms of the series reach 1e-18.
     let bits = x.to_bits();
@@ -74,95 +74,51 @@ pub fn ln(x: f64) -> f64 {
     2.0 * s * sum + exponent as f64 * std::f64::consts::LN_2
 }
 
-fn ratio(x: f64, above: [f64; 8], below: [f64; 7]) -> f64 {
+/// Coefficients of PPND16: numerator and denominator (without its constant 1) of each of the three ranges.
+#[rustfmt::skip]
+#[allow(clippy::excessive_precision, reason = "coefficients as published")]
+const PPND16: [([f64; 8], [f64; 7]); 3] = [
+    (
+        [3.3871328727963666080, 1.3314166789178437745e2, 1.9715909503065514427e3, 1.3731693765509461125e4,
+         4.5921953931549871457e4, 6.7265770927008700853e4, 3.3430575583588128105e4, 2.5090809287301226727e3],
+        [4.2313330701600911252e1, 6.8718700749205790830e2, 5.3941960214247511077e3, 2.1213794301586595867e4,
+         3.9307895800092710610e4, 2.8729085735721942674e4, 5.2264952788528545610e3],
+    ),
+    (
+        [1.42343711074968357734, 4.63033784615654529590, 5.76949722146069140550, 3.64784832476320460504,
+         1.27045825245236838258, 2.41780725177450611770e-1, 2.27238449892691845833e-2, 7.74545014278341407640e-4],
+        [2.05319162663775882187, 1.67638483018380384940, 6.89767334985100004550e-1, 1.48103976427480074590e-1,
+         1.51986665636164571966e-2, 5.47593808499534494600e-4, 1.05075007164441684324e-9],
+    ),
+    (
+        [6.65790464350110377720, 5.46378491116411436990, 1.78482653991729133580, 2.96560571828504891230e-1,
+         2.65321895265761230930e-2, 1.24266094738807843860e-3, 2.71155556874348757815e-5, 2.01033439929228813265e-7],
+        [5.99832206555887937690e-1, 1.36929880922735805310e-1, 1.48753612908506148525e-2, 7.86869131145613259100e-4,
+         1.84631831751005468180e-5, 1.42151175831644588870e-7, 2.04426310338993978564e-15],
+    ),
+];
+
+fn ratio(x: f64, (above, below): ([f64; 8], [f64; 7])) -> f64 {
     let numerator = above.iter().rev().fold(0.0, |sum, &c| sum * x + c);
     let denominator = below.iter().rev().fold(0.0, |sum, &c| sum * x + c) * x + 1.0;
     numerator / denominator
 }
 
-/// Φ^(-1)(p) for 0 < p < 1: AS 241, PPND16.
-#[allow(clippy::excessive_precision, reason = "coefficients as they are published")]
+/// Return Φ^(-1)(p) for 0 < p < 1: AS 241, PPND16.
 pub fn normal_quantile(p: f64) -> f64 {
     let q = p - 0.5;
     if q.abs() <= 0.425 {
-        return q * ratio(
-            0.180625 - q * q,
-            [
-                3.3871328727963666080,
-                1.3314166789178437745e2,
-                1.9715909503065514427e3,
-                1.3731693765509461125e4,
-                4.5921953931549871457e4,
-                6.7265770927008700853e4,
-                3.3430575583588128105e4,
-                2.5090809287301226727e3,
-            ],
-            [
-                4.2313330701600911252e1,
-                6.8718700749205790830e2,
-                5.3941960214247511077e3,
-                2.1213794301586595867e4,
-                3.9307895800092710610e4,
-                2.8729085735721942674e4,
-                5.2264952788528545610e3,
-            ],
-        );
+        return q * ratio(0.180625 - q * q, PPND16[0]);
     }
     let tail = (-ln(if q < 0.0 { p } else { 1.0 - p })).sqrt();
-    let value = if tail <= 5.0 {
-        ratio(
-            tail - 1.6,
-            [
-                1.42343711074968357734,
-                4.63033784615654529590,
-                5.76949722146069140550,
-                3.64784832476320460504,
-                1.27045825245236838258,
-                2.41780725177450611770e-1,
-                2.27238449892691845833e-2,
-                7.74545014278341407640e-4,
-            ],
-            [
-                2.05319162663775882187,
-                1.67638483018380384940,
-                6.89767334985100004550e-1,
-                1.48103976427480074590e-1,
-                1.51986665636164571966e-2,
-                5.47593808499534494600e-4,
-                1.05075007164441684324e-9,
-            ],
-        )
-    } else {
-        ratio(
-            tail - 5.0,
-            [
-                6.65790464350110377720,
-                5.46378491116411436990,
-                1.78482653991729133580,
-                2.96560571828504891230e-1,
-                2.65321895265761230930e-2,
-                1.24266094738807843860e-3,
-                2.71155556874348757815e-5,
-                2.01033439929228813265e-7,
-            ],
-            [
-                5.99832206555887937690e-1,
-                1.36929880922735805310e-1,
-                1.48753612908506148525e-2,
-                7.86869131145613259100e-4,
-                1.84631831751005468180e-5,
-                1.42151175831644588870e-7,
-                2.04426310338993978564e-15,
-            ],
-        )
-    };
+    let value = if tail <= 5.0 { ratio(tail - 1.6, PPND16[1]) } else { ratio(tail - 5.0, PPND16[2]) };
     if q < 0.0 { -value } else { value }
 }
 
-/// Rows `first..first + rows` of a matrix, each value made of the row's base and its column.
+/// Compute rows `first..first + rows` of a matrix, each value from the row's base and its column.
 ///
 /// # Errors
-/// There is no memory for it.
+/// Memory runs out.
 pub fn matrix<T: Plain + Send>(
     (seed, stream, first): (u64, u64, u64),
     rows: usize,
@@ -183,12 +139,12 @@ pub fn matrix<T: Plain + Send>(
     Ok(out)
 }
 
-/// The Gaussian of a column, rounded to `f32`.
+/// Return the Gaussian of a column, rounded to `f32`.
 pub fn gaussian_at(base: u64, column: u64) -> f32 {
     gaussian(word(base, column)) as f32
 }
 
-/// The standard Cauchy number of a column, rounded to `f32`.
+/// Return the standard Cauchy number of a column, rounded to `f32`.
 pub fn cauchy_at(base: u64, column: u64) -> f32 {
     (gaussian(word(base, 2 * column)) / gaussian(word(base, 2 * column + 1))) as f32
 }

@@ -5,7 +5,7 @@
 //! | 3 | three rounds of signs and Hadamard (`hadamard`) | 3 D (1 + log2 D) additions | measured |
 //! | 4 | uniformly random ([`Dense`]) | 2 D² operations | proved |
 //!
-//! Both pad vectors with zeros from d to D, the least power of two that is not below d, 64 at least.
+//! Both pad vectors with zeros from d to D, the smallest power of two that is at least d and 64.
 
 use rayon::prelude::*;
 
@@ -23,7 +23,7 @@ pub const DENSE: u64 = 4;
 pub const MOST_DENSE: usize = 1 << 12;
 /// Rows that one task rotates.
 const CHUNK: usize = 64;
-/// Sums that a product is made of.
+/// Number of partial sums of a product.
 const LANES: usize = 32;
 
 /// A uniformly random rotation or reflection: D - 1 reflections and a sign.
@@ -31,8 +31,9 @@ const LANES: usize = 32;
 /// ```text
 /// Q_1 = ±1        Q_n = H(g_n) diag(1, Q_(n-1))        g_n Gaussian in n dimensions, H(g) the reflection of e_1 to g / ‖g‖
 /// ```
-/// The first column of `Q_n` is uniform on the sphere and the others are a uniform rotation of what is orthogonal to it, so that `Q_D` is
-/// uniform among all orthogonal matrices (Haar). `H(g) x = x - u (u·x)` with u the multiple of `e_1 - g / ‖g‖` of length √2.
+/// The first column of `Q_n` is uniform on the sphere and the others are a uniform rotation of its orthogonal
+/// complement, so that `Q_D` is uniform among all orthogonal matrices (Haar). `H(g) x = x - u (u·x)` with u the
+/// multiple of `e_1 - g / ‖g‖` of length √2.
 ///
 /// **Order.** Products are summed as in `index::lsh::kernels`, in 32 sums folded in halves: every machine has the same bits.
 /// Source: G. W. Stewart, "The Efficient Generation of Random Orthogonal Matrices with an Application to Condition Estimators", SIAM J.
@@ -40,21 +41,21 @@ const LANES: usize = 32;
 #[derive(Debug, Clone)]
 pub struct Dense {
     size: usize,
-    /// u of 2, 3, … D values, each filled with zeros in front to whole lanes.
+    /// u of 2, 3, … D values, each padded with zeros in front to full lanes.
     reflections: Vec<f32>,
     sign: f32,
 }
 
-/// Values of u with those in front.
+/// Return the number of values of u, padding included.
 fn padded(values: usize) -> usize {
     values.next_multiple_of(LANES)
 }
 
 impl Dense {
-    /// Rotation `number` of a seed for vectors of `dim` values.
+    /// Create rotation `number` of a seed for vectors of `dim` values.
     ///
     /// # Errors
-    /// `dim` is 0 or above [`MOST_DENSE`]; there is no memory.
+    /// `dim` is 0 or above [`MOST_DENSE`]; memory runs out.
     pub fn new(seed: u64, number: usize, dim: usize) -> Result<Self> {
         let size = size_of_rotation(dim)?;
         if size > MOST_DENSE {
@@ -132,10 +133,10 @@ pub enum Rotation {
 }
 
 impl Rotation {
-    /// Rotation `number` of a seed and a stream for vectors of `dim` values.
+    /// Create rotation `number` of a seed and a stream for vectors of `dim` values.
     ///
     /// # Errors
-    /// Another stream; `dim` out of range; there is no memory.
+    /// Another stream; `dim` out of range; memory runs out.
     pub fn new(seed: u64, stream: u64, number: usize, dim: usize) -> Result<Self> {
         match stream {
             STRUCTURED => Hadamard::new(seed, stream, number, dim).map(Self::Structured),
@@ -144,7 +145,7 @@ impl Rotation {
         }
     }
 
-    /// D.
+    /// Return D.
     pub fn size(&self) -> usize {
         match self {
             Self::Structured(rotation) => rotation.size(),
@@ -160,7 +161,7 @@ impl Rotation {
         }
     }
 
-    /// Rotates `values`, D of them, in place.
+    /// Rotate `values`, D of them, in place.
     #[inline]
     pub fn rotate<T: Number>(&self, instructions: Instructions, values: &mut [T]) {
         match self {
@@ -170,7 +171,7 @@ impl Rotation {
     }
 }
 
-/// The first `bits` coordinates of some rotations, one behind the other.
+/// The first `bits` coordinates of a sequence of rotations.
 #[derive(Debug, Clone)]
 pub struct Rotations {
     dim: usize,
@@ -179,10 +180,10 @@ pub struct Rotations {
 }
 
 impl Rotations {
-    /// As many rotations of a seed and a stream as have `bits` coordinates, of vectors of `dim` values.
+    /// Create enough rotations of a seed and a stream for `bits` coordinates, of vectors of `dim` values.
     ///
     /// # Errors
-    /// No bit; another stream; `dim` out of range; there is no memory.
+    /// No bit; another stream; `dim` out of range; memory runs out.
     pub fn new(seed: u64, stream: u64, bits: usize, dim: usize) -> Result<Self> {
         if bits == 0 {
             return Err(Error::parameter("bits", bits, "1 or more"));
@@ -193,7 +194,7 @@ impl Rotations {
         Ok(Self { dim, bits, all: rotations })
     }
 
-    /// Calls `put` with all coordinates of x - mean, in double precision.
+    /// Call `put` with all coordinates of x - mean, in double precision.
     fn each<T: Copy + Into<f64>>(
         &self,
         x: &[T],
@@ -211,7 +212,7 @@ impl Rotations {
         }
     }
 
-    /// Calls `put` with each row and the places of what becomes of it, `width` values a row.
+    /// Call `put` with the output of each row, `width` values per row, and its coordinates.
     fn rows<T: Copy + Into<f64> + Sync, U: crate::segment::Plain + Default + Send>(
         &self,
         x: &[T],
@@ -240,10 +241,10 @@ impl Rotations {
         Ok(out)
     }
 
-    /// The coordinates of each row minus the mean, `bits` a row.
+    /// Return the coordinates of each row minus the mean, `bits` per row.
     ///
     /// # Errors
-    /// Another dimension; the call is stopped, or there is no memory.
+    /// Another dimension; the call is cancelled, or memory runs out.
     pub fn products<T: Copy + Into<f64> + Sync>(&self, x: &[T], mean: &[f64]) -> Result<Vec<f64>> {
         self.rows(x, mean, self.bits, |out: &mut [f64], from, values| {
             let count = values.len().min(self.bits - from);
@@ -251,12 +252,12 @@ impl Rotations {
         })
     }
 
-    /// Whether each coordinate is above 0, in words of 64 bits.
+    /// Return true if each coordinate is above 0, in words of 64 bits.
     ///
     /// # Errors
     /// As for [`Rotations::products`].
     pub fn codes<T: Copy + Into<f64> + Sync>(&self, x: &[T], mean: &[f64]) -> Result<Vec<u64>> {
-        // A rotation has whole words.
+        // A rotation has full words.
         self.rows(x, mean, self.bits.div_ceil(64), |out: &mut [u64], from, values| {
             let count = values.len().min(self.bits - from);
             for (word, values) in out[from / 64..].iter_mut().zip(values[..count].chunks(64)) {

@@ -3,7 +3,7 @@
 use nearkin_core::Result;
 use nearkin_core::digests::ssdeep::parse::Digest;
 use nearkin_core::index::bands;
-use nearkin_core::index::digests::file::About;
+use nearkin_core::index::digests::file::Metadata;
 use nearkin_core::index::digests::{self, Hit, Limit};
 use nearkin_core::index::hamming::{self, Linkage, Method, Ranking};
 use nearkin_core::index::lsh::{
@@ -215,8 +215,8 @@ fn digest_indexes_are_whole() {
         attack("digests clusters", large, digests::Index::len, |index| Ok(index.clusters(limit(60), linkage)?.rows));
     }
     let file = File::new();
-    let about = About { lenient: false, recipe: None };
-    attack("digests save", whole, digests_state, |index| index.save(&file.0, &about));
+    let metadata = Metadata { lenient: false, recipe: None };
+    attack("digests save", whole, digests_state, |index| index.save(&file.0, &metadata));
     attack("digests open", || (), |()| (), |()| Ok(digests::Index::open(&file.0)?.0.len()));
 }
 

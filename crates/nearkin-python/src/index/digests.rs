@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use nearkin_core::index::digests::file::{self, About};
+use nearkin_core::index::digests::file::{self, Metadata};
 use nearkin_core::index::digests::{Index, Limit};
 use nearkin_core::index::hamming::Linkage;
 use numpy::{IntoPyArray, PyArray1};
@@ -45,14 +45,14 @@ impl DigestCore {
     /// Opens a saved index; also whether its digests were read leniently, and the recipe's JSON form (None from version 1).
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf) -> PyResult<(Self, bool, Option<Py<PyBytes>>)> {
-        let (index, about) = detached(py, || Index::open(&path))?.into_python()?;
-        let recipe = about.recipe.map(|recipe| PyBytes::new(py, &recipe).unbind());
-        Ok((Self { index: Locked::new(index) }, about.lenient, recipe))
+        let (index, metadata) = detached(py, || Index::open(&path))?.into_python()?;
+        let recipe = metadata.recipe.map(|recipe| PyBytes::new(py, &recipe).unbind());
+        Ok((Self { index: Locked::new(index) }, metadata.lenient, recipe))
     }
 
     fn save(&self, py: Python<'_>, path: PathBuf, lenient: bool, recipe: Vec<u8>) -> PyResult<()> {
-        let about = About { lenient, recipe: Some(recipe) };
-        self.index.ask(py, |index| index.save(&path, &about))
+        let metadata = Metadata { lenient, recipe: Some(recipe) };
+        self.index.ask(py, |index| index.save(&path, &metadata))
     }
 
     fn verify(&self, py: Python<'_>) -> PyResult<()> {

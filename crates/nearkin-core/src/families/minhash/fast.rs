@@ -6,8 +6,8 @@
 //! `(aᵢ x + bᵢ) mod 2^64`, as in `classic`. So each bin orders all features by (round, z), an order that does not
 //! depend on the set, and the first of a set has the probability J to be the first of another.
 //!
-//! A value is the round in unary, r bits 1 and one 0 (R bits 1 without a 0 at the end), and behind these the upper bits
-//! of z. So values are ordered as features are, and the signature of a union is the smaller of both, bin by bin
+//! A value is the round in unary, r bits 1 and one 0 (R bits 1 without a 0 at the end), followed by the upper bits of
+//! z. So values are ordered like features, and the signature of a union is the smaller of both, bin by bin
 //! ([`super::MinHash::merge`]).
 //!
 //! **Variance.** No feature is the first of two bins in one round. With f features in the union, e₁ = (1 − 1/k)^f and
@@ -16,19 +16,19 @@
 //! − 1) S / (f − 1))`, never more than that of `classic`: 0.56 of it for k = 128 and f = 160, 0.62 for f = 30, 0.80 for
 //! f = 10; S tends to 1 for f ≫ k, where the classic variance is (f − 1)/(f − k) times as large.
 //!
-//! Cost: features wait in a buffer of [`HELD`]; of each buffer, a round sees all features, and rounds end once all bins
-//! are full: one for large sets; for small ones R, and |A| steps for each bin that is left. More rounds would lower the
+//! Cost: features are buffered in [`HELD`]; a round processes all features of the buffer, and rounds end when all bins
+//! are full: one for large sets; for small ones R, and |A| steps for each remaining bin. More rounds would lower the
 //! variance only for sets smaller than k, and cost most for those of about k.
 //!
-//! Source: Dahlgaard, Knudsen and Thorup (FOCS 2017), section 2, with rounds that throw alike until the last. Tests:
-//! against the plain definition here; bias and variance in `tests/families/test_minhash.py`.
+//! Source: Dahlgaard, Knudsen and Thorup (FOCS 2017), section 2, with rounds that throw in the same way until the last.
+//! Tests: against the plain definition here; bias and variance in `tests/families/test_minhash.py`.
 
 use super::{CHUNK, MAX_PERM, MinHash, Scheme, Sketch, mix};
 
 /// Rounds of throws.
 pub(super) const ROUNDS: usize = 3;
 
-/// Features that wait: as many as fill 512 bins in three rounds of four with one pass each.
+/// Capacity of the buffer: enough features to fill 512 bins in three rounds of four with one pass each.
 const HELD: usize = 4 * CHUNK;
 
 /// Bins whose functions are computed at once: the lanes of a register.
@@ -47,14 +47,14 @@ impl Default for Left {
     }
 }
 
-/// What all values of bins that round `round` or a later one fills have at least.
+/// Return the smallest value of bins that round `round` or a later one fills.
 #[inline(always)]
 fn floor(round: usize) -> u64 {
     !(u64::MAX >> round)
 }
 
 impl MinHash {
-    /// Puts features into the buffer, and from there into the minima once it is full.
+    /// Put features into the buffer; process it when it is full.
     #[inline(always)]
     pub(super) fn hold(&self, hashes: &[u64], sketch: &mut Sketch) {
         let mut rest = hashes;
@@ -68,7 +68,7 @@ impl MinHash {
         }
     }
 
-    /// Takes the features of the buffer into the minima.
+    /// Update the minima with the features of the buffer.
     pub(super) fn rounds(&self, sketch: &mut Sketch) {
         if self.scheme != Scheme::Fast || sketch.held.is_empty() {
             return;
@@ -134,7 +134,7 @@ impl MinHash {
     }
 }
 
-/// The value of a bin that no round fills.
+/// Return the value of a bin that no round fills.
 #[inline(always)]
 fn last(value: u64) -> u64 {
     floor(ROUNDS) | value >> ROUNDS
@@ -145,7 +145,7 @@ pub(super) mod tests {
     use super::*;
     use crate::families::minhash::LARGEST;
 
-    /// The definition of the header, bin by bin; values as pairs of a round and what is after it.
+    /// Compute the definition of the header, bin by bin; values as pairs of a round and the rest.
     pub(in crate::families::minhash) fn definition(family: &MinHash, hashes: &[u64]) -> Vec<u64> {
         let k = family.num_perm;
         let at = family.factors.len() - ROUNDS;

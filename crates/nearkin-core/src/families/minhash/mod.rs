@@ -1,4 +1,4 @@
-//! `MinHash`: sets of features → signatures whose share of equal values estimates their Jaccard similarity.
+//! `MinHash`: sets of features → signatures; the share of equal values estimates the Jaccard similarity.
 //!
 //! A feature is a 64-bit hash h. With the bijection `x = mix(h)` (the finaliser of `MurmurHash3`), taken for a random
 //! function, the k values of a set A are
@@ -17,17 +17,17 @@
 //! `fast` is described in [`fast`].
 //!
 //! The share of equal values is unbiased; its variance is J(1 − J)/k for `classic`; `one` draws without replacement, so
-//! that it has less where all bins are full, and repeats sources where few are; `fast` has less than `classic` for sets
-//! of any size. The formulas are in `python/nearkin/theory/banding.py`, which the tests compare with.
+//! that it has less if all bins are full, and repeats sources if few are; `fast` has less than `classic` for sets of
+//! any size. The formulas are in `python/nearkin/theory/banding.py`, which the tests compare with.
 //!
-//! Every feature gives a value of its own in `classic` (odd multiplication is a bijection), and every value names its
-//! bin in `one`. So a signature of `one` tells which of its values were borrowed, and the signature of a union follows
-//! from those of its parts ([`MinHash::merge`]). A minimum does not ask how often a feature occurs, so texts are never
-//! made distinct first.
+//! Every feature has a separate value in `classic` (odd multiplication is a bijection), and every value identifies its
+//! bin in `one`. So a signature of `one` shows which of its values were borrowed, and the signature of a union follows
+//! from those of its parts ([`MinHash::merge`]). A minimum does not depend on repetitions, so texts need not be
+//! deduplicated first.
 //!
-//! Values are 64 bits, or the upper 32 of these: two different values agree in 32 bits with probability 2^-32 times
-//! about half the features a bin or function sees; 10^6 features make it 10^-4 at most. The largest value stands for
-//! "no feature at all"; a feature that would have it has the next smaller one.
+//! Values are 64 bits, or their upper 32 bits: two different values agree in 32 bits with probability 2^-32 times about
+//! half the number of features per bin or function; for 10^6 features that is at most 10^-4. The largest value means
+//! "no feature"; a feature that would have it has the next smaller one.
 //!
 //! Cost as above; tables of 4 k² bytes in `one`. Sources: Broder (SEQUENCES 1997); Li, Owen and Zhang (NIPS 2012), one
 //! permutation; Shrivastava (ICML 2017), optimal densification, where a bin probes by a 2-universal hash; an order of
@@ -39,13 +39,14 @@ use rayon::prelude::*;
 use crate::cancel::CancelToken;
 use crate::cpu::features::Instructions;
 use crate::hash::WordHash;
+use crate::hash::murmur3::avalanche as mix;
 use crate::text::tokenizer::{Scratch, TextSource, Tokenizer};
 use crate::{Error, Result, alloc};
 
 /// Largest number of values of a signature.
 pub const MAX_PERM: usize = 512;
 
-/// Functions whose minima are in registers at once.
+/// Number of functions whose minima are in registers at once.
 const LANES: usize = 32;
 
 /// Features that are mixed at once.
@@ -68,7 +69,7 @@ pub enum Scheme {
 }
 
 impl Scheme {
-    /// The scheme called `name`.
+    /// Return the scheme called `name`.
     ///
     /// # Errors
     /// An unknown name.
@@ -84,11 +85,11 @@ impl Scheme {
 
 /// A value of a signature: 32 or 64 bits.
 pub trait Value: Copy + Eq + Ord + Send + Sync + std::hash::Hash + 'static {
-    /// What stands for a set without features.
+    /// The value of a set without features.
     const NONE: Self;
-    /// The value of these 64 bits.
+    /// Return the value of 64 bits.
     fn of(bits: u64) -> Self;
-    /// 64 bits with this value.
+    /// Return 64 bits with this value.
     fn bits(self) -> u64;
 }
 
@@ -121,26 +122,27 @@ pub struct MinHash {
     num_perm: usize,
     scheme: Scheme,
     instructions: Instructions,
-    /// aᵢ of `classic`, padded to whole registers; those of the rounds of `fast` follow them.
+    /// aᵢ of `classic`, padded to full registers; those of the rounds of `fast` follow them.
     factors: Vec<u64>,
     /// bᵢ, likewise.
     terms: Vec<u64>,
-    /// Place t · k + i holds the t-th bin in the order of bin i, itself for t = 0.
+    /// Position t · k + i has the t-th bin in the order of bin i, itself for t = 0.
     order: Vec<u16>,
     ranks: Ranks,
 }
 
-/// Place b · k + i holds the place of bin b in the order of bin i: a byte where that is enough, so that a register holds more.
+/// Position b · k + i has the rank of bin b in the order of bin i: a byte if that suffices, so that more fit a
+/// register.
 enum Ranks {
     Narrow(Vec<u8>),
     Wide(Vec<u16>),
 }
 
-/// What one thread uses again for every set.
+/// Scratch buffers of a thread, reused for every set.
 pub struct Sketch {
-    /// Least value so far, a bin or function each.
+    /// Minimum so far, per bin or function.
     least: Box<[u64; MAX_PERM]>,
-    /// Whether there was any feature.
+    /// True if there was any feature.
     some: bool,
     mixed: [u64; CHUNK],
     bins: [u64; CHUNK],
@@ -162,14 +164,6 @@ impl Default for Sketch {
             text: Scratch::default(),
         }
     }
-}
-
-/// The finaliser of `MurmurHash3`.
-#[inline(always)]
-fn mix(mut h: u64) -> u64 {
-    h = (h ^ h >> 33).wrapping_mul(0xff51_afd7_ed55_8ccd);
-    h = (h ^ h >> 33).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
-    h ^ h >> 33
 }
 
 /// `SplitMix64` (Steele, Lea, Flood 2014): the constants of the family come from it, seed 0.
@@ -195,7 +189,7 @@ fn bin_of(value: u64, num_perm: usize) -> usize {
 }
 
 impl MinHash {
-    /// A family of `num_perm` values, 1 to 512.
+    /// Create a family of `num_perm` values, 1 to 512.
     ///
     /// # Errors
     /// A number out of its range.
@@ -247,7 +241,7 @@ impl MinHash {
         Ok(family)
     }
 
-    /// Values of a signature.
+    /// Number of values of a signature.
     pub fn num_perm(&self) -> usize {
         self.num_perm
     }
@@ -258,7 +252,7 @@ impl MinHash {
         sketch.held.clear();
     }
 
-    /// Takes features into the minima.
+    /// Update the minima with features.
     fn add(&self, hashes: &[u64], sketch: &mut Sketch) {
         sketch.some |= !hashes.is_empty();
         self.instructions.run(
@@ -300,7 +294,7 @@ impl MinHash {
         }
     }
 
-    /// Writes the signature of what was added.
+    /// Write the signature of the added features.
     fn finish<V: Value>(&self, sketch: &mut Sketch, out: &mut [V]) {
         if !sketch.some {
             return out.fill(V::NONE);
@@ -314,7 +308,7 @@ impl MinHash {
         }
     }
 
-    /// Gives each bin the value of the first bin in its order that is not empty, its own if it is not; not all are.
+    /// Densify: each empty bin takes the value of the first bin in its order that is not empty; not all are empty.
     fn densify<V: Value>(&self, least: &[u64; MAX_PERM], out: &mut [V]) {
         self.instructions.run(
             #[inline(always)]
@@ -359,7 +353,7 @@ impl MinHash {
         }
     }
 
-    /// As `densify`, from the side of the bins that are not empty.
+    /// Densify from the side of the bins that are not empty.
     #[inline(always)]
     fn borrow<V: Value, R: Copy + Ord + Default + Into<usize>>(
         &self,
@@ -400,18 +394,18 @@ impl MinHash {
         }
     }
 
-    /// The signature of the set of features with these hashes, which may repeat, into `out` (one slot per value).
+    /// Write the signature of the set of features with these hashes, which may repeat, into `out` (one slot per value).
     pub fn hashes<V: Value>(&self, hashes: &[u64], sketch: &mut Sketch, out: &mut [V]) {
         self.begin(sketch);
         self.add(hashes, sketch);
         self.finish(sketch, out);
     }
 
-    /// The signature of `text` into `out`; gives its number of features, each occurrence. Without features all values are the
-    /// largest.
+    /// Write the signature of `text` into `out`; return its number of features, each occurrence. Without features all
+    /// values are the largest.
     ///
     /// # Errors
-    /// There is no memory for its buffers.
+    /// Memory runs out for its buffers.
     pub fn text<V: Value>(
         &self,
         tokenizer: &Tokenizer,
@@ -428,11 +422,11 @@ impl MinHash {
         count
     }
 
-    /// Signatures of many texts, in parallel: `out` has [`MinHash::num_perm`] slots per text, `counts` one. Once it is stopped
-    /// the rest is left as it is.
+    /// Write signatures of many texts, in parallel: `out` has [`MinHash::num_perm`] slots per text, `counts` one. If it
+    /// is cancelled, the rest is unchanged.
     ///
     /// # Errors
-    /// There is no memory for the buffers of a text.
+    /// Memory runs out for the buffers of a text.
     ///
     /// # Panics
     /// If `out` or `counts` have other lengths.
@@ -462,7 +456,7 @@ impl MinHash {
         )
     }
 
-    /// Signatures of sets of ready hashes: set d has `hashes[offsets[d]..offsets[d + 1]]`.
+    /// Write signatures of sets of hashes: set d has `hashes[offsets[d]..offsets[d + 1]]`.
     ///
     /// # Panics
     /// If the offsets do not belong to the hashes, or `out` has another length.
@@ -480,7 +474,7 @@ impl MinHash {
         );
     }
 
-    /// Signatures of the unions of the sets of `left` and `right`, row by row, into `left`.
+    /// Merge the signatures of `right` into `left`, row by row: those of the unions of their sets.
     pub fn merge<V: Value>(&self, left: &mut [V], right: &[V]) {
         let stop = &CancelToken::current();
         let k = self.num_perm;
@@ -527,11 +521,11 @@ fn minima(mixed: &[u64], a: &[u64], b: &[u64], least: &mut [u64]) {
     *least = held;
 }
 
-/// In how many places the rows of `a` and `b` differ; an array of one row is compared with all of the other. A row without features
-/// differs from everything in all.
+/// Return the number of values in which the rows of `a` and `b` differ; an array of one row is compared with all of the
+/// other. A row without features differs from every row in all values.
 ///
 /// # Errors
-/// Numbers of rows that differ while neither is one; values that are no whole rows of `num_perm`; there is no memory.
+/// Numbers of rows differ and neither is one; values are no full rows of `num_perm`; memory runs out.
 pub fn differences<V: Value>(a: &[V], b: &[V], num_perm: usize) -> Result<Vec<u16>> {
     fn row<V>(values: &[V], rows: usize, i: usize, num_perm: usize) -> &[V] {
         let at = if rows == 1 { 0 } else { i * num_perm };
@@ -551,7 +545,7 @@ pub fn differences<V: Value>(a: &[V], b: &[V], num_perm: usize) -> Result<Vec<u1
     alloc::try_collect_parallel((0..rows).into_par_iter().with_min_len(1024).map(differing))
 }
 
-/// In how many places two signatures differ: all, if one is of a set without features.
+/// Return the number of values in which two signatures differ: all, if one is of a set without features.
 #[inline]
 pub fn different<V: Value>(a: &[V], b: &[V]) -> u16 {
     if a.first() == Some(&V::NONE) && a.iter().all(|value| *value == V::NONE) {
@@ -565,7 +559,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The definition of the header, feature by feature.
+    /// Compute the definition of the header, feature by feature.
     fn definition(family: &MinHash, hashes: &[u64]) -> Vec<u64> {
         let k = family.num_perm;
         if hashes.is_empty() {

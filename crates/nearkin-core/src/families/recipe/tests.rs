@@ -21,7 +21,7 @@ fn names(slots: &Slots<'_>, text: &str) -> Vec<String> {
     recipe(slots).features(text).expect("a recipe that reads texts").into_iter().map(|(name, _)| name).collect()
 }
 
-/// Slots that leave a text as it is.
+/// Slots that leave a text unchanged.
 fn raw() -> Slots<'static> {
     Slots { norm: "none", case: "keep", letters: "all", ..Slots::default() }
 }
@@ -32,7 +32,7 @@ fn strings(words: &[&str]) -> Vec<String> {
 
 // The definition
 
-/// Weights of counted features, as the header of `text::keywords` has them; those that are kept, the heaviest first.
+/// Weigh counted features, as the header of `text::keywords` defines it; return the kept ones, the heaviest first.
 fn weigh(features: &[(String, u64)], weight: &str, top: &str, idf: impl Fn(&str) -> f64) -> Vec<(String, f64)> {
     let total: u64 = features.iter().map(|feature| feature.1).sum();
     let value = |name: &str, count: u64| match weight {
@@ -53,7 +53,7 @@ fn weigh(features: &[(String, u64)], weight: &str, top: &str, idf: impl Fn(&str)
     found
 }
 
-/// Bit i is 1 where the sum of the weights, signed by bit i of the features' hashes, is above 0.
+/// Return the fingerprint: bit i is 1 if the sum of the weights, signed by bit i of the features' hashes, is positive.
 fn signs(features: &[(Vec<u8>, f64)], hash: FeatureHash, bits: u32) -> Vec<u64> {
     let mut out = vec![0; bits.div_ceil(64) as usize];
     for bit in 0..bits {
@@ -72,7 +72,7 @@ fn bytes(features: &[(String, f64)]) -> Vec<(Vec<u8>, f64)> {
     features.iter().map(|(name, weight)| (name.clone().into_bytes(), *weight)).collect()
 }
 
-/// Where parts of these lengths begin, and the end.
+/// Return the starts of parts with these lengths, and the end.
 fn offsets_of(lengths: impl Iterator<Item = usize>) -> Vec<i64> {
     let ends = lengths.scan(0, |end, length| {
         *end += length as i64;
@@ -212,7 +212,7 @@ proptest! {
         prop_assert_eq!(&expected, &wide.signatures(texts.as_slice()).expect("reads texts").0);
         prop_assert_eq!(&expected, &wide.signatures_given(&offsets, &features).expect("fits"));
         prop_assert_eq!(&upper, &narrow.signatures_hashed(&offsets, &hashes).expect("fits"));
-        // The union with itself is itself, and with nothing too.
+        // The union with itself is itself, and likewise with an empty set.
         prop_assert_eq!(&expected, &wide.merge(expected.clone(), &expected).expect("one width"));
         let nothing = narrow.signatures(vec![""; texts.len()].as_slice()).expect("reads texts").0;
         prop_assert_eq!(&upper, &narrow.merge(nothing, &upper).expect("one width"));
@@ -286,7 +286,7 @@ fn stop_words_lists_and_lengths_leave_words_out() {
     assert_eq!(vec!["dog", "house"], words(&Slots { stop: &lists, ..word.clone() }, text));
     assert_eq!(vec!["house"], words(&Slots { stop: &lists, stop_words: &own, ..word.clone() }, text));
     assert_eq!(vec!["the", "dog", "the", "house"], words(&Slots { min_length: 3, ..word.clone() }, text));
-    // What is left out is left out before n-grams are built.
+    // Words are dropped before n-grams are built.
     assert_eq!(vec!["dog house"], names(&Slots { stop: &lists, n: 2, ..word }, text));
 }
 
@@ -310,7 +310,7 @@ fn seeds_and_bits_change_the_functions_alone() {
     assert_ne!(of(5, 64), of(6, 64));
 }
 
-/// Texts of which some are null.
+/// Texts with nulls.
 struct Holes<'a>(Vec<Option<&'a str>>);
 
 impl TextSource for Holes<'_> {
@@ -507,7 +507,7 @@ fn list(slot: &Json) -> Vec<String> {
     words.iter().map(|word| word.as_str().expect("a word").to_owned()).collect()
 }
 
-/// The recipe of a JSON form, whose tables are those that nearkin carries.
+/// Build the recipe of a JSON form, with the tables that nearkin contains.
 fn recipe_of_json(text: &str) -> Recipe {
     let json: Json = serde_json::from_str(text).expect("JSON");
     let slot = |name: &str| json[name].as_str().expect("a string");
@@ -547,7 +547,7 @@ fn recipe_of_json(text: &str) -> Recipe {
     })
 }
 
-/// Words of a fingerprint in hexadecimal, the lowest word last.
+/// Format words of a fingerprint in hexadecimal, the lowest word last.
 fn from_hex(text: &str, words: usize) -> Vec<u64> {
     let digits = format!("{:0>width$}", text.trim_start_matches("0x"), width = 16 * words);
     let word = |i: usize| u64::from_str_radix(&digits[16 * (words - 1 - i)..][..16], 16).expect("hexadecimal");

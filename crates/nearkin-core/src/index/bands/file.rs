@@ -1,7 +1,8 @@
 //! A banding index as a segment file: saved in one run, opened through a memory map. `docs/format-bands.md` is the document.
 //!
-//! Sections (tag): 1 what the index is, 2 dead rows, 3 integer ids, 4 bytes and 5 ends of string ids, 6 the recipe, 10 signatures of items,
-//! 11 item of each row, 12 row before it, 13 last row of each item, 20 keys, 21 items and 22 starts of the bands.
+//! Sections (tag): 1 description, 2 dead rows, 3 integer ids, 4 bytes and 5 ends of string ids, 6 recipe, 10 signatures
+//! of items, 11 item of each row, 12 previous row of the item, 13 last row of each item, 20 keys, 21 items and 22
+//! starts of the bands.
 
 use std::path::Path;
 
@@ -25,10 +26,11 @@ const KEYS: u32 = 20;
 const ITEMS: u32 = 21;
 const STARTS: u32 = 22;
 
-/// What a file says of itself: bits of a value, values of a signature, and the recipe's JSON form (empty without one).
+/// Return the description of a file: bits of a value, values of a signature, and the recipe's JSON form (empty without
+/// one).
 ///
 /// # Errors
-/// The file system refuses; a newer version; a file that holds no banding index.
+/// The file cannot be read, has a newer version, or is not a banding index.
 pub fn describe(path: &Path) -> Result<(usize, usize, Vec<u8>)> {
     let segment = Segment::open(path)?;
     let about = about(&segment)?;
@@ -36,7 +38,7 @@ pub fn describe(path: &Path) -> Result<(usize, usize, Vec<u8>)> {
     Ok((about[0] as usize, about[1] as usize, alloc::try_copy(&segment.column::<u8>(RECIPE, 0)?)?))
 }
 
-/// Section 1: bits of a value, values, bands, rows, rows ever added, kind of ids, whether ids only grow, items.
+/// Read section 1: bits of a value, values, bands, rows, rows ever added, kind of ids, 1 if ids only grow, items.
 fn about(segment: &Segment) -> Result<[u64; 8]> {
     if segment.kind() != KIND {
         return Err(segment.corrupt(format!("it holds kind {} and no banding index", segment.kind())));
@@ -47,11 +49,11 @@ fn about(segment: &Segment) -> Result<[u64; 8]> {
 }
 
 impl<V: Value + Plain> Index<V> {
-    /// Saves the index as one run, with the JSON form of the recipe of its signatures (empty without one); the old file stays until the
-    /// new one is whole.
+    /// Save the index as one run, with the JSON form of the recipe of its signatures (empty without one); the old file
+    /// is replaced when the new one is complete.
     ///
     /// # Errors
-    /// The file system refuses; the call is stopped.
+    /// The file cannot be written, or the call is cancelled.
     pub fn save(&mut self, path: &Path, recipe: &[u8]) -> Result<()> {
         self.compact()?;
         let [total, kind, growing] = self.rows.about();
@@ -75,10 +77,10 @@ impl<V: Value + Plain> Index<V> {
         writer.finish()
     }
 
-    /// Opens a saved index; signatures and bands stay in the file until they are read.
+    /// Open a saved index; signatures and bands are read on demand.
     ///
     /// # Errors
-    /// The file system refuses; a newer version; a file that is not a whole index with values of this width.
+    /// The file cannot be read, has a newer version, or is not a complete index with values of this width.
     pub fn open(path: &Path) -> Result<Self> {
         let segment = Segment::open(path)?;
         let [width, num_perm, bands, num_rows, total, kind, growing, items] = about(&segment)?;
@@ -119,10 +121,10 @@ impl<V: Value + Plain> Index<V> {
         Ok(index)
     }
 
-    /// Reads the whole file of an opened index: checksums, and that its arrays hold together.
+    /// Verify the checksums and the arrays of the file that the index was opened from.
     ///
     /// # Errors
-    /// The first thing that does not hold; nothing for an index that was not opened from a file.
+    /// The first inconsistency. An index that was not opened from a file is valid.
     pub fn verify(&self) -> Result<()> {
         let Some(segment) = &self.segment else { return Ok(()) };
         segment.verify()?;
@@ -143,7 +145,7 @@ impl<V: Value + Plain> Index<V> {
         Err(segment.corrupt("its rows, items and bands do not hold together"))
     }
 
-    /// The file that the index was opened from; [`guarded`](crate::segment::guarded) says how it is used.
+    /// Return the file that the index was opened from; see [`guarded`](crate::segment::guarded).
     pub fn segment(&self) -> Option<&Segment> {
         self.segment.as_ref()
     }

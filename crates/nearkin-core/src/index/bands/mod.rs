@@ -1,22 +1,24 @@
-//! Banding: signatures → those that agree in a whole band of values.
+//! Banding (MinHash LSH): find signatures that agree in all values of some band.
 //!
-//! A signature of k values is cut into b *bands* of r *rows* (values) each, b · r <= k. Two signatures are *candidates* if they agree in
-//! all values of some band: with probability 1 − (1 − s^r)^b where each value agrees with probability s on its own
-//! (`python/nearkin/theory/banding.py` solves this for b and r).
+//! A signature of k values is cut into b *bands* of r *rows* (values) each, b · r <= k. Two signatures are *candidates*
+//! if they agree in all values of some band: with probability 1 − (1 − s^r)^b if each value agrees with probability s
+//! independently (`python/nearkin/theory/banding.py` solves this for b and r).
 //!
-//! **Guarantee.** [`Index::search`] gives the rows that are candidates of the query and agree with it in at least `least` of the k
-//! values, and no others; [`Index::pairs`] likewise all pairs. Signatures of sets without features are found by nothing.
+//! **Guarantee.** [`Index::search`] returns the rows that are candidates of the query and agree with it in at least
+//! `least` of the k values, and no others; [`Index::pairs`] likewise all pairs. Signatures of sets without features
+//! never match.
 //!
-//! **Parts.** Equal signatures are one *item*, whatever their number, so copies cost one entry; a row points to its item and to
-//! the row before it of the same item. Items are in sorted runs (`run`): for every band the 32-bit keys of all items in
-//! order, beside their numbers. A key only leads to an item: the band's values are compared before it counts. Runs are
-//! merged so that each is more than twice as long as the next. Removal marks a row dead; dead rows leave when they
-//! outnumber the others.
+//! **Structure.** Equal signatures are one *item*, so copies cost one entry; a row points to its item and to the
+//! previous row of the same item. Items are in sorted runs (`run`): for every band the 32-bit keys of all items in
+//! order, with the item numbers. A key only proposes an item: the band's values are compared before it counts. Runs are
+//! merged so that each is more than twice as long as the next. Removal marks a row dead; dead rows are dropped when
+//! they outnumber the others.
 //!
-//! **Cost.** A query reads one place per band and run and compares each candidate item once, k values; all pairs hold
-//! the candidates of one item at a time. Memory: 8 b bytes per item and its signature, 4 bytes per row. **Limits.**
-//! 2^32 − 2 rows over the life of an index. Sources: Broder (SEQUENCES 1997); Gionis, Indyk and Motwani (VLDB 1999);
-//! Leskovec, Rajaraman and Ullman, *Mining of Massive Datasets*, section 3.4. Tests: `tests` against brute force.
+//! **Cost.** A query reads one directory entry per band and run and compares each candidate item once, k values; a
+//! search for all pairs keeps the candidates of one item at a time. Memory: 8 b bytes per item and its signature, 4
+//! bytes per row. **Limits.** 2^32 − 2 rows over the life of an index. Sources: Broder (SEQUENCES 1997); Gionis, Indyk
+//! and Motwani (VLDB 1999); Leskovec, Rajaraman and Ullman, *Mining of Massive Datasets*, section 3.4. Tests: `tests`
+//! against brute force.
 
 mod file;
 mod run;
@@ -44,9 +46,9 @@ use run::BandRun;
 const TASK: usize = 16;
 /// Items of a task that looks for pairs.
 const ITEMS: usize = 64;
-/// Entries of bands that one thread sorts and merges in some hundred microseconds.
+/// Entries of bands that one thread sorts and merges in a few hundred microseconds.
 const QUICK: usize = 1 << 15;
-/// An item of no features, which is never found.
+/// The item of a row without features, which never matches.
 const NO_ITEM: u32 = u32::MAX;
 
 /// An addition that was prepared.
@@ -57,7 +59,7 @@ struct New<V> {
     items: Vec<V>,
     /// Item of each new row.
     of: Vec<u32>,
-    /// How many runs stay; the rest is merged into `run`.
+    /// Number of runs to keep; the rest is merged into `run`.
     keep: usize,
     run: Option<BandRun>,
 }
@@ -83,7 +85,7 @@ pub struct Index<V: Value + Plain> {
 }
 
 impl<V: Value + Plain> Index<V> {
-    /// An empty index of signatures of `num_perm` values in `bands` bands of `num_rows` values.
+    /// Create an empty index of signatures of `num_perm` values in `bands` bands of `num_rows` values.
     ///
     /// # Errors
     /// A number out of its range, or bands that hold more values than a signature.
@@ -110,27 +112,27 @@ impl<V: Value + Plain> Index<V> {
         })
     }
 
-    /// Values of a signature, bands, and rows of a band.
+    /// Return the values of a signature, the bands, and the rows of a band.
     pub fn shape(&self) -> (usize, usize, usize) {
         (self.num_perm, self.bands, self.num_rows)
     }
 
-    /// Ids, row numbers and tombstones.
+    /// Return the ids, row numbers and tombstones.
     pub fn rows(&self) -> &Rows {
         &self.rows
     }
 
-    /// Signatures that are there.
+    /// Number of live signatures.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether there is no signature.
+    /// True if there are no signatures.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// Different signatures, those of dead rows included.
+    /// Number of different signatures, those of dead rows included.
     pub fn num_items(&self) -> usize {
         self.last.len()
     }
@@ -154,11 +156,11 @@ impl<V: Value + Plain> Index<V> {
         &self.items[item as usize * self.num_perm..][..self.num_perm]
     }
 
-    /// Adds rows; returns how many were added. Nothing is changed by a call that fails.
+    /// Add rows; return the number added. A call that fails changes nothing.
     ///
     /// # Errors
-    /// Counts that differ, ids of another kind than before, an id that is there or occurs twice (with `Existing::Error`), more
-    /// than 2^32 − 2 rows; the call is stopped, or there is no memory.
+    /// Counts differ; ids are of another kind than before; with `Existing::Error` an id exists or occurs twice; there
+    /// would be more than 2^32 - 2 rows; the call is cancelled, or memory runs out.
     pub fn add(&mut self, ids: NewIds<'_>, signatures: &[V], existing: Existing) -> Result<usize> {
         let count = self.check(signatures)?;
         let batch = self.rows.prepare(ids, count, "signatures", existing)?;
@@ -172,7 +174,7 @@ impl<V: Value + Plain> Index<V> {
         Ok(count)
     }
 
-    /// Whether the thread that asks adds this many signatures in some hundred microseconds.
+    /// Return true if the calling thread can add this many signatures in a few hundred microseconds.
     pub fn adds_quickly(&self, count: usize) -> bool {
         let mut merged = count;
         for run in self.runs.iter().rev() {
@@ -184,7 +186,7 @@ impl<V: Value + Plain> Index<V> {
         self.known.is_some() && merged.saturating_mul(self.bands) <= QUICK
     }
 
-    /// The items by the hash of their signature, taken out: what fails meanwhile leaves none, and they are found again.
+    /// Take the items by the hash of their signature; if the addition fails, they are computed again.
     fn take_known(&mut self, stop: &CancelToken) -> Result<HashMap<u64, u32>> {
         if let Some(known) = self.known.take() {
             return Ok(known);
@@ -193,7 +195,7 @@ impl<V: Value + Plain> Index<V> {
         let hashes = alloc::try_collect_parallel(self.items.par_chunks(self.num_perm).map(hash))?;
         let mut known = HashMap::new();
         alloc::try_reserve_map(&mut known, hashes.len())?;
-        // Of items with one hash the first is known, as if they had been added in turn.
+        // Among items with one hash the first counts, as if they had been added in turn.
         for item in stop.ranges(0..hashes.len()).flatten() {
             known.entry(hashes[item]).or_insert(item as u32);
         }
@@ -201,7 +203,7 @@ impl<V: Value + Plain> Index<V> {
         Ok(known)
     }
 
-    /// What these signatures make of the index, new items sorted into a run; nothing that is found is changed.
+    /// Prepare an addition, with new items sorted into a run; search results do not change.
     fn prepare(&mut self, signatures: &[V]) -> Result<New<V>> {
         let (k, stop) = (self.num_perm, &CancelToken::current());
         self.items.own(stop)?;
@@ -226,7 +228,7 @@ impl<V: Value + Plain> Index<V> {
                 let next = first + new.items.len() / k;
                 let found = *new.known.entry(xxh3_64(bytes_of(signature))).or_insert(next as u32) as usize;
                 let is_found = |at: usize, items: &[V]| items[at * k..][..k] == *signature;
-                // Another signature with the same hash becomes an item of its own.
+                // Another signature with the same hash becomes a separate item.
                 let known = found < next
                     && if found < first { is_found(found, &self.items) } else { is_found(found - first, &new.items) };
                 if !known {
@@ -247,7 +249,7 @@ impl<V: Value + Plain> Index<V> {
         Ok(new)
     }
 
-    /// Room for what was prepared.
+    /// Reserve capacity for a prepared addition.
     fn reserve(&mut self, new: &New<V>) -> Result<()> {
         let stop = &CancelToken::current();
         let items = new.items.len() / self.num_perm;
@@ -258,7 +260,7 @@ impl<V: Value + Plain> Index<V> {
         alloc::try_reserve(&mut self.runs, 1)
     }
 
-    /// Makes what was prepared part of the index, in a short step.
+    /// Commit a prepared addition, in a short step.
     fn commit(&mut self, new: New<V>) {
         let (before, last) = (self.before.to_mut(), self.last.to_mut());
         for &item in &new.of {
@@ -281,15 +283,15 @@ impl<V: Value + Plain> Index<V> {
         }
     }
 
-    /// Removes ids (or row numbers); returns how many. Nothing is changed by a call that fails.
+    /// Remove ids (or row numbers); return the number removed. A call that fails changes nothing.
     ///
     /// # Errors
-    /// An id that is not there, unless `missing_ok`.
+    /// An id does not exist, unless `missing_ok`.
     pub fn remove(&mut self, ids: Keys<'_>, missing_ok: bool) -> Result<usize> {
         self.rows.remove(ids, missing_ok)
     }
 
-    /// Puts the rows of an item that are alive into `found`.
+    /// Append the live rows of an item to `found`.
     fn members(&self, item: u32, found: &mut Vec<u32>) -> Result<()> {
         let mut row = self.last[item as usize];
         loop {
@@ -306,8 +308,8 @@ impl<V: Value + Plain> Index<V> {
         }
     }
 
-    /// Puts the items that share a band with `signature` and agree with it in at least `least` values into `found`, with the number of
-    /// values in which they differ; only those above `above`.
+    /// Write the items above `above` that share a band with `signature` and agree with it in at least `least` values to
+    /// `found`, with the number of values in which they differ.
     fn candidates(&self, signature: &[V], least: usize, above: Option<u32>, found: &mut Vec<(u32, u16)>) -> Result<()> {
         found.clear();
         for band in 0..self.bands {
@@ -334,11 +336,11 @@ impl<V: Value + Plain> Index<V> {
         Ok(())
     }
 
-    /// The rows that share a band with each query and agree with it in at least `least` values, nearest first, ties by id; a distance
-    /// is the number of values that differ.
+    /// Return the rows that share a band with each query and agree with it in at least `least` values, nearest first,
+    /// ties by id; a distance is the number of values that differ.
     ///
     /// # Errors
-    /// Queries that are not whole signatures.
+    /// Queries are not full signatures.
     pub fn search(&self, queries: &[V], least: usize) -> Result<Hits> {
         self.check(queries)?;
         let stop = &CancelToken::current();
@@ -364,13 +366,7 @@ impl<V: Value + Plain> Index<V> {
         };
         let found = alloc::try_map_parallel(queries.par_chunks(TASK * self.num_perm).map(one))?;
         let total = found.iter().map(|(_, hits)| hits.len()).sum();
-        let mut all = Hits {
-            offsets: alloc::try_with_capacity(queries.len() / self.num_perm + 1)?,
-            rows: alloc::try_with_capacity(total)?,
-            distances: alloc::try_with_capacity(total)?,
-            ..Hits::default()
-        };
-        all.offsets.push(0);
+        let mut all = Hits::with_capacity(queries.len() / self.num_perm, total)?;
         for (ends, hits) in found {
             let base = all.rows.len();
             all.offsets.extend(ends.iter().map(|end| (base + end) as i64));
@@ -380,11 +376,11 @@ impl<V: Value + Plain> Index<V> {
         Ok(all)
     }
 
-    /// All pairs of rows that share a band and agree in at least `least` values, each once, the smaller id left, sorted by ids. `part` takes
-    /// those pairs alone whose earlier item is one of these.
+    /// Return all pairs of rows that share a band and agree in at least `least` values, each once, the smaller id left,
+    /// sorted by ids; only pairs whose earlier item is in `part`.
     ///
     /// # Errors
-    /// The call is stopped.
+    /// The call is cancelled.
     pub fn pairs(&self, least: usize, part: Range<usize>) -> Result<Pairs> {
         let stop = &CancelToken::current();
         let part = part.start.min(self.num_items())..part.end.min(self.num_items());
@@ -436,11 +432,12 @@ impl<V: Value + Plain> Index<V> {
         })
     }
 
-    /// Groups of rows of which every member shares a band with another one and agrees with it in at least `least` values; what
-    /// agrees with nothing is left out. Pairs are never held. A distance is the number of values that differ from the first's.
+    /// Return groups of rows in which every member shares a band with another one and agrees with it in at least
+    /// `least` values; rows without a match are left out. Pairs are never stored. A distance is the number of values
+    /// that differ from the first member's.
     ///
     /// # Errors
-    /// The call is stopped.
+    /// The call is cancelled.
     pub fn clusters(&self, least: usize, linkage: Linkage) -> Result<Clusters> {
         let stop = &CancelToken::current();
         let firsts = match linkage {
@@ -461,7 +458,8 @@ impl<V: Value + Plain> Index<V> {
         Ok(clusters)
     }
 
-    /// For each row the one that absorbed it, or itself: rows are visited in order, and a free one absorbs what agrees with it.
+    /// Return for each row the one that absorbed it, or itself: rows are visited in order, and a free row absorbs its
+    /// matches.
     fn centred(&self, least: usize, stop: &CancelToken) -> Result<Vec<u32>> {
         let free = u32::MAX;
         let mut centres = alloc::try_filled(free, self.rows.total())?;
@@ -490,7 +488,7 @@ impl<V: Value + Plain> Index<V> {
         Ok(centres)
     }
 
-    /// For each row the first of those that chains of agreement join it with.
+    /// Return for each row the first row of its connected component.
     fn connected(&self, least: usize, stop: &CancelToken) -> Result<Vec<u32>> {
         let forest = Forest::new(self.rows.total())?;
         (0..self.num_items() as u32).into_par_iter().with_min_len(64).try_for_each_init(
@@ -513,10 +511,10 @@ impl<V: Value + Plain> Index<V> {
         forest.roots()
     }
 
-    /// Sorts everything that is alive into one run, in order of addition; row numbers stay as they are.
+    /// Sort all live rows into one run, in order of addition; row numbers do not change.
     ///
     /// # Errors
-    /// The call is stopped; the index holds what it held.
+    /// The call is cancelled; the rows are the same.
     pub fn compact(&mut self) -> Result<()> {
         let stop = &CancelToken::current();
         if self.rows.num_dead() > 0 {
@@ -543,7 +541,7 @@ impl<V: Value + Plain> Index<V> {
         Ok(())
     }
 
-    /// Forgets the items that are not held; their rows are dead.
+    /// Drop the items that are not `held`; their rows are dead.
     fn drop_items(&mut self, held: &[bool], stop: &CancelToken) -> Result<()> {
         let k = self.num_perm;
         let mut number = alloc::try_filled(NO_ITEM, held.len())?;

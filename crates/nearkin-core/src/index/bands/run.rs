@@ -1,6 +1,7 @@
-//! A sorted run: for every band, the keys of all its items in ascending order, beside the items' numbers.
+//! A sorted run: for every band, the keys of all its items in ascending order, with the item numbers.
 //!
-//! A directory holds, for the upper p bits of the keys of a band, where they begin: with p about log2 n − 2 an expected four keys are read.
+//! A directory stores, for the upper p bits of the keys of a band, where they begin: with p about log2 n − 2 a look-up
+//! reads four keys on average.
 
 use rayon::prelude::*;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -22,13 +23,13 @@ pub(super) struct BandRun {
     pub(super) starts: Column<u32>,
 }
 
-/// The key of a band's values.
+/// Return the key of a band's values.
 #[inline]
 pub(super) fn key<V: Plain>(values: &[V], band: usize) -> u32 {
     (xxh3_64_with_seed(bytes_of(values), band as u64) >> 32) as u32
 }
 
-/// Upper bits of a key that the directory of a run of `len` items tells apart.
+/// Return the number of upper bits of a key that index the directory of a run of `len` items.
 pub(super) fn directory_bits(len: usize) -> u32 {
     (len.max(1).ilog2()).saturating_sub(2)
 }
@@ -51,10 +52,10 @@ fn directory(keys: &[u32]) -> Result<Vec<u32>> {
 type Band = (Vec<u32>, Vec<u32>, Vec<u32>);
 
 impl BandRun {
-    /// The run of `items`, `num_perm` values each, numbered from `first` on.
+    /// Build the run of `items`, `num_perm` values each, numbered from `first` on.
     ///
     /// # Errors
-    /// The call is stopped, or there is no memory.
+    /// The call is cancelled, or memory runs out.
     pub(super) fn new<V: Plain + Sync>(
         items: &[V],
         first: usize,
@@ -104,10 +105,10 @@ impl BandRun {
         self.keys.bytes() + self.items.bytes() + self.starts.bytes()
     }
 
-    /// Both runs as one; the items of `b` come after those of `a`.
+    /// Merge two runs; the items of `b` come after those of `a`.
     ///
     /// # Errors
-    /// The call is stopped, or there is no memory.
+    /// The call is cancelled, or memory runs out.
     pub(super) fn merge(a: &Self, b: &Self, bands: usize, stop: &CancelToken) -> Result<Self> {
         let len = a.len + b.len;
         let merged = (0..bands).into_par_iter().map(|band| {
@@ -136,7 +137,7 @@ impl BandRun {
         &self.keys[band * self.len..][..self.len]
     }
 
-    /// The items with a key of a band.
+    /// Return the items with a key of a band.
     #[inline]
     pub(super) fn with_key(&self, band: usize, key: u32) -> &[u32] {
         let bits = directory_bits(self.len);
@@ -149,10 +150,10 @@ impl BandRun {
         &self.items[band * self.len + from + first..][..count]
     }
 
-    /// Whether keys ascend, lead to the values that they are of, and the directory leads to them.
+    /// Return true if keys ascend, lead to the values that they are of, and the directory leads to them.
     ///
     /// # Errors
-    /// There is no memory to find out.
+    /// Memory runs out to find out.
     pub(super) fn is_sound<V: Plain + Sync>(
         &self,
         signatures: &[V],

@@ -98,7 +98,7 @@ proptest! {
         opened.verify().expect("sound");
         prop_assert_eq!((32, K, b"{}".to_vec()), super::file::describe(&path).expect("whole"));
         same(&opened, &model, &queries, least);
-        // What is opened may be added to.
+        // An opened index accepts additions.
         let more = batches.concat();
         let first = batches.iter().map(|batch| batch.len() / K).sum::<usize>() as u32;
         opened.add(NewIds::Rows, &more, Existing::Error).expect("rows");

@@ -13,17 +13,16 @@
 //!
 //! # Layout and cost
 //!
-//! A posting is one u64, key above row. Postings lie in sorted *runs*; a batch of additions is a new run, and runs of
+//! A posting is one u64, key above row. Postings are in sorted *runs*; a batch of additions is a new run, and runs of
 //! similar length merge, so there are at most log2(n) of them and each posting is moved log2(n) times. A directory over
 //! the key's leading bits finds a key in one step. About 80 postings per digest: 650 bytes, with a digest of 144. A
-//! removed row is a cleared bit; its postings go when they are half of all.
+//! removed row is a cleared bit; its postings are dropped when they are half of all.
 //!
-//! A *hub* is a key that very many digests share (common headers, padding). Hubs make searching long, and are reported
-//! on request ([`Index::hubs`]); they are skipped only if [`Limit::skip_hubs`] asks for it, and the result then counts
-//! what was skipped.
+//! A *hub* is a key that very many digests share (common headers, padding). Hubs make searches long, and are reported
+//! on request ([`Index::hubs`]); they are skipped only if [`Limit::skip_hubs`] says so, and the result then counts the
+//! skipped keys.
 
 pub mod file;
-mod legacy;
 
 use rayon::prelude::*;
 
@@ -38,7 +37,7 @@ use crate::index::hamming::Linkage;
 use crate::index::rows::{Existing, Keys, NewIds, Rows};
 use crate::segment::Segment;
 
-/// Postings that are merged between two looks at the stop.
+/// Postings that are merged between two cancellation points.
 const MERGED: usize = 1 << 14;
 /// Digests of a task that makes postings.
 const BLOCK: usize = 256;
@@ -46,16 +45,16 @@ const BLOCK: usize = 256;
 const TASK: usize = 16;
 /// Rows of a task that looks for pairs.
 const ROWS: usize = 64;
-/// Postings that one thread sorts and merges in some hundred microseconds.
+/// Postings that one thread sorts and merges in a few hundred microseconds.
 const QUICK: usize = 1 << 15;
-/// Postings of a query that one thread looks through, with a comparison each, in some hundred microseconds.
+/// Postings of a query that one thread searches, with a comparison each, in a few hundred microseconds.
 const QUICK_QUERY: usize = 1 << 10;
 /// Postings of the longest digest.
 const MOST_GRAMS: usize = 2 * crate::digests::ssdeep::MAX_PART;
-/// Keys that are counted between two looks at the stop.
+/// Keys that are counted between two cancellation points.
 const COUNTED: usize = 1 << 14;
 
-/// What counts as found.
+/// Which digests match.
 #[derive(Clone, Copy, Debug)]
 pub struct Limit {
     /// Smallest score that counts, 1 to 100.
@@ -65,7 +64,7 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// All scores of at least `threshold`, exactly.
+    /// Create the limit of all scores of at least `threshold`, exactly.
     ///
     /// # Errors
     /// If `threshold` is not from 1 to 100.
@@ -73,7 +72,7 @@ impl Limit {
         Self { threshold, skip_hubs: None }.checked()
     }
 
-    /// This, if its values are in range.
+    /// Check that the values are in range.
     ///
     /// # Errors
     /// If `threshold` is not from 1 to 100.
@@ -89,7 +88,7 @@ impl Limit {
     }
 }
 
-/// A found digest.
+/// A matching digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hit {
     /// Its number, in order of addition.
@@ -123,13 +122,13 @@ pub struct Hub {
 /// Clusters of two and more digests, in order of their first rows; cluster c owns `offsets[c]..offsets[c + 1]`.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Clusters {
-    /// One more than clusters.
+    /// One more than the number of clusters.
     pub offsets: Vec<i64>,
     /// Members in order of addition; the first is the representative.
     pub rows: Vec<u32>,
     /// Score of each member with the representative; of the representative with itself 100.
     pub scores: Vec<u8>,
-    /// How often a key was skipped.
+    /// Number of skipped keys.
     pub skipped: usize,
 }
 
@@ -137,9 +136,9 @@ pub struct Clusters {
 #[derive(Debug, Default)]
 pub struct Index {
     rows: Rows,
-    /// Of each row; a removed one keeps its place.
+    /// Digest of each row; a removed one keeps its position.
     digests: Vec<Digest>,
-    /// Removed rows whose postings are no longer in the runs.
+    /// Removed rows whose postings are not in the runs.
     purged: usize,
     /// From long to short.
     runs: Vec<GramRun>,
@@ -147,27 +146,27 @@ pub struct Index {
 }
 
 impl Index {
-    /// An empty index.
+    /// Create an empty index.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Ids, row numbers and tombstones.
+    /// Return the ids, row numbers and tombstones.
     pub fn rows(&self) -> &Rows {
         &self.rows
     }
 
-    /// Digests that are there.
+    /// Number of live digests.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether there is no digest.
+    /// True if there are no digests.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// The digest of a row, if it is not removed.
+    /// Return the digest of a row, if it is not removed.
     pub fn get(&self, row: u32) -> Option<&Digest> {
         self.digests.get(row as usize).filter(|_| self.rows.is_alive(row))
     }
@@ -177,14 +176,14 @@ impl Index {
         self.runs.iter().map(|run| run.postings.len()).sum()
     }
 
-    /// Bytes of digests, postings, directories and rows.
+    /// Return the bytes of digests, postings, directories and rows.
     pub fn bytes(&self) -> usize {
         let runs: usize = self.runs.iter().map(|run| 8 * (run.postings.capacity() + run.starts.capacity())).sum();
         runs + self.digests.capacity() * size_of::<Digest>() + self.rows.bytes()
     }
 
-    /// The index of these rows and their digests, from a file.
-    fn of(rows: Rows, digests: &[Digest]) -> Result<Self> {
+    /// Build the index of a file's rows and their digests.
+    fn from_rows(rows: Rows, digests: &[Digest]) -> Result<Self> {
         let purged = rows.num_dead();
         let mut index = Self { purged, ..Self::default() };
         let made = index.prepare(digests, |row| rows.is_alive(row))?;
@@ -194,11 +193,11 @@ impl Index {
         Ok(index)
     }
 
-    /// Adds digests; returns how many were added. Nothing is changed by a call that fails.
+    /// Add digests; return the number added. A call that fails changes nothing.
     ///
     /// # Errors
-    /// Counts that differ, ids of another kind than before, an id that is there or occurs twice (with `Existing::Error`),
-    /// more than 2^32 - 2 rows; the call is stopped, or there is no memory.
+    /// Counts differ; ids are of another kind than before; with `Existing::Error` an id exists or occurs twice; there
+    /// would be more than 2^32 - 2 rows; the call is cancelled, or memory runs out.
     pub fn add(&mut self, ids: NewIds<'_>, digests: &[Digest], existing: Existing) -> Result<usize> {
         let batch = self.rows.prepare(ids, digests.len(), "digests", existing)?;
         let (count, digests) = (batch.count, batch.of(digests, 1)?);
@@ -209,7 +208,7 @@ impl Index {
         Ok(count)
     }
 
-    /// Whether the thread that asks adds this many digests in some hundred microseconds.
+    /// Return true if the calling thread can add this many digests in a few hundred microseconds.
     pub fn adds_quickly(&self, count: usize) -> bool {
         let mut merged = count.saturating_mul(MOST_GRAMS);
         for run in self.runs.iter().rev() {
@@ -221,7 +220,7 @@ impl Index {
         merged <= QUICK
     }
 
-    /// Whether the thread that asks searches for these in some hundred microseconds.
+    /// Return true if the calling thread can search for these in a few hundred microseconds.
     pub fn is_quick(&self, queries: &[Digest]) -> bool {
         let [query] = queries else { return queries.is_empty() };
         let mut postings = 0;
@@ -234,13 +233,13 @@ impl Index {
         true
     }
 
-    /// Room for this many digests and their run.
+    /// Reserve capacity for this many digests and their run.
     fn reserve(&mut self, digests: usize) -> Result<()> {
         alloc::try_reserve(&mut self.digests, digests)?;
         alloc::try_reserve(&mut self.runs, 1)
     }
 
-    /// Makes digests those of the next rows, in a short step.
+    /// Append digests as the next rows, in a short step.
     fn commit(&mut self, digests: &[Digest], made: Option<(usize, GramRun)>) {
         self.digests.extend_from_slice(digests);
         if let Some((keep, run)) = made {
@@ -249,8 +248,8 @@ impl Index {
         }
     }
 
-    /// The run of the postings of the next digests, of those that are alive, and how many runs stay: the others are
-    /// merged into it. None where there are no postings.
+    /// Build the run of the postings of the next digests that are alive, and return the number of runs to keep: the
+    /// others are merged into it. None if there are no postings.
     fn prepare(&self, digests: &[Digest], alive: impl Fn(u32) -> bool + Sync) -> Result<Option<(usize, GramRun)>> {
         let stop = &CancelToken::current();
         let first = self.digests.len();
@@ -282,10 +281,10 @@ impl Index {
         Ok(Some((keep, GramRun::new(postings, stop)?)))
     }
 
-    /// Removes ids (or row numbers); returns how many. Nothing is changed by a call that fails.
+    /// Remove ids (or row numbers); return the number removed. A call that fails changes nothing.
     ///
     /// # Errors
-    /// An id that is not there, unless `missing_ok`.
+    /// An id does not exist, unless `missing_ok`.
     pub fn remove(&mut self, ids: Keys<'_>, missing_ok: bool) -> Result<usize> {
         let removed = self.rows.remove(ids, missing_ok)?;
         if self.rows.num_dead() - self.purged > self.len() {
@@ -298,7 +297,7 @@ impl Index {
         Ok(removed)
     }
 
-    /// Takes the postings of removed rows out of the runs.
+    /// Remove the postings of dead rows from the runs.
     fn purge(&mut self, stop: &CancelToken) -> Result<()> {
         let mut runs = Vec::with_capacity(self.runs.len());
         for run in &self.runs {
@@ -317,7 +316,7 @@ impl Index {
         Ok(())
     }
 
-    /// The rows that score at least `limit.threshold` with a query, and their scores.
+    /// Return the rows that score at least `limit.threshold` with a query, and their scores.
     fn scored(&self, query: &Query, rows: &[u32], limit: Limit, stop: &CancelToken) -> Result<Vec<Hit>> {
         let mut hits = BestEffortVec::default();
         for rows in stop.blocks(rows) {
@@ -329,8 +328,8 @@ impl Index {
         hits.whole()
     }
 
-    /// What scores at least `limit.threshold` with `query`: highest score first, ties by id; and how many keys were
-    /// skipped.
+    /// Return the digests that score at least `limit.threshold` with `query`, highest score first, ties by id; and the
+    /// number of skipped keys.
     fn search(
         &self,
         query: &Digest,
@@ -345,10 +344,10 @@ impl Index {
         Ok((hits, skipped))
     }
 
-    /// Searches for each of `queries`, in parallel.
+    /// Search for each of `queries`, in parallel.
     ///
     /// # Errors
-    /// The call is stopped, or there is no memory.
+    /// The call is cancelled, or memory runs out.
     pub fn search_many(&self, queries: &[Digest], limit: Limit) -> Result<Vec<(Vec<Hit>, usize)>> {
         let stop = &CancelToken::current();
         let tasks = queries.par_chunks(TASK).map_init(Scratch::default, |scratch, queries| {
@@ -362,8 +361,8 @@ impl Index {
         Ok(found)
     }
 
-    /// Collects in `scratch.found` the live rows from `from` on that share a key with `digest`, each once; none more once
-    /// the call is stopped.
+    /// Collect in `scratch.found` the live rows from `from` on that share a key with `digest`, each once; stop early if
+    /// the call is cancelled.
     fn candidates(
         &self,
         digest: &Digest,
@@ -398,11 +397,11 @@ impl Index {
         Ok(skipped)
     }
 
-    /// All pairs of live digests that score at least `limit.threshold`, each once, the smaller id left, sorted by ids; and how
-    /// often a key was skipped.
+    /// Return all pairs of live digests that score at least `limit.threshold`, each once, the smaller id left, sorted
+    /// by ids; and the number of skipped keys.
     ///
     /// # Errors
-    /// The call is stopped, or there is no memory.
+    /// The call is cancelled, or memory runs out.
     pub fn pairs(&self, limit: Limit) -> Result<(Vec<Pair>, usize)> {
         let stop = &CancelToken::current();
         let one = |scratch: &mut Scratch, first: usize| {
@@ -434,7 +433,7 @@ impl Index {
         Ok((pairs, skipped))
     }
 
-    /// Appends the pairs of a row and later ones; returns how many keys were skipped.
+    /// Append the pairs of a row and later ones; return the number of skipped keys.
     fn pairs_of(
         &self,
         left: u32,
@@ -456,10 +455,10 @@ impl Index {
         Ok(skipped)
     }
 
-    /// Groups of digests that score at least `limit.threshold`; what matches nothing is left out.
+    /// Return groups of digests that score at least `limit.threshold`; digests without a match are left out.
     ///
     /// # Errors
-    /// The call is stopped, or there is no memory.
+    /// The call is cancelled, or memory runs out.
     pub fn clusters(&self, limit: Limit, linkage: Linkage) -> Result<Clusters> {
         let stop = &CancelToken::current();
         let (firsts, skipped) = match linkage {
@@ -495,7 +494,7 @@ impl Index {
             stop.check()?;
             let mut query = None;
             for &right in stop.blocks(&scratch.found).flatten() {
-                // What is already connected needs no comparison.
+                // Digests that are already connected require no comparison.
                 if forest.root(left) != forest.root(right) {
                     let query = query.get_or_insert_with(|| Query::new(digest));
                     if query.score(&self.digests[right as usize]) >= limit.threshold {
@@ -531,10 +530,10 @@ impl Index {
         Ok((centres, skipped))
     }
 
-    /// The 7-grams that at least `least` live digests hold, most frequent first, at most `most` of them.
+    /// Return the 7-grams of at least `least` live digests, most frequent first, at most `most` of them.
     ///
     /// # Errors
-    /// The call is stopped, or there is no memory.
+    /// The call is cancelled, or memory runs out.
     pub fn hubs(&self, least: usize, most: usize) -> Result<Vec<Hub>> {
         let stop = &CancelToken::current();
         let mut counts: std::collections::HashMap<u32, usize> = std::collections::HashMap::new();
@@ -563,7 +562,7 @@ impl Index {
         Ok(hubs)
     }
 
-    /// The grams behind a key (more than one if they collide) and how many live digests hold each.
+    /// Return the grams of a key (more than one if they collide) and the number of live digests with each.
     fn grams_of(&self, key: u32) -> Vec<Hub> {
         let mut hubs: Vec<Hub> = Vec::new();
         for posting in self.runs.iter().flat_map(|run| run.of_key(key, 0)) {
@@ -583,7 +582,7 @@ impl Index {
     }
 }
 
-/// Which rows a search has met; kept from one search to the next.
+/// The rows that a search has seen; reused by the next search.
 #[derive(Default)]
 struct Scratch {
     seen: Vec<u64>,
@@ -604,7 +603,7 @@ impl Scratch {
         Ok(())
     }
 
-    /// Room for as many new rows.
+    /// Reserve capacity for as many new rows.
     fn make_room(&mut self, rows: usize) -> Result<()> {
         alloc::try_reserve(&mut self.touched, rows)?;
         alloc::try_reserve(&mut self.found, rows)
@@ -625,7 +624,7 @@ impl Scratch {
     }
 }
 
-/// Sorted postings, and where each prefix of the key begins.
+/// Sorted postings, and the start of each prefix of the key.
 #[derive(Clone, Debug)]
 struct GramRun {
     postings: Vec<u64>,
@@ -649,7 +648,7 @@ impl GramRun {
         Ok(Self { postings, starts, shift })
     }
 
-    /// Postings of `key` with rows from `from` on.
+    /// Return the postings of `key` with rows from `from` on.
     #[inline]
     fn of_key(&self, key: u32, from: u32) -> &[u64] {
         let first = u64::from(key) << 32 | u64::from(from);
@@ -682,7 +681,7 @@ fn merge(a: &[u64], b: &[u64], stop: &CancelToken) -> Result<Vec<u64>> {
     let mut merged = alloc::try_with_capacity(a.len() + b.len())?;
     let (mut i, mut j) = (0, 0);
     while i < a.len() && j < b.len() && !stop.is_set() {
-        // As many as are there on both sides, whichever they are taken from.
+        // This many items are available on both sides, whichever they are taken from.
         for _ in 0..MERGED.min(a.len() - i).min(b.len() - j) {
             let left = a[i] <= b[j];
             merged.push(if left { a[i] } else { b[j] });
@@ -696,7 +695,7 @@ fn merge(a: &[u64], b: &[u64], stop: &CancelToken) -> Result<Vec<u64>> {
     Ok(merged)
 }
 
-/// The 7-grams of both parts with the block size of their part.
+/// Iterate over the 7-grams of both parts with the block size of their part.
 fn grams(digest: &Digest) -> impl Iterator<Item = (u64, [u8; GRAM])> + '_ {
     let of_part = |part: &'_ crate::digests::ssdeep::parse::Part, size: u64| {
         let bytes = *part;
@@ -716,7 +715,7 @@ fn key_of(block_size: u64, gram: [u8; GRAM]) -> u32 {
     mix(u64::from_le_bytes(word) ^ block_size.wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
-/// Two rounds of multiply and fold (the finisher of splitmix64), upper half.
+/// Mix by two rounds of multiply and fold (the finaliser of splitmix64); return the upper half.
 #[inline]
 fn mix(mut x: u64) -> u32 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -724,7 +723,7 @@ fn mix(mut x: u64) -> u32 {
     (x >> 32) as u32
 }
 
-/// The keys of one digest, sorted, each once.
+/// Iterate over the keys of one digest, sorted, each once.
 fn keys(digest: &Digest) -> impl Iterator<Item = u32> {
     let mut keys = [0; MOST_GRAMS];
     let mut length = 0;
@@ -742,7 +741,7 @@ fn keys(digest: &Digest) -> impl Iterator<Item = u32> {
     keys.into_iter().take(length).filter(move |&key| last.replace(key) != Some(key))
 }
 
-/// All pairs by comparing each with each: what [`Index::pairs`] must equal.
+/// Return all pairs by comparing each digest with each: the reference for [`Index::pairs`].
 pub fn brute_force_pairs(digests: &[Digest], threshold: u32) -> Vec<Pair> {
     let mut pairs = Vec::new();
     for (i, left) in digests.iter().enumerate() {
@@ -761,7 +760,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Few block sizes and mutated copies, so that many pairs match.
+    /// Generate few block sizes and mutated copies, so that many pairs match.
     fn corpus() -> impl Strategy<Value = Vec<Digest>> {
         let part = || prop_oneof!["[A-D]{0,12}", "[a-f]{20,64}", "(abcdefg|hijklmn|opqrstu){1,6}", "a{0,20}"];
         prop::collection::vec((0u32..4, part(), part()), 0..60).prop_map(|parts| {

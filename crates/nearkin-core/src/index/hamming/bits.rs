@@ -1,9 +1,9 @@
-//! One inverted list per bit: the simplest index, kept for teaching: it shows what the others save.
+//! One inverted list per bit: the simplest index, for teaching. It shows what the others save.
 //!
-//! List i holds the slots whose bit i is set. With `|q and x|` counted by walking the lists of the query's set bits,
+//! List i has the slots whose bit i is set. `|q and x|` is counted by walking the lists of the query's set bits, and
 //! `d(q, x) = |q| + |x| - 2 |q and x|`, for any radius and width. Cost: every query touches about a quarter of all `n *
-//! bits` bits (half of its bits are set, half of the slots are in each list), 4 bytes each, against `n * bits / 8`
-//! bytes that a scan reads: some hundred times slower. Memory: `n * bits / 2 * 4` bytes.
+//! bits` bits (half of its bits are set, and half of the slots are in each list), 4 bytes each, compared with `n * bits
+//! / 8` bytes that a scan reads: about a hundred times slower. Memory: `n * bits / 2 * 4` bytes.
 
 use super::scan::tile::Sink;
 use crate::Result;
@@ -13,14 +13,14 @@ use crate::cancel::CancelToken;
 /// The lists of a run.
 #[derive(Debug)]
 pub(crate) struct Lists {
-    /// First place of each bit's list in `slots`, and the end.
+    /// First position of each bit's list in `slots`, and the end.
     starts: Vec<usize>,
     slots: Vec<u32>,
     /// Set bits of each slot.
     weights: Vec<u16>,
 }
 
-/// The set bits of a fingerprint, ascending.
+/// Iterate over the set bits of a fingerprint, ascending.
 fn set_bits(fp: &[u64]) -> impl Iterator<Item = usize> + '_ {
     fp.iter()
         .enumerate()
@@ -28,10 +28,10 @@ fn set_bits(fp: &[u64]) -> impl Iterator<Item = usize> + '_ {
 }
 
 impl Lists {
-    /// The lists of `fps`.
+    /// Build the lists of `fps`.
     ///
     /// # Errors
-    /// `stop` is set.
+    /// The call is cancelled.
     pub(crate) fn build(words: usize, fps: &[u64], stop: &CancelToken) -> Result<Self> {
         let mut starts = vec![0; 64 * words + 1];
         for fp in fps.chunks_exact(words) {
@@ -57,10 +57,10 @@ impl Lists {
         Ok(Self { starts, slots, weights })
     }
 
-    /// Gives `sink` every (query, slot, distance) within `radius`, until `stop` is set.
+    /// Call `sink` with every (query, slot, distance) within `radius`, until `cancel` is set.
     ///
     /// # Errors
-    /// There is no memory for it.
+    /// Memory runs out.
     pub(crate) fn search<S: Sink>(
         &self,
         words: usize,
@@ -97,7 +97,7 @@ impl Lists {
         8 * (64 * words + 1) + 4 * ones + 2 * (fps.len() / words)
     }
 
-    /// Bytes of the lists.
+    /// Return the bytes of the lists.
     pub(crate) fn bytes(&self) -> usize {
         self.starts.capacity() * 8 + self.slots.capacity() * 4 + self.weights.capacity() * 2
     }

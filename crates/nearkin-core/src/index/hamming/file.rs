@@ -1,9 +1,9 @@
 //! An index as a segment file: saved in one sorted run, opened through a memory map.
 //!
-//! Sections (tag, number): 1 what the index is, 2 dead rows, 3 integer ids, 4 bytes and 5 ends of string ids, 6 the
-//! note, 10 fingerprints, 11 rows, 12 starts of the run; 20, 21 and 22 starts, slots and fingerprints of table
-//! `number`. `docs/format.md` says what each holds. Opening reads the header and, where ids are strings or do not
-//! ascend, rebuilds the look-up of ids; fingerprints and tables stay in the file until they are read.
+//! Sections (tag, number): 1 description, 2 dead rows, 3 integer ids, 4 bytes and 5 ends of string ids, 6 metadata, 10
+//! fingerprints, 11 rows, 12 starts of the run; 20, 21 and 22 starts, slots and fingerprints of table `number`.
+//! `docs/format.md` documents each section. Opening reads the header and, if ids are strings or do not ascend, rebuilds
+//! the look-up of ids; fingerprints and tables are read on demand.
 
 use std::path::Path;
 
@@ -25,13 +25,11 @@ const FPS: u32 = 10;
 const ROWS: u32 = 11;
 const STARTS: u32 = 12;
 
-const METHODS: [Method; 6] = [Method::Auto, Method::Scan, Method::Blocks, Method::Multi, Method::Tables, Method::Bits];
-
 impl Index {
-    /// Saves the index as one sorted run with its tables; the old file stays until the new one is whole.
+    /// Save the index as one sorted run with its tables; the old file is replaced when the new one is complete.
     ///
     /// # Errors
-    /// The file system refuses.
+    /// The file cannot be written.
     pub fn save(&mut self, path: &Path) -> Result<()> {
         if !self.tail_rows.is_empty() || self.runs.len() > 1 {
             self.compact()?;
@@ -44,7 +42,7 @@ impl Index {
         let run = self.runs.first().unwrap_or(&empty);
         let tables = run.layout.as_ref().map_or(0, |layout| layout.spec().len());
         let mut writer = Writer::create(path, KIND, 9 + 3 * tables)?;
-        let method = METHODS.iter().position(|&method| method == self.method).unwrap_or(0);
+        let method = Method::ALL.iter().position(|&method| method == self.method).unwrap_or(0);
         let mut about = vec![
             self.bits as u64,
             method as u64,
@@ -71,10 +69,10 @@ impl Index {
         writer.finish()
     }
 
-    /// Opens a saved index; fingerprints and tables stay in the file until they are read.
+    /// Open a saved index; fingerprints and tables are read on demand.
     ///
     /// # Errors
-    /// The file system refuses; a newer version; a file that is not a whole index.
+    /// The file cannot be read, has a newer version, or is not a complete index.
     pub fn open(path: &Path) -> Result<Self> {
         let segment = Segment::open(path)?;
         if segment.kind() != KIND {
@@ -91,7 +89,7 @@ impl Index {
         let about = segment.column::<u64>(ABOUT, 0)?;
         let mut reader = Reader::new(&segment, &about);
         let bits = reader.up_to(1024)? as usize;
-        let method = METHODS[reader.up_to(METHODS.len() as u64 - 1)? as usize];
+        let method = Method::ALL[reader.up_to(Method::ALL.len() as u64 - 1)? as usize];
         let radius = reader.optional(1024)?.map(|radius| radius as u32);
         let memory = reader.optional(u64::MAX - 1)?.map(|memory| memory as usize);
         let total = reader.up_to(u64::from(u32::MAX) - 1)?;
@@ -101,7 +99,7 @@ impl Index {
         index.note = note;
         let rows = segment.column::<u32>(ROWS, 0)?;
         let mut run = SortedRun::mapped(index.words, segment.column(FPS, 0)?, rows, segment.column(STARTS, 0)?)
-            // Rows cost bytes: a file that says it has more than it holds is refused, whatever they would be asked for.
+            // A file that claims more rows than it has is refused before anything is allocated for them.
             .filter(|run| (index.rows.len()..=index.rows.total()).contains(&run.rows.len()))
             .ok_or_else(|| segment.corrupt("its fingerprints and rows are not equally many"))?;
         let layout = Layout::open(&segment, &mut reader, bits, index.words, run.len())?;
@@ -113,10 +111,10 @@ impl Index {
         Ok(index)
     }
 
-    /// Reads the whole file of an opened index: checksums, and that its arrays hold together.
+    /// Verify the checksums and the arrays of the file that the index was opened from.
     ///
     /// # Errors
-    /// The first thing that does not hold; nothing for an index that was not opened from a file.
+    /// The first inconsistency. An index that was not opened from a file is valid.
     pub fn verify(&self) -> Result<()> {
         let Some(segment) = &self.segment else { return Ok(()) };
         segment.verify()?;
@@ -131,7 +129,7 @@ impl Index {
         Ok(())
     }
 
-    /// The file that the index was opened from; [`guarded`](crate::segment::guarded) says how it is used.
+    /// Return the file that the index was opened from; see [`guarded`](crate::segment::guarded).
     pub fn segment(&self) -> Option<&Segment> {
         self.segment.as_ref()
     }

@@ -1,13 +1,13 @@
 //! Clusters: connected components, and keep-then-absorb, without ever holding all pairs.
 //!
-//! **Connected.** Every two slots within the radius are joined in a union-find as the join inside of the tables meets
-//! them. Memory: 4 bytes per slot.
+//! **Connected.** Every two slots within the radius are joined in a union-find while the tables are joined. Memory: 4
+//! bytes per slot.
 //!
-//! **Centred.** Slots are visited in order of their first row; one that no slot has absorbed is the centre of a cluster
-//! and absorbs every free slot within the radius: no chain forms, and no two centres lie within the radius of each
-//! other. Free slots are searched in blocks, and a block that finds more than `BUDGET` matches is halved, so that
-//! memory is bounded by a block's matches. The search of a slot that an earlier one of its block absorbs is wasted, for
-//! at most `BLOCK` slots at a time.
+//! **Centred.** Slots are visited in order of their first row. A slot that no other has absorbed is the centre of a
+//! cluster and absorbs every free slot within the radius: no chain forms, and no two centres are within the radius of
+//! each other. Free slots are searched in blocks, and a block with more than `BUDGET` matches is halved, so that memory
+//! is bounded by the matches of a block. If a slot is absorbed by an earlier one of its block, its search is wasted,
+//! for at most `BLOCK` slots at a time.
 //!
 //! Copies of one fingerprint share a slot and its cluster. Clusters of one row are left out.
 
@@ -26,38 +26,25 @@ use crate::{Error, Result};
 
 /// Matches of a block of centres; few in tests, which must reach it.
 const BUDGET: usize = if cfg!(test) { 64 } else { 1 << 22 };
-/// Most slots of a block.
+/// Maximum number of slots in a block.
 const BLOCK: usize = 8192;
 /// Not yet in a cluster.
 const FREE: u32 = u32::MAX;
 
-/// Which rows make a cluster.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Linkage {
-    /// Those that a row which nothing before it absorbed absorbs.
-    Centred,
-    /// Those that chains of matches join.
-    Connected,
-}
-
-impl Linkage {
-    /// The linkage of a name.
-    ///
-    /// # Errors
-    /// No such linkage.
-    pub fn parse(name: &str) -> Result<Self> {
-        match name {
-            "centred" => Ok(Self::Centred),
-            "connected" => Ok(Self::Connected),
-            _ => Err(Error::parameter("linkage", format!("{name:?}"), "\"centred\" or \"connected\"")),
-        }
+named! {
+    /// Which rows form a cluster.
+    pub enum Linkage("linkage") {
+        /// Keep, then absorb: a row that no earlier row has absorbed, and those it absorbs.
+        Centred = "centred",
+        /// Rows joined by chains of matches.
+        Connected = "connected",
     }
 }
 
 /// Clusters of two and more rows, in order of their first rows; cluster c owns `offsets[c]..offsets[c + 1]`.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Clusters {
-    /// One more than clusters.
+    /// One more than the number of clusters.
     pub offsets: Vec<i64>,
     /// Members in order of addition.
     pub rows: Vec<u32>,
@@ -66,7 +53,7 @@ pub struct Clusters {
 }
 
 impl Index {
-    /// Brings the index into the shape in which its clusters cost least; to be called before `clusters`.
+    /// Bring the index into the shape in which its clusters cost least; call this before `clusters`.
     ///
     /// # Errors
     /// `radius` above `bits`.
@@ -77,7 +64,8 @@ impl Index {
         }
     }
 
-    /// Clusters of rows within `radius` (inclusive); `prepare_clusters` must come before, with no change in between.
+    /// Return clusters of rows within `radius` (inclusive); `prepare_clusters` must come first, with no change in
+    /// between.
     ///
     /// # Errors
     /// `radius` above `bits`; the index was changed since.
@@ -162,7 +150,8 @@ impl Index {
         Ok(of)
     }
 
-    /// The free slots within `radius` of each of `open`; None where that is more than the budget and more than one was asked.
+    /// Return the free slots within `radius` of each of `open`; None if that exceeds the budget and `open` has more
+    /// than one slot.
     fn free_neighbours(
         &self,
         source: &Source<'_>,
@@ -199,7 +188,7 @@ impl Index {
 }
 
 impl Clusters {
-    /// Room for one more cluster of this many members.
+    /// Reserve capacity for one more cluster of this many members.
     pub(crate) fn make_room(&mut self, members: usize) -> Result<()> {
         alloc::try_reserve(&mut self.offsets, 1)?;
         alloc::try_reserve(&mut self.rows, members)?;
@@ -207,7 +196,7 @@ impl Clusters {
     }
 }
 
-/// Makes the representative of each set the slot whose first row is the earliest.
+/// Make the representative of each set the slot whose first row is the earliest.
 fn earliest(of: &mut [u32], firsts: &[u32]) -> Result<()> {
     let mut best = alloc::try_copy(of)?;
     for (slot, &root) in of.iter().enumerate() {
@@ -222,7 +211,7 @@ fn earliest(of: &mut [u32], firsts: &[u32]) -> Result<()> {
     Ok(())
 }
 
-/// Slots of a task that asks for their neighbours, a list for each.
+/// Slots of a task that searches neighbours, a list per slot.
 const TASK: usize = 1024;
 
 /// Joins the slots of every pair.
@@ -243,7 +232,7 @@ impl Sink for Join<'_> {
     }
 }
 
-/// Takes slots that are free, until all sinks together have one more than `most`.
+/// Collects free slots, until all sinks together have one more than `max_slots`.
 struct Free<'a> {
     of: &'a [u32],
     count: &'a AtomicUsize,

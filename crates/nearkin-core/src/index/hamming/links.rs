@@ -1,15 +1,15 @@
 //! Pairs of rows within a radius: of one index, of two, and as a stream.
 //!
-//! **All pairs** of one index are found slot by slot: by the join inside of the tables (`blocks`), or by a scan of
-//! every slot against the later ones. Then every row that has a partner, in order of id, lists the later rows of its
-//! own slot, which are its copies, and of the slots near to it: the pairs are written once, in their order, 10 bytes
-//! each, and only those of different slots are held besides (24 bytes for a pair of slots). **A join** of two indexes
-//! asks one for the slots of the other, and sorts what it finds (16 bytes per pair).
+//! **All pairs** of one index are found slot by slot: by joining the tables (`blocks`), or by a scan of every slot
+//! against the later ones. Then every row that has a partner, in order of id, lists the later rows of its own slot,
+//! which are its copies, and those of near slots. Pairs are written once, in their order, 10 bytes each; only pairs of
+//! different slots are also stored (24 bytes per pair of slots). **A join** of two indexes searches one for the slots
+//! of the other, and sorts the pairs (16 bytes each).
 //!
-//! **A stream** ([`PairStream`]) gives the same pairs in the same order and holds few of them: it takes the left rows
-//! in order of id, block by block, searches their neighbours of larger id, and halves the block whenever it finds more
-//! than its budget; one row is the smallest block. Cost: one search per row, where the join compares each pair of
-//! buckets once; memory 4 bytes per row, 8 where ids do not ascend, and the pairs of a block.
+//! **A stream** ([`PairStream`]) returns the same pairs in the same order with little memory: it takes the left rows in
+//! order of id, block by block, searches their neighbours of larger id, and halves a block that exceeds its budget; the
+//! smallest block is one row. Cost: one search per row, whereas the join compares each pair of buckets once; memory 4
+//! bytes per row, 8 if ids do not ascend, and the pairs of a block.
 
 use std::cmp::Ordering;
 
@@ -25,7 +25,7 @@ use crate::{Error, Result};
 
 /// Entries of the buckets that one task joins.
 const JOIN: usize = 1 << 16;
-/// Most left rows of a block of a stream.
+/// Maximum number of left rows in a block of a stream.
 const BLOCK: usize = 8192;
 /// Pairs that a block of a stream may find whatever the batch; few in tests, which must reach it.
 const BUDGET: usize = if cfg!(test) { 64 } else { 1 << 20 };
@@ -56,7 +56,7 @@ fn packed(left: u32, right: u32, distance: u32) -> (u64, u16) {
 }
 
 impl Index {
-    /// Brings the index into one run without dead rows.
+    /// Merge the index into one run without dead rows.
     pub(super) fn unite(&mut self) -> Result<()> {
         let held: usize = self.runs.iter().map(|run| run.rows.len()).sum();
         if !self.tail_rows.is_empty() || self.runs.len() > 1 || held != self.len() {
@@ -65,7 +65,7 @@ impl Index {
         Ok(())
     }
 
-    /// Brings the index into one run without dead rows, with the tables in which all pairs within `radius` cost least.
+    /// Merge the index into one run without dead rows, with the tables in which all pairs within `radius` cost least.
     ///
     /// # Errors
     /// `radius` above `bits`.
@@ -76,7 +76,7 @@ impl Index {
         self.build(radius, self.len() / 2, true)
     }
 
-    /// As `prepare_pairs`, with the tables in which searches of all rows cost least.
+    /// Like `prepare_pairs`, with the tables in which searches of all rows cost least.
     ///
     /// # Errors
     /// `radius` above `bits`.
@@ -86,7 +86,7 @@ impl Index {
         self.build(radius, self.len(), false)
     }
 
-    /// All pairs of rows within `radius` (inclusive), each once, the smaller id left.
+    /// Return all pairs of rows within `radius` (inclusive), each once, the smaller id left.
     ///
     /// # Errors
     /// `radius` above `bits`.
@@ -132,7 +132,7 @@ impl Index {
         self.spread(&near, rows_of, stop)
     }
 
-    /// The pairs of rows that are in one slot or in slots near to each other.
+    /// Return the pairs of rows that are in one slot or in near slots.
     fn spread<'a>(
         &self,
         near: &NearSlots,
@@ -141,7 +141,7 @@ impl Index {
     ) -> Result<Pairs> {
         let order = &Order::of(self, stop)?;
         let living = |rows: &'a [u32]| rows.iter().copied().filter(|&row| self.rows.is_alive(row));
-        // Place and slot of every row that may have a partner, in order of id.
+        // Ordinal and slot of every row that may have a partner, in order of id.
         let blocks = (0..near.len().div_ceil(BLOCK)).into_par_iter().map(|block| {
             stop.check()?;
             let slots = (block * BLOCK) as u32..near.len().min((block + 1) * BLOCK) as u32;
@@ -218,19 +218,20 @@ impl Index {
         Ok(pairs)
     }
 
-    /// All pairs of a row of `fps`, by its number, and a row of this index within `radius` (inclusive).
+    /// Return all pairs of a row of `fps`, by its number, and a row of this index within `radius` (inclusive).
     ///
     /// # Errors
     /// `radius` above `bits`; fingerprints of another width.
     pub fn join_rows(&self, fps: &[u64], radius: u32) -> Result<Pairs> {
         let mut other = Self::new(self.bits, super::Method::Scan, None, None)?;
         other.add(crate::index::rows::NewIds::Rows, fps, crate::index::rows::Existing::Error)?;
-        // Sorted, so that neighbours in order are neighbours in memory, and equal ones asked once.
+        // Sorted, so that neighbours in order are neighbours in memory, and equal rows are searched once.
         other.unite()?;
         self.join(&other, radius)
     }
 
-    /// All pairs of a row of `other` and a row of this index within `radius` (inclusive), the row of `other` left.
+    /// Return all pairs of a row of `other` and a row of this index within `radius` (inclusive), the row of `other`
+    /// left.
     ///
     /// # Errors
     /// `radius` above `bits`; an index of another width.
@@ -262,7 +263,7 @@ impl Index {
         Pairs::of(&all)
     }
 
-    /// Sorts pairs by the ids of their left rows, which are this index's, and of their right rows, which are those of `right`.
+    /// Sort pairs by the ids of their left rows, in this index, and of their right rows, in `right`.
     fn sort_pairs(&self, right: &Self, pairs: &mut [(u64, u16)], stop: &CancelToken) {
         if self.rows.ascending() && right.rows.ascending() {
             stop.sort(pairs);
@@ -274,11 +275,11 @@ impl Index {
         }
     }
 
-    /// Gives sinks the pairs of different slots of one source. A sink is made for the slot that is its query 0, and told whether
-    /// it must leave out slots up to its query's because it meets each pair twice.
+    /// Call sinks with the pairs of different slots of one source. `sink` gets the slot of its query 0, and true if it
+    /// meets each pair twice, so that it must skip slots up to its query's.
     ///
     /// # Errors
-    /// There is no memory for it.
+    /// Memory runs out.
     pub(super) fn join_slots<S: Sink + Send>(
         &self,
         source: &Source<'_>,
@@ -314,10 +315,10 @@ impl Index {
         Ok(sinks)
     }
 
-    /// Gives sinks the pairs of a slot of `left` and a slot of `right`, which is a source of this index.
+    /// Call sinks with the pairs of a slot of `left` and a slot of `right`, which is a source of this index.
     ///
     /// # Errors
-    /// There is no memory for it.
+    /// Memory runs out.
     fn join_sources<S: Sink + Send>(
         &self,
         left: &Source<'_>,
@@ -340,7 +341,7 @@ impl Index {
     }
 }
 
-/// Moves what sinks have found into one list.
+/// Move the pairs of all sinks into one list.
 fn gather(all: &mut Vec<(u64, u16)>, found: impl Iterator<Item = BestEffortVec<(u64, u16)>>) -> Result<()> {
     for pairs in found {
         let mut pairs = pairs.whole()?;
@@ -379,7 +380,7 @@ struct SlotSink {
     left: u32,
     /// The number of slot 0 on the right.
     right: u32,
-    /// Whether only slots after the left one count, as both sides are the same source and each pair is met twice.
+    /// True if only slots after the left one count, because both sides are the same source and each pair is met twice.
     later: bool,
     radius: u32,
     pairs: BestEffortVec<(u32, u32, u16)>,
@@ -397,14 +398,14 @@ impl Sink for SlotSink {
 
 /// The slots near to each slot.
 struct NearSlots {
-    /// First place of each slot, and the end.
+    /// First position of each slot, and the end.
     starts: Vec<usize>,
     slots: Vec<u32>,
     distances: Vec<u16>,
 }
 
 impl NearSlots {
-    /// Both directions of all pairs.
+    /// Store both directions of all pairs.
     fn new(pairs: &[Vec<(u32, u32, u16)>], slots: usize, stop: &CancelToken) -> Result<Self> {
         let mut starts = alloc::try_zeroed::<usize>(slots + 2)?;
         let parts = || pairs.iter().flat_map(|pairs| pairs.chunks(BLOCK));
@@ -420,7 +421,7 @@ impl NearSlots {
         }
         let total = starts[slots + 1];
         let mut near = Self { starts, slots: alloc::try_zeroed(total)?, distances: alloc::try_zeroed(total)? };
-        // Places move on from the start of each slot to its end, which is the start of the next.
+        // Positions advance from the start of each slot to its end, which is the start of the next.
         for pairs in parts() {
             stop.check()?;
             for &(a, b, distance) in pairs {
@@ -435,7 +436,7 @@ impl NearSlots {
         Ok(near)
     }
 
-    /// Slots.
+    /// Number of slots.
     fn len(&self) -> usize {
         self.starts.len() - 2
     }
@@ -444,18 +445,18 @@ impl NearSlots {
         self.starts[slot as usize] < self.starts[slot as usize + 1]
     }
 
-    /// The slots near to one, and their distances.
+    /// Iterate over the slots near to one, and their distances.
     fn of(&self, slot: u32) -> impl Iterator<Item = (u32, u16)> + '_ {
         let range = self.starts[slot as usize]..self.starts[slot as usize + 1];
         self.slots[range.clone()].iter().copied().zip(self.distances[range].iter().copied())
     }
 }
 
-/// Rows in order of id and the place of each in it; nothing where that is their own order.
+/// Rows in order of id, and the ordinal of each; None if rows are in order of id.
 struct Order(Option<(Vec<u32>, Vec<u32>)>);
 
 impl Order {
-    /// All rows, dead ones too, whose ids may be those of living ones: equal ids in order of addition.
+    /// Order all rows, also dead ones, whose ids may be reused: equal ids in order of addition.
     fn of(index: &Index, stop: &CancelToken) -> Result<Self> {
         if index.rows.ascending() {
             return Ok(Self(None));
@@ -486,16 +487,16 @@ impl Order {
 pub struct PairStream {
     radius: u32,
     batch: usize,
-    /// Rows in order of id; None where that is their order.
+    /// Rows in order of id; None if rows are in that order.
     order: Option<Vec<u32>>,
-    /// Slot of each row in the index's one run; `DEAD` where the row is dead.
+    /// Slot of each row in the index's one run; `DEAD` for a dead row.
     slots: Vec<u32>,
     /// Rows that were left rows already, in order of id.
     at: usize,
     block: usize,
-    /// What the index was when the stream began.
+    /// Version of the index when the stream began.
     version: u64,
-    /// Pairs found and not yet given.
+    /// Pairs found and not yet returned.
     ready: Vec<(u64, u16)>,
     given: usize,
 }
@@ -503,7 +504,8 @@ pub struct PairStream {
 const DEAD: u32 = u32::MAX;
 
 impl PairStream {
-    /// A stream over `index`, to be prepared by `prepare_blocks`, in batches of `batch` pairs, the last one excepted.
+    /// Create a stream over `index`, prepared by `prepare_blocks`, in batches of `batch` pairs; the last one may be
+    /// smaller.
     ///
     /// # Errors
     /// `radius` above `bits`; a batch of 0.
@@ -534,7 +536,7 @@ impl PairStream {
         Ok(Self { radius, batch, order, slots, at: 0, block: 256, version, ready: Vec::new(), given: 0 })
     }
 
-    /// The next batch; empty at the end. After a call that was stopped the next one goes on where it was.
+    /// Return the next batch; empty at the end. After a cancelled call the next one continues.
     ///
     /// # Errors
     /// The index has changed since the stream began.
@@ -550,7 +552,7 @@ impl PairStream {
         Ok(pairs)
     }
 
-    /// Finds the pairs of the next block of left rows; whether there was one.
+    /// Find the pairs of the next block of left rows; return true if there was one.
     fn step(&mut self, index: &Index) -> Result<bool> {
         let total = self.order.as_ref().map_or(index.rows.total(), Vec::len);
         let Some(source) = index.sources().into_iter().find(|source| source.run.is_some()) else {
@@ -581,7 +583,7 @@ impl PairStream {
         Ok(false)
     }
 
-    /// The pairs of some left rows, sorted; None where there are more than `budget` and more than one left row.
+    /// Return the pairs of some left rows, sorted; None if they exceed `budget` and there is more than one left row.
     fn found(
         &self,
         index: &Index,
@@ -622,7 +624,7 @@ impl PairStream {
     }
 }
 
-/// Takes pairs of a left row and a row of larger id, up to one more than `most`.
+/// Collects pairs of a left row and a row of larger id, up to one more than `max_pairs`.
 struct Later<'a> {
     index: &'a Index,
     source: &'a Source<'a>,

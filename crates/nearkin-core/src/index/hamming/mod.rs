@@ -30,9 +30,13 @@ use crate::{Error, Result};
 pub use groups::{Clusters, Linkage};
 pub use links::{PairStream, Pairs};
 pub use plan::Method;
-pub use rank::{Ranked, Ranking};
+pub use rank::Ranking;
 use runs::SortedRun;
-pub use search::{Hits, PartPlan};
+pub use search::PartPlan;
+
+/// Hits with Hamming distances.
+pub type Hits = crate::index::hits::Hits<u16>;
+
 
 /// Rows that wait unsorted: scanned in about a microsecond per query.
 const TAIL: usize = 8192;
@@ -46,25 +50,25 @@ pub struct Index {
     method: Method,
     radius: Option<u32>,
     memory: Option<usize>,
-    /// Bytes that the index may take where the caller gave no limit.
+    /// Maximum bytes of the index if the caller set no limit.
     share: Option<usize>,
     kernel: Kernel,
     rows: Rows,
     runs: Vec<SortedRun>,
     tail: Vec<u64>,
     tail_rows: Vec<u32>,
-    /// Nanoseconds that scans have cost beyond what tables would have, by the model.
+    /// Nanoseconds that scans have cost more than tables would have, by the model.
     overspent: f64,
-    /// How often rows were added or removed.
+    /// Number of changes: additions and removals.
     version: u64,
     /// The file that the index was opened from.
     segment: Option<Segment>,
-    /// What the caller keeps with the index: how its fingerprints were made.
+    /// Opaque to the index: how its fingerprints were computed.
     note: Option<String>,
 }
 
 impl Index {
-    /// An empty index.
+    /// Create an empty index.
     ///
     /// `radius` announces the radius of searches, so that tables for it are built at the first one; `memory` bounds the bytes
     /// of tables.
@@ -96,54 +100,54 @@ impl Index {
         Ok(index)
     }
 
-    /// The same index with another form of the kernels, for tests and benchmarks.
+    /// Use another kernel, for tests and benchmarks.
     #[must_use]
     pub fn with_kernel(mut self, kernel: Kernel) -> Self {
         self.kernel = kernel;
         self
     }
 
-    /// Width of the fingerprints.
+    /// Return the width of the fingerprints.
     pub fn bits(&self) -> usize {
         self.bits
     }
 
-    /// Width, method, announced radius and memory limit.
+    /// Return the width, method, announced radius and memory limit.
     pub fn settings(&self) -> (usize, Method, Option<u32>, Option<usize>) {
         (self.bits, self.method, self.radius, self.memory)
     }
 
-    /// Bounds the bytes of an index without a limit of its own (`Method::Auto`), as its machine allows; not saved with it.
+    /// Limit the bytes of an index without a limit of its own (`Method::Auto`) to a share of the machine; not saved.
     pub fn set_share(&mut self, share: Option<usize>) {
         self.share = share;
     }
 
-    /// What the caller keeps with the index; saved and opened with it.
+    /// Return the metadata that the caller has attached.
     pub fn note(&self) -> Option<&str> {
         self.note.as_deref()
     }
 
-    /// Keeps a text with the index.
+    /// Attach metadata, which is saved with the index.
     pub fn set_note(&mut self, note: Option<String>) {
         self.note = note;
     }
 
-    /// Ids, row numbers and tombstones.
+    /// Return the ids, row numbers and tombstones.
     pub fn rows(&self) -> &Rows {
         &self.rows
     }
 
-    /// Fingerprints that are there.
+    /// Number of live fingerprints.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether there is no fingerprint.
+    /// True if there are no fingerprints.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// Bytes of fingerprints and tables, and bytes of rows.
+    /// Return the bytes of fingerprints and tables, and bytes of rows.
     pub fn bytes(&self) -> (usize, usize) {
         let runs: usize = self.runs.iter().map(SortedRun::bytes).sum();
         let tail = self.tail.capacity() * 8 + self.tail_rows.capacity() * 4;
@@ -167,11 +171,11 @@ impl Index {
         Ok(fps.len() / self.words)
     }
 
-    /// Adds rows; returns how many were added. Nothing is changed by a call that fails.
+    /// Add rows; return the number added. A call that fails changes nothing.
     ///
     /// # Errors
-    /// Counts that differ, a bit above the width, ids of another kind than before, an id that is there or occurs twice
-    /// (with `Existing::Error`), more than 2^32 - 2 rows; the call is stopped, or there is no memory.
+    /// Counts differ; a bit is above the width; ids are of another kind than before; with `Existing::Error` an id
+    /// exists or occurs twice; there would be more than 2^32 - 2 rows; the call is cancelled, or memory runs out.
     pub fn add(&mut self, ids: NewIds<'_>, fps: &[u64], existing: Existing) -> Result<usize> {
         let count = self.check_rows(fps)?;
         let batch = self.rows.prepare(ids, count, "fingerprints", existing)?;
@@ -188,15 +192,15 @@ impl Index {
         Ok(count)
     }
 
-    /// Whether the thread that asks adds this many rows in some microseconds: they wait unsorted.
+    /// Return true if the calling thread can add this many rows in a few microseconds: they go to the unsorted tail.
     pub fn adds_quickly(&self, count: usize) -> bool {
         count <= FEW
     }
 
-    /// Removes ids (or row numbers); returns how many. Nothing is changed by a call that fails.
+    /// Remove ids (or row numbers); return the number removed. A call that fails changes nothing.
     ///
     /// # Errors
-    /// An id that is not there, unless `missing_ok`.
+    /// An id does not exist, unless `missing_ok`.
     pub fn remove(&mut self, ids: Keys<'_>, missing_ok: bool) -> Result<usize> {
         let removed = self.rows.remove(ids, missing_ok)?;
         self.version += u64::from(removed > 0);
@@ -211,7 +215,7 @@ impl Index {
         Ok(removed)
     }
 
-    /// Merges everything into one run without dead rows. Where it is stopped the index holds what it held, in more runs.
+    /// Merge everything into one run without dead rows. If it is cancelled, the rows are the same, in more runs.
     fn compact(&mut self) -> Result<()> {
         self.flush()?;
         while self.runs.len() > 1 {
@@ -231,8 +235,8 @@ impl Index {
         Ok(())
     }
 
-    /// Sorts the tail into a run and merges runs until each is more than twice as long as the next. Each step is made aside
-    /// and takes the place of what it is made of at once.
+    /// Sort the tail into a run and merge runs until each is more than twice as long as the next. Each step builds a
+    /// run and then replaces its inputs.
     fn flush(&mut self) -> Result<()> {
         if self.rows.num_dead() > 0 {
             let keep = alloc::try_collect(self.tail_rows.iter().map(|&row| self.rows.is_alive(row)))?;
@@ -270,7 +274,7 @@ impl Index {
         Ok(())
     }
 
-    /// A new run with the rows of each slot in order of id.
+    /// Create a run with the rows of each slot in order of id.
     fn ordered(&self, mut run: SortedRun) -> Result<SortedRun> {
         if !self.rows.ascending() {
             run.order_copies(|a, b| self.rows.compare(a, b), &CancelToken::current())?;

@@ -1,4 +1,4 @@
-//! The planner: what a search costs by each method, in nanoseconds of one core.
+//! The planner: the cost of a search by each method, in nanoseconds of one core.
 //!
 //! ```text
 //! scan    n * (SCAN * words of the tested prefix + READ * words / queries of the batch)
@@ -7,14 +7,13 @@
 //! build   sum over tables i of n * (words + 1) * BUILD * (1 + max(0, p_i - 18))
 //! ```
 //!
-//! Tables are built when they are asked for by name or announced by a radius; otherwise when the scans so far have cost
+//! Tables are built if they are requested by name or announced by a radius; otherwise when the scans so far have cost
 //! as much more than tables would have as building them costs (the ski-rental rule: never more than twice the cost of
 //! an optimal choice in hindsight). The constants were fitted to timings on an AVX-512 machine; they are the same on
 //! every machine, so that the same calls build the same index everywhere.
 
 use super::blocks::{Aim, Probing, Sample, Spec};
 use super::scan;
-use crate::{Error, Result};
 
 /// Nanoseconds to compare one word of one row in a batch.
 const SCAN: f64 = 0.04;
@@ -24,95 +23,63 @@ const SCAN_HALF: f64 = 0.025;
 const SCAN_PIECE: f64 = 0.008;
 /// Nanoseconds to read one word of a row from memory.
 const READ: f64 = 0.2;
-/// Most tables that the planner considers.
+/// Maximum number of tables that the planner considers.
 const MAX_TABLES: usize = 24;
-/// Of tables that cost at most this much more than the fastest, those of least memory are built.
+/// Among tables that cost at most this much more than the fastest, those with the least memory are built.
 const SLACK: f64 = 1.3;
-/// Slots below which no tables are built unless they are asked for by name.
+/// Number of slots below which no tables are built unless they are requested by name.
 const SMALL: usize = 16_384;
 
-/// How to search.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Method {
-    /// Whatever the planner expects to cost least.
-    Auto,
-    /// The exhaustive scan.
-    Scan,
-    /// radius + 1 tables, each by equality of one block.
-    Blocks,
-    /// Tables with a small radius in each block.
-    Multi,
-    /// Tables by equality of combinations of blocks.
-    Tables,
-    /// One inverted list per bit.
-    Bits,
-}
-
-/// The names of the methods, for messages.
-const NAMES: &str = "\"auto\", \"scan\", \"bits\", \"blocks\", \"tables\" or \"multi\"";
-
-impl Method {
-    /// The method of a name.
-    ///
-    /// # Errors
-    /// No such method.
-    pub fn parse(name: &str) -> Result<Self> {
-        match name {
-            "auto" => Ok(Self::Auto),
-            "scan" => Ok(Self::Scan),
-            "blocks" => Ok(Self::Blocks),
-            "multi" => Ok(Self::Multi),
-            "tables" => Ok(Self::Tables),
-            "bits" => Ok(Self::Bits),
-            _ => Err(Error::parameter("method", format!("{name:?}"), NAMES)),
-        }
-    }
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Scan => "scan",
-            Self::Blocks => "blocks",
-            Self::Multi => "multi",
-            Self::Tables => "tables",
-            Self::Bits => "bits",
-        }
+named! {
+    /// How to search.
+    pub enum Method("method") {
+        /// The method that the planner expects to cost least.
+        Auto = "auto",
+        /// The exhaustive scan.
+        Scan = "scan",
+        /// radius + 1 tables, each by equality of one block.
+        Blocks = "blocks",
+        /// Tables with a small radius in each block.
+        Multi = "multi",
+        /// Tables by equality of combinations of blocks.
+        Tables = "tables",
+        /// One inverted list per bit.
+        Bits = "bits",
     }
 }
 
-/// Expected nanoseconds of a query by scan, in a batch of `queries`.
+/// Return the expected nanoseconds of a query by scan, in a batch of `queries`.
 pub(crate) fn scan_cost(slots: usize, words: usize, radius: u32, queries: usize) -> f64 {
     let compare = if radius <= scan::tile::HALF_LIMIT {
         SCAN_HALF
     } else if let Some(pieces) = scan::tile::enough_pieces(words, radius) {
         SCAN_PIECE * pieces as f64
     } else {
-        // Half a word more than the prefix, for what passes it.
+        // Half a word more than the prefix, for rows that pass it.
         SCAN * (scan::tile::first_test(words, radius) as f64 + 0.5).min(words as f64)
     };
     slots as f64 * (compare + READ * words as f64 / queries.clamp(1, 1024) as f64)
 }
 
-/// What tables are wanted for.
+/// The purpose and limits of tables.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Wish {
     /// Largest distance.
     pub(crate) radius: u32,
     /// Bytes that tables may take.
     pub(crate) memory: Option<usize>,
-    /// Whether this bound is the machine's: tables that nobody bounds are taken wherever they fit.
+    /// True if this bound is the machine's: tables that nobody bounds are taken wherever they fit.
     pub(crate) by_machine: bool,
-    /// Whether the run is to be searched or joined with itself.
+    /// True if the run is to be searched or joined with itself.
     pub(crate) aim: Aim,
 }
 
-/// The best tables that a method and the memory allow, with how they would answer; None if there are none.
+/// Return the best tables that a method and the memory allow, with their plan; None if there are none.
 pub(crate) fn best_tables(method: Method, bits: usize, fps: &[u64], wish: Wish) -> Option<(Spec, Probing)> {
     best_for(method, bits, &Sample::new(crate::cpu::popcount::words_of(bits), fps), wish)
 }
 
-/// The same for as many slots as a sample stands for.
+/// Like `best_tables`, for the number of slots that a sample stands for.
 fn best_for(method: Method, bits: usize, sample: &Sample<'_>, wish: Wish) -> Option<(Spec, Probing)> {
     let Wish { radius, memory, by_machine, aim } = wish;
     if by_machine {
@@ -159,7 +126,7 @@ fn best_for(method: Method, bits: usize, sample: &Sample<'_>, wish: Wish) -> Opt
         .filter(|spec| memory.is_none_or(|limit| spec.bytes(slots, words) <= limit))
         .filter_map(|spec| spec.plan(slots, words, radius, aim).map(|probing| (spec, probing)))
         .collect();
-    // A join asks once for each slot, so building the tables is part of its cost.
+    // A join makes one query per slot, so building the tables is part of its cost.
     let cost = |(spec, probing): &(Spec, Probing)| {
         probing.cost + if aim == Aim::Join { spec.build_cost(1, words) } else { 0.0 }
     };

@@ -8,13 +8,13 @@
 //! Jaccard    x / (x + c)       1 - |a and b| / |a or b|
 //! ```
 //!
-//! Where no bit is in common (`c = 0`) spherical distance is infinite and Jaccard distance 1, unless both are empty,
-//! which are equal: 0. Jaccard is `s / (1 + s)` of spherical, so both give the same order and differ in their values
-//! alone.
+//! If no bit is in common (`c = 0`), the spherical distance is infinite and the Jaccard distance 1, unless both are
+//! empty and therefore equal: 0. Jaccard is `s / (1 + s)` of spherical, so both give the same order and differ in their
+//! values only.
 //!
 //! **Exactness.** Rows are compared by cross multiplication, `x * c' <= x' * c`, in integers below 2^21. Distances are
-//! the quotients rounded to the nearest double: quotients of whole numbers up to 1024 that differ, differ by more than
-//! 2^-21, so equal doubles mean equal quotients, and ties are broken by id.
+//! the quotients rounded to the nearest double: different quotients of integers up to 1024 differ by more than 2^-21,
+//! so equal doubles mean equal quotients, and ties are broken by id.
 //!
 //! Cost: n rows, two popcounts per word; a row whose quotient is beyond the k-th best so far is dropped in the vector.
 
@@ -27,6 +27,7 @@ use super::search::{Source, chunk_of};
 use crate::alloc::{self, BestEffortVec};
 use crate::cancel::CancelToken;
 use crate::cpu::popcount::{LaneWork, Lanes};
+use crate::index::hits::Hits;
 use crate::{Error, Result};
 
 /// A ranking by common bits.
@@ -39,10 +40,10 @@ pub enum Ranking {
 }
 
 impl Ranking {
-    /// The ranking of a name.
+    /// Return the ranking with a name.
     ///
     /// # Errors
-    /// No such ranking.
+    /// The name is unknown.
     pub fn parse(name: &str) -> Result<Self> {
         match name {
             "jaccard" => Ok(Self::Jaccard),
@@ -52,18 +53,7 @@ impl Ranking {
     }
 }
 
-/// Matches of a batch of queries by a ranking: query q owns `offsets[q]..offsets[q + 1]`, nearest first, ties by id.
-#[derive(Debug, Default, PartialEq)]
-pub struct Ranked {
-    /// One more than queries.
-    pub offsets: Vec<i64>,
-    /// Row of each match.
-    pub rows: Vec<u32>,
-    /// Distance of each match.
-    pub distances: Vec<f64>,
-}
-
-/// How many bits differ and how many are common: the quotient of the two, `1 / 0` being infinite and `0 / 0` none at all.
+/// Number of differing and of common bits: their quotient, where `1 / 0` is infinite and `0 / 0` undefined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Quotient {
     pub(crate) differ: u32,
@@ -71,7 +61,7 @@ pub(crate) struct Quotient {
 }
 
 impl Quotient {
-    /// Everything is at most this.
+    /// The largest quotient.
     pub(crate) const MOST: Self = Self { differ: 1, common: 0 };
 
     fn of(a: &[u64], b: &[u64]) -> Self {
@@ -83,7 +73,7 @@ impl Quotient {
         Self { differ, common }
     }
 
-    /// As a fraction: two empty fingerprints are equal, and everything else without a common bit is equally far.
+    /// Return a fraction: two empty fingerprints are equal, and all others without a common bit are equally far.
     pub(crate) fn reduced(self) -> (u32, u32) {
         match self {
             Self { differ: 0, .. } => (0, 1),
@@ -114,7 +104,7 @@ struct Best<'a> {
     rows: BestEffortVec<(Quotient, u32)>,
 }
 
-/// Nearest first, ties by id.
+/// Order by distance, ties by id.
 fn order(index: &Index, a: &(Quotient, u32), b: &(Quotient, u32)) -> Ordering {
     a.0.compare(b.0).then_with(|| index.rows.compare(a.1, b.1))
 }
@@ -141,11 +131,12 @@ impl Best<'_> {
 }
 
 impl Index {
-    /// The `k` rows of each query that a ranking puts first, or all where there are fewer; ties by id. Always a scan.
+    /// Return the `k` rows of each query that a ranking puts first, or all if there are fewer; ties by id. Always a
+    /// scan.
     ///
     /// # Errors
     /// `k` of 0; queries of another width.
-    pub fn ranked(&self, queries: &[u64], k: usize, ranking: Ranking) -> Result<Ranked> {
+    pub fn ranked(&self, queries: &[u64], k: usize, ranking: Ranking) -> Result<Hits<f64>> {
         let count = self.check_rows(queries)?;
         if k == 0 {
             return Err(Error::parameter("k", k, "1 or more"));
@@ -174,23 +165,13 @@ impl Index {
             })
             .collect::<Result<Vec<_>>>()?;
         let lists = || parts.iter().flatten();
-        let total = lists().map(Vec::len).sum();
-        let mut ranked = Ranked {
-            offsets: alloc::try_with_capacity(count + 1)?,
-            rows: alloc::try_with_capacity(total)?,
-            distances: alloc::try_with_capacity(total)?,
-        };
-        ranked.offsets.push(0);
-        for list in lists() {
-            ranked.rows.extend(list.iter().map(|found| found.1));
-            ranked.distances.extend(list.iter().map(|found| found.0.value(ranking)));
-            ranked.offsets.push(ranked.rows.len() as i64);
-        }
+        let mut ranked = Hits::with_capacity(count, lists().map(Vec::len).sum())?;
+        lists().for_each(|list| ranked.push(list.iter().map(|hit| (hit.0.value(ranking), hit.1))));
         Ok(ranked)
     }
 }
 
-/// Words of a tile, which stays in the first-level cache.
+/// Words of a tile, which fits the first-level cache.
 const TILE_WORDS: usize = 2048;
 
 struct RankJob<'a, 'b> {
@@ -204,7 +185,7 @@ struct RankJob<'a, 'b> {
 impl LaneWork for RankJob<'_, '_> {
     type Output = ();
 
-    /// Every query against tiles of rows, transposed so that a vector holds one word of neighbouring rows.
+    /// Compare every query with tiles of rows, transposed so that a vector holds one word of neighbouring rows.
     #[inline(always)]
     unsafe fn run<L: Lanes>(self) {
         let words = self.words;
@@ -221,7 +202,8 @@ impl LaneWork for RankJob<'_, '_> {
             for (query, best) in self.queries.chunks_exact(words).zip(&mut *self.best) {
                 for at in (0..count).step_by(L::N) {
                     let (x, c) = (u64::from(best.limit.reduced().0), u64::from(best.limit.reduced().1));
-                    // SAFETY: the caller vouches for `L`; each of the `words` columns holds `L::N` words from `at`.
+                    // SAFETY: the caller guarantees the instructions of `L`; each of the `words` columns holds `L::N`
+                    // words from `at`.
                     let mut mask = unsafe {
                         let (mut differ, mut common) = (L::splat(0), L::splat(0));
                         for (word, &value) in query.iter().enumerate() {

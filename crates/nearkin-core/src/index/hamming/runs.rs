@@ -1,10 +1,10 @@
 //! Runs: distinct fingerprints in ascending order, each with the rows that hold it.
 //!
-//! New rows wait in an unsorted tail that is scanned; when it has grown it is sorted into a run, and a run that is not
-//! less than half as long as the one before is merged with it. So there are at most log2(n) runs, each row is merged at most
-//! log2(n / tail) times, and the longest pause is one merge of everything, linear in n. Equal fingerprints of one run are
-//! one slot with a list of rows: a million copies cost one comparison. Memory: 8 * words + 4 bytes per slot, 4 bytes
-//! more where a run holds copies at all.
+//! New rows go to an unsorted tail that is scanned. When it has grown, it is sorted into a run, and a run that is at
+//! least half as long as the one before is merged with it. So there are at most log2(n) runs, each row is merged at
+//! most log2(n / tail) times, and the longest pause is one merge of everything, linear in n. Equal fingerprints of one
+//! run are one slot with a list of rows: a million copies cost one comparison. Memory: 8 * words + 4 bytes per slot, 4
+//! bytes more if a run has copies.
 
 use std::cmp::Ordering;
 
@@ -18,9 +18,9 @@ use crate::alloc;
 use crate::cancel::CancelToken;
 use crate::segment::Column;
 
-/// Slots that are sorted or merged between two looks at the stop.
+/// Slots that are sorted or merged between two cancellation points.
 const BLOCK: usize = 1 << 16;
-/// Copies of one fingerprint that are sorted with memory beside them.
+/// Copies of one fingerprint that are sorted with extra memory.
 const STABLE: usize = if cfg!(test) { 8 } else { 1 << 12 };
 /// Pairs of a part that are sorted by one thread.
 const SORTED: usize = 1 << 20;
@@ -30,7 +30,7 @@ fn numeric(a: &[u64], b: &[u64]) -> Ordering {
     a.iter().rev().cmp(b.iter().rev())
 }
 
-/// (fingerprint, row) in ascending order: split by the highest bits, so that each part is sorted within the cache.
+/// Sort (fingerprint, row) ascending: split by the highest bits, so that each part is sorted within the cache.
 fn sorted_pairs(fps: &[u64], rows: &[u32], stop: &CancelToken) -> Result<Vec<(u64, u32)>> {
     let highest = fps.iter().fold(0, |all, fp| all | fp);
     let shift = (64 - highest.leading_zeros()).saturating_sub(8);
@@ -72,21 +72,21 @@ pub(crate) struct SortedRun {
     pub(crate) fps: Column<u64>,
     /// Rows of slot 0, then of slot 1, ...; in order of id within a slot, so that the first of them are the first results.
     pub(crate) rows: Column<u32>,
-    /// First place of each slot in `rows`, and the end; empty where slot i is `rows[i]`.
+    /// First position of each slot in `rows`, and the end; empty if slot i is `rows[i]`.
     pub(super) starts: Column<u32>,
     /// Tables, once built.
     pub(crate) layout: Option<Layout>,
     /// Inverted lists, once built.
     pub(crate) lists: Option<Lists>,
-    /// The tables that the planner would build, by what they are wanted for.
+    /// The tables that the planner would build, by purpose.
     pub(crate) planned: Vec<(Wish, Option<(Spec, Probing)>)>,
 }
 
 impl SortedRun {
-    /// Sorts and collapses rows `rows` with fingerprints `fps`.
+    /// Sort and deduplicate rows `rows` with fingerprints `fps`.
     ///
     /// # Errors
-    /// `stop` is set.
+    /// The call is cancelled.
     pub(crate) fn new(words: usize, fps: &[u64], rows: &[u32], stop: &CancelToken) -> Result<Self> {
         let mut run = Self::default();
         if words == 1 {
@@ -118,10 +118,10 @@ impl SortedRun {
         Ok(run)
     }
 
-    /// The run of the rows of both that are alive.
+    /// Merge the live rows of two runs.
     ///
     /// # Errors
-    /// `stop` is set.
+    /// The call is cancelled.
     pub(crate) fn merge(
         words: usize,
         a: &Self,
@@ -169,7 +169,7 @@ impl SortedRun {
         Ok(run)
     }
 
-    /// Room for this many rows, of as many slots.
+    /// Reserve capacity for this many rows, of as many slots.
     fn reserve(&mut self, words: usize, rows: usize) -> Result<()> {
         self.fps = alloc::try_with_capacity(rows * words)?.into();
         self.rows = alloc::try_with_capacity(rows)?.into();
@@ -182,7 +182,7 @@ impl SortedRun {
         self.starts.to_mut().shrink_to_fit();
     }
 
-    /// A run whose arrays lie in a file; None unless their lengths agree.
+    /// Create a run whose arrays are mapped from a file; None unless their lengths agree.
     pub(crate) fn mapped(words: usize, fps: Column<u64>, rows: Column<u32>, starts: Column<u32>) -> Option<Self> {
         let run = Self { fps, rows, starts, ..Self::default() };
         let ends =
@@ -190,19 +190,19 @@ impl SortedRun {
         (ends && run.len().checked_mul(words) == Some(run.fps.len())).then_some(run)
     }
 
-    /// First place of each slot in the rows, and the end; empty where every slot has one row.
+    /// Return the first position of each slot in the rows, and the end; empty if every slot has one row.
     pub(crate) fn starts(&self) -> &[u32] {
         &self.starts
     }
 
-    /// Whether fingerprints ascend, every slot has rows, and every row is one of `total`.
+    /// Return true if fingerprints ascend, every slot has rows, and every row is one of `total`.
     pub(crate) fn is_sound(&self, words: usize, total: usize) -> bool {
         let fps = (1..self.len()).all(|slot| numeric(self.fp(words, slot - 1), self.fp(words, slot)).is_lt());
         let starts = self.starts.first().is_none_or(|&first| first == 0) && self.starts.windows(2).all(|w| w[0] < w[1]);
         fps && starts && self.rows.iter().all(|&row| (row as usize) < total)
     }
 
-    /// Appends rows of `fp`, which is at or above the last fingerprint; there is room for both.
+    /// Append rows of `fp`, which is at or above the last fingerprint; there is capacity for both.
     fn push(&mut self, fp: &[u64], rows: &[u32]) -> Result<()> {
         let words = fp.len();
         let slots = self.fps.len() / words;
@@ -227,20 +227,20 @@ impl SortedRun {
         Ok(())
     }
 
-    /// Slots.
+    /// Number of slots.
     pub(crate) fn len(&self) -> usize {
         if self.starts.is_empty() { self.rows.len() } else { self.starts.len() - 1 }
     }
 
-    /// The fingerprint of a slot.
+    /// Return the fingerprint of a slot.
     pub(crate) fn fp(&self, words: usize, slot: usize) -> &[u64] {
         &self.fps[slot * words..(slot + 1) * words]
     }
 
-    /// Puts the rows of each slot in order.
+    /// Sort the rows of each slot.
     ///
     /// # Errors
-    /// `stop` is set.
+    /// The call is cancelled.
     pub(crate) fn order_copies(
         &mut self,
         compare: impl Fn(u32, u32) -> Ordering + Sync,
@@ -261,12 +261,12 @@ impl SortedRun {
         Ok(())
     }
 
-    /// Whether the rows of each slot are in order.
+    /// Return true if the rows of each slot are in order.
     pub(crate) fn copies_are_in_order(&self, compare: impl Fn(u32, u32) -> Ordering) -> bool {
         (0..self.len()).all(|slot| self.rows_of(slot).windows(2).all(|pair| compare(pair[0], pair[1]).is_le()))
     }
 
-    /// The rows of a slot, in order of id.
+    /// Return the rows of a slot, in order of id.
     pub(crate) fn rows_of(&self, slot: usize) -> &[u32] {
         if self.starts.is_empty() {
             &self.rows[slot..=slot]
@@ -275,12 +275,12 @@ impl SortedRun {
         }
     }
 
-    /// Bytes of fingerprints and rows.
+    /// Return the bytes of fingerprints and rows.
     pub(crate) fn bare_bytes(&self) -> usize {
         self.fps.bytes() + self.rows.bytes() + self.starts.bytes()
     }
 
-    /// Bytes of fingerprints, rows and tables.
+    /// Return the bytes of fingerprints, rows and tables.
     pub(crate) fn bytes(&self) -> usize {
         self.bare_bytes() + self.layout.as_ref().map_or(0, Layout::bytes) + self.lists.as_ref().map_or(0, Lists::bytes)
     }

@@ -11,36 +11,24 @@ use super::{Index, Method, TAIL};
 use crate::alloc::{self, BestEffortVec};
 use crate::cancel::CancelToken;
 use crate::cpu::prefetch::prefetch_at;
+use crate::index::hits::Hits;
 use crate::{Error, Result};
 
-/// Queries of the batch that a plan assumes where it is not told.
+/// Batch size that a plan assumes by default.
 pub(crate) const BATCH: usize = 1024;
 /// Queries of one task: few enough to share, many enough that a tile of rows is read for many.
 pub(super) const CHUNK: usize = 2048;
 /// Word comparisons of a scan that are worth a task of their own.
 const SHARD: usize = 1 << 22;
-/// Nanoseconds of a search that the thread that asks does by itself: nothing of it would be shared out, and a signal can wait as
+/// Nanoseconds of a search that the calling thread does by itself: sharing would not pay, and a signal can wait that
 /// long.
 const QUICK: f64 = 500_000.0;
-/// Limited matches that are gathered before they are cut, at least; few in tests, which must reach it.
+/// Minimum number of limited matches to gather before they are cut; few in tests, which must reach it.
 const ROOM: usize = if cfg!(test) { 64 } else { 1 << 16 };
-/// Queries whose nearest rows are found by scan to learn the radius that tables should have.
+/// Queries whose nearest rows are found by scan to learn the radius that tables need.
 const PROBED: usize = 32;
 /// Bytes for each fingerprint in which any tables fit: 24 of 36 bytes and a directory, or combinations of blocks.
 const ANY_TABLES: usize = if cfg!(test) { 512 } else { 4096 };
-
-/// Matches of a batch of queries: query q owns `offsets[q]..offsets[q + 1]`, nearest first, ties by id.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Hits {
-    /// One more than queries.
-    pub offsets: Vec<i64>,
-    /// Row of each match.
-    pub rows: Vec<u32>,
-    /// Distance of each match.
-    pub distances: Vec<u16>,
-    /// Where matches were limited: which queries had more; else empty.
-    pub truncated: Vec<bool>,
-}
 
 /// How one part of an index would be searched.
 #[derive(Debug, Clone)]
@@ -49,11 +37,11 @@ pub struct PartPlan {
     pub slots: usize,
     /// `scan`, `blocks` or `multi`.
     pub method: &'static str,
-    /// Whether its tables are there already.
+    /// True if its tables are built.
     pub built: bool,
     /// Tables.
     pub tables: usize,
-    /// Radius of each table's block; -1 where a table is not asked.
+    /// Radius of each table's block; -1 if a table is not probed.
     pub radii: Vec<i32>,
     /// Expected buckets a query looks into.
     pub probes: f64,
@@ -67,7 +55,7 @@ pub struct PartPlan {
     pub scan_cost: f64,
     /// Bytes of this part.
     pub bytes: usize,
-    /// What each method would cost: its name, nanoseconds per query, bytes of this part.
+    /// Cost of each method: its name, nanoseconds per query, bytes of this part.
     pub methods: Vec<(&'static str, f64, usize)>,
 }
 
@@ -78,7 +66,7 @@ pub(super) struct Source<'a> {
     pub(super) run: Option<&'a SortedRun>,
     /// Rows, slot after slot.
     rows: &'a [u32],
-    /// The first row of each slot, and the end; empty where each slot has one.
+    /// The first row of each slot, and the end; empty if each slot has one.
     starts: &'a [u32],
 }
 
@@ -93,7 +81,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Prefetches what `rows_of` reads first.
+    /// Prefetch what `rows_of` reads first.
     #[inline]
     pub(super) fn prefetch_rows(&self, slot: u32) {
         if self.starts.is_empty() {
@@ -104,13 +92,13 @@ impl<'a> Source<'a> {
     }
 }
 
-/// What other tables would bring.
+/// The gain from other tables.
 struct Gain {
     /// Nanoseconds that they would save in a batch of queries.
     saved: f64,
-    /// Whether what is there is nearly as good, so that no number of queries would change it.
+    /// True if the present tables are nearly as good, so that no number of queries would change them.
     settled: bool,
-    /// Whether that is worth their building.
+    /// True if that is worth their building.
     build: bool,
 }
 
@@ -122,7 +110,8 @@ pub(super) enum Way<'a> {
 }
 
 impl Index {
-    /// Brings the index into the shape in which `queries` searches of `radius` cost least; searches are right without it.
+    /// Bring the index into the shape in which `queries` searches of `radius` cost least; searches are correct without
+    /// it.
     ///
     /// # Errors
     /// `radius` above `bits`.
@@ -134,8 +123,8 @@ impl Index {
         self.build(radius, queries, false)
     }
 
-    /// Brings the index into the shape in which the `k` nearest of these queries cost least: the radius that they need is
-    /// learnt from a few of them.
+    /// Bring the index into the shape in which the `k` nearest of these queries cost least: a few of them show the
+    /// radius that they need.
     ///
     /// # Errors
     /// `k` of 0; queries of another width.
@@ -163,7 +152,8 @@ impl Index {
         Ok(())
     }
 
-    /// Whether [`Index::prepare`] would build nothing, now or later: the tables that pay are there, or none would pay.
+    /// Return true if [`Index::prepare`] would build nothing, now or later: the tables that pay exist, or none would
+    /// pay.
     pub fn is_prepared(&self, radius: u32, queries: usize) -> bool {
         if self.tail_rows.len() > TAIL || self.runs.is_empty() || radius > self.bits as u32 {
             return false;
@@ -181,14 +171,14 @@ impl Index {
         })
     }
 
-    /// What is wanted of the tables of a run, where all runs take `used` bytes now.
+    /// Return the wish for the tables of a run, if all runs take `used` bytes now.
     fn wish(&self, run: &SortedRun, radius: u32, used: usize, join: bool) -> Wish {
         let own = run.layout.as_ref().map_or(0, Layout::bytes);
         let aim = if join { Aim::Join } else { Aim::Search(BATCH) };
         let (limit, by_machine) = self.limit();
         let mut memory = limit.map(|limit| limit.saturating_add(own).saturating_sub(used));
         if by_machine {
-            // Rounded, and nothing where tables of any kind fit: what other runs take plays no part in most plans.
+            // Rounded, and None if tables of any kind fit: the bytes of other runs rarely affect a plan.
             memory = memory.filter(|&room| room < ANY_TABLES * run.len()).map(|room| {
                 let low = room.checked_ilog2().unwrap_or(0).saturating_sub(3);
                 room >> low << low
@@ -203,13 +193,13 @@ impl Index {
         (if by_machine { self.share } else { self.memory }, by_machine)
     }
 
-    /// What tables are hoped for that are not built.
+    /// Return the wish for tables that are not built.
     fn hope(&self, radius: u32) -> Wish {
         let (memory, by_machine) = self.limit();
         Wish { radius, memory, by_machine, aim: Aim::Search(BATCH) }
     }
 
-    /// What the best tables would save over those that are there, and whether they are built.
+    /// Return what the best tables would save over the present ones, and if they are to be built.
     fn gain(&self, run: &SortedRun, spec: &Spec, probing: &Probing, wish: Wish, queries: usize) -> Gain {
         let (slots, words, radius) = (run.len(), self.words, wish.radius);
         let built = run.layout.as_ref();
@@ -225,12 +215,12 @@ impl Index {
         let saved = (now - probing.cost).max(0.0) * queries as f64;
         let announced = self.radius == Some(radius) && built.is_none() && saved > 0.0;
         let pays = saved + self.overspent > spec.build_cost(slots, words);
-        // Tables that are nearly as good stay.
+        // Tables that are nearly as good are kept.
         let settled = now <= 1.5 * probing.cost;
         Gain { saved, settled, build: !settled && (pays || announced) }
     }
 
-    /// Builds the tables that pay. Where it is stopped the index has the tables of some runs.
+    /// Build the tables that pay. If it is cancelled, some runs have their tables.
     pub(super) fn build(&mut self, radius: u32, queries: usize, join: bool) -> Result<()> {
         let stop = CancelToken::current();
         let (words, bits, method) = (self.words, self.bits, self.method);
@@ -280,7 +270,7 @@ impl Index {
         sources
     }
 
-    /// How a source is best searched as it is, and what that is expected to cost.
+    /// Return the best way to search a source as it is, and its expected cost.
     pub(super) fn way<'a>(&self, source: &Source<'a>, radius: u32, queries: usize, join: bool) -> (Way<'a>, f64) {
         let slots = source.fps.len() / self.words;
         let scan = plan::scan_cost(slots, self.words, radius, queries);
@@ -301,22 +291,22 @@ impl Index {
         }
     }
 
-    /// The parts of a source that are scanned as tasks of their own: one for many queries, several for few.
+    /// Split a source into ranges that are scanned as separate tasks: one for many queries, several for few.
     pub(super) fn shards(&self, source: &Source<'_>, queries: usize) -> Vec<(u32, usize)> {
         let slots = source.fps.len() / self.words;
         let wanted = slots * self.words * queries / SHARD + 1;
-        // Without a pool there are no threads to ask for; few comparisons are one task anyway.
+        // Without a pool there are no threads to count; few comparisons are one task anyway.
         let most = if queries < CHUNK && wanted > 1 { 4 * rayon::current_num_threads() } else { 1 };
         let wanted = wanted.min(most);
         let length = slots.div_ceil(wanted).max(1);
         (0..slots).step_by(length).map(|start| (start as u32, length.min(slots - start))).collect()
     }
 
-    /// Gives sinks every (query, slot, distance) within `radius` of a chunk of queries, slots being those of a source; ends
-    /// early once `stop` is set.
+    /// Call sinks with every (query, slot, distance) within `radius` of a chunk of queries, for the slots of a source;
+    /// end early if `cancel` is set.
     ///
     /// # Errors
-    /// There is no memory for it.
+    /// Memory runs out.
     pub(super) fn each_hit<S: Sink + Send>(
         &self,
         source: &Source<'_>,
@@ -356,8 +346,8 @@ impl Index {
         }
     }
 
-    /// Every live row within `radius` of a chunk of queries, packed, in no order; with a cap, at least the first `cap` of each
-    /// query in the order of results.
+    /// Return every live row within `radius` of a chunk of queries, packed, in no order; with a cap, at least the first
+    /// `cap` rows of each query in the order of results.
     fn find(
         &self,
         sources: &[Source<'_>],
@@ -379,7 +369,7 @@ impl Index {
         Ok(found)
     }
 
-    /// Sorts packed matches and leaves the first `limit` of each query.
+    /// Sort packed matches and keep the first `limit` of each query.
     fn cut(&self, found: &mut Vec<u64>, limit: usize) {
         self.order(found);
         let (mut query, mut place) = (u64::MAX, 0);
@@ -390,12 +380,12 @@ impl Index {
         });
     }
 
-    /// Every row within `radius` (inclusive) of each query; with a limit, the first this many of each, and which had
-    /// more.
+    /// Return every row within `radius` (inclusive) of each query; with a limit, the first rows of each, and which
+    /// queries had more.
     ///
     /// # Errors
     /// `radius` above `bits`; a limit of 0; queries of another width.
-    pub fn search(&self, queries: &[u64], radius: u32, limit: Option<usize>) -> Result<Hits> {
+    pub fn search(&self, queries: &[u64], radius: u32, limit: Option<usize>) -> Result<Hits<u16>> {
         self.check_radius(radius)?;
         let count = self.check_rows(queries)?;
         if limit == Some(0) {
@@ -422,7 +412,7 @@ impl Index {
             }
             Ok((found, count, truncated))
         };
-        // A single chunk is no work to share: the thread that asks does it.
+        // A single chunk cannot be shared: the calling thread searches it.
         let parts = if count <= 1 {
             vec![one(queries)?]
         } else {
@@ -431,7 +421,7 @@ impl Index {
         gather(&parts, count)
     }
 
-    /// Whether the thread that asks does all of a search of one query in half a millisecond, and shares nothing out.
+    /// Return true if the calling thread does all of a search of one query in half a millisecond, without sharing.
     pub fn is_quick(&self, radius: u32, queries: usize) -> bool {
         queries == 1
             && radius <= self.bits as u32
@@ -441,15 +431,15 @@ impl Index {
             })
     }
 
-    /// The `k` nearest rows of each query, or all where there are fewer; of rows at the last distance those of smallest
-    /// id.
+    /// Return the `k` nearest rows of each query, or all if there are fewer; among rows at the last distance those of
+    /// smallest id.
     ///
-    /// Tables are asked for growing radii, each about twice the cost of the last, until a query has `k` rows; what is still
-    /// open when that would cost a sixth of a scan is scanned.
+    /// Tables are searched with growing radii, each about twice the cost of the last, until a query has `k` rows; when
+    /// the next radius would cost a sixth of a scan, the remaining queries are scanned.
     ///
     /// # Errors
     /// `k` of 0; queries of another width.
-    pub fn nearest(&self, queries: &[u64], k: usize) -> Result<Hits> {
+    pub fn nearest(&self, queries: &[u64], k: usize) -> Result<Hits<u16>> {
         let count = self.check_rows(queries)?;
         if k == 0 {
             return Err(Error::parameter("k", k, "1 or more"));
@@ -469,7 +459,7 @@ impl Index {
         gather(&parts, count)
     }
 
-    /// Radii of growing cost at which tables still cost less than half of a scan.
+    /// Return radii of growing cost at which tables still cost less than half of a scan.
     fn deepening(&self, sources: &[Source<'_>], queries: usize) -> Vec<u32> {
         let mut radii: Vec<u32> = Vec::new();
         let mut last = 0.0;
@@ -537,7 +527,7 @@ impl Index {
         found.whole()
     }
 
-    /// The fingerprints at some places of `fps`.
+    /// Copy the fingerprints at some positions of `fps`.
     pub(super) fn rows_at(&self, fps: &[u64], rows: &[u32]) -> Result<Vec<u64>> {
         let mut found = alloc::try_with_capacity(rows.len() * self.words)?;
         for &row in rows {
@@ -579,8 +569,8 @@ impl Index {
         Ok(best)
     }
 
-    /// Cuts a list of (distance, row) to the `k` smallest by distance and id; returns the distance beyond which nothing
-    /// helps.
+    /// Cut a list of (distance, row) to the `k` smallest by distance and id; return the distance beyond which rows are
+    /// useless.
     fn prune(&self, best: &mut Vec<(u32, u32)>, k: usize) -> u32 {
         if best.len() < k {
             return self.bits as u32;
@@ -591,7 +581,7 @@ impl Index {
         limit
     }
 
-    /// Sorts packed matches by query, distance and id.
+    /// Sort packed matches by query, distance and id.
     fn order(&self, found: &mut [u64]) {
         found.sort_unstable();
         if self.rows.ascending() {
@@ -602,7 +592,7 @@ impl Index {
         }
     }
 
-    /// How each part of the index would answer a radius search, tables not yet built included.
+    /// Explain how each part of the index would answer a radius search, including tables that are not built.
     ///
     /// # Errors
     /// `radius` above `bits`.
@@ -666,7 +656,7 @@ impl Index {
 }
 
 impl Index {
-    /// What each method would cost in one source.
+    /// Return the cost of each method in one source.
     fn methods(&self, source: &Source<'_>, radius: u32) -> Vec<(&'static str, f64, usize)> {
         let slots = source.fps.len() / self.words;
         let scan = plan::scan_cost(slots, self.words, radius, BATCH);
@@ -685,44 +675,34 @@ impl Index {
     }
 }
 
-/// Queries of one task: an equal share, since queries of one task read the fingerprints together; 64 to `CHUNK`.
+/// Return the number of queries of one task: an equal share, because queries of one task read the fingerprints
+/// together; 64 to `CHUNK`.
 pub(super) fn chunk_of(queries: usize) -> usize {
     queries.div_ceil(rayon::current_num_threads()).clamp(64, CHUNK)
 }
 
-/// A match in one word that sorts by query, distance, row: 20, 12 and 32 bits.
+/// Pack a match into one word that sorts by query, distance, row: 20, 12 and 32 bits.
 fn pack(query: u32, distance: u32, row: u32) -> u64 {
     u64::from(query) << 44 | u64::from(distance) << 32 | u64::from(row)
 }
 
-/// Sorted packed matches of consecutive chunks of queries as one result.
-fn gather(parts: &[(Vec<u64>, usize, Vec<bool>)], queries: usize) -> Result<Hits> {
-    let total = parts.iter().map(|(found, ..)| found.len()).sum();
-    let mut hits = Hits {
-        offsets: alloc::try_with_capacity(queries + 1)?,
-        rows: alloc::try_with_capacity(total)?,
-        distances: alloc::try_with_capacity(total)?,
-        truncated: Vec::new(),
-    };
-    hits.offsets.push(0);
-    for (found, count, truncated) in parts {
-        let base = hits.rows.len();
+/// Unpack sorted matches of consecutive chunks of queries into one result.
+fn gather(parts: &[(Vec<u64>, usize, Vec<bool>)], queries: usize) -> Result<Hits<u16>> {
+    let mut hits = Hits::with_capacity(queries, parts.iter().map(|(packed, ..)| packed.len()).sum())?;
+    for (packed, count, truncated) in parts {
         let mut at = 0;
         for query in 0..*count as u64 {
-            while at < found.len() && found[at] >> 44 == query {
-                at += 1;
-            }
-            hits.offsets.push((base + at) as i64);
+            let end = at + packed[at..].iter().take_while(|&&hit| hit >> 44 == query).count();
+            hits.push(packed[at..end].iter().map(|&hit| ((hit >> 32 & 0xfff) as u16, hit as u32)));
+            at = end;
         }
-        hits.rows.extend(found.iter().map(|&hit| hit as u32));
-        hits.distances.extend(found.iter().map(|&hit| (hit >> 32 & 0xfff) as u16));
         alloc::try_reserve(&mut hits.truncated, truncated.len())?;
         hits.truncated.extend_from_slice(truncated);
     }
     Ok(hits)
 }
 
-/// Takes every live row of a slot, or with a cap at least what the cap lets through.
+/// Collects every live row of a slot, or with a cap at least the rows that the cap allows.
 struct Collect<'a> {
     index: &'a Index,
     source: &'a Source<'a>,

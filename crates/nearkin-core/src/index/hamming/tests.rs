@@ -58,8 +58,6 @@ fn hits_of(index: &Index, hits: &Hits, query: usize) -> Vec<(u32, i64)> {
     range.map(|i| (u32::from(hits.distances[i]), index.rows().int(hits.rows[i]))).collect()
 }
 
-const METHODS: [Method; 6] = [Method::Auto, Method::Scan, Method::Blocks, Method::Multi, Method::Tables, Method::Bits];
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
@@ -82,7 +80,7 @@ proptest! {
         let ids: Vec<i64> = (0..rows as i64).map(|i| i * factor).collect();
         let queries = fingerprints(bits, 9, seed ^ 0x55);
         let queries = [&queries[..], &fps[..fps.len().min(4 * words)]].concat();
-        for method in METHODS {
+        for &method in Method::ALL {
             for kernel in Kernel::available() {
                 let mut index = Index::new(bits, method, None, None).unwrap().with_kernel(kernel);
                 index.add(NewIds::Ints(&ids), &fps, Existing::Error).unwrap();
@@ -121,7 +119,7 @@ proptest! {
     ) {
         let words = words_of(bits);
         let radius = radius.min(bits as u32);
-        for method in METHODS {
+        for &method in Method::ALL {
             let mut index = Index::new(bits, method, Some(radius), None).unwrap();
             let mut model: std::collections::BTreeMap<i64, Vec<u64>> = std::collections::BTreeMap::new();
             let mut state = seed;
@@ -227,7 +225,7 @@ proptest! {
         ids = kept.iter().map(|&i| ids[i]).collect();
         let mut other = Index::new(bits, Method::Auto, None, None).unwrap();
         other.add(NewIds::Ints(&other_ids), &other_fps, Existing::Error).unwrap();
-        for method in METHODS {
+        for &method in Method::ALL {
             let mut index = Index::new(bits, method, None, None).unwrap();
             index.add(NewIds::Ints(&all_ids), &all_fps, Existing::Error).unwrap();
             if seed % 2 == 0 {
@@ -408,7 +406,7 @@ fn an_opened_index_is_the_saved_one() {
             assert_eq!(698, opened.len());
             assert_eq!(expected, opened.search(&queries, 5, None).unwrap());
             assert_eq!(index.explain(5).unwrap()[0].radii, opened.explain(5).unwrap()[0].radii);
-            // An opened index grows and is saved again, over the file that it lies in.
+            // An opened index grows and is saved again, over its own file.
             let more = fingerprints(bits, 9, 5);
             match ids {
                 0 => opened.add(NewIds::Rows, &more, Existing::Error).unwrap(),

@@ -1,16 +1,16 @@
 //! Bucket tables: the rows of each key, as sorted arrays that a file can hold as they are.
 //!
-//! A *run* holds the rows of some additions for all L tables. In table t, `keys` are the distinct mixed keys, ascending;
-//! bucket i owns `rows[starts[i]..starts[i + 1]]`, ascending; `directory` says where the keys with each value of the
-//! highest p bits begin, so that a look-up reads one place of the directory, one or two keys, two starts, and the rows.
+//! A *run* has the rows of some additions for all L tables. In table t, `keys` are the distinct mixed keys, ascending;
+//! bucket i owns `rows[starts[i]..starts[i + 1]]`, ascending; `directory` stores the first key for each value of the
+//! highest p bits, so that a look-up reads one directory entry, one or two keys, two starts, and the rows.
 //!
 //! **Memory** of n rows with `B_t` distinct keys in table t: 4 n L (rows) + 12 sum `B_t` (keys, starts) + 4 L (2^p + 2)
-//! (directory, last starts), p = floor(log2 n) - 1 within 0 to 26: at most 18 bytes per row and table, 6 where buckets
-//! are large.
+//! (directory, last starts), p = floor(log2 n) - 1 within 0 to 26: at most 18 bytes per row and table, 6 if buckets are
+//! large.
 //!
-//! **Adding** makes a run of the new rows; a run not less than half as long as the one before it is merged with it, so that
-//! each row takes part in O(log n) merges and there are O(log n) runs. Removal is not known here: rows that died are
-//! passed over by the caller and leave at a merge.
+//! **Adding** builds a run of the new rows; a run at least half as long as the one before it is merged with it, so that
+//! each row takes part in O(log n) merges and there are O(log n) runs. Removal does not change a run: callers skip dead
+//! rows, and a merge drops them.
 
 use rayon::prelude::*;
 
@@ -21,14 +21,14 @@ use crate::cancel::CancelToken;
 use crate::cpu::prefetch::prefetch_at;
 use crate::segment::Column;
 
-/// Widest directory: 2^26 places, 256 MiB.
+/// Largest directory: 2^26 entries, 256 MiB.
 const MAX_DIRECTORY: u32 = 26;
-/// Rows of which keys are computed at a time while tables are built.
+/// Rows whose keys are computed at a time while tables are built.
 const BLOCK: usize = 1 << 14;
-/// Buckets that are merged between two looks at the stop.
+/// Buckets that are merged between two cancellation points.
 const MERGED: usize = 1 << 12;
 
-/// Tables over some rows.
+/// Tables over a range of rows.
 #[derive(Debug, Default)]
 pub(crate) struct BucketRun {
     /// Rows of each table.
@@ -37,17 +37,17 @@ pub(crate) struct BucketRun {
     pub(crate) width: u32,
     /// First bucket of each table in `keys`, and the end.
     pub(crate) bases: Vec<u64>,
-    /// `2^width + 1` places per table: first bucket with these highest bits, counted from the table's first.
+    /// `2^width + 1` entries per table: first bucket with these highest bits, counted from the table's first.
     pub(crate) directory: Column<u32>,
-    /// Mixed key of each bucket, all tables one after another.
+    /// Mixed key of each bucket, all tables concatenated.
     pub(crate) keys: Column<u64>,
-    /// Buckets + 1 values per table: first place of each bucket in the table's rows, and the end.
+    /// Buckets + 1 values per table: first position of each bucket in the table's rows, and the end.
     pub(crate) starts: Column<u32>,
     /// `len` rows per table, by bucket.
     pub(crate) rows: Column<u32>,
 }
 
-/// One table while it is made.
+/// One table while it is built.
 #[derive(Default)]
 struct Made {
     directory: Vec<u32>,
@@ -56,7 +56,7 @@ struct Made {
     rows: Vec<u32>,
 }
 
-/// Bits of the directory of a run.
+/// Return the directory bits of a run.
 fn width_of(len: usize) -> u32 {
     len.max(2).ilog2().saturating_sub(1).min(MAX_DIRECTORY)
 }
@@ -68,7 +68,7 @@ fn cell(key: u64, width: u32) -> usize {
 }
 
 impl Made {
-    /// Directory over the keys.
+    /// Build the directory over the keys.
     fn index(&mut self, width: u32) -> Result<()> {
         self.directory = alloc::try_zeroed((1 << width) + 1)?;
         for &key in &self.keys {
@@ -80,7 +80,7 @@ impl Made {
         Ok(())
     }
 
-    /// Room for this many keys; for rows there is.
+    /// Reserve capacity for this many keys; for rows there is.
     fn make_room(&mut self, keys: usize) -> Result<()> {
         alloc::try_reserve(&mut self.keys, keys)?;
         alloc::try_reserve(&mut self.starts, keys + 1)
@@ -94,10 +94,10 @@ impl Made {
         self.rows.push(row);
     }
 
-    /// The table of `keys`, of rows from `first` on.
+    /// Build the table of `keys`, for rows from `first` on.
     ///
     /// # Errors
-    /// The call is stopped, or there is no memory.
+    /// The call is cancelled, or memory runs out.
     fn build(keys: &[u64], first: u32, width: u32, stop: &CancelToken) -> Result<Self> {
         // Counting by directory cell, then sorting the few entries of each.
         let mut places = alloc::try_zeroed::<u32>((1 << width) + 1)?;
@@ -160,7 +160,7 @@ impl BucketRun {
         Ok(run)
     }
 
-    /// No rows, in this many tables.
+    /// Create a run without rows, in this many tables.
     pub(crate) fn empty(tables: usize) -> Self {
         Self {
             bases: vec![0; tables + 1],
@@ -170,10 +170,10 @@ impl BucketRun {
         }
     }
 
-    /// Tables of the rows from `first` on, whose hashes these are.
+    /// Build tables of the rows from `first` on, with these hashes.
     ///
     /// # Errors
-    /// The call is stopped, or there is no memory.
+    /// The call is cancelled, or memory runs out.
     pub(crate) fn build(
         layout: &TableLayout,
         hashes: Hashes<'_>,
@@ -200,10 +200,10 @@ impl BucketRun {
         Self::of(made, count, width, stop)
     }
 
-    /// The rows of two runs that are alive; those of `self` are lower.
+    /// Merge the live rows of two runs; those of `self` are lower.
     ///
     /// # Errors
-    /// The call is stopped, or there is no memory.
+    /// The call is cancelled, or memory runs out.
     pub(crate) fn merge(&self, other: &Self, alive: impl Fn(u32) -> bool + Sync, stop: &CancelToken) -> Result<Self> {
         let tables = self.bases.len().max(other.bases.len()) - 1;
         let len = [self, other].iter().map(|run| run.table_rows(0).iter().filter(|&&row| alive(row)).count()).sum();
@@ -238,7 +238,7 @@ impl BucketRun {
         Self::of(made, len, width, stop)
     }
 
-    /// How many tables there are.
+    /// Number of tables.
     pub(crate) fn tables(&self) -> usize {
         self.bases.len().saturating_sub(1)
     }
@@ -260,7 +260,7 @@ impl BucketRun {
         &self.directory[table * size..(table + 1) * size]
     }
 
-    /// Keys and rows of the buckets of a table.
+    /// Iterate over the keys and rows of the buckets of a table.
     fn buckets(&self, table: usize) -> impl Iterator<Item = (u64, &[u32])> {
         let (keys, starts, rows) = if table < self.tables() {
             (self.table_keys(table), self.table_starts(table), self.table_rows(table))
@@ -270,13 +270,13 @@ impl BucketRun {
         keys.iter().zip(starts.windows(2)).map(|(&key, ends)| (key, &rows[ends[0] as usize..ends[1] as usize]))
     }
 
-    /// Sizes of all buckets of a table.
+    /// Iterate over the sizes of all buckets of a table.
     pub(crate) fn sizes(&self, table: usize) -> impl Iterator<Item = u32> {
         let starts = if table < self.tables() { self.table_starts(table) } else { &[] };
         starts.windows(2).map(|ends| ends[1] - ends[0])
     }
 
-    /// Gives `found` the rows under each key. `probes` are tables and mixed keys; `spans` is scratch.
+    /// Call `found` with the rows under each key. `probes` are tables and mixed keys; `spans` is scratch.
     pub(crate) fn look_up(
         &self,
         probes: &[(u32, u64)],
@@ -286,7 +286,7 @@ impl BucketRun {
         if self.len == 0 {
             return;
         }
-        // Each step asks for what the next one reads, for all probes, so that the waits overlap.
+        // Each step prefetches what the next one reads, for all probes, so that the waits overlap.
         let size = (1usize << self.width) + 1;
         for &(table, key) in probes {
             prefetch_at(&self.directory, table as usize * size + cell(key, self.width));
@@ -306,7 +306,7 @@ impl BucketRun {
             let (table, begin, end) = spans[i];
             let key = probes[i].1;
             let keys = &self.table_keys(table as usize)[begin as usize..end as usize];
-            // A cell holds four keys at most on average, but keys of few bits may crowd.
+            // A directory entry has at most four keys on average, but keys of few bits may crowd.
             let place = if keys.len() <= 16 {
                 keys.iter().position(|&other| other == key)
             } else {
@@ -330,7 +330,7 @@ impl BucketRun {
         self.directory.bytes() + self.keys.bytes() + self.starts.bytes() + self.rows.bytes() + self.bases.len() * 8
     }
 
-    /// Whether the lengths of the arrays agree: what `look_up` relies on not to read elsewhere.
+    /// Return true if the lengths of the arrays agree, so that `look_up` is in bounds.
     pub(crate) fn is_shaped(&self, tables: usize) -> bool {
         let buckets = self.bases.last().copied().unwrap_or(0) as usize;
         self.bases.len() == tables + 1
@@ -343,7 +343,7 @@ impl BucketRun {
             && self.directory.len() == tables * ((1 << self.width) + 1)
     }
 
-    /// Whether every bucket is in its place and every row below `total`; reads everything.
+    /// Return true if every bucket has its position and every row is below `total`; reads everything.
     pub(crate) fn is_sound(&self, total: usize) -> bool {
         (0..self.tables()).all(|table| {
             let (keys, starts) = (self.table_keys(table), self.table_starts(table));
@@ -382,7 +382,7 @@ mod tests {
         TableLayout::new(HashKind::Ints, k * tables, k, (0..(k * tables) as u32).collect()).expect("a layout")
     }
 
-    /// Rows by table and integers.
+    /// Generate rows by table and integers.
     fn model(values: &[i64], k: usize, tables: usize, first: u32) -> BTreeMap<(usize, Vec<i64>), Vec<u32>> {
         let mut map: BTreeMap<_, Vec<u32>> = BTreeMap::new();
         for (row, values) in values.chunks_exact(k * tables).enumerate() {
@@ -454,7 +454,7 @@ mod tests {
 
     #[test]
     fn many_keys_in_one_cell_are_found() {
-        // Keys of one high half crowd in one cell, where they are searched by halves.
+        // Keys with one high half crowd in one directory entry, which is searched by halves.
         let keys: Vec<u64> = (0..100).map(|i| (7 << 40) | (i % 40)).collect();
         let made = Made::build(&keys, 5, 3, &CancelToken::default()).expect("a table");
         let run = BucketRun::of(vec![made], 100, 3, &CancelToken::default()).expect("a run");

@@ -1,14 +1,16 @@
 //! Binary codes, scanned for the m nearest by Hamming distance, ties by row.
 //!
-//! Codes lie in blocks of eight rows, word by word: word w of row r is at `((r / 8) * words + w) * 8 + r % 8`, so that one
-//! vector holds the same word of eight rows and distances need no sums across a vector. Rows behind the last are zero.
+//! Codes are stored in blocks of eight rows, word by word: word w of row r is at `((r / 8) * words + w) * 8 + r % 8`,
+//! so that one vector has the same word of eight rows and distances need no sums across a vector. Rows after the last
+//! are zero.
 //!
-//! Every eight sums are compared with the query's limit at once; rows within it are kept. After each tile of rows the limit falls
-//! to the distance of the m-th nearest so far, so that about m (1 + ln(n / m)) rows are kept in all. The next query of the batch
-//! meets the tile while it is in the cache.
+//! Every eight sums are compared with the query's limit at once; rows within it are kept. After each tile of rows the
+//! limit falls to the distance of the m-th nearest so far, so that about m (1 + ln(n / m)) rows are kept in all. The
+//! next query of the batch reads the tile while it is in the cache.
 //!
-//! Of many rows a sample says first what the limit will be, so that about m (1 + ln(s / m)) rows are kept, s those within it. It is
-//! taken some standard errors too high; where it is too low nevertheless, the query is scanned again without it.
+//! For many rows a sample predicts the limit, so that about m (1 + ln(s / m)) rows are kept, where s is the number of
+//! rows within it. The prediction is several standard errors too high; if it is too low nevertheless, the query is
+//! scanned again without it.
 //!
 //! Cost: n * words / lanes steps of load, xor, popcount, add; 8 n words bytes.
 
@@ -20,15 +22,16 @@ use crate::segment::Column;
 
 /// Rows of a block.
 pub(crate) const BLOCK: usize = 8;
-/// Most rows between two looks at the limit.
+/// Maximum number of rows between two updates of the limit.
 pub(crate) const TILE: usize = 512;
 
 /// Rows of the sample: 128 blocks.
 const SAMPLE: usize = if cfg!(test) { 128 } else { 1024 };
-/// Rows for each of the sample below which there is none.
+/// Minimum number of rows per row of the sample; below that there is no sample.
 const WORTH: usize = 8;
 
-/// Rows of the first tile, all of which are kept: those that are wanted, roughly; the next ones are twice as large each.
+/// Return the rows of the first tile, which are all kept: about the requested number; each further tile is twice as
+/// large.
 pub(crate) fn first_tile(wanted: usize) -> usize {
     wanted.next_multiple_of(BLOCK).clamp(8 * BLOCK, TILE)
 }
@@ -53,19 +56,20 @@ struct Nearest {
     within: usize,
 }
 
-/// Gives `within` the places and distances of the rows of `blocks` that are at most `limit` from `query`.
+/// Call `within` with the positions and distances of the rows of `blocks` that are at most `limit` from `query`.
 ///
 /// # Safety
 /// The processor has the instructions of `L`, and the caller enables them.
 #[inline(always)]
 unsafe fn tile_body<L: Lanes>(blocks: &[u64], query: &[u64], limit: u32, mut within: impl FnMut(usize, u32)) {
     let words = query.len();
-    // SAFETY: the caller vouches for `L`.
+    // SAFETY: the caller guarantees the instructions of `L`.
     let bound = unsafe { L::splat(u64::from(limit)) };
     const { assert!(BLOCK.is_multiple_of(L::N), "whole vectors in a block") };
     for (number, block) in blocks.chunks_exact(BLOCK * words).enumerate() {
         for lane in (0..BLOCK).step_by(L::N) {
-            // SAFETY: the caller vouches for `L`, whose lanes divide a block; column `word` begins at `word * BLOCK`.
+            // SAFETY: the caller guarantees the instructions of `L`, whose lanes divide a block; column `word` begins
+            // at `word * BLOCK`.
             let (sum, mut mask) = unsafe {
                 let column = block.as_ptr().add(lane);
                 let mut sum = L::count_xor(L::load(column), L::splat(query[0]));
@@ -98,32 +102,32 @@ impl<F: FnMut(usize, u32)> LaneWork for Tile<'_, F> {
 
     #[inline(always)]
     unsafe fn run<L: Lanes>(self) {
-        // SAFETY: the caller vouches for `L`.
+        // SAFETY: the caller guarantees the instructions of `L`.
         unsafe { tile_body::<L>(self.blocks, self.query, self.limit, self.within) }
     }
 }
 
 impl Codes {
-    /// No rows of `bits` bits.
+    /// Create an empty table of `bits` bits.
     pub(crate) fn new(bits: usize) -> Self {
         Self { bits, words: bits.div_ceil(64), ..Self::default() }
     }
 
-    /// Values that `rows` rows of `words` words take.
+    /// Return the number of values that `rows` rows of `words` words take.
     pub(crate) fn size(rows: usize, words: usize) -> usize {
         rows.div_ceil(BLOCK) * BLOCK * words
     }
 
-    /// Room for this many more rows: `push` does not fail then.
+    /// Reserve capacity for this many more rows: `push` does not fail then.
     ///
     /// # Errors
-    /// The call is stopped, or there is no memory; the codes are as they were.
+    /// The call is cancelled, or memory runs out; nothing changes.
     pub(crate) fn reserve(&mut self, rows: usize, stop: &CancelToken) -> Result<()> {
         let more = Self::size(self.rows + rows, self.words).saturating_sub(self.values.len());
         self.values.reserve(more, stop)
     }
 
-    /// Appends rows of `words` words each.
+    /// Append rows of `words` words each.
     pub(crate) fn push(&mut self, new: &[u64]) {
         let words = self.words;
         let total = self.rows + new.len() / words;
@@ -137,10 +141,10 @@ impl Codes {
         self.rows = total;
     }
 
-    /// For each query the `wanted` nearest rows that are `alive`, in no order; fewer where there are fewer.
+    /// Return for each query the `wanted` nearest rows that are `alive`, in no order; fewer if there are fewer.
     ///
     /// # Errors
-    /// There is no memory for them.
+    /// Memory runs out.
     pub(crate) fn nearest(
         &self,
         kernel: Kernel,
@@ -163,7 +167,7 @@ impl Codes {
         states.into_iter().map(|state| state.rows(wanted)).collect()
     }
 
-    /// A limit that more than the wanted rows are likely to lie within, by a sample of blocks.
+    /// Predict a limit that more than `wanted` rows are likely to be within, by a sample of blocks.
     fn likely(&self, kernel: Kernel, query: &[u64], wanted: usize, alive: impl Fn(u32) -> bool) -> u32 {
         let (words, most) = (self.words, 64 * self.words as u32);
         let blocks = self.rows / BLOCK;
@@ -180,7 +184,7 @@ impl Codes {
             kernel.run(Tile { blocks, query, limit: most, within });
         }
         let expected = wanted as f64 * SAMPLE as f64 / self.rows as f64;
-        // Four standard errors of a count, and more for blocks whose rows are alike.
+        // Four standard errors of a count, and more for blocks with similar rows.
         let enough = (expected + 4.0 * expected.sqrt() + BLOCK as f64) as usize;
         let mut sum = 0;
         let reached = counts.iter().position(|count| {
@@ -190,7 +194,7 @@ impl Codes {
         reached.map_or(most, |limit| limit as u32)
     }
 
-    /// Scans all rows for queries, each with its state.
+    /// Scan all rows for queries, each with its state.
     fn scan(
         &self,
         kernel: Kernel,
@@ -210,7 +214,7 @@ impl Codes {
                 let bound = *limit;
                 let each = |place: usize, distance: u32| {
                     let row = (start + place) as u32;
-                    // Places behind the last row are none.
+                    // Positions after the last row are padding.
                     if place < count && alive(row) {
                         kept.push((distance, row));
                         counts[distance as usize] += 1;
@@ -218,7 +222,7 @@ impl Codes {
                     }
                 };
                 kernel.run(Tile { blocks, query, limit: bound, within: each });
-                // A row beyond the wanted-th nearest so far can't be among the wanted any more.
+                // A row beyond the wanted-th nearest so far cannot be in the result.
                 while *limit > 0 && *within - counts[*limit as usize] as usize >= wanted {
                     *within -= counts[*limit as usize] as usize;
                     *limit -= 1;
@@ -231,12 +235,12 @@ impl Codes {
 }
 
 impl Nearest {
-    /// No rows yet, of those within `limit`, of codes of `words` words.
+    /// Create the state of a query without rows, for rows within `limit`, of codes of `words` words.
     fn new(limit: u32, words: usize) -> Self {
         Self { limit, counts: vec![0; 64 * words + 1], kept: BestEffortVec::default(), within: 0 }
     }
 
-    /// The wanted rows: those below the limit, and of those at it the lowest.
+    /// Return the requested rows: those below the limit, and of those at it the lowest.
     fn rows(self, wanted: usize) -> Result<Vec<u32>> {
         let kept = self.kept.whole()?;
         let mut rows = alloc::try_with_capacity(kept.len().min(wanted))?;
@@ -266,11 +270,11 @@ mod tests {
                 state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
                 state ^ state >> 29
             };
-            // Few set bits, so that there are ties.
+            // Few set bits produce ties.
             let mut word = || (0..=sparse).fold(u64::MAX, |word, _| word & next());
             let mut values: Vec<u64> = (0..(first + rows) * words).map(|_| word()).collect();
             if clustered {
-                // A sample tells nothing of rows that lie in order.
+                // A sample does not represent rows that are sorted.
                 values.sort_unstable();
             }
             let queries: Vec<u64> = (0..3 * words).map(|_| word()).collect();

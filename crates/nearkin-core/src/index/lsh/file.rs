@@ -1,7 +1,7 @@
 //! An LSH index as a segment file: its tables or codes, its vectors, its ids, and a note of the caller's.
 //!
-//! `docs/format-lsh.md` says what each section holds. Opening costs the header and, where ids are strings or do not grow, the
-//! look-up of ids, which is rebuilt; everything else stays in the file until it is read.
+//! `docs/format-lsh.md` documents each section. Opening costs the header and, if ids are strings or do not grow, the
+//! look-up of ids, which is rebuilt; everything after that is read on demand.
 
 use std::path::Path;
 
@@ -33,10 +33,10 @@ const ROW_ENDS: u32 = 22;
 const COORDINATES: u32 = 23;
 
 impl Index {
-    /// Saves the index with its tables as one run; the old file stays until the new one is whole.
+    /// Save the index with its tables as one run; the old file is replaced when the new one is complete.
     ///
     /// # Errors
-    /// The file system refuses; the call is stopped.
+    /// The file cannot be written, or the call is cancelled.
     pub fn save(&mut self, path: &Path) -> Result<()> {
         self.compact()?;
         let mut writer = Writer::create(path, KIND, 20)?;
@@ -91,10 +91,10 @@ impl Index {
         writer.finish()
     }
 
-    /// Opens a saved index through a memory map.
+    /// Open a saved index through a memory map.
     ///
     /// # Errors
-    /// The file system refuses; a newer version; a file that is not a whole LSH index.
+    /// The file cannot be read, has a newer version, or is not a complete LSH index.
     pub fn open(path: &Path) -> Result<Self> {
         let segment = Segment::open(path)?;
         if segment.kind() != KIND {
@@ -134,10 +134,10 @@ impl Index {
         Ok(Self { metric, filter, store, rows, metadata, segment: Some(segment) })
     }
 
-    /// Reads the whole file of an opened index: checksums, and that its arrays hold together.
+    /// Verify the checksums and the arrays of the file that the index was opened from.
     ///
     /// # Errors
-    /// The first thing that does not hold; nothing for an index that was not opened from a file.
+    /// The first inconsistency. An index that was not opened from a file is valid.
     pub fn verify(&self) -> Result<()> {
         let Some(segment) = &self.segment else { return Ok(()) };
         segment.verify()?;
@@ -152,13 +152,13 @@ impl Index {
         Err(segment.corrupt("its tables or vectors do not hold together"))
     }
 
-    /// The file that the index was opened from; [`guarded`](crate::segment::guarded) says how it is used.
+    /// Return the file that the index was opened from; see [`guarded`](crate::segment::guarded).
     pub fn segment(&self) -> Option<&Segment> {
         self.segment.as_ref()
     }
 }
 
-/// The filter; `shape` is rows, hashes, hashes of a table, and rows in tables.
+/// Open the filter; `shape` is rows, hashes, hashes of a table, and rows in tables.
 fn open_filter(
     segment: &Segment,
     filter: u64,
@@ -250,7 +250,7 @@ impl<T: Element> Dense<T> {
 }
 
 impl VectorStore {
-    /// Whether sparse rows are in order; dense ones always are.
+    /// Return true if sparse rows are in order; dense ones always are.
     fn is_sound(&self) -> bool {
         let Self::Sparse(sparse) = self else { return true };
         let ends: &Column<u64> = &sparse.ends;

@@ -3,36 +3,28 @@
 //! Table t takes k of the H hash functions, those in `columns[t * k .. (t + 1) * k]`.
 //!
 //! - Bits, k <= 64: bit j of the key is the bit of column j. The key is the hashes themselves; a probe flips bits.
-//! - Integers: key = sum over j of `v_j * a_j` mod 2^64 with fixed odd `a_j` (the multilinear hash of E2LSH's manual, 2005,
-//!   with 64 bits instead of its 32 + 32). A probe that changes `v_j` by d adds `d * a_j`. Two different rows of integers have the
-//!   same key with probability about 2^-64; candidates of such a collision are re-ranked like all others.
+//! - Integers: key = sum over j of `v_j * a_j` mod 2^64 with fixed odd `a_j` (the multilinear hash of E2LSH's manual,
+//!   2005, with 64 bits instead of its 32 + 32). A probe that changes `v_j` by d adds `d * a_j`. Two different rows of
+//!   integers have the same key with probability about 2^-64; candidates of such a collision are re-ranked like all
+//!   others.
 //!
 //! Buckets are sorted by [`mix`] of the key, which is one-to-one, so that its highest bits spread evenly over a directory.
 
+pub use crate::vectors::random::mix;
 use crate::{Error, Result, alloc};
 
-/// Most tables of an index; more is always a mistake of units.
+/// Maximum number of tables of an index; more is always a mistake of units.
 pub const MAX_TABLES: usize = 1 << 14;
-/// Most hash functions of an index over all tables.
+/// Maximum number of hash functions of an index over all tables.
 pub const MAX_HASHES: usize = 1 << 20;
 
-/// The finaliser of `SplitMix64` (Steele, Lea & Flood 2014): one-to-one on 64 bits.
-#[inline]
-pub fn mix(mut value: u64) -> u64 {
-    value ^= value >> 30;
-    value = value.wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    value ^= value >> 27;
-    value = value.wrapping_mul(0x94d0_49bb_1331_11eb);
-    value ^ value >> 31
-}
-
-/// The odd factor of the j-th integer of a key.
+/// Return the odd factor of the j-th integer of a key.
 #[inline]
 fn factor(j: usize) -> u64 {
     mix((j as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)) | 1
 }
 
-/// What hash functions give.
+/// The type of hash values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HashKind {
     /// One bit each, packed 64 a word.
@@ -56,7 +48,7 @@ pub struct TableLayout {
     kind: HashKind,
     hashes: usize,
     per_table: usize,
-    /// The hash function of each place of each table.
+    /// The hash function of each position of each table.
     columns: Vec<u32>,
     /// Table t takes columns t * k to (t + 1) * k.
     plain: bool,
@@ -64,7 +56,7 @@ pub struct TableLayout {
 }
 
 impl TableLayout {
-    /// Tables of `per_table` of the `hashes` functions each; `columns` names them, table after table.
+    /// Create tables of `per_table` of the `hashes` functions each; `columns` names them, table by table.
     ///
     /// # Errors
     /// No table, more than 64 bits per table, a column that is not one of the hashes, absurd counts.
@@ -88,42 +80,42 @@ impl TableLayout {
         Ok(Self { kind, hashes, per_table, columns, plain, factors })
     }
 
-    /// What the hash functions give.
+    /// Return the type of hash values.
     pub fn kind(&self) -> HashKind {
         self.kind
     }
 
-    /// H, the number of hash functions.
+    /// Return H, the number of hash functions.
     pub fn hashes(&self) -> usize {
         self.hashes
     }
 
-    /// k, the hashes of one table.
+    /// Return k, the number of hashes of one table.
     pub fn per_table(&self) -> usize {
         self.per_table
     }
 
-    /// How many tables there are.
+    /// Number of tables.
     pub fn tables(&self) -> usize {
         self.columns.len() / self.per_table
     }
 
-    /// The hash function of each place of each table.
+    /// Return the hash function of each position of each table.
     pub fn columns(&self) -> &[u32] {
         &self.columns
     }
 
-    /// The hash functions of table `t`.
+    /// Return the hash functions of table `t`.
     pub fn columns_of(&self, table: usize) -> &[u32] {
         &self.columns[table * self.per_table..(table + 1) * self.per_table]
     }
 
-    /// Words or integers of one vector's hashes.
+    /// Return the words or integers of one vector's hashes.
     pub fn width(&self) -> usize {
         if self.kind == HashKind::Bits { self.hashes.div_ceil(64) } else { self.hashes }
     }
 
-    /// How many vectors `hashes` belong to.
+    /// Return the number of vectors in `hashes`.
     ///
     /// # Errors
     /// Hashes of another kind or number.
@@ -141,7 +133,7 @@ impl TableLayout {
         Ok(length / self.width())
     }
 
-    /// The key of `row` in `table`.
+    /// Return the key of `row` in `table`.
     #[inline]
     pub fn key(&self, hashes: Hashes<'_>, row: usize, table: usize) -> u64 {
         match hashes {
@@ -170,7 +162,7 @@ impl TableLayout {
         }
     }
 
-    /// What a change of the integer at place `j` by `difference` adds to a key.
+    /// Return the number that a key grows by if the integer at position `j` grows by `difference`.
     #[inline]
     pub fn step(&self, j: usize, difference: i64) -> u64 {
         (difference as u64).wrapping_mul(self.factors[j])
@@ -212,7 +204,7 @@ mod tests {
         assert_eq!(layout.key(Hashes::Ints(&a), 0, 1), layout.key(Hashes::Ints(&b), 0, 1));
     }
 
-    /// The inverse of an odd factor modulo 2^64, by Newton's steps.
+    /// Return the inverse of an odd factor modulo 2^64, by Newton's steps.
     fn inverse(odd: u64) -> u64 {
         (0..6).fold(odd, |found, _| found.wrapping_mul(2_u64.wrapping_sub(odd.wrapping_mul(found))))
     }

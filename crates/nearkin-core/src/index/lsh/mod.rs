@@ -77,7 +77,7 @@ pub struct Alternatives<'a> {
     pub costs: &'a [f64],
 }
 
-/// How much work a query does, by filter.
+/// The work per query, by filter.
 #[derive(Debug, Clone, Copy)]
 pub enum SearchParams {
     /// This many buckets per table, the query's own first.
@@ -121,7 +121,7 @@ pub type Hits = crate::index::hits::Hits<f64>;
 /// Candidates of a batch of queries, ascending per query.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Candidates {
-    /// One more than queries.
+    /// One more than the number of queries.
     pub offsets: Vec<i64>,
     /// Row of each candidate.
     pub rows: Vec<u32>,
@@ -210,7 +210,7 @@ impl Index {
         Self { metric, filter, store, rows: Rows::default(), metadata: Column::default(), segment: None }
     }
 
-    /// Ids, row numbers and tombstones.
+    /// Return the ids, row numbers and tombstones.
     pub fn rows(&self) -> &Rows {
         &self.rows
     }

@@ -9,15 +9,15 @@
 //! - bits: the flipped bit, with the squared margin.
 //! - cross-polytope (Andoni et al. 2015, section 5 and FALCONN): the runner-up coordinates, (largest - other)^2.
 //!
-//! **Enumeration** (Lv et al., section 4.4). With all alternatives sorted by cost, `z_0 <= z_1 <= ...`, a set A of indices is made
-//! from {0} by `shift` (its largest index m becomes m + 1) and `expand` (m + 1 joins). A heap gives sets by score; each set
-//! has one way to come about, and both steps only raise the score, so the order is that of sorting all sets. A set with two
-//! alternatives of one hash is not valid: it is not given out and not counted; all that `expand` makes of it is as
-//! invalid and is left out, `shift` may mend it.
+//! **Enumeration** (Lv et al., section 4.4). With all alternatives sorted by cost, `z_0 <= z_1 <= ...`, sets of indices
+//! grow from {0} by `shift` (the largest index m becomes m + 1) and `expand` (m + 1 joins). A heap returns sets by
+//! score; each set is reached in one way only, and both steps only raise the score, so the order is that of sorting all
+//! sets. A set with two alternatives of one hash is invalid: it is neither returned nor counted. All sets that `expand`
+//! derives from it are also invalid and are left out; `shift` may lead to a valid one.
 //!
-//! Cost: O(T log T) heap steps for T probes, and the T cheapest alternatives sorted: no set among the first T can hold
-//! another one, since each cheaper alternative alone comes before it. Equal scores come in the order in which sets were made,
-//! which depends on the costs alone.
+//! Cost: O(T log T) heap steps for T probes, and sorting the T cheapest alternatives: no set among the first T can
+//! contain another one, because each cheaper alternative alone comes before it. Equal scores come in the order in which
+//! sets are created, which depends on the costs only.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -46,11 +46,11 @@ impl Change {
 /// Another value that one hash of a key could have had.
 #[derive(Debug, Clone, Copy)]
 pub struct Alternative {
-    /// What choosing it costs, 0 or more; infinite for never.
+    /// Cost of choosing it, 0 or more; infinite for never.
     pub cost: f64,
-    /// The hash's place in the key.
+    /// Position of the hash in the key.
     pub position: u32,
-    /// What it does to the key.
+    /// How it changes the key.
     pub delta: u64,
 }
 
@@ -75,20 +75,20 @@ pub struct Prober {
 }
 
 impl Prober {
-    /// Forgets the alternatives of the key before.
+    /// Forget the alternatives of the previous key.
     pub fn clear(&mut self) {
         self.alternatives.clear();
     }
 
-    /// Room for this many alternatives of a key.
+    /// Reserve capacity for this many alternatives of a key.
     ///
     /// # Errors
-    /// There is no memory for them.
+    /// Memory runs out.
     pub fn reserve(&mut self, alternatives: usize) -> Result<()> {
         alloc::try_reserve(&mut self.alternatives, alternatives)
     }
 
-    /// Adds an alternative of the key.
+    /// Add an alternative of the key.
     #[inline]
     pub fn offer(&mut self, alternative: Alternative) {
         if alternative.cost.is_finite() {
@@ -105,7 +105,7 @@ impl Prober {
         let set = Set { rest, last, score: score + alternative.cost, key: change.apply(key, alternative.delta) };
         alloc::try_reserve(&mut self.sets, 1)?;
         alloc::try_reserve_heap(&mut self.heap, 1)?;
-        // Scores are not negative, and such numbers are ordered as their bits.
+        // Scores are not negative, so they are ordered like their bits.
         self.heap.push(Reverse((set.score.to_bits(), self.sets.len() as u32)));
         self.sets.push(set);
         Ok(())
@@ -124,10 +124,10 @@ impl Prober {
         true
     }
 
-    /// Appends `key` and the next keys by ascending score to `out`, `count` in all or as many as there are.
+    /// Append `key` and the next keys by ascending score to `out`, `count` keys in all, or fewer if there are fewer.
     ///
     /// # Errors
-    /// There is no memory for them.
+    /// Memory runs out.
     pub fn keys(&mut self, key: u64, change: Change, count: usize, out: &mut Vec<u64>) -> Result<()> {
         self.run(key, change, count, |key, _| {
             alloc::try_reserve(out, 1)?;
@@ -187,7 +187,7 @@ mod tests {
 
     use super::*;
 
-    /// Scores and keys of all valid choices, by sorting.
+    /// Return the scores and keys of all valid choices, by sorting.
     fn brute(alternatives: &[Alternative], base: u64, change: Change) -> Vec<(f64, u64)> {
         let mut all = Vec::new();
         for set in 0u32..1 << alternatives.len() {

@@ -14,7 +14,7 @@ use crate::cancel::CancelToken;
 use crate::cpu::popcount::{Kernel, LaneWork, Lanes};
 use crate::index::hamming::rank::Quotient;
 
-/// The best rows so far of one query, cut when they are more than twice those that are wanted.
+/// The best rows of one query so far, cut when there are more than twice the requested number.
 struct Best {
     limit: Quotient,
     kept: BestEffortVec<(Quotient, u32)>,
@@ -31,7 +31,7 @@ impl Best {
     }
 }
 
-/// Gives `within` the places and quotients of the rows of `blocks` that are at most `limit` from `query`.
+/// Call `within` with the positions and quotients of the rows of `blocks` that are at most `limit` from `query`.
 ///
 /// # Safety
 /// The processor has the instructions of `L`, and the caller enables them.
@@ -41,7 +41,8 @@ unsafe fn tile_body<L: Lanes>(blocks: &[u64], query: &[u64], limit: Quotient, mu
     const { assert!(BLOCK.is_multiple_of(L::N), "whole vectors in a block") };
     for (number, block) in blocks.chunks_exact(BLOCK * words).enumerate() {
         for lane in (0..BLOCK).step_by(L::N) {
-            // SAFETY: the caller vouches for `L`, whose lanes divide a block; column `word` begins at `word * BLOCK`.
+            // SAFETY: the caller guarantees the instructions of `L`, whose lanes divide a block; column `word` begins
+            // at `word * BLOCK`.
             let mut mask = unsafe {
                 let (mut differ, mut common) = (L::splat(0), L::splat(0));
                 for (word, &value) in query.iter().enumerate() {
@@ -81,17 +82,17 @@ impl<F: FnMut(usize, Quotient)> LaneWork for Tile<'_, F> {
 
     #[inline(always)]
     unsafe fn run<L: Lanes>(self) {
-        // SAFETY: the caller vouches for `L`.
+        // SAFETY: the caller guarantees the instructions of `L`.
         unsafe { tile_body::<L>(self.blocks, self.query, self.limit, self.within) }
     }
 }
 
 impl Codes {
-    /// For each query the `wanted` rows that are `alive` at the smallest spherical distance, in no order; fewer where
-    /// there are fewer.
+    /// Return for each query the `wanted` rows that are `alive` at the smallest spherical distance, in no order; fewer
+    /// if there are fewer.
     ///
     /// # Errors
-    /// There is no memory for them.
+    /// Memory runs out.
     pub(crate) fn nearest_spherical(
         &self,
         kernel: Kernel,
@@ -111,7 +112,7 @@ impl Codes {
                 let Best { limit, kept } = best;
                 let within = |place: usize, quotient: Quotient| {
                     let row = (start + place) as u32;
-                    // Places behind the last row are none.
+                    // Positions after the last row are padding.
                     if place < count && alive(row) {
                         kept.push((quotient, row));
                     }
@@ -149,7 +150,7 @@ mod tests {
                 state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
                 state ^ state >> 29
             };
-            // Few set bits, so that there are ties, rows without a common bit and empty ones.
+            // Few set bits produce ties, rows without a common bit and empty ones.
             let mut word = || (0..=sparse).fold(u64::MAX, |word, _| word & next());
             let values: Vec<u64> = (0..rows * words).map(|_| word()).collect();
             let queries: Vec<u64> = (0..3 * words).map(|_| word()).collect();
@@ -185,7 +186,7 @@ mod tests {
         best.kept.extend(all.iter().zip(0..).map(|(&(differ, common), row)| (quotient(differ, common), row)));
         best.cut(6);
         assert_eq!(5, best.kept.len());
-        // 1/3 and 2/6 are equal: the lower row stays.
+        // 1/3 and 2/6 are equal: the lower row is kept.
         best.cut(2);
         let mut rows: Vec<u32> = best.kept.values().iter().map(|&(_, row)| row).collect();
         rows.sort_unstable();

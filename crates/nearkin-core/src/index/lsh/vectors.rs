@@ -742,7 +742,7 @@ mod tests {
         values.iter().map(|&value| value as i8).collect()
     }
 
-    /// Bits of float16 numbers, each of which is one.
+    /// Convert numbers that are exact in float16 to their bits.
     fn halves(values: &[f32]) -> Vec<u16> {
         let all: std::collections::HashMap<u32, u16> =
             (0..=u16::MAX).filter(|bits| bits.is_finite()).map(|bits| (bits.single().to_bits(), bits)).collect();
@@ -792,7 +792,7 @@ mod tests {
                             let other: Vec<f64> =
                                 rows[row as usize * dim..(row as usize + 1) * dim].iter().map(|&x| f64::from(x)).collect();
                             let expected = exact(metric, &wide, &other);
-                            // At most 140 terms below 17^2, of which each sum rounds ten, to 2^-24 each.
+                            // At most 140 terms below 17^2; each sum rounds ten of them, to 2^-24 each.
                             let bound = if kind == "float32" { 0.02 } else { 1e-9 };
                             prop_assert!((distance - expected).abs() <= bound * (1.0 + expected.abs()), "{metric:?} {kind} {distance} {expected}");
                         }
@@ -1019,7 +1019,7 @@ mod stored_tests {
         index
     }
 
-    /// The bits of a float16 that is no zero and needs no more than its eleven bits.
+    /// The bits of a float16 that is not zero and fits its eleven bits.
     fn half(value: f64) -> u16 {
         let bits = (value as f32).to_bits();
         let half = (((bits & 0x7fff_ffff) - (112 << 23)) >> 13 | bits >> 16 & 0x8000) as u16;

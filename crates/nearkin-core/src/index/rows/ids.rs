@@ -1,9 +1,8 @@
 //! The caller's ids: none (row numbers), 64-bit integers, or strings.
 //!
-//! Row numbers cost nothing; integers cost 8 bytes each,
-//! and as long as they only grow nothing more, because a binary search finds them; otherwise a look-up table of 4-byte
-//! rows at a load of at most 3/4 is kept. Strings keep their UTF-8 bytes, an 8-byte offset and the table. Ties in results
-//! are broken by id: integers by value, strings by code points.
+//! Row numbers cost nothing. Integers cost 8 bytes each; while they only grow, a binary search finds them, otherwise a
+//! hash table of 4-byte rows at a load of at most 3/4. Strings cost their UTF-8 bytes, an 8-byte offset and the table.
+//! Ties in results are broken by id: integers by value, strings by code points.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -16,15 +15,15 @@ use crate::cancel::CancelToken;
 use crate::segment::Column;
 use crate::{Error, Result};
 
-/// Ids that are entered in the table or taken out of it in place, in some ten milliseconds; of more the table is made aside.
+/// Ids that are inserted or removed in place, in about ten milliseconds; for more, a new table is built.
 const FEW: usize = if cfg!(test) { 8 } else { 1 << 16 };
 
-/// What `add` does with an id that is there.
+/// How `add` treats an id that exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Existing {
-    /// Refuse the whole batch.
+    /// Refuse the entire batch.
     Error,
-    /// Replace what it names; the last of a batch wins.
+    /// Replace the row; the last id of a batch wins.
     Update,
     /// Keep the old one; the first of a batch wins.
     Skip,
@@ -74,10 +73,10 @@ pub(super) enum Kept<'a> {
 }
 
 impl<'a> Kept<'a> {
-    /// Those at the `chosen` places; None for all.
+    /// Select the ids at the `chosen` positions; None for all.
     ///
     /// # Errors
-    /// There is no memory for them.
+    /// Memory runs out.
     pub(super) fn new(ids: NewIds<'a>, chosen: Option<&[usize]>) -> Result<Self> {
         fn some<'b, T: Copy>(all: &'b [T], chosen: Option<&[usize]>) -> Result<Cow<'b, [T]>> {
             let Some(chosen) = chosen else { return Ok(Cow::Borrowed(all)) };
@@ -101,7 +100,7 @@ pub enum Keys<'a> {
 }
 
 impl NewIds<'_> {
-    /// The word for this kind in messages.
+    /// Return the word for this kind in messages.
     pub(super) fn kind(&self) -> &'static str {
         match self {
             Self::Rows => "row numbers",
@@ -111,15 +110,16 @@ impl NewIds<'_> {
     }
 }
 
-/// How a string id is shown in messages.
+/// Format a string id for messages.
 pub(super) fn show_name(id: &&str) -> String {
     format!("{id:?}")
 }
 
-/// Which of the new ids go in, ascending, and the rows that they replace; `find` gives the row of one that is there.
+/// Return the positions of the new ids to add, ascending, and the rows that they replace; `find` returns the row of an
+/// existing id.
 ///
 /// # Errors
-/// An id that is there or occurs twice, with `Existing::Error`; the call is stopped.
+/// With `Existing::Error` an id exists or occurs twice; the call is cancelled.
 pub(super) fn choose<T: Eq + Hash>(
     new: &[T],
     existing: Existing,
@@ -158,10 +158,10 @@ pub(super) fn choose<T: Eq + Hash>(
     Ok((chosen, replaced.whole()?))
 }
 
-/// The rows of ids that are to be removed, ascending, each once.
+/// Return the rows of ids to remove, ascending, each once.
 ///
 /// # Errors
-/// An id that is not there, unless `missing_ok`; the call is stopped.
+/// An id does not exist, unless `missing_ok`; the call is cancelled.
 pub(super) fn rows_of<T>(
     ids: &[T],
     missing_ok: bool,
@@ -207,7 +207,7 @@ impl Lookup {
         (hash >> 20) as usize & mask
     }
 
-    /// The row whose key `equals` and whose hash is `hash`.
+    /// Return the row whose key `equals` and whose hash is `hash`.
     fn find(&self, hash: u64, equals: impl Fn(u32) -> bool) -> Option<u32> {
         let mask = self.rows.len() - 1;
         let mut at = Self::place(hash, mask);
@@ -220,7 +220,7 @@ impl Lookup {
         None
     }
 
-    /// Adds a row that is not there; `is_quick` has said that there is room for it.
+    /// Insert a row that is absent; `is_quick` has checked the capacity.
     fn insert(&mut self, hash: u64, row: u32) {
         self.put(hash, row);
         self.used += 1;
@@ -235,7 +235,7 @@ impl Lookup {
         self.rows[at] = row;
     }
 
-    /// Takes `row` out and closes the gap, so that no probe ends early.
+    /// Remove `row` and close the gap, so that no probe ends early.
     fn remove(&mut self, hash: u64, row: u32, hash_of: impl Fn(&RandomState, u32) -> u64) {
         let mask = self.rows.len() - 1;
         let mut gap = Self::place(hash, mask);
@@ -252,7 +252,7 @@ impl Lookup {
                 break;
             }
             let home = Self::place(hash_of(&self.hasher, self.rows[at]), mask);
-            // The entry may move into the gap unless its home lies behind the gap, cyclically.
+            // The entry may move into the gap unless its home is after the gap, cyclically.
             if (at.wrapping_sub(home) & mask) >= (at.wrapping_sub(gap) & mask) {
                 self.rows[gap] = self.rows[at];
                 gap = at;
@@ -266,10 +266,10 @@ impl Lookup {
         self.rows.len() * 4
     }
 
-    /// An empty table for `rows` rows.
+    /// Create an empty table for `rows` rows.
     ///
     /// # Errors
-    /// There is no memory for it.
+    /// Memory runs out.
     fn with_room(rows: usize) -> Result<Self> {
         let mut size = 16;
         while rows * 4 > size * 3 {
@@ -278,15 +278,15 @@ impl Lookup {
         Ok(Self { rows: alloc::try_filled(EMPTY, size)?, ..Self::default() })
     }
 
-    /// Whether a change by `more` rows and without `less` is made in place: it is quick, and there is room.
+    /// Return true if adding `more` rows and removing `less` is quick and fits, so that it is done in place.
     fn is_quick(&self, more: usize, less: usize) -> bool {
         more + less <= FEW && (self.used + more) * 4 <= self.rows.len() * 3
     }
 
-    /// This table without the rows `gone` and with the rows `new`, made aside.
+    /// Build this table without the rows `gone` and with the rows `new`.
     ///
     /// # Errors
-    /// The call is stopped, or there is no memory.
+    /// The call is cancelled, or memory runs out.
     fn changed(
         &self,
         gone: &[u32],
@@ -322,10 +322,10 @@ fn name<'a>(bytes: &'a [u8], ends: &[u64], row: u32) -> &'a [u8] {
     &bytes[start..ends[row] as usize]
 }
 
-/// A look-up of the rows that are alive, by the hash of each.
+/// Build a table of the live rows, by the hash of each.
 ///
 /// # Errors
-/// The call is stopped, or there is no memory.
+/// The call is cancelled, or memory runs out.
 fn lookup_of(
     rows: usize,
     alive: impl Fn(u32) -> bool,
@@ -342,10 +342,10 @@ fn lookup_of(
 }
 
 impl Ids {
-    /// Integer ids from a file; `growing` tells that they ascend and need no look-up.
+    /// Create integer ids from a file; `growing` means that they ascend and need no table.
     ///
     /// # Errors
-    /// The call is stopped.
+    /// The call is cancelled.
     pub(super) fn ints(values: Column<i64>, growing: bool, alive: impl Fn(u32) -> bool) -> Result<Self> {
         let lookup = if growing {
             None
@@ -356,10 +356,10 @@ impl Ids {
         Ok(Self::Ints { values, lookup })
     }
 
-    /// String ids from a file; None unless the ends ascend to the last byte and every string is UTF-8.
+    /// Create string ids from a file; None unless the ends ascend to the last byte and every string is UTF-8.
     ///
     /// # Errors
-    /// The call is stopped.
+    /// The call is cancelled.
     pub(super) fn names(bytes: Column<u8>, ends: Column<u64>, alive: impl Fn(u32) -> bool) -> Result<Option<Self>> {
         let Ok(text) = std::str::from_utf8(&bytes) else { return Ok(None) };
         let sound = ends.windows(2).all(|pair| pair[0] <= pair[1])
@@ -373,11 +373,11 @@ impl Ids {
         Ok(Some(Self::Names { bytes, ends, lookup }))
     }
 
-    /// The table of these ids once the rows `gone` are forgotten and `new` are appended; None if it is left out, or is
-    /// quickly changed in place. Copies what is mapped of the ids that will be changed.
+    /// Build the table of these ids once the rows `gone` are forgotten and `new` are appended; None if there is no
+    /// table, or if it is changed in place. Copies mapped ids that will be changed.
     ///
     /// # Errors
-    /// The call is stopped, or there is no memory; the ids are as they were.
+    /// The call is cancelled, or memory runs out; nothing changes.
     pub(super) fn table(
         &mut self,
         gone: &[u32],
@@ -425,7 +425,7 @@ impl Ids {
         }
     }
 
-    /// No ids yet, of the kind of `new`.
+    /// Create empty ids, of the kind of `new`.
     pub(super) fn none_of(new: &Kept<'_>) -> Self {
         match new {
             Kept::Rows => Self::Rows,
@@ -436,7 +436,7 @@ impl Ids {
         }
     }
 
-    /// Forgets the rows `gone` and appends `new`, which are not there, as `table` has prepared it: in a short step.
+    /// Forget the rows `gone` and append `new`, which are absent, as `table` has prepared it: in a short step.
     pub(super) fn change(&mut self, gone: &[u32], new: &Kept<'_>, table: Option<Lookup>) {
         let made = table.is_some();
         if let Some(table) = table {
@@ -474,7 +474,7 @@ impl Ids {
         }
     }
 
-    /// Whether `new` can name `count` more things, called `what`, after `total` rows.
+    /// Check that `new` can name `count` more values, called `what`, after `total` rows.
     ///
     /// # Errors
     /// Counts that differ, another kind than before, more than 2^32 - 2 rows.
@@ -497,7 +497,7 @@ impl Ids {
         Ok(())
     }
 
-    /// Whether integers that follow those here only grow, so that none of them is there or occurs twice.
+    /// Return true if integers that follow the present ones only grow, so that none of them exists or occurs twice.
     pub(super) fn grows_by(&self, new: &[i64]) -> bool {
         let last = match self {
             Self::Ints { values, lookup: None } => values.last().copied(),
@@ -517,7 +517,7 @@ impl Ids {
         }
     }
 
-    /// The word for this kind in messages.
+    /// Return the word for this kind in messages.
     pub(super) fn kind(&self) -> &'static str {
         match self {
             Self::Rows => "row numbers",
@@ -526,7 +526,7 @@ impl Ids {
         }
     }
 
-    /// Whether rows in order of addition are in order of id.
+    /// Return true if rows in order of addition are in order of id.
     pub(super) fn ascending(&self) -> bool {
         match self {
             Self::Rows => true,
@@ -544,7 +544,7 @@ impl Ids {
         }
     }
 
-    /// The integer that stands for a row in results: its id, or its number where ids are strings.
+    /// Return the integer that represents a row in results: its id, or its number if ids are strings.
     pub(super) fn int(&self, row: u32) -> i64 {
         match self {
             Self::Ints { values, .. } => values[row as usize],
@@ -552,7 +552,7 @@ impl Ids {
         }
     }
 
-    /// The string id of a row, where ids are strings.
+    /// Return the string id of a row, if ids are strings.
     pub(super) fn string(&self, row: u32) -> Option<&str> {
         match self {
             Self::Names { bytes, ends, .. } => {
@@ -562,7 +562,7 @@ impl Ids {
         }
     }
 
-    /// The row of an integer id among `rows` rows, dead ones included.
+    /// Return the row of an integer id among `rows` rows, dead ones included.
     pub(super) fn row_of_int(&self, id: i64, rows: usize) -> Option<u32> {
         match self {
             Self::Rows => usize::try_from(id).ok().filter(|&row| row < rows).map(|row| row as u32),
@@ -574,7 +574,7 @@ impl Ids {
         }
     }
 
-    /// The row of a string id.
+    /// Return the row of a string id.
     pub(super) fn row_of_name(&self, id: &str) -> Option<u32> {
         match self {
             Self::Names { bytes, ends, lookup } => {
@@ -584,7 +584,7 @@ impl Ids {
         }
     }
 
-    /// Forgets the id of a row that dies, so that it may be given again.
+    /// Forget the id of a row that is removed, so that it can be used again.
     fn forget(&mut self, row: u32) {
         match self {
             // A growing list still holds it; the row is dead, and giving the id again makes the table.

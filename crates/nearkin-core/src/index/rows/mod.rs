@@ -1,12 +1,13 @@
 //! Rows: the ids, row numbers and tombstones of an index, written once for all of them.
 //!
-//! A *row* is the place of an added value in order of addition; it is never given twice, so an index has at most 2^32 - 2
-//! rows over its life. A row has an id (`ids`): its own number, an integer or a string. A removed row is *dead*: its bit is set
-//! and its id may be given again, to another row; what the index holds of it leaves when the index likes. Ties in results are
-//! broken by [`Rows::compare`].
+//! A *row* is the ordinal of an added value; it is never reused, so an index has at most 2^32 - 2 rows over its life. A
+//! row has an id (`ids`): its own number, an integer or a string. A removed row is *dead*: its bit is set and its id
+//! may be used again, for another row; the index drops its data at the next merge. Ties in results are broken by
+//! [`Rows::compare`].
 //!
-//! A change is whole or absent. [`Rows::prepare`] checks a batch and does what may take long, and nothing is changed yet; the index then
-//! prepares its own part; [`Rows::commit`] and what the index does with it are short and do not fail.
+//! A change is atomic. [`Rows::prepare`] checks a batch and does everything that may take long, without changing
+//! anything; the index then prepares its own part; [`Rows::commit`] and the commit of the index are short and cannot
+//! fail.
 //!
 //! In a segment the rows are four sections, whatever the kind of the index: 2 dead rows, 3 integer ids, 4 bytes and 5 ends of
 //! string ids; and three numbers of the index's description: rows ever added, kind of ids, whether integers only grow.
@@ -34,7 +35,7 @@ const ENDS: u32 = 5;
 pub struct Rows {
     ids: Ids,
     total: usize,
-    /// Bit of each dead row; shorter than the rows where none behind is dead.
+    /// Bit of each dead row; may be shorter than the rows.
     dead: Vec<u64>,
     num_dead: usize,
 }
@@ -42,31 +43,31 @@ pub struct Rows {
 /// A batch that will become rows.
 #[derive(Debug)]
 pub(crate) struct Batch<'a> {
-    /// The row of the first that goes in.
+    /// Row of the first new value.
     pub(crate) first: usize,
-    /// How many go in.
+    /// Number of new rows.
     pub(crate) count: usize,
-    /// Their places in the batch, ascending; None if all of it goes in.
+    /// Their positions in the batch, ascending; None if all are new.
     pub(crate) chosen: Option<Vec<usize>>,
     ids: Kept<'a>,
-    /// The rows that die, ascending.
+    /// The rows that are replaced, ascending.
     replaced: Vec<u32>,
-    /// The table of all ids, where it was made aside.
+    /// The table of all ids, if a new one was built.
     table: Option<Lookup>,
-    /// What the ids become before they change: those of a first batch are none of its kind.
+    /// New ids that replace the present ones, for a first batch of another kind.
     fresh: Option<Ids>,
 }
 
 impl Batch<'_> {
-    /// Whether a row dies by this batch.
+    /// Return true if this batch replaces a row.
     pub(crate) fn replaces(&self, row: u32) -> bool {
         !self.replaced.is_empty() && self.replaced.binary_search(&row).is_ok()
     }
 
-    /// The values that go in: all of `values`, `width` of each row, or those of the chosen.
+    /// Return the values of the new rows: all of `values`, `width` per row, or those of the chosen.
     ///
     /// # Errors
-    /// The call is stopped, or there is no memory.
+    /// The call is cancelled, or memory runs out.
     pub(crate) fn of<'a, T: Copy>(&self, values: &'a [T], width: usize) -> Result<Cow<'a, [T]>> {
         let Some(chosen) = &self.chosen else { return Ok(values.into()) };
         let stop = CancelToken::current();
@@ -85,33 +86,33 @@ fn is_alive(dead: &[u64], row: u32) -> bool {
 }
 
 impl Rows {
-    /// Rows ever added: the number of the next one.
+    /// Number of rows ever added: the number of the next one.
     pub fn total(&self) -> usize {
         self.total
     }
 
-    /// Rows that are alive.
+    /// Number of live rows.
     pub fn len(&self) -> usize {
         self.total - self.num_dead
     }
 
-    /// Whether no row is alive.
+    /// Return true if no row is alive.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Rows that were removed.
+    /// Number of removed rows.
     pub fn num_dead(&self) -> usize {
         self.num_dead
     }
 
-    /// Whether a row was not removed.
+    /// Return true if a row was not removed.
     #[inline]
     pub fn is_alive(&self, row: u32) -> bool {
         is_alive(&self.dead, row)
     }
 
-    /// Kind of ids: "row numbers", "integers" or "strings".
+    /// Return the kind of ids: "row numbers", "integers" or "strings".
     pub fn kind(&self) -> &'static str {
         self.ids.kind()
     }
@@ -121,7 +122,7 @@ impl Rows {
         self.ids.bytes() + self.dead.capacity() * 8
     }
 
-    /// Whether rows in order of addition are in order of id.
+    /// Return true if rows in order of addition are in order of id.
     pub fn ascending(&self) -> bool {
         self.ids.ascending()
     }
@@ -132,43 +133,43 @@ impl Rows {
         self.ids.compare(a, b)
     }
 
-    /// The integer that stands for a row in results: its id, or its number where ids are strings.
+    /// Return the integer that represents a row in results: its id, or its number if ids are strings.
     #[inline]
     pub fn int(&self, row: u32) -> i64 {
         self.ids.int(row)
     }
 
-    /// The string id of a row, where ids are strings.
+    /// Return the string id of a row, if ids are strings.
     pub fn string(&self, row: u32) -> Option<&str> {
         self.ids.string(row)
     }
 
-    /// The row of an integer id, or of a row number.
+    /// Return the row of an integer id, or of a row number.
     pub fn find_int(&self, id: i64) -> Option<u32> {
         self.ids.row_of_int(id, self.total).filter(|&row| self.is_alive(row))
     }
 
-    /// The row of a string id.
+    /// Return the row of a string id.
     pub fn find_name(&self, id: &str) -> Option<u32> {
         self.ids.row_of_name(id).filter(|&row| self.is_alive(row))
     }
 
-    /// At most `most` rows that are alive, in order, from the row `start` on.
+    /// Return at most `most` live rows, in order, from the row `start` on.
     ///
     /// # Errors
-    /// There is no memory for them.
+    /// Memory runs out.
     pub fn some(&self, start: usize, most: usize) -> Result<Vec<u32>> {
         let mut rows = BestEffortVec::default();
         rows.extend((start.min(self.total) as u32..self.total as u32).filter(|&row| self.is_alive(row)).take(most));
         rows.whole()
     }
 
-    /// Prepares rows for `count` things, called `what` in messages; the rows of ids that are there will die with
-    /// `Existing::Update`.
+    /// Prepare rows for `count` values, called `what` in messages; with `Existing::Update` the rows of existing ids are
+    /// replaced.
     ///
     /// # Errors
-    /// Counts that differ, ids of another kind than before, an id that is there or occurs twice (with `Existing::Error`), more
-    /// than 2^32 - 2 rows; the call is stopped, or there is no memory.
+    /// Counts differ; ids are of another kind than before; with `Existing::Error` an id exists or occurs twice; there
+    /// would be more than 2^32 - 2 rows; the call is cancelled, or memory runs out.
     pub(crate) fn prepare<'a>(
         &mut self,
         ids: NewIds<'a>,
@@ -201,7 +202,7 @@ impl Rows {
         stop.sort(&mut replaced);
         stop.check()?;
         let ids = Kept::new(ids, chosen.as_deref())?;
-        // A file may hold the kind of ids that were never given.
+        // A file may have a kind of ids without any id.
         let mut fresh = (first == 0).then(|| Ids::none_of(&ids));
         self.make_room(&replaced)?;
         let dead = &self.dead;
@@ -209,14 +210,14 @@ impl Rows {
         Ok(Batch { first, count, chosen, ids, replaced, table, fresh })
     }
 
-    /// Room for the bits of rows that will die, which ascend.
+    /// Reserve capacity for the bits of ascending rows.
     fn make_room(&mut self, rows: &[u32]) -> Result<()> {
         let words = rows.last().map_or(0, |&row| row as usize / 64 + 1);
         let more = words.saturating_sub(self.dead.len());
         alloc::try_reserve(&mut self.dead, more)
     }
 
-    /// Makes a batch rows that was prepared last, in a short step.
+    /// Commit the batch that was prepared last, in a short step.
     pub(crate) fn commit(&mut self, batch: Batch<'_>) {
         if let Some(fresh) = batch.fresh {
             self.ids = fresh;
@@ -226,10 +227,10 @@ impl Rows {
         self.total += batch.count;
     }
 
-    /// Removes ids; returns how many.
+    /// Remove ids; return the number removed.
     ///
     /// # Errors
-    /// An id that is not there, unless `missing_ok`; the call is stopped. Nothing is changed.
+    /// An id does not exist, unless `missing_ok`; the call is cancelled. Nothing changes.
     pub(crate) fn remove(&mut self, ids: Keys<'_>, missing_ok: bool) -> Result<usize> {
         let stop = &CancelToken::current();
         let rows = match ids {
@@ -244,7 +245,7 @@ impl Rows {
         Ok(rows.len())
     }
 
-    /// Marks rows dead, each of them alive until now.
+    /// Mark live rows dead.
     fn bury(&mut self, rows: &[u32]) {
         for &row in rows {
             let word = row as usize / 64;
@@ -256,7 +257,7 @@ impl Rows {
         self.num_dead += rows.len();
     }
 
-    /// What an index's description says of its rows: rows ever added, kind of ids, whether integers only grow.
+    /// Return the description of the rows in a file: rows ever added, kind of ids, 1 if integers only grow.
     pub(crate) fn about(&self) -> [u64; 3] {
         let kind = match &self.ids {
             Ids::Rows => 0,
@@ -266,12 +267,12 @@ impl Rows {
         [self.total as u64, kind, u64::from(kind < 2 && self.ids.ascending())]
     }
 
-    /// Writes the section of dead rows.
+    /// Write the section of dead rows.
     pub(crate) fn save_dead(&self, writer: &mut Writer) -> Result<()> {
         writer.section(DEAD, 0, &self.dead)
     }
 
-    /// Writes the sections of ids, at most two.
+    /// Write the sections of ids, at most two.
     pub(crate) fn save_ids(&self, writer: &mut Writer) -> Result<()> {
         match &self.ids {
             Ids::Rows => Ok(()),
@@ -283,7 +284,7 @@ impl Rows {
         }
     }
 
-    /// The rows of a file whose description says `about` of them; the sum of the dead rows is compared.
+    /// Open the rows of a file with the description `about`; verify the checksum of the dead rows.
     ///
     /// # Errors
     /// Numbers out of range, dead rows or ids that do not go with them.

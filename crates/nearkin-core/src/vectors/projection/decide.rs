@@ -1,4 +1,4 @@
-//! Codes from products, and the places where the products do not decide.
+//! Codes from products, and the positions that the products do not decide.
 //!
 //! | kernel | value v of product P | code | boundary |
 //! |---|---|---|---|
@@ -6,11 +6,11 @@
 //! | [`floors`] | (P + cⱼ) / w | ⌊v⌋, `i64` | whole numbers |
 //! | [`bands`] | P + cⱼ, less the nearest whole number | bit: \|v\| <= αⱼ | ±αⱼ |
 //!
-//! **Two steps.** With AVX-512, `f32` products are looked at sixteen at a time in `f32` first. With u = 2^-24, r, c, w
+//! **Two steps.** With AVX-512, `f32` products are first compared sixteen at a time in `f32`. With u = 2^-24, r, c, w
 //! and α rounded to `f32`, and one fused step v = (1 + δ)(f P + s), the values there differ from those in `f64` by at
 //! most 3u (|rᵢ| + max|cⱼ|) + 2u |v| + 2u, which is added to the bound; f is a number of `f32`. A value farther from
-//! its boundary is decided; the rest, a share of about 2 γ √d, is examined again in `f64`. So both steps together call
-//! the same places unsure as `f64` alone.
+//! its boundary is decided; the rest, a share of about 2 γ √d, is examined again in `f64`. So both steps together leave
+//! the same positions unsure as `f64` alone.
 //!
 //! Cost: one pass over the products, about 0.1 ns each in `f32` and 1 ns in `f64`. Tests: here, every form against the
 //! plain one, and sure decisions against exact values.
@@ -25,20 +25,20 @@ use crate::cancel::CancelToken;
 use crate::cpu::features::Avx512;
 use crate::cpu::features::Instructions;
 
-/// How far a product may be off: `rows[i] * columns[j] + row_slack[i] + column_slack[j]`.
+/// Maximum error of a product: `rows[i] * columns[j] + row_slack[i] + column_slack[j]`.
 #[derive(Debug, Clone, Copy)]
 pub struct Bound<'a> {
     /// 2 γ ‖xᵢ‖ times the factor of the product.
     pub rows: &'a [f64],
     /// ‖aⱼ‖.
     pub columns: &'a [f64],
-    /// What else is uncertain in a row; nothing for zeros.
+    /// Further uncertainty of a row; empty for zeros.
     pub row_slack: &'a [f64],
-    /// What else is uncertain in a column.
+    /// Further uncertainty of a column.
     pub column_slack: &'a [f64],
 }
 
-/// Places (row, column) that must be computed again.
+/// Positions (row, column) that must be computed again.
 pub type Unsure = (Vec<i64>, Vec<i64>);
 
 /// The bits of [`signs`], of [`bands`], the keys of [`floors`].
@@ -46,7 +46,7 @@ pub(super) const SIGN: u8 = 0;
 pub(super) const BAND: u8 = 1;
 pub(super) const FLOOR: u8 = 2;
 
-/// What the kernels know of a row and of all columns.
+/// Parameters of a row and of all columns.
 #[derive(Clone, Copy)]
 struct Row<'a> {
     factor: f64,
@@ -63,7 +63,7 @@ struct Row<'a> {
 }
 
 impl Row<'_> {
-    /// Whether the value is above its boundary, its floor, and whether that is sure.
+    /// Return true if the value is above its boundary, its floor, and whether that is sure.
     #[inline(always)]
     fn decide<const KIND: u8>(&self, j: usize, product: f64) -> (bool, f64, bool) {
         let value = self.factor * product + (self.base + self.offset[j]);
@@ -84,7 +84,7 @@ impl Row<'_> {
     }
 }
 
-/// What the step in `f32` knows of all columns: offsets and half widths, norms and uncertainties from above.
+/// Parameters of all columns for the step in `f32`: offsets and half widths, norms and uncertainties rounded up.
 #[cfg(target_arch = "x86_64")]
 struct Columns {
     offset: Vec<f32>,
@@ -97,7 +97,7 @@ struct Columns {
     _proof: Avx512,
 }
 
-/// At least `value`, and more than rounding to `f32` and a few operations there take away.
+/// Return a number that is at least `value`, with a margin for rounding to `f32` and a few operations.
 #[cfg(target_arch = "x86_64")]
 fn above(value: f64) -> f32 {
     (value * (1.0 + 1e-6) + 1e-37) as f32
@@ -105,7 +105,7 @@ fn above(value: f64) -> f32 {
 
 #[cfg(target_arch = "x86_64")]
 impl Columns {
-    /// Nothing where the processor, the type of the products or the factor does not let `f32` decide.
+    /// Return None if the processor, the type of the products or the factor prevents a decision in `f32`.
     fn of<P: Real>(affine: Affine<'_>, half: &[f64]) -> Option<Self> {
         let exact = f64::from(affine.factor as f32).to_bits() == affine.factor.to_bits();
         P::single(&[]).filter(|_| exact)?;
@@ -120,8 +120,8 @@ impl Columns {
     }
 }
 
-/// One row: sixteen products at a time in `f32`, and what that leaves open by `Row::decide`.
-/// In one piece, since bounds and constants stay in registers for the whole row.
+/// Decide one row: sixteen products at a time in `f32`, and the rest by `Row::decide`. In one function, because bounds
+/// and constants are kept in registers for the entire row.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
 fn row_quick<const KIND: u8>(
@@ -145,7 +145,7 @@ fn row_quick<const KIND: u8>(
         unsafe { _mm512_loadu_ps(values[at..at + 16].as_ptr()) }
     };
     let all_set = _mm512_set1_ps;
-    // Half widths and places of keys are rounded too; what is relative to a key's place is in units of the width.
+    // Half widths and key positions are also rounded; errors relative to a key position are in units of the width.
     let rounded = 3.0 * UNIT * (row.base.abs() + all.largest) + if KIND == BAND { 2.0 * UNIT } else { 0.0 };
     let scaled = if KIND == FLOOR { row.inverse.abs() } else { 1.0 };
     let slack = all_set(above((row.slack + all.slack + rounded) * scaled));
@@ -214,7 +214,8 @@ fn row_quick<const KIND: u8>(
     }
 }
 
-/// Decides eight products from `at` on with `KIND`: bits that are set, bits that are sure; floors go to `keys`.
+/// Decide eight products from `at` on with `KIND`: return the bits that are set and the bits that are sure; floors go
+/// to `keys`.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
 fn eight<P: Real, const KIND: u8>(row: &Row<'_>, products: &[P], at: usize, keys: &mut [i64]) -> (u8, u8) {
@@ -254,7 +255,7 @@ fn eight<P: Real, const KIND: u8>(row: &Row<'_>, products: &[P], at: usize, keys
     (ones, sure)
 }
 
-/// One row: words of bits or keys, and the columns that are not sure.
+/// Decide one row: words of bits or keys, and the columns that are not sure.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
 fn row_avx512<P: Real, const KIND: u8>(
@@ -324,7 +325,7 @@ fn one_row<P: Real, const KIND: u8>(
 ) {
     match Instructions::best() {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: the proof of the match.
+        // SAFETY: the match has the proof.
         Instructions::Avx512(_) => unsafe { row_avx512::<P, KIND>(row, products, codes, keys, unsure) },
         others => others.run(
             #[inline(always)]
@@ -339,16 +340,16 @@ const ROWS_A_TASK: usize = 256;
 #[cfg(target_arch = "x86_64")]
 const QUICK_ROWS: usize = 4;
 
-/// What the kernels share: factor and offsets of the value, and the bound of its error.
+/// Parameters shared by the kernels: factor and offsets of the value, and the bound of its error.
 #[derive(Debug, Clone, Copy)]
 pub struct Affine<'a> {
     /// f.
     pub factor: f64,
-    /// One number per row, or nothing for zeros.
+    /// One number per row, or empty for zeros.
     pub row_offset: &'a [f64],
     /// One number per column.
     pub offset: &'a [f64],
-    /// How far products may be off.
+    /// Maximum error of the products.
     pub bound: Bound<'a>,
 }
 
@@ -415,17 +416,18 @@ pub(super) fn run<P: Real, const KIND: u8>(
     places.into_iter().flatten().unzip()
 }
 
-/// Bits `row_offset[i] + offset[j] + factor · P > 0`, packed into `codes`; returns the places that are not sure.
+/// Decide bits `row_offset[i] + offset[j] + factor · P > 0`, packed into `codes`; return the positions that are not
+/// sure.
 pub fn signs<P: Real>(products: &[P], affine: Affine<'_>, codes: &mut [u64]) -> Unsure {
     run::<P, SIGN>(products, affine, (&[], 1.0), codes, &mut [])
 }
 
-/// Bits |v − the nearest whole number| <= half[j], v as for [`signs`], packed into `codes`.
+/// Decide bits |v − nearest integer| <= half[j], v as for [`signs`], packed into `codes`.
 pub fn bands<P: Real>(products: &[P], affine: Affine<'_>, half: &[f64], codes: &mut [u64]) -> Unsure {
     run::<P, BAND>(products, affine, (half, 1.0), codes, &mut [])
 }
 
-/// Keys ⌊v / width⌋, v as for [`signs`], into `keys`; what does not fit `i64` is not sure.
+/// Decide keys ⌊v / width⌋, v as for [`signs`], into `keys`; values that do not fit `i64` are not sure.
 pub fn floors<P: Real>(products: &[P], affine: Affine<'_>, width: f64, keys: &mut [i64]) -> Unsure {
     run::<P, FLOOR>(products, affine, (&[], width), &mut [], keys)
 }
@@ -437,7 +439,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Products off by anything up to the bound: every decision that is called sure is the exact one, in every form.
+        /// Generate products with errors up to the bound: every sure decision must be the exact one, in every form.
         #[test]
         fn sure_decisions_are_the_exact_ones(
             exact in prop::collection::vec(-3.0_f64..3.0, 70),
@@ -448,7 +450,7 @@ mod tests {
             let size = 0.01;
             let bound = Bound { rows: &[size], columns: &[1.0; 70], row_slack: &[0.0], column_slack: &[1e-12; 70] };
             let affine = Affine { factor: 1.0, row_offset: &[], offset: &[0.0; 70], bound };
-            // Half of the values lie next to a whole number, the boundary of signs and floors; one may be infinite.
+            // Half of the values are next to an integer, the boundary of signs and floors; one may be infinite.
             let exact: Vec<f64> = exact.iter().zip(&near).map(|(v, near)| if *near { v.round() + v * 1e-3 } else { *v }).collect();
             let mut given: Vec<f64> = exact.iter().zip(&off).map(|(value, off)| value + off * size).collect();
             if wild < 70 {
@@ -458,7 +460,7 @@ mod tests {
             let bit = |codes: &[u64; 2], j: usize| codes[j / 64] >> (j % 64) & 1 == 1;
             let (_, unsure) = signs(&given, affine, &mut codes);
             prop_assert!(wild >= 70 || unsure.contains(&(wild as i64)));
-            // What lies within the bound of its boundary may be on either side.
+            // Values within the bound of their boundary may be on either side.
             prop_assert!((0..70).all(|j| given[j].abs() > size || unsure.contains(&(j as i64))));
             for j in (0..70).filter(|j| !unsure.contains(&(*j as i64))) {
                 prop_assert_eq!(exact[j] > 0.0, bit(&codes, j));
@@ -476,7 +478,7 @@ mod tests {
             }
         }
 
-        /// The plain form and the widest one of this processor: the same bits, keys and doubts.
+        /// Return the bits, keys and doubts of the plain form and of the widest one of this processor.
         #[test]
         fn every_form_decides_the_same(
             mut values in prop::collection::vec(-3.0_f32..3.0, 1..150),
@@ -488,7 +490,7 @@ mod tests {
             for (at, value) in wild {
                 values[at % m] = value;
             }
-            // Values next to boundaries of some of the kinds.
+            // Generate values next to boundaries of some of the kinds.
             for (at, whole, steps) in near {
                 values[at % m] = (whole as f32 * 0.35 - 0.1875) * (1.0 + steps as f32 * f32::EPSILON);
             }

@@ -1,16 +1,16 @@
-//! Codes of a few rows, without a matrix product from elsewhere: products in `f32` first, in registers, and again in the
-//! fixed order where these do not decide.
+//! Codes of a few rows, without an external matrix product: products in `f32` first, in registers, and again in the
+//! fixed order if these do not decide.
 //!
-//! A product here is a sum in sixteen lanes, joined by a tree: at most ⌈d/16⌉ + 5 roundings on the way of a term, fused
-//! or not, and one more where the row is narrowed from `f64`. So it differs from the exact one by at most
+//! A product here is a sum in sixteen lanes, joined by a tree: at most ⌈d/16⌉ + 5 roundings on the path of a term,
+//! fused or not, and one more if the row is narrowed from `f64`. So it differs from the exact one by at most
 //! ```text
 //! τ = 2 γ ‖x‖ ‖a‖ + slack        γ = n u / (1 − n u), n = ⌈d/16⌉ + 16, u = 2^-24
 //! ```
-//! with the factor 2 for the error of the fixed order, as in the header of `projection`. What lies nearer to its boundary
-//! is computed by [`exact`]: a share of about 2 γ √d of Gaussian functions, so less than one place of a row.
+//! with the factor 2 for the error of the fixed order, as in the header of `projection`. Values closer to their
+//! boundary are computed by [`exact`]: a share of about 2 γ √d of Gaussian functions, so less than one per row.
 //!
-//! Cost: d m multiplications in `f32`, sixteen at a time with AVX-512: about what it takes to read the matrix from the cache.
-//! Tests: against the exact path for every type here; against batches in `tests/families/test_same_bits.py`.
+//! Cost: d m multiplications in `f32`, sixteen at a time with AVX-512: about the time to read the matrix from the
+//! cache. Tests: against the exact path for every type here; against batches in `tests/families/test_same_bits.py`.
 
 use super::decide::{Affine, BAND, Bound, FLOOR, SIGN, run};
 use super::{Quantity, Real, dots, exact, norm_bounds};
@@ -19,24 +19,25 @@ use crate::cpu::features::Avx512;
 use crate::cpu::features::Instructions;
 use crate::{Result, alloc};
 
-/// What is known of the rows aⱼ of a matrix.
+/// Parameters of the rows aⱼ of a matrix.
 #[derive(Debug, Clone, Copy)]
 pub struct Functions<'a> {
-    /// What is added to each product.
+    /// Added to each product.
     pub offset: &'a [f64],
     /// ‖aⱼ‖.
     pub norms: &'a [f64],
-    /// What else is uncertain: the rounding of the offset, products that vanish in `f32`.
+    /// Further uncertainty: the rounding of the offset, products that vanish in `f32`.
     pub slack: &'a [f64],
 }
 
 /// Dimensions from which on γ is no longer small.
 const MOST: usize = 1 << 20;
 
-/// Packed bits x·aⱼ + offset[j] > 0 of rows into `codes`; gives bounds of the norms of the rows, as [`norm_bounds`].
+/// Write packed bits x·aⱼ + offset[j] > 0 of rows into `codes`; return bounds of the norms of the rows, as
+/// [`norm_bounds`].
 ///
 /// # Errors
-/// As [`norm_bounds`]; there is no memory.
+/// As [`norm_bounds`]; memory runs out.
 pub fn few_signs<X: Real, A: Real>(
     x: &[X],
     a: &[A],
@@ -47,7 +48,7 @@ pub fn few_signs<X: Real, A: Real>(
     few::<X, A, SIGN>(x, a, (d, first), functions, (&[], 1.0), codes, &mut [])
 }
 
-/// Packed bits |v − the nearest whole number| <= half[j], v = x·aⱼ + offset[j], of rows into `codes`.
+/// Write packed bits |v − nearest integer| <= half[j], v = x·aⱼ + offset[j], of rows into `codes`.
 ///
 /// # Errors
 /// As [`few_signs`].
@@ -62,7 +63,7 @@ pub fn few_bands<X: Real, A: Real>(
     few::<X, A, BAND>(x, a, (d, first), functions, (half, 1.0), codes, &mut [])
 }
 
-/// Keys ⌊(x·aⱼ + offset[j]) / width⌋ of rows into `keys`; the ends of `i64` stand for what lies beyond.
+/// Write keys ⌊(x·aⱼ + offset[j]) / width⌋ of rows into `keys`; out-of-range keys become the ends of `i64`.
 ///
 /// # Errors
 /// As [`few_signs`].
@@ -77,7 +78,7 @@ pub fn few_floors<X: Real, A: Real>(
     few::<X, A, FLOOR>(x, a, (d, first), functions, (&[], width), &mut [], keys)
 }
 
-/// What the codes of a row are made of.
+/// Parameters of the codes of a row.
 #[derive(Clone, Copy)]
 struct Rule<'a> {
     offset: &'a [f64],
@@ -85,7 +86,7 @@ struct Rule<'a> {
     width: f64,
 }
 
-/// Writes what the exact product of a row and function j gives.
+/// Write the code of the exact product of a row and function j.
 #[inline]
 fn put<const KIND: u8>(rule: Rule<'_>, (row, j): (usize, usize), product: f64, codes: &mut [u64], keys: &mut [i64]) {
     let (value, m) = (product + rule.offset[j], rule.offset.len());
@@ -148,7 +149,7 @@ fn few<X: Real, A: Real, const KIND: u8>(
     Ok(norms)
 }
 
-/// Products of `N` rows with x, in sixteen lanes.
+/// Compute the products of `N` rows with x, in sixteen lanes.
 #[inline(always)]
 fn lanes_body<const N: usize>(x: &[f32], a: [&[f32]; N]) -> [f32; N] {
     let mut sums = [[0.0_f32; 16]; N];
@@ -238,11 +239,11 @@ fn products_avx512(x: &[f32], a: &[f32], out: &mut [f32]) {
     }
 }
 
-/// x·aⱼ for every row of a matrix, within γ ‖x‖ ‖aⱼ‖: their last digits depend on the processor.
+/// Compute x·aⱼ for every row of a matrix, within γ ‖x‖ ‖aⱼ‖; the last digits depend on the processor.
 fn products_single(x: &[f32], a: &[f32], out: &mut [f32]) {
     #[cfg(target_arch = "x86_64")]
     if Avx512::detect().is_some() {
-        // SAFETY: the proof was found just now.
+        // SAFETY: `detect` has just returned the proof.
         return unsafe { products_avx512(x, a, out) };
     }
     Instructions::best().run(
@@ -259,15 +260,15 @@ mod tests {
     use super::*;
     use crate::vectors::random;
 
-    /// The slack of `f32` products that vanish, and of offsets, as the caller makes it.
+    /// Return the slack for `f32` products that vanish and for offsets, as the caller computes it.
     fn slack(offset: &[f64], norms: &[f64], d: usize) -> Vec<f64> {
         let flushed = |norm: f64| d as f64 * f64::from(f32::MIN_POSITIVE) * (1.0 + norm);
         offset.iter().zip(norms).map(|(offset, &norm)| 4.0 * f64::EPSILON * offset.abs() + flushed(norm)).collect()
     }
 
     proptest! {
-        /// Codes and keys of every type are those of exact products, also where values lie at a boundary, vanish or
-        /// overflow in `f32`.
+        /// Check that codes and keys of every type are those of exact products, also if values are at a boundary,
+        /// vanish or overflow in `f32`.
         #[test]
         fn codes_are_those_of_exact_products(
             (rows, m, d) in (1_usize..4, 1_usize..80, 1_usize..70),
@@ -320,7 +321,7 @@ mod tests {
             }
         }
 
-        /// Both forms stay within the bound of the header.
+        /// Check that both forms are within the bound of the header.
         #[test]
         fn products_stay_within_their_bound(m in 1_usize..40, d in 1_usize..400, seed: u64) {
             let a: Vec<f32> = random::matrix((seed, 2, 0), m, d, random::gaussian_at).expect("a matrix");

@@ -5,17 +5,16 @@
 //! dense and sparse rows agree; products of two `f32` are exact in `f64`, so `f32` rows and the same values as `f64`
 //! agree.
 //!
-//! A matrix product from elsewhere (BLAS, `f32` or `f64`, any order, any threads, fused or not) differs from that by at
-//! most
+//! An external matrix product (BLAS, `f32` or `f64`, any order, any threads, fused or not) differs from that by at most
 //! ```text
 //! τ = 2 γ ‖x‖ ‖a‖ + slack        γ = n u / (1 − n u), n = d + 8, u = 2^-24 or 2^-53
 //! ```
 //! (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.1, with Cauchy–Schwarz for Σ|xₖ aₖ|; twice,
-//! for the fixed order's own error). Each kernel here turns products into codes and returns the places whose decision
-//! lies within τ of a boundary, or whose product is not finite; the caller computes those anew with [`exact`]. The
-//! kernels are in `decide`. A few rows are multiplied here at once, which costs less than BLAS (`few`).
+//! for the fixed order's own error). Each kernel here turns products into codes and returns the positions whose
+//! decision is within τ of a boundary, or whose product is not finite; the caller computes those again with [`exact`].
+//! The kernels are in `decide`. A few rows are multiplied here at once, which costs less than BLAS (`few`).
 //!
-//! What is [`worth_threads`] goes to the pool that the caller is in; all else is done by the calling thread.
+//! Work that is [`worth_threads`] runs in the pool of the caller; the calling thread does the rest.
 //!
 //! Tests: against the exact path for every value here; batch sizes, types, orders and sparse rows in
 //! `tests/families/test_same_bits.py`.
@@ -36,9 +35,9 @@ pub use few::{Functions, few_bands, few_floors, few_signs};
 
 /// `f32` or `f64`.
 pub trait Real: Copy + Send + Sync + 'static + sealed::Sealed {
-    /// The same value as `f64`.
+    /// Convert to `f64`.
     fn wide(self) -> f64;
-    /// The same values, if they are `f32`.
+    /// Return the values, if they are `f32`.
     fn single(values: &[Self]) -> Option<&[f32]>;
 }
 
@@ -72,10 +71,10 @@ impl Real for f64 {
     }
 }
 
-/// Multiplications, or decisions, that take about as long as waking threads and waiting for them: 0.1 ms.
+/// Number of multiplications, or decisions, that take about the time of waking threads and waiting for them: 0.1 ms.
 const SMALL: usize = 1 << 20;
 
-/// Whether this many operations on this many rows are shared out among threads; one row never is.
+/// Return true if this many operations on this many rows are shared out among threads; one row never is.
 pub fn worth_threads(rows: usize, operations: usize) -> bool {
     rows > 1 && operations > SMALL
 }
@@ -90,7 +89,7 @@ pub struct Sparse<'a> {
 }
 
 impl<'a> Sparse<'a> {
-    /// Checks that the three arrays fit each other.
+    /// Check that the three arrays match.
     ///
     /// # Errors
     /// Row ends that fall or reach after the values; columns outside the matrix, not ascending or repeated.
@@ -165,7 +164,7 @@ fn sums<const N: usize, X: Real, A: Real>(x: &[X], a: [&[A]; N], term: impl Fn(f
     sums.map(join)
 }
 
-/// Eight values from `at` on as `f64`.
+/// Load eight values from `at` on as `f64`.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
 #[inline]
@@ -178,7 +177,7 @@ fn load<X: Real>(x: &[X], at: usize) -> std::arch::x86_64::__m512d {
     }
 }
 
-/// Products of `N` pairs of rows in the fixed order, eight columns at once.
+/// Compute the products of `N` pairs of rows in the fixed order, eight columns at once.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
 #[inline]
@@ -194,7 +193,7 @@ fn products_avx512<const N: usize, X: Real, A: Real>(x: [&[X]; N], a: [&[A]; N])
     }
     std::array::from_fn(|row| {
         let mut sums = [0.0_f64; 8];
-        // SAFETY: room for eight.
+        // SAFETY: the array has eight values.
         unsafe { _mm512_storeu_pd(sums.as_mut_ptr(), lanes[row]) };
         for at in whole..d {
             sums[at - whole] += x[row][at].wide() * a[row][at].wide();
@@ -203,13 +202,13 @@ fn products_avx512<const N: usize, X: Real, A: Real>(x: [&[X]; N], a: [&[A]; N])
     })
 }
 
-/// x·a in the fixed order.
+/// Return x·a in the fixed order.
 #[inline]
 pub fn dot<X: Real, A: Real>(x: &[X], a: &[A]) -> f64 {
     sums(x, [a], |x, a| x * a)[0]
 }
 
-/// ‖x − a‖² in the fixed order.
+/// Return ‖x − a‖² in the fixed order.
 #[inline]
 pub fn square_distance<X: Real, A: Real>(x: &[X], a: &[A]) -> f64 {
     sums(x, [a], |x, a| (x - a) * (x - a))[0]
@@ -254,11 +253,11 @@ fn dots_avx512<X: Real, A: Real>(x: &[X], a: &[A], out: &mut [f64]) {
     dots_body(x, &a[at * d..], four.into_remainder());
 }
 
-/// x·aⱼ for every row aⱼ of a matrix, in the fixed order; wider registers do the same operations.
+/// Compute x·aⱼ for every row aⱼ of a matrix, in the fixed order; wider registers do the same operations.
 pub fn dots<X: Real, A: Real>(x: &[X], a: &[A], out: &mut [f64]) {
     match Instructions::best() {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: the proof of the match.
+        // SAFETY: the match has the proof.
         Instructions::Avx512(_) => unsafe { dots_avx512(x, a, out) },
         others => others.run(
             #[inline(always)]
@@ -267,10 +266,10 @@ pub fn dots<X: Real, A: Real>(x: &[X], a: &[A], out: &mut [f64]) {
     }
 }
 
-/// Every xᵢ·aⱼ in the fixed order, row by row.
+/// Return every xᵢ·aⱼ in the fixed order, row by row.
 ///
 /// # Errors
-/// There is no memory for them.
+/// Memory runs out.
 pub fn all_products<X: Real, A: Real>(x: &[X], a: &[A], d: usize) -> Result<Vec<f64>> {
     let (d, m) = (d.max(1), a.len() / d.max(1));
     let mut out = alloc::try_zeroed((x.len() / d).saturating_mul(m))?;
@@ -288,7 +287,7 @@ pub fn all_products<X: Real, A: Real>(x: &[X], a: &[A], d: usize) -> Result<Vec<
     Ok(out)
 }
 
-/// As [`all_products`], of sparse rows.
+/// Like [`all_products`], for sparse rows.
 ///
 /// # Errors
 /// As [`all_products`].
@@ -308,7 +307,7 @@ pub fn all_products_sparse<A: Real>(x: &Sparse<'_>, a: &[A]) -> Result<Vec<f64>>
     Ok(out)
 }
 
-/// What is computed again.
+/// The quantity to compute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quantity {
     /// x·a.
@@ -317,7 +316,7 @@ pub enum Quantity {
     SquareDistance,
 }
 
-/// The measure of the pairs (row of `x`, row of `a`), in the fixed order.
+/// Compute the quantity of the pairs (row of `x`, row of `a`), in the fixed order.
 pub fn exact<X: Real, A: Real>(x: &[X], a: &[A], d: usize, pairs: (&[i64], &[i64]), measure: Quantity) -> Vec<f64> {
     let mut out = vec![0.0; pairs.0.len()];
     let stop = &CancelToken::current();
@@ -345,7 +344,7 @@ fn some_exact<X: Real, A: Real>(
 ) {
     #[cfg(target_arch = "x86_64")]
     if Avx512::detect().is_some() {
-        // SAFETY: the proof was found just now.
+        // SAFETY: `detect` has just returned the proof.
         return unsafe { some_exact_avx512(x, a, d, (rows, columns), measure, out) };
     }
     for ((out, &i), &j) in out.iter_mut().zip(rows).zip(columns) {
@@ -382,7 +381,7 @@ fn some_exact_avx512<X: Real, A: Real>(
     }
 }
 
-/// As [`exact`], of sparse rows.
+/// Like [`exact`], for sparse rows.
 pub fn exact_sparse<A: Real>(x: &Sparse<'_>, a: &[A], pairs: (&[i64], &[i64]), measure: Quantity) -> Vec<f64> {
     let d = x.columns;
     let stop = &CancelToken::current();
@@ -405,7 +404,7 @@ pub fn exact_sparse<A: Real>(x: &Sparse<'_>, a: &[A], pairs: (&[i64], &[i64]), m
     pairs.0.par_iter().with_min_len(16).zip(pairs.1).map_init(Vec::new, of).collect()
 }
 
-/// Largest norm of a row: squares of sums of such rows stay far below the end of `f64`.
+/// Maximum norm of a row: squares of sums of such rows are far below the end of `f64`.
 pub const MAX_NORM: f64 = 1e150;
 
 fn checked(row: usize, square: f64) -> Result<f64> {
@@ -416,7 +415,7 @@ fn checked(row: usize, square: f64) -> Result<f64> {
     Err(Error::input(format!("row {row}"), format!("has values that are {what}; remove it or replace them")))
 }
 
-/// The norm of each row; `first` is the number of the first one in messages.
+/// Return the norm of each row; `first` is the number of the first one in messages.
 ///
 /// # Errors
 /// The first row with a value that is no finite number, or with a norm above [`MAX_NORM`].
@@ -458,11 +457,11 @@ fn square_norms_avx512<X: Real>(x: &[X], d: usize, out: &mut [f64]) {
     square_norms_body(&x[x.len() - rest.len() * d..], d, rest);
 }
 
-/// Squared norms of rows, in the fixed order; wider registers do the same operations.
+/// Compute squared norms of rows, in the fixed order; wider registers do the same operations.
 fn square_norms<X: Real>(x: &[X], d: usize, out: &mut [f64]) {
     match Instructions::best() {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: the proof of the match.
+        // SAFETY: the match has the proof.
         Instructions::Avx512(_) => unsafe { square_norms_avx512(x, d, out) },
         others => others.run(
             #[inline(always)]
@@ -471,7 +470,8 @@ fn square_norms<X: Real>(x: &[X], d: usize, out: &mut [f64]) {
     }
 }
 
-/// For each row a number from its norm to 1.001 times it, 0 for a row of zeros; `f32` rows in less time than [`norms`].
+/// Return for each row a number from its norm to 1.001 times it, 0 for a row of zeros; `f32` rows in less time than
+/// [`norms`].
 ///
 /// # Errors
 /// As [`norms`].
@@ -486,7 +486,7 @@ pub fn norm_bounds<X: Real>(x: &[X], d: usize, first: usize) -> Result<Vec<f64>>
         let stop = &CancelToken::current();
         let some = |(number, (out, x)): (usize, (&mut [f64], &[f32]))| {
             stop.check()?;
-            // SAFETY: the proof was found above.
+            // SAFETY: `detect` has returned the proof above.
             unsafe { rough_norms(x, d, out) };
             for (row, (out, x)) in out.iter_mut().zip(x.chunks_exact(d)).enumerate() {
                 // Squares that overflow or vanish in `f32` are summed again.
@@ -506,8 +506,8 @@ pub fn norm_bounds<X: Real>(x: &[X], d: usize, first: usize) -> Result<Vec<f64>>
     norms(x, d, first)
 }
 
-/// Norms of rows summed in `f32`, made larger by more than a sum of 4,096 squares, each within 1 ± 2^-24 a step, loses:
-/// (4096 + 8) 2^-24 < 0.00025 of the square.
+/// Compute norms of rows in `f32`, increased by more than the error of a sum of 4,096 squares, each within 1 ± 2^-24
+/// per step: (4096 + 8) 2^-24 < 0.00025 of the square.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
 fn rough_norms(x: &[f32], d: usize, out: &mut [f64]) {
@@ -531,7 +531,7 @@ fn rough_norms(x: &[f32], d: usize, out: &mut [f64]) {
     }
 }
 
-/// As [`norms`], of sparse rows.
+/// Like [`norms`], for sparse rows.
 ///
 /// # Errors
 /// As [`norms`].
@@ -550,7 +550,7 @@ pub fn norms_sparse(x: &Sparse<'_>, first: usize) -> Result<Vec<f64>> {
     found.into_iter().collect()
 }
 
-/// The mean of each column, summed row by row.
+/// Return the mean of each column, summed row by row.
 pub fn means<X: Real>(x: &[X], d: usize) -> Vec<f64> {
     let mut sums = vec![0.0; d];
     for row in x.chunks_exact(d.max(1)) {
@@ -562,10 +562,10 @@ pub fn means<X: Real>(x: &[X], d: usize) -> Vec<f64> {
     sums.into_iter().map(|sum| sum / count).collect()
 }
 
-/// As [`means`], of sparse rows.
+/// Like [`means`], for sparse rows.
 ///
 /// # Errors
-/// There is no memory for a number per column, of which a sparse matrix may have any number.
+/// Memory runs out for one number per column; a sparse matrix may have any number of columns.
 pub fn means_sparse(x: &Sparse<'_>) -> Result<Vec<f64>> {
     let mut sums: Vec<f64> = alloc::try_zeroed(x.columns)?;
     for (&column, &value) in x.indices.iter().zip(x.data) {
@@ -577,7 +577,7 @@ pub fn means_sparse(x: &Sparse<'_>) -> Result<Vec<f64>> {
     Ok(sums)
 }
 
-/// Makes the rows of each block of d rows orthonormal, by Gram and Schmidt, twice for accuracy.
+/// Make the rows of each block of d rows orthonormal, by Gram–Schmidt, twice for accuracy.
 pub fn orthonormalise(rows: &mut [f64], d: usize) {
     let stop = &CancelToken::current();
     rows.par_chunks_mut(d * d).for_each(|block| {
@@ -689,7 +689,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whole numbers below 2^20 in up to 300 columns: every partial sum is exact, whatever the order.
+        /// Generate integers below 2^20 in up to 300 columns: every partial sum is exact, whatever the order.
         #[test]
         fn products_and_distances_are_the_exact_sums(
             d in 1_usize..300, rows in 1_usize..6, seed: u64, keep in 1_u64..9,

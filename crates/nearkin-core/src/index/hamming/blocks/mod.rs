@@ -1,33 +1,32 @@
 //! Block tables: the pigeonhole, with a small radius in every block.
 //!
 //! Cut the bits into m blocks and give block i a radius `r_i >= -1` with `sum of (r_i + 1) = radius + 1`. If a and b
-//! differ in at most `radius` bits, some block i has `d_i(a, b) <= r_i`: otherwise every block differs in at least
-//! `r_i + 1` bits, in all radius + 1 (`r_i = -1` leaves the block out). With m = radius + 1 and all `r_i = 0` this is the
-//! plain pigeonhole of k + 1 blocks; with fewer blocks it is multi-index hashing. The same holds for any part of a block,
-//! so a table is keyed by the highest p <= 26 bits of its block, where p is about log2 of the slots and a directory of
-//! 2^p + 1 starts is worth its memory. The run itself is in numeric order, so it is the table of the highest block and
-//! takes no memory besides its directory.
+//! differ in at most `radius` bits, some block i has `d_i(a, b) <= r_i`: otherwise every block differs in at least `r_i
+//! + 1` bits, in all radius + 1 (`r_i = -1` leaves the block out). With m = radius + 1 and all `r_i = 0` this is the
+//! plain pigeonhole of k + 1 blocks; with fewer blocks it is multi-index hashing. The same holds for any part of a
+//! block, so a table is keyed by the highest p <= 26 bits of its block, where p is about log2 of the slots and a
+//! directory of 2^p + 1 starts is worth its memory. The run itself is in numeric order, so it is the table of the
+//! highest block and requires memory for its directory only.
 //!
-//! A query reads the buckets of all keys within `r_i` of its own, `sum over j <= r_i of C(p, j)` of them, and counts
-//! every entry in full. Random data put n / 2^p entries in a bucket. An entry that several tables propose is reported
-//! by the first alone: by the table i for which no earlier table j has `d_j <= r_j`.
+//! A query reads the buckets of all keys within `r_i` of its own, `sum over j <= r_i of C(p, j)` buckets, and counts
+//! every entry in full. Random data put n / 2^p entries in a bucket. If several tables propose an entry, only the first
+//! reports it: the table i for which no earlier table j has `d_j <= r_j`.
 //!
 //! Cost of a query: `sum of probes_i * (PROBE + ENTRY * n / 2^p)` ([`Spec::plan`] spreads the radius over the blocks by
 //! lowest marginal cost, which is optimal as the marginal cost of a block grows with its radius). Memory: for each
 //! table except the run itself, 4 bytes per slot for its number and 8 bytes for each word of its sketch; for every
 //! table 2^p * 4 bytes of directory.
 //!
-//! **Sketches.** An entry carries some words of its fingerprint, those after the word of the key: as many as a random
-//! fingerprint needs to fail on them (`first_test`). What passes is counted in full. Where the sketch is the whole
-//! fingerprint, a slot can be found from it by a binary search in its bucket of the run; so the later half of the
-//! tables, which report only what no earlier table has, keep no slot numbers.
+//! **Sketches.** An entry carries some words of its fingerprint, those after the word of the key: just enough for a
+//! random fingerprint to fail (`first_test`). Entries that pass are counted in full. If the sketch is the complete
+//! fingerprint, a binary search in its bucket of the run finds the slot; so the later half of the tables, which report
+//! only entries that no earlier table has, store no slot numbers.
 //!
-//! **Parts.** A batch visits a table part by part, a part being the buckets whose keys share their highest bits: the
-//! keys within a radius, ascending, that lead from a key into a part are a range. So what is read again is still in the
-//! cache.
+//! **Parts.** A batch visits a table part by part. A part consists of the buckets whose keys share their highest bits;
+//! the flips that lead from a key into a part are a range. So buckets that are read again are still in the cache.
 //!
-//! Where the probes of a batch are a quarter of the buckets or more, they are sorted by bucket first, by counting, and
-//! each bucket is read once for all queries that ask for it: a search of some blocks of all queries, at the speed of a
+//! If the probes of a batch cover a quarter of the buckets or more, they are first sorted by bucket with a counting
+//! sort, and each bucket is read once for all its queries: a search of some blocks of all queries, at the speed of a
 //! scan.
 //!
 //! **Combinations** (Manku et al.): cut the bits into m > radius blocks; at least m - radius of them agree, so one
@@ -36,14 +35,14 @@
 //! that many starts does in one read what interpolation search does in O(log log n).
 //!
 //! **All pairs** are found inside the tables: for every bucket and every key within `r_i` of its key, the entries of
-//! both are compared, each pair of buckets once, in the order of memory.
+//! both are compared, each pair of buckets once, in memory order.
 //!
-//! **Skew.** Expected entries of a bucket are those met by an entry drawn from the data: `sum of c^2 / n` over buckets
-//! of c entries once a table is built, and the share of equal keys in a sample before. A block of constant bits is left
-//! out (`r_i = -1`) by its cost.
+//! **Skew.** The expected number of entries in a bucket is the mean over entries of the data: `sum of c^2 / n` over
+//! buckets of c entries once a table is built, and the share of equal keys in a sample before. A block of constant bits
+//! is left out (`r_i = -1`) because of its cost.
 //!
 //! Memory latency is hidden: probes are gathered, their directory entries prefetched, then their buckets, then they are
-//! counted, a vector of whole fingerprints at a time.
+//! counted, one vector of fingerprints at a time.
 //!
 //! Sources: G. S. Manku, A. Jain, A. Das Sarma, "Detecting Near-Duplicates for Web Crawling", WWW 2007, section 3;
 //! M. Norouzi, A. Punjani, D. J. Fleet, "Fast Search in Hamming Space with Multi-Index Hashing", CVPR 2012, section 2.
@@ -73,14 +72,14 @@ pub(crate) struct Layout {
     tables: Vec<Table>,
 }
 
-/// A search in a layout: what is sought and where.
+/// A search in a layout.
 #[derive(Clone, Copy)]
 pub(crate) struct Search<'a> {
     /// Words of a fingerprint.
     pub(crate) words: usize,
     /// Fingerprints of the slots.
     pub(crate) fps: &'a [u64],
-    /// What is sought, by `Layout::search`.
+    /// The queries of `Layout::search`.
     pub(crate) queries: &'a [u64],
     /// Largest distance.
     pub(crate) radius: u32,
@@ -91,10 +90,10 @@ pub(crate) struct Search<'a> {
 }
 
 impl Layout {
-    /// Tables of `fps`, built one at a time.
+    /// Build the tables of `fps`, one at a time.
     ///
     /// # Errors
-    /// `stop` is set.
+    /// The call is cancelled.
     pub(crate) fn build(mut spec: Spec, words: usize, fps: &[u64], stop: &CancelToken) -> Result<Self> {
         let last = spec.keys.len() - 1;
         let tables = spec
@@ -117,17 +116,17 @@ impl Layout {
         Ok(Self { spec, tables })
     }
 
-    /// What was built.
+    /// Return the specification of the tables.
     pub(crate) fn spec(&self) -> &Spec {
         &self.spec
     }
 
-    /// Bytes of all tables.
+    /// Return the bytes of all tables.
     pub(crate) fn bytes(&self) -> usize {
         self.tables.iter().map(|table| table.starts.bytes() + table.slots.bytes() + table.fps.bytes()).sum()
     }
 
-    /// Writes the arrays of all tables.
+    /// Write the arrays of all tables.
     pub(crate) fn save(&self, writer: &mut Writer) -> Result<()> {
         for (number, table) in (0..).zip(&self.tables) {
             writer.section(TABLE, number, &table.starts)?;
@@ -137,7 +136,8 @@ impl Layout {
         Ok(())
     }
 
-    /// The tables of a run of `slots` slots in a file, as `Spec::describe` and `save` wrote them; None where it has none.
+    /// Open the tables of a run of `slots` slots, as `Spec::describe` and `save` wrote them; None if there are no
+    /// tables.
     pub(crate) fn open(
         segment: &Segment,
         reader: &mut Reader<'_>,
@@ -191,7 +191,7 @@ impl Layout {
         Ok(Some(Self { spec, tables }))
     }
 
-    /// Whether every table holds every slot of a run in the bucket of its key.
+    /// Return true if every table holds every slot of a run in the bucket of its key.
     pub(crate) fn is_sound(&self, words: usize, fps: &[u64]) -> bool {
         let slots = fps.len() / words;
         let sketch = self.spec.sketch;
@@ -212,7 +212,7 @@ impl Layout {
                     && (table.own || words().eq(table.fps[entry * sketch..(entry + 1) * sketch].iter().copied()))
             })
         };
-        // The run's own table first: the others are held against it.
+        // The run's own table first, because the others are compared with it.
         self.tables.iter().rev().all(|table| {
             bounds(table)
                 && table.starts.windows(2).enumerate().all(|(bucket, range)| {
@@ -221,7 +221,7 @@ impl Layout {
         })
     }
 
-    /// The slot of a fingerprint that the run holds, by a binary search in its bucket.
+    /// Return the slot of a fingerprint in the run, by a binary search in its bucket.
     fn locate(&self, words: usize, fps: &[u64], fp: &[u64]) -> u32 {
         let own = &self.tables[self.tables.len() - 1];
         let bucket = own.key.of(fp) as usize;
@@ -237,14 +237,15 @@ impl Layout {
         low as u32
     }
 
-    /// Buckets of all tables that take part in a search, in parts of at most `most`: (table, first, end).
+    /// Split the buckets of all tables that take part in a search into ranges of at most `max_entries` entries: (table,
+    /// first, end).
     pub(crate) fn bucket_ranges(&self, radii: &[i32], most: usize) -> Vec<(usize, u32, u32)> {
         let mut ranges = Vec::new();
         for (t, table) in self.tables.iter().enumerate().filter(|(t, _)| radii[*t] >= 0) {
             let buckets = table.starts.len() - 1;
             let mut first = 0;
             while first < buckets {
-                // Whole buckets of about `most` entries.
+                // Full buckets of about `max_entries` entries.
                 let limit = table.starts[first].saturating_add(most as u32);
                 let end = table.starts[first + 1..buckets].partition_point(|&start| start <= limit) + first + 1;
                 ranges.push((t, first as u32, end as u32));
@@ -254,18 +255,19 @@ impl Layout {
         ranges
     }
 
-    /// Gives `sink` every (query, slot, distance) within the radius, once.
+    /// Call `sink` with every (query, slot, distance) within the radius, once.
     ///
     /// # Errors
-    /// There is no memory for it.
+    /// Memory runs out.
     pub(crate) fn search<S: Sink>(&self, kernel: Kernel, search: Search<'_>, sink: &mut S) -> Result<()> {
         ProbeJob::new(self, search, None)?.dispatch(kernel, sink)
     }
 
-    /// Gives `sink` every (slot, slot, distance) within the radius, once, that `buckets` (table, first, end) propose.
+    /// Call `sink` with every (slot, slot, distance) within the radius that `buckets` (table, first, end) propose,
+    /// once.
     ///
     /// # Errors
-    /// There is no memory for it.
+    /// Memory runs out.
     pub(crate) fn join<S: Sink>(
         &self,
         kernel: Kernel,

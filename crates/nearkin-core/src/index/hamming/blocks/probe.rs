@@ -11,22 +11,22 @@ use crate::index::hamming::scan::tile::Sink;
 
 /// Bytes of a part of a table, half of a second-level cache.
 const PART_BYTES: usize = 1 << 19;
-/// Keys within the radius of a key that a part holds on average, at least.
+/// Minimum mean number of keys of a part within the radius of a key.
 const PART_PROBES: usize = 4;
 /// Probes that are sorted together.
 const ASKED: usize = 1 << 19;
 /// Probes that are prefetched together.
 const PROBES: usize = 64;
-/// Entries that are held before they are reported.
+/// Entries collected before they are reported.
 const HELD: usize = 1024;
 /// Cache lines of a bucket that are prefetched; the hardware follows from there.
 const LINES: usize = 24;
 
 /// Memory for probes in the order of their buckets.
 struct BucketOrder {
-    /// A place for each bucket, and one more.
+    /// End of each bucket in `queries`, and one more.
     ends: Vec<u32>,
-    /// Queries of bucket 0, of bucket 1, ...; few enough that they stay in the second-level cache.
+    /// Queries of bucket 0, of bucket 1, ...; few enough for the second-level cache.
     asked: Vec<u32>,
     /// Queries that are ordered together.
     step: usize,
@@ -53,8 +53,8 @@ pub(super) struct ProbeJob<'a> {
     flips: Vec<Vec<u32>>,
 }
 
-/// All words of at most `radius` ones in `len` bits, ascending, so that buckets beside each other in memory are visited
-/// together; none for a radius of -1.
+/// Return all words of at most `radius` ones in `len` bits, ascending, so that adjacent buckets are visited together;
+/// empty for a radius of -1.
 fn ball(len: u32, radius: i32) -> Result<Vec<u32>> {
     let mut words = BestEffortVec::default();
     for weight in 0..=radius {
@@ -90,7 +90,7 @@ struct TableView<'a> {
     key: &'a Key,
     starts: &'a [u32],
     slots: &'a [u32],
-    /// What entries carry of their fingerprints, in their order; empty where the table has slot numbers alone.
+    /// The sketches of the entries, in their order; empty if the table has slot numbers only.
     entries: &'a [u64],
     /// Words that an entry carries.
     stride: usize,
@@ -125,7 +125,7 @@ impl<S: Sink> LaneWork for ProbeWork<'_, S> {
 
     #[inline(always)]
     unsafe fn run<L: Lanes>(self) -> Result<()> {
-        // SAFETY: the caller vouches for `L`.
+        // SAFETY: the caller guarantees the instructions of `L`.
         unsafe { self.job.run::<L, S>(self.sink) }
     }
 }
@@ -149,7 +149,7 @@ impl<'a> ProbeJob<'a> {
     #[inline(always)]
     unsafe fn run<L: Lanes, S: Sink>(&self, sink: &mut S) -> Result<()> {
         if let Some((t, first, end)) = self.buckets {
-            // SAFETY: the caller vouches for `L`.
+            // SAFETY: the caller guarantees the instructions of `L`.
             unsafe { self.run_join::<L, S>(t, first, end, sink) };
             return Ok(());
         }
@@ -166,9 +166,9 @@ impl<'a> ProbeJob<'a> {
             alloc::try_reserve(&mut sketches, keys.len())?;
             sketches.extend(queries().map(|query| Self::sketch(table, query)));
             let many = 4 * keys.len() * flips.len() >= table.starts.len() && !table.entries.is_empty();
-            // Where there is no memory for the order, the way without it finds the same.
+            // If memory runs out for the order, the unordered search finds the same.
             if let Some(order) = many.then(|| BucketOrder::new(table, keys.len(), flips.len()).ok()).flatten() {
-                // SAFETY: the caller vouches for `L`.
+                // SAFETY: the caller guarantees the instructions of `L`.
                 unsafe { self.run_ordered::<L, S>(t, &keys, &sketches, order, sink) };
                 continue;
             }
@@ -193,7 +193,7 @@ impl<'a> ProbeJob<'a> {
                             }
                             Self::resolve(table, &mut probes[..gathered]);
                             let probes = &probes[..gathered];
-                            // SAFETY: the caller vouches for `L`.
+                            // SAFETY: the caller guarantees the instructions of `L`.
                             unsafe { self.count::<L, S>(t, self.search.queries, &sketches, probes, scratch, sink) };
                             gathered = 0;
                         }
@@ -201,13 +201,13 @@ impl<'a> ProbeJob<'a> {
                 }
             }
             Self::resolve(table, &mut probes[..gathered]);
-            // SAFETY: the caller vouches for `L`.
+            // SAFETY: the caller guarantees the instructions of `L`.
             unsafe { self.count::<L, S>(t, self.search.queries, &sketches, &probes[..gathered], scratch, sink) };
         }
         Ok(())
     }
 
-    /// Looks into all buckets that queries ask for in the order of memory, each for all of its queries.
+    /// Probe all buckets in memory order, each for all of its queries.
     ///
     /// # Safety
     /// As for `run`.
@@ -256,18 +256,19 @@ impl<'a> ProbeJob<'a> {
                         if self.search.stop.is_set() {
                             return;
                         }
-                        // SAFETY: the caller vouches for `L`.
+                        // SAFETY: the caller guarantees the instructions of `L`.
                         unsafe { self.count::<L, S>(t, self.search.queries, sketches, &probes, scratch, sink) };
                         gathered = 0;
                     }
                 }
             }
-            // SAFETY: the caller vouches for `L`.
+            // SAFETY: the caller guarantees the instructions of `L`.
             unsafe { self.count::<L, S>(t, self.search.queries, sketches, &probes[..gathered], scratch, sink) };
         }
     }
 
-    /// Compares the entries of buckets with those of all buckets within the radius of the table, each pair of buckets once.
+    /// Compare the entries of buckets with those of all buckets within the radius of the table, each pair of buckets
+    /// once.
     ///
     /// # Safety
     /// As for `run`.
@@ -275,7 +276,7 @@ impl<'a> ProbeJob<'a> {
     unsafe fn run_join<L: Lanes, S: Sink>(&self, t: usize, first: u32, end: u32, sink: &mut S) {
         let table = self.tables[t];
         let entries = table.entries;
-        // What is compared: entries by their place where they hold whole fingerprints, else slots.
+        // Compare entries by position if they have complete fingerprints, otherwise slots.
         let whole = table.stride == self.search.words;
         let left = if whole { entries } else { self.search.fps };
         let (mut probes, scratch) = ([Probe::default(); PROBES], &mut Scratch::default());
@@ -304,18 +305,18 @@ impl<'a> ProbeJob<'a> {
                         if self.search.stop.is_set() {
                             return;
                         }
-                        // SAFETY: the caller vouches for `L`.
+                        // SAFETY: the caller guarantees the instructions of `L`.
                         unsafe { self.count::<L, S>(t, left, &[], &probes[..gathered], scratch, sink) };
                         gathered = 0;
                     }
                 }
             }
         }
-        // SAFETY: the caller vouches for `L`.
+        // SAFETY: the caller guarantees the instructions of `L`.
         unsafe { self.count::<L, S>(t, left, &[], &probes[..gathered], scratch, sink) };
     }
 
-    /// What entries of a table are compared with: the sketch of a query, or the whole, again and again for a whole vector.
+    /// Return the sketch of a query, or its complete fingerprint, repeated to fill a vector.
     #[inline]
     fn sketch(table: TableView<'_>, query: &[u64]) -> Sketch {
         let stride = table.stride;
@@ -329,7 +330,7 @@ impl<'a> ProbeJob<'a> {
         sketch
     }
 
-    /// The slot of an entry.
+    /// Return the slot of an entry.
     #[inline]
     fn slot(&self, table: TableView<'_>, entry: usize) -> u32 {
         let words = self.search.words;
@@ -340,7 +341,7 @@ impl<'a> ProbeJob<'a> {
         }
     }
 
-    /// Turns keys into places of entries, and asks for those.
+    /// Replace keys by entry ranges, and prefetch the entries.
     #[inline(always)]
     fn resolve(table: TableView<'_>, probes: &mut [Probe]) {
         let words = table.stride;
@@ -361,7 +362,7 @@ impl<'a> ProbeJob<'a> {
         }
     }
 
-    /// Counts the entries that probes point to; `queries` are what their numbers mean.
+    /// Count the entries of all probes; `queries` are the fingerprints that probes refer to.
     ///
     /// # Safety
     /// As for `run`.
@@ -406,7 +407,7 @@ impl<'a> ProbeJob<'a> {
                 made = Self::sketch(table, query);
                 &made
             };
-            // SAFETY: the caller vouches for `L`; a sketch fills a vector.
+            // SAFETY: the caller guarantees the instructions of `L`; a sketch fills a vector.
             let at = unsafe {
                 match stride {
                     1 => sweep::<L, 1>(entries, from, to, sketch, radius, &mut propose),
@@ -426,8 +427,8 @@ impl<'a> ProbeJob<'a> {
         self.report(t, queries, scratch, sink);
     }
 
-    /// Gives the sink those of the entries that passed whose fingerprint is within the radius, unless an earlier table does. What
-    /// one step reads of all of them is prefetched in the step before.
+    /// Report the passed entries whose fingerprint is within the radius, unless an earlier table does. Each step
+    /// prefetches the data of the next.
     fn report<S: Sink>(&self, t: usize, queries: &[u64], scratch: &mut Scratch, sink: &mut S) {
         let Search { words, fps, radius, .. } = self.search;
         let table = self.tables[t];
@@ -444,7 +445,7 @@ impl<'a> ProbeJob<'a> {
             let query = &queries[number as usize * words..][..words];
             let distance = distance(fp, query);
             if distance <= radius && !self.reported_earlier(t, fp, query) {
-                // In a join of whole fingerprints the number is a place in the table, and its slot is what the sink knows.
+                // In a join of complete fingerprints the number is a position in the table; the sink expects its slot.
                 let number = if self.buckets.is_some() && whole { self.slot(table, number as usize) } else { number };
                 let slot = self.slot(table, entry as usize);
                 sink.expect(slot);
@@ -457,7 +458,7 @@ impl<'a> ProbeJob<'a> {
         passed.clear();
     }
 
-    /// Whether a table before `t` proposes this fingerprint, too.
+    /// Return true if a table before `t` also proposes this fingerprint.
     #[inline]
     fn reported_earlier(&self, t: usize, fp: &[u64], query: &[u64]) -> bool {
         self.layout.tables[..t]
@@ -470,8 +471,8 @@ impl<'a> ProbeJob<'a> {
 /// Vectors of entries that share one branch.
 const GROUP: usize = 4;
 
-/// Gives `propose` the entries of `STRIDE` words in `from..to` within `radius` of a sketch; returns the first entry that is left
-/// because a vector from there would end after the array.
+/// Call `propose` with the entries of `STRIDE` words in `from..to` within `radius` of a sketch; return the first
+/// remaining entry, at which a vector would reach past the array.
 ///
 /// # Safety
 /// The processor has the instructions of `L`, and the caller enables them; `STRIDE` divides `L::N`.
@@ -498,14 +499,14 @@ unsafe fn sweep<L: Lanes, const STRIDE: usize>(
     assert!(from <= to && to <= entries.len() / STRIDE);
     let mut at = from;
     while at + GROUP * step <= to {
-        // SAFETY: the caller vouches for `L`; the entries from `at` to `to` are there.
+        // SAFETY: the caller guarantees the instructions of `L`; the entries from `at` to `to` exist.
         unsafe {
             let begin = entries.as_ptr().add(at * STRIDE);
             let mut sums = [bound; GROUP];
             for (i, sum) in sums.iter_mut().enumerate() {
                 *sum = L::fold(L::count_xor(L::load(begin.add(i * L::N)), pattern), STRIDE);
             }
-            let least = L::least(L::least(sums[0], sums[1]), L::least(sums[2], sums[3]));
+            let least = L::min(L::min(sums[0], sums[1]), L::min(sums[2], sums[3]));
             if L::at_most(least, bound) != 0 {
                 for (i, &sum) in sums.iter().enumerate() {
                     each(at + i * step, L::at_most(sum, bound));
@@ -515,7 +516,7 @@ unsafe fn sweep<L: Lanes, const STRIDE: usize>(
         at += GROUP * step;
     }
     while at < to && (at + step) * STRIDE <= entries.len() {
-        // SAFETY: the caller vouches for `L`; `L::N` words from the entry are there.
+        // SAFETY: the caller guarantees the instructions of `L`; `L::N` words from the entry exist.
         let mut mask = unsafe {
             let counts = L::count_xor(L::load(entries.as_ptr().add(at * STRIDE)), pattern);
             L::at_most(L::fold(counts, STRIDE), bound)
@@ -531,7 +532,7 @@ unsafe fn sweep<L: Lanes, const STRIDE: usize>(
 
 /// Lanes of the widest vector.
 const MAX_LANES: usize = 8;
-/// Words of the longest sketch, or of a whole fingerprint.
+/// Maximum number of words of a sketch, or of a complete fingerprint.
 const MAX_SKETCH: usize = 16;
 /// A sketch, repeated.
 type Sketch = [u64; MAX_SKETCH];

@@ -8,35 +8,35 @@ use crate::index::hamming::scan::tile::first_test;
 pub(super) const MAX_KEY_BITS: u32 = 26;
 /// Queries from which a batch may take buckets in the order of memory.
 const ORDERED: usize = 64;
-/// Most words of a sketch.
+/// Maximum number of words of a sketch.
 const SKETCH_WORDS: usize = 4;
 /// Nanoseconds to count one word of a bucket's entry (fitted to timings on an AVX-512 machine).
 const ENTRY: f64 = 0.7;
 /// Nanoseconds to count one entry by its slot number (measured likewise).
 const FAR_ENTRY: f64 = 12.0;
 
-/// Nanoseconds to take up one bucket in a join, whose order is that of memory.
+/// Nanoseconds to start a bucket in a join, which runs in memory order.
 const JOIN_PROBE: f64 = 6.0;
-/// Nanoseconds to count one word of an entry in a join: buckets stay in the first-level cache.
+/// Nanoseconds to count one word of an entry in a join: buckets fit the first-level cache.
 const JOIN_ENTRY: f64 = 0.25;
 /// Nanoseconds to put one word of a slot into one table, and to count it.
 const BUILD: f64 = 8.0;
-/// Key bits whose directory stays in the second-level cache; each more makes building dearer by as much again.
+/// Key bits whose directory fits the second-level cache; each further bit makes building dearer by the same amount.
 const NEAR_KEY: u32 = 18;
 /// Nanoseconds to sort and take up one probe of a batch in the order of memory (fitted to 256 bits, radius 40, 14 to 20 tables).
 const BATCH_PROBE: f64 = 35.0;
 /// Nanoseconds to count one word of an entry in that order.
 const BATCH_ENTRY: f64 = 0.06;
-/// Nanoseconds to read a byte of a table from memory, once for a whole batch.
+/// Nanoseconds to read a byte of a table from memory, once per batch.
 const STREAM: f64 = 0.05;
 
-/// Nanoseconds to look into one bucket of tables that take `bytes` in all: 15 where they stay in the second-level cache, up
-/// to 60 where each look goes to memory (measured likewise).
+/// Return the nanoseconds to probe one bucket of tables that take `bytes` in all: 15 if they fit the second-level
+/// cache, up to 60 if each probe reads memory (measured likewise).
 fn probe_cost(bytes: usize) -> f64 {
     (30.0 + 7.5 * (bytes as f64 / 50e6).log2()).clamp(15.0, 60.0)
 }
 
-/// Bits `start..start + len` of a fingerprint, at most 26 of them.
+/// Bits `start..start + len` of a fingerprint, at most 26 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct KeyPiece {
     pub(super) start: u32,
@@ -44,12 +44,12 @@ pub(super) struct KeyPiece {
 }
 
 impl KeyPiece {
-    /// The highest `len` bits before bit `end`.
+    /// Return the highest `len` bits before bit `end`.
     fn ending(end: usize, len: u32) -> Self {
         Self { start: end as u32 - len, len }
     }
 
-    /// The bits as a number.
+    /// Return the bits as a number.
     #[inline(always)]
     pub(super) fn value(self, fp: &[u64]) -> u32 {
         let (word, shift) = ((self.start / 64) as usize, self.start % 64);
@@ -61,10 +61,10 @@ impl KeyPiece {
     }
 }
 
-/// Most blocks whose bits make one key.
+/// Maximum number of blocks whose bits form one key.
 pub(super) const MAX_PIECES: usize = 4;
 
-/// What a table is keyed by: one piece, or several one after another, at most 26 bits.
+/// The key of a table: one piece or several, at most 26 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Key {
     pub(super) pieces: [KeyPiece; MAX_PIECES],
@@ -92,19 +92,20 @@ impl Key {
     }
 }
 
-/// What tables to build: the last key is that of the run's own order.
+/// Specification of the tables of a run; the last key is that of the run's own order.
 #[derive(Debug, Clone)]
 pub(crate) struct Spec {
     pub(super) keys: Vec<Key>,
     /// Expected entries in the bucket of each key.
     pub(super) loads: Vec<f64>,
-    /// The radius of tables by combinations of blocks; None where the blocks are disjoint and any radius can be spread.
+    /// The radius of tables by combinations of blocks; None if the blocks are disjoint, so that any radius can be
+    /// spread.
     pub(super) combined: Option<u32>,
-    /// Words of a fingerprint that an entry carries; 0 where tables hold slot numbers alone.
+    /// Words of a fingerprint that an entry carries; 0 if tables store slot numbers only.
     pub(super) sketch: usize,
 }
 
-/// The share of random fingerprints whose first `bits` bits differ in at most `radius`.
+/// Return the share of random fingerprints whose first `bits` bits differ in at most `radius`.
 fn passes(bits: usize, radius: u32) -> f64 {
     let mut term = 0.5_f64.powi(bits as i32);
     let mut sum = 0.0;
@@ -115,7 +116,7 @@ fn passes(bits: usize, radius: u32) -> f64 {
     sum.min(1.0)
 }
 
-/// What tables are to be used for.
+/// The use of the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Aim {
     /// All pairs of the run.
@@ -135,17 +136,17 @@ pub(crate) struct Probing {
     pub(crate) probes: f64,
     /// Expected entries a query counts, by the sampled loads of the buckets.
     pub(crate) candidates: f64,
-    /// The same if all bits were fair and independent; what `candidates` is above it comes of skew.
+    /// The same if all bits were fair and independent; skew accounts for the difference from `candidates`.
     pub(crate) fair_candidates: f64,
 }
 
-/// Bits of a key for `slots` slots, less `fewer`: about two slots in three buckets.
+/// Return the bits of a key for `slots` slots, minus `fewer`: about two slots in three buckets.
 fn key_bits(slots: usize, fewer: u32) -> u32 {
     (slots.max(2).ilog2() + 1).min(MAX_KEY_BITS).saturating_sub(fewer).max(1)
 }
 
 impl Spec {
-    /// Tables of `tables` disjoint blocks in equal shares.
+    /// Create tables of `tables` disjoint blocks in equal shares.
     pub(crate) fn disjoint(bits: usize, tables: usize, sample: &Sample<'_>, fewer: u32, sketch: usize) -> Self {
         let wanted = key_bits(sample.slots, fewer);
         let keys = (0..tables).map(|i| {
@@ -155,7 +156,7 @@ impl Spec {
         Self::new(keys.collect(), None, sample, sketch)
     }
 
-    /// Tables of every choice of `blocks - radius` of `blocks` blocks; None where a key would have too many pieces.
+    /// Create tables of every choice of `blocks - radius` of `blocks` blocks; None if a key would have too many pieces.
     pub(crate) fn combined(
         bits: usize,
         blocks: usize,
@@ -193,27 +194,28 @@ impl Spec {
         Self { keys, loads, combined, sketch }
     }
 
-    /// Words of a sketch that random fingerprints fail at `radius`.
+    /// Return the number of sketch words that random fingerprints fail at `radius`.
     pub(crate) fn sketch_for(words: usize, radius: u32) -> usize {
         first_test(words, radius).min(SKETCH_WORDS)
     }
 
-    /// Whether table `t` holds slot numbers: all but the last, which is the run, and the later half of tables of whole fingerprints.
+    /// Return true if table `t` stores slot numbers: all but the last, which is the run, and the later half of tables
+    /// of complete fingerprints.
     pub(super) fn has_slots(&self, t: usize, words: usize) -> bool {
         t + 1 < self.keys.len() && (self.sketch < words || 2 * t < self.keys.len())
     }
 
-    /// Tables.
+    /// Number of tables.
     pub(crate) fn len(&self) -> usize {
         self.keys.len()
     }
 
-    /// Whether the tables are keyed by combinations of blocks.
+    /// Return true if the tables are keyed by combinations of blocks.
     pub(crate) fn is_combined(&self) -> bool {
         self.combined.is_some()
     }
 
-    /// Appends the numbers by which a file describes the tables.
+    /// Append the numbers by which a file describes the tables.
     pub(crate) fn describe(&self, about: &mut Vec<u64>) {
         about.push(self.keys.len() as u64);
         about.push(self.combined.map_or(0, |radius| u64::from(radius) + 1));
@@ -235,14 +237,14 @@ impl Spec {
         slots * (4 * numbered + 8 * self.sketch * copied) + directories
     }
 
-    /// Expected nanoseconds to build the tables over `slots` slots.
+    /// Return the expected nanoseconds to build the tables over `slots` slots.
     pub(crate) fn build_cost(&self, slots: usize, words: usize) -> f64 {
         let dearer: u32 = self.keys.iter().map(|key| 1 + key.len.saturating_sub(NEAR_KEY)).sum();
         (slots * (words.min(4) + 1)) as f64 * BUILD * f64::from(dearer)
     }
 
-    /// How these tables would answer `radius`: by equality for combinations, else the radius is spread by lowest
-    /// marginal cost. None if they can't.
+    /// Plan how these tables answer `radius`: by equality for combinations; otherwise the radius is spread by lowest
+    /// marginal cost. None if they cannot.
     pub(crate) fn plan(&self, slots: usize, words: usize, radius: u32, aim: Aim) -> Option<Probing> {
         let far = (probe_cost(self.bytes(slots, words) + slots * 8 * words), ENTRY, 0.0);
         match aim {
@@ -257,7 +259,7 @@ impl Spec {
         }
     }
 
-    /// The plan at the cost of a probe, of a word of an entry, and of a byte of a table that is asked at all.
+    /// Plan with the costs of a probe, of a word of an entry, and of a byte of a table that is used.
     fn plan_at(&self, slots: usize, words: usize, radius: u32, costs: (f64, f64, f64)) -> Option<Probing> {
         let (probe, word, byte) = costs;
         let last = self.keys.len() - 1;
@@ -301,10 +303,10 @@ impl Spec {
     }
 }
 
-/// Most tables by combinations.
+/// Maximum number of tables by combinations.
 pub(super) const MAX_COMBINED: usize = 64;
 
-/// Every choice of `chosen` of `blocks` <= 64 blocks as a set of bits, ascending.
+/// Return every choice of `chosen` of `blocks` <= 64 blocks as a set of bits, ascending.
 fn choices(blocks: usize, chosen: usize) -> Vec<u128> {
     let mut all = Vec::new();
     let mut choice: u128 = (1 << chosen) - 1;
@@ -338,18 +340,19 @@ impl<'a> Sample<'a> {
         Self { slots, fps: fps.chunks_exact(words).step_by(step).collect() }
     }
 
-    /// A sample that stands for another number of slots than its own.
+    /// Create a sample that stands for another number of slots than its own.
     #[cfg(test)]
     pub(crate) fn standing_for(words: usize, fps: &'a [u64], slots: usize) -> Self {
         Self { slots, ..Self::new(words, fps) }
     }
 
-    /// Slots that the sample stands for.
+    /// Number of slots that the sample stands for.
     pub(crate) fn slots(&self) -> usize {
         self.slots
     }
 
-    /// Entries in the bucket of an entry: n / 2^p, or n times the share of equal pairs where that is more by two deviations.
+    /// Return the expected entries in the bucket of an entry: n / 2^p, or n times the share of equal pairs if that is
+    /// larger by two deviations.
     fn load(&self, key: &Key) -> f64 {
         let mut keys: Vec<u32> = self.fps.iter().map(|fp| key.of(fp)).collect();
         keys.sort_unstable();

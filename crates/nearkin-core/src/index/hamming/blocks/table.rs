@@ -1,4 +1,4 @@
-//! A table: the slots of a run in the order of one key, made by a counting sort.
+//! A table: the slots of a run in the order of one key, by a counting sort.
 
 #![allow(clippy::inline_always, reason = "inlined into the functions that enable vector instructions")]
 
@@ -14,15 +14,15 @@ pub(super) struct Table {
     pub(super) key: Key,
     /// First entry of each key, and the end.
     pub(super) starts: Column<u32>,
-    /// Slot of each entry; empty in the table that is the run itself, and where whole fingerprints lead to it.
+    /// Slot of each entry; empty in the run's own table, and if complete fingerprints identify the slot.
     pub(super) slots: Column<u32>,
-    /// Sketch of each entry; empty in the table that is the run itself, and where sketches have no words.
+    /// Sketch of each entry; empty in the run's own table, and if sketches have no words.
     pub(super) fps: Column<u64>,
     /// The run itself?
     pub(super) own: bool,
 }
 
-/// Words `0..sketch` of the sketch of a fingerprint in a table of this key: those after the word of the key.
+/// Return word `word` of the sketch of a fingerprint: the words after that of the key.
 #[inline(always)]
 pub(super) fn sketch_word(key: &Key, fp: &[u64], sketch: usize, word: usize) -> u64 {
     if sketch == fp.len() {
@@ -33,7 +33,7 @@ pub(super) fn sketch_word(key: &Key, fp: &[u64], sketch: usize, word: usize) -> 
 }
 
 impl Table {
-    /// First entry of each key, and the end.
+    /// Count the first entry of each key, and the end.
     fn directory(key: Key, words: usize, fps: &[u64], stop: &CancelToken) -> Result<Vec<u32>> {
         let mut starts = alloc::try_zeroed::<u32>((1 << key.len) + 1)?;
         for fps in fps.chunks(BLOCK * words) {
@@ -48,13 +48,13 @@ impl Table {
         Ok(starts)
     }
 
-    /// The table that is the run: its directory alone.
+    /// Build the run's own table: its directory only.
     pub(super) fn own(key: Key, words: usize, fps: &[u64], stop: &CancelToken) -> Result<Self> {
         let starts = Self::directory(key, words, fps, stop)?;
         Ok(Self { key, starts: starts.into(), slots: Column::default(), fps: Column::default(), own: true })
     }
 
-    /// A counting sort of the slots by key, into sketches of this many words, numbered or not.
+    /// Sort the slots by key, with sketches of `sketch` words, numbered or not.
     pub(super) fn build(
         key: Key,
         words: usize,
@@ -65,7 +65,8 @@ impl Table {
         let slots = fps.len() / words;
         let starts = Self::directory(key, words, fps, stop)?;
         let mut sorted = Entries::new(slots, sketch, numbered)?;
-        // Scattering into 2^len places at once would miss every cache: first by the high bits, then within each part.
+        // Scattering into 2^len positions at once would miss every cache: sort by the high bits first, then within each
+        // part.
         let low = key.len.saturating_sub(PART_BITS);
         let mut next: Vec<u32> = starts.iter().step_by(1 << low).copied().collect();
         let mut keys = alloc::try_zeroed::<u32>(if low > 0 { slots } else { 0 })?;
@@ -126,7 +127,7 @@ impl Entries {
     }
 }
 
-/// Slots that are sorted between two looks at the stop.
+/// Slots that are sorted between two cancellation points.
 const BLOCK: usize = 1 << 16;
-/// Bits of the first pass of a table's sort: 256 places are written at once.
+/// Bits of the first pass of a table's sort: 256 positions are written at once.
 const PART_BITS: u32 = 8;

@@ -1,16 +1,16 @@
 //! The exhaustive scan: every query against every row, tiled.
 //!
-//! Rows are taken in tiles that stay in the first-level cache (16 KiB), transposed so that a vector holds one word of
-//! neighbouring rows, and every query of the batch meets the tile before the next is read: memory is read once per
-//! batch instead of once per query. Cost: n * queries * words / lanes vector steps of load, xor, popcount, add,
+//! Rows are taken in tiles that fit the first-level cache (16 KiB), transposed so that a vector holds one word of
+//! neighbouring rows. Every query of the batch is compared with the tile before the next is read: memory is read once
+//! per batch instead of once per query. Cost: n * queries * words / lanes vector steps of load, xor, popcount, add,
 //! compare.
 //!
-//! **Prefix test.** The distance of a prefix is at most the whole distance, so a group of rows is dropped as soon as
+//! **Prefix test.** The distance of a prefix is at most the full distance, so a group of rows is dropped as soon as
 //! every row's prefix is beyond the limit. For random rows the distance of b bits is binomial with mean b/2 and
 //! deviation sqrt(b)/2, so the first prefix worth a test is the first with `b/2 - 2.6 sqrt(b)/2 > limit`
 //! ([`first_test`]); for limits to 6 that prefix is 32 bits, and a vector holds twice as many rows. Data with equal
-//! prefixes lose the saving only, never a result: what passes is counted in full. With AVX-512 prefixes are counted in
-//! 16-bit pieces (`quarters.rs`).
+//! prefixes lose the saving only, never a result: rows that pass are counted in full. With AVX-512 prefixes are counted
+//! in 16-bit pieces (`quarters.rs`).
 
 #[cfg(target_arch = "x86_64")]
 mod quarters;
@@ -23,9 +23,10 @@ use tile::{GROUP, HALF_LIMIT, Sink, TILE_WORDS, emit, first_test, pack_halves, t
 /// Queries below which rows are not transposed: a few queries do not earn it back.
 const FEW: usize = 4;
 
-/// Gives `sink` every (query, row, distance) with distance at most `limits[query]`; row numbers start at `first_row`.
+/// Call `sink` with every (query, row, distance) with distance at most `limits[query]`; row numbers start at
+/// `first_row`.
 ///
-/// The order is by tile, then query, then row. Once `stop` is set it ends after the tile.
+/// The order is by tile, then query, then row. If `cancel` is set, the scan ends after the tile.
 #[allow(clippy::too_many_arguments, reason = "both sides of the comparison, and what hears of it")]
 pub(crate) fn scan<S: Sink>(
     kernel: Kernel,
@@ -59,7 +60,7 @@ impl<S: Sink> LaneWork for ScanWork<'_, S> {
 
     #[inline(always)]
     unsafe fn run<L: Lanes>(self) {
-        // SAFETY: the caller vouches for `L`.
+        // SAFETY: the caller guarantees the instructions of `L`.
         unsafe { self.job.run::<L, S>(self.limits, self.sink) }
     }
 }
@@ -73,7 +74,8 @@ struct ScanJob<'a> {
 }
 
 impl ScanJob<'_> {
-    /// Pieces of a prefix in 16-bit lanes, where that is the best form: not for few queries, not where half words do.
+    /// Return the number of 16-bit pieces in a prefix; None if another form is better: for few queries, or if half
+    /// words suffice.
     #[cfg(target_arch = "x86_64")]
     fn pieces(&self, limits: &[u32]) -> Option<usize> {
         let most = limits.iter().copied().max()?;
@@ -86,14 +88,14 @@ impl ScanJob<'_> {
     #[inline(always)]
     unsafe fn run<L: Lanes, S: Sink>(&self, limits: &mut [u32], sink: &mut S) {
         let words = self.words;
-        // Rows of a tile: whole groups of 64-bit and of 32-bit lanes.
+        // Rows of a tile: full groups of 64-bit and of 32-bit lanes.
         let group = GROUP * L::N * 2;
         let tile_rows = (TILE_WORDS / words).next_multiple_of(group);
         let mut scratch = vec![0u64; tile_rows * words];
         let total = self.rows.len() / words;
         let few = self.queries.len() < FEW * words;
         if few && words > 1 && words.is_power_of_two() {
-            // SAFETY: the caller vouches for `L`.
+            // SAFETY: the caller guarantees the instructions of `L`.
             return unsafe { self.direct::<L, S>(limits, sink) };
         }
         let halves = !few && limits.iter().all(|&limit| limit <= HALF_LIMIT);
@@ -105,22 +107,21 @@ impl ScanJob<'_> {
             let first = self.first_row + start as u32;
             if halves {
                 pack_halves(rows, words, &mut scratch);
-                // SAFETY: the caller vouches for `L`.
+                // SAFETY: the caller guarantees the instructions of `L`.
                 unsafe { self.halves::<L, S>(rows, &scratch[..padded / 2], first, limits, sink) };
             } else if words == 1 && padded == count {
-                // One word per row needs no transposing.
-                // SAFETY: the caller vouches for `L`.
+                // One word per row requires no transposing. SAFETY: the caller guarantees the instructions of `L`.
                 unsafe { self.tile::<L, S>(rows, rows, count, first, limits, sink) };
             } else {
                 transpose(rows, &mut scratch, words, padded);
-                // SAFETY: the caller vouches for `L`.
+                // SAFETY: the caller guarantees the instructions of `L`.
                 unsafe { self.tile::<L, S>(rows, &scratch[..padded * words], padded, first, limits, sink) };
             }
             start += count;
         }
     }
 
-    /// Every query against a transposed tile: column j holds word j of `stride` rows.
+    /// Compare every query with a transposed tile: column j has word j of `stride` rows.
     ///
     /// # Safety
     /// As for `run`.
@@ -142,10 +143,11 @@ impl ScanJob<'_> {
         for (number, query) in self.queries.chunks_exact(words).enumerate() {
             let limit = &mut limits[number];
             let tested = first_test(words, *limit);
-            // SAFETY: the caller vouches for `L`.
+            // SAFETY: the caller guarantees the instructions of `L`.
             let mut bound = unsafe { L::splat(u64::from(*limit)) };
             'groups: for at in (0..stride).step_by(GROUP * L::N) {
-                // SAFETY: the caller vouches for `L`; each of the `words` columns holds `GROUP * L::N` words from `at`.
+                // SAFETY: the caller guarantees the instructions of `L`; each of the `words` columns holds `GROUP *
+                // L::N` words from `at`.
                 let masks = unsafe {
                     let column = tile.as_ptr().add(at);
                     let value = L::splat(query[0]);
@@ -169,13 +171,13 @@ impl ScanJob<'_> {
                     sums.map(|sum| L::at_most(sum, bound))
                 };
                 *limit = emit::<S>(&masks, L::N, at, rows, words, query, number, first, *limit, sink);
-                // SAFETY: the caller vouches for `L`.
+                // SAFETY: the caller guarantees the instructions of `L`.
                 bound = unsafe { L::splat(u64::from(*limit)) };
             }
         }
     }
 
-    /// Few queries against rows as they lie: a vector holds whole rows, or parts of one, whose counts are folded.
+    /// Compare few queries with untransposed rows: a vector holds full rows, or parts of one, whose counts are folded.
     ///
     /// # Safety
     /// As for `run`.
@@ -191,7 +193,8 @@ impl ScanJob<'_> {
             let pattern: Vec<u64> = query.iter().copied().cycle().take(words.max(L::N)).collect();
             let mut at = 0;
             while at + span <= self.rows.len() {
-                // SAFETY: the caller vouches for `L`; `span` words from `at` are there, and `parts * L::N` of the pattern.
+                // SAFETY: the caller guarantees the instructions of `L`; `span` words from `at` exist, and `parts *
+                // L::N` of the pattern.
                 let masks = unsafe {
                     let from = self.rows.as_ptr().add(at);
                     let mut sums = [L::splat(0); GROUP];
@@ -222,7 +225,7 @@ impl ScanJob<'_> {
         }
     }
 
-    /// Counts the row at word `at` in full; returns the limit from now on.
+    /// Count the row at word `at` in full; return the new limit.
     #[inline]
     fn count<S: Sink>(&self, at: usize, number: usize, query: &[u64], limit: u32, sink: &mut S) -> u32 {
         let distance = distance(&self.rows[at..at + self.words], query);
@@ -232,7 +235,7 @@ impl ScanJob<'_> {
         sink.hit(number as u32, self.first_row + (at / self.words) as u32, distance)
     }
 
-    /// Every query against a tile of the first 32 bits of rows; what passes is counted in full.
+    /// Compare every query with a tile of the first 32 bits of rows; rows that pass are counted in full.
     ///
     /// # Safety
     /// As for `run`.
@@ -251,10 +254,11 @@ impl ScanJob<'_> {
         assert!(tile.len().is_multiple_of(GROUP * L::N), "whole groups");
         for (number, query) in self.queries.chunks_exact(self.words).enumerate() {
             let limit = &mut limits[number];
-            // SAFETY: the caller vouches for `L`.
+            // SAFETY: the caller guarantees the instructions of `L`.
             let (value, mut bound) = unsafe { (L::splat32(query[0] as u32), L::splat32(*limit)) };
             for at in (0..tile.len()).step_by(GROUP * L::N) {
-                // SAFETY: the caller vouches for `L`, and the tile holds `GROUP * L::N` words from `at`.
+                // SAFETY: the caller guarantees the instructions of `L`, and the tile holds `GROUP * L::N` words from
+                // `at`.
                 let masks = unsafe {
                     let mut sums = [value; GROUP];
                     for (lane, sum) in sums.iter_mut().enumerate() {
@@ -266,14 +270,14 @@ impl ScanJob<'_> {
                     sums.map(|sum| L::at_most32(sum, bound))
                 };
                 *limit = emit::<S>(&masks, 2 * L::N, 2 * at, rows, self.words, query, number, first, *limit, sink);
-                // SAFETY: the caller vouches for `L`.
+                // SAFETY: the caller guarantees the instructions of `L`.
                 bound = unsafe { L::splat32(*limit) };
             }
         }
     }
 }
 
-/// The least value of each half lane over a group.
+/// Return the minimum of each half lane over a group.
 ///
 /// # Safety
 /// The processor has the instructions of `L`, and the caller enables them.
@@ -281,8 +285,8 @@ impl ScanJob<'_> {
 unsafe fn least<L: Lanes>(sums: &[L::V; GROUP]) -> L::V {
     let mut least = sums[0];
     for &sum in &sums[1..] {
-        // SAFETY: the caller vouches for `L`.
-        least = unsafe { L::least(least, sum) };
+        // SAFETY: the caller guarantees the instructions of `L`.
+        least = unsafe { L::min(least, sum) };
     }
     least
 }

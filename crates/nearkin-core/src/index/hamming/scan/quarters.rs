@@ -1,15 +1,15 @@
 //! The prefix test of the scan in 16-bit lanes, 32 rows per vector, for processors with AVX-512 BITALG.
 //!
-//! A prefix in whole words counts more bits than the limit needs: for 25 of 128 bits the first word decides too little
+//! A prefix in full words counts more bits than the limit needs: for 25 of 128 bits the first word decides too little
 //! and two words are everything, but 96 bits would do. Rows are packed in columns of 16-bit pieces; the first `pieces`
-//! of them are counted, two vectors of rows to a branch, and what passes is counted in full.
+//! columns are counted, two vectors of rows per branch, and rows that pass are counted in full.
 //!
 //! For random rows the distance of b bits is binomial, mean b/2, deviation sqrt(b)/2; fingerprints of texts of one
-//! language share features and lie nearer, about 0.44 b. The prefix is the shortest with `0.44 b - 2.9 sqrt(b)/2 >
+//! language share features and are closer, about 0.44 b. The prefix is the shortest with `0.44 b - 2.9 sqrt(b)/2 >
 //! limit`, so that a row of that kind passes with probability 0.2% and a random one hardly ever: an unpredictable
-//! branch costs more than the bits saved. Cost: three operations per piece and 32 rows, against twelve per word in
-//! 64-bit lanes; measured on 160,000 fingerprints of 128 bits, limit 25: 21 billion comparisons per second, 14 in
-//! 64-bit lanes. Exact for all data, since a prefix's distance is at most the whole's.
+//! branch costs more than the bits saved. Cost: three operations per piece and 32 rows, compared with twelve per word
+//! in 64-bit lanes; measured on 160,000 fingerprints of 128 bits, limit 25: 21 billion comparisons per second, 14 in
+//! 64-bit lanes. The scan is exact for all data, because the distance of a prefix is at most the full distance.
 
 use std::arch::x86_64::{
     __m512i, _mm512_add_epi16, _mm512_cmple_epu16_mask, _mm512_loadu_si512, _mm512_min_epu16, _mm512_popcnt_epi16,
@@ -24,7 +24,7 @@ use crate::cpu::features::Avx512Bits;
 const LANES: usize = 32;
 const BRANCH: usize = 2 * LANES;
 
-/// As [`super::scan`], with the first `pieces` pieces as the prefix, on a processor of the proof.
+/// Run [`super::scan`] with the first `pieces` pieces as the prefix, on a processor with the proof.
 ///
 /// # Panics
 /// If `pieces` is not from [`enough_pieces`](super::tile::enough_pieces).
@@ -64,7 +64,7 @@ pub(crate) fn scan<S: Sink>(
     }
 }
 
-/// Piece j of row i goes to `columns[j * stride + i]`; what lies after the rows is left as it is.
+/// Write piece j of row i to `columns[j * stride + i]`; positions after the rows are unchanged.
 fn pack(rows: &[u64], words: usize, stride: usize, columns: &mut [u16]) {
     for (j, column) in columns.chunks_exact_mut(stride).enumerate() {
         for (piece, row) in column.iter_mut().zip(rows.chunks_exact(words)) {
@@ -99,12 +99,12 @@ impl Tile<'_> {
             let limit = &mut limits[number];
             let value: [__m512i; PIECES] =
                 std::array::from_fn(|j| _mm512_set1_epi16((query[j / 4] >> (16 * (j % 4))) as i16));
-            // At most 192 bits are counted: a limit above cuts nothing off.
+            // At most 192 bits are counted, so a larger limit excludes nothing.
             let mut bound = _mm512_set1_epi16((*limit).min(1024) as i16);
             for at in (0..self.stride).step_by(BRANCH) {
                 let mut sums = [bound; 2];
                 for (j, &value) in value.iter().enumerate() {
-                    // SAFETY: column j has `stride` pieces, of which `BRANCH` from `at` are read.
+                    // SAFETY: column j has `stride` pieces; `BRANCH` from `at` are read.
                     let column = unsafe { self.columns.as_ptr().add(j * self.stride + at) };
                     // SAFETY: as above.
                     let counts = [count(column, value), count(unsafe { column.add(LANES) }, value)];

@@ -1,13 +1,13 @@
-//! What every form of the scan shares: the tile, the prefix test, and the sink for matches.
+//! Shared parts of all forms of the scan: the tile, the prefix test, and the sink for matches.
 
 use crate::cpu::popcount::distance;
 
-/// Receives what a scan finds.
+/// Receives the matches of a scan.
 pub(crate) trait Sink {
-    /// Takes a row within the query's limit; returns the query's limit from now on, never above the one before.
+    /// Take a row within the query's limit; return the query's new limit, never above the one before.
     fn hit(&mut self, query: u32, row: u32, distance: u32) -> u32;
 
-    /// Prefetches what a hit of this row will read.
+    /// Prefetch what a hit of this row will read.
     #[inline]
     fn expect(&self, _row: u32) {}
 }
@@ -20,21 +20,22 @@ pub(super) const GROUP: usize = 4;
 /// rows of a group; at 7 and 8 it is 7% and 20%, and the branch costs more than the test saves.
 pub(crate) const HALF_LIMIT: u32 = 6;
 
-/// Whether the first `bits` bits of random rows nearly always exceed `limit`.
+/// Return true if the first `bits` bits of random rows nearly always exceed `limit`.
 fn worth_a_test(bits: usize, limit: u32) -> bool {
     let bits = bits as f64;
     bits / 2.0 - 1.3 * bits.sqrt() > f64::from(limit)
 }
 
-/// The number of leading words after which the distance so far is first compared with the limit.
+/// Return the number of leading words after which the distance so far is first compared with the limit.
 pub(crate) fn first_test(words: usize, limit: u32) -> usize {
     (1..words).find(|&word| worth_a_test(64 * word, limit)).unwrap_or(words)
 }
 
-/// Most 16-bit pieces of a prefix: the query's stay in registers.
+/// Maximum number of 16-bit pieces of a prefix: the query's are kept in registers.
 pub(crate) const MOST_PIECES: usize = 12;
 
-/// How many 16-bit pieces make a prefix that nearly all rows fail at this limit, if fewer than all; see `quarters.rs`.
+/// Return the number of 16-bit pieces in a prefix that nearly all rows fail at this limit, if it is below the total;
+/// see `quarters.rs`.
 pub(crate) fn enough_pieces(words: usize, limit: u32) -> Option<usize> {
     let decides = |&pieces: &usize| {
         let bits = 16.0 * pieces as f64;
@@ -43,7 +44,7 @@ pub(crate) fn enough_pieces(words: usize, limit: u32) -> Option<usize> {
     (3..=MOST_PIECES.min(4 * words - 1)).find(decides)
 }
 
-/// Counts the rows of the set mask bits in full and gives those within the limit to the sink; returns the new limit.
+/// Count the rows of the set mask bits in full and call the sink for those within the limit; return the new limit.
 #[inline(never)]
 #[allow(clippy::too_many_arguments, reason = "called from two loops that hold all of it in registers")]
 pub(crate) fn emit<S: Sink>(
@@ -75,7 +76,7 @@ pub(crate) fn emit<S: Sink>(
     limit
 }
 
-/// `tile[j * stride + i] = rows[i * words + j]`; what lies after the rows is left as it is.
+/// Transpose: `tile[j * stride + i] = rows[i * words + j]`; positions after the rows are unchanged.
 pub(super) fn transpose(rows: &[u64], tile: &mut [u64], words: usize, stride: usize) {
     for (i, row) in rows.chunks_exact(words).enumerate() {
         for (j, &word) in row.iter().enumerate() {
@@ -84,7 +85,7 @@ pub(super) fn transpose(rows: &[u64], tile: &mut [u64], words: usize, stride: us
     }
 }
 
-/// The first 32 bits of each of `rows`, two in a word; what lies after the rows is left as it is.
+/// Pack the first 32 bits of each of `rows`, two per word; positions after the rows are unchanged.
 pub(super) fn pack_halves(rows: &[u64], words: usize, tile: &mut [u64]) {
     let low = |word: u64| word & 0xffff_ffff;
     for (packed, pair) in tile.iter_mut().zip(rows.chunks(2 * words)) {

@@ -3,10 +3,10 @@
 //! C rows are sampled with the seed, and each moves to the mean of the rows nearest to it, out of a sample of 48 C rows (one
 //! step of k-means).
 //!
-//! Many centroids are grouped around √C coarse ones: every √C-th centroid, moved to the mean of the centroids nearest to it. A
-//! centroid is encoded as its residual from the coarse one, as rows are in their partition. A search computes estimates for
-//! all centroids of the groups nearest to a point, then distances to 1.25 times the requested number. So a centroid may be
-//! returned that is only almost among the nearest. Few centroids form one group around the mean.
+//! Many centroids are grouped around √C coarse ones: every √C-th centroid, moved to the mean of the centroids nearest
+//! to it. A centroid is encoded as its residual from the coarse one, as rows are in their partition. A search computes
+//! estimates for all centroids of the groups nearest to a point, then distances to 1.25 times the requested number. So
+//! a centroid may be returned that is almost among the nearest. Few centroids form one group around the mean.
 //!
 //! For inner products the requested centroids are those with the largest product with the query. With z = P c,
 //!
@@ -257,7 +257,7 @@ impl Centroids {
         cancel.check()
     }
 
-    /// Return the mean of the points nearest to each centroid; a centroid without points stays.
+    /// Return the mean of the points nearest to each centroid; a centroid without points does not move.
     fn means(&self, count: usize, point_of: impl Fn(usize, &mut Vec<f32>) -> Result<f32> + Sync) -> Result<Vec<f32>> {
         let size = self.size;
         let mut sums = alloc::try_zeroed::<f64>(self.values.len())?;

@@ -22,7 +22,7 @@ use crate::{Result, alloc};
 /// Added to a number from 0 to 2^22, this rounds it to an integer in the low bits.
 const ROUND: f32 = 8_388_608.0;
 
-/// How much work a query does.
+/// The work per query.
 #[derive(Debug, Clone, Copy)]
 pub(in super::super) struct EstimateParams {
     /// ε.

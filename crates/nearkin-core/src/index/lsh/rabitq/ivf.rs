@@ -14,8 +14,8 @@
 //! The first rounds of a batch are interleaved over eight queries to hide memory latency. Then each partition is read once
 //! for all queries that probe it. Results equal those of single queries.
 //!
-//! The rows of a partition fill consecutive blocks. Rows added later go to separate blocks of their partition; when there are
-//! as many as in the main part, all partitions are merged, without removed rows.
+//! The rows of a partition fill consecutive blocks. Rows added later go to separate blocks of their partition; when
+//! they outnumber the main part, all partitions are merged, without removed rows.
 //!
 //! Cost: the search for the partitions, and (rows in the probed partitions) D / 4 look-ups. Memory: D/8 + 13 bytes per row, that
 //! of a centroid per partition, and on average half a block (16 rows of D/8 + 9 bytes) per partition.
@@ -358,7 +358,7 @@ impl Ivf {
         Ok(())
     }
 
-    /// Prune partitions from probe `next` on that lie beyond `REACH` of the limit, unless all are requested. Product probes have
+    /// Prune partitions from probe `next` on beyond `REACH` of the limit, unless all are requested. Product probes have
     /// no such order, and a radius search would miss one row in a hundred.
     fn prune(&self, query: &Rerank<'_>, limit: f32, probes: &mut Vec<Probe>, next: usize) {
         let may_prune = query.k().is_some() && query.context.metric != Metric::InnerProduct;

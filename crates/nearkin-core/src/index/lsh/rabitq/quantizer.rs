@@ -424,7 +424,7 @@ impl CodeTable {
         })
     }
 
-    /// Bytes of the codes of a block.
+    /// Return the bytes of the codes of a block.
     pub(super) fn bytes_of_block(size: usize) -> usize {
         size / 4 * TABLE
     }

@@ -217,7 +217,7 @@ impl Selection {
     }
 }
 
-/// What all queries of a batch share.
+/// Arguments shared by all queries of a batch.
 #[derive(Debug, Clone, Copy)]
 pub(in super::super) struct QueryContext<'a> {
     pub(in super::super) store: &'a VectorStore,

@@ -14,7 +14,7 @@ fn gaussian(seed: u64, count: usize) -> Vec<f32> {
     (0..count).map(|column| random::gaussian(random::word(base, column as u64)) as f32).collect()
 }
 
-/// Rows around eight points, none of which is the origin.
+/// Rows around eight points, all different from the origin.
 fn grouped(seed: u64, rows: usize, dim: usize) -> Vec<f32> {
     let (points, noise) = (gaussian(seed, 8 * dim), gaussian(seed + 1, rows * dim));
     (0..rows * dim).map(|i| 2.0 * points[(i / dim % 8) * dim + i % dim] + 0.5 * noise[i] + 3.0).collect()
