@@ -1,4 +1,4 @@
-"""Frames of every kind over the same columns, for tests of what reads them."""
+"""Frames of every supported class with the same columns, for tests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Cells = Mapping[str, list[Any]]
 
 
 class Stream:
-    """Whatever offers a table by Arrow's interface."""
+    """An object that offers a table through Arrow's interface."""
 
     def __init__(self, table: pa.Table) -> None:
         self.column_names = table.column_names
@@ -27,7 +27,7 @@ class Stream:
 
 
 def table(cells: Cells, text: pa.DataType | None = None, pieces: int = 1, name: str = "body") -> pa.Table:
-    """A Table of so many pieces; its texts of a type."""
+    """Build a Table with several chunks and a given string type."""
     columns = {}
     for column, values in cells.items():
         made = pa.array(values)
@@ -44,14 +44,14 @@ def table(cells: Cells, text: pa.DataType | None = None, pieces: int = 1, name: 
 
 
 def encoded(cells: Cells) -> pa.Table:
-    """A Table with a dictionary of texts."""
+    """Build a Table with dictionary-encoded texts."""
     plain = table(cells)
     at = plain.column_names.index("body")
     return plain.set_column(at, "body", plain["body"].cast(pa.string()).dictionary_encode())
 
 
 def pandas_frame(cells: Cells, dtype: str) -> pd.DataFrame:
-    """With an index that is no row number."""
+    """Build a DataFrame whose index differs from row numbers."""
     frame: pd.DataFrame = pd.DataFrame({name: pd.Series(values, dtype="object") for name, values in cells.items()})
     if "n" in frame:
         frame["n"] = frame["n"].astype("float64")
@@ -61,7 +61,7 @@ def pandas_frame(cells: Cells, dtype: str) -> pd.DataFrame:
 
 
 def polars_frame(cells: Cells, dtype: Any = None) -> pl.DataFrame:
-    """Texts of a type."""
+    """Build a DataFrame with a given string type."""
     frame = pl.DataFrame(dict(cells), schema_overrides={"body": pl.String})
     if dtype is not None:
         frame = frame.with_columns(pl.col("body").cast(dtype))
@@ -69,7 +69,7 @@ def polars_frame(cells: Cells, dtype: Any = None) -> pl.DataFrame:
 
 
 def dataset(cells: Cells, shuffled: bool = False) -> Any:
-    """A Dataset of Hugging Face; with indices where it was shuffled."""
+    """Build a Hugging Face Dataset; a shuffled one has indices."""
     datasets = pytest.importorskip("datasets", reason="datasets is not installed")
     made = datasets.Dataset.from_dict({name: values[::-1] if shuffled else values for name, values in cells.items()})
     return made.select(range(len(made) - 1, -1, -1)) if shuffled else made
@@ -107,7 +107,7 @@ KINDS: dict[str, Callable[[Cells], Any]] = {
 
 
 def rows_of(frame: Any) -> list[dict[str, Any]]:
-    """The rows of any frame, as dicts; bytes as texts, NaN as None."""
+    """Return the rows of any frame as dicts, with bytes as texts and NaN as None."""
     if isinstance(frame, pl.LazyFrame):
         frame = frame.collect()
     if isinstance(frame, pd.DataFrame):

@@ -1,4 +1,4 @@
-"""How digests are made: nearkin.digests.ssdeep.recipe."""
+"""nearkin.digests.ssdeep.recipe: recipes of fuzzy digests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nearkin.errors import InputError, MismatchError, ParameterError
 
 
 def test_a_recipe_says_how_digests_are_made() -> None:
-    """Text form, JSON form, digest and pickle name the same recipe; wrong ones are refused."""
+    """Text form, JSON form, digest and pickle describe the same recipe, and invalid ones are refused."""
     recipe = nk.ssdeep.DigestRecipe("space+html|ssdeep:notrunc")
     assert "html+space|ssdeep:notrunc" == str(recipe)
     assert ("html", "space") == recipe.normalize
@@ -28,7 +28,7 @@ def test_a_recipe_says_how_digests_are_made() -> None:
     ):
         assert recipe == other
         assert (recipe.digest, hash(recipe)) == (other.digest, hash(other))
-    # Promised for ever: files hold this form.
+    # Saved files contain this form, so it must not change.
     slots = '"eliminate_runs":false,"family":"ssdeep","normalize":[],"truncate":true'
     expected = "{" + slots + ',"versions":{"normalize":1,"recipe":1,"ssdeep":1}}'
     assert expected == nk.ssdeep.DigestRecipe().to_json()
@@ -46,7 +46,7 @@ def test_a_recipe_says_how_digests_are_made() -> None:
 
 
 def test_a_recipe_names_the_characters_that_must_be_shared(tmp_path: Path) -> None:
-    """Text and JSON form hold another length than 7; no index, deduplication or store takes it."""
+    """Text and JSON form contain a length other than 7, which indexes, deduplication and stores refuse."""
     recipe = nk.ssdeep.DigestRecipe("ssdeep:notrunc:common:5")
     assert "ssdeep:notrunc:common:5" == str(recipe) == str(nk.ssdeep.DigestRecipe("ssdeep:common:5:notrunc"))
     assert recipe == nk.ssdeep.DigestRecipe.from_json(recipe.to_json()) != nk.ssdeep.DigestRecipe("ssdeep:notrunc")
@@ -72,7 +72,7 @@ def test_a_recipe_names_the_characters_that_must_be_shared(tmp_path: Path) -> No
 
 
 def test_normalised_files_are_hashed_as_their_content(tmp_path: Path) -> None:
-    """A path, its bytes and many paths give one digest; what is no regular file is refused without being opened."""
+    """A path, its bytes and a list of paths have one digest; irregular files are never opened."""
     path = tmp_path / "page.html"
     path.write_bytes(b"<p>some   words</p>\r\n" * 400)
     recipe = nk.ssdeep.DigestRecipe("html+lines+space|ssdeep")
@@ -93,7 +93,7 @@ def test_normalised_files_are_hashed_as_their_content(tmp_path: Path) -> None:
     st.binary(max_size=99),
 )
 def test_the_text_form_says_all(steps: list[str], eliminate_runs: bool, truncate: bool, data: bytes) -> None:
-    """Read again it is the same recipe, and its digests are those of the flags."""
+    """The text form round-trips, and digests follow its flags."""
     recipe = nk.ssdeep.DigestRecipe().with_(normalize=steps, eliminate_runs=eliminate_runs, truncate=truncate)
     assert recipe == nk.ssdeep.DigestRecipe(str(recipe)) == nk.ssdeep.DigestRecipe.of(str(recipe))
     expected = nk.ssdeep.hash(data, eliminate_runs=eliminate_runs, truncate=truncate, normalize=steps)
@@ -101,7 +101,7 @@ def test_the_text_form_says_all(steps: list[str], eliminate_runs: bool, truncate
 
 
 def test_of_takes_what_there_is() -> None:
-    """A recipe, a text form, nothing."""
+    """A recipe, a text form and None are accepted."""
     recipe = nk.ssdeep.DigestRecipe("space|ssdeep")
     assert recipe is nk.ssdeep.DigestRecipe.of(recipe)
     assert nk.ssdeep.DigestRecipe() == nk.ssdeep.DigestRecipe.of(None)

@@ -1,4 +1,4 @@
-"""Why digests score what they score: nearkin.digests.ssdeep.reasons."""
+"""nearkin.digests.ssdeep.explain: explanations of scores."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nearkin.errors import InputError
 
 
 def test_explanations_add_up_to_the_score(ssdeep_vectors: dict[str, Any]) -> None:
-    """The best of the compared parts, or 100 for equal digests, is the score."""
+    """The score is the best of the compared parts, or 100 for equal digests."""
     capped = unlike = 0
     for pair in ssdeep_vectors["pairs"]:
         if not pair["valid"]:
@@ -30,14 +30,14 @@ def test_explanations_add_up_to_the_score(ssdeep_vectors: dict[str, Any]) -> Non
 
 
 def test_runs_are_counted_in_explanations() -> None:
-    """Characters beyond the third of a kind are said to be left out."""
+    """Characters beyond the third of a run are counted as removed."""
     why = nk.ssdeep.explain("96:aaaaaabcdefgh:", "96:aaabcdefgh:bbbb")
     assert (3, 1) == why.runs_removed
     assert "left out: 3 and 1" in str(why)
 
 
 def test_an_explanation_reads_as_sentences() -> None:
-    """Equal, not comparable, capped, nothing in common: each is said."""
+    """Equal, incomparable, capped and unrelated digests have different sentences."""
     assert "the digests are equal" in str(nk.ssdeep.explain("3:abc:de", "3:abc:de"))
     assert "differ by more than a factor of two" in str(nk.ssdeep.explain("3:abc:de", "96:abc:de"))
     assert "capped from" in str(nk.ssdeep.explain("12:abcdefgh:xyz", "12:abcdefgk:xyz"))
@@ -46,14 +46,14 @@ def test_an_explanation_reads_as_sentences() -> None:
 
 @pytest.mark.parametrize(("length", "expected"), [(6, "none"), (7, "low"), (15, "low"), (16, "fair"), (32, "good")])
 def test_reliability_follows_the_length(length: int, expected: str) -> None:
-    """Of the longest part that was compared on both sides."""
+    """Reliability depends on the length of the compared parts."""
     part = "abcdefghijklmnopqrstuvwxyz0123456789"
     assert expected == nk.ssdeep.explain(f"12:{part[:length]}:", f"12:{part[:length]}:").reliability
     assert "none" == nk.ssdeep.explain(f"12:{part[:length]}:", f"96:{part[:length]}:").reliability
 
 
 def test_what_is_no_digest_has_no_explanation() -> None:
-    """As for scores; leniently it may have one, and text after a comma is none of its runs."""
+    """Invalid digests are refused; lenient parsing ignores text after a comma."""
     with pytest.raises(InputError, match="pass strict=False"):
         nk.ssdeep.explain("7:a:b", "7:a:b")
     why = nk.ssdeep.explain('7:a-:b,"xxxxxx"', b"7:a-:b", strict=False)
@@ -61,12 +61,12 @@ def test_what_is_no_digest_has_no_explanation() -> None:
 
 
 def shortened(part: str) -> str:
-    """Runs of more than three cut to three."""
+    """Shorten runs of more than three characters to three."""
     return re.sub(r"(.)\1{3,}", r"\1\1\1", part)
 
 
 def subsequence(a: str, b: str) -> int:
-    """Length of the longest common subsequence, by its recurrence."""
+    """Return the length of the longest common subsequence by its recurrence."""
     row = [0] * (len(b) + 1)
     for x in a:
         before = row
@@ -87,7 +87,7 @@ WHOLE = st.builds(lambda power, one, two: f"{3 << power}:{one}:{two}", st.intege
 @given(WHOLE, WHOLE)
 @settings(deadline=None)
 def test_explanations_are_what_their_fields_say(a: str, b: str) -> None:
-    """Sizes, lengths, shared characters and runs by their definitions; the score is that of `compare`."""
+    """Sizes, lengths, common characters and runs follow their definitions, and the score that of `compare`."""
     why = nk.ssdeep.explain(a, b)
     assert nk.ssdeep.compare(a, b) == why.score
     (size_a, *full_a), (size_b, *full_b) = a.split(":"), b.split(":")
@@ -116,7 +116,7 @@ def test_explanations_are_what_their_fields_say(a: str, b: str) -> None:
 
 @given(WHOLE, WHOLE)
 def test_an_explanation_turns_round_with_its_digests(a: str, b: str) -> None:
-    """Parts, lengths and runs change sides; scores stay; bytes read as text does."""
+    """Swapping the digests swaps parts, lengths and runs, but not scores. Bytes equal text."""
     one, other = nk.ssdeep.explain(a, b), nk.ssdeep.explain(b.encode(), a)
     assert (one.score, one.runs_removed, one.reliability) == (other.score, other.runs_removed[::-1], other.reliability)
     assert sorted((part.parts, part.lengths, part.score, part.cap) for part in one.compared) == sorted(
@@ -129,7 +129,7 @@ def test_an_explanation_turns_round_with_its_digests(a: str, b: str) -> None:
 
 @pytest.mark.parametrize("other", [5, None, ["3::"]])
 def test_what_is_no_text_has_no_explanation(other: Any) -> None:
-    """On either side; the type is named."""
+    """A value of another type on either side is refused with its type."""
     for pair in ((other, "3::"), ("3::", other)):
         with pytest.raises(TypeError, match=f"a digest is a str or bytes, not {type(other).__name__}"):
             nk.ssdeep.explain(*pair)

@@ -1,4 +1,4 @@
-"""Digests of bytes, files and streams: nearkin.digests.ssdeep.hashing."""
+"""nearkin.digests.ssdeep.hashing: digests of bytes, files and streams."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _module(path: Path) -> ModuleType:
 
 @pytest.fixture(scope="module")
 def inputs(shared: Path, ssdeep_vectors: dict[str, Any]) -> list[tuple[dict[str, Any], bytes]]:
-    """Each entry of the vectors with its input; files of a machine that this one does not have are left out."""
+    """Return each entry of the vectors with its input, without files that this machine does not have."""
     build = _module(shared / "vectors" / "gen_vectors.py").build
     found = []
     for entry in ssdeep_vectors["files"]:
@@ -62,14 +62,14 @@ def inputs(shared: Path, ssdeep_vectors: dict[str, Any]) -> list[tuple[dict[str,
 
 
 def test_digests_equal_the_real_librarys_under_every_flag(inputs: list[tuple[dict[str, Any], bytes]]) -> None:
-    """Every public vector, four flag combinations."""
+    """Every public vector with four combinations of flags."""
     for entry, data in inputs:
         for name, flags in FLAGS.items():
             assert entry[name] == nk.ssdeep.hash(data, **flags), (entry["id"], name)
 
 
 def test_streaming_in_odd_chunks_equals_the_whole(inputs: list[tuple[dict[str, Any], bytes]]) -> None:
-    """However the input is cut, the digest is the same."""
+    """The digest does not depend on the chunks."""
     for (entry, data), size in zip(inputs, itertools.cycle([4097, 1000, 65536, 8191, 333]), strict=False):
         hasher = nk.ssdeep.Hasher()
         sizes = [1, 2, 3, 5, 7]
@@ -84,7 +84,7 @@ def test_streaming_in_odd_chunks_equals_the_whole(inputs: list[tuple[dict[str, A
 
 
 def test_every_kind_of_input_gives_the_same_digest(tmp_path: Path) -> None:
-    """Bytes, buffers, arrays, paths, files and streams."""
+    """Bytes, buffers, arrays, paths, files and streams have one digest."""
     data = bytes(np.random.default_rng(0).integers(0, 256, 70_001, dtype=np.uint8))
     path = tmp_path / "data"
     path.write_bytes(data)
@@ -102,7 +102,7 @@ def test_every_kind_of_input_gives_the_same_digest(tmp_path: Path) -> None:
 
 
 def test_a_file_longer_than_the_buffer_is_read_twice(tmp_path: Path) -> None:
-    """Files beyond 4 MiB go through in buffers and give the digest of the whole."""
+    """Files beyond 4 MiB are hashed through buffers."""
     generator = np.random.default_rng(1)
     for size in ((1 << 22) - 1, 1 << 22, (1 << 22) + 1, (1 << 23) + 5):
         data = generator.bytes(size)
@@ -112,7 +112,7 @@ def test_a_file_longer_than_the_buffer_is_read_twice(tmp_path: Path) -> None:
 
 
 def test_a_copied_hasher_goes_on_by_itself() -> None:
-    """The copy and the original don't disturb each other."""
+    """A copy and its original are independent."""
     first = nk.ssdeep.Hasher()
     first.update(b"one " * 900)
     second = first.copy()
@@ -122,7 +122,7 @@ def test_a_copied_hasher_goes_on_by_itself() -> None:
 
 
 def test_what_is_no_regular_file_is_refused_without_being_opened(tmp_path: Path) -> None:
-    """A FIFO would block for ever, a device never ends, /proc hides its lengths."""
+    """A FIFO would block, a device is endless, and /proc has no lengths."""
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     found = nk.ssdeep.hash_files([fifo, tmp_path, "/dev/zero", tmp_path / "none"], on_error="return")
@@ -136,7 +136,7 @@ def test_what_is_no_regular_file_is_refused_without_being_opened(tmp_path: Path)
 
 
 def test_many_files_keep_their_order(tmp_path: Path) -> None:
-    """One digest a path, whatever the number of threads."""
+    """There is one digest per path, for any number of threads."""
     paths = []
     for i in range(50):
         path = tmp_path / f"{i}"
@@ -158,7 +158,7 @@ def test_many_files_keep_their_order(tmp_path: Path) -> None:
     )
 )
 def test_any_file_gets_the_digest_of_the_real_program(tmp_path: Path, pieces: list[bytes]) -> None:
-    """Files of random, repeated and constant stretches, hashed by the program itself."""
+    """Files with random, repeated and constant sections have the digests of the program."""
     path = tmp_path / "input"
     path.write_bytes(b"".join(pieces))
     done = subprocess.run(["ssdeep", "-b", path], capture_output=True, check=True)
@@ -166,7 +166,7 @@ def test_any_file_gets_the_digest_of_the_real_program(tmp_path: Path, pieces: li
 
 
 def test_what_can_not_be_hashed_is_refused() -> None:
-    """Numbers, buffers with gaps, texts without an encoding, words for options: the error says what is allowed."""
+    """Invalid types and options are refused, and the error says what is allowed."""
     with pytest.raises(ParameterError, match="bytes or another buffer, a path, or a binary file"):
         nk.ssdeep.hash(3)  # type: ignore[arg-type]  # the point
     with pytest.raises(ParameterError, match="bytes or another buffer, a path, or a binary file"):
@@ -181,7 +181,7 @@ def test_what_can_not_be_hashed_is_refused() -> None:
 
 @given(st.lists(st.binary(max_size=5000), max_size=6))
 def test_pieces_hash_as_the_whole(pieces: list[bytes]) -> None:
-    """However data comes in; a digest on the way does not disturb what follows."""
+    """Intermediate digests do not change the final one."""
     hasher = nk.ssdeep.Hasher()
     for i, piece in enumerate(pieces, 1):
         hasher.update(piece)
@@ -194,7 +194,7 @@ def test_pieces_hash_as_the_whole(pieces: list[bytes]) -> None:
 
 @given(st.binary(max_size=3000).map(lambda data: data * 8))
 def test_flags_change_their_part_alone(data: bytes) -> None:
-    """Part 1 is the same with and without the cut of part 2; runs go from an unflagged digest to a flagged one."""
+    """Part 1 does not depend on truncation, and run elimination can be applied afterwards."""
     plain = nk.ssdeep.hash(data)
     size, first, second = plain.split(":")
     uncut = nk.ssdeep.hash(data, truncate=False).split(":")
@@ -207,7 +207,7 @@ def test_flags_change_their_part_alone(data: bytes) -> None:
 
 
 def test_the_first_error_of_many_files_is_raised(tmp_path: Path) -> None:
-    """Or each is put in its place, normalised or not."""
+    """The first error is raised, or each is returned at its position."""
     (tmp_path / "a").write_bytes(b"text")
     paths = [tmp_path / "a", tmp_path / "none", tmp_path]
     for normalize in ((), ("space",)):
@@ -219,7 +219,7 @@ def test_the_first_error_of_many_files_is_raised(tmp_path: Path) -> None:
 
 
 def test_progress_of_many_files_ends_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Batch by batch, with errors in their places; of a recipe, too."""
+    """Progress is reported per batch, with errors at their positions, also for a recipe."""
     monkeypatch.setattr("nearkin.digests.ssdeep.hashing._FILES_PER_CALL", 2)
     paths = [tmp_path / str(number) for number in range(5)]
     for path in paths[:4]:

@@ -1,4 +1,4 @@
-"""A measure that suits the length of inputs: nearkin.digests.ssdeep.contents."""
+"""nearkin.digests.ssdeep.likeness: a similarity that suits the length of inputs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nearkin.errors import ParameterError
 
 
 def test_short_inputs_are_measured_by_their_grams() -> None:
-    """Jaccard of 4-gram sets below the limit, the score of digests from it on; the method is named."""
+    """Below the limit the score is the Jaccard similarity of 4-grams, above it that of the digests."""
     generator = random.Random(8)
     for _ in range(200):
         a = bytes(generator.choices(b"abc", k=generator.randint(0, 30)))
@@ -29,7 +29,7 @@ def test_short_inputs_are_measured_by_their_grams() -> None:
 
 @given(st.binary(max_size=200), st.binary(max_size=200))
 def test_likeness_does_not_depend_on_order(a: bytes, b: bytes) -> None:
-    """100 for equal inputs, also empty ones, and 0 to 100 for others."""
+    """The score is symmetric, from 0 to 100, and 100 for equal inputs, also empty ones."""
     found = nk.ssdeep.likeness(a, b)
     assert found == nk.ssdeep.likeness(b, a)
     assert 0 <= found.score <= 100
@@ -37,7 +37,7 @@ def test_likeness_does_not_depend_on_order(a: bytes, b: bytes) -> None:
 
 
 def test_the_limit_is_a_parameter() -> None:
-    """Inputs of that many bytes are measured by their digests."""
+    """Inputs with at least that many bytes are measured by their digests."""
     data = random.Random(1).randbytes(600)
     assert ["jaccard:byte4", "ssdeep", "ssdeep"] == [
         nk.ssdeep.likeness(data, data, short=short).method for short in (601, 600, 0)
@@ -45,7 +45,7 @@ def test_the_limit_is_a_parameter() -> None:
 
 
 def test_what_is_no_buffer_is_refused() -> None:
-    """A text has no bytes until it is encoded: a str names a file."""
+    """A str is the name of a file, not its content."""
     with pytest.raises(ParameterError, match="bytes or another buffer"):
         nk.ssdeep.likeness(1, b"")  # type: ignore[arg-type]  # the point
     with pytest.raises(FileNotFoundError):

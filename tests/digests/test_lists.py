@@ -1,4 +1,4 @@
-"""Digests in files: nearkin.digests.ssdeep.lists."""
+"""nearkin.digests.ssdeep.lists: digests in files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from nearkin.index.digests import is_digest_index
 
 @needs_ssdeep
 def test_lists_are_those_of_the_real_program(tmp_path: Path) -> None:
-    """Names with quotation marks, commas, backslashes and bytes that are not UTF-8: read and written exactly."""
+    """Names with quotes, commas, backslashes and bytes that are not UTF-8 are read and written exactly."""
     names = [b'a "quoted" name', b"comma,colon:", b"back\\slash\\", b"\xff\xfe", "名".encode(), b"plain", b'\\"']
     paths = []
     for i, name in enumerate(names):
@@ -40,7 +40,7 @@ def test_lists_are_those_of_the_real_program(tmp_path: Path) -> None:
 
 @needs_ssdeep
 def test_the_real_program_reads_our_lists_and_gives_our_scores(tmp_path: Path) -> None:
-    """Its matches of our list against itself are those of the index."""
+    """The matches of the program in our list equal those of the index."""
     data = random.Random(7).randbytes(30_000)
     entries = [(nk.ssdeep.hash(data[i * 900 :] + bytes([i])), f"f{i}") for i in range(12)]
     path = tmp_path / "list"
@@ -56,7 +56,7 @@ def test_the_real_program_reads_our_lists_and_gives_our_scores(tmp_path: Path) -
 
 
 def test_a_broken_list_names_its_line() -> None:
-    """No header, no record, a name cut off."""
+    """A missing header, an invalid record and a truncated name are errors."""
     head = b"ssdeep,1.1--blocksize:hash:hash,filename\n"
     for text, message in (
         (b'3::,"x"\n', "line 1: no header"),
@@ -65,7 +65,7 @@ def test_a_broken_list_names_its_line() -> None:
     ):
         with pytest.raises(InputError, match=message):
             nk.ssdeep.read_list(text)
-    # What does not begin a record goes on with the name.
+    # A line that does not start a record continues the name.
     assert [("3::", 'x"\n7::,"y')] == nk.ssdeep.read_list(head + b'3::,"x\\"\n7::,\\"y"')
 
 
@@ -74,13 +74,13 @@ NAMES = st.binary(min_size=1, max_size=30).filter(lambda name: b"\0" not in name
 
 @given(st.lists(st.tuples(st.sampled_from(["3::", "3:aaX8v:aV", "96:abc:de"]), NAMES.map(os.fsdecode)), max_size=5))
 def test_what_is_written_is_read(entries: list[tuple[str, str]]) -> None:
-    """Names of any bytes that a file may have."""
+    """Names of arbitrary bytes round-trip."""
     assert entries == nk.ssdeep.read_list(nk.ssdeep.write_list(entries))
 
 
 @given(st.binary(max_size=300))
 def test_no_bytes_crash_the_readers(content: bytes) -> None:
-    """They are entries or an error with the line."""
+    """Any bytes give entries or an error with the line."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "list"
         for head in (b"", b"ssdeep,1.1--blocksize:hash:hash,filename\n", b"{"):
@@ -95,7 +95,7 @@ def test_no_bytes_crash_the_readers(content: bytes) -> None:
 
 
 def test_each_form_is_told_by_its_first_bytes(tmp_path: Path) -> None:
-    """A list of the program, JSON lines, bare digests; JSON alone names a recipe."""
+    """Lists of the program, JSON lines and bare digests are recognised; only JSON has a recipe."""
     path = tmp_path / "known"
     path.write_bytes(nk.ssdeep.write_list([("3:aaX8v:aV", "a"), ("3::", "b")]))
     plain = nk.ssdeep.DigestRecipe()
@@ -120,7 +120,7 @@ def test_each_form_is_told_by_its_first_bytes(tmp_path: Path) -> None:
     ['{"digest": "3::"}', '{"digest": "3::", "path": "a", "recipe": "xml|ssdeep"}', "{", '{"a": 1}', "[1]", "null"],
 )
 def test_a_line_that_is_no_entry_is_named(tmp_path: Path, line: str) -> None:
-    """With its file; what stands before it is read."""
+    """The error contains the file and the line, and earlier entries are read."""
     path = tmp_path / "known"
     path.write_text('{"digest": "3::", "path": "a", "recipe": "ssdeep"}\n' + line + "\n")
     entries = read_digests(path)
@@ -131,7 +131,7 @@ def test_a_line_that_is_no_entry_is_named(tmp_path: Path, line: str) -> None:
 
 
 def test_a_broken_list_names_its_file_and_line(tmp_path: Path) -> None:
-    """As `read_list` names the line."""
+    """The error has the line of `read_list` and the file."""
     path = tmp_path / "known"
     path.write_bytes(b"ssdeep,1.1--blocksize:hash:hash,filename\nwhat\n")
     with pytest.raises(InputError, match="line 2: no record") as found:
@@ -141,7 +141,7 @@ def test_a_broken_list_names_its_file_and_line(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes of a POSIX system")
 def test_what_may_never_end_is_not_opened(tmp_path: Path) -> None:
-    """A FIFO, a device and a directory are refused; a pipe of the shell is read."""
+    """FIFOs, devices and directories are refused; a pipe of a shell is read."""
     os.mkfifo(tmp_path / "fifo")
     for path in (tmp_path / "fifo", Path("/dev/zero"), tmp_path):
         with pytest.raises(InputError, match="not a regular file; name a list"):
@@ -157,7 +157,7 @@ def test_what_may_never_end_is_not_opened(tmp_path: Path) -> None:
 
 
 def test_an_index_is_told_by_its_first_bytes(tmp_path: Path) -> None:
-    """A saved one of any version; no list, no empty file, nothing that is not there."""
+    """Saved indexes of any version are recognised; lists, empty and missing files are not."""
     nk.DigestIndex().save(tmp_path / "index")
     assert is_digest_index(tmp_path / "index")
     for name in ("digests-v1.nkd", "digests-v2.nkd"):
@@ -180,7 +180,7 @@ AWKWARD = st.lists(
 def test_names_with_quotes_commas_and_line_ends_come_back(entries: list[tuple[str, str]]) -> None:
     """A quotation mark alone is escaped, all else stands as it is; from a file as from its content.
 
-    What is refused has a line end and behind it what a digest begins with.
+    A name is refused if a line end in it is followed by the start of a digest.
     """
     try:
         text = nk.ssdeep.write_list(iter(entries))
@@ -189,7 +189,7 @@ def test_names_with_quotes_commas_and_line_ends_come_back(entries: list[tuple[st
         return
     records = [digest.encode() + b',"' + os.fsencode(name).replace(b'"', b'\\"') + b'"\n' for digest, name in entries]
     assert b"ssdeep,1.1--blocksize:hash:hash,filename\n" + b"".join(records) == text
-    # Where a name itself goes on like a record, `"`, line end, digest, `,"`, its quotation marks are escaped.
+    # Quotation marks in names are escaped, even if the name continues like a record.
     assert entries == nk.ssdeep.read_list(text)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "list"
@@ -202,7 +202,7 @@ def test_names_with_quotes_commas_and_line_ends_come_back(entries: list[tuple[st
     st.lists(st.tuples(st.sampled_from(["3::", "6:a:b", "x"]), AWKWARD, st.sampled_from(["ssdeep", "space|ssdeep"])))
 )
 def test_lists_in_json_come_back(entries: list[tuple[str, str, str]]) -> None:
-    """Any names, blank lines between, each with its recipe; digests as they stand."""
+    """Any names round-trip with their recipes; blank lines are skipped."""
     rows = [json.dumps({"digest": digest, "path": name, "recipe": recipe}) for digest, name, recipe in entries]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "list"
@@ -212,7 +212,7 @@ def test_lists_in_json_come_back(entries: list[tuple[str, str, str]]) -> None:
 
 
 def test_names_may_be_paths(tmp_path: Path) -> None:
-    """Written as the file system names them; older minor versions of a list are read, other programs' are not."""
+    """Paths are encoded by the file system encoding; older minor versions are read, other programs' lists are not."""
     assert [("3::", os.fspath(tmp_path))] == nk.ssdeep.read_list(nk.ssdeep.write_list([("3::", tmp_path)]))
     assert [("3::", "a")] == nk.ssdeep.read_list(b'ssdeep,1.0--blocksize:hash:hash,filename\r\n3::,"a"\r\n')
     for text in (b"", b"ssdeep,2.0--blocksize:hash:hash,filename\n", b'\n3::,"a"\n'):
@@ -224,7 +224,7 @@ def test_names_may_be_paths(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("line", "number"), [(b"3::,a\n", 2), (b'\n3::,"a"\n', 2), (b'"a"', 2)])
 def test_a_line_that_is_no_record_is_numbered(line: bytes, number: int) -> None:
-    """From the header on, which is line 1."""
+    """Lines are counted from the header, which is line 1."""
     head = b"ssdeep,1.1--blocksize:hash:hash,filename\n"
     with pytest.raises(InputError) as found:
         nk.ssdeep.read_list(head + line)
@@ -233,12 +233,12 @@ def test_a_line_that_is_no_record_is_numbered(line: bytes, number: int) -> None:
 
 @given(st.text('a,"\n:3\\', max_size=12), st.text('a,"\n:3\\', max_size=12))
 def test_a_name_comes_back_or_is_refused(name: str, other: str) -> None:
-    """Line ends stay in names; a name that would be read as two entries is refused, whatever stands beside it."""
+    """Line ends in names round-trip; a name that reads as two entries is refused."""
     entries = [("3:aaX8v:aV", name), ("3::", other)]
     try:
         text = nk.ssdeep.write_list(entries)
     except ParameterError:
-        # The plain form of the rule: a line of the name that a record begins with, its quotation mark the closing one.
+        # Reference for the rule: a line of the name starts like a record.
         assert any(re.search(r"\n3+:[a3]*:[a3]*,$", refused) for refused in (name, other))
     else:
         assert entries == nk.ssdeep.read_list(text)
@@ -246,7 +246,7 @@ def test_a_name_comes_back_or_is_refused(name: str, other: str) -> None:
 
 @pytest.mark.parametrize("name", ["a\n3:aaX8v:aV,", "\n3::,"])
 def test_a_name_that_reads_as_two_entries_is_refused(name: str) -> None:
-    """The program's form has no escape for it; the same name without the entry is written."""
+    """The format has no escape for such names; without the second entry the name is written."""
     with pytest.raises(ParameterError) as refused:
         nk.ssdeep.write_list([("3::", "plain"), ("3::", name)])
     allowed = "names without an entry of a list in them; JSON lines hold any name"

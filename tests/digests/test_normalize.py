@@ -1,4 +1,4 @@
-"""Normalisation of text before hashing: nearkin.digests.ssdeep.hashing."""
+"""nearkin.digests.ssdeep.normalize: normalisation of text before hashing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from nearkin.errors import ParameterError
 
 
 def test_normalisation_happens_on_request_and_keeps_bytes() -> None:
-    """The same words under other markup, line ends and spaces get one digest; bytes that are not UTF-8 stay."""
+    """Markup, line ends and spaces do not change the digest; bytes that are not UTF-8 are kept."""
     words = [f"word{i}" for i in range(3000)]
     plain = "\n".join(words).encode()
     page = ("<html><style>p{}</style><body>" + "".join(f"<p>{word}</p>\r\n" for word in words)).encode()
@@ -50,7 +50,7 @@ MARKUP = [
 
 @pytest.mark.parametrize(("markup", "expected"), MARKUP)
 def test_markup_becomes_its_text(markup: bytes, expected: bytes) -> None:
-    """Tags, comments and scripts go, blocks are separated, references are resolved; quotation marks in text stay."""
+    """Tags, comments and scripts are removed, blocks separated and references resolved."""
     assert expected == nk.ssdeep.normalize(markup, "html")
 
 
@@ -70,13 +70,13 @@ CRAFTED = [
 
 @pytest.mark.parametrize(("unit", "expected"), CRAFTED)
 def test_crafted_markup_ends(unit: bytes, expected: bytes) -> None:
-    """300,000 unfinished beginnings: none is scanned to the end more than once, which would take 10^11 steps."""
+    """300,000 unfinished tags need linear time; a quadratic scan would need 10^11 steps."""
     assert expected == nk.ssdeep.normalize(unit * 300_000, "html")
 
 
 @given(st.binary(max_size=300), st.lists(st.sampled_from(["html", "lines", "space"])))
 def test_steps_have_one_order(data: bytes, steps: list[str]) -> None:
-    """Whatever order and how often they are asked for; no step leaves the bytes."""
+    """Order and repetition of steps do not matter; the result is bytes."""
     expected = data
     for step in ("html", "lines", "space"):
         if step in steps:
@@ -86,7 +86,7 @@ def test_steps_have_one_order(data: bytes, steps: list[str]) -> None:
 
 @given(st.binary(max_size=300))
 def test_lines_and_space_do_what_their_definition_says(data: bytes) -> None:
-    """CR LF and CR become LF; runs of white space become one blank; a second time changes nothing."""
+    """CR LF and CR become LF, and runs of white space one blank; both steps are idempotent."""
     lines = nk.ssdeep.normalize(data, "lines")
     assert data.replace(b"\r\n", b"\n").replace(b"\r", b"\n") == lines
     text = data.decode("utf-8", "surrogateescape")
@@ -97,7 +97,7 @@ def test_lines_and_space_do_what_their_definition_says(data: bytes) -> None:
 
 @pytest.mark.parametrize("steps", [3, None, [3], "xml", ["space", "xml"], [["space"]], b"space"])
 def test_what_names_no_steps_is_refused(steps: Any) -> None:
-    """Also where it comes from a file of recipes."""
+    """Invalid steps are refused, also in a recipe."""
     with pytest.raises(ParameterError, match="any of 'html', 'lines' and 'space'"):
         nk.ssdeep.normalize(b"", steps)
     with pytest.raises(ParameterError, match="any of 'html', 'lines' and 'space'"):
@@ -137,7 +137,7 @@ PIECES: list[tuple[str, str]] = [
 
 @given(st.lists(st.sampled_from(PIECES)), st.sets(st.sampled_from(["html", "lines", "space"])))
 def test_steps_are_their_plain_definitions_one_after_another(pieces: list[tuple[str, str]], steps: set[str]) -> None:
-    """Markup put together of pieces becomes the text of the pieces; then line ends, then white space."""
+    """Generated markup becomes the text of its pieces, then lines and spaces are normalised."""
     markup, text = ("".join(side) for side in zip(*pieces, strict=True)) if pieces else ("", "")
     expected = text if "html" in steps else markup
     if "lines" in steps:
@@ -150,7 +150,7 @@ def test_steps_are_their_plain_definitions_one_after_another(pieces: list[tuple[
 
 @given(st.binary(max_size=60))
 def test_no_steps_change_nothing(data: bytes) -> None:
-    """The very object, and the recipe's name is the digest's alone."""
+    """Without steps the same object is returned, and the recipe has only the name of the family."""
     none: list[Iterable[str]] = [[], (), set(), iter(())]
     for steps in none:
         assert data is nk.ssdeep.normalize(data, steps)
@@ -159,7 +159,7 @@ def test_no_steps_change_nothing(data: bytes) -> None:
 
 @given(st.lists(st.sampled_from(STEPS), max_size=6))
 def test_steps_are_named_in_their_order_once(steps: list[str]) -> None:
-    """Whatever order they are given in; one step may be a string."""
+    """Steps are returned in canonical order; a single step may be a string."""
     expected = tuple(step for step in ("html", "lines", "space") if step in steps)
     assert expected == check_steps(steps) == check_steps(iter(steps)) == check_steps(dict.fromkeys(steps))
     for step in steps:
@@ -170,7 +170,7 @@ def test_steps_are_named_in_their_order_once(steps: list[str]) -> None:
     ("steps", "found"), [("HTML", "'HTML'"), (["space", "xml"], "'xml'"), (None, "None"), ("", "''")]
 )
 def test_an_unknown_step_is_named(steps: Any, found: str) -> None:
-    """The first that is none, with those that are."""
+    """The error contains the first unknown step and the allowed ones."""
     with pytest.raises(ParameterError) as refused:
         check_steps(steps)
     assert f"normalize={found} is not allowed; use any of 'html', 'lines' and 'space'" == str(refused.value)
@@ -178,7 +178,7 @@ def test_an_unknown_step_is_named(steps: Any, found: str) -> None:
 
 @pytest.mark.parametrize("steps", ["html", (), ["lines"]])
 def test_bytes_alone_are_normalised(steps: Any) -> None:
-    """A text is refused with what to do; bytes of any kind become bytes."""
+    """A str is refused with advice; all byte types become bytes."""
     with pytest.raises(ParameterError) as refused:
         nk.ssdeep.normalize("a", steps)  # type: ignore[arg-type]  # the point
     assert "data=a str is not allowed; use bytes; text.encode() makes them of a text" == str(refused.value)

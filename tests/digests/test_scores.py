@@ -1,4 +1,4 @@
-"""Scores of digests: nearkin.digests.ssdeep.scores."""
+"""nearkin.digests.ssdeep.compare, compare_many and matrix: scores of digests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from nearkin.errors import InputError, ParameterError
 
 
 def test_scores_equal_the_real_librarys(ssdeep_vectors: dict[str, Any]) -> None:
-    """Every public pair, both ways round: well-formed ones strictly, all of them leniently."""
+    """Every public pair in both orders, strictly if well-formed, leniently in any case."""
     for pair in ssdeep_vectors["pairs"]:
         for a, b in ((pair["a"], pair["b"]), (pair["b"], pair["a"])):
             if pair["valid"]:
@@ -33,7 +33,7 @@ def test_scores_equal_the_real_librarys(ssdeep_vectors: dict[str, Any]) -> None:
 
 
 def test_batches_score_as_pairs_do(ssdeep_vectors: dict[str, Any]) -> None:
-    """compare_many and matrix give what compare gives."""
+    """compare_many and matrix equal compare."""
     digests = [entry["ssdeep"] for entry in ssdeep_vectors["files"]][::3]
     expected = np.array([[nk.ssdeep.compare(a, b) for b in digests] for a in digests], dtype=np.uint8)
     assert np.array_equal(expected, nk.ssdeep.matrix(digests))
@@ -45,7 +45,7 @@ def test_batches_score_as_pairs_do(ssdeep_vectors: dict[str, Any]) -> None:
 
 
 def test_columns_of_strings_are_read_in_place(ssdeep_vectors: dict[str, Any]) -> None:
-    """Arrow arrays, chunked ones and other iterables score as lists do; a fault names its row, the first of many."""
+    """Arrow arrays, chunked arrays and iterables score like lists; an error contains the first bad row."""
     digests = [entry["ssdeep"] for entry in ssdeep_vectors["files"]]
     expected = nk.ssdeep.compare_many(digests[0], digests)
     array = pa.array(digests)
@@ -64,7 +64,7 @@ def test_columns_of_strings_are_read_in_place(ssdeep_vectors: dict[str, Any]) ->
 
 
 def test_what_is_no_digest_is_refused() -> None:
-    """Wrong types, one digest for a list, faults with their row; what strict reading refuses names its remedy."""
+    """Wrong types and invalid digests are refused with their row and a remedy."""
     with pytest.raises(TypeError, match="a digest is a str or bytes, not int"):
         nk.ssdeep.compare(1, "3::")  # type: ignore[arg-type]  # the point
     with pytest.raises(TypeError, match="pass a list"):
@@ -81,7 +81,7 @@ def test_what_is_no_digest_is_refused() -> None:
 
 
 def test_lenient_reading_takes_what_the_library_takes() -> None:
-    """What stands between the number and the first colon does not count; a NUL ends a digest; sizes come first."""
+    """Text after the block size is ignored, a NUL ends a digest, and sizes are checked first."""
     for left, right, score in (
         ("96x:abcdefgh:ab", "96:abcdefgh:ab", 100),
         (" +96 :abcdefgh:ab", "96:abcdefgh:ab", 100),
@@ -108,7 +108,7 @@ DIGESTS = st.builds(
 
 @given(DIGESTS, DIGESTS)
 def test_scores_do_not_depend_on_order_or_on_the_form(a: str, b: str) -> None:
-    """0 to 100; a digest with itself 100; text or bytes; strict or lenient."""
+    """Scores are 0 to 100 and symmetric, equal for text and bytes, and 100 for equal digests."""
     score = nk.ssdeep.compare(a, b)
     assert 0 <= score <= 100
     assert score == nk.ssdeep.compare(b, a) == nk.ssdeep.compare(a.encode(), b) == nk.ssdeep.compare(a, b, strict=False)
@@ -118,7 +118,7 @@ def test_scores_do_not_depend_on_order_or_on_the_form(a: str, b: str) -> None:
 
 @given(DIGESTS, DIGESTS)
 def test_what_scores_shares_seven_characters(a: str, b: str) -> None:
-    """In parts of one block size, runs of more than three left out; or the digests are equal."""
+    """Parts with a score above 0 share seven characters after shortening runs, or the digests are equal."""
 
     def parts(digest: str) -> dict[int, str]:
         size, one, two = digest.split(":")
@@ -135,7 +135,7 @@ def test_what_scores_shares_seven_characters(a: str, b: str) -> None:
 
 @given(DIGESTS, DIGESTS, st.integers(4, 32))
 def test_another_least_length_decides_what_scores_at_all(a: str, b: str, length: int) -> None:
-    """Fewer characters let more pairs score, more let fewer; what scores has the score of ssdeep."""
+    """A smaller length lets more pairs score; pairs that score have the score of ssdeep."""
     b = b if b.partition(":")[0] == a.partition(":")[0] else a.partition(":")[0] + ":" + b.partition(":")[2]
     scores = [nk.ssdeep.compare(a, b, least_common=least) for least in (4, length, 32)]
     assert sorted(scores, reverse=True) == scores
@@ -154,7 +154,7 @@ def test_another_least_length_decides_what_scores_at_all(a: str, b: str, length:
 
 @pytest.mark.parametrize("length", [3, 33, 0, -7, 7.0, "7", True])
 def test_least_lengths_outside_their_range_are_refused(length: Any) -> None:
-    """Below 4 random parts share that many characters; part 2 has at most 32."""
+    """Lengths below 4 or above 32 are refused."""
     for call in (
         lambda: nk.ssdeep.compare("3::", "3::", least_common=length),
         lambda: nk.ssdeep.compare_many("3::", [], least_common=length),
@@ -168,8 +168,8 @@ def test_least_lengths_outside_their_range_are_refused(length: Any) -> None:
 
 @given(st.lists(DIGESTS, max_size=4), st.lists(DIGESTS, max_size=4))
 def test_a_matrix_is_compare_of_every_pair(left: list[str], right: list[str]) -> None:
-    """Rows are the first list, columns the second; one list stands for both."""
-    # Shared digests and changed ones, so that scores other than 0 occur.
+    """Rows are the first list and columns the second; one list is compared with itself."""
+    # Equal and modified digests, so that scores above 0 occur.
     right = [*right, *left, *(digest + "A" for digest in left if len(digest.split(":")[2]) < 64)]
     for rows, columns, given_columns in ((left, right, iter(right)), (right, right, None)):
         found = nk.ssdeep.matrix(iter(rows), given_columns)
@@ -179,7 +179,7 @@ def test_a_matrix_is_compare_of_every_pair(left: list[str], right: list[str]) ->
 
 @pytest.mark.parametrize("fault", ["x", "3:a", "3:a-b:c", "0::", "5::", "3:" + "a" * 65 + ":"])
 def test_every_batch_names_the_row_at_fault(fault: str) -> None:
-    """Of rows, of columns and of many; a single query has no row."""
+    """The error contains the row; a single query has none."""
     calls: list[Callable[[], object]] = [
         lambda: nk.ssdeep.matrix(["3::", fault]),
         lambda: nk.ssdeep.matrix(["3::"], ["6::", fault]),
@@ -197,7 +197,7 @@ def test_every_batch_names_the_row_at_fault(fault: str) -> None:
 
 @pytest.mark.parametrize("other", [5, None, 1.5, ["3::"]])
 def test_what_is_no_text_is_no_digest_in_any_batch(other: Any) -> None:
-    """The type is named; a single digest is no list."""
+    """A value of another type is refused with its type, and a single digest is not a list."""
     calls: list[Callable[[], object]] = [
         lambda: nk.ssdeep.matrix([other]),
         lambda: nk.ssdeep.matrix(["3::"], [other]),

@@ -1,4 +1,4 @@
-"""nearkin.io.base: what holds for a corpus of any format: reading, looking up, writing what is kept."""
+"""Corpora of every format (nearkin.io.base): reading, looking up rows, writing kept rows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from nearkin.io import records as records_module
 @pytest.mark.parametrize("ending", ["", ".gz", ".zst"])
 @pytest.mark.parametrize("kind", ["jsonl", "csv", "tsv", "txt", "parquet"])
 def test_what_is_written_is_what_was_read(tmp_path: Path, kind: str, ending: str) -> None:
-    """Texts, ids and columns arrive; rows are looked up again; kept rows keep format, compression, order, schema."""
+    """Texts, ids and columns are read, and kept rows have the format, compression, order and schema of the input."""
     columns = {} if kind == "txt" else {"id_column": "id", "extra_columns": ["score"]}
     expected = [text.replace("\n", " ") for text in TEXTS] if kind == "txt" else TEXTS
     path = pack(tmp_path / f"in.{kind}{ending}", encode(kind, TEXTS))
@@ -57,7 +57,7 @@ def test_what_is_written_is_what_was_read(tmp_path: Path, kind: str, ending: str
 
 
 def test_reading_nothing_but_bad_records_is_an_error(tmp_path: Path) -> None:
-    """A mistyped column must not end as an empty output."""
+    """A mistyped column name must not produce an empty output."""
     (tmp_path / "a.jsonl").write_text('{"body": "a"}\n' * 9)
     with (
         open_corpus(tmp_path / "a.jsonl") as corpus,
@@ -67,7 +67,7 @@ def test_reading_nothing_but_bad_records_is_an_error(tmp_path: Path) -> None:
 
 
 def test_null_texts_are_rows_without_text(tmp_path: Path) -> None:
-    """A document without text is read, flagged and can be kept, in JSON lines and Parquet alike."""
+    """JSON lines and Parquet read a document without text, mark it as null, and can keep it."""
     (tmp_path / "a.jsonl").write_text('{"text": null}\n{"text": "b"}\n{"text": null}\n')
     pq.write_table(pa.table({"text": pa.array([None, "b", None])}), tmp_path / "a.parquet")
     for name in ("a.jsonl", "a.parquet"):
@@ -80,7 +80,7 @@ def test_null_texts_are_rows_without_text(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["jsonl", "csv", "txt", "parquet"])
 def test_small_blocks_give_the_same_corpus(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Batches of any size hold the same rows, and a record longer than a block is read whole."""
+    """The batch size does not change rows, and a record longer than a block is read completely."""
     texts = [f"document {i} " + "word " * (i * 7 % 90) for i in range(200)] + ["long " * 3000] + ["end"]
     path = pack(tmp_path / f"in.{kind}.gz", encode(kind, texts))
     with open_corpus(path) as corpus:
@@ -100,7 +100,7 @@ def test_small_blocks_give_the_same_corpus(tmp_path: Path, kind: str, monkeypatc
 
 
 def test_compressed_or_binary_data_under_another_name_is_told(tmp_path: Path) -> None:
-    """Files whose first bytes contradict their name say what they are."""
+    """If the first bytes of a file contradict its name, the error says what the file contains."""
     for name, data, said in [
         ("a.jsonl", gzip.compress(b"{}"), "compressed with gzip; end its name in .gz"),
         ("b.csv", b"\x28\xb5\x2f\xfdxxxx", "compressed with zstd"),
@@ -114,7 +114,7 @@ def test_compressed_or_binary_data_under_another_name_is_told(tmp_path: Path) ->
 
 
 def test_a_file_that_changes_is_an_error(tmp_path: Path) -> None:
-    """Rows are never looked up in, or copied from, a file that is not the one that was read."""
+    """Rows are never looked up in, or copied from, another version of the file."""
     for kind in ("jsonl", "parquet", "txt"):
         path = tmp_path / f"a.{kind}"
         path.write_bytes(encode(kind, TEXTS))
@@ -154,7 +154,7 @@ with open_corpus("-", format=sys.argv[1]) as corpus:
 @pytest.mark.parametrize("ending", ["", ".gz", ".zst"])
 @pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
 def test_standard_input_is_spooled(tmp_path: Path, kind: str, ending: str) -> None:
-    """A pipe is read like a file, compressed or not, and rows go to standard output."""
+    """A compressed or uncompressed pipe is read like a file, and its rows can be written."""
     data = pack(tmp_path / f"a.{kind}{ending}", encode(kind, TEXTS)).read_bytes()
     done = subprocess.run([sys.executable, "-c", STDIN, kind], input=data, capture_output=True, check=True)
     (tmp_path / f"b.{kind}").write_bytes(done.stdout)
@@ -163,7 +163,7 @@ def test_standard_input_is_spooled(tmp_path: Path, kind: str, ending: str) -> No
 
 
 def test_rows_are_checked(tmp_path: Path) -> None:
-    """Rows out of order or range, masks of a wrong length, and writing before reading are errors."""
+    """Rows out of order or range, masks of a wrong length, and writing before reading raise errors."""
     path = tmp_path / "a.jsonl"
     path.write_bytes(encode("jsonl", TEXTS))
     with open_corpus(path) as corpus:
@@ -185,7 +185,7 @@ def test_rows_are_checked(tmp_path: Path) -> None:
     data=st.binary(max_size=200), kind=st.sampled_from(["jsonl", "csv", "tsv", "txt", "parquet"]), pipe=st.booleans()
 )
 def test_any_bytes_give_rows_or_an_input_error(tmp_path: Path, data: bytes, kind: str, pipe: bool) -> None:
-    """No bytes under any name end otherwise than in rows, bad records or an InputError."""
+    """Any bytes under any name give rows, malformed records or an InputError."""
     path = tmp_path / f"a.{kind}{'.gz' if pipe else ''}"
     path.write_bytes(gzip.compress(b"text\n" + data) if pipe else data)
     with open_corpus(path) as corpus:
@@ -201,7 +201,7 @@ def test_any_bytes_give_rows_or_an_input_error(tmp_path: Path, data: bytes, kind
 
 @pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet", "txt"])
 def test_a_file_per_input(tmp_path: Path, kind: str) -> None:
-    """Each has its own rows, compression and groups; together they are what one file has."""
+    """Each file has the rows, compression and row groups of its input."""
     parts = [[f"text {i} of part {part}" for i in range(3 * part)] for part in range(3)]
     paths = []
     for number, texts in enumerate(parts):
@@ -226,7 +226,7 @@ def test_a_file_per_input(tmp_path: Path, kind: str) -> None:
         if kind == "parquet":
             file = pq.ParquetFile(tmp_path / "out" / name)
             groups = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
-            # Of each group of two the rows that stay.
+            # Kept rows of each group of two.
             assert [
                 n
                 for n in (sum(row != 1 for row in range(at, min(at + 2, len(part)))) for at in range(0, len(part), 2))
@@ -242,7 +242,7 @@ def test_a_file_per_input(tmp_path: Path, kind: str) -> None:
 
 
 def test_names_of_files_per_input(tmp_path: Path) -> None:
-    """Names of inputs, of JSON arrays as lines; what has no names can't be told apart."""
+    """Files are named after their inputs, with .jsonl for JSON arrays. Inputs without names are refused."""
     for name in ("a.json.gz", "b.jsonl"):
         data = b'[{"text": "a"}]'
         (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith("gz") else data)
@@ -258,7 +258,7 @@ def test_names_of_files_per_input(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["jsonl", "parquet"])
 def test_bytes_are_counted_as_they_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-    """Within a file, too, and at its end all of them."""
+    """`bytes_read` grows within a file and ends at its size."""
     monkeypatch.setattr(records_module, "BLOCK", 4096)
     monkeypatch.setattr(parquet_module, "BLOCK", 4096)
     path = tmp_path / f"a.{kind}"
@@ -276,7 +276,7 @@ def test_bytes_are_counted_as_they_are_read(tmp_path: Path, monkeypatch: pytest.
 def test_settled_batches_come_when_each_column_was_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, html: bool
 ) -> None:
-    """The same batches in the same order; none before the first value of the last column."""
+    """`wait_for_columns` returns the same batches, but none before every column has had a value."""
     if html:
         pytest.importorskip("selectolax")
     monkeypatch.setattr("nearkin.io.records.BLOCK", 256)
@@ -298,7 +298,7 @@ def test_settled_batches_come_when_each_column_was_seen(
 
 
 def test_settled_batches_of_a_column_of_nulls(tmp_path: Path) -> None:
-    """Null is a value: they come at the end. A column that no record has is an error before any batch."""
+    """Null is a value, so the batches are returned at the end. A missing column raises an error before any batch."""
     path = tmp_path / "a.jsonl"
     path.write_text('{"text": "one", "m": null}\n{"text": "two"}\n')
     with open_corpus(path, extra_columns=["m"]) as corpus:

@@ -1,4 +1,4 @@
-"""nearkin.io.open_corpus: what is refused before and while a corpus is opened."""
+"""nearkin.io.open_corpus: errors before and during opening."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nearkin.io import open_corpus
 
 
 def test_inputs_must_be_of_one_format_and_exist(tmp_path: Path) -> None:
-    """Everything that can be said about the inputs before reading is an error that names the input."""
+    """Every problem that can be detected before reading is an error that names the input."""
     for name in ("a.jsonl", "b.csv", "c.unknown", "d.jsonl.gz"):
         (tmp_path / name).write_bytes(b"")
     a = tmp_path / "a.jsonl"
@@ -43,7 +43,7 @@ def test_inputs_must_be_of_one_format_and_exist(tmp_path: Path) -> None:
 
 
 def test_columns_must_exist_and_agree(tmp_path: Path) -> None:
-    """CSV and Parquet name the first column that is missing or differs between files."""
+    """For CSV and Parquet the error names the first column that is missing or differs between files."""
     (tmp_path / "a.csv").write_text("id,text\n1,a\n")
     (tmp_path / "b.csv").write_text("id,body\n1,a\n")
     (tmp_path / "c.csv").write_text("id,text,more\n1,a,b\n")

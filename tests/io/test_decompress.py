@@ -25,7 +25,7 @@ KINDS: list[Compression] = ["", "gz", "zst", "bz2", "xz", "lz4"]
 
 
 def whole(stream: object, size: int) -> bytes:
-    """Everything of a stream, in reads of this size."""
+    """Read a stream to its end in reads of this size."""
     parts = []
     buffer = bytearray(size)
     while count := stream.readinto(buffer):  # type: ignore[attr-defined]
@@ -35,7 +35,7 @@ def whole(stream: object, size: int) -> bytes:
 
 @given(parts=st.lists(st.binary(max_size=2000), max_size=5), size=st.integers(1, 3000), kind=st.sampled_from(KINDS))
 def test_what_is_compressed_is_decompressed(parts: list[bytes], size: int, kind: Compression) -> None:
-    """In writes and reads of any size."""
+    """Compression round-trips with writes and reads of any size."""
     out = io.BytesIO()
     with compressing(out, kind) as stream:
         for part in parts:
@@ -48,7 +48,7 @@ def test_what_is_compressed_is_decompressed(parts: list[bytes], size: int, kind:
 
 
 def test_gzip_members_may_be_padded_with_zeros_and_are_checked() -> None:
-    """Zero bytes after a member are passed over; other bytes, an early end and a wrong checksum are errors."""
+    """Zero bytes after a member are skipped. Other bytes, a truncated member and a wrong checksum raise errors."""
     one = gzip.compress(b"one")
     assert b"oneone" == whole(decompressed(io.BytesIO(one + b"\0" * 700 + one + b"\0"), "gz"), 100)
     assert 0 == decompressed(io.BytesIO(one), "gz").readinto(bytearray())
@@ -64,7 +64,7 @@ def test_gzip_members_may_be_padded_with_zeros_and_are_checked() -> None:
 
 @pytest.mark.parametrize("kind", ["gz", "zst"])
 def test_a_failed_block_leaves_a_stream_without_its_end(kind: Compression) -> None:
-    """What is not whole can't be taken for whole, even once the compressor is freed."""
+    """After an error the compressed stream is incomplete, even when the compressor is freed."""
     out = io.BytesIO()
     data = np.random.default_rng(0).bytes(1_000_000)
 
@@ -82,7 +82,7 @@ def test_a_failed_block_leaves_a_stream_without_its_end(kind: Compression) -> No
 
 
 def test_the_spool_holds_what_was_written(tmp_path: Path) -> None:
-    """It grows by what is appended, is empty before and after, and has no name."""
+    """The spool grows by each write, has no name, and is empty after `close`."""
     spool = Spool(tmp_path)
     assert 0 == spool.size
     spool.write(b"abc")
@@ -103,7 +103,7 @@ def test_the_spool_holds_what_was_written(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ending", ["", ".gz", ".zst"])
 def test_a_reader_fills_and_spools(tmp_path: Path, ending: str) -> None:
-    """A plain file is not spooled, a compressed one is, after what the spool holds already."""
+    """Compressed files are appended to the spool; plain files are not spooled."""
     data = bytes(range(256)) * 40
     path = tmp_path / f"a.txt{ending}"
     kinds: dict[str, Compression] = {"": "", ".gz": "gz", ".zst": "zst"}
@@ -126,7 +126,7 @@ def test_a_reader_fills_and_spools(tmp_path: Path, ending: str) -> None:
 
 
 def test_a_sink_counts_and_leaves_the_stream_open() -> None:
-    """What pyarrow closes is the sink, not the file."""
+    """Pyarrow closes the sink but not the file."""
     out = io.BytesIO()
     sink = Sink(out)
     with pa.PythonFile(sink, "w") as file:
@@ -139,7 +139,7 @@ def test_a_sink_counts_and_leaves_the_stream_open() -> None:
 @pytest.mark.parametrize("ending", [".gz", ".zst"])
 @pytest.mark.parametrize("kind", ["jsonl", "parquet"])
 def test_a_stream_that_is_cut_off_is_an_error(tmp_path: Path, kind: str, ending: str) -> None:
-    """A truncated or damaged compressed file is never taken for a shorter corpus."""
+    """A truncated or damaged compressed file is never read as a shorter corpus."""
     rng = np.random.default_rng(0)
     whole = pack(
         tmp_path / f"a.{kind}{ending}", encode(kind, [str(rng.integers(0, 2**60)) for _ in range(500)])
@@ -153,7 +153,7 @@ def test_a_stream_that_is_cut_off_is_an_error(tmp_path: Path, kind: str, ending:
 
 @pytest.mark.parametrize("ending", [".gz", ".zst"])
 def test_members_of_a_stream_are_read_one_after_another(tmp_path: Path, ending: str) -> None:
-    """Concatenated gzip members and zstd frames are one stream, as cat and pigz make them."""
+    """Concatenated gzip members or zstd frames, as written by cat and pigz, are one stream."""
     one = pack(tmp_path / f"a.txt{ending}", b"one\ntw").read_bytes()
     two = pack(tmp_path / f"a.txt{ending}", b"o\nthree\n").read_bytes()
     (tmp_path / f"b.txt{ending}").write_bytes(one + two + pack(tmp_path / f"a.txt{ending}", b"").read_bytes())
@@ -162,7 +162,7 @@ def test_members_of_a_stream_are_read_one_after_another(tmp_path: Path, ending: 
 
 
 def test_the_spool_is_gone_at_the_end(tmp_path: Path) -> None:
-    """The spool has no name while it lives, and its room is free when the corpus is closed, also after an error."""
+    """The spool never has a name, and its space is freed when the corpus is closed, even after an error."""
     path = pack(tmp_path / "a.jsonl.gz", encode("jsonl", TEXTS))
     spool = tmp_path / "spool"
     spool.mkdir()

@@ -1,4 +1,4 @@
-"""nearkin.io.encoding: JSON arrays, multi-line values and other encodings, read as lines in UTF-8."""
+"""nearkin.io.encoding: JSON arrays, multi-line values and other encodings are read as UTF-8 lines."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ RECORDS = st.lists(st.dictionaries(st.text(max_size=6), VALUES, max_size=4), max
 
 
 class Dripping(io.RawIOBase):
-    """A stream that gives few bytes at a time."""
+    """A stream that returns a few bytes at a time."""
 
     def __init__(self, data: bytes, size: int) -> None:
         self._rest, self._size = data, size
 
     def readable(self) -> bool:
-        """True."""
+        """Return True."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """A few bytes."""
+        """Return a few bytes."""
         view = memoryview(buffer).cast("B")
         piece, self._rest = self._rest[: min(self._size, len(view))], self._rest[min(self._size, len(view)) :]
         view[: len(piece)] = piece
@@ -50,7 +50,7 @@ class Dripping(io.RawIOBase):
 
 
 def whole(stream: Any, size: int = 7) -> bytes:
-    """All bytes of a stream, in small reads."""
+    """Read a stream to its end in small reads."""
     parts, buffer = [], bytearray(size)
     while count := stream.readinto(buffer):
         parts.append(bytes(buffer[:count]))
@@ -61,7 +61,7 @@ def whole(stream: Any, size: int = 7) -> bytes:
 def test_an_array_becomes_a_line_per_record(
     records: list[Any], indent: int | None, ascii_only: bool, size: int
 ) -> None:
-    """However it is written, and wherever a read ends."""
+    """The result depends neither on the indentation nor on the size of reads."""
     text = json.dumps(records, indent=indent, ensure_ascii=ascii_only).encode()
     assert "array" == detect_json_layout(text)
     lines = whole(json_records(Dripping(b"  \n" + text + b"\r\n ", size), array=True)).splitlines()
@@ -70,14 +70,14 @@ def test_an_array_becomes_a_line_per_record(
 
 @given(records=RECORDS, indent=st.sampled_from([1, 4]), size=st.integers(1, 40))
 def test_values_of_several_lines_become_one_each(records: list[Any], indent: int, size: int) -> None:
-    """As jq writes them."""
+    """Values as printed by jq become one line each."""
     text = "\n".join(json.dumps(record, indent=indent) for record in records).encode()
     lines = whole(json_records(Dripping(text, size), array=False)).splitlines()
     assert records == [json.loads(line) for line in lines if line.strip()]
 
 
 def test_kinds_of_json() -> None:
-    """By the first bytes; a line that is cut off is a line."""
+    """The first bytes determine the layout. A truncated line counts as a line."""
     assert ["array", "array", "values", "lines", "lines", "lines", "lines", "lines"] == [
         detect_json_layout(head)
         for head in (
@@ -103,7 +103,7 @@ def test_kinds_of_json() -> None:
     ],
 )
 def test_an_array_that_is_not_whole_is_an_error(tmp_path: Path, text: bytes, said: str) -> None:
-    """Nothing of it is taken for all of it."""
+    """A truncated array, or one followed by other bytes, is an error."""
     path = tmp_path / "a.json"
     path.write_bytes(text)
     with open_corpus(path) as corpus, pytest.raises(InputError, match=said):
@@ -112,7 +112,7 @@ def test_an_array_that_is_not_whole_is_an_error(tmp_path: Path, text: bytes, sai
 
 @pytest.mark.parametrize("ending", [".json", ".json.gz", ".jsonl"])
 def test_a_pretty_printed_array_loses_nothing(tmp_path: Path, ending: str) -> None:
-    """It is read like lines: again by row, and what is kept is lines."""
+    """An array is read like lines: rows can be looked up, and kept rows are JSON lines."""
     records = [{"id": f"d{i}", "text": f"line {i}\n, [and] {{more}} \\", "n": [i, {"m": None}]} for i in range(7)]
     text = json.dumps(records, indent=2).encode()
     path = tmp_path / f"a{ending}"
@@ -127,7 +127,7 @@ def test_a_pretty_printed_array_loses_nothing(tmp_path: Path, ending: str) -> No
 
 
 def test_bad_records_of_an_array_are_counted_by_record(tmp_path: Path) -> None:
-    """Lines of the file say nothing about an array on one line."""
+    """Malformed elements are numbered by record, not by line."""
     path = tmp_path / "a.json"
     path.write_text('[{"text": "a"}, {"txt": "b"}, 3, {"text": "c"}]')
     with open_corpus(path, max_malformed=2) as corpus:
@@ -140,21 +140,21 @@ def test_bad_records_of_an_array_are_counted_by_record(tmp_path: Path) -> None:
 @pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "utf-16", "utf-16-le", "gb18030", "shift-jis", "utf-32"])
 @pytest.mark.parametrize("size", [1, 3, 1 << 16])
 def test_other_encodings_become_utf8(encoding: str, size: int) -> None:
-    """Characters that lie across two reads included."""
+    """Characters may be split across two reads."""
     text = "für naïve cafés, 1 × 2\r\n" if encoding in ("latin-1", "cp1252") else "日本語と English テキスト\n" * 3
     assert text.encode() == whole(decode_stream(Dripping(text.encode(encoding), size), check_encoding(encoding)))
 
 
 @pytest.mark.parametrize("size", [1, 5, 64])
 def test_bytes_that_an_encoding_has_not_are_an_error(size: int) -> None:
-    """Also a character that is cut off at the end."""
+    """Invalid bytes and a truncated last character raise an error."""
     for data in (b"good \x81 bad", "日本".encode("shift-jis")[:-1]):
         with pytest.raises(StreamError, match="is not shift_jis near byte"):
             whole(decode_stream(Dripping(data, size), check_encoding("shift-jis")))
 
 
 def test_names_of_encodings() -> None:
-    """UTF-8 needs no decoding; what is no encoding of text is refused."""
+    """UTF-8 is not decoded, and names that are not text encodings are refused."""
     assert ["", "", "", "iso8859-1"] == [check_encoding(name) for name in (None, "UTF8", "ascii", "latin1")]
     for name in ("klingon", "base64", "rot13", ""):
         with pytest.raises(ParameterError, match="encoding="):
@@ -163,7 +163,7 @@ def test_names_of_encodings() -> None:
 
 @pytest.mark.parametrize(("kind", "line"), [("jsonl", '{"text": "%s"}\n'), ("txt", "%s\n"), ("csv", "text\n%s\n")])
 def test_a_corpus_of_another_encoding(tmp_path: Path, kind: str, line: str) -> None:
-    """Texts are read again from UTF-8, and what is kept is UTF-8."""
+    """Looked-up texts are correct, and kept rows are written as UTF-8."""
     path = tmp_path / f"a.{kind}"
     path.write_bytes((line % "café noir").encode("cp1252"))
     with open_corpus(path, encoding="cp1252") as corpus:
@@ -176,7 +176,7 @@ def test_a_corpus_of_another_encoding(tmp_path: Path, kind: str, line: str) -> N
 
 
 def test_a_file_of_another_encoding_is_left_out(tmp_path: Path) -> None:
-    """Where files are documents, one that can't be decoded does not end the run; Parquet has no encoding."""
+    """If files are documents, an undecodable file is a malformed record. Parquet has no encoding option."""
     (tmp_path / "a.txt").write_bytes("naïve".encode("utf-16"))
     (tmp_path / "b.txt").write_bytes(b"\x00")
     with open_corpus(tmp_path, format="files", encoding="utf-16", max_malformed=1) as corpus:
@@ -190,7 +190,7 @@ def test_a_file_of_another_encoding_is_left_out(tmp_path: Path) -> None:
 
 @given(data=st.binary(max_size=200), ahead=st.integers(0, 50), size=st.integers(1, 60))
 def test_what_is_looked_at_is_still_read(data: bytes, ahead: int, size: int) -> None:
-    """Whatever the sizes are."""
+    """Peeking does not consume bytes, for any sizes of peeks and reads."""
     stream = PeekableStream(Dripping(data, size))
     assert data[:ahead] == stream.peek(ahead)[:ahead]
     assert data == whole(stream)

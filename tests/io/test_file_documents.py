@@ -1,4 +1,4 @@
-"""nearkin.io.files: a file per document."""
+"""nearkin.io.files: one document per file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nearkin.io.decompress import Reader
 
 
 def test_a_folder_of_files_is_a_document_a_file(tmp_path: Path) -> None:
-    """Files are read recursively in the order of their names; what is kept is a list of their paths."""
+    """Files are read recursively in the order of their names, and the output is a list of paths."""
     folder = tmp_path / "docs"
     for name, data in [
         ("b.txt", b"second"),
@@ -45,14 +45,14 @@ def test_a_folder_of_files_is_a_document_a_file(tmp_path: Path) -> None:
 
 
 def reasons(path: Path, **options: object) -> tuple[list[str], dict[str, str]]:
-    """Texts, and why the files that are none are none."""
+    """Return the texts, and the reason for each malformed file."""
     with open_corpus(path, format="files", max_malformed=1.0, **options) as corpus:  # type: ignore[arg-type]
         texts = read_all(corpus)[0]
         return texts, {Path(bad.file).name: bad.reason for bad in corpus.malformed.first}
 
 
 def test_every_file_that_is_no_text_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By name and reason; the others are read."""
+    """Each malformed file is listed with its reason, and the others are read."""
     monkeypatch.setattr(files, "MAX_RECORD", 1 << 12)
     for name, content in {
         "nul.txt": b"a\0b",
@@ -72,7 +72,7 @@ def test_every_file_that_is_no_text_is_told(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_files_of_another_encoding(tmp_path: Path) -> None:
-    """Bytes that the encoding has not are told, and only of the file that has them."""
+    """A file with invalid bytes is malformed; the others are decoded."""
     (tmp_path / "a.txt").write_bytes("日本".encode("shift_jis"))
     (tmp_path / "b.txt").write_bytes(b"\x81")
     texts, told = reasons(tmp_path, encoding="shift_jis")
@@ -81,7 +81,7 @@ def test_files_of_another_encoding(tmp_path: Path) -> None:
 
 
 def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The others are."""
+    """A file without read permission is malformed; the others are read."""
 
     class Refusing(Reader):
         def __enter__(self) -> Reader:
@@ -97,7 +97,7 @@ def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_many_files_come_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of limited size; rows and their texts go on over them."""
+    """Batches have a limited size, and rows continue across batches."""
     monkeypatch.setattr(files, "BLOCK", 38)
     for number in range(20):
         (tmp_path / f"{number:02}.txt").write_text(f"document {number:02} of many")
@@ -109,7 +109,7 @@ def test_many_files_come_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_file_that_changes_before_what_is_kept_is_written(tmp_path: Path) -> None:
-    """What would be kept is not what was compared."""
+    """A file that changed after it was compared is an error."""
     folder = tmp_path / "docs"
     folder.mkdir()
     (folder / "a.txt").write_text("one")

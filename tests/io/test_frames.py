@@ -1,4 +1,4 @@
-"""nearkin.io.frames: which objects are frames, columns of them without a copy, rows of views."""
+"""nearkin.io.frames: recognising frames, reading columns without a copy, keeping rows."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ CELLS: dict[str, list[Any]] = {"body": ["one", "a text that is longer than a vie
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_frames_are_known_by_their_classes(kind: str) -> None:
-    """Subclasses, too."""
+    """Objects of every supported class are frames."""
     assert is_frame(KINDS[kind](CELLS))
 
 
 class Pages(pd.DataFrame):
-    """A subclass, as of geopandas."""
+    """A subclass of DataFrame, as in geopandas."""
 
 
 @pytest.mark.parametrize("value", [Pages(CELLS), nk.dedup(["a b c", "a b c"]).clusters, nk.dedup(["a"]).pairs])
 def test_whatever_has_columns_and_streams_is_a_frame(value: Any) -> None:
-    """Of another package, or of this one."""
+    """Subclasses and result tables are frames."""
     assert is_frame(value)
 
 
@@ -44,12 +44,12 @@ def test_whatever_has_columns_and_streams_is_a_frame(value: Any) -> None:
     pa.chunked_array([["one"]]), pd.Series(["one"]), pl.Series(["one"]), nk.HammingIndex(), nk.dedup(["one"]),
 ])  # fmt: skip
 def test_columns_lists_and_indexes_are_no_frames(value: Any) -> None:
-    """Even if they offer a stream of strings."""
+    """A single column is not a frame, even if it offers an Arrow stream."""
     assert not is_frame(value)
 
 
 def addresses(column: Any) -> set[int]:
-    """Where the bytes of texts are."""
+    """Return the addresses of the buffers that contain texts."""
     return {
         buffer.address
         for chunk in column.chunks
@@ -60,7 +60,7 @@ def addresses(column: Any) -> set[int]:
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.binary_view()])
 def test_texts_are_those_of_the_frame(kind: pa.DataType) -> None:
-    """Nothing is copied, bytes neither: the buffers are the frame's."""
+    """Texts and bytes share the buffers of the frame."""
     frame = table(CELLS, kind, 2)
     own = addresses(frame["body"])
     for one in (frame, Stream(frame), frame.to_reader()):
@@ -70,7 +70,7 @@ def test_texts_are_those_of_the_frame(kind: pa.DataType) -> None:
 
 @pytest.mark.parametrize("dtype", ["str", "string[pyarrow]"])
 def test_texts_of_pandas_are_those_of_the_frame(dtype: str) -> None:
-    """Where pandas holds them as Arrow does."""
+    """Texts are not copied if pandas stores them as Arrow."""
     frame = pd.DataFrame(CELLS).astype({"body": dtype})
     own = addresses(pa.chunked_array(frame["body"].array.__arrow_array__()))
     assert own == addresses(read_columns(frame, {"text": "body"})["body"])
@@ -78,7 +78,7 @@ def test_texts_of_pandas_are_those_of_the_frame(dtype: str) -> None:
 
 @given(st.data())
 def test_rows_of_views_are_those_of_a_list(data: st.DataObject) -> None:
-    """Null, short and long, in chunks that begin anywhere, some of them empty; rows more than once."""
+    """Null, short and long texts in chunks with any boundaries; rows may be repeated."""
     texts = data.draw(st.lists(st.one_of(st.none(), st.text(max_size=30)), max_size=20))
     cuts = sorted(data.draw(st.lists(st.integers(0, len(texts)), max_size=3)))
     whole = pa.array(texts, pa.string_view())
@@ -93,7 +93,7 @@ def test_rows_of_views_are_those_of_a_list(data: st.DataObject) -> None:
 @pytest.mark.parametrize("rows", [[], [0], [1, 2], [0, 2], [0, 1, 2]])
 @pytest.mark.parametrize("kind", [pa.string(), pa.string_view()])
 def test_rows_of_arrow_keep_schema_and_order(kind: pa.DataType, rows: list[int]) -> None:
-    """Of tables, batches, columns and arrays; metadata stays."""
+    """Tables, batches, columns and arrays keep their type and metadata."""
     whole = table(CELLS, kind, 2).replace_schema_metadata({"by": "me"})
     batch = whole.combine_chunks().to_batches()[0]
     for one in (whole, batch):
@@ -143,7 +143,7 @@ _VIEWS = pa.table(
     ids=lambda frame: f"{type(frame).__module__.partition('.')[0]} {type(frame).__name__}",
 )
 def test_fields_of_structs_are_columns(frame: Any) -> None:
-    """By the path that dots separate, null where a struct is; a column whose own name has the dot wins."""
+    """A dotted path names a field, unless a column has that name. Fields of a null struct are null."""
     names = {"text": "meta.body", "id": "meta.page.url", "columns=1": "meta.n", "columns=2": "doc.v.w"}
     columns = read_columns(frame, names)
     found = {name: one if isinstance(one, list) else one.to_pylist() for name, one in columns.items()}
@@ -157,14 +157,14 @@ def test_fields_of_structs_are_columns(frame: Any) -> None:
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.from_dicts, pa.Table.from_pylist])
 @pytest.mark.parametrize("name", ["meta.text", "meta.page.body", "meta.", "nothing.body"])
 def test_a_field_that_is_not_there(make: Any, name: str) -> None:
-    """The error lists the fields, or the columns where there is no such struct."""
+    """The error lists the fields of the struct, or the columns if there is no such struct."""
     with pytest.raises(ParameterError, match=r"text='[a-z.]*' is not allowed; use one of the") as told:
         read_columns(make(NESTED), {"text": name})
     assert ("'meta'" if name == "nothing.body" else "meta.body") in str(told.value)
 
 
 def test_fields_of_a_dataset_are_columns() -> None:
-    """As those of other frames, of a stream of rows, too."""
+    """Paths also work for datasets and streams of rows."""
     datasets = pytest.importorskip("datasets", reason="datasets is not installed")
     made = datasets.Dataset.from_list([{"meta": row["meta"]} for row in NESTED])
     for frame in (made, made.to_iterable_dataset()):
@@ -173,7 +173,7 @@ def test_fields_of_a_dataset_are_columns() -> None:
 
 
 def test_a_field_that_is_there_twice() -> None:
-    """Two structs may have a field of one path."""
+    """A path that matches fields of two structs is ambiguous."""
     table = pa.table({"a": [{"b.c": "x"}], "a.b": [{"c": "y"}]})
     with pytest.raises(ParameterError, match="which 2 fields are called"):
         read_columns(table, {"text": "a.b.c"})
@@ -182,7 +182,7 @@ def test_a_field_that_is_there_twice() -> None:
 
 
 def test_a_frame_of_structs_is_deduplicated_like_its_lists() -> None:
-    """Text and id from within; what stays is the frame's rows, whole."""
+    """Text and id may be fields, and the kept rows are complete rows of the frame."""
     texts = ["The very same words of two pages.", "Others, of a third page.", "The very same words of two pages."]
     rows = [{"meta": {"body": text, "url": f"u{i}"}, "at": {"n": i}} for i, text in enumerate(texts)]
     frame = pl.from_dicts(rows)
@@ -193,7 +193,7 @@ def test_a_frame_of_structs_is_deduplicated_like_its_lists() -> None:
 
 
 def test_bytes_that_are_no_utf8_are_named_by_row() -> None:
-    """In a column of bytes, of a dictionary or of objects; null stays null."""
+    """The error contains the row for binary, dictionary and object columns. Nulls remain null."""
     cells = [b"one", None, b"caf\xe9"]
     columns: list[Any] = [
         pa.chunked_array([cells], kind) for kind in (pa.binary(), pa.large_binary(), pa.binary_view())
@@ -223,7 +223,7 @@ def test_bytes_that_are_no_utf8_are_named_by_row() -> None:
     ids=lambda value: str(getattr(value, "type", "")),
 )
 def test_values_of_every_type_that_orders_documents(column: Any, values: list[Any]) -> None:
-    """Numbers as they are, spans of time as numbers, dates as ISO 8601."""
+    """Numbers are unchanged, durations become numbers, and dates become ISO 8601 strings."""
     assert values == scalar_column(pa.chunked_array([column]), "keep", "n").to_list()
 
 
@@ -242,7 +242,7 @@ def test_values_of_every_type_that_orders_documents(column: Any, values: list[An
     ],
 )
 def test_values_that_order_nothing_or_name_nothing(column: Any, argument: str, message: str) -> None:
-    """The message says which column, what it holds, and what would do."""
+    """The message contains the column, its type, and the allowed types."""
     given = column if isinstance(column, list) else pa.chunked_array([column])
     with pytest.raises(ParameterError) as told:
         scalar_column(given, argument, "n")
@@ -250,13 +250,13 @@ def test_values_that_order_nothing_or_name_nothing(column: Any, argument: str, m
 
 
 def test_objects_of_numpy_and_of_decimal_are_numbers() -> None:
-    """As pandas holds them in columns of objects."""
+    """NumPy scalars and decimals in object columns become numbers."""
     found = scalar_column([np.int64(3), np.bool_(True), Decimal("0.5"), None, "x"], "keep", "n")
     assert [3, 1, 0.5, None, "x"] == found.to_list()
 
 
 def test_a_column_of_a_type_that_is_no_text() -> None:
-    """The message has the type, also that of a dictionary."""
+    """The message contains the type, including that of a dictionary."""
     for column in (pa.array([1, 2]), pa.array([1, 2]).dictionary_encode()):
         with pytest.raises(
             ParameterError, match=r"text='n', a column of .*int64.*use a column of strings, or of bytes"
@@ -277,7 +277,7 @@ def test_a_column_of_a_type_that_is_no_text() -> None:
     ],
 )
 def test_rows_that_stay_are_of_the_same_kind(kind: str) -> None:
-    """Frames, columns and sequences; another number of rows is refused."""
+    """Frames, columns and sequences keep their type, and a wrong number of rows is refused."""
     cells: dict[str, list[Any]] = {"body": ["zero", "one", None, "three"], "n": [0.0, 1.0, 2.0, 3.0]}
     columns: dict[str, Any] = {
         "list": list,
@@ -300,13 +300,13 @@ def test_rows_that_stay_are_of_the_same_kind(kind: str) -> None:
 
 @pytest.mark.parametrize("value", ["one", b"one", {"text": ["one"]}, 3, iter(["one"])])
 def test_what_has_no_rows_keeps_none(value: Any) -> None:
-    """A string has letters, a dictionary keys: neither are documents."""
+    """Strings, dictionaries and iterators are refused."""
     with pytest.raises(ParameterError, match="use the frame, column, array or list of the documents"):
         keep_rows(value, np.array([0]), 1)
 
 
 def test_a_stream_of_a_dataset_has_no_row_numbers() -> None:
-    """Nor has a dictionary of datasets rows."""
+    """Streamed datasets and dictionaries of datasets are refused."""
     datasets = pytest.importorskip("datasets", reason="datasets is not installed")
     one = datasets.Dataset.from_dict({"n": [1]})
     for value, allowed in (
@@ -318,7 +318,7 @@ def test_a_stream_of_a_dataset_has_no_row_numbers() -> None:
 
 
 def test_a_row_number_is_no_column_of_a_lazy_frame() -> None:
-    """Even where one has the name that rows are counted under."""
+    """A column named like the internal row number does not matter."""
     frame = pl.LazyFrame({"row number": ["a", "b", "c"], "row number_": [1, 2, 3]})
     kept = keep_rows(frame, np.array([1, 2]), 3).collect()
     assert {"row number": ["b", "c"], "row number_": [2, 3]} == kept.to_dict(as_series=False)

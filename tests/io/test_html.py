@@ -1,4 +1,4 @@
-"""nearkin.io.html: the visible text of pages, and corpora of them."""
+"""nearkin.io.html: the visible text of pages, and corpora of pages."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ pytest.importorskip("selectolax")
     ],
 )
 def test_what_a_reader_sees(page: str, text: str) -> None:
-    """Words stay whole, blocks end lines, what is hidden goes."""
+    """Hidden elements are removed, blocks end lines, and words are not split."""
     assert text == visible_text(page)
 
 
@@ -65,7 +65,7 @@ def test_what_a_reader_sees(page: str, text: str) -> None:
     )
 )
 def test_any_markup_has_a_text(parts: list[str]) -> None:
-    """However broken; the text of a text is itself unless it holds markup."""
+    """Broken markup never fails, and text without markup is unchanged."""
     text = visible_text("".join(parts))
     assert "\n\n" not in text
     assert text == text.strip()
@@ -74,13 +74,13 @@ def test_any_markup_has_a_text(parts: list[str]) -> None:
 
 
 def test_null_pages_stay_null() -> None:
-    """And others their rows."""
+    """Nulls remain null, and rows keep their positions."""
     texts = visible_texts(PackedTexts.of(["<p>a", None, "b"]))
     assert (["a", "", "b"], [1]) == (list(texts), texts.nulls.tolist())
 
 
 def test_a_corpus_of_pages(tmp_path: Path) -> None:
-    """Two pages that differ in markup alone are one; what is kept is as it came."""
+    """Pages that differ only in markup are duplicates, and kept pages are written unchanged."""
     path = tmp_path / "pages.jsonl"
     pages = [
         f"<html><body class='{name}'><p>The very same words on two pages.<script>{name}</script>" for name in "xyz"
@@ -95,7 +95,7 @@ def test_a_corpus_of_pages(tmp_path: Path) -> None:
 
 
 def test_the_parser_is_named_where_it_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before anything is read."""
+    """A missing parser is reported before anything is read."""
     monkeypatch.setitem(sys.modules, "selectolax.lexbor", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'nearkin\[html\]'"):
         open_corpus(tmp_path / "missing.jsonl", html=True)

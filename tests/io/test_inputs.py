@@ -1,4 +1,4 @@
-"""nearkin.io.inputs: which files a name stands for, and of which format."""
+"""nearkin.io.inputs: the files and format of inputs."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from nearkin.io.inputs import ExcludedFolders, _to_id, compression_of, format_of
     ],
 )
 def test_a_name_says_format_and_compression(name: str, expected: tuple[str | None, str]) -> None:
-    """By its ending, in any case, under that of the compression."""
+    """The extension determines both, in any case."""
     assert expected == (format_of(name), compression_of(name))
 
 
 def test_order_is_as_given_and_by_name_within(tmp_path: Path) -> None:
-    """Globs and folders are read by name; hidden files, hidden folders and folders behind links are passed over."""
+    """Globs and folders are sorted by name. Hidden files and folders, and links to folders, are skipped."""
     for name in ("b.jsonl", "a.jsonl", ".c.jsonl", "sub/d.jsonl", ".git/e.jsonl", "z/f.jsonl"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text('{"text": "a"}\n')
@@ -51,7 +51,7 @@ def test_order_is_as_given_and_by_name_within(tmp_path: Path) -> None:
 
 
 def test_a_file_with_the_name_of_a_glob_is_that_file(tmp_path: Path) -> None:
-    """A name that exists is never taken for a pattern."""
+    """The name of an existing file is never used as a pattern."""
     (tmp_path / "a[1].jsonl").write_text('{"text": "a"}\n')
     (tmp_path / "a1.jsonl").write_text('{"text": "b"}\n')
     _, (source,) = resolve(tmp_path / "a[1].jsonl", None)
@@ -59,7 +59,7 @@ def test_a_file_with_the_name_of_a_glob_is_that_file(tmp_path: Path) -> None:
 
 
 def test_a_folder_of_a_given_format_has_such_files(tmp_path: Path) -> None:
-    """The format chooses among the files; a folder without any of it is an error, as one without files is."""
+    """`format` selects files of a folder; a folder without such files is an error."""
     (tmp_path / "a.csv").write_text("text\na\n")
     (tmp_path / "b.txt").write_text("b\n")
     assert ["b.txt"] == [Path(source.name).name for source in resolve(tmp_path, "txt")[1]]
@@ -70,7 +70,7 @@ def test_a_folder_of_a_given_format_has_such_files(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mark", ["_SUCCESS", "_metadata", "_common_metadata", "_committed_123", "_started_123"])
 def test_what_engines_leave_beside_tables_is_no_input(tmp_path: Path, mark: str) -> None:
-    """Another file that is no table is."""
+    """Marker files of engines are skipped; any other unknown file is an error."""
     (tmp_path / "part-0.parquet").touch()
     (tmp_path / mark).touch()
     kind, files = resolve(tmp_path, None)
@@ -81,7 +81,7 @@ def test_what_engines_leave_beside_tables_is_no_input(tmp_path: Path, mark: str)
 
 
 def test_standard_input_is_rows(tmp_path: Path) -> None:
-    """JSON lines unless said otherwise, never a file that is a document, and given once."""
+    """Standard input defaults to JSON lines, cannot contain files, and may be given once."""
     kind, (source,) = resolve("-", None)
     assert ("jsonl", None, False) == (kind, source.path, source.regular)
     assert "csv" == resolve("-", "csv")[0]
@@ -97,7 +97,7 @@ def test_standard_input_is_rows(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("name", "said"), [(b"a\nb", "line break"), (b"a\xff", "not UTF-8")])
 def test_names_that_a_list_cannot_hold_are_refused(tmp_path: Path, name: bytes, said: str) -> None:
-    """A list of kept files has a path per line, in UTF-8."""
+    """The list of kept files has one UTF-8 path per line, so other names are malformed."""
     path = tmp_path / os.fsdecode(name)
     path.write_text("text")
     with pytest.raises(InputError, match=said):
@@ -114,7 +114,7 @@ def test_names_that_a_list_cannot_hold_are_refused(tmp_path: Path, name: bytes, 
 
 
 def test_ids_of_files_are_parted_by_slashes_on_every_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A system's own separator is not in the id."""
+    """Ids use / instead of the separator of the system."""
     monkeypatch.setattr(os, "sep", "\\")
     assert "a/b c/d.txt" == _to_id("a\\b c\\d.txt")
 
@@ -135,7 +135,7 @@ def test_ids_of_files_are_parted_by_slashes_on_every_system(tmp_path: Path, monk
 def test_inputs_that_can_not_be_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inputs: str | list[str], format: str | None, reason: str
 ) -> None:
-    """The message names the input, and what to do."""
+    """The message contains the input and how to fix it."""
     monkeypatch.chdir(tmp_path)
     for name in ("folder/a.jsonl", "mixed/a.jsonl", "mixed/b.txt", "a.xyz"):
         Path(name).parent.mkdir(exist_ok=True)
@@ -147,7 +147,7 @@ def test_inputs_that_can_not_be_told(
 
 
 def test_arguments_that_name_nothing() -> None:
-    """No input, and a format that there is not."""
+    """An empty list of inputs and an unknown format are refused."""
     with pytest.raises(ParameterError, match="use at least one path"):
         resolve([], None)
     with pytest.raises(ParameterError, match="format='xml' is not allowed; use one of jsonl"):
@@ -155,7 +155,7 @@ def test_arguments_that_name_nothing() -> None:
 
 
 def test_a_glob_of_folders_is_their_files(tmp_path: Path) -> None:
-    """What ** matches besides files is passed over."""
+    """Folders that match ** are skipped."""
     (tmp_path / "in" / "ner").mkdir(parents=True)
     for name in ("in/a.jsonl", "in/ner/b.jsonl"):
         (tmp_path / name).write_text("{}")
@@ -164,7 +164,7 @@ def test_a_glob_of_folders_is_their_files(tmp_path: Path) -> None:
 
 
 def test_folders_that_are_excluded_are_counted(tmp_path: Path) -> None:
-    """By whatever name they are met; the rest is read."""
+    """Excluded folders are recognised through links, and their files are counted."""
     for name in ("a.txt", "store/b.txt", "store/inner/c.txt"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("words")

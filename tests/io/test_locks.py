@@ -1,4 +1,4 @@
-"""Locks of files that are replaced as a whole: nearkin.io.locks."""
+"""nearkin.io.locks: locks of files that are replaced, and of hidden folders."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_a_second_process_is_told(path: Path) -> None:
-    """As long as the first one holds the lock; killed, it holds it no more."""
+    """A second process gets an error until the first one releases the lock or is killed."""
     for kill in (False, True):
         command = [sys.executable, "-c", HOLD, str(path)]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
@@ -46,7 +46,7 @@ def test_a_second_process_is_told(path: Path) -> None:
 
 
 def test_a_second_thread_is_told(path: Path) -> None:
-    """The lock is not one of the process alone."""
+    """A second thread of the same process gets an error."""
     errors: list[Exception] = []
 
     def other() -> None:
@@ -63,7 +63,7 @@ def test_a_second_thread_is_told(path: Path) -> None:
 
 
 def test_an_error_inside_ends_the_lock(path: Path) -> None:
-    """The next one may change the file."""
+    """An exception releases the lock."""
     with pytest.raises(KeyError), lock_file(path):
         raise KeyError
     with lock_file(path):
@@ -71,7 +71,7 @@ def test_an_error_inside_ends_the_lock(path: Path) -> None:
 
 
 def test_the_file_may_be_replaced_under_the_lock(path: Path) -> None:
-    """The lock is on its name: who comes next meets it, whatever lies there by then."""
+    """The lock belongs to the name, so it still holds after the file is replaced."""
     with lock_file(path):
         (path.parent / "aside").write_bytes(b"new")
         (path.parent / "aside").replace(path)
@@ -82,7 +82,7 @@ def test_the_file_may_be_replaced_under_the_lock(path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="symbolic links need a right there")
 def test_a_link_stands_for_its_file(path: Path) -> None:
-    """Two names of one file are one lock."""
+    """A link and its target share one lock."""
     link = path.parent / "link"
     link.symlink_to(path)
     with lock_file(link), pytest.raises(StoreLockedError):
@@ -90,14 +90,14 @@ def test_a_link_stands_for_its_file(path: Path) -> None:
 
 
 def test_a_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
-    """And nothing is left beside it."""
+    """A missing file raises an error, and no lock file is created."""
     with pytest.raises(FileNotFoundError):
         lock_file(tmp_path / "none").__enter__()
     assert [] == list(tmp_path.iterdir())
 
 
 def test_the_guarded_file_is_never_written(path: Path) -> None:
-    """The lock lies in an empty file of its own."""
+    """The lock is a separate empty file."""
     with lock_file(path):
         pass
     assert {"index": b"content", ".index.lock": b""} == {one.name: one.read_bytes() for one in path.parent.iterdir()}
@@ -114,7 +114,7 @@ sys.stdin.read()
 
 
 def test_a_lock_ends_with_its_process(tmp_path: Path) -> None:
-    """While one process holds the lock no other gets it; after its death anybody does."""
+    """A lock can be acquired as soon as its process is dead."""
     path = tmp_path / "lock"
     with subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -131,7 +131,7 @@ def test_a_lock_ends_with_its_process(tmp_path: Path) -> None:
 
 
 def test_a_symbolic_link_is_no_lock(tmp_path: Path) -> None:
-    """What a link names is neither made nor opened."""
+    """The target of a symbolic link is neither created nor opened."""
     (tmp_path / "lock").symlink_to(tmp_path / "victim")
     with pytest.raises(OSError, match="lock"):
         acquire_or_none(tmp_path / "lock")

@@ -1,4 +1,4 @@
-"""nearkin.io.atomic_write and nearkin.io.atomic_write: two-phase output commit after every interruption."""
+"""nearkin.io.atomic_write: two-phase output commit after every interruption."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from nearkin.io.atomic_write import (
 
 
 def database(path: Path, *given: Path) -> Path:
-    """A database that names these staged folders."""
+    """Create a database whose table contains these hidden folders."""
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("CREATE TABLE outputs (prepared TEXT)")
         connection.executemany("INSERT INTO outputs VALUES (?)", [(str(folder),) for folder in given])
@@ -39,7 +39,7 @@ def database(path: Path, *given: Path) -> Path:
 
 
 def written(target: Path, summary: str) -> StagedOutput:
-    """A new folder beside its place."""
+    """Write a new folder next to its target."""
     staged = StagedOutput(target)
     staged.begin()
     staged.new.mkdir()
@@ -49,12 +49,12 @@ def written(target: Path, summary: str) -> StagedOutput:
 
 
 def died(staged: StagedOutput) -> None:
-    """Leave everything as a process does that is killed."""
+    """Leave everything as a killed process does."""
     staged._release()
 
 
 def given(staged: StagedOutput, path: Path) -> Path:
-    """Promise the folder, and commit the row that gives it its place; the staged folder."""
+    """Prepare the folder and commit its row; return the hidden folder."""
     folder = staged.prepare(path, ["kept.jsonl", SUMMARY])
     database(path, folder)
     return folder
@@ -66,7 +66,7 @@ def names(folder: Path) -> list[str]:
 
 @pytest.mark.parametrize("before", [None, "first"])
 def test_what_was_promised_and_given_takes_its_place_after_a_crash(tmp_path: Path, before: str | None) -> None:
-    """Whoever writes there next puts it there, in the place of the run that it replaces; other files stay."""
+    """The next writer publishes the folder in place of the run that it replaces, and keeps other files."""
     target = tmp_path / "out"
     if before is not None:
         target.mkdir()
@@ -82,7 +82,7 @@ def test_what_was_promised_and_given_takes_its_place_after_a_crash(tmp_path: Pat
 
 
 def test_what_was_promised_and_not_given_goes(tmp_path: Path) -> None:
-    """The transaction was not committed: the place is as it was."""
+    """If the transaction was not committed, the hidden folder is removed."""
     target = tmp_path / "out"
     staged = written(target, "new")
     staged.prepare(database(tmp_path / "log"), [SUMMARY])
@@ -92,7 +92,7 @@ def test_what_was_promised_and_not_given_goes(tmp_path: Path) -> None:
 
 
 def test_a_promise_that_was_not_finished_is_none(tmp_path: Path) -> None:
-    """Half of its file was written when the power went: no row names it."""
+    """A record that a power failure truncated is ignored, because no row refers to it."""
     target = tmp_path / "out"
     for content in ("", '{"database": "x"', '{"database": "x"}', "[]", '{"other": 1}'):
         staged = written(target, "new")
@@ -105,7 +105,7 @@ def test_a_promise_that_was_not_finished_is_none(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("harm", [Path.unlink, lambda path: path.write_bytes(b"no database at all, " * 20)])
 def test_a_database_that_cannot_be_asked_leaves_the_output(tmp_path: Path, harm: Callable[[Path], object]) -> None:
-    """It is gone, or damaged: nothing is removed and nothing put in place, and the message says both remedies."""
+    """If the database is missing or damaged, nothing is changed, and the message contains both remedies."""
     target, log = tmp_path / "out", tmp_path / "store" / "log"
     log.parent.mkdir()
     staged = written(target, "new")
@@ -121,7 +121,7 @@ def test_a_database_that_cannot_be_asked_leaves_the_output(tmp_path: Path, harm:
 
 
 def test_something_else_in_the_place_of_promised_output(tmp_path: Path) -> None:
-    """It stays, and so does the output; the message says where both are."""
+    """Both folders are kept, and the message contains both paths."""
     target = tmp_path / "out"
     staged = written(target, "new")
     folder = given(staged, tmp_path / "log")
@@ -132,14 +132,14 @@ def test_something_else_in_the_place_of_promised_output(tmp_path: Path) -> None:
         recover(target)
     assert "other" == caught.value.in_place
     assert ("of another run", "new") == ((target / SUMMARY).read_text(), (folder / "new" / SUMMARY).read_text())
-    # An empty folder is nothing.
+    # An empty folder may be replaced.
     (target / SUMMARY).unlink()
     recover(target)
     assert "new" == (target / SUMMARY).read_text()
 
 
 def test_output_that_is_in_its_place_is_not_put_there_again(tmp_path: Path) -> None:
-    """The process died after the exchange of the folders: what the old one still has is carried over."""
+    """If the process died after the exchange, only the late entries of the old folder are moved."""
     target = tmp_path / "out"
     target.mkdir()
     (target / SUMMARY).write_text("old")
@@ -158,7 +158,7 @@ def test_output_that_is_in_its_place_is_not_put_there_again(tmp_path: Path) -> N
 
 
 def test_a_folder_that_was_moved_away_comes_back(tmp_path: Path) -> None:
-    """The process died between two renames; if a new one was made since, only its owner knows which to keep."""
+    """If the process died between two renames, the old folder is restored unless a new one exists."""
     target = tmp_path / "out"
     staged = written(target, "new")
     old = staged.new.with_name("old")
@@ -175,7 +175,7 @@ def test_a_folder_that_was_moved_away_comes_back(tmp_path: Path) -> None:
 
 
 def test_what_is_being_written_is_left_alone(tmp_path: Path) -> None:
-    """By a process that lives, and what only has such a name."""
+    """Hidden folders of living processes, and folders with similar names, are not touched."""
     target = tmp_path / "out"
     staged = written(target, "new")
     alike = staged.new.parent.with_name(staged.new.parent.name[:-1] + "x")
@@ -189,7 +189,7 @@ def test_what_is_being_written_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_an_end_without_a_beginning(tmp_path: Path) -> None:
-    """Calls out of order are errors of ours, and remove nothing."""
+    """Calls in the wrong order raise errors and remove nothing."""
     staged = StagedOutput(tmp_path / "out")
     staged.end()
     with pytest.raises(OutputError, match="nothing is being written here"):
@@ -202,7 +202,7 @@ def test_an_end_without_a_beginning(tmp_path: Path) -> None:
 
 
 def test_a_system_that_cannot_exchange_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Is asked once, and two renames follow; a failure of one that can is an error."""
+    """Without the system call, `exchange` returns False. With it, failures raise OSError."""
     left, right = tmp_path / "a", tmp_path / "b"
     left.write_text("a")
     monkeypatch.setattr(atomic_write, "_exchange_call", lambda: None)
@@ -215,7 +215,7 @@ def test_a_system_that_cannot_exchange_names(tmp_path: Path, monkeypatch: pytest
 
 
 def test_links_are_carried_as_links(tmp_path: Path) -> None:
-    """Files of folders below, too; names that the new folder has, and those left out, are not."""
+    """Symbolic links remain links, files become hard links, and excluded names are skipped."""
     old, new = tmp_path / "old", tmp_path / "new"
     (old / "below").mkdir(parents=True)
     new.mkdir()
@@ -233,7 +233,7 @@ def test_links_are_carried_as_links(tmp_path: Path) -> None:
 
 
 def test_the_promise_says_what_it_replaces(tmp_path: Path) -> None:
-    """By the summaries, of which the place may have none."""
+    """The record contains the digests of both summaries; a target may have none."""
     target = tmp_path / "out"
     staged = written(target, "new")
     folder = staged.prepare(tmp_path / "log", {"b", "a"})
@@ -250,7 +250,7 @@ def test_the_promise_says_what_it_replaces(tmp_path: Path) -> None:
 
 
 def test_an_output_is_promised_whole_and_put_when_it_was_given(tmp_path: Path) -> None:
-    """Nothing is in place before; afterwards nothing staged is left."""
+    """Nothing is visible before `commit`, and nothing hidden is left after it."""
     target, log = tmp_path / "out", tmp_path / "log"
     with OutputDir(target) as out:
         with out.open("kept.jsonl") as file:
@@ -275,7 +275,7 @@ def test_an_output_is_promised_whole_and_put_when_it_was_given(tmp_path: Path) -
 
 
 def test_an_output_that_begins_again_forgets_its_promise(tmp_path: Path) -> None:
-    """A conflict of two writers: what was written is gone, and its names are free."""
+    """After a conflict between two writers, `restart` discards all files and frees their names."""
     target, log = tmp_path / "out", database(tmp_path / "log")
     with OutputDir(target) as out:
         with out.open("kept.jsonl") as file:
@@ -292,7 +292,7 @@ def test_an_output_that_begins_again_forgets_its_promise(tmp_path: Path) -> None
 
 
 def test_a_promise_that_cannot_be_written_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A full disk, say."""
+    """A full disk while preparing the output leaves the target unchanged."""
 
     def refuse(*_: object) -> None:
         raise OSError(28, "No space left on device")

@@ -1,4 +1,4 @@
-"""Output that is whole or absent, and side tables."""
+"""nearkin.io.output: output that is complete or absent."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """Every file below a folder, hidden ones too."""
+    """Return the content of every file below a folder, including hidden files."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
@@ -39,14 +39,14 @@ def write(target: Path, *names: str, overwrite: bool = False, content: bytes = b
 
 
 def summary(content: bytes, *names: str) -> bytes:
-    """The summary that `write` writes last."""
+    """Return the summary that `write` writes last."""
     value = {"content": content.decode(), "files": sorted([*names, SUMMARY])}
     return json.dumps(value, indent=2).encode() + b"\n"
 
 
 @pytest.mark.parametrize("exists", [False, True])
 def test_output_appears_at_the_end_and_nothing_else_does(tmp_path: Path, exists: bool) -> None:
-    """Until the context ends the target has nothing that a reader would see; afterwards only the files."""
+    """The target is empty until the context ends, and then contains exactly the files."""
     target = tmp_path / "a" / "out"
     if exists:
         target.mkdir(parents=True)
@@ -64,7 +64,7 @@ def test_output_appears_at_the_end_and_nothing_else_does(tmp_path: Path, exists:
 @pytest.mark.parametrize("exists", [False, True])
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
 def test_an_error_leaves_nothing(tmp_path: Path, exists: bool, error: type[BaseException]) -> None:
-    """Neither files nor folders that were begun remain, whatever ended the run."""
+    """After any exception, neither files nor folders are left."""
     target = tmp_path / "a" / "out"
     if exists:
         target.mkdir(parents=True)
@@ -81,7 +81,7 @@ def test_an_error_leaves_nothing(tmp_path: Path, exists: bool, error: type[BaseE
 
 
 def test_a_target_with_something_in_it_is_refused(tmp_path: Path) -> None:
-    """Without overwrite any file is in the way; with it only the output of an earlier run may be replaced."""
+    """Without overwrite any file is refused; with it only the output of an earlier run may be replaced."""
     target = tmp_path / "out"
     write(target, "kept.jsonl", "clusters.jsonl", "summary.json", content=b"old")
     with pytest.raises(
@@ -97,7 +97,7 @@ def test_a_target_with_something_in_it_is_refused(tmp_path: Path) -> None:
 
 
 def test_overwriting_keeps_what_no_run_wrote(tmp_path: Path) -> None:
-    """Files of the user stay whatever their names, in folders and as links too; the earlier run's files go."""
+    """Files, folders and links of the user are kept, and the files of the earlier run are removed."""
     target = tmp_path / "out"
     write(target, "kept.jsonl", "clusters.jsonl", "removed.nul", "summary.json", content=b"old")
     mine = {"pairs.csv": b"a,b\n", "kept.notes.docx": b"notes", "sub/deep/kept.jsonl": b"{}\n", "sub/empty": b""}
@@ -121,7 +121,7 @@ def test_overwriting_keeps_what_no_run_wrote(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("foretold", [False, True])
 def test_a_file_of_the_user_is_never_written_over(tmp_path: Path, foretold: bool) -> None:
-    """A name to be written that the earlier run did not write is refused, at once where the names are foretold."""
+    """A name that belongs to a file of the user is refused, at once if the names are known in advance."""
     target = tmp_path / "out"
     write(target, "kept.jsonl", "summary.json", content=b"old")
     (target / "pairs.jsonl").write_bytes(b"mine")
@@ -142,7 +142,7 @@ def test_a_file_of_the_user_is_never_written_over(tmp_path: Path, foretold: bool
 
 @pytest.mark.parametrize("text", [None, b"mine", b"[1]", b'{"title": "mine"}', b'{"files": 3}', b"[" * 100_000])
 def test_a_folder_without_the_summary_of_a_run_is_not_replaced(tmp_path: Path, text: bytes | None) -> None:
-    """A folder that no run wrote is the user's, even with overwrite, and even if it has a file summary.json."""
+    """A folder without the summary of a run is never replaced, even with overwrite."""
     target = tmp_path / "out"
     target.mkdir()
     (target / "kept.jsonl").write_bytes(b"mine")
@@ -155,7 +155,7 @@ def test_a_folder_without_the_summary_of_a_run_is_not_replaced(tmp_path: Path, t
 
 
 def test_summaries_without_a_list_own_what_their_version_wrote(tmp_path: Path) -> None:
-    """A summary of an earlier version says by its format which files are the run's; of files, four lists."""
+    """For summaries of earlier versions, the format determines the files of the run."""
     said: dict[str, object] = {"recipe": "x", "version": "0.1", "documents": 1, "kept": 1}
     cases: list[tuple[dict[str, object], set[str]]] = [
         ({"kept_file": "kept.csv.gz", "format": "csv"}, {"kept.csv.gz", "clusters.csv", "pairs.csv"}),
@@ -170,7 +170,7 @@ def test_summaries_without_a_list_own_what_their_version_wrote(tmp_path: Path) -
 
 
 def test_the_summary_comes_last_and_names_are_plain(tmp_path: Path) -> None:
-    """A file after the summary would be in no list; a name is that of a file in the folder, once."""
+    """No file may follow the summary, and names are unique and without folders."""
     with OutputDir(tmp_path / "out") as out:
         for name in ("", ".", "..", "a/b", "../a", "a\0b"):
             with pytest.raises(ParameterError, match="a plain file name that was not used yet"):
@@ -190,7 +190,7 @@ def test_the_summary_comes_last_and_names_are_plain(tmp_path: Path) -> None:
 def test_a_folder_that_somebody_else_fills_is_part_of_the_output(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All of it is synced and appears with the rest, or not at all; a name is used once."""
+    """A folder that the caller fills is synced and appears with the other files, or not at all."""
     synced: list[str] = []
     monkeypatch.setattr(os, "fsync", lambda number: synced.append(str(Path(f"/proc/self/fd/{number}").readlink())))
     with OutputDir(tmp_path / "out") as out:
@@ -218,7 +218,7 @@ def test_a_folder_that_somebody_else_fills_is_part_of_the_output(
 
 
 def test_a_file_that_was_not_closed_is_written_whole(tmp_path: Path) -> None:
-    """The end of the context flushes and closes what is open."""
+    """The end of the context flushes and closes open files."""
     with OutputDir(tmp_path / "out") as out:
         file = out.open("kept.txt")
         file.write(b"whole")
@@ -227,7 +227,7 @@ def test_a_file_that_was_not_closed_is_written_whole(tmp_path: Path) -> None:
 
 
 def test_folders_that_cannot_be_replaced_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The folder of the process, one above it, a mount point, and a link to nothing."""
+    """The working directory, its parents, mount points and dangling links are refused."""
     inner = tmp_path / "out" / "inner"
     inner.mkdir(parents=True)
     monkeypatch.chdir(inner)
@@ -251,7 +251,7 @@ def test_folders_that_cannot_be_replaced_are_refused(tmp_path: Path, monkeypatch
 
 
 def test_a_link_to_a_folder_stays_a_link(tmp_path: Path) -> None:
-    """What a symbolic link names is replaced, not the link."""
+    """The target of a symbolic link is replaced, not the link."""
     (tmp_path / "real").mkdir()
     (tmp_path / "out").symlink_to("real")
     for overwrite in (False, True):
@@ -262,7 +262,7 @@ def test_a_link_to_a_folder_stays_a_link(tmp_path: Path) -> None:
 
 
 def test_what_comes_into_the_folder_meanwhile_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files that are made or replaced while the run writes, and between its last look and the exchange, are kept."""
+    """Files that the user adds or replaces during the run are kept."""
     target = tmp_path / "out"
     write(target, "kept.txt", "summary.json", content=b"old")
     (target / "sub").mkdir()
@@ -296,7 +296,7 @@ def test_what_comes_into_the_folder_meanwhile_stays(tmp_path: Path, monkeypatch:
 
 
 def system_calls(monkeypatch: pytest.MonkeyPatch, failing: int, code: int) -> list[str]:
-    """Make the call of this number fail, of those that put output in its place; the names of the calls so far."""
+    """Make the call with this number fail, and return the names of the calls so far."""
     calls: list[str] = []
 
     def counted(name: str, call: Callable[..., T]) -> Callable[..., T]:
@@ -321,7 +321,7 @@ def system_calls(monkeypatch: pytest.MonkeyPatch, failing: int, code: int) -> li
 def test_a_failing_call_says_what_is_in_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exchange: bool, exists: bool
 ) -> None:
-    """Whichever sync, link or rename fails, the target holds the old or the new output; the error says which."""
+    """If any sync, link or rename fails, the target is the old or the new output, and the error says which."""
     if not exchange:
         monkeypatch.setattr(atomic_write, "_exchange_call", lambda: None)
     seen = set()
@@ -354,7 +354,7 @@ def test_a_failing_call_says_what_is_in_place(
 
 
 def failure_of(call: Callable[[], None]) -> OutputError | None:
-    """The error that a call ends with."""
+    """Return the error that a call raises."""
     try:
         call()
     except OutputError as error:
@@ -364,7 +364,7 @@ def failure_of(call: Callable[[], None]) -> OutputError | None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="an entry has all that is asked for there")
 def test_a_hidden_folder_that_is_removed_while_others_look_is_nobodys(tmp_path: Path) -> None:
-    """Its owner was at its end."""
+    """A folder that its owner removes during the scan is ignored."""
     (tmp_path / "hidden").mkdir()
     with os.scandir(tmp_path) as entries:
         entry = next(entries)
@@ -373,7 +373,7 @@ def test_a_hidden_folder_that_is_removed_while_others_look_is_nobodys(tmp_path: 
 
 
 def test_a_predecessor_that_was_not_replaced_is_never_removed(tmp_path: Path) -> None:
-    """Where a run died between two renames its old output comes back, unless something is there."""
+    """If a run died between two renames, its old output is restored, unless the target exists."""
     target, hidden = tmp_path / "out", tmp_path / (".out.nearkin-" + "0" * 16)
     (hidden / "old").mkdir(parents=True)
     (hidden / "new").mkdir()
@@ -392,7 +392,7 @@ def test_a_predecessor_that_was_not_replaced_is_never_removed(tmp_path: Path) ->
 def test_an_old_folder_that_cannot_be_brought_back_is_left_to_the_next_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where the rename in and the rename back fail, the message says where the old output is; a run restores it."""
+    """If both renames fail, the message contains the path of the old output, and the next run restores it."""
     target = tmp_path / "out"
     write(target, "kept.txt", "summary.json", content=b"old")
     before = files(target)
@@ -419,7 +419,7 @@ def test_an_old_folder_that_cannot_be_brought_back_is_left_to_the_next_run(
 def test_late_files_that_cannot_be_moved_stay_beside_the_output(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The new output is in place, and the folder that it replaced gets a visible name."""
+    """The new output is in place, and the replaced folder gets a visible name."""
     target = tmp_path / "out"
     write(target, "kept.txt", "summary.json", content=b"old")
     (target / "mine").write_bytes(b"mine")
@@ -438,7 +438,7 @@ def test_late_files_that_cannot_be_moved_stay_beside_the_output(
 
 
 def test_an_interrupt_while_the_lock_is_taken_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The hidden folder goes with the lock's file that is in it already."""
+    """An interrupt removes the hidden folder and the lock file in it."""
 
     def acquire(path: Path) -> None:
         path.touch()
@@ -451,7 +451,7 @@ def test_an_interrupt_while_the_lock_is_taken_leaves_nothing(tmp_path: Path, mon
 
 
 def test_planted_links_and_folders_are_not_followed(tmp_path: Path) -> None:
-    """Symbolic links under hidden names stay as they are, and what they name too."""
+    """Symbolic links with hidden names are neither followed nor removed."""
     target, victim = tmp_path / "out", tmp_path / "victim"
     (victim / "old").mkdir(parents=True)
     (victim / "lock").write_bytes(b"")
@@ -473,7 +473,7 @@ def test_planted_links_and_folders_are_not_followed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["out", "中" * 85])
 def test_a_file_is_replaced_whole(tmp_path: Path, name: str) -> None:
-    """`replace_file` writes aside, keeps permissions and links, and leaves the old file after an error."""
+    """`replace_file` keeps permissions and links, and an error leaves the old file."""
     target = tmp_path / name
     for content in (b"one", b"two"):
         with replace_file(target) as file:
@@ -499,7 +499,7 @@ def test_a_file_is_replaced_whole(tmp_path: Path, name: str) -> None:
 
 
 def test_a_file_whose_folder_cannot_be_synced_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first sync is the file's, the second its folder's; the error says what is there."""
+    """The first sync is that of the file, the second that of its folder."""
     target = tmp_path / "file"
     target.write_bytes(b"old")
 
@@ -515,13 +515,13 @@ def test_a_file_whose_folder_cannot_be_synced_is_an_error(tmp_path: Path, monkey
         assert (b"old" if failing == 2 else content) == target.read_bytes()
         assert [target] == list(tmp_path.iterdir())
     with monkeypatch.context() as patch:
-        # A file system that can't sync folders is no error.
+        # File systems that cannot sync folders are tolerated.
         system_calls(patch, 3, errno.EINVAL)
         run()
 
 
 def test_a_file_system_without_hard_links_gets_copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The user's files are copied, links as links; what can't be copied is an error before the exchange."""
+    """Files and links of the user are copied; an entry that cannot be copied is an error before the exchange."""
     target = tmp_path / "out"
     write(target, "kept.txt", "summary.json", content=b"old")
     (target / "mine").write_bytes(b"mine")
@@ -544,7 +544,7 @@ def test_a_file_system_without_hard_links_gets_copies(tmp_path: Path, monkeypatc
 def test_an_exchange_that_the_system_refuses_is_done_by_two_renames(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An answer that says "not supported" is no error; any other is."""
+    """The answer "not supported" is not an error; any other answer is."""
     import ctypes
 
     def refusing(code: int) -> Callable[[], Callable[[bytes, bytes], int]]:
@@ -566,7 +566,7 @@ def test_an_exchange_that_the_system_refuses_is_done_by_two_renames(
 
 
 def failure_of_a_run(source: Path, target: Path) -> OSError | None:
-    """Read a corpus and write half of it with a table; the error that ended the run."""
+    """Read a corpus, write half of it and a table, and return the error that ended the run."""
     try:
         with open_corpus(source) as corpus, OutputDir(target) as out:
             rows = sum(len(batch) for batch in corpus.batches())
@@ -579,7 +579,7 @@ def failure_of_a_run(source: Path, target: Path) -> OSError | None:
 
 
 def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whichever write fails, the error names the file and the target does not exist."""
+    """If any write fails, the error names the file, and the target does not exist."""
     source = tmp_path / "in.jsonl"
     source.write_bytes(b"".join(b'{"text": "%d"}\n' % i for i in range(1000)))
     monkeypatch.setattr(output_module, "_BUFFER", 512)
@@ -606,7 +606,7 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_inputs_are_never_written_over(tmp_path: Path) -> None:
-    """A target that holds an input, or lies in a folder that is one, is refused even with overwrite."""
+    """A target that contains an input, or is inside an input folder, is refused even with overwrite."""
     folder = tmp_path / "data"
     folder.mkdir()
     (folder / "kept.jsonl").write_text('{"text": "a"}\n')
@@ -635,7 +635,7 @@ with OutputDir(sys.argv[1]) as out:
 @pytest.mark.parametrize("exists", [False, True])
 @pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGINT])
 def test_a_killed_process_leaves_no_half_output(tmp_path: Path, exists: bool, sign: signal.Signals) -> None:
-    """The target has no file after a kill, and the next run removes what lies hidden; a living run's is left alone."""
+    """After a kill the target is unchanged, and the next run removes the hidden folder of the dead process only."""
     target = tmp_path / "out"
     if exists:
         target.mkdir()

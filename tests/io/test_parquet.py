@@ -1,4 +1,4 @@
-"""nearkin.io.parquet: types, row groups, strings that are checked."""
+"""nearkin.io.parquet: types, row groups, and validation of strings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nearkin.io import open_corpus
 
 
 def test_parquet_types_arrive_as_they_are(tmp_path: Path) -> None:
-    """Dictionary strings, all widths of numbers and nulls are read; schema, metadata and codecs are kept."""
+    """Dictionaries, numbers of all widths and nulls are read; schema, metadata and codecs are kept."""
     columns = {
         "text": pa.array(["a", "b", None, "a", "e"]).dictionary_encode(),
         "id": pa.array([2**64 - 1, 1, 2, None, 4], pa.uint64()),
@@ -50,7 +50,7 @@ def test_parquet_types_arrive_as_they_are(tmp_path: Path) -> None:
 
 
 def test_parquet_strings_are_checked(tmp_path: Path) -> None:
-    """Parquet readers trust a file's strings; a kernel must not."""
+    """Invalid UTF-8 in a string column makes the row malformed."""
     raw = pa.array([b"good", b"b\xffd", b"fine"], pa.binary())
     strings = pa.Array.from_buffers(pa.string(), 3, raw.buffers())
     pq.write_table(pa.table({"text": strings}), tmp_path / "a.parquet")
@@ -62,7 +62,7 @@ def test_parquet_strings_are_checked(tmp_path: Path) -> None:
 
 
 def test_parquet_texts_after_nested_columns_are_sized_by_their_own_column(tmp_path: Path) -> None:
-    """Batches follow from the text column's size wherever it stands."""
+    """The batch size follows from the text column, wherever it is in the schema."""
     columns = {"nested": pa.array([{"a": 1, "b": 2}] * 50), "text": ["x" * 100] * 50}
     pq.write_table(pa.table(columns), tmp_path / "a.parquet", use_dictionary=False)
     with open_corpus(tmp_path / "a.parquet") as corpus:
@@ -73,7 +73,7 @@ def test_parquet_texts_after_nested_columns_are_sized_by_their_own_column(tmp_pa
     "kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string()), pa.string_view(), pa.null()]
 )
 def test_texts_of_every_string_type(tmp_path: Path, kind: pa.DataType) -> None:
-    """Row groups of any size, dictionaries and nulls give the texts of a plain list, looked up in ascending rows."""
+    """Every string type and row group size gives the texts of a plain list."""
     texts = [None if row % 7 == 3 or kind == pa.null() else f"text {row % 5} 中" for row in range(50)]
     array = pa.array(texts, pa.string() if pa.types.is_dictionary(kind) else kind)
     array = array.dictionary_encode() if pa.types.is_dictionary(kind) else array
@@ -92,7 +92,7 @@ def test_texts_of_every_string_type(tmp_path: Path, kind: pa.DataType) -> None:
 
 
 def test_files_without_rows(tmp_path: Path) -> None:
-    """An empty file has its schema and no rows, alone or beside others."""
+    """An empty file has a schema and no rows, alone or with other files."""
     for name, texts in (("a", []), ("b", ["x"])):
         pq.write_table(pa.table({"text": pa.array(texts, pa.string())}), tmp_path / f"{name}.parquet")
     with open_corpus(tmp_path / "a.parquet") as corpus:
@@ -104,7 +104,7 @@ def test_files_without_rows(tmp_path: Path) -> None:
 
 
 def test_nested_fields_bytes_and_dates(tmp_path: Path) -> None:
-    """Paths through structs, texts as bytes, times as ISO 8601; kept rows have the schema of the file."""
+    """Paths, binary texts and timestamps are read, and kept rows have the schema of the file."""
     moments = [datetime(2024, 3, 1, 12, tzinfo=timezone.utc), None, datetime(2023, 1, 1, tzinfo=timezone.utc)]
     table = pa.table(
         {

@@ -1,4 +1,4 @@
-"""nearkin.io.records: JSON lines, CSV, TSV and plain lines, against Python's own modules."""
+"""nearkin.io.records: JSON lines, CSV, TSV and plain lines, compared with Python's own modules."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from nearkin.io import Corpus, open_corpus
 from nearkin.io import base as base_module
 from nearkin.io import records as records_module
 
-# Fields of CSV as a writer may quote them; NUL is refused by name elsewhere, and a lone carriage return is in quotes.
+# Parts of CSV fields. NUL bytes have a test of their own.
 pieces = ["a", "b", '"', ",", "\t", "\n", "\r\n", " ", "中", "é", ";", "'"]
 fields = st.lists(st.sampled_from(pieces), max_size=10).map("".join)
 
@@ -39,7 +39,7 @@ def texts_of(corpus: Corpus) -> list[str]:
 def test_csv_is_what_the_csv_module_writes(
     tmp_path: Path, rows: list[tuple[str, str]], kind: str, quoting: int, ending: str, last: bool
 ) -> None:
-    """Quotes, delimiters and line ends in fields, either line end, and a last record without one."""
+    """Quotes, delimiters and line ends in fields, both line ends, and a last record without one."""
     out = io.StringIO()
     writer = csv.writer(out, delimiter="\t" if kind == "tsv" else ",", lineterminator=ending, quoting=quoting)  # type: ignore[arg-type]
     writer.writerow(["text", "other"])
@@ -60,7 +60,7 @@ def test_csv_is_what_the_csv_module_writes(
 
 @pytest.mark.parametrize("kind", ["jsonl", "csv", "txt"])
 def test_rows_are_looked_up_as_in_a_list(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Any ascending rows, repeated ones too, over batches and files, are those of a plain list."""
+    """Ascending rows, including repeated ones, equal those of a plain list."""
     for module in (base_module, records_module):
         monkeypatch.setattr(module, "BLOCK", 1 << 9)
     expected = [f"text {i} " + "x" * (i * 37 % 300) for i in range(90)]
@@ -77,7 +77,7 @@ def test_rows_are_looked_up_as_in_a_list(tmp_path: Path, kind: str, monkeypatch:
 
 
 def test_json_of_every_shape(tmp_path: Path) -> None:
-    """Nested values beside the text, huge integers, escapes, and keys in any order; what is wrong says why."""
+    """Nested values, huge integers, escapes and any key order are read; errors have a reason."""
     good = [
         '{"a": {"text": "inner", "b": [1, {"text": 2}]}, "text": "outer", "id": 1}',
         '{"id": ' + "9" * 300 + ', "text": "huge"}',
@@ -107,7 +107,7 @@ def test_json_of_every_shape(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["txt", "csv"])
 def test_nul_bytes_are_bad_records(tmp_path: Path, kind: str) -> None:
-    """In plain lines and CSV a NUL byte means that the file is no text there."""
+    """In plain lines and CSV, a NUL byte makes the record malformed."""
     (tmp_path / f"a.{kind}").write_bytes(b"text\na\nb\0c\nd\n")
     with open_corpus(tmp_path / f"a.{kind}", max_malformed=1.0) as corpus:
         assert ["a", "d"] == texts_of(corpus)[-2:]
@@ -118,7 +118,7 @@ def test_nul_bytes_are_bad_records(tmp_path: Path, kind: str) -> None:
 @pytest.mark.parametrize("kind", ["jsonl", "txt", "csv", "tsv"])
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
 def test_empty_files_have_no_rows(tmp_path: Path, kind: str, mark: bytes) -> None:
-    """No rows and no error, but for CSV, which needs its header; a mark alone is nothing."""
+    """An empty file has no rows, with or without a byte order mark. CSV requires a header."""
     path = tmp_path / f"a.{kind}"
     path.write_bytes(mark)
     with open_corpus(path) as corpus:
@@ -133,7 +133,7 @@ def test_empty_files_have_no_rows(tmp_path: Path, kind: str, mark: bytes) -> Non
 
 
 def test_duplicate_and_missing_columns_of_csv(tmp_path: Path) -> None:
-    """A wanted column must stand once; others may stand twice."""
+    """A requested column must occur once; other columns may be repeated."""
     path = tmp_path / "a.csv"
     path.write_text("text,other,other\na,1,2\n")
     with open_corpus(path) as corpus:
@@ -153,7 +153,7 @@ def test_duplicate_and_missing_columns_of_csv(tmp_path: Path) -> None:
 def test_a_header_longer_than_a_block_is_read_and_one_longer_than_a_record_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The buffer grows up to the longest record."""
+    """The buffer grows up to the maximum record length."""
     monkeypatch.setattr(records_module, "BLOCK", 1 << 8)
     monkeypatch.setattr(records_module, "MAX_RECORD", 1 << 12)
     path = tmp_path / "a.csv"
@@ -166,7 +166,7 @@ def test_a_header_longer_than_a_block_is_read_and_one_longer_than_a_record_refus
 
 
 def test_bad_records_are_counted_with_file_and_line(tmp_path: Path) -> None:
-    """A record that can't be read has a file, a line and a reason, and no row; strict makes the first an error."""
+    """A malformed record has a file, a line and a reason, but no row; strict raises the first one."""
     lines = [
         b'{"text": "a"}',
         b"",
@@ -196,7 +196,7 @@ def test_bad_records_are_counted_with_file_and_line(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["jsonl", "txt", "csv"])
 def test_a_record_that_is_too_long_is_passed_over(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A line without end, as a decompression bomb makes, costs no more memory than the limit, and is one bad record."""
+    """An endless line, as in a decompression bomb, is one malformed record and needs bounded memory."""
     monkeypatch.setattr(records_module, "BLOCK", 1 << 10)
     monkeypatch.setattr(records_module, "MAX_RECORD", 1 << 12)
     path = pack(tmp_path / f"in.{kind}.gz", encode(kind, ["a", "b " * 40_000, "c", "d " * 1000]))
@@ -211,7 +211,7 @@ def test_a_record_that_is_too_long_is_passed_over(tmp_path: Path, kind: str, mon
 
 
 def test_an_open_quote_spoils_one_line_not_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A quote that is never closed is one bad record, at the end of the file as at the limit of a record's length."""
+    """A quote that is never closed is one malformed record, at the end of the file or at the maximum length."""
     lines = ['text,id\n"never closed,0\n'] + [f"document {i},{i}\n" for i in range(1000)]
     (tmp_path / "a.csv").write_text("".join(lines))
     for longest in (1 << 28, 1 << 12):
@@ -225,7 +225,7 @@ def test_an_open_quote_spoils_one_line_not_the_file(tmp_path: Path, monkeypatch:
 
 
 def test_marks_and_line_ends_do_not_matter(tmp_path: Path) -> None:
-    """A byte order mark is no text, CRLF ends a line, and a missing last line end is mended when a row follows."""
+    """A byte order mark is skipped, CRLF ends a line, and a missing line end is added before another row."""
     (tmp_path / "a.jsonl").write_bytes(b'\xef\xbb\xbf{"text": "a"}\r\n\r\n{"text": "b"}')
     (tmp_path / "b.jsonl").write_bytes(b'{"text": "c"}')
     with open_corpus([tmp_path / "a.jsonl", tmp_path / "b.jsonl"]) as corpus:
@@ -261,9 +261,9 @@ json_rows = st.lists(
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(rows=json_rows, ascii_only=st.booleans(), seed=st.integers(0, 2**32 - 1))
 def test_json_lines_are_what_json_says(tmp_path: Path, rows: list[dict[str, Any]], ascii_only: bool, seed: int) -> None:
-    """Texts, ids of any size and scores equal those of the json module; kept rows are the same bytes."""
+    """Texts, ids and scores equal those of the json module, and kept rows are the same bytes."""
     if rows:
-        # A column that no record has is an error.
+        # A column that no record has would be an error.
         rows[0].setdefault("score", None)
     lines = [json.dumps(row, ensure_ascii=ascii_only).encode() + b"\n" for row in rows]
     path = tmp_path / "a.jsonl"
@@ -282,7 +282,7 @@ def test_json_lines_are_what_json_says(tmp_path: Path, rows: list[dict[str, Any]
 
 
 def test_a_column_that_no_record_has_is_an_error(tmp_path: Path) -> None:
-    """Null in every record is a value; the message lists the columns that there are."""
+    """Null in every record is a value. The message lists the existing columns."""
     path = tmp_path / "a.jsonl"
     path.write_text('{"text": "a", "score": null, "meta": {"url": null}}\n{"text": "b"}\n')
     with open_corpus(path, extra_columns=["score", "meta.url"]) as corpus:
@@ -297,7 +297,7 @@ def test_a_column_that_no_record_has_is_an_error(tmp_path: Path) -> None:
 
 
 def test_nested_columns(tmp_path: Path) -> None:
-    """Text, id and further columns may be fields of objects."""
+    """Text, id and extra columns may be fields of objects."""
     path = tmp_path / "a.jsonl"
     path.write_text(
         '{"doc": {"body": "one"}, "meta": {"url": "x", "n": 1}}\n{"doc": {"body": "two"}, "meta": {"url": "y"}}\n'
@@ -314,7 +314,7 @@ def test_nested_columns(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 def test_the_delimiter_is_told_by_the_header(tmp_path: Path, delimiter: str) -> None:
-    """Or named; one with which the header lacks a wanted column is not it."""
+    """The delimiter is detected from the header or passed; with a wrong one a column is missing."""
     path = tmp_path / "a.csv"
     path.write_text(
         delimiter.join(["id", "text"])
@@ -338,7 +338,7 @@ def test_the_delimiter_is_told_by_the_header(tmp_path: Path, delimiter: str) -> 
 
 
 def test_too_many_bad_records_are_an_error(tmp_path: Path) -> None:
-    """A share at the end, a number as soon as it is passed; all of them are written."""
+    """A share is checked at the end, a number at once, and all malformed records are written."""
     path = tmp_path / "a.jsonl"
     path.write_text('{"text": "a"}\n{\n' * 30)
     for most, said in (
@@ -369,7 +369,7 @@ def test_too_many_bad_records_are_an_error(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 def test_quoted_names_in_a_header(tmp_path: Path, delimiter: str) -> None:
-    """Whatever separates them; one that is missing is told with those that there are."""
+    """Quoted names work with every delimiter, and the error lists them."""
     path = tmp_path / "a.csv"
     path.write_text(f'"text"{delimiter}"the id"\n"one{delimiter}two"{delimiter}7\n')
     with open_corpus(path, id_column="the id") as corpus:
@@ -380,7 +380,7 @@ def test_quoted_names_in_a_header(tmp_path: Path, delimiter: str) -> None:
 
 
 def test_a_header_that_no_delimiter_reads(tmp_path: Path) -> None:
-    """The fault that the comma meets is told."""
+    """The error is that of the comma."""
     path = tmp_path / "a.csv"
     path.write_text('"te"xt,id\none,7\n')
     with open_corpus(path) as corpus, pytest.raises(InputError, match="the header: text after a closing quote"):
@@ -388,7 +388,7 @@ def test_a_header_that_no_delimiter_reads(tmp_path: Path) -> None:
 
 
 def test_a_header_of_another_encoding_names_the_argument(tmp_path: Path) -> None:
-    """As a record of another encoding does."""
+    """The message suggests the argument `encoding`."""
     path = tmp_path / "a.csv"
     path.write_bytes("id,t\xe9xt\n1,one\n".encode("latin-1"))
     with open_corpus(path, text_column="t\xe9xt") as corpus, pytest.raises(InputError) as caught:

@@ -1,4 +1,4 @@
-"""nearkin.io.remote: inputs by URL, read once, over a file system in memory and over HTTP on this machine."""
+"""nearkin.io.remote: inputs by URL, in an in-memory file system and over HTTP on localhost."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from nearkin.io.remote import check_new, expand, is_folder, is_url, name_in, wri
 
 @pytest.fixture
 def bucket() -> Iterator[str]:
-    """A bucket with two files, and one in a folder."""
+    """A bucket with two files, and one file in a folder."""
     system = fsspec.filesystem("memory")
     for name, kind in (("b/one.jsonl.gz", "jsonl"), ("b/two.jsonl", "jsonl"), ("b/more/x.parquet", "parquet")):
         data = encode(kind, TEXTS)
@@ -31,13 +31,13 @@ def bucket() -> Iterator[str]:
 
 
 def test_names() -> None:
-    """A URL has a protocol; the query of a web address is not part of the file's name."""
+    """A URL has a protocol, and the query of a web address is not part of the file name."""
     assert [True, True, False, False] == [is_url(n) for n in ("s3://a/b", "https://a", "C:\\a", "a/b")]
     assert "/a.jsonl.gz" == name_in("https://h/a.jsonl.gz?sig=x.y#z")
 
 
 def test_files_globs_and_folders(bucket: str) -> None:
-    """By name."""
+    """Globs and folders are expanded and sorted by name."""
     assert [f"{bucket}/two.jsonl"] == expand(f"{bucket}/two.jsonl")
     assert ["memory:///b/one.jsonl.gz", "memory:///b/two.jsonl"] == [
         url.replace("memory://b", "memory:///b") for url in expand(f"{bucket}/*.jsonl*")
@@ -49,7 +49,7 @@ def test_files_globs_and_folders(bucket: str) -> None:
 
 @pytest.mark.parametrize("name", ["one.jsonl.gz", "two.jsonl", "more/x.parquet"])
 def test_a_remote_file_is_a_corpus(bucket: str, name: str) -> None:
-    """Its rows can be read again, from the spool; a second pass is refused."""
+    """Rows can be looked up in the spool, and a second pass is refused."""
     with open_corpus(f"{bucket}/{name}") as corpus:
         texts, _ = read_all(corpus)
         assert TEXTS == texts
@@ -61,7 +61,7 @@ def test_a_remote_file_is_a_corpus(bucket: str, name: str) -> None:
 
 
 def test_a_folder_that_is_to_be_written(bucket: str, tmp_path: Path) -> None:
-    """What is there is named; a file is written at once, and folders of a machine are made for it."""
+    """A folder that is not empty is refused. Writing a file creates local parent folders."""
     with pytest.raises(ParameterError, match=r"empty or does not exist; it contains .*b/(more|one|two)"):
         check_new(bucket)
     for url in (f"{bucket}/new/out", (tmp_path / "new" / "out").as_uri()):
@@ -78,7 +78,7 @@ def test_a_folder_that_is_to_be_written(bucket: str, tmp_path: Path) -> None:
 
 
 def test_over_http(tmp_path: Path) -> None:
-    """A file that is there, and one that is not."""
+    """A file is read over HTTP; a missing one is an error."""
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(encode("csv", TEXTS)))
     handler = partial(SimpleHTTPRequestHandler, directory=str(tmp_path))
     handler.func.log_message = lambda *_: None  # type: ignore[attr-defined]
@@ -98,7 +98,7 @@ def test_over_http(tmp_path: Path) -> None:
 
 
 def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The package fsspec itself, and its part for a protocol; an unknown protocol is an error of the input."""
+    """A missing fsspec, a missing protocol package and an unknown protocol have different errors."""
     with pytest.raises(InputError, match="protocol"):
         open_corpus("gopher2://x/a.jsonl")
     monkeypatch.setitem(sys.modules, "s3fs", None)

@@ -1,4 +1,4 @@
-"""nearkin.io.read_table: tables of every format, whole, and their faults."""
+"""nearkin.io.read_table: tables of every format, and their errors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COLUMNS: dict[str, list[object]] = {"id": ["a", "b,c", 'd "e"'], "n": [1, None, 
 
 @pytest.mark.parametrize("kind", ["jsonl", "csv", "tsv", "parquet"])
 def test_a_table_is_read_as_it_was_written(tmp_path: Path, kind: Format) -> None:
-    """Values of CSV are strings and an empty field is None; the others keep their types."""
+    """Values of CSV are strings, and empty fields are None; other formats keep types."""
     with OutputDir(tmp_path / "out") as out:
         name = write_table(out, "table", COLUMNS, kind)  # type: ignore[arg-type]
     path = tmp_path / "out" / name
@@ -37,7 +37,7 @@ def test_a_table_is_read_as_it_was_written(tmp_path: Path, kind: Format) -> None
 
 
 def test_late_and_missing_columns_of_json_are_none(tmp_path: Path) -> None:
-    """Blank lines are no records, and a byte order mark no text."""
+    """Missing values are None; blank lines and a byte order mark are skipped."""
     path = tmp_path / "a.jsonl"
     path.write_bytes(b'\xef\xbb\xbf{"a": 1}\r\n\r\n{"b": [2]}\r\n{"a": 3, "b": null}')
     assert {"a": [1, None, 3], "b": [None, [2], None]} == read_table(path)
@@ -63,14 +63,14 @@ def test_late_and_missing_columns_of_json_are_none(tmp_path: Path) -> None:
     ],
 )
 def test_a_faulty_table_is_an_error_with_its_place(tmp_path: Path, name: str, data: bytes, said: str) -> None:
-    """Nothing is left out silently."""
+    """Every malformed record raises an error with its position."""
     (tmp_path / name).write_bytes(data)
     with pytest.raises(InputError, match=said):
         read_table(tmp_path / name)
 
 
 def test_one_table_is_named(tmp_path: Path) -> None:
-    """A glob of several files is no table."""
+    """A glob with several matches is refused."""
     for name in ("a.csv", "b.csv"):
         (tmp_path / name).write_text("a\n1\n")
     with pytest.raises(InputError, match="is 2 files; name one table"):
@@ -78,7 +78,7 @@ def test_one_table_is_named(tmp_path: Path) -> None:
 
 
 def test_fields_may_be_longer_than_the_csv_module_allows(tmp_path: Path) -> None:
-    """A field may be a document; the limit of the module is as before afterwards."""
+    """Fields may be documents, and the limit of the csv module is restored afterwards."""
     before = csv.field_size_limit()
     (tmp_path / "a.csv").write_text("a\n" + "x" * 200_000 + "\n")
     assert {"a": ["x" * 200_000]} == read_table(tmp_path / "a.csv")
@@ -86,21 +86,21 @@ def test_fields_may_be_longer_than_the_csv_module_allows(tmp_path: Path) -> None
 
 
 def test_dictionaries_and_row_groups_of_parquet(tmp_path: Path) -> None:
-    """Dictionary strings are strings, and all row groups are read."""
+    """Dictionary columns are strings, and all row groups are read."""
     words = pa.array(["a", "b", None, "a", "c"]).dictionary_encode()
     pq.write_table(pa.table({"w": words, "n": range(5)}), tmp_path / "a.parquet", row_group_size=2)
     assert {"w": ["a", "b", None, "a", "c"], "n": list(range(5))} == read_table(tmp_path / "a.parquet")
 
 
 def test_a_table_from_standard_input() -> None:
-    """JSON lines through a pipe."""
+    """JSON lines are read from a pipe."""
     code = "import json; from nearkin.io import read_table; print(json.dumps(read_table('-')))"
     done = subprocess.run([sys.executable, "-c", code], input=b'{"a": 1}\n{"a": 2}\n', capture_output=True, check=True)
     assert {"a": [1, 2]} == json.loads(done.stdout)
 
 
 def test_a_table_may_be_a_json_array(tmp_path: Path) -> None:
-    """Pretty-printed, too."""
+    """A pretty-printed array is a table."""
     path = tmp_path / "pairs.json"
     path.write_text('[\n  {\n    "left": "a",\n    "right": "b"\n  },\n  {"left": "c", "right": "d"}\n]\n')
     assert {"left": ["a", "c"], "right": ["b", "d"]} == read_table(path, ["left", "right"])

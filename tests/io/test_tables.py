@@ -16,7 +16,7 @@ from nearkin.io import Column, OutputDir, write_table
 
 @pytest.mark.parametrize("kind", ["jsonl", "txt", "files", "csv", "tsv", "parquet"])
 def test_side_tables_are_written_in_the_corpus_format(tmp_path: Path, kind: str) -> None:
-    """Integers, floats, strings, missing values and mixed ids arrive in each format."""
+    """Integers, floats, strings, missing values and mixed ids are written in each format."""
     columns = {
         "id": Column.of(["a,b", 7, 'quote " 中', 2**70]),
         "cluster": np.array([1, 1, 2, 3]),
@@ -47,7 +47,7 @@ def test_side_tables_are_written_in_the_corpus_format(tmp_path: Path, kind: str)
 
 
 def test_tables_longer_than_a_piece_keep_every_row(tmp_path: Path) -> None:
-    """Pieces join without loss."""
+    """Tables of several chunks are complete."""
     rows = np.arange(40_000)
     with OutputDir(tmp_path / "out") as out:
         for kind in ("jsonl", "csv"):
@@ -59,7 +59,7 @@ def test_tables_longer_than_a_piece_keep_every_row(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
 def test_tables_without_rows_have_their_columns(tmp_path: Path, kind: str) -> None:
-    """An empty table is a file with a header, where its format has one."""
+    """An empty table has a header, if its format has one."""
     with OutputDir(tmp_path / "out") as out:
         name = write_table(out, "pairs", {"left": [], "right": np.zeros(0, np.int64)}, kind)  # type: ignore[arg-type]
     path = tmp_path / "out" / name
@@ -71,7 +71,7 @@ def test_tables_without_rows_have_their_columns(tmp_path: Path, kind: str) -> No
 
 
 def test_columns_of_mixed_values_in_parquet_are_strings(tmp_path: Path) -> None:
-    """A column with a string among numbers is one of strings; booleans and floats alone keep their types."""
+    """A column with strings and numbers becomes a string column; other columns keep their types."""
     columns = {"mixed": [1, "a", None], "flag": [True, None, False], "real": [0.5, float("nan"), None]}
     with OutputDir(tmp_path / "out") as out:
         name = write_table(out, "pairs", columns, "parquet")  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""nearkin.io.tables: every result with columns becomes a table of pyarrow, pandas, polars, and a stream of Arrow."""
+"""nearkin.io.tables: results as tables of pyarrow, pandas and polars, and as Arrow streams."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ IDS = [f"d{number}" for number in range(len(TEXTS))]
 
 
 def results() -> dict[str, Any]:
-    """A result of every kind."""
+    """Return a result of every class."""
     deduplicated = nk.dedup(TEXTS, IDS, threshold=0.5)
     codes = nk.fingerprint(TEXTS, "char:4|count|xxh3|simhash:64")
     hamming = nk.HammingIndex()
@@ -57,7 +57,7 @@ RESULTS = results()
 
 @pytest.mark.parametrize("name", RESULTS)
 def test_results_are_tables_everywhere(name: str) -> None:
-    """The same columns and cells, whoever reads them; a missing value is null."""
+    """All packages read the same columns and cells; missing values are null."""
     result = RESULTS[name]
     assert isinstance(result, Tabular)
     expected = result.to_arrow()
@@ -74,7 +74,7 @@ def test_results_are_tables_everywhere(name: str) -> None:
     assert expected == pa.RecordBatchReader.from_stream(result).read_all()
     assert pl.from_arrow(expected).equals(result.to_polars())  # type: ignore[arg-type]  # A table, so a frame.
     if not isinstance(result, Sequence):
-        # polars takes clusters for a sequence of columns.
+        # polars would read clusters as a sequence of columns.
         assert pl.DataFrame(result).equals(result.to_polars())
     assert expected.column_names == list(result.to_pandas().columns)
     assert len(expected) == len(result.to_pandas()) == len(result.to_polars())
@@ -85,7 +85,7 @@ def test_results_are_tables_everywhere(name: str) -> None:
 
 @pytest.mark.parametrize("ids", [None, list("abc"), [7, 5, 6]])
 def test_a_table_without_rows_has_the_types_of_one_with_rows(ids: Any) -> None:
-    """So that a join with it works where nothing was removed."""
+    """Empty tables can be joined with others."""
     some = nk.dedup(["one two three four", "one two three four", "one two three four!"], ids)
     none = nk.dedup(["one two three four", "five six seven eight", "nine ten eleven twelve"], ids)
     assert 3 == len(some.clusters)
@@ -99,7 +99,7 @@ def test_a_table_without_rows_has_the_types_of_one_with_rows(ids: Any) -> None:
 
 
 def test_ids_of_two_kinds_become_strings() -> None:
-    """New ids are integers, older ones strings."""
+    """Integer and string ids in one column become strings."""
     result = nk.dedup(["one two three four"], [1], against=["one two three four"], against_ids=["x"])
     assert [{"id": 1, "representative": "x"}] == result.clusters.to_arrow().select(["id", "representative"]).to_pylist()
     mixed = ResultTable({"id": [1, "a", None], "n": [1 << 63, 5, None], "m": [1 << 70, -1, None]})
@@ -108,12 +108,12 @@ def test_ids_of_two_kinds_become_strings() -> None:
 
 
 def test_names_of_files_that_are_not_utf8_are_escaped() -> None:
-    """Arrow holds UTF-8 alone."""
+    """Arrow strings must be UTF-8."""
     assert ["a\\udcffb", "é"] == to_arrow(["a\udcffb", "é"]).to_pylist()
 
 
 def test_answers_of_a_store_are_a_table(tmp_path: Any) -> None:
-    """A row for each document; of none, too."""
+    """The table has one row per document, and may be empty."""
     with nk.Store.create(tmp_path / "store") as store:
         answers = store.check_and_add(["one two three", "one two three"], ["a", "b"])
         assert [("new", None), ("exact", "a")] == answers.to_polars().select("status", "match").rows()
@@ -125,7 +125,7 @@ def test_answers_of_a_store_are_a_table(tmp_path: Any) -> None:
 
 @pytest.mark.parametrize("package", ["pandas", "polars"])
 def test_a_missing_package_is_named(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the command that installs it, and what does without."""
+    """The message contains the install command and the alternative."""
     monkeypatch.setitem(sys.modules, package, None)
     result = RESULTS["hamming Pairs"]
     wanted = rf"to_{package}\(\) needs {package}, which is not installed; `pip install {package}`, or use to_arrow\(\)"
@@ -136,6 +136,6 @@ def test_a_missing_package_is_named(package: str, monkeypatch: pytest.MonkeyPatc
 
 
 def test_candidates_are_a_table_of_queries_and_ids() -> None:
-    """Each candidate once for its query."""
+    """Each candidate occurs once per query."""
     found = Candidates(np.array([0, 2, 2, 3]), np.array([5, 6, 7]), np.array([2, 0, 1], np.uint64))
     assert {"query": [0, 0, 2], "id": [5, 6, 7]} == found.to_arrow().to_pydict()

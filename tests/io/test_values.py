@@ -1,4 +1,4 @@
-"""nearkin.io.values: packed texts, columns of scalars, records that can't be read."""
+"""nearkin.io.values: packed texts, scalar columns, and malformed records."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ scalars = st.lists(
 
 @given(texts=texts_or_none)
 def test_packed_texts_are_a_list_of_strings(texts: list[str | None]) -> None:
-    """Length, rows from both ends, slices, nulls and Arrow equal those of a plain list."""
+    """Length, indexing, slices, nulls and Arrow conversion equal those of a plain list."""
     packed = PackedTexts.of(texts)
     expected = [text or "" for text in texts]
     assert len(texts) == len(packed)
@@ -42,7 +42,7 @@ def test_packed_texts_are_a_list_of_strings(texts: list[str | None]) -> None:
 
 @given(parts=st.lists(texts_or_none, max_size=4))
 def test_texts_are_joined_with_their_nulls(parts: list[list[str | None]]) -> None:
-    """Several packed texts, one after another; parts that begin inside of their bytes too."""
+    """Concatenation keeps nulls, also for texts that start inside their byte array."""
     joined = PackedTexts.concat([PackedTexts.of(part) for part in parts])
     assert [text for part in parts for text in part] == joined.to_arrow().to_pylist()
     whole = PackedTexts.of(["before", *(text or "" for part in parts for text in part)])
@@ -52,7 +52,7 @@ def test_texts_are_joined_with_their_nulls(parts: list[list[str | None]]) -> Non
 
 @given(values=scalars)
 def test_a_column_gives_back_what_it_was_given(values: list[int | float | str | bool | None]) -> None:
-    """Values and their types, by row, slice, list and chosen rows, and after joining."""
+    """Values keep their types by row, slice, selection and after concatenation."""
     column = Column.of(values)
     assert values == column.to_list() == list(column) == column[:]
     assert list(map(type, values)) == list(map(type, column))
@@ -66,21 +66,21 @@ def test_a_column_gives_back_what_it_was_given(values: list[int | float | str | 
 
 @pytest.mark.parametrize("values", [[3, 1, 2], ["c", "", "中"]])
 def test_columns_of_one_type_are_taken_at_once(values: list[int | str]) -> None:
-    """The short ways for integers and strings give the same as row by row."""
+    """The fast paths for integers and strings equal row-by-row access."""
     column = Column.of(values)
     assert [values[2], values[0], values[0]] == column.take([2, 0, 0])
     assert values == column.to_list()
 
 
 def test_numpy_scalars_are_python_values() -> None:
-    """NumPy's numbers arrive as Python's."""
+    """NumPy scalars become Python values."""
     column = Column.of([np.int32(3), np.float32(0.5), np.bool_(True)])  # type: ignore[list-item]
     assert [3, 0.5, True] == column.to_list()
     assert [int, float, bool] == [type(value) for value in column]
 
 
 def test_columns_as_numbers() -> None:
-    """Integers, floats, booleans and strings that write a number; None is NaN; other strings and huge integers not."""
+    """Integers, floats, booleans and numeric strings are converted, None is NaN, and other values are refused."""
     np.testing.assert_array_equal([1, 0.5, np.nan, 1], Column.of([1, 0.5, None, True]).numbers("n"))
     np.testing.assert_array_equal([2.5, 1e30, np.nan], Column.of(["2.5", 10**30, None]).numbers("n"))
     with pytest.raises(
@@ -92,7 +92,7 @@ def test_columns_as_numbers() -> None:
 
 
 def test_records_that_cannot_be_read_are_counted_and_the_first_kept() -> None:
-    """The count has no limit, the list has; strict makes the first an error with its place."""
+    """All records are counted, the first are listed, and strict raises the first with its position."""
     malformed = MalformedRecords()
     for line in range(1, 31):
         malformed.add(BadRecord("a.csv", line, "why"), count=2)
@@ -107,7 +107,7 @@ def test_records_that_cannot_be_read_are_counted_and_the_first_kept() -> None:
 
 
 def test_numbers_are_read_from_columns_of_any_kind(tmp_path: Path) -> None:
-    """A keep rule's column may hold integers, floats, nulls, booleans, or strings that write a number."""
+    """The column of a keep rule may have integers, floats, nulls, booleans or numeric strings."""
     path = tmp_path / "a.jsonl"
     path.write_text(
         '{"text": "a", "n": 1, "s": "2.5"}\n{"text": "b", "n": 0.5, "s": 3}\n{"text": "c", "n": null, "s": null}\n'

@@ -1,4 +1,4 @@
-"""nearkin.io.warc: the pages and texts of crawls, whole and damaged."""
+"""nearkin.io.warc: the pages and texts of crawls, complete and damaged."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ COMPRESS: dict[str, Callable[[bytes], bytes]] = {"": bytes, ".gz": gzip.compress
 
 
 def record(kind: str, content: bytes, number: int, content_type: str, **fields: str) -> bytes:
-    """One record; fields have _ for -."""
+    """Build a record; the names of fields have _ for -."""
     head = {
         "WARC-Type": kind,
         "WARC-Record-ID": f"<urn:uuid:{number}>",
@@ -46,13 +46,13 @@ def record(kind: str, content: bytes, number: int, content_type: str, **fields: 
 
 
 def response(number: int, page: bytes, *, said: str = "text/html; charset=utf-8", status: str = "200 OK") -> bytes:
-    """A page as a server sent it."""
+    """Build a response record with a page."""
     head = f"HTTP/1.1 {status}\r\n" + (f"Content-Type: {said}\r\n" if said else "")
     return record("response", head.encode() + b"\r\n" + page, number, "application/http; msgtype=response")
 
 
 def conversion(number: int, text: str) -> bytes:
-    """A text of a WET file."""
+    """Build a record of a WET file."""
     return record("conversion", text.encode(), number, "text/plain")
 
 
@@ -60,14 +60,14 @@ INFO = record("warcinfo", b"software: tests\r\n", 0, "application/warc-fields")
 
 
 def write(path: Path, records: list[bytes]) -> Path:
-    """A file of records, each compressed by itself as the name says."""
+    """Write a file of records, compressed one by one as its name says."""
     compress = COMPRESS[path.suffix if path.suffix == ".gz" else ""]
     path.write_bytes(b"".join([compress(record) for record in records]))
     return path
 
 
 def crawl(path: Path) -> Path:
-    """A file with all that a crawl has: three pages, of which two say the same, and what is no page."""
+    """Write a crawl with three pages, two of them equal, and records that are not pages."""
     return write(
         path,
         [
@@ -87,7 +87,7 @@ def crawl(path: Path) -> Path:
 
 @pytest.mark.parametrize("ending", ["", ".gz"])
 def test_pages_are_documents_and_the_rest_is_counted(tmp_path: Path, ending: str) -> None:
-    """Visible text of HTML, plain text as it is; columns are header fields."""
+    """HTML is read as visible text, plain text unchanged, and header fields as columns."""
     path = crawl(tmp_path / f"crawl.warc{ending}")
     extra = ["url", "date", "status", "content_type", "WARC-Type"]
     with open_corpus(path, extra_columns=extra) as corpus:
@@ -113,7 +113,7 @@ def test_pages_are_documents_and_the_rest_is_counted(tmp_path: Path, ending: str
 
 @pytest.mark.parametrize("ending", ["", ".gz"])
 def test_what_is_kept_are_records_as_they_came(tmp_path: Path, ending: str) -> None:
-    """After the warcinfo of their file, each a member of its own, and they can be read again."""
+    """Kept records follow the warcinfo of their file, one member each, and can be read again."""
     path = crawl(tmp_path / f"crawl.warc{ending}")
     with open_corpus(path) as corpus:
         list(corpus.batches())
@@ -133,7 +133,7 @@ def test_what_is_kept_are_records_as_they_came(tmp_path: Path, ending: str) -> N
 
 
 def test_dedup_of_a_crawl(tmp_path: Path) -> None:
-    """The latest of two pages stays; what is no page is told on standard error and in the summary."""
+    """The later of two equal pages is kept, and skipped records are reported."""
     path = crawl(tmp_path / "crawl.warc.gz")
     done = call("dedup", path, "-o", tmp_path / "out", "--keep", "max:date", "--id-column", "url", "--json")
     assert 0 == done.code
@@ -147,7 +147,7 @@ def test_dedup_of_a_crawl(tmp_path: Path) -> None:
 
 
 def test_wet(tmp_path: Path) -> None:
-    """Texts of WET are what they are, markup or not; a file per input is written where that is asked for."""
+    """Texts of WET are unchanged, and each input can have its own output file."""
     texts = ["one <b>two</b>", "Zwölf Boxkämpfer", ""]
     for name in "ab":
         write(tmp_path / f"{name}.warc.wet.gz", [INFO, *(conversion(i, text) for i, text in enumerate(texts))])
@@ -162,7 +162,7 @@ def test_wet(tmp_path: Path) -> None:
 
 
 def test_a_folder_of_crawls_is_a_corpus(tmp_path: Path) -> None:
-    """And a crawl comes through a pipe as well."""
+    """A folder and a pipe are read."""
     write(tmp_path / "a.warc", [conversion(1, "one")])
     write(tmp_path / "b.wet", [conversion(2, "two")])
     with open_corpus(tmp_path) as corpus:
@@ -174,7 +174,7 @@ def test_a_folder_of_crawls_is_a_corpus(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("block", [64, 300, 1 << 24])
 def test_records_cross_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int) -> None:
-    """Wherever a block ends."""
+    """Block boundaries do not matter."""
     monkeypatch.setattr("nearkin.io.records.BLOCK", block)
     path = crawl(tmp_path / "crawl.warc")
     with open_corpus(path) as corpus:
@@ -184,7 +184,7 @@ def test_records_cross_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, b
 
 
 def reasons_of(path: Path) -> tuple[list[str], list[tuple[int, str]]]:
-    """The texts that can be read, and what can't."""
+    """Return the texts, and the malformed records with their reasons."""
     with open_corpus(path, max_malformed=100) as corpus:
         texts = read_all(corpus)[0]
         assert all(
@@ -194,7 +194,7 @@ def reasons_of(path: Path) -> tuple[list[str], list[tuple[int, str]]]:
 
 
 def whole(number: int) -> bytes:
-    """A record that is not damaged."""
+    """Build a record that is not damaged."""
     return conversion(number, f"text {number}")
 
 
@@ -221,7 +221,7 @@ LONG = conversion(2, "a text that is shorter").replace(b"Content-Length: 22", b"
 def test_a_damaged_record_costs_itself_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damaged: bytes, reason: str, block: int
 ) -> None:
-    """It is told once, by its number and with its reason; those before and after it are read."""
+    """A damaged record is reported once with its number and reason, and all others are read."""
     monkeypatch.setattr("nearkin.io.records.BLOCK", block)
     path = write(tmp_path / "a.warc", [whole(1), damaged, whole(3), whole(4)])
     texts, found = reasons_of(path)
@@ -231,7 +231,7 @@ def test_a_damaged_record_costs_itself_alone(
 
 
 def test_the_last_record_is_cut_off(tmp_path: Path) -> None:
-    """In a plain file its bytes are counted; in a compressed one its member does not end."""
+    """A truncated last record is malformed, in plain and in compressed files."""
     plain = whole(1) + whole(2)
     (tmp_path / "a.warc").write_bytes(plain[:-8])
     assert (["text 1"], [(2, "the record is cut off: it has 2 of 6 bytes")]) == reasons_of(tmp_path / "a.warc")
@@ -242,14 +242,14 @@ def test_the_last_record_is_cut_off(tmp_path: Path) -> None:
 
 
 def test_a_header_that_does_not_end(tmp_path: Path) -> None:
-    """Beyond 32 KiB it is none."""
+    """A header of more than 32 KiB is malformed."""
     endless = b"WARC/1.0\r\n" + b"X-Field: y\r\n" * 5000
     path = write(tmp_path / "a.warc", [whole(1), endless + b"\r\n\r\n", whole(3)])
     assert (["text 1", "text 3"], [(2, "the record's header has no end")]) == reasons_of(path)
 
 
 def test_a_record_that_is_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is skipped as a whole, block by block."""
+    """A record that exceeds the maximum length is skipped block by block."""
     monkeypatch.setattr("nearkin.io.records.BLOCK", 1 << 12)
     monkeypatch.setattr(base, "MAX_RECORD", 1 << 15)
     monkeypatch.setattr("nearkin.io.records.MAX_RECORD", 1 << 15)
@@ -258,7 +258,7 @@ def test_a_record_that_is_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     texts, found = reasons_of(path)
     assert (["text 1", "text 3"], [2]) == (texts, [line for line, _ in found])
     assert "the record is longer than" in found[0][1]
-    # A page that only grows beyond that when it is decompressed.
+    # A page that exceeds the limit only after decompression.
     packed = gzip.compress(b"a" * (1 << 16))
     bomb = response(2, packed, said="text/html\r\nContent-Encoding: gzip")
     texts, found = reasons_of(write(tmp_path / "b.warc", [whole(1), bomb, whole(3)]))
@@ -268,7 +268,7 @@ def test_a_record_that_is_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("at", [2, 30, -6, -2])
 def test_a_damaged_member_costs_itself_alone(tmp_path: Path, at: int) -> None:
-    """Wherever it is damaged: in its header, its data, its checksum or its length."""
+    """Damage in the header, the data, the checksum or the length of a member costs one record."""
     members = [gzip.compress(conversion(i, f"text {i} " + "of some words " * 20)) for i in range(1, 5)]
     broken = bytearray(members[1])
     broken[at] ^= 0xFF
@@ -281,7 +281,7 @@ def test_a_damaged_member_costs_itself_alone(tmp_path: Path, at: int) -> None:
 
 
 def test_every_damaged_member_is_told(tmp_path: Path) -> None:
-    """Also where no other one follows, or what follows is no gzip."""
+    """Damaged members are reported even if no valid member follows."""
     members = [gzip.compress(conversion(i, f"text {i} " + "of some words " * 20)) for i in range(1, 5)]
     for at in (1, 2):
         members[at] = members[at][:40] + b"\xff" * 9 + members[at][49:]
@@ -297,7 +297,7 @@ def test_every_damaged_member_is_told(tmp_path: Path) -> None:
 
 
 def test_what_says_warcinfo_and_can_not_be_read(tmp_path: Path) -> None:
-    """A first record that is damaged is told, and does not go to the output."""
+    """A damaged first record is reported and is not copied to the output."""
     damaged = INFO.replace(b"WARC-Date", b"WARC-Type: conversion\r\nWARC-Date")
     path = write(
         tmp_path / "a.warc", [damaged.replace(b"WARC-Type: warcinfo", b"X-Type: x\r\nWARC-Type: warcinfo"), whole(1)]
@@ -310,7 +310,7 @@ def test_what_says_warcinfo_and_can_not_be_read(tmp_path: Path) -> None:
 
 
 def test_a_file_that_was_compressed_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is read; damage in it is an error, since all that follows is lost."""
+    """A file that was compressed as one member is read; damage in it is an error."""
     packed = gzip.compress(b"".join(whole(i) for i in range(1000)))
     path = tmp_path / "a.warc.gz"
     path.write_bytes(packed)
@@ -325,7 +325,7 @@ def test_a_file_that_was_compressed_as_one(tmp_path: Path, monkeypatch: pytest.M
 
 
 def zstd(data: bytes) -> bytes:
-    """A frame of zstd."""
+    """Compress data as a zstd frame."""
     sink = pa.BufferOutputStream()
     with pa.CompressedOutputStream(sink, "zstd") as stream:
         stream.write(data)
@@ -341,7 +341,7 @@ MEMBERS: dict[str, Callable[[bytes], bytes]] = {"bz2": bz2.compress, "xz": lzma.
 def test_members_of_other_compressions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, chunk: int
 ) -> None:
-    """As of gzip: whole ones are read, a damaged one costs itself alone, and so does one that is cut off."""
+    """Complete members are read; a damaged or truncated one costs one record."""
     monkeypatch.setattr(warc_repair, "_CHUNK", chunk)
     texts = [f"text {i} " + "".join(chr(97 + i * j * j % 26) for j in range(400)) for i in range(1, 5)]
     packed = [MEMBERS[ending](conversion(i, text)) for i, text in enumerate(texts, 1)]
@@ -356,7 +356,7 @@ def test_members_of_other_compressions(
         assert ([texts[0], *texts[2:]], [2]) == (found, [line for line, _ in faults])
         assert "compressed bytes are damaged (" in faults[0][1]
     else:
-        # pyarrow writes frames of zstd without a checksum, so that changed letters are letters.
+        # pyarrow writes zstd frames without a checksum, so changed letters are not detected.
         assert ("zst", texts[0], texts[2:]) == (ending, found[0], found[2:])
     path.write_bytes(b"".join([*packed[:3], packed[3][:-20]]))
     found, faults = reasons_of(path)
@@ -370,7 +370,7 @@ def test_members_of_other_compressions(
 def test_a_file_of_another_compression_in_one_member(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
 ) -> None:
-    """It is read; damage in it is an error that says how much was read."""
+    """A single large member is read, and the error says how much was read before the damage."""
     packed = MEMBERS[ending](b"".join(whole(i) for i in range(1000)))
     path = tmp_path / f"a.warc.{ending}"
     path.write_bytes(packed)
@@ -386,7 +386,7 @@ def test_a_file_of_another_compression_in_one_member(
 
 
 def test_a_frame_of_zstd_that_holds_no_data(tmp_path: Path) -> None:
-    """Is passed over; one of a block type that there is not is damage, as is one of a block too large."""
+    """Skippable frames are skipped; a block of an invalid type or size is damage."""
     skipped = b"\x50\x2a\x4d\x18" + (5).to_bytes(4, "little") + b"about"
     path = tmp_path / "a.warc.zst"
     path.write_bytes(zstd(whole(1)) + skipped + zstd(whole(2)))
@@ -401,7 +401,7 @@ def test_a_frame_of_zstd_that_holds_no_data(tmp_path: Path) -> None:
 @settings(max_examples=60)
 @given(st.data())
 def test_any_bytes_are_read_or_told(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
-    """Bytes that are changed or cut anywhere never end the process, and never the run without an InputError."""
+    """Arbitrary changes give documents, malformed records or an InputError."""
     content = bytearray(INFO + b"".join(map(whole, range(3))) + response(4, b"<p>five"))
     for _ in range(data.draw(st.integers(1, 4))):
         content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
@@ -412,7 +412,7 @@ def test_any_bytes_are_read_or_told(tmp_path_factory: pytest.TempPathFactory, da
             rows = len(read_all(corpus)[0])
             assert rows + corpus.malformed.count + sum(corpus.left_out.values()) <= 6
     except InputError:
-        # None of its records can be read, or it does not begin with one.
+        # No record can be read, or the file does not begin with one.
         assert content
 
 
@@ -436,14 +436,14 @@ def test_any_bytes_are_read_or_told(tmp_path_factory: pytest.TempPathFactory, da
     ],
 )
 def test_the_encoding_of_a_page(payload: bytes, charset: str, text: str | None) -> None:
-    """Mark, header, <meta>, UTF-8, windows-1252; names mean what browsers take them for."""
+    """Byte order mark, header, <meta>, UTF-8, windows-1252, in this order, with the names that browsers accept."""
     found = decode(payload, charset, html=True)
     assert text is None or text == found
     found.encode()
 
 
 def test_the_charset_of_header_and_meta(tmp_path: Path) -> None:
-    """Through a file: the header's comes first."""
+    """The charset of the header has precedence over that of the page."""
     page = "<meta charset=koi8-r><p>Привет"
     path = write(
         tmp_path / "a.warc",
@@ -460,14 +460,14 @@ def test_the_charset_of_header_and_meta(tmp_path: Path) -> None:
 
 
 def test_encodings_of_transfer_and_content(tmp_path: Path) -> None:
-    """Chunks are joined, gzip is opened."""
+    """Chunked and gzip-encoded content is decoded."""
     chunks = b"5\r\n<p>He\r\n3\r\nllo\r\n0\r\n\r\n"
     path = write(
         tmp_path / "a.warc",
         [
             response(1, chunks, said="text/html\r\nTransfer-Encoding: chunked"),
             response(2, gzip.compress(b"<p>Hello"), said="text/html\r\nContent-Encoding: gzip"),
-            # The crawler's limit cut its checksum off.
+            # Truncated by the crawler within the checksum.
             response(3, gzip.compress(b"<p>Hello")[:-8], said="text/html\r\nContent-Encoding: gzip"),
         ],
     )
@@ -476,7 +476,7 @@ def test_encodings_of_transfer_and_content(tmp_path: Path) -> None:
 
 
 def test_urls_in_brackets_and_of_other_bytes(tmp_path: Path) -> None:
-    """Brackets go; a URL that is not UTF-8 does not end the run."""
+    """Angle brackets are removed, and a URL that is not UTF-8 is accepted."""
     strange = b"http://a/\xff".decode("utf-8", "surrogateescape")
     path = write(
         tmp_path / "a.warc",
@@ -493,7 +493,7 @@ def test_urls_in_brackets_and_of_other_bytes(tmp_path: Path) -> None:
 
 
 def test_a_reason_is_short(tmp_path: Path) -> None:
-    """A line of any length at fault is quoted by its start."""
+    """The reason quotes only the start of a long line."""
     path = write(
         tmp_path / "a.warc", [response(1, b"y" * 5000, said="text/html\r\nTransfer-Encoding: chunked"), whole(2)]
     )
@@ -503,7 +503,7 @@ def test_a_reason_is_short(tmp_path: Path) -> None:
 
 
 def test_records_that_say_little_are_left_out(tmp_path: Path) -> None:
-    """No type, no status; of many content types only the first names are told apart."""
+    """Records without a type or status are skipped, and the number of descriptions is limited."""
     path = write(
         tmp_path / "a.warc",
         [
@@ -521,7 +521,7 @@ def test_records_that_say_little_are_left_out(tmp_path: Path) -> None:
 
 
 def test_line_ends_that_a_crawler_forgot(tmp_path: Path) -> None:
-    """A last record without its end gets one in the output; line feeds alone are read."""
+    """Missing line ends are added to the last record, and line feeds alone are accepted."""
     path = tmp_path / "a.warc"
     path.write_bytes(whole(1).replace(b"\r\n", b"\n") + whole(2)[:-4])
     with open_corpus(path) as corpus:
@@ -532,7 +532,7 @@ def test_line_ends_that_a_crawler_forgot(tmp_path: Path) -> None:
 
 
 def test_what_is_no_warc_file(tmp_path: Path) -> None:
-    """Another format by that name, a compressed file without its ending, an empty one."""
+    """Another format, a compressed file without extension, and an empty file."""
     path = tmp_path / "a.warc"
     path.write_text('{"text": "one"}\n')
     with open_corpus(path) as corpus, pytest.raises(InputError, match="does not begin with a WARC record"):
@@ -547,7 +547,7 @@ def test_what_is_no_warc_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("option", [{"id_column": "uri"}, {"extra_columns": ["text"]}])
 def test_a_column_that_warc_has_not(tmp_path: Path, option: dict[str, str]) -> None:
-    """The error lists those that it has; a header field that no record has is an error at the end."""
+    """The error lists the columns; a header field that no record has is an error at the end."""
     path = crawl(tmp_path / "crawl.warc")
     with pytest.raises(ParameterError, match="url, date, record_id, content_type, status, or a header field"):
         open_corpus(path, **option)  # type: ignore[arg-type]
@@ -559,7 +559,7 @@ def test_a_column_that_warc_has_not(tmp_path: Path, option: dict[str, str]) -> N
 
 
 def test_a_store_remembers_pages(tmp_path: Path) -> None:
-    """And their columns."""
+    """Pages and their columns can be added to a store."""
     store = tmp_path / "store"
     assert 0 == call("store", "create", store).code
     done = call("store", "add", store, crawl(tmp_path / "crawl.warc.gz"), "--column", "url")
@@ -568,7 +568,7 @@ def test_a_store_remembers_pages(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("package", ["fastwarc.warc", "selectolax.lexbor"])
 def test_the_package_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str) -> None:
-    """Before anything is read."""
+    """A missing package is reported before anything is read."""
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingExtraError, match=r"pip install 'nearkin\["):
         open_corpus(crawl(tmp_path / "crawl.warc"))

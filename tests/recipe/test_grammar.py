@@ -1,4 +1,4 @@
-"""nearkin.recipe.checks: every slot is checked, whichever way its value came, and the message says what is allowed."""
+"""nearkin.recipe.grammar: every slot is checked, and the message says what is allowed."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ TABLE = nk.Idf.fit(["red wine", "red cheese"], "word:1")
 
 
 def test_nothing_given_is_the_default() -> None:
-    """Every slot of the default family, at its default."""
+    """Every slot of the default family has its default."""
     assert {**DEFAULTS, **FAMILIES["simhash"]} == check_slots({})
 
 
 @given(name=st.sampled_from(sorted(RANGES)), value=st.integers(-(2**70), 2**70))
 def test_numbers_are_those_of_their_ranges(name: str, value: int) -> None:
-    """Least and largest value are allowed, anything beyond them is not; the message names both."""
+    """Both ends of a range are allowed, and values outside are refused with the range."""
     least, most = RANGES[name]
     given_slots = {"family": "minhash" if name == "num_perm" else "simhash", name: value}
     if least <= value <= most:
@@ -37,7 +37,7 @@ def test_numbers_are_those_of_their_ranges(name: str, value: int) -> None:
 @pytest.mark.parametrize("name", sorted(RANGES))
 @pytest.mark.parametrize("value", [True, 4.0, "4", None])
 def test_numbers_are_whole(name: str, value: object) -> None:
-    """A bool, a float or a string is no number of a slot."""
+    """Bools, floats and strings are refused."""
     least, most = RANGES[name]
     with pytest.raises(ParameterError, match=f"{name}={value!r} is not allowed; use {least} to {most}"):
         check_slots({"family": "minhash" if name == "num_perm" else "simhash", name: value})
@@ -71,7 +71,7 @@ def test_numbers_are_whole(name: str, value: object) -> None:
     ],
 )
 def test_values_that_their_slot_can_not_have_are_refused(slots: dict[str, object], message: str) -> None:
-    """Wrong types are as wrong as wrong values: never a TypeError of the compiled core."""
+    """Wrong types raise ParameterError, never a TypeError of the compiled core."""
     with pytest.raises(ParameterError, match=message):
         nk.Recipe().with_(**slots)
 
@@ -97,28 +97,28 @@ def test_values_that_their_slot_can_not_have_are_refused(slots: dict[str, object
     ],
 )
 def test_slots_that_do_not_go_together_are_refused(text: str, message: str) -> None:
-    """What no single slot can tell is checked too."""
+    """Constraints between slots are checked."""
     with pytest.raises(ParameterError, match=message):
         nk.Recipe(text)
 
 
 @pytest.mark.parametrize("slots", [{"weight": "given"}, {"features": "given"}])
 def test_given_features_have_given_weights(slots: dict[str, object]) -> None:
-    """Neither comes without the other."""
+    """Given features require given weights, and vice versa."""
     allowed = "given with given features, count, binary, log, idf or textrank with others"
     with pytest.raises(ParameterError, match=f"use {allowed}"):
         nk.Recipe().with_(**slots)
 
 
 def test_segments_of_a_family_have_any_order() -> None:
-    """Scheme and bits of a value stand behind the number, either first."""
+    """Scheme and bits of a value follow the number in any order."""
     assert nk.Recipe("minhash:64:fast:64") == nk.Recipe("minhash:64:64:fast")
     assert {"family", "num_perm", "scheme", "value_bits"} == set(parse("minhash:64:64:fast"))
     assert set(FAMILIES["minhash"]) >= set(CHOICES)
 
 
 def test_tables_and_dictionaries_must_be_those_of_the_digests() -> None:
-    """What the text form names by a digest is given beside it, and nothing else is."""
+    """A table must have the digest of the text form, and is refused without one."""
     text = f"word:1|idf:{TABLE.digest}|xxh3|simhash:64"
     recipe = nk.Recipe(text, idf=TABLE)
     assert recipe == nk.Recipe.from_json(recipe.to_json(), idf=TABLE)
@@ -134,7 +134,7 @@ def test_tables_and_dictionaries_must_be_those_of_the_digests() -> None:
 
 
 def test_user_words_must_be_those_of_the_digest() -> None:
-    """The JSON form holds their digest alone."""
+    """The JSON form contains only the digest of the words."""
     recipe = nk.Recipe("cut:jieba|word:1", user_words=["云计算 5 n", ""])
     assert "云计算 5 n" == recipe.user_words
     assert recipe == nk.Recipe(str(recipe), user_words="云计算 5 n\n")
@@ -147,7 +147,7 @@ def test_user_words_must_be_those_of_the_digest() -> None:
 
 
 def test_with_text_changes_the_slots_that_it_names() -> None:
-    """The table leaves with its weight; stop words are those of the recipe or none are named."""
+    """Changing the weight removes the table; stop words of another digest are refused."""
     recipe = nk.Recipe(f"word:1|idf:{TABLE.digest}|xxh3|simhash:64", idf=TABLE, stop_words=[])
     assert None is recipe.with_text("count").idf
     assert recipe == recipe.with_text(f"idf:{TABLE.digest}")
@@ -166,13 +166,13 @@ def test_a_recipe_of_json_has_the_slots_of_its_family() -> None:
 
 
 def test_a_recipe_shows_its_text_form() -> None:
-    """`repr` is the call that makes it."""
+    """`repr` is the constructor call."""
     assert "Recipe('char:4|binary|xxh3|simhash:128')" == repr(nk.Recipe())
     assert nk.Recipe() != "char:4|binary|xxh3|simhash:128"
 
 
 def test_unknown_slots_are_named_with_the_known_ones() -> None:
-    """`with_` says which slots there are."""
+    """The error of `with_` lists the slots."""
     with pytest.raises(ParameterError, match=r"slot=size is not allowed; use one of norm, fold, case, .*bits"):
         nk.Recipe().with_(size=3)
     with pytest.raises(ParameterError, match=r"slot=bits is not allowed; use one of norm, .*num_perm"):

@@ -1,4 +1,4 @@
-"""nearkin.recipe: text and JSON forms, refusals, and the bits that every version must give again."""
+"""nearkin.recipe: text and JSON forms, invalid recipes, and golden values for all versions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def golden_recipe(entry: dict[str, Any]) -> nk.Recipe:
 
 
 def as_integers(fps: Any) -> list[int]:
-    """Each fingerprint as one integer: bit i is bit i % 64 of word i // 64."""
+    """Convert fingerprints to integers: bit i is bit i % 64 of word i // 64."""
     return [sum(int(word) << 64 * j for j, word in enumerate(np.atleast_1d(row))) for row in fps]
 
 
@@ -37,13 +37,13 @@ def as_integers(fps: Any) -> list[int]:
 
 @given(recipe=strategies.recipes())
 def test_text_form_round_trips(recipe: nk.Recipe) -> None:
-    """A recipe is what its text form says, with its stop words beside it."""
+    """The text form and the stop words determine the recipe."""
     assert recipe == nk.Recipe(str(recipe), stop_words=recipe.stop_words)
 
 
 @given(recipe=strategies.recipes())
 def test_json_form_round_trips(recipe: nk.Recipe) -> None:
-    """The JSON form alone gives the recipe again, digest and text form too."""
+    """The JSON form determines the recipe, its digest and its text form."""
     again = nk.Recipe.from_json(recipe.to_json())
     assert recipe == again
     assert (recipe.digest, str(recipe), hash(recipe)) == (again.digest, str(again), hash(again))
@@ -51,14 +51,14 @@ def test_json_form_round_trips(recipe: nk.Recipe) -> None:
 
 @given(recipe=strategies.recipes())
 def test_digest_is_that_of_the_json_form(recipe: nk.Recipe) -> None:
-    """First 16 digits of SHA-256 of the JSON form with sorted keys and without white space, as documented."""
+    """The digest is 16 digits of the SHA-256 of the compact JSON form with sorted keys."""
     slots = json.loads(recipe.to_json())
     text = json.dumps(slots, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     assert hashlib.sha256(text.encode()).hexdigest()[:16] == recipe.digest
 
 
 def test_given_features_round_trip() -> None:
-    """The text form of a recipe for features from outside has no n-gram and no weight."""
+    """The text form of given features has neither n-grams nor a weight."""
     recipe = nk.Recipe("given|fnv1a|simhash:64")
     assert "given|fnv1a|simhash:64" == str(recipe)
     assert recipe == nk.Recipe.from_json(recipe.to_json())
@@ -66,7 +66,7 @@ def test_given_features_round_trip() -> None:
 
 
 def test_mixed_lengths_are_a_slot_that_older_forms_lack() -> None:
-    """No digest of a recipe with one length has changed; other lengths give another recipe."""
+    """Digests of recipes with a single length are unchanged, and mixed lengths differ."""
     mixed = nk.Recipe("word:1-3")
     assert (1, 3) == (mixed.min_n, mixed.n)
     assert nk.Recipe("word:3") == mixed.with_(min_n=0) == mixed.with_(min_n=3) == mixed.with_text("word:3")
@@ -78,13 +78,13 @@ def test_mixed_lengths_are_a_slot_that_older_forms_lack() -> None:
 
 
 def test_recipes_that_become_given_round_trip() -> None:
-    """Features from outside have no n, whichever way the recipe was made."""
+    """Given features have no n, however the recipe was built."""
     recipe = nk.Recipe().with_(features="given", weight="given")
     assert recipe == nk.Recipe(str(recipe))
 
 
 def test_stop_words_are_not_one_string() -> None:
-    """`stop_words="the"` would mean the words t, h and e: an error, not a recipe."""
+    """`stop_words="the"` is refused instead of being read as three letters."""
     with pytest.raises((TypeError, errors.ParameterError)):
         nk.Recipe("word:1|count|xxh3|simhash:64", stop_words="the")
 
@@ -102,12 +102,12 @@ def test_stop_words_are_not_one_string() -> None:
     ],
 )
 def test_text_form_is_canonical(text: str, canonical: str) -> None:
-    """Segments may come in any order, with spaces and defaults written out; str gives one form for all of these."""
+    """Segments may have any order, spaces and defaults; `str` returns one form."""
     assert canonical == str(nk.Recipe(text))
 
 
 def test_defaults_are_the_default_recipe() -> None:
-    """Recipe(), the preset, None, and an empty choice of slots are one recipe, which names every slot."""
+    """Recipe(), the preset, None and the default text form are equal."""
     recipe = nk.Recipe()
     assert DEFAULT == str(recipe)
     assert recipe == nk.Recipe(DEFAULT) == nk.Recipe.preset("default") == nk.Recipe.of(None) == nk.Recipe.of("default")
@@ -124,7 +124,7 @@ def test_defaults_are_the_default_recipe() -> None:
 
 
 def test_presets_are_recipes() -> None:
-    """Every preset can be made, and is what its text form says."""
+    """Every preset equals its text form."""
     for name, text in PRESETS.items():
         assert text == str(nk.Recipe.preset(name))
         assert nk.Recipe.of(name) == nk.Recipe.preset(name)
@@ -135,7 +135,7 @@ def test_presets_are_recipes() -> None:
 
 @given(left=strategies.recipes(), right=strategies.recipes())
 def test_recipes_are_equal_when_every_slot_is(left: nk.Recipe, right: nk.Recipe) -> None:
-    """Equality, hash, digest and check_same agree with one another and with the slots."""
+    """Equality, hash, digest and check_same agree with each other and with the slots."""
     same = json.loads(left.to_json()) == json.loads(right.to_json())
     assert same == (left == right) == (left.digest == right.digest)
     assert not same or hash(left) == hash(right)
@@ -149,7 +149,7 @@ def test_recipes_are_equal_when_every_slot_is(left: nk.Recipe, right: nk.Recipe)
 
 @given(recipe=strategies.recipes())
 def test_recipes_survive_pickling_and_copying(recipe: nk.Recipe) -> None:
-    """A worker process gets the recipe that was sent to it, with a kernel that gives the same bits."""
+    """A copy in a worker process returns the same bits."""
     for again in (pickle.loads(pickle.dumps(recipe)), copy.deepcopy(recipe)):  # noqa: S301
         assert recipe == again
         texts = ["Some text, sent twice.", "中文"]
@@ -157,7 +157,7 @@ def test_recipes_survive_pickling_and_copying(recipe: nk.Recipe) -> None:
 
 
 def test_recipes_are_frozen() -> None:
-    """A slot can't be set; the error says how to get another recipe."""
+    """Slots cannot be set, and the error suggests `with_`."""
     recipe = nk.Recipe()
     with pytest.raises(AttributeError, match=r"frozen; recipe\.with_\(bits=\.\.\.\)"):
         recipe.bits = 64
@@ -165,14 +165,14 @@ def test_recipes_are_frozen() -> None:
 
 
 def test_slots_can_not_be_deleted() -> None:
-    """Nor can a slot be taken away."""
+    """Slots cannot be deleted."""
     recipe = nk.Recipe()
     with pytest.raises(AttributeError, match="frozen"):
         del recipe.bits
 
 
 def test_with_changes_the_slots_named_alone() -> None:
-    """`with_` gives another recipe and leaves the first as it was."""
+    """`with_` returns another recipe and does not change the first."""
     recipe = nk.Recipe("case:keep|word:2|binary|murmur3:7|simhash:64")
     other = recipe.with_(bits=100, hash="xxh3")
     assert "case:keep|word:2|binary|xxh3:7|simhash:100" == str(other)
@@ -200,7 +200,7 @@ def test_with_changes_the_slots_named_alone() -> None:
     ],
 )
 def test_check_same_names_the_slot_that_differs(slot: str, value: object, other: object) -> None:
-    """The error says which slot, and carries both values."""
+    """The error contains the slot and both values."""
     base = nk.Recipe().with_(features="word", n=3)
     stop_words = () if slot == "features" else ("the",)
     left, right = (
@@ -213,27 +213,27 @@ def test_check_same_names_the_slot_that_differs(slot: str, value: object, other:
 
 
 def test_check_same_names_the_first_of_several() -> None:
-    """Slots are compared from the text to the bits."""
+    """Slots are compared in order, from the text to the bits."""
     with pytest.raises(errors.MismatchError, match="recipe slot case differs"):
         nk.Recipe().check_same(nk.Recipe("case:keep|char:3|count|md5|simhash:64"))
 
 
 def test_stop_words_have_no_order_and_no_copies() -> None:
-    """Stop words are a set: order and repetition change no digest."""
+    """Stop words are a set."""
     text = "word:1|count|xxh3|simhash:64"
     assert nk.Recipe(text, stop_words=["b", "a", "b"]) == nk.Recipe(text, stop_words=("a", "b"))
     assert ("a", "b") == nk.Recipe(text, stop_words={"b", "a"}).stop_words
 
 
 def test_stop_words_are_normalised_as_the_text_is() -> None:
-    """A stop word stands for every writing that normalisation and case make equal to it."""
+    """A stop word matches every spelling that normalisation and case folding make equal."""
     recipe = nk.Recipe("word:1|count|xxh3|simhash:64", stop_words=["THE", "ﬁne"])
     assert {"dog": 1, "is": 1} == recipe.features_of("The dog is FINE")
 
 
 @given(recipe=strategies.recipes(letters=("python", "all")), text=strategies.texts())
 def test_features_are_those_of_the_definition(recipe: nk.Recipe, text: str) -> None:
-    """`features_of` is the text's features counted, by `unicodedata` and `re`."""
+    """`features_of` counts the features as `unicodedata` and `re` do."""
     slots = json.loads(recipe.to_json())
     expected: dict[str, int] = {}
     for feature in reference.features(
@@ -291,20 +291,20 @@ def test_features_are_those_of_the_definition(recipe: nk.Recipe, text: str) -> N
     ],
 )
 def test_faulty_text_forms_are_refused(text: str, message: str) -> None:
-    """What is unknown, given twice or out of range is a ParameterError that says what is allowed."""
+    """Unknown, repeated and out-of-range segments are refused with what is allowed."""
     with pytest.raises(errors.ParameterError, match=message):
         nk.Recipe(text)
 
 
 @pytest.mark.parametrize("text", [None, 64, b"char:4", ["char:4"]])
 def test_a_text_form_is_a_string(text: Any) -> None:
-    """Anything but a string is refused before it is read."""
+    """Other types are refused."""
     with pytest.raises(errors.ParameterError, match=r"use the text form, such as char:"):
         nk.Recipe(text)
 
 
 def test_missing_and_foreign_stop_words_are_refused() -> None:
-    """A text form that names stop words is nothing without them, and accepts no others."""
+    """A text form with a digest of stop words requires exactly these words."""
     recipe = nk.Recipe("word:1|count|xxh3|simhash:64", stop_words=["a", "the"])
     for words in ([], ["a"], ["a", "the", "of"]):
         with pytest.raises(errors.MismatchError, match="stop words differs"):
@@ -312,7 +312,7 @@ def test_missing_and_foreign_stop_words_are_refused() -> None:
 
 
 def test_stop_words_need_words() -> None:
-    """Character n-grams have no words to leave out."""
+    """Stop words are refused with character n-grams."""
     with pytest.raises(errors.ParameterError, match="stop_words=1 words is not allowed; use none with char n-grams"):
         nk.Recipe("char:4|count|xxh3|simhash:64", stop_words=["the"])
 
@@ -340,13 +340,13 @@ def test_stop_words_need_words() -> None:
     ],
 )
 def test_with_refuses_what_the_text_form_refuses(slots: dict[str, Any]) -> None:
-    """Every slot is checked, whichever way its value came."""
+    """`with_` checks every slot."""
     with pytest.raises(errors.ParameterError, match="is not allowed; use"):
         nk.Recipe().with_(**slots)
 
 
 def test_unknown_presets_are_refused() -> None:
-    """The error names the presets there are."""
+    """The error lists the presets."""
     with pytest.raises(errors.ParameterError, match="preset=gaoya is not allowed; use one of default, go-fnv1a, "):
         nk.Recipe.preset("gaoya")
 
@@ -363,7 +363,7 @@ def test_unknown_presets_are_refused() -> None:
     ],
 )
 def test_faulty_json_forms_are_refused(change: Any) -> None:
-    """Slots that are missing, unknown or of a wrong type are a ParameterError."""
+    """Missing, unknown and invalid slots are refused."""
     slots = json.loads(nk.Recipe().to_json())
     change(slots)
     with pytest.raises(errors.ParameterError, match=r"recipe=.* is not allowed"):
@@ -372,14 +372,14 @@ def test_faulty_json_forms_are_refused(change: Any) -> None:
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", "7", '"char:4"'])
 def test_what_is_no_json_form_is_refused(text: str) -> None:
-    """So is any other text."""
+    """Other text is refused."""
     with pytest.raises(errors.ParameterError, match=r"use the text of Recipe\.to_json"):
         nk.Recipe.from_json(text)
 
 
 @pytest.mark.parametrize("part", ["recipe", "text", "words", "hash", "simhash"])
 def test_json_forms_of_other_versions_are_refused(part: str) -> None:
-    """A recipe of other rules does not pass for one of these."""
+    """Recipes of other versions are refused."""
     slots = json.loads(nk.Recipe().to_json())
     slots["versions"][part] += 1
     with pytest.raises(errors.MismatchError, match="versions of the recipe differs"):
@@ -391,7 +391,7 @@ def test_json_forms_of_other_versions_are_refused(part: str) -> None:
 
 @pytest.mark.parametrize("entry", GOLDEN["recipes"], ids=lambda entry: entry["recipe"])
 def test_golden_fingerprints_come_out_again(entry: dict[str, Any]) -> None:
-    """Recipes are promised for ever: text form, digest, JSON form, fingerprints and counts as they were committed."""
+    """Text form, digest, JSON form, fingerprints and counts equal the committed values."""
     recipe = golden_recipe(entry)
     assert (entry["recipe"], entry["digest"], entry["json"]) == (str(recipe), recipe.digest, recipe.to_json())
     fps, counts = nk.fingerprint(list(GOLDEN["texts"].values()), recipe, return_counts=True)
@@ -402,7 +402,7 @@ def test_golden_fingerprints_come_out_again(entry: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("entry", GOLDEN["slots"]["recipes"], ids=lambda entry: entry["recipe"])
 def test_golden_fingerprints_of_the_younger_slots_come_out_again(entry: dict[str, Any]) -> None:
-    """Folds and whole numbers, on texts that have them and on those of the other recipes."""
+    """Recipes with folds and `numbers:whole`, on texts with and without such characters."""
     recipe, texts = nk.Recipe(entry["recipe"]), GOLDEN["slots"]["texts"]
     assert (entry["recipe"], entry["digest"], entry["json"]) == (str(recipe), recipe.digest, recipe.to_json())
     fps, counts = nk.fingerprint(list(texts.values()), recipe, return_counts=True)
@@ -422,7 +422,7 @@ def test_golden_fingerprints_of_the_younger_slots_come_out_again(entry: dict[str
     ids=lambda entry: entry["recipe"],
 )
 def test_golden_fingerprints_are_those_of_the_definition(entry: dict[str, Any]) -> None:
-    """The golden values are no accident of this code: plain Python gives them too."""
+    """A reference in plain Python computes the same golden values."""
     slots = json.loads(entry["json"])
     expected = {name: reference.simhash_of_text(text, slots) for name, text in GOLDEN["texts"].items()}
     found = {name: (int(entry["fingerprints"][name], 16), entry["counts"][name]) for name in GOLDEN["texts"]}
@@ -431,7 +431,7 @@ def test_golden_fingerprints_are_those_of_the_definition(entry: dict[str, Any]) 
 
 @pytest.mark.parametrize("entry", GOLDEN["signatures"], ids=lambda entry: entry["recipe"])
 def test_golden_signatures_come_out_again(entry: dict[str, Any]) -> None:
-    """Every scheme, both widths of values, several hashes and cutters."""
+    """Signatures of every scheme and width, with several hashes and segmenters."""
     recipe = nk.Recipe(entry["recipe"])
     assert entry["digest"] == recipe.digest
     found = nk.signature(list(GOLDEN["texts"].values()), recipe).tolist()
@@ -440,7 +440,7 @@ def test_golden_signatures_come_out_again(entry: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("preset", list(GOLDEN["keywords"]))
 def test_golden_keywords_come_out_again(preset: str) -> None:
-    """Words, their order and their weights, to the last bit."""
+    """Words, order and weights are equal to the last bit."""
     found = nk.keywords(list(GOLDEN["texts"].values()), preset, top="5")
     expected = [[tuple(pair) for pair in GOLDEN["keywords"][preset][name]] for name in GOLDEN["texts"]]
     assert expected == found
@@ -448,7 +448,7 @@ def test_golden_keywords_come_out_again(preset: str) -> None:
 
 @pytest.mark.parametrize("space", ["\u00a0", "\u3000", "\u2009", "\t"])
 def test_keywords_do_not_depend_on_the_kind_of_space(space: str) -> None:
-    """A non-breaking space parts words as any other does, whether the recipe normalises it or not."""
+    """Every kind of space separates words, with and without normalisation."""
     text = "美国 经济 增长 的 报告 and the quick brown fox"
     for preset in ("zh-keywords", "zh-textrank", "jieba-jenkins", "go-fnv1a"):
         assert nk.keywords([text], preset) == nk.keywords([text.replace(" ", space)], preset)
@@ -462,14 +462,14 @@ def test_keywords_do_not_depend_on_the_kind_of_space(space: str) -> None:
 
 @pytest.mark.parametrize("entry", GOLDEN["given"], ids=lambda entry: entry["hash"])
 def test_golden_fingerprints_of_given_features_come_out_again(entry: dict[str, Any]) -> None:
-    """Features with weights from outside, whole numbers beyond 2^53 and floats."""
+    """Given features with integers beyond 2^53 and floats as weights."""
     name, seed = entry["hash"].split(":")
     found = nk.SimHash(128, hash=name, seed=int(seed)).fingerprint([[tuple(pair) for pair in entry["document"]]])
     assert [int(value, 16) for value in entry["fingerprint"]] == as_integers(found)
 
 
 def test_golden_fingerprints_of_sparse_rows_come_out_again() -> None:
-    """Rows of a CSR matrix, one of them empty."""
+    """Rows of a CSR matrix, including an empty one."""
     rows = csr_array(np.array(GOLDEN["csr"]["rows"]))
     found = nk.SimHash(64).fingerprint_csr(rows)
     assert [int(value, 16) for value in GOLDEN["csr"]["fingerprints"]] == as_integers(found)

@@ -1,4 +1,4 @@
-"""nearkin.text.batches: whatever holds texts is read whole or in bounded batches, with the same result."""
+"""nearkin.text.batches: every container of texts gives the same result."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TEXTS: list[str | None] = ["a", None, "", "é"]
 
 
 def lengths(texts: Texts) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Length of each text, and 1 for each that is not missing."""
+    """Return the length of each text, and 1 for each text that is not missing."""
     assert isinstance(texts, Iterable)
     found = [(0, 0) if text is None else (len(text), 1) for text in texts]
     return np.array([pair[0] for pair in found], np.uint64), np.array([pair[1] for pair in found], np.uint64)
@@ -43,14 +43,14 @@ def lengths(texts: Texts) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     ids=lambda whole: type(whole).__name__,
 )
 def test_what_can_be_read_in_place_is_one_batch(whole: Any) -> None:
-    """The very object is handed on: nothing is copied."""
+    """The same object is passed on without a copy."""
     found = list(iterate_batches(whole))
     assert 1 == len(found)
     assert whole is found[0]
 
 
 def test_columns_of_objects_are_lists() -> None:
-    """NumPy's strings as they are, pandas' missing values as None."""
+    """NumPy strings are unchanged, and missing values of pandas are None."""
     assert [["a", "b"]] == list(iterate_batches(np.array(["a", "b"])))
     cells = ["a", float("nan"), "b", None]
     column: Any = SimpleNamespace(to_numpy=None, tolist=lambda: cells)
@@ -59,7 +59,7 @@ def test_columns_of_objects_are_lists() -> None:
 
 @given(count=st.integers(0, 30), batch=st.integers(1, 7))
 def test_iterators_are_read_in_bounded_batches(count: int, batch: int) -> None:
-    """No batch is longer than the bound, none is empty, and together they are all texts in order."""
+    """No batch is empty or exceeds the limit, and together they are all texts in order."""
     texts = [str(i) for i in range(count)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(batches, "_BATCH", batch)
@@ -73,7 +73,7 @@ def test_iterators_are_read_in_bounded_batches(count: int, batch: int) -> None:
 
 
 def test_iterators_are_not_read_ahead() -> None:
-    """The second batch is asked for when the first one is done: memory stays bounded."""
+    """The second batch is read after the first one is processed, so memory is bounded."""
     read: list[int] = []
 
     def texts() -> Iterable[str]:
@@ -108,14 +108,14 @@ RECIPE = "char:2|count|xxh3|simhash:64"
     ids=["large", "view", "dictionary", "chunks", "table", "record batch", "packed", "objects", "category", "iterator"],
 )
 def test_every_layout_gives_the_same_fingerprints(same: Any) -> None:
-    """Arrow's layouts, nulls in each, are read as the list is."""
+    """All Arrow layouts with nulls equal the list."""
     expected, counts = nk.fingerprint(TEXTS, RECIPE, return_counts=True)
     found, found_counts = nk.fingerprint(same, RECIPE, return_counts=True)
     assert (expected.tolist(), counts.tolist()) == (found.tolist(), found_counts.tolist())
 
 
 def test_null_columns_are_missing_texts() -> None:
-    """Arrow's null type holds nothing but nulls."""
+    """A column of Arrow's null type has only missing texts."""
     assert [0, 0] == nk.fingerprint(pa.nulls(2), RECIPE).tolist()
 
 
@@ -132,7 +132,7 @@ def test_null_columns_are_missing_texts() -> None:
     ],
 )
 def test_what_holds_no_texts_is_a_type_error(wrong: Any, message: str) -> None:
-    """The message says what was found and how to mend it."""
+    """The message contains the type and a remedy."""
     with pytest.raises(TypeError, match=message):
         nk.fingerprint(wrong, RECIPE)
 
@@ -148,7 +148,7 @@ def test_what_holds_no_texts_is_a_type_error(wrong: Any, message: str) -> None:
     ],
 )
 def test_damaged_buffers_are_refused(offsets: list[int], data: bytes, error: type[Exception], message: str) -> None:
-    """Offsets that leave the data, and bytes that are no text, are errors and never read."""
+    """Offsets out of range and invalid UTF-8 raise errors."""
     texts: Any = SimpleNamespace(offsets=np.array(offsets, np.int64), data=np.frombuffer(data, np.uint8))
     with pytest.raises(error, match=message):
         nk.fingerprint(texts, RECIPE)

@@ -1,4 +1,4 @@
-"""nearkin.text.chunking: parts and their places, against definitions in plain Python."""
+"""nearkin.text.chunking: chunks and their spans, compared with definitions in plain Python."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TEXTS = st.text("ab 一。\u3000\n\r\x0b\x85\u2028\u2029é\U0001f600", max_size=
 
 
 def breaks(text: str) -> list[tuple[int, int, str]]:
-    """Begin and end of each line, and the break behind it."""
+    """Return the start and end of each line, and its line break."""
     found, start = [], 0
     for match in re.finditer("\r\n|[\n\x0b\x0c\r\x85\u2028\u2029]", text):
         found.append((start, match.start(), match.group()))
@@ -33,7 +33,7 @@ def trimmed(text: str, start: int, end: int) -> tuple[int, int] | None:
 
 
 def parts_of(text: str, unit: str) -> list[tuple[int, int]]:
-    """The definition."""
+    """Compute the chunks by their definition."""
     if unit == "document":
         spans = [(0, len(text))]
     elif unit == "line":

@@ -1,4 +1,4 @@
-"""The preset `jieba-jenkins` with cppjieba's own table and stop words, beside cppjieba's keyword extractor."""
+"""The preset `jieba-jenkins` with the table and stop words of cppjieba, compared with its keyword extractor."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RECIPE = nk.Recipe.preset("jieba-jenkins")
 
 @pytest.fixture(scope="module")
 def extractor(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """The extractor of cppjieba with the tables that it comes with."""
+    """Build the extractor of cppjieba with its own tables."""
     names = ("jieba.dict.utf8", "hmm_model.utf8", "", "idf.utf8", "stop_words.utf8")
     paths = [str(TABLES / name) if name else "" for name in names]
     return cppjieba.bindings.Jieba(*paths, str(tmp_path_factory.mktemp("cache")))
@@ -31,7 +31,7 @@ def extractor(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 @pytest.fixture(scope="module")
 def recipe() -> nk.Recipe:
-    """The preset with those tables."""
+    """Build the preset with these tables."""
     stop_words = (TABLES / "stop_words.utf8").read_text(encoding="utf-8").split("\n")
     with_stop = RECIPE.with_(stop_words=[word for word in stop_words if word])
     return with_stop.with_(idf=nk.Idf.read(TABLES / "idf.utf8", with_stop, unknown="mean"))
@@ -39,7 +39,7 @@ def recipe() -> nk.Recipe:
 
 @pytest.fixture(scope="module")
 def texts(shared: Path) -> list[str]:
-    """News and reviews."""
+    """Return news and reviews."""
     found: list[str] = []
     for name in ("zh_news_sogou", "zh_reviews"):
         with gzip.open(shared / "data" / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
@@ -48,13 +48,13 @@ def texts(shared: Path) -> list[str]:
 
 
 def tokens(text: str) -> list[str]:
-    """All tokens of a text, white space and punctuation included."""
+    """Return all tokens of a text, including white space and punctuation."""
     return [word for word, _ in RECIPE.core.reading(text)[1]]
 
 
 @pytest.mark.shared
 def test_tokens_are_the_librarys(extractor: Any, texts: list[str]) -> None:
-    """News and reviews, with numbers, Latin letters, names and punctuation as people write them."""
+    """News and reviews with numbers, Latin letters, names and punctuation."""
     assert [extractor.cut(text, True) for text in texts] == [tokens(text) for text in texts]
 
 
@@ -74,14 +74,14 @@ def test_tokens_are_the_librarys(extractor: Any, texts: list[str]) -> None:
 @example("∶中国∶")
 @example("王小明、在吉林买了A股。\r\n")
 def test_tokens_of_any_text_are_the_librarys(extractor: Any, text: str) -> None:
-    """Unknown characters, separators, words that one dictionary has and the other has not."""
+    """Unknown characters, separators, and words that only one dictionary has."""
     assert extractor.cut(text, True) == tokens(text)
 
 
 @pytest.mark.shared
 @pytest.mark.parametrize("top", [1, 5, 20, 100])
 def test_keywords_are_the_librarys(extractor: Any, recipe: nk.Recipe, texts: list[str], top: int) -> None:
-    """The same words in the same order, equal weights included, and the same weights to the last bit."""
+    """The same words in the same order, with weights equal to the last bit."""
     expected = [extractor.extract_keywords(text, top) for text in texts]
     assert sum(map(len, expected)) > 700
     assert expected == nk.keywords(texts, recipe, top=str(top))
@@ -90,7 +90,7 @@ def test_keywords_are_the_librarys(extractor: Any, recipe: nk.Recipe, texts: lis
 @pytest.mark.shared
 @pytest.mark.parametrize("top", [5, 20])
 def test_fingerprints_are_the_librarys(extractor: Any, recipe: nk.Recipe, texts: list[str], top: int) -> None:
-    """yanyiwu/simhash: the signs of the sums of its keywords' weights, in their order."""
+    """The signs of the sums of keyword weights, in the order of yanyiwu/simhash."""
     expected = []
     for text in texts:
         weighted = extractor.extract_keywords(text, top)

@@ -1,4 +1,4 @@
-"""What turns one text into another, against the recurrence and against brute force."""
+"""nearkin.text.edits: edits between texts, compared with the recurrence and with brute force."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WORDS = st.text(alphabet="ab \u00e9", max_size=14)
 
 
 def distance(a: str | list[str], b: str | list[str]) -> int:
-    """The recurrence of Wagner and Fischer, row by row."""
+    """Compute the recurrence of Wagner and Fischer row by row."""
     above = list(range(len(b) + 1))
     for i, x in enumerate(a, 1):
         row = [i]
@@ -57,7 +57,7 @@ def test_words_are_edited_as_a_whole(a: str, b: str) -> None:
 
 @given(a=WORDS, b=WORDS)
 def test_the_longest_common_substring(a: str, b: str) -> None:
-    """The first of the longest, in the order of `a`."""
+    """The first of the longest common substrings, in the order of `a`."""
     parts = [a[i:j] for i in range(len(a)) for j in range(i + 1, len(a) + 1)]
     longest = max((len(part) for part in parts if part in b), default=0)
     expected = next((part for part in parts if len(part) == longest and part in b), "")

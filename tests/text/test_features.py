@@ -1,4 +1,4 @@
-"""Text to features, and features to hashes, against `unicodedata`, `re`, `hashlib`, `xxhash` and `mmh3`."""
+"""Features of texts and hashes of features, compared with `unicodedata`, `re`, `hashlib`, `xxhash` and `mmh3`."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def features(text: str, recipe: str) -> dict[str, int]:
 
 
 def test_hash_names_are_those_of_the_recipe() -> None:
-    """The strategies and the reference know every hash that there is."""
+    """The strategies and the reference cover every hash."""
     assert sorted(strategies.HASHES) == sorted(feature_hash_names())
 
 
 @pytest.mark.parametrize("name", strategies.HASHES)
 @given(values=st.lists(st.binary(max_size=300), max_size=8), seed=st.integers(0, 2**64 - 1), word=st.integers(0, 15))
 def test_feature_hashes_equal_independent_implementations(name: str, values: list[bytes], seed: int, word: int) -> None:
-    """Every hash, every seed, every word of a wide fingerprint."""
+    """Every hash and seed, and every word of a wide fingerprint."""
     seed = 0 if name not in SEEDED else seed % 2**32 if name == "murmur3" else seed
     expected = [reference.hash_word(name, value, seed, word) for value in values]
     assert expected == feature_hashes(name, values, seed, word).tolist()
@@ -44,13 +44,13 @@ def test_feature_hashes_equal_independent_implementations(name: str, values: lis
 
 @pytest.mark.parametrize("name", strategies.HASHES)
 def test_feature_hashes_of_every_length_equal_independent_implementations(name: str) -> None:
-    """Hashes have a branch for each length: 0 to 300 bytes, with bytes above 127 in every place."""
+    """Lengths from 0 to 300 bytes, with bytes above 127 at every position."""
     values = [bytes((7 * i + 31 * length) % 256 for i in range(length)) for length in range(301)]
     assert [reference.hash_word(name, value) for value in values] == feature_hashes(name, values).tolist()
 
 
 def test_seeds_wrap_around() -> None:
-    """Value j takes seed + j modulo the width of the seed; one of murmur3 has two words."""
+    """Value j has seed + j modulo the width of the seed; a seed of murmur3 has two words."""
     value = b"feature"
     assert feature_hashes("xxh3", [value], 0, 0)[0] == feature_hashes("xxh3", [value], 2**64 - 1, 1)[0]
     assert feature_hashes("lookup3", [value], 0, 0)[0] == feature_hashes("lookup3", [value], 2**64 - 1, 1)[0]
@@ -58,7 +58,7 @@ def test_seeds_wrap_around() -> None:
 
 
 def test_unknown_hashes_and_seeds_are_errors() -> None:
-    """As in a recipe."""
+    """Unknown hashes and seeds are refused as in a recipe."""
     with pytest.raises(errors.ParameterError, match="hash=crc32 is not allowed; use one of xxh3"):
         feature_hashes("crc32", [b""])
     with pytest.raises(errors.ParameterError, match="seed=1 is not allowed; use 0: md5 takes no seed"):
@@ -69,13 +69,13 @@ def test_unknown_hashes_and_seeds_are_errors() -> None:
 
 
 def test_example_1_the_character_grams_of_a_greeting() -> None:
-    """`How are you?`, lower case, letters only joined, character 4-grams: six, each once."""
+    """`How are you?` in lower case, letters only: six character 4-grams, each once."""
     expected = dict.fromkeys(["howa", "owar", "ware", "arey", "reyo", "eyou"], 1)
     assert expected == features("How are you?", "char:4")
 
 
 def test_example_2_their_md5_values() -> None:
-    """The low 64 bits of the integers that the article prints."""
+    """The low 64 bits of the integers in the article."""
     printed = {
         "howa": 98593099505511350710740956016689849066,
         "owar": 333172464361321106773216808497407930520,
@@ -89,7 +89,7 @@ def test_example_2_their_md5_values() -> None:
 
 
 def test_example_7_word_grams_of_three_sentences() -> None:
-    """What changes between first, second and question; words alone and in pairs are features of their own lengths."""
+    """Differences between first, second and question, in words and word pairs."""
     first, second, question = (
         "This is the first document.",
         "This is the second document.",
@@ -98,7 +98,7 @@ def test_example_7_word_grams_of_three_sentences() -> None:
     words = [set(features(text, "word:1")) for text in (first, second, question)]
     pairs = [set(features(text, "word:2")) for text in (first, second, question)]
     assert ({"first"}, {"the first", "first document"}) == (words[0] - words[1], pairs[0] - pairs[1])
-    # The article keeps the single first and last words among its 2-grams and counts 3 for the last.
+    # The 2-grams of the article include the first and the last word, and it counts 3 for the last.
     assert (set(), {"this is", "is the"}) == (words[0] - words[2], pairs[0] - pairs[2])
 
 
@@ -109,7 +109,7 @@ def test_example_7_word_grams_of_three_sentences() -> None:
 @example("", 4, False)
 @example("👩🏽\u200d🚀", 2, False)
 def test_character_grams_are_those_of_the_definition(text: str, n: int, binary: bool) -> None:
-    """NFKC, case folding, letters by UTS #18, n in a row; the counts of a batch are their number."""
+    """NFKC, case folding, letters by UTS #18, n-grams; a batch counts them."""
     expected = Counter(reference.features(text, "char", n, norm="nfkc", case="fold", letters="word"))
     recipe = nk.Recipe(f"char:{n}|{'binary' if binary else 'count'}|xxh3|simhash:64")
     assert dict(expected) == recipe.features_of(text)
@@ -122,7 +122,7 @@ def test_character_grams_are_those_of_the_definition(text: str, n: int, binary: 
 )
 @example("one two", 3, 1, "word")
 def test_mixed_grams_are_those_of_scikit_learn(text: str, least: int, more: int, analyzer: str) -> None:
-    """`ngram_range` of `CountVectorizer`, but for texts that are shorter than the shortest: those are one feature."""
+    """`ngram_range` of `CountVectorizer`, except for texts shorter than the shortest n-gram."""
     counted = CountVectorizer(
         analyzer=analyzer, ngram_range=(least, least + more), lowercase=False, token_pattern=r"\w+",  # noqa: S106
         preprocessor=lambda text: "".join(re.findall(r"\w", text)) if analyzer == "char" else text,
@@ -158,7 +158,7 @@ def test_assigned_characters_follow_the_tables_of_python(norm: str, case: str, l
 
 
 def test_joined_words_are_never_ambiguous() -> None:
-    """("ab", "c") and ("a", "bc") are two features, and no word holds the space that joins them."""
+    """("ab", "c") and ("a", "bc") are two features, and no word contains the joining space."""
     assert {"ab c": 1} == features("ab c", "word:2")
     assert {"a bc": 1} == features("a bc", "word:2")
     for letters in ("word", "python", "all"):
@@ -166,19 +166,19 @@ def test_joined_words_are_never_ambiguous() -> None:
 
 
 def test_words_are_those_of_uax_29() -> None:
-    """Contractions and numbers stay whole, and punctuation goes."""
+    """Contractions and numbers are not split, and punctuation is removed."""
     assert ["the", "quick", "brown", "fox", "can't", "jump", "32.3", "feet", "right"] == list(
         features("The quick (“brown”) fox can't jump 32.3 feet, right?", "word:1")
     )
 
 
 def test_words_of_python_are_runs_of_word_characters() -> None:
-    """`letters:python` cuts at every character that `\\w` does not match."""  # noqa: D301
+    r"""`letters:python` splits at every character that `\w` does not match."""
     assert {"can": 1, "t": 1, "jump": 1, "32": 1, "3": 1} == features("can't jump 32.3", "letters:python|word:1")
 
 
 def test_texts_shorter_than_n_are_one_feature() -> None:
-    """Three letters have no 4-gram, and two words no 3-gram: all of them together are the feature."""
+    """Three letters have no 4-gram, so the complete text is the feature."""
     assert {"abc": 1} == features("a-b-c", "char:4")
     assert {"one two": 1} == features("One, two.", "word:3")
 
@@ -186,18 +186,18 @@ def test_texts_shorter_than_n_are_one_feature() -> None:
 @pytest.mark.parametrize("text", ["", " ", "...", "!?¿¡ — “”", "\n\t\u3000", "€ + £ = ?", "👍 🎉", "。、！"])
 @pytest.mark.parametrize("kind", ["char:4", "word:1", "word:3"])
 def test_texts_without_letters_have_no_feature(text: str, kind: str) -> None:
-    """Empty, punctuation, symbols, white space."""
+    """Empty texts, punctuation, symbols and white space have no features."""
     assert {} == features(text, kind)
 
 
 @pytest.mark.parametrize("text", ["❤\ufe0f", "☀\ufe0f", "👨\u200d👩\u200d👧", "🏳\ufe0f\u200d🌈"])
 def test_symbols_with_selectors_and_joiners_have_no_feature(text: str) -> None:
-    """A text of emoji alone has no letter, however its emoji are spelled; else all of them would be equal."""
+    """Emoji have no features, however they are encoded."""
     assert {} == features(text, "char:4")
 
 
 def test_composed_and_decomposed_texts_are_one() -> None:
-    """NFC and NFD of a text have the same features, unless normalisation is turned off."""
+    """NFC and NFD have the same features, unless normalisation is off."""
     composed, decomposed = (unicodedata.normalize(form, "Crème brûlée à Malmö") for form in ("NFC", "NFD"))
     assert features(composed, "char:4") == features(decomposed, "char:4")
     assert features(composed, "norm:nfc|char:4") == features(decomposed, "norm:nfc|char:4")
@@ -205,7 +205,7 @@ def test_composed_and_decomposed_texts_are_one() -> None:
 
 
 def test_stop_words_go_before_grams_are_built() -> None:
-    """The words beside a stop word become neighbours."""
+    """The words on both sides of a stop word become neighbours."""
     recipe = nk.Recipe("word:2|count|xxh3|simhash:64", stop_words=["of", "the"])
     assert {"king hill": 1} == recipe.features_of("King of the Hill")
     assert {} == recipe.features_of("Of the the")

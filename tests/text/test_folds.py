@@ -1,4 +1,4 @@
-"""The slots `fold` and `numbers`: what they take for the same, what they keep apart, and older recipes as they were."""
+"""The slots `fold` and `numbers`: what they unify, what they distinguish, and older recipes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def similarity(left: str, right: str, recipe: str) -> float:
     return float(nk.similarity([left, right], [0], [1], recipe=nk.Recipe(recipe))[0])
 
 
-# By the page
+# Definitions in docs/recipe.md
 
 
 @given(
@@ -54,7 +54,7 @@ def similarity(left: str, right: str, recipe: str) -> float:
 def test_features_are_those_of_the_page(
     text: str, fold: tuple[str, ...], numbers: str, kind: str, n: int, norm: str, case: str, letters: str
 ) -> None:
-    """Each combination of the slots gives what docs/recipe.md says, by `unicodedata`, the tables and `re`."""
+    """Each combination of slots follows docs/recipe.md, by `unicodedata`, the tables and `re`."""
     letters = "python" if kind == "word" and letters == "word" else letters
     slots = {"fold": fold, "numbers": numbers, "norm": norm, "case": case, "letters": letters}
     recipe = nk.Recipe().with_(features=kind, n=n, weight="count", **slots)
@@ -63,7 +63,7 @@ def test_features_are_those_of_the_page(
 
 @given(text=st.one_of(st.text(LETTERS, max_size=60), strategies.texts()), fold=folds())
 def test_tables_of_the_core_are_those_of_the_page(text: str, fold: tuple[str, ...]) -> None:
-    """A folded text has the features of one that was folded before, and folding it again changes nothing."""
+    """Folding before hashing gives the same features, and folding is idempotent."""
     recipe = nk.Recipe("norm:nfc|case:keep|letters:all|char:3").with_(fold=fold)
     once = definitions.folded(text, fold)
     assert once == definitions.folded(once, fold)
@@ -74,12 +74,12 @@ def test_tables_of_the_core_are_those_of_the_page(text: str, fold: tuple[str, ..
     text=st.text(st.characters(max_codepoint=127), max_size=200), fold=folds(), kind=st.sampled_from(["char", "word"])
 )
 def test_folds_leave_ascii(text: str, fold: tuple[str, ...], kind: str) -> None:
-    """A text of ASCII has the same features, whichever folds there are."""
+    """Folds do not change ASCII texts."""
     recipe = nk.Recipe(f"{kind}:2")
     assert recipe.features_of(text) == recipe.with_(fold=fold).features_of(text)
 
 
-# What the slots are for
+# Purpose of the slots
 
 
 TRADITIONAL = "萬里長城是中國古代的偉大建築，歷史學家認為它始建於戰國時期。"
@@ -88,20 +88,20 @@ SIMPLIFIED = "万里长城是中国古代的伟大建筑，历史学家认为它
 
 @pytest.mark.parametrize("features", ["char:2", "word:1", "cut:jieba|word:1", "cut:script|word:2"])
 def test_traditional_and_simplified_versions_are_one_text(features: str) -> None:
-    """Similarity 1 with the fold, far from it without."""
+    """The similarity is 1 with the fold, and low without."""
     assert 1.0 == similarity(TRADITIONAL, SIMPLIFIED, f"fold:hans|{features}")
     assert similarity(TRADITIONAL, SIMPLIFIED, features) < 0.4
 
 
 def test_look_alikes_are_one_text() -> None:
-    """Letters of Cyrillic and Greek in Latin words meet these, capitals too."""
+    """Cyrillic and Greek letters in Latin words become Latin, capitals included."""
     for spoofed, plain in [("Рауpаl ассоunt", "Paypal account"), ("ΙΒΜ", "IBM"), ("ІВМ", "IBM"), ("œuvre", "oeuvre")]:
         assert 1.0 == similarity(spoofed, plain, "fold:lookalikes|char:2"), spoofed
         assert similarity(spoofed, plain, "char:2") < 1, spoofed
 
 
 def test_accents_are_those_of_latin_greek_and_cyrillic() -> None:
-    """Composed or not; vowel signs and dakuten are letters and stay."""
+    """Composed and decomposed accents are removed; vowel signs and dakuten are kept."""
     assert found("Creme brulee a Malmo, ελληνικα, елка и", "fold:accents|char:4") == found(
         "Crème bru\u0302le\u0301e à Malmö, ελληνικά, ёлка й", "fold:accents|char:4"
     )
@@ -113,7 +113,7 @@ def test_accents_are_those_of_latin_greek_and_cyrillic() -> None:
 
 @pytest.mark.parametrize("norm", ["nfkc", "nfc", "none"])
 def test_folds_do_not_depend_on_composition(norm: str) -> None:
-    """Marks that follow their letter are found whatever the form, since a fold composes."""
+    """Marks are recognised in any normalisation form, because a fold composes."""
     recipe = f"norm:{norm}|fold:accents|char:2"
     assert found("Éléonore", recipe) == found("E\u0301le\u0301onore", recipe)
 
@@ -126,13 +126,13 @@ def test_folds_do_not_depend_on_composition(norm: str) -> None:
     "features", ["char:4", "word:1", "cut:jieba|word:1", "cut:script|word:1", "letters:python|word:1"]
 )
 def test_whole_numbers_are_told_apart(one: str, other: str, features: str) -> None:
-    """Texts that differ in a point, a sign or a fraction have other features; without the slot all are equal."""
+    """Texts that differ in a point, a sign or a fraction are equal only without the slot."""
     assert found(one, f"numbers:whole|{features}") != found(other, f"numbers:whole|{features}")
     assert found(one, "char:4") == found(other, "char:4")
 
 
 def test_minus_signs_are_one() -> None:
-    """Hyphen, full-width hyphen and minus sign before a digit are one sign; behind letters and digits there is none."""
+    """Hyphen, full-width hyphen and minus before a digit are one sign, but not after letters and digits."""
     for features in ("char:4", "word:1", "cut:jieba|word:1"):
         one, *others = (found(f"at {sign}5 °C", f"numbers:whole|{features}") for sign in "-－\u2212")
         assert others == [one, one]
@@ -143,7 +143,7 @@ def test_minus_signs_are_one() -> None:
 @given(text=st.one_of(st.text("1.,-+ ab一\u2212⁄", max_size=30), st.text(FIGURES, max_size=30), strategies.texts(40)))
 @pytest.mark.parametrize("cut", ["uax29", "jieba", "script"])
 def test_joined_words_hold_the_words_of_split_numbers(cut: str, text: str) -> None:
-    """Without what belongs to numbers the words of both rules are one string: nothing is lost, repeated or moved."""
+    """Without the characters of numbers, the words of both rules form the same string."""
     plain = nk.Recipe("norm:none|case:keep|word:1").with_(cut=cut, letters="all" if cut == "jieba" else "word")
     split, whole = (nk.words([text], plain.with_(numbers=rule))[0] for rule in ("split", "whole"))
     gone = str.maketrans("", "", ".,٫٬⁄+-\u2212")
@@ -152,7 +152,7 @@ def test_joined_words_hold_the_words_of_split_numbers(cut: str, text: str) -> No
 
 
 def test_words_of_numbers_obey_the_rules_of_words() -> None:
-    """Stop words and minimum length see the joined word; parts of speech that of its number."""
+    """Stop words, minimum length and parts of speech apply to the joined word."""
     recipe = nk.Recipe("numbers:whole|word:1|count|xxh3|simhash:64", stop_words=["\u22125", "1.5"])
     assert {"5": 1, "15": 1} == recipe.features_of("-5 5 1.5 15")
     assert {"-5": 1, "1.5": 1} == found("-5 5 1.5 x", "numbers:whole|min_length:2|word:1")
@@ -162,7 +162,7 @@ def test_words_of_numbers_obey_the_rules_of_words() -> None:
 
 
 def test_words_of_ascii_and_of_other_texts_are_cut_alike() -> None:
-    """A character that is not ASCII takes the text to another path, which gives the same words."""
+    """The code paths for ASCII and other texts return the same words."""
     text = "Up 1.5% to -5, from +3.25 (1,000) at 10-5."
     words = {"up": 1, "1.5": 1, "to": 1, "-5": 1, "from": 1, "+3.25": 1, "1,000": 1, "at": 1, "10": 1, "5": 1}
     assert words == found(text, "numbers:whole|word:1")
@@ -175,7 +175,7 @@ def test_words_of_ascii_and_of_other_texts_are_cut_alike() -> None:
 
 
 def test_slots_at_their_default_are_not_written() -> None:
-    """JSON and digest of older recipes stay; a form that writes the defaults is the same recipe."""
+    """JSON and digests of older recipes do not change; explicit defaults are accepted."""
     recipe = nk.Recipe()
     slots = json.loads(recipe.to_json())
     assert {"fold", "numbers"}.isdisjoint(slots)
@@ -185,7 +185,7 @@ def test_slots_at_their_default_are_not_written() -> None:
 
 
 def test_folds_have_one_order() -> None:
-    """The text form writes them as the page lists them; `with_` takes a string, too."""
+    """The text form has the order of the page, and `with_` accepts a string."""
     recipe = nk.Recipe("numbers:whole|fold:accents,hans,accents|norm:nfc|case:keep")
     assert "norm:nfc|fold:hans,accents|case:keep|numbers:whole|char:4|binary|xxh3|simhash:128" == str(recipe)
     assert recipe == nk.Recipe(str(recipe)) == nk.Recipe.from_json(recipe.to_json())
@@ -195,7 +195,7 @@ def test_folds_have_one_order() -> None:
 
 
 def test_recipes_that_differ_in_a_new_slot_refuse_to_meet() -> None:
-    """The error names the slot."""
+    """The error contains the slot."""
     for slot, value in (("fold", ("hans",)), ("numbers", "whole")):
         other = nk.Recipe().with_(**{slot: value})
         with pytest.raises(errors.MismatchError, match=f"recipe slot {slot} differs"):
@@ -204,7 +204,7 @@ def test_recipes_that_differ_in_a_new_slot_refuse_to_meet() -> None:
 
 
 def test_other_versions_of_the_tables_are_refused() -> None:
-    """A recipe of other folds does not pass for one of these."""
+    """Recipes with other versions of the fold tables are refused."""
     slots = json.loads(nk.Recipe("fold:hans").to_json())
     slots["versions"]["fold"] += 1
     with pytest.raises(errors.MismatchError, match="versions of the recipe differs"):
@@ -222,7 +222,7 @@ def test_other_versions_of_the_tables_are_refused() -> None:
     ],
 )
 def test_faulty_folds_and_numbers_are_refused(text: str, message: str) -> None:
-    """The error lists what is allowed."""
+    """The error lists the allowed values."""
     with pytest.raises(errors.ParameterError, match=message):
         nk.Recipe(text)
 
@@ -231,13 +231,13 @@ def test_faulty_folds_and_numbers_are_refused(text: str, message: str) -> None:
     "slots", [{"fold": "han"}, {"fold": ["x"]}, {"fold": 3}, {"numbers": "keep"}, {"numbers": None}]
 )
 def test_with_refuses_them_too(slots: dict[str, Any]) -> None:
-    """Every slot is checked, whichever way its value came."""
+    """`with_` checks the slots."""
     with pytest.raises(errors.ParameterError, match=r"(fold|numbers)=.* is not allowed; use"):
         nk.Recipe().with_(**slots)
 
 
 def test_a_table_of_frequencies_belongs_to_its_folds(tmp_path: Any) -> None:
-    """An IDF that counted folded words is refused for others, also after it was saved."""
+    """An IDF table of folded words is refused for other recipes, also after saving."""
     recipe = nk.Recipe("fold:accents|word:1|count|xxh3|simhash:64")
     path = tmp_path / "words.idf"
     nk.Idf.fit(["café", "cafe"], recipe).save(path)

@@ -1,4 +1,4 @@
-"""Tables of weights that others have made: read, carried by a recipe, saved, and what is no such table."""
+"""Imported tables of weights: read, used in a recipe, saved, and refused if invalid."""
 
 from __future__ import annotations
 

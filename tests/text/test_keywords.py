@@ -1,4 +1,4 @@
-"""nearkin.keywords and nearkin.Idf: equal to jieba's extraction, to their formulas, and to what was stored."""
+"""nearkin.keywords and nearkin.Idf, compared with jieba, with their formulas, and with stored values."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TEXTS = [
 
 @pytest.fixture(scope="module")
 def analyse() -> Any:
-    """Jieba's keyword extraction."""
+    """Return the keyword extraction of jieba."""
     jieba = pytest.importorskip("jieba")
     jieba.setLogLevel(60)
     return pytest.importorskip("jieba.analyse")
@@ -42,7 +42,7 @@ def analyse() -> Any:
 
 
 def test_tfidf_keywords_are_jiebas(analyse: Any) -> None:
-    """Words, weights to the last bit, and order."""
+    """Words, order, and weights to the last bit."""
     expected = [analyse.extract_tags(text, topK=None, withWeight=True) for text in TEXTS]
     assert expected == nk.keywords(TEXTS, TFIDF)
     assert [found[:5] for found in expected] == nk.keywords(TEXTS, TFIDF, top=5)
@@ -55,7 +55,7 @@ def test_tfidf_keywords_of_parts_of_speech_are_jiebas(analyse: Any) -> None:
 
 
 def test_textrank_keywords_are_jiebas(analyse: Any) -> None:
-    """Words, ranks to the last bit, and order; the preset keeps 20."""
+    """Words, order, and ranks to the last bit; the preset keeps 20."""
     expected = [analyse.textrank(text, topK=None, withWeight=True) for text in TEXTS]
     assert expected == nk.keywords(TEXTS, "zh-textrank", top="all")
     assert [found[:20] for found in expected] == nk.keywords(TEXTS, "zh-textrank")
@@ -63,7 +63,7 @@ def test_textrank_keywords_are_jiebas(analyse: Any) -> None:
 
 @given(words=st.lists(st.sampled_from(["资源", "线程", "连接", "任务", "的", "，", "研究", "学习", "\n"]), max_size=60))
 def test_textrank_of_any_words_is_jiebas(analyse: Any, words: list[str]) -> None:
-    """Texts of few words, which meet often and in both orders."""
+    """Texts of few words that are often neighbours in both orders."""
     text = "".join(words)
     assert analyse.textrank(text, topK=None, withWeight=True) == nk.keywords([text], "zh-textrank", top="all")[0]
 
@@ -72,15 +72,15 @@ def test_textrank_of_any_words_is_jiebas(analyse: Any, words: list[str]) -> None
 
 
 def test_jieba_jenkins_gives_the_published_fingerprint() -> None:
-    """The example of yanyiwu/simhash's README: its five keywords, their weights, and its value."""
+    """The README example of yanyiwu/simhash: five keywords, their weights, and the value."""
     text = "我是蓝翔技工拖拉机学院手扶拖拉机专业的。不用多久，我就会升职加薪，当上总经理，出任CEO，走上人生巅峰。"
     found = nk.keywords([text], "jieba-jenkins")[0]
     assert ["蓝翔", "CEO", "升职", "加薪", "手扶拖拉机"] == [word for word, _ in found]
-    # Count times IDF, not divided by the number of words.
+    # The weight is count times IDF, without division by the number of words.
     published = [11.7392, 11.7392, 10.8562, 10.6426, 10.0089]
     assert published == [round(weight, 4) for _, weight in found]
     assert 17831459094038722629 == int(nk.fingerprint([text], "jieba-jenkins")[0])
-    # From the published keywords alone, by the model of the hash and the sums.
+    # Computed from the published keywords by a reference of the hash and the sums.
     weighted = [(word.encode(), round(weight * 10_000)) for (word, _), weight in zip(found, published, strict=True)]
     assert 17831459094038722629 == reference.simhash(weighted, 64, "jenkins64")
 
@@ -89,7 +89,7 @@ def test_jieba_jenkins_gives_the_published_fingerprint() -> None:
     ("preset", "top"), [("jieba-jenkins", 5), ("jieba-jenkins", 50), ("go-fnv1a", 22), ("go-fnv1a", 11)]
 )
 def test_keyword_fingerprints_are_sums_over_keywords(preset: str, top: int) -> None:
-    """By the independent model: hashes of the keywords, sums of signed weights, bit 1 where the sum is above 0."""
+    """Compared with a reference: bit 1 if the sum of signed weights exceeds 0."""
     recipe = nk.Recipe.preset(preset).with_(top=str(top))
     for text in TEXTS:
         found = nk.keywords([text], recipe)[0]
@@ -101,7 +101,7 @@ def test_keyword_fingerprints_are_sums_over_keywords(preset: str, top: int) -> N
 
 
 def test_weights_are_those_of_the_table() -> None:
-    """Count, binary and log, the heaviest first, equal ones as they first occur."""
+    """Count, binary and log weights in descending order, ties in order of occurrence."""
     text = ["b a c b a b"]
     assert [[("b", 3.0), ("a", 2.0), ("c", 1.0)]] == nk.keywords(text, "word:1|count")
     assert [[("b", 1.0), ("a", 1.0), ("c", 1.0)]] == nk.keywords(text, "word:1|binary")
@@ -112,16 +112,16 @@ def test_weights_are_those_of_the_table() -> None:
 
 @pytest.mark.parametrize(("top", "kept"), [("all", 7), ("3", 3), ("9", 7), ("1%", 1), ("50%", 4), ("100%", 7)])
 def test_top_is_a_number_or_a_share_rounded_up(top: str, kept: int) -> None:
-    """Of seven distinct words."""
+    """For seven distinct words."""
     recipe = nk.Recipe(f"word:1|count|top:{top}|xxh3|simhash:64")
     assert kept == len(nk.keywords(["a b c d e f g a b"], recipe)[0])
-    # Without a cut the count is that of all occurrences.
+    # Without `top`, all occurrences are counted.
     counted = 9 if top == "all" else kept
     assert [counted] == nk.fingerprint(["a b c d e f g a b"], recipe, return_counts=True)[1].tolist()
 
 
 def test_weighted_fingerprints_without_a_cut_equal_plain_ones() -> None:
-    """`top:100%` goes the weighted way, no `top` the way of bit-sliced counters; both give the same bits."""
+    """`top:100%` uses weighted sums, no `top` bit-sliced counters; both give the same bits."""
     texts = [*TEXTS, "the cat sat on the mat " * 9]
     for base in ("char:3|count", "char:3|binary", "cut:script|word:2|count"):
         plain = nk.fingerprint(texts, f"{base}|xxh3|simhash:192")
@@ -134,7 +134,7 @@ CORPUS = ["red wine", "red red cheese", "blue cheese", None, "", "東京の red"
 
 
 def test_idf_is_that_of_its_formula() -> None:
-    """ln((1 + N) / (1 + df)) + 1, each document once, a null not at all, an empty one as one without features."""
+    """ln((1 + N) / (1 + df)) + 1; nulls are not counted, empty texts are."""
     idf = nk.Idf.fit(CORPUS, "cut:script|word:1")
     df = Counter(word for text in CORPUS if text is not None for word in set(nk.words([text])[0]))
     assert (5, sorted(word.encode() for word in df)) == (idf.documents, idf.features)
@@ -145,7 +145,7 @@ def test_idf_is_that_of_its_formula() -> None:
 
 @given(texts=st.lists(st.text("ab \n\\\0", max_size=9), max_size=9), min_df=st.integers(1, 3), batch=st.integers(1, 4))
 def test_idf_is_the_same_in_one_pass_of_any_batches(texts: list[str], min_df: int, batch: int) -> None:
-    """A generator and a list give one table; `min_df` drops features, which then weigh as unseen ones do."""
+    """Generators and lists give one table; `min_df` drops features."""
     recipe = "letters:all|char:2"
     idf = nk.Idf.fit(texts, recipe, min_df=min_df)
     assert idf.digest == nk.Idf.fit(iter(texts), recipe, min_df=min_df).digest
@@ -156,7 +156,7 @@ def test_idf_is_the_same_in_one_pass_of_any_batches(texts: list[str], min_df: in
 
 @given(texts=st.lists(st.text("ab \n\\\0\t中", max_size=9), max_size=9))
 def test_a_saved_table_is_loaded_again(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
-    """Line feeds, tabs and backslashes in features included."""
+    """Line feeds, tabs and backslashes in features round-trip."""
     path = tmp_path_factory.mktemp("idf") / "table.idf"
     idf = nk.Idf.fit(texts, "letters:all|char:2", min_df=1)
     idf.save(path)
@@ -172,7 +172,7 @@ def test_a_saved_table_is_loaded_again(tmp_path_factory: pytest.TempPathFactory,
 
 
 def test_a_recipe_carries_its_table_by_digest() -> None:
-    """Text form, JSON form, pickling; another table or none is refused."""
+    """Text form, JSON form and pickles; another table or none is refused."""
     import pickle
 
     idf, other = nk.Idf.fit(CORPUS, "word:1"), nk.Idf.fit(CORPUS[:2], "word:1")
@@ -212,7 +212,7 @@ def test_a_recipe_carries_its_table_by_digest() -> None:
     ],
 )
 def test_damaged_tables_are_refused(tmp_path: Path, change: Any) -> None:
-    """A CorruptStoreError that names the file."""
+    """Damage is a CorruptStoreError with the file."""
     path = tmp_path / "table.idf"
     nk.Idf.fit(CORPUS, "word:1").save(path)
     path.write_bytes(change(path.read_bytes()))
@@ -221,14 +221,14 @@ def test_damaged_tables_are_refused(tmp_path: Path, change: Any) -> None:
 
 
 def test_a_table_that_lacks_a_line_is_refused(tmp_path: Path) -> None:
-    """Its head says how many features there are, and the checksum alone would not tell."""
+    """The header has the number of features, because a recomputed checksum would hide a missing line."""
     path = tmp_path / "table.idf"
     nk.Idf.fit(CORPUS, "word:1").save(path)
     head, _, body = path.read_bytes().partition(b"\n")
     slots = json.loads(head)
     rest = b"".join(body.splitlines(keepends=True)[1:])
     slots["sha256"] = hashlib.sha256(rest).hexdigest()
-    # As the first tables of this version, without the sum of the first line.
+    # The first tables of this version have no checksum of the first line.
     del slots["head_sha256"]
     path.write_bytes(json.dumps(slots).encode() + b"\n" + rest)
     with pytest.raises(
@@ -238,7 +238,7 @@ def test_a_table_that_lacks_a_line_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_corpus_is_counted_as_its_texts_are(tmp_path: Path) -> None:
-    """`fit` takes what `nearkin.io.open_corpus` gives, batch by batch."""
+    """`fit` accepts a corpus of `nearkin.io.open_corpus`."""
     path = tmp_path / "corpus.jsonl"
     path.write_text("".join(json.dumps({"text": text}) + "\n" for text in CORPUS), encoding="utf-8")
     expected = nk.Idf.fit(CORPUS, "word:1")
@@ -250,7 +250,7 @@ def test_a_corpus_is_counted_as_its_texts_are(tmp_path: Path) -> None:
 
 
 def test_newer_tables_and_absurd_parameters_are_refused(tmp_path: Path) -> None:
-    """A file of a later version; a min_df of 0; features from outside."""
+    """A newer file, a min_df of 0 and given features are refused."""
     path = tmp_path / "table.idf"
     nk.Idf.fit(CORPUS, "word:1").save(path)
     path.write_bytes(path.read_bytes().replace(b'"version": 1', b'"version": 3'))

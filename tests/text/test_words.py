@@ -1,4 +1,4 @@
-"""nearkin.words and the recipe's words: equal to jieba, each run of a script by its segmenter, odd texts."""
+"""nearkin.words and recipes of words, compared with jieba; segmentation by script; unusual texts."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ CHINESE = [
 
 @pytest.fixture(scope="module")
 def jieba() -> Any:
-    """The peer, quiet."""
+    """Return jieba without its messages."""
     module = pytest.importorskip("jieba")
     module.setLogLevel(60)
     module.initialize()
@@ -58,7 +58,7 @@ def tokens(jieba: Any, text: str) -> list[str]:
 
 
 def test_tokens_are_jiebas(jieba: Any) -> None:
-    """Every token, white space apart: the dictionary, the model of unknown words, Latin, numbers, punctuation."""
+    """Dictionary words, unknown words, Latin, numbers and punctuation equal jieba's, except white space."""
     assert [tokens(jieba, text) for text in CHINESE] == nk.words(CHINESE, PLAIN)
 
 
@@ -69,12 +69,12 @@ def test_tokens_are_jiebas(jieba: Any) -> None:
     )
 )
 def test_any_text_is_cut_as_jieba_cuts_it(jieba: Any, text: str) -> None:
-    """Common characters in any order, which the dictionary has not, and everything that ends a block."""
+    """Common characters in any order, and everything that ends a block."""
     assert tokens(jieba, text) == nk.words([text], PLAIN)[0]
 
 
 def test_parts_of_speech_are_jiebas(jieba: Any) -> None:
-    """With `tags`, tokens are those of `jieba.posseg` that have one of the tags."""
+    """With `tags`, tokens are those of `jieba.posseg` with one of the tags."""
     posseg = pytest.importorskip("jieba.posseg")
     for tags in (["n"], ["nr", "ns", "v"], ["x", "m", "eng"], ["nz", "i", "zg"]):
         expected = [[w.word for w in posseg.cut(text) if w.flag in tags and w.word.strip()] for text in CHINESE]
@@ -82,7 +82,7 @@ def test_parts_of_speech_are_jiebas(jieba: Any) -> None:
 
 
 def test_parts_of_speech_of_unknown_characters_are_jiebas(jieba: Any) -> None:
-    """Runs of characters that the model knows well, hardly and not at all, open few or all of its states."""
+    """Runs of characters with many, few and no states in the model."""
     posseg = pytest.importorskip("jieba.posseg")
     rng = random.Random(5)
     table = importlib.import_module("jieba.posseg.char_state_tab").P
@@ -126,7 +126,7 @@ Edu Trust认证 2000
 
 
 def test_a_users_dictionary_changes_words_as_it_changes_jiebas(jieba: Any) -> None:
-    """Words with and without frequency and tag, one that is taken out, and suggested frequencies."""
+    """Words with and without frequency and tag, a removed word, and suggested frequencies."""
     own = jieba.Tokenizer()
     own.load_userdict(io.BytesIO(USER_WORDS.encode()))
     texts = [
@@ -138,7 +138,7 @@ def test_a_users_dictionary_changes_words_as_it_changes_jiebas(jieba: Any) -> No
     try:
         expected = [[token for token in own.cut(text) if token.strip()] for text in texts]
     finally:
-        # jieba keeps words to be split in one set for all its tokenizers.
+        # jieba has one global set of words to be split.
         jieba.finalseg.Force_Split_Words.clear()
     recipe = nk.Recipe(PLAIN, user_words=USER_WORDS)
     assert expected == nk.words(texts, recipe)
@@ -147,7 +147,7 @@ def test_a_users_dictionary_changes_words_as_it_changes_jiebas(jieba: Any) -> No
 
 @pytest.mark.slow
 def test_the_packed_data_are_those_of_jieba(jieba: Any) -> None:
-    """The tool that packs jieba's data makes the files that are in the repository."""
+    """The packing tool produces the files in the repository."""
     location = importlib.util.spec_from_file_location("pack_jieba", ROOT / "tools" / "pack_jieba.py")
     assert location is not None
     assert location.loader is not None
@@ -161,11 +161,11 @@ def test_the_packed_data_are_those_of_jieba(jieba: Any) -> None:
     assert [hashlib.sha256(content).hexdigest() for content in made] == digests
 
 
-# Each run of a script by its segmenter
+# Segmentation by script
 
 
 def test_one_recipe_serves_a_mixed_corpus() -> None:
-    """Chinese by jieba, Japanese and Thai by dictionaries, everything else by UAX #29, in one text."""
+    """Chinese by jieba, Japanese and Thai by dictionaries, everything else by UAX #29."""
     text = "I can't read 清华大学, 東京都は日本の首都, ภาษาไทย or ελληνικά 한국어를!"
     expected = [
         "i",
@@ -188,13 +188,13 @@ def test_one_recipe_serves_a_mixed_corpus() -> None:
 
 
 def test_normalisation_comes_before_segmentation() -> None:
-    """Full-width letters, decomposed kana and case are one text to the segmenter."""
+    """Full-width letters, decomposed kana and case do not affect segmentation."""
     assert nk.words(["ＡＢＣ清华大学"]) == nk.words(["abc清华大学"])
     assert nk.words([unicodedata.normalize("NFD", "東京でガイドを")]) == nk.words(["東京でガイドを"])
 
 
 def test_stop_words_length_and_letters_choose_words() -> None:
-    """Named lists beside the user's own words, a least length, and what holds no letter."""
+    """Named lists, stop words of the user, a minimum length, and words without letters."""
     text = "我们 的 清华大学 and THE Laws... 3 --"
     assert [["我们", "的", "清华大学", "and", "the", "laws", "3"]] == nk.words([text], "cut:jieba|word:1")
     assert [["清华大学", "laws"]] == nk.words([text], "cut:jieba|stop:en,zh|min_length:2|word:1")
@@ -204,7 +204,7 @@ def test_stop_words_length_and_letters_choose_words() -> None:
     assert recipe == nk.Recipe(str(recipe), stop_words=["LAWS"])
 
 
-# Odd texts
+# Unusual texts
 
 ODD = {
     "empty": "",
@@ -236,7 +236,7 @@ WEIGHTS = ["count", "binary", "log", "idf:jieba", "idf:jieba|top:3", "count|top:
 
 @pytest.mark.parametrize("tokenizer", TOKENIZERS)
 def test_odd_texts_go_through_every_tokenizer(tokenizer: str) -> None:
-    """Each alone and all as one text, under every weight: counts that agree, and no difference in a batch."""
+    """Unusual texts, separate and joined, have consistent counts with every weight."""
     texts = [*ODD.values(), "".join(ODD.values())]
     for weight in WEIGHTS:
         recipe = nk.Recipe(f"{tokenizer}|{weight}|xxh3|simhash:64")
@@ -250,7 +250,7 @@ def test_odd_texts_go_through_every_tokenizer(tokenizer: str) -> None:
 
 @given(text=strategies.texts())
 def test_words_are_parts_of_the_text_in_order(text: str) -> None:
-    """Without normalisation every word is in the text, behind the one before it."""
+    """Without normalisation the words occur in the text in order."""
     for cut in ("jieba", "script"):
         at = 0
         for word in nk.words([text], f"norm:none|case:keep|cut:{cut}|word:1")[0]:
@@ -261,7 +261,7 @@ def test_words_are_parts_of_the_text_in_order(text: str) -> None:
 
 @given(text=strategies.texts())
 def test_features_are_the_n_grams_of_the_words(text: str) -> None:
-    """A feature of `word:2` is two words joined by a space; the fingerprint is that of the counted features."""
+    """A feature of `word:2` is two words joined by a space, and the fingerprint follows from the counts."""
     recipe = nk.Recipe("cut:script|word:2|count|xxh3|simhash:64")
     words = nk.words([text], recipe)[0]
     grams = [" ".join(words[i : i + 2]) for i in range(max(len(words) - 1, 1))] if words else []
@@ -276,7 +276,7 @@ def test_features_are_the_n_grams_of_the_words(text: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("tokenizer", TOKENIZERS)
 def test_a_document_of_100_mb_goes_through_every_tokenizer(tokenizer: str) -> None:
-    """Linear time (per byte at most four times that of 5 MB), and less than 40 bytes of memory a byte."""
+    """Time is linear (at most four times that of 5 MB per byte), and memory below 40 bytes per byte."""
     program = """
 import resource, sys, time
 import nearkin as nk
@@ -304,7 +304,7 @@ print(small / 5, large / 100, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrs
 @pytest.mark.slow
 @pytest.mark.parametrize("unit", ["中", "龦", "a", "中文", "0123456789abcdef", "。", "é"])
 def test_a_single_run_of_30_mb_is_cut(unit: str) -> None:
-    """One block, one run of unknown characters, one word: nothing is quadratic (10 s for what takes 1)."""
+    """One block, one unknown run, one word: nothing is quadratic (limit 10 s, usually 1 s)."""
     text = unit * (30_000_000 // len(unit.encode()))
     for recipe in ("cut:jieba|word:1", "cut:script|word:1", PLAIN + "|tags:n"):
         start = time.process_time()
@@ -316,7 +316,7 @@ def test_a_single_run_of_30_mb_is_cut(unit: str) -> None:
 
 
 def test_import_loads_no_dictionary_and_first_use_is_quick() -> None:
-    """The dictionary is unpacked when a text is first cut, in less CPU time than two imports take."""
+    """The dictionary is unpacked on first use, in less CPU time than two imports."""
     program = """
 import time
 start = time.process_time(); import nearkin as nk
@@ -326,7 +326,7 @@ middle = time.process_time(); nk.words(["我来到北京"], recipe)
 print((time.process_time() - middle) / imported)
 """
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    # 0.15 s beside 0.37 s where it was measured; both are slower where the machine is.
+    # Measured: 0.15 s and 0.37 s. Both grow in proportion on a slower machine.
     assert float(found.stdout) < 2
 
 
@@ -353,7 +353,7 @@ print((time.process_time() - middle) / imported)
     ],
 )
 def test_faulty_rules_for_words_are_refused(text: str, message: str) -> None:
-    """Each says what is allowed."""
+    """Each error says what is allowed."""
     with pytest.raises(errors.ParameterError, match=message):
         nk.Recipe(text)
 
@@ -378,16 +378,16 @@ def test_user_words_are_refused_where_they_can_not_be_used() -> None:
 
 
 def test_words_need_a_recipe_of_words() -> None:
-    """Characters are no words."""
+    """Recipes of characters are refused."""
     with pytest.raises(errors.ParameterError, match="use a recipe of words"):
         nk.words(["abc"], "char:4")
 
 
 def test_words_are_theirs_whichever_were_made_before() -> None:
-    """Short words share a string in a table that more words than it has places go through, several of each place."""
+    """Short words share strings in a cache with fewer slots than there are words."""
     rng = random.Random(11)
     alphabet = "ab的一éλ😀"
-    # Up to 15 bytes are shared; words around that length, too, and of one beginning.
+    # Words of up to 15 bytes are shared, so test words around that length with a common prefix.
     texts = [
         " ".join("".join(rng.choices(alphabet, k=rng.randint(1, 9))) for _ in range(40_000)),
         " ".join("a" * length for length in range(1, 40)),

@@ -144,7 +144,7 @@ def decode_stream(raw: ByteStream, encoding: str) -> ChunkStream:
 
 
 def check_encoding(name: str | None) -> str:
-    """Return the canonical name of a text encoding; empty for UTF-8, which needs no conversion.
+    """Return the canonical name of a text encoding; empty for UTF-8, which is not converted.
 
     Parameters
     ----------

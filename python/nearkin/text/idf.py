@@ -1,6 +1,6 @@
 r"""Inverse document frequencies: fitted in one pass over a corpus, saved, and identified in a recipe by their digest.
 
-For N documents, df(f) of which contain feature f (smoothed as if one more document contained every feature):
+If df(f) of N documents contain feature f (smoothed as if one more document contained every feature):
 
     idf(f) = ln((1 + N) / (1 + df(f))) + 1
 
