@@ -1,6 +1,6 @@
-"""What a store must answer, by definition: a list of documents in the order of their coming, and brute force.
+"""Model of a store, by definition: a list of documents in the order of addition, and brute force.
 
-`StoreMachine` holds two handles on one store against such a model, through any batches, removals, merges and restarts.
+`StoreMachine` compares two handles on one store with the model, through any batches, removals, merges and restarts.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ import nearkin as nk
 from nearkin.dedup.candidates import SimHashCandidates
 from nearkin.errors import InputError
 from nearkin.recipe import Recipe
-from nearkin.store.results import StoredDocument
-from nearkin.store.kinds.base import StoreSettings
+from nearkin.store.kinds import StoreSettings
 from nearkin.store.kinds.texts import TextSettings
+from nearkin.store.results import StoredDocument
 
 Answer = tuple[str, "int | str | None", float, float]
 """Status, match, distance, similarity."""
@@ -33,52 +33,52 @@ NEW: Answer = ("new", None, -1, float("nan"))
 
 
 @dataclass(eq=False)
-class Known:
-    """A document of the model; its content is what copies share."""
+class ModelDocument:
+    """A document of the model; exact copies have equal content."""
 
     id: int | str
     content: Any
     status: str
-    match: Known | None
+    match: ModelDocument | None
     distance: float
     similarity: float
 
 
 class Model(ABC):
-    """Documents in a list; every question looks at all of them."""
+    """Documents in a list; every query visits all of them."""
 
     def __init__(self) -> None:
-        self.documents: list[Known] = []
+        self.documents: list[ModelDocument] = []
 
-    def find(self, name: int | str) -> Known | None:
-        """The document of an id."""
-        return next((one for one in self.documents if one.id == name), None)
+    def find(self, name: int | str) -> ModelDocument | None:
+        """Return the document with an id."""
+        return next((doc for doc in self.documents if doc.id == name), None)
 
-    def kept(self) -> list[Known]:
-        """Those that stay."""
-        return [one for one in self.documents if one.status == "new"]
+    def kept(self) -> list[ModelDocument]:
+        """Return the new documents."""
+        return [doc for doc in self.documents if doc.status == "new"]
 
     @abstractmethod
     def decide(self, content: Any) -> Answer:
-        """What a document would be if it came now."""
+        """Return the result of a new document."""
 
     def is_same(self, one: Any, other: Any) -> bool:
-        """Whether two contents are equal."""
+        """Return True if two contents are equal."""
         return bool(one == other)
 
-    def answer(self, known: Known) -> Answer:
-        """What was said of a document, without a match that is gone, also where its id is there once more."""
-        is_there = any(one is known.match for one in self.documents)
-        match = known.match.id if known.match is not None and is_there else None
-        return (known.status, match, known.distance, known.similarity)
+    def answer(self, document: ModelDocument) -> Answer:
+        """Return the first result of a document, without a match that was removed, even if its id was added again."""
+        is_there = any(doc is document.match for doc in self.documents)
+        match = document.match.id if document.match is not None and is_there else None
+        return (document.status, match, document.distance, document.similarity)
 
     def add(self, name: int | str, content: Any, *, absorb: bool) -> Answer:
-        """A document comes.
+        """Add a document.
 
         Raises
         ------
         KeyError
-            Its id is that of another content.
+            Its id belongs to another content.
         """
         old = self.find(name)
         if old is not None:
@@ -88,16 +88,16 @@ class Model(ABC):
         answer = self.decide(content) if absorb else NEW
         status, match, distance, similarity = answer
         self.documents.append(
-            Known(name, content, status, None if match is None else self.find(match), distance, similarity)
+            ModelDocument(name, content, status, None if match is None else self.find(match), distance, similarity)
         )
         return answer
 
-    def remove(self, name: int | str) -> Known:
-        """A document goes."""
-        found = self.find(name)
-        assert found is not None
-        self.documents.remove(found)
-        return found
+    def remove(self, name: int | str) -> ModelDocument:
+        """Remove a document."""
+        stored = self.find(name)
+        assert stored is not None
+        self.documents.remove(stored)
+        return stored
 
 
 class TextModel(Model):
@@ -109,26 +109,26 @@ class TextModel(Model):
         self.settings = settings
 
     def decide(self, content: str) -> Answer:
-        """What a text would be if it came now."""
+        """Return the result of a new text."""
         kept = self.kept()
         bare = not features(content, self.settings.recipe)
         if bare and self.settings.featureless == "keep":
             return NEW
-        for one in kept:
-            if one.content == content:
-                return ("exact", one.id, 0, 1.0)
+        for doc in kept:
+            if doc.content == content:
+                return ("exact", doc.id, 0, 1.0)
         if bare:
             return NEW
-        for one in kept:
-            distance = self.distance(content, one.content)
-            if features(one.content, self.settings.recipe) and self.is_candidate(content, one.content):
-                similarity = self.similarity(content, one.content)
+        for doc in kept:
+            distance = self.distance(content, doc.content)
+            if features(doc.content, self.settings.recipe) and self.is_candidate(content, doc.content):
+                similarity = self.similarity(content, doc.content)
                 if similarity >= self.settings.threshold:
-                    return ("near", one.id, distance, similarity)
+                    return ("near", doc.id, distance, similarity)
         return NEW
 
     def distance(self, one: str, other: str) -> int:
-        """Of fingerprints, or of signatures."""
+        """Return the distance of fingerprints, or of signatures."""
         recipe = self.settings.recipe
         if recipe.family == "minhash":
             left, right = nk.signature([one, other], recipe)
@@ -137,7 +137,7 @@ class TextModel(Model):
         return int(nk.hamming(left, right))
 
     def is_candidate(self, one: str, other: str) -> bool:
-        """Within the radius; or a band shared, and enough values."""
+        """Return True within the radius; or if a band and enough values are equal."""
         source = self.settings.source
         if isinstance(source, SimHashCandidates):
             return self.distance(one, other) <= source.radius
@@ -147,20 +147,20 @@ class TextModel(Model):
         return shared and int((left == right).sum()) >= source.banding.least
 
     def similarity(self, one: str, other: str) -> float:
-        """Jaccard similarity."""
+        """Return the Jaccard similarity."""
         return float(nk.similarity([one, other], [0], [1], recipe=self.settings.recipe)[0])
 
 
 def features(text: str, recipe: Recipe) -> int:
-    """How many features a text has."""
+    """Return the number of features of a text."""
     if recipe.family == "minhash":
         return int(recipe.core.signatures([text])[1][0])
     return int(recipe.core.fingerprints([text])[1][0])
 
 
-def same(expected: Answer, found: Answer) -> bool:
-    """Equal, NaN equal to NaN."""
-    return expected[:3] == found[:3] and bool(np.array_equal(expected[3], found[3], equal_nan=True))
+def same(expected: Answer, stored: Answer) -> bool:
+    """Return True if two results are equal, NaN included."""
+    return expected[:3] == stored[:3] and bool(np.array_equal(expected[3], stored[3], equal_nan=True))
 
 
 BATCHES = 16
@@ -169,7 +169,7 @@ HANDLES = st.integers(0, 1)
 
 
 class StoreMachine(RuleBasedStateMachine):
-    """Two handles on one store, and the model. What comes and what is asked is added by those that inherit this."""
+    """Two handles on one store, and the model. Subclasses add documents and queries."""
 
     model: Model
     noun: ClassVar[str]
@@ -180,17 +180,17 @@ class StoreMachine(RuleBasedStateMachine):
         self.folder = Path(tempfile.mkdtemp())
         self.path = self.folder / "store"
         self.handles: list[nk.Store] = []
-        self.gone: list[Known] = []
+        self.gone: list[ModelDocument] = []
         self.reports = False
 
     def begin(self, *arguments: Any, **options: Any) -> StoreSettings:
-        """Make the store, and open a second handle."""
+        """Create the store, and open a second handle."""
         store = nk.Store.create(self.path, *arguments, max_pending=BATCHES, **options)
         self.handles = [store, nk.Store.open(self.path, max_pending=BATCHES)]
         return store.settings
 
     def teardown(self) -> None:
-        """What is left is sound."""
+        """The store is undamaged."""
         for store in self.handles:
             store.close()
         if self.handles:
@@ -198,27 +198,27 @@ class StoreMachine(RuleBasedStateMachine):
                 store.verify()
         shutil.rmtree(self.folder)
 
-    def same(self, expected: Answer, found: Answer) -> bool:
-        """Whether an answer is that of the model."""
-        return same(expected, found)
+    def same(self, expected: Answer, stored: Answer) -> bool:
+        """Return True if a result equals that of the model."""
+        return same(expected, stored)
 
-    def check_contents(self, store: nk.Store, found: list[StoredDocument]) -> None:
-        """Compare what the store gives back of its documents with the model."""
+    def check_contents(self, store: nk.Store, stored: list[StoredDocument]) -> None:
+        """Compare what the store returns for its documents with the model."""
         raise NotImplementedError
 
     def bring(self, which: int, batch: list[tuple[str, Any]], absorb: bool) -> None:
-        """Offer documents of these names and contents to a handle."""
+        """Add documents with these names and contents through a handle."""
         raise NotImplementedError
 
     def offer(self, call: Callable[..., Any], batch: list[tuple[str, Any]], items: Any, *, absorb: bool) -> None:
-        """Documents come, all or none: names and contents for the model, items for the store."""
+        """Add a batch, all or none: names and contents for the model, items for the store."""
         before = list(self.model.documents)
         names = [name for name, _ in batch]
         if self.reports:
-            wanted = [self.add_or_report(name, content, absorb=absorb) for name, content in batch]
+            expected = [self.add_or_report(name, content, absorb=absorb) for name, content in batch]
             answers = call(items, names, conflicts="report")
             assert names == answers.own_ids
-            assert all(map(self.same, wanted, [tuple(row.values()) for row in answers.rows()]))
+            assert all(map(self.same, expected, [tuple(row.values()) for row in answers.rows()]))
             return
         try:
             expected = [self.model.add(name, content, absorb=absorb) for name, content in batch]
@@ -227,12 +227,12 @@ class StoreMachine(RuleBasedStateMachine):
             with pytest.raises(InputError, match=f"is that of another {self.noun}"):
                 call(items, names)
             return
-        found = [tuple(row.values()) for row in call(items, names).rows()]
-        assert len(expected) == len(found)
-        assert all(map(self.same, expected, found)), (batch, expected, found)
+        stored = [tuple(row.values()) for row in call(items, names).rows()]
+        assert len(expected) == len(stored)
+        assert all(map(self.same, expected, stored)), (batch, expected, stored)
 
     def add_or_report(self, name: str, content: Any, *, absorb: bool) -> Answer:
-        """A document comes alone; one with the id of another content changes nothing."""
+        """Add a single document; a conflict changes nothing."""
         try:
             return self.model.add(name, content, absorb=absorb)
         except KeyError:
@@ -240,13 +240,13 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(reports=st.booleans())
     def choose(self, reports: bool) -> None:
-        """From now on an id with another content is reported, or refused."""
+        """Choose between raising and reporting conflicts."""
         self.reports = reports
 
     @rule(data=st.data(), which=HANDLES, erase=st.booleans())
     def remove(self, data: st.DataObject, which: int, erase: bool) -> None:
-        """Documents go."""
-        names = [one.id for one in self.model.documents]
+        """Remove documents."""
+        names = [doc.id for doc in self.model.documents]
         if not names:
             return
         chosen = data.draw(st.lists(st.sampled_from(names), unique=True, min_size=1, max_size=4))
@@ -258,49 +258,49 @@ class StoreMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.gone)
     @rule(data=st.data(), which=HANDLES, absorb=st.booleans())
     def come_again(self, data: st.DataObject, which: int, absorb: bool) -> None:
-        """One that was removed comes once more."""
-        known = data.draw(st.sampled_from(self.gone))
-        self.bring(which, [(str(known.id), known.content)], absorb)
+        """Add a removed document again."""
+        document = data.draw(st.sampled_from(self.gone))
+        self.bring(which, [(str(document.id), document.content)], absorb)
 
     @rule(which=HANDLES)
     def merge(self, which: int) -> None:
-        """Files change, answers don't."""
+        """A merge changes files, and no results."""
         self.finish_merges()
         self.handles[which].merge()
 
     def finish_merges(self) -> None:
-        """Wait for the handles that write segments in the background: who merges beside one is refused."""
+        """Wait for the compactors, because a concurrent merge is refused."""
         for store in self.handles:
             if store._compactor is not None:
                 store._compactor.join()
 
     @rule(which=HANDLES)
     def reopen(self, which: int) -> None:
-        """A restart."""
+        """Restart."""
         self.handles[which].close()
         self.handles[which] = nk.Store.open(self.path, max_pending=BATCHES)
 
     @invariant()
     def holds_the_same(self) -> None:
-        """Both handles hold what the model holds."""
+        """Both handles have the documents of the model."""
         for store in self.handles:
             assert len(self.model.documents) == len(store)
-            found = [one for batch in store.iter_documents(batch_size=7) for one in batch]
-            assert [one.id for one in self.model.documents] == [one.id for one in found]
-            for known, one in zip(self.model.documents, found, strict=True):
-                answer = (one.status, one.match, one.distance, one.similarity)
-                assert self.same(self.model.answer(known), answer)
-            self.check_contents(store, found)
+            stored = [doc for batch in store.iter_documents(batch_size=7) for doc in batch]
+            assert [doc.id for doc in self.model.documents] == [doc.id for doc in stored]
+            for expected, doc in zip(self.model.documents, stored, strict=True):
+                answer = (doc.status, doc.match, doc.distance, doc.similarity)
+                assert self.same(self.model.answer(expected), answer)
+            self.check_contents(store, stored)
 
 
 def case_of(machine: type[StoreMachine], examples: int) -> Any:
-    """The test of a machine."""
-    found = machine.TestCase
-    found.settings = settings(
+    """Return the test case of a machine."""
+    stored = machine.TestCase
+    stored.settings = settings(
         max_examples=examples,
         stateful_step_count=20,
         deadline=None,
         suppress_health_check=list(HealthCheck),
         phases=[Phase.explicit, Phase.reuse, Phase.generate],
     )
-    return found
+    return stored

@@ -30,13 +30,13 @@ from linearizable import (
     write_history,
 )
 from live import Reply, Service, serving
-from nearkin.store.kinds.base import StoreSettings
-from nearkin.store.kinds.texts import TextSettings
 from wire import Connection, request
 
 import nearkin as nk
 from nearkin.dedup.candidates import SimHashCandidates
 from nearkin.errors import InputError
+from nearkin.store.kinds import StoreSettings
+from nearkin.store.kinds.texts import TextSettings
 
 LIKE: Likeness = {("f a", "f b"): (7, 0.9), ("f b", "f a"): (7, 0.9)}
 NEAR_A, EXACT_A = Answer("near", "f-1", 7, 0.9), Answer("exact", "f-1", 0, 1.0)

@@ -1,4 +1,4 @@
-"""A damaged store is an error that names the file, or answers as if nothing had happened; never a wrong answer."""
+"""A damaged store raises an error that names the file, or answers correctly; it never answers incorrectly."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ QUESTIONS = [TEXTS[3], TEXTS[30] + "!", "nothing like the others", ""]
 
 
 def make(path: Path) -> Path:
-    """A store with two segments' worth in one, documents in the log, a removal and columns."""
+    """Create a store with a segment, pending documents, a tombstone and columns."""
     with nk.Store.create(path, "char:3|binary|xxh3|simhash:64", threshold=0.7) as store:
         store.check_and_add(TEXTS[:30], [f"d{i}" for i in range(30)], columns={"n": list(range(30))})
         store.merge()
@@ -33,41 +33,41 @@ def make(path: Path) -> Path:
     return path
 
 
-def said(store: Any, questions: Any) -> object:
-    """All that a store says without its texts, files, or vectors."""
-    documents = [one for batch in store.iter_documents() for one in batch]
-    found = store.check(questions, k=2)
+def message(store: Any, questions: Any) -> object:
+    """Return everything that a store answers, except texts, digests and vectors."""
+    documents = [doc for batch in store.iter_documents() for doc in batch]
+    result = store.check(questions, k=2)
     return (
         len(store),
-        [(one.id, one.status, one.match, one.distance, str(one.similarity), one.columns) for one in documents],
-        [str(row) for row in found.rows()],
-        str(found.matches),
+        [(doc.id, doc.status, doc.match, doc.distance, str(doc.similarity), doc.columns) for doc in documents],
+        [str(row) for row in result.rows()],
+        str(result.matches),
         [name in store for name in ("d0", "d5", "d33", "d39")],
     )
 
 
 def answers(path: Path) -> object:
-    """All that a store of texts says."""
+    """Return everything that a store of texts answers."""
     with nk.Store.open(path, "r") as store:
-        names = [one.id for batch in store.iter_documents() for one in batch]
-        return said(store, QUESTIONS), store.texts(names)
+        names = [doc.id for batch in store.iter_documents() for doc in batch]
+        return message(store, QUESTIONS), store.texts(names)
 
 
 def variants(count: int) -> list[bytes]:
-    """Contents of files, each like the one before it."""
+    """Return file contents, each similar to the previous one."""
     choose = random.Random(3)
-    found = [choose.randbytes(3000)]
+    result = [choose.randbytes(3000)]
     for _ in range(count - 1):
         at = choose.randrange(2900)
-        found.append(found[-1][:at] + choose.randbytes(60) + found[-1][at + 60 :])
-    return found
+        result.append(result[-1][:at] + choose.randbytes(60) + result[-1][at + 60 :])
+    return result
 
 
 FILES = variants(40)
 
 
 def make_files(path: Path) -> Path:
-    """The same for files."""
+    """Create such a store of files."""
     with nk.Store.create(path, "ssdeep", threshold=80) as store:
         store.check_and_add(FILES[:30], [f"d{i}" for i in range(30)], kind="bytes", columns={"n": list(range(30))})
         store.merge()
@@ -77,18 +77,18 @@ def make_files(path: Path) -> Path:
 
 
 def answers_of_files(path: Path) -> object:
-    """All that a store of files says."""
+    """Return everything that a store of files answers."""
     with nk.Store.open(path, "r") as store:
-        names = [one.id for batch in store.iter_documents() for one in batch]
+        names = [doc.id for batch in store.iter_documents() for doc in batch]
         digests = list(store.values(names))
-        return said(store, [nk.ssdeep.hash(FILES[3]), nk.ssdeep.hash(FILES[38]), "3:abc:abc"]), digests
+        return message(store, [nk.ssdeep.hash(FILES[3]), nk.ssdeep.hash(FILES[38]), "3:abc:abc"]), digests
 
 
 VECTORS = np.random.default_rng(5).standard_normal((40, 16)).astype(np.float32).repeat([1, 2] * 20, axis=0)[:40]
 
 
 def make_vectors(path: Path) -> Path:
-    """The same for vectors."""
+    """Create such a store of vectors."""
     family = nk.families.Hyperplane(bits=64, seed=1).fit(VECTORS)
     with nk.Store.create(path, family, threshold=0.9) as store:
         store.check_and_add(VECTORS[:30], [f"d{i}" for i in range(30)], columns={"n": list(range(30))})
@@ -99,14 +99,14 @@ def make_vectors(path: Path) -> Path:
 
 
 def answers_of_vectors(path: Path) -> object:
-    """All that a store of vectors says."""
+    """Return everything that a store of vectors answers."""
     with nk.Store.open(path, "r") as store:
-        names = [one.id for batch in store.iter_documents() for one in batch]
-        return said(store, VECTORS[[3, 8, 38]] + np.float32(0.01)), store.values(names).tobytes()
+        names = [doc.id for batch in store.iter_documents() for doc in batch]
+        return message(store, VECTORS[[3, 8, 38]] + np.float32(0.01)), store.values(names).tobytes()
 
 
 class Kind(NamedTuple):
-    """How a store is made, and all that it says."""
+    """Functions that create a store, and return everything that it answers."""
 
     make: Callable[[Path], Path]
     answers: Callable[[Path], object]
@@ -120,7 +120,7 @@ KINDS = {
 
 
 def sweep(tmp_path: Path, step: int, kind: str) -> tuple[int, int, int]:
-    """Flips a bit of every `step`-th byte of each file; how many were errors, harmless, and unseen by verify."""
+    """Flip a bit in every `step`-th byte of each file; count errors, harmless flips, and flips that verify misses."""
     make, answers = KINDS[kind]
     store = make(tmp_path / "store")
     expected = answers(store)
@@ -136,14 +136,14 @@ def sweep(tmp_path: Path, step: int, kind: str) -> tuple[int, int, int]:
             damaged[at] ^= 1 << (at // step) % 8
             (store / name).write_bytes(damaged)
             try:
-                found = answers(store)
+                result = answers(store)
             except (NearkinError, OSError):
                 refused += 1
                 continue
             finally:
                 for other in store.glob("log.sqlite-*"):
                     other.unlink()
-            assert expected == found, (name, at)
+            assert expected == result, (name, at)
             harmless += 1
             with nk.Store.open(store, "r") as opened:
                 try:
@@ -160,20 +160,20 @@ def sweep(tmp_path: Path, step: int, kind: str) -> tuple[int, int, int]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_flipped_bit_is_an_error_or_changes_nothing(tmp_path: Path, kind: str) -> None:
-    """A bit of every 211th byte of every file of a small store."""
-    refused, _, _ = sweep(tmp_path, 211, kind)
+    """Flip a bit in every 499th byte of every file of a small store."""
+    refused, _, _ = sweep(tmp_path, 499, kind)
     assert refused > 5
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_flipped_byte_is_an_error_or_changes_nothing(tmp_path: Path, kind: str) -> None:
-    """A bit of every byte of every file of a small store."""
+    """Flip a bit in every byte of every file of a small store."""
     sweep(tmp_path, 1, kind)
 
 
 def verdict(store: Path) -> str:
-    """What `verify` says."""
+    """Return the error of `verify`, or "sound"."""
     try:
         with nk.Store.open(store, "r") as opened:
             opened.verify()
@@ -182,8 +182,8 @@ def verdict(store: Path) -> str:
     return "sound"
 
 
-def test_any_flipped_byte_of_a_segment_is_found_by_verify(tmp_path: Path) -> None:
-    """Also where no question meets it; the message names the file."""
+def test_verify_detects_any_flipped_byte_of_a_segment(tmp_path: Path) -> None:
+    """`verify` detects bytes that no query reads; the message names the file."""
     store = make(tmp_path / "store")
     for path in sorted((store / "segments").iterdir()):
         content = path.read_bytes()
@@ -192,9 +192,9 @@ def test_any_flipped_byte_of_a_segment_is_found_by_verify(tmp_path: Path) -> Non
             damaged = bytearray(content)
             damaged[at] ^= 1
             path.write_bytes(damaged)
-            said = verdict(store)
+            message = verdict(store)
             # Bytes between sections are zero and never read.
-            assert path.name in said or "settings" in said or (said == "sound" and 0 == content[at])
+            assert path.name in message or "settings" in message or (message == "sound" and 0 == content[at])
             path.write_bytes(content)
 
 
@@ -209,7 +209,7 @@ def empty(path: Path) -> None:
 @pytest.mark.parametrize("harm", [truncate, empty, Path.unlink])
 @pytest.mark.parametrize("which", ["documents", "index", "log"])
 def test_a_cut_or_missing_file_is_an_error(tmp_path: Path, harm: Callable[[Path], None], which: str) -> None:
-    """Whatever the file, and the store opens again once it is put back."""
+    """Truncating or deleting any file raises an error; restoring the file restores the store."""
     store = make(tmp_path / "store")
     shutil.copytree(store, tmp_path / "copy")
     expected = answers(store)
@@ -221,8 +221,8 @@ def test_a_cut_or_missing_file_is_an_error(tmp_path: Path, harm: Callable[[Path]
     assert expected == answers(store)
 
 
-def test_a_damaged_index_is_built_again(tmp_path: Path) -> None:
-    """From the documents; the findings say what was repaired."""
+def test_repair_rebuilds_a_damaged_index(tmp_path: Path) -> None:
+    """Repair rebuilds an index from the documents and reports what it repaired."""
     store = make(tmp_path / "store")
     expected = answers(store)
     path = next((store / "segments").glob("*.index.nks"))
@@ -230,19 +230,19 @@ def test_a_damaged_index_is_built_again(tmp_path: Path) -> None:
     content[len(content) // 2] ^= 0xFF
     path.write_bytes(content)
     assert path.name in verdict(store)
-    told: list[tuple[str, int, int | None]] = []
-    findings = nk.Store.repair(store, progress=lambda *event: told.append(event))
+    events: list[tuple[str, int, int | None]] = []
+    findings = nk.Store.repair(store, progress=lambda *event: events.append(event))
     assert [(str(path), True)] == [(finding.place, finding.repaired) for finding in findings]
-    # Segments are looked at, then the whole store is verified; each stage ends with all of it.
-    assert ["repair, MB", "verify, MB"] == list(dict.fromkeys(stage for stage, _, _ in told))
-    assert all(any(event == (stage, total, total) for event in told) for stage, _, total in told)
+    # Repair checks the segments, then verifies the store; each stage ends at its total.
+    assert ["repair, MB", "verify, MB"] == list(dict.fromkeys(stage for stage, _, _ in events))
+    assert all(any(event == (stage, total, total) for event in events) for stage, _, total in events)
     assert "sound" == verdict(store)
     assert expected == answers(store)
     assert [] == nk.Store.repair(store)
 
 
-def test_what_nothing_else_holds_is_not_repaired(tmp_path: Path) -> None:
-    """A damaged file of documents is named, and nothing is changed."""
+def test_repair_refuses_damaged_documents(tmp_path: Path) -> None:
+    """Repair names a damaged file of documents and changes nothing."""
     store = make(tmp_path / "store")
     path = next((store / "segments").glob("*.documents.nks"))
     content = bytearray(path.read_bytes())
@@ -253,8 +253,8 @@ def test_what_nothing_else_holds_is_not_repaired(tmp_path: Path) -> None:
     assert bytes(content) == path.read_bytes()
 
 
-def test_a_changed_document_of_the_log_is_found(tmp_path: Path) -> None:
-    """A value that SQLite itself has no reason to doubt; a row that is gone; a removal that is gone."""
+def test_a_changed_row_of_the_log_is_detected(tmp_path: Path) -> None:
+    """Checksums detect changed, missing and added rows that SQLite accepts."""
     for change in (
         "UPDATE batches SET ids = CAST(replace(ids, 'd32', 'd52') AS BLOB)",
         "UPDATE batches SET records = CAST(records || 'x' AS BLOB)",
@@ -279,8 +279,8 @@ def test_a_changed_document_of_the_log_is_found(tmp_path: Path) -> None:
             answers(store)
 
 
-def test_files_that_no_list_names_are_removed(tmp_path: Path) -> None:
-    """What a crash left behind is gone after the next opening for writing; other files stay."""
+def test_orphaned_files_are_removed(tmp_path: Path) -> None:
+    """Opening a store for writing removes orphaned segment files, and no others."""
     store = make(tmp_path / "store")
     orphan = store / "segments" / "00000000000000ff.documents.nks"
     mine = store / "segments" / "notes.txt"
@@ -294,7 +294,7 @@ def test_files_that_no_list_names_are_removed(tmp_path: Path) -> None:
 
 
 def test_a_newer_store_is_refused(tmp_path: Path) -> None:
-    """By the version of its log."""
+    """The version of the log decides."""
     store = make(tmp_path / "store")
     connection = sqlite3.connect(store / "log.sqlite")
     connection.execute("PRAGMA user_version = 2")
@@ -303,11 +303,11 @@ def test_a_newer_store_is_refused(tmp_path: Path) -> None:
         nk.Store.open(store)
 
 
-def test_verify_beside_a_merge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A merge removes the files that verify was about to open: it looks at what stands after the merge."""
+def test_verify_during_a_merge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If a merge removes the files that `verify` was about to open, `verify` reads the merged store."""
     path = make(tmp_path / "store")
     with nk.Store.open(path) as store:
-        # Nothing is left to erase, for which the merges below would have to wait until verify ends.
+        # Erase everything now, so that the merges below do not wait for verify.
         store.merge()
     merges: list[int] = []
     refresh = Snapshot.refresh
@@ -324,7 +324,7 @@ def test_verify_beside_a_merge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.setattr(Snapshot, "refresh", merged_meanwhile)
         store.verify()
         assert merges == [0, 1]
-        # A file that is gone for good is damage.
+        # A missing file without a merge is damage.
         monkeypatch.setattr(Snapshot, "refresh", refresh)
         [documents] = (path / "segments").glob("*.documents.nks")
         documents.unlink()
@@ -340,7 +340,7 @@ resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
 try:
     with nk.Store.open(sys.argv[1], "r") as store:
         found = store.check(sys.stdin.read().split("\\n"), k=3)
-        names = [one.id for batch in store.iter_documents() for one in batch]
+        names = [doc.id for batch in store.iter_documents() for doc in batch]
         said = (names, list(found.rows()), found.matches, store.texts(names[::17]))
 except (NearkinError, OSError) as error:
     print("error", type(error).__name__)
@@ -352,7 +352,7 @@ else:
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit of memory is Linux's")
 def test_flipped_bits_of_a_larger_store_in_bounded_memory(tmp_path: Path) -> None:
-    """200 random bits of a store of 20,000 documents, each asked by a process of 3 GB: its answer, or a typed error."""
+    """200 random bit flips in a store of 20,000 documents, each read in 3 GB: same answer or typed error."""
     choose = random.Random(2)
     texts = [" ".join(f"word{choose.randrange(4000)}" for _ in range(60)) for _ in range(20_000)]
     path = tmp_path / "store"
@@ -361,11 +361,11 @@ def test_flipped_bits_of_a_larger_store_in_bounded_memory(tmp_path: Path) -> Non
         store.merge()
         store.check_and_add(texts[12_000:])
         store.remove(list(range(0, 20_000, 999)))
-    asked = "\n".join([*texts[::100], *(text + " more" for text in texts[::100])])
+    queries = "\n".join([*texts[::100], *(text + " more" for text in texts[::100])])
 
     def answer() -> str:
         done = subprocess.run(
-            [sys.executable, "-c", ASK, str(path)], input=asked, capture_output=True, text=True, check=False
+            [sys.executable, "-c", ASK, str(path)], input=queries, capture_output=True, text=True, check=False
         )
         for other in path.glob("log.sqlite-*"):
             other.unlink()
@@ -384,9 +384,9 @@ def test_flipped_bits_of_a_larger_store_in_bounded_memory(tmp_path: Path) -> Non
             before = stream.read(1)
             stream.seek(at)
             stream.write(bytes([before[0] ^ 1 << choose.randrange(8)]))
-        found = answer()
-        assert found == expected or found.startswith("error"), (file.name, at)
-        errors += found.startswith("error")
+        result = answer()
+        assert result == expected or result.startswith("error"), (file.name, at)
+        errors += result.startswith("error")
         with file.open("r+b") as stream:
             stream.seek(at)
             stream.write(before)

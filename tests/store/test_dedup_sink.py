@@ -1,4 +1,4 @@
-"""`nk.dedup(store=store)`: what stays is remembered, together with the output or not at all."""
+"""`nk.dedup(store=store)` adds the kept documents and publishes the output, both or neither."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ NEW = [*texts_of(150, 5)[60:], *texts_of(120, 6), "", "!!"]
 IDS = [f"n{number}" for number in range(len(NEW))]
 
 
-def made(path: Path, **options: Any) -> nk.Store:
-    """A store with old documents, some of them in a segment."""
+def store_with_documents(path: Path, **options: Any) -> nk.Store:
+    """Create a store with old documents, some of them in a segment."""
     store = nk.Store.create(path, max_pending=64, **options)
     store.check_and_add(OLD, [f"o{number}" for number in range(len(OLD))])
     assert store._compactor is not None
@@ -37,31 +37,34 @@ def made(path: Path, **options: Any) -> nk.Store:
 
 
 def stored(store: nk.Store) -> list[tuple[Any, ...]]:
-    """What it holds, in order."""
-    found = [one for batch in store.iter_documents() for one in batch]
-    texts = store.texts([one.id for one in found])
-    return [(one.id, one.status, one.match, one.columns, text) for one, text in zip(found, texts, strict=True)]
+    """Return the stored documents in order."""
+    results = [doc for batch in store.iter_documents() for doc in batch]
+    texts = store.texts([doc.id for doc in results])
+    return [(doc.id, doc.status, doc.match, doc.columns, text) for doc, text in zip(results, texts, strict=True)]
 
 
 @pytest.mark.parametrize("keep", ["first", "longest", "last"])
 @pytest.mark.parametrize("recipe", [None, "minhash"])
-def test_it_is_against_the_store_and_then_add(tmp_path: Path, recipe: str | None, keep: Any) -> None:
-    """The same result, and the store that `add` of what was kept makes."""
-    with made(tmp_path / "a", recipe=recipe) as one, made(tmp_path / "b", recipe=recipe) as other:
+def test_the_sink_equals_against_and_add(tmp_path: Path, recipe: str | None, keep: Any) -> None:
+    """The result is that of `against=store`, and the store is that of `add` for the kept documents."""
+    with (
+        store_with_documents(tmp_path / "a", recipe=recipe) as one,
+        store_with_documents(tmp_path / "b", recipe=recipe) as other,
+    ):
         expected = nk.dedup(NEW, IDS, against=one, keep=keep)
         one.add([NEW[row] for row in expected.kept_rows], expected.kept, columns={"n": expected.kept_rows.tolist()})
-        found = nk.dedup(NEW, IDS, store=other, keep=keep, columns={"n": np.arange(len(NEW))})
-        assert expected.kept == found.kept
-        assert 20 < len(found.kept) < len(NEW) - 20
-        assert expected.clusters.columns == found.clusters.columns
-        assert expected.pairs.columns == found.pairs.columns
+        results = nk.dedup(NEW, IDS, store=other, keep=keep, columns={"n": np.arange(len(NEW))})
+        assert expected.kept == results.kept
+        assert 20 < len(results.kept) < len(NEW) - 20
+        assert expected.clusters.columns == results.clusters.columns
+        assert expected.pairs.columns == results.pairs.columns
         assert stored(one) == stored(other)
         other.verify()
 
 
-def test_the_second_time_all_is_known(tmp_path: Path) -> None:
-    """Where texts without a letter all stay, their ids are known then: nothing is added."""
-    with made(tmp_path / "store", featureless="keep") as store:
+def test_a_second_run_adds_nothing(tmp_path: Path) -> None:
+    """If texts without letters are always kept, their ids are known in a second run, which adds nothing."""
+    with store_with_documents(tmp_path / "store", featureless="keep") as store:
         first = nk.dedup(NEW, IDS, store=store)
         before = stored(store)
         again = nk.dedup(NEW, IDS, store=store)
@@ -73,7 +76,7 @@ def test_the_second_time_all_is_known(tmp_path: Path) -> None:
 
 
 def test_without_ids_documents_get_row_numbers_of_the_store(tmp_path: Path) -> None:
-    """Ids of the result stay those of the call."""
+    """The result keeps the row numbers of the call."""
     with nk.Store.create(tmp_path / "store") as store:
         assert [0, 1] == nk.dedup(["one text of all", "another, of cats"], store=store).kept
         assert [1] == nk.dedup(["another, of cats", "a third, of dogs and rain"], store=store).kept
@@ -81,7 +84,7 @@ def test_without_ids_documents_get_row_numbers_of_the_store(tmp_path: Path) -> N
 
 
 def test_a_corpus_brings_ids_and_columns(tmp_path: Path) -> None:
-    """Names of extra columns are enough; one of them may order documents, too."""
+    """Columns can be names of extra columns; `keep` may order documents by one of them."""
     path = tmp_path / "corpus.jsonl"
     rows = [{"id": name, "text": text, "n": number} for number, (name, text) in enumerate(zip(IDS, NEW, strict=True))]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -99,10 +102,10 @@ def test_a_corpus_brings_ids_and_columns(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("change", ["add", "remove"])
-def test_what_changed_meanwhile_is_taken_into_account(tmp_path: Path, change: str) -> None:
-    """The first decision is taken back when another writer has committed before the change."""
+def test_concurrent_changes_are_taken_into_account(tmp_path: Path, change: str) -> None:
+    """If another writer commits after the first decision, the documents are compared again."""
     text = "a text that both of them offer, with some words more"
-    with made(tmp_path / "store") as store, nk.Store.open(tmp_path / "store") as other:
+    with store_with_documents(tmp_path / "store") as store, nk.Store.open(tmp_path / "store") as other:
         if change == "remove":
             other.add([text], ["theirs"])
         calls: list[list[Any]] = []
@@ -131,8 +134,8 @@ def test_what_changed_meanwhile_is_taken_into_account(tmp_path: Path, change: st
 
 
 @pytest.mark.parametrize("is_changed", [False, True])
-def test_comparisons_that_are_left_out_are_told_at_the_callers_line(tmp_path: Path, is_changed: bool) -> None:
-    """Also where it is decided a second time; one that is made an error leaves the store as it was."""
+def test_skipped_comparisons_warn_at_the_callers_line(tmp_path: Path, is_changed: bool) -> None:
+    """The warning appears once, even if documents are compared twice; as an error it leaves the store unchanged."""
     texts = [f"word{number} other{number} third{number}" for number in range(30)]
     recipe = "word:1|binary|xxh3|simhash:64"
     with (
@@ -153,15 +156,15 @@ def test_comparisons_that_are_left_out_are_told_at_the_callers_line(tmp_path: Pa
             with pytest.raises(RuntimeWarning, match="max_comparisons=5"):
                 dedup()
         assert 0 == len(store)
-        with OutputDir(tmp_path / "out") as target, pytest.warns(RuntimeWarning, match="max_comparisons=5") as told:
-            found = dedup(output=output)
-        assert [__file__] * (1 + is_changed) == [one.filename for one in told]
-        assert [str(told[-1].message)] == found.summary["warnings"]
+        with OutputDir(tmp_path / "out") as target, pytest.warns(RuntimeWarning, match="max_comparisons=5") as caught:
+            results = dedup(output=output)
+        assert [__file__] * (1 + is_changed) == [doc.filename for doc in caught]
+        assert [str(caught[-1].message)] == results.summary["warnings"]
         assert 30 + is_changed == len(store)
 
 
-def test_what_is_wrong_is_said_and_nothing_is_remembered(tmp_path: Path) -> None:
-    """Other options than the store's, an id of another text, columns of other lengths, what needs a store."""
+def test_errors_add_nothing(tmp_path: Path) -> None:
+    """Options that differ from the store's, conflicting ids and bad columns raise errors and add nothing."""
     wrong: list[tuple[type[Exception], str, Callable[[nk.Store], object]]] = [
         (MismatchError, "threshold", lambda store: nk.dedup(NEW, store=store, threshold=0.81)),
         (MismatchError, "verify", lambda store: nk.dedup(NEW, store=store, verify="indel")),
@@ -173,7 +176,7 @@ def test_what_is_wrong_is_said_and_nothing_is_remembered(tmp_path: Path) -> None
         (ParameterError, "names of extra columns", lambda store: nk.dedup(NEW, IDS, store=store, columns="n")),
         (ParameterError, "a store, with columns=", lambda store: nk.dedup(NEW, IDS, columns={"n": IDS})),
     ]  # fmt: skip
-    with made(tmp_path / "store") as store:
+    with store_with_documents(tmp_path / "store") as store:
         before = stored(store)
         for kind, message, call in wrong:
             with pytest.raises(kind, match=message):
@@ -183,16 +186,16 @@ def test_what_is_wrong_is_said_and_nothing_is_remembered(tmp_path: Path) -> None
         nk.dedup(NEW, IDS, store=reader)
 
 
-def held(store: nk.Store) -> list[tuple[Any, ...]]:
-    """What a store of files holds, in order."""
-    found = [one for batch in store.iter_documents() for one in batch]
-    digests = store.values([one.id for one in found]).tolist() if found else []
-    return [(one.id, one.status, one.match, one.columns, digest) for one, digest in zip(found, digests, strict=True)]
+def stored_files(store: nk.Store) -> list[tuple[Any, ...]]:
+    """Return the documents of a store of files in order."""
+    results = [doc for batch in store.iter_documents() for doc in batch]
+    digests = store.values([doc.id for doc in results]).tolist() if results else []
+    return [(doc.id, doc.status, doc.match, doc.columns, digest) for doc, digest in zip(results, digests, strict=True)]
 
 
 @pytest.mark.parametrize("keep", ["first", "longest", "newest"])
-def test_files_are_held_against_the_store_and_then_added(tmp_path: Path, keep: Any) -> None:
-    """The same result, and the store that `add` of what was kept makes; columns of files that can't be read go."""
+def test_the_sink_of_files_equals_against_and_add(tmp_path: Path, keep: Any) -> None:
+    """The result and the store are those of `against=store` and `add`; unreadable files lose their columns."""
     old, new = folder_of_files(tmp_path / "old", 60, 5), folder_of_files(tmp_path / "new", 90, 5)
     new.insert(40, str(tmp_path / "none"))
     refused: list[str] = []
@@ -204,25 +207,25 @@ def test_files_are_held_against_the_store_and_then_added(tmp_path: Path, keep: A
             store.check_and_add(old, kind="paths")
         expected = nk.dedup_files(new, against=one, keep=keep, on_error=lambda path, _: None)
         one.add(expected.kept, kind="paths", columns={"n": [new.index(path) for path in expected.kept]})
-        found = nk.dedup_files(
+        results = nk.dedup_files(
             new, store=other, keep=keep, columns={"n": range(91)}, on_error=lambda path, _: refused.append(path)
         )
         assert [str(tmp_path / "none")] == refused
-        assert 1 == found.summary["unreadable"]
-        assert expected.kept == found.kept
-        assert 10 < len(found.kept) < 80
-        assert expected.clusters.columns == found.clusters.columns
-        assert expected.pairs.columns == found.pairs.columns
-        assert held(one) == held(other)
+        assert 1 == results.summary["unreadable"]
+        assert expected.kept == results.kept
+        assert 10 < len(results.kept) < 80
+        assert expected.clusters.columns == results.clusters.columns
+        assert expected.pairs.columns == results.pairs.columns
+        assert stored_files(one) == stored_files(other)
         other.verify()
-        # The second time all is there; empty files stay, and are not added twice.
+        # In a second run every file is known; empty files are kept, and not added twice.
         again = nk.dedup_files(new, store=other, keep=keep, on_error=lambda *_: None)
         assert all(0 == Path(path).stat().st_size for path in again.kept)
-        assert held(one) == held(other)
+        assert stored_files(one) == stored_files(other)
 
 
-def test_files_and_their_output_come_together(tmp_path: Path) -> None:
-    """Decided once more where the store has changed meanwhile; nothing is put in place where a file is refused."""
+def test_files_and_their_output_are_committed_together(tmp_path: Path) -> None:
+    """A changed store causes a second comparison; a refused file publishes nothing."""
     paths = folder_of_files(tmp_path / "files", 30, 7)
     calls: list[int] = []
     with (
@@ -243,7 +246,7 @@ def test_files_and_their_output_come_together(tmp_path: Path) -> None:
         assert 2 == len(calls)
         assert calls[1] == len(result.kept) < calls[0]
         assert result.kept == kept(tmp_path)
-        before = held(store)
+        before = stored_files(store)
         Path(result.kept[0]).write_bytes(np.random.default_rng(3).bytes(5000))
         with (
             pytest.raises(InputError, match="is that of another file"),
@@ -251,12 +254,12 @@ def test_files_and_their_output_come_together(tmp_path: Path) -> None:
         ):
             nk.dedup_files(result.kept[:1], store=store, output=partial(summarised, unused))
         assert not (tmp_path / "other").exists()
-        assert before == held(store)
+        assert before == stored_files(store)
         store.verify()
 
 
-def test_what_is_wrong_with_files_is_said_and_nothing_is_remembered(tmp_path: Path) -> None:
-    """Other options than the store's, columns of other lengths, names that can't be ids, a store of texts."""
+def test_errors_of_files_add_nothing(tmp_path: Path) -> None:
+    """Options that differ from the store's, bad columns, bad names and a store of texts raise errors."""
     paths = folder_of_files(tmp_path / "files", 5, 7)
     odd = os.fsdecode(os.fsencode(tmp_path) + b"/odd\xff")
     wrong: list[tuple[type[Exception], str, dict[str, Any]]] = [
@@ -280,13 +283,13 @@ def test_what_is_wrong_with_files_is_said_and_nothing_is_remembered(tmp_path: Pa
 
 
 def summarised(target: OutputDir, result: DedupResult) -> OutputDir:
-    """An output that is a summary alone."""
+    """Return an output that has only a summary."""
     target.write_json("summary.json", {"kept": result.kept})
     return target
 
 
 def interrupted(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str = "one text of all") -> None:
-    """A run whose rename fails after the commit."""
+    """Run a deduplication whose rename fails after the commit."""
 
     def fails(self: atomic_write.StagedOutput) -> None:
         raise OSError(5, "Input/output error")
@@ -303,19 +306,17 @@ def interrupted(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str = "one 
 
 
 def kept(folder: Path) -> object:
-    """What the output holds."""
+    """Return the content of the output."""
     return json.loads((folder / "out" / "summary.json").read_text())["kept"]
 
 
 def hidden(folder: Path) -> list[str]:
-    """What is left beside it."""
+    """Return the hidden folders next to the output."""
     return [path.name for path in folder.iterdir() if path.name.startswith(".out")]
 
 
-def test_an_owed_output_takes_its_place_when_the_store_is_opened(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """For writing; where there was an output before, it is replaced, and files of others stay in it."""
+def test_opening_a_store_publishes_its_pending_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Opening for writing publishes a pending output; it replaces an older one and preserves the user's files."""
     nk.Store.create(tmp_path / "store").close()
     interrupted(tmp_path, monkeypatch)
     with nk.Store.open(tmp_path / "store", "r") as reader:
@@ -338,8 +339,10 @@ def test_an_owed_output_takes_its_place_when_the_store_is_opened(
             assert [] == store._log.outputs()
 
 
-def test_whoever_writes_there_next_puts_it_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run that knows nothing of the store finds the output, and does not write over it unasked."""
+def test_the_next_run_into_the_folder_publishes_a_pending_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run into the same folder, without the store, publishes the pending output and does not overwrite it."""
     nk.Store.create(tmp_path / "store").close()
     interrupted(tmp_path, monkeypatch)
     with pytest.raises(ParameterError, match=r"it contains summary\.json"), OutputDir(tmp_path / "out"):
@@ -350,15 +353,15 @@ def test_whoever_writes_there_next_puts_it_in_place(tmp_path: Path, monkeypatch:
         assert [] == store.recovered_outputs
 
 
-def test_what_was_made_there_meanwhile_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A warning says where the output is; once the place is free it is put there."""
+def test_a_pending_output_replaces_no_foreign_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A warning names the pending output; once the target is free, opening the store publishes it."""
     nk.Store.create(tmp_path / "store").close()
     interrupted(tmp_path, monkeypatch)
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "thesis.txt").write_text("mine")
-    with pytest.warns(RuntimeWarning, match="something else was created here") as told:
+    with pytest.warns(RuntimeWarning, match="something else was created here") as caught:
         nk.Store.open(tmp_path / "store").close()
-    assert __file__ == told[0].filename
+    assert __file__ == caught[0].filename
     with pytest.raises(OutputError, match="is complete in"), OutputDir(tmp_path / "out", overwrite=True):
         pass
     assert "mine" == (tmp_path / "out" / "thesis.txt").read_text()
@@ -368,8 +371,8 @@ def test_what_was_made_there_meanwhile_is_not_replaced(tmp_path: Path, monkeypat
     assert [] == hidden(tmp_path)
 
 
-def test_an_owed_output_that_is_gone_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Somebody removed the hidden folder."""
+def test_a_deleted_pending_output_warns_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the hidden folder was deleted, opening the store warns once."""
     nk.Store.create(tmp_path / "store").close()
     interrupted(tmp_path, monkeypatch)
     for name in hidden(tmp_path):
@@ -379,8 +382,8 @@ def test_an_owed_output_that_is_gone_is_told_once(tmp_path: Path, monkeypatch: p
     nk.Store.open(tmp_path / "store").close()
 
 
-def test_a_store_that_is_gone_leaves_the_decision_to_its_owner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The hidden folder stays, and the message says what to do with it."""
+def test_a_missing_store_leaves_the_decision_to_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The hidden folder remains, and the message explains the choices."""
     nk.Store.create(tmp_path / "store").close()
     interrupted(tmp_path, monkeypatch)
     (tmp_path / "store").rename(tmp_path / "moved")
@@ -391,8 +394,8 @@ def test_a_store_that_is_gone_leaves_the_decision_to_its_owner(tmp_path: Path, m
         assert [tmp_path / "out"] == store.recovered_outputs
 
 
-def test_what_was_never_promised_goes(tmp_path: Path) -> None:
-    """A promise that no row names: the transaction was not committed."""
+def test_a_prepared_output_without_a_row_is_removed(tmp_path: Path) -> None:
+    """A prepared output without a row is removed, because its transaction was not committed."""
     nk.Store.create(tmp_path / "store").close()
     target = OutputDir(tmp_path / "out")
     target.__enter__()
@@ -404,8 +407,8 @@ def test_what_was_never_promised_goes(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_a_backup_promises_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The output belongs to the store, whatever its copy does."""
+def test_a_backup_has_no_pending_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pending output belongs to the store and not to its backup."""
     nk.Store.create(tmp_path / "store").close()
     with nk.Store.open(tmp_path / "store") as store:
         interrupted(tmp_path, monkeypatch)
@@ -419,8 +422,8 @@ def test_a_backup_promises_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         assert [tmp_path / "out"] == store.recovered_outputs
 
 
-def test_a_row_of_an_output_is_covered_by_the_sums(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A row that is lost or added is damage that is named."""
+def test_the_checksum_covers_pending_outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The checksum detects a missing or added row."""
     nk.Store.create(tmp_path / "store").close()
     log = Log(tmp_path / "store")
     with log.writing():
@@ -431,7 +434,7 @@ def test_a_row_of_an_output_is_covered_by_the_sums(tmp_path: Path, monkeypatch: 
 
 
 def test_two_runs_into_one_folder_exclude_one_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second is refused as long as the first owes its output."""
+    """A second run is refused while the output of the first is pending."""
     nk.Store.create(tmp_path / "store").close()
     with nk.Store.open(tmp_path / "store") as store:
         interrupted(tmp_path, monkeypatch)

@@ -1,4 +1,4 @@
-"""What was removed is gone from every file after a merge, whoever reads, writes or was killed meanwhile."""
+"""After a merge no file has removed documents, even with concurrent readers, writers and killed merges."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ from nearkin._core import store_pack
 from nearkin.errors import StoreLockedError
 from nearkin.store import compaction
 
-#: What no compression shortens.
+#: An incompressible string.
 SECRET = "incompressible-" + "".join(np.random.default_rng(0).permutation([chr(code) for code in range(0x5D, 0x7F)]))
 GONE = f"id {SECRET}"
 
 
 def fill(store: nk.Store) -> None:
-    """A document that stays, and one with a secret in its id, its text and a column."""
+    """Add a document that is kept, and one with a secret in its id, text and column."""
     store.add(["a text that stays", f"some {SECRET} text"], ["stays", GONE], columns={"c": ["x", SECRET]})
 
 
-def test_compression_leaves_the_secret_as_it_is() -> None:
-    """So that the tests here would find its text in a block."""
+def test_the_secret_is_incompressible() -> None:
+    """The secret is incompressible, so the tests below would detect it in a block."""
     for level in (1, 3):
         assert SECRET.encode() in store_pack(["a text that stays", f"some {SECRET} text"], level, b"")[0][4]
 
 
 def holding(folder: Path) -> list[str]:
-    """Names of the files that hold the secret."""
+    """Return the names of the files that contain the secret."""
     files = [path for path in folder.rglob("*") if path.is_file()]
     return sorted(path.name for path in files if SECRET.encode() in path.read_bytes())
 
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """A context in which another handle reads the store as it stood at one commit."""
-    with nk.Store.open(path, "r") as reader, reader.snapshot(0):
+    """Hold a read transaction in another handle."""
+    with nk.Store.open(path, "r") as reader, reader._reading():
         yield
 
 
 def test_erased_text_is_in_no_file(tmp_path: Path) -> None:
-    """Neither while the store is open, nor after it was closed."""
+    """No file has the text while the store is open, nor after it is closed."""
     with nk.Store.create(tmp_path / "store") as store:
         fill(store)
         assert ["log.sqlite-wal"] == holding(tmp_path)
@@ -57,8 +57,8 @@ def test_erased_text_is_in_no_file(tmp_path: Path) -> None:
     assert [] == holding(tmp_path)
 
 
-def test_what_a_segment_took_from_the_log_is_erased_there_too(tmp_path: Path) -> None:
-    """The log only drops it, so that its pages hold it until it is removed."""
+def test_flushed_documents_are_erased_from_the_log_as_well(tmp_path: Path) -> None:
+    """Free pages of the log still have flushed documents; erasing clears them as well."""
     path = tmp_path / "store"
     with nk.Store.create(path) as store:
         fill(store)
@@ -73,8 +73,8 @@ def test_what_a_segment_took_from_the_log_is_erased_there_too(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("erase", [True, False])
-def test_a_reader_that_keeps_the_text_in_the_log_is_told(tmp_path: Path, erase: bool) -> None:
-    """The error says so; another merge, with nothing to do but this, erases it, also after a restart."""
+def test_a_reader_of_the_write_ahead_log_delays_the_erasure(tmp_path: Path, erase: bool) -> None:
+    """The error names the write-ahead log; a later merge erases the text, also after a restart."""
     path = tmp_path / "store"
     with nk.Store.create(path) as store:
         fill(store)
@@ -88,7 +88,7 @@ def test_a_reader_that_keeps_the_text_in_the_log_is_told(tmp_path: Path, erase: 
         with reading(path), pytest.raises(StoreLockedError, match=r"still in log\.sqlite-wal.*merge again"):
             call()
         assert 2 == len(store)
-        # It is there indeed, and nowhere else.
+        # The write-ahead log has it, and at most the log.
         assert {"log.sqlite-wal"} <= set(holding(path)) <= {"log.sqlite", "log.sqlite-wal"}
         with reading(path), pytest.raises(StoreLockedError, match="merge again"):
             store.merge()
@@ -100,8 +100,8 @@ def test_a_reader_that_keeps_the_text_in_the_log_is_told(tmp_path: Path, erase: 
             store.merge()
 
 
-def test_a_merge_of_nothing_that_was_removed_waits_for_nobody(tmp_path: Path) -> None:
-    """A reader holds a snapshot, and the store would wait for a minute."""
+def test_a_merge_without_removed_documents_does_not_wait(tmp_path: Path) -> None:
+    """Without removed documents, a merge does not wait for a reader."""
     path = tmp_path / "store"
     with nk.Store.create(path) as store:
         fill(store)
@@ -111,14 +111,14 @@ def test_a_merge_of_nothing_that_was_removed_waits_for_nobody(tmp_path: Path) ->
                 store.add([f"text {number} of some words"], [f"n{number}"])
                 before = time.monotonic()
                 store.merge()
-                # Three waits would come to three minutes.
+                # Three waits would take three minutes.
                 assert time.monotonic() - before < 30
         assert 1 == store.stats().segments
         assert 4 == len(store)
 
 
 def test_a_merge_waits_until_readers_have_ended(tmp_path: Path) -> None:
-    """And then erases; a reader that comes later sees what is there."""
+    """The merge erases the text after the last reader ends."""
     path = tmp_path / "store"
     with nk.Store.create(path) as store:
         fill(store)
@@ -141,7 +141,7 @@ def test_a_merge_waits_until_readers_have_ended(tmp_path: Path) -> None:
 
 
 def test_writers_go_on_while_a_merge_waits(tmp_path: Path) -> None:
-    """It has their lock for moments alone."""
+    """The merge takes the writers' lock only briefly."""
     path = tmp_path / "store"
     nk.Store.create(path).close()
     with nk.Store.open(path) as store, nk.Store.open(path, wait=0.5) as writer:
@@ -161,14 +161,14 @@ def test_writers_go_on_while_a_merge_waits(tmp_path: Path) -> None:
 
 
 def test_threads_read_a_store_that_is_merged(tmp_path: Path) -> None:
-    """The merge has a connection of its own: what another thread reads by that of the store goes on."""
+    """The merge uses its own connection, so other threads keep reading."""
     with nk.Store.create(tmp_path / "store") as store:
         fill(store)
         end = threading.Event()
 
         def read() -> None:
             while not end.is_set():
-                with store.snapshot(0):
+                with store._reading():
                     time.sleep(0.01)
                 time.sleep(0.001)
 
@@ -185,8 +185,8 @@ def test_threads_read_a_store_that_is_merged(tmp_path: Path) -> None:
         assert [] == holding(tmp_path)
 
 
-def test_what_a_merge_in_the_background_dropped_is_erased_by_the_next(tmp_path: Path) -> None:
-    """The removal is forgotten by then; that it was there is not."""
+def test_documents_dropped_by_the_compactor_are_erased_by_the_next_merge(tmp_path: Path) -> None:
+    """The tombstone is dropped by then, but its number still requires an erasure."""
     path = tmp_path / "store"
     with nk.Store.create(path) as store:
         fill(store)
@@ -199,8 +199,8 @@ def test_what_a_merge_in_the_background_dropped_is_erased_by_the_next(tmp_path: 
         assert [] == holding(path)
 
 
-def test_files_of_a_killed_merge_go_with_the_next(tmp_path: Path) -> None:
-    """It was killed between its commit and the removal of what it had replaced, or while it wrote a file aside."""
+def test_files_of_a_killed_merge_are_removed_by_the_next(tmp_path: Path) -> None:
+    """The next merge removes replaced segments and temporary files that a killed merge left behind."""
     path = tmp_path / "store"
     with nk.Store.create(path) as store:
         fill(store)
@@ -218,8 +218,8 @@ def test_files_of_a_killed_merge_go_with_the_next(tmp_path: Path) -> None:
         store.verify()
 
 
-def test_a_store_without_the_table_of_erasings_is_erased(tmp_path: Path) -> None:
-    """Those of earlier versions had none; it comes with the first erasing."""
+def test_a_store_without_the_table_erased_can_be_erased(tmp_path: Path) -> None:
+    """Stores of earlier versions get the table with their first erasure."""
     path = tmp_path / "store"
     with nk.Store.create(path) as store:
         store._log._connection.execute("DROP TABLE erased")

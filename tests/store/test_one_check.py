@@ -1,4 +1,4 @@
-"""A document alone is told and remembered as among many, whatever stands before it."""
+"""A single document gets the same result as in a batch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TEXTS = st.lists(st.lists(st.sampled_from(WORDS), max_size=9).map(" ".join) | st
 
 
 def same(store: nk.Store, items: list[object], kind: str | None = None) -> list[str]:
-    """Compares checks of each item alone with one of all; what the store says of them."""
+    """Compare single checks with one check of all items; return the statuses."""
     whole = store.check(items, kind=kind)  # type: ignore[arg-type]  # Texts, bytes or vectors.
     alone = [store.check([item], kind=kind) for item in items]  # type: ignore[arg-type]
     assert [repr(row) for row in whole.rows()] == [repr(row) for answers in alone for row in answers.rows()]
@@ -34,34 +34,34 @@ def same(store: nk.Store, items: list[object], kind: str | None = None) -> list[
 
 
 @pytest.mark.parametrize("recipe", ["char:3|binary|xxh3|simhash:64", "char:3|binary|xxh3|minhash:64"])
-@given(first=TEXTS, second=TEXTS, asked=TEXTS, data=st.data())
+@given(first=TEXTS, second=TEXTS, queries=TEXTS, data=st.data())
 @settings(max_examples=25, deadline=None)
 def test_texts(
     tmp_path_factory: pytest.TempPathFactory,
     recipe: str,
     first: list[str | None],
     second: list[str | None],
-    asked: list[str | None],
+    queries: list[str | None],
     data: st.DataObject,
 ) -> None:
-    """In a segment and in the log, with some removed; with no text and with one twice."""
+    """In a segment and in the log, with removed documents, missing texts and repeated texts."""
     with nk.Store.create(tmp_path_factory.mktemp("one") / "store", recipe, threshold=0.6) as store:
         store.check_and_add(first)
         store.merge()
         store.check_and_add(second)
         count = len(store)
         store.remove(data.draw(st.lists(st.integers(0, count - 1), unique=True, max_size=3)) if count else [])
-        same(store, [*asked, *first, *second])
+        same(store, [*queries, *first, *second])
 
 
-def test_all_kinds_of_answers(tmp_path: Path) -> None:
-    """The property above holds of each."""
+def test_every_status(tmp_path: Path) -> None:
+    """The property holds for every status."""
     with nk.Store.create(tmp_path / "store", threshold=0.7) as store:
         text = "The quick brown fox jumps over the lazy dog."
         store.add([text, "a page about wine"], ["a", "b"])
         store.merge()
         store.add(["a text that waits for a segment"], ["c"])
-        asked: list[object] = [
+        queries: list[object] = [
             text,
             text.replace("jumps", "jumped"),
             "a text that waits for a segment",
@@ -69,17 +69,17 @@ def test_all_kinds_of_answers(tmp_path: Path) -> None:
             "",
             None,
         ]
-        assert ["exact", "near", "exact", "new", "new", "new"] == same(store, asked)
+        assert ["exact", "near", "exact", "new", "new", "new"] == same(store, queries)
 
 
 def test_files_and_vectors(tmp_path: Path) -> None:
-    """Scores and distances of copies are theirs."""
+    """The property holds for scores and distances."""
     rng = np.random.default_rng(0)
     files = [rng.bytes(3000) for _ in range(4)]
     with nk.Store.create(tmp_path / "files", "ssdeep", threshold=60) as store:
         store.add(files[:3], ["a", "b", "c"], kind="bytes")
-        asked: list[object] = [*files, files[0][:2500], b""]
-        assert ["exact"] * 3 == same(store, asked, "bytes")[:3]
+        queries: list[object] = [*files, files[0][:2500], b""]
+        assert ["exact"] * 3 == same(store, queries, "bytes")[:3]
     vectors = rng.standard_normal((40, 16)).astype(np.float32)
     for number, (family, limit) in enumerate(
         (
@@ -93,7 +93,7 @@ def test_files_and_vectors(tmp_path: Path) -> None:
             store.add(vectors[30:35], list(range(30, 35)))
             whole = store.check(np.concatenate([vectors, vectors[:5] + np.float32(0.01)]))
             alone = [store.check(row[None]) for row in np.concatenate([vectors, vectors[:5] + np.float32(0.01)])]
-            assert [repr(row) for row in whole.rows()] == [repr(row) for one in alone for row in one.rows()]
+            assert [repr(row) for row in whole.rows()] == [repr(row) for doc in alone for row in doc.rows()]
             assert ["exact"] * 35 == [*whole.status[:35]]
 
 
@@ -101,7 +101,7 @@ def test_files_and_vectors(tmp_path: Path) -> None:
 @pytest.mark.parametrize("recipe", ["char:3|binary|xxh3|simhash:64", "char:3|binary|xxh3|minhash:64"])
 @given(texts=TEXTS, cut=st.integers(0, 12), with_ids=st.booleans())
 @settings(max_examples=15, deadline=None)
-def test_one_after_another_is_remembered_as_together(
+def test_single_adds_equal_one_batch(
     tmp_path_factory: pytest.TempPathFactory,
     recipe: str,
     keep: Literal["keep", "features"],
@@ -109,7 +109,7 @@ def test_one_after_another_is_remembered_as_together(
     cut: int,
     with_ids: bool,
 ) -> None:
-    """Answers, documents and texts are those of one batch, in a segment or in the log."""
+    """Results, documents and texts equal those of one batch, in a segment or in the log."""
     folder = tmp_path_factory.mktemp("one")
     ids = [f"id {number}" for number in range(len(texts))] if with_ids else None
     columns = {"length": [len(text or "") for text in texts]}
@@ -125,9 +125,9 @@ def test_one_after_another_is_remembered_as_together(
             one = {"length": columns["length"][number : number + 1]}
             rows += alone.check_and_add([text], None if ids is None else ids[number : number + 1], columns=one).rows()
         assert [repr(row) for row in whole.rows()] == [repr(row) for row in rows]
-        documents = [[one for batch in store.iter_documents() for one in batch] for store in (together, alone)]
+        documents = [[doc for batch in store.iter_documents() for doc in batch] for store in (together, alone)]
         assert repr(documents[0]) == repr(documents[1])
-        names = [one.id for one in documents[0]]
+        names = [doc.id for doc in documents[0]]
         if keep == "keep":
             assert together.texts(names) == alone.texts(names)
         else:
@@ -154,14 +154,14 @@ NEAR = TEXT.replace("jumps", "jumped")
         ([TEXT], lambda other: other.merge(), ("exact", "0")),
     ],
 )
-def test_what_others_do_between_its_search_and_its_commit_counts(
+def test_changes_between_search_and_commit_are_compared(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     before: list[str],
     meanwhile: Callable[[nk.Store], object],
     expected: tuple[str, str | None],
 ) -> None:
-    """The search is made with no lock held; what came after it is looked at under the lock."""
+    """The first comparison runs without a lock; later changes are compared under the lock."""
     with nk.Store.create(tmp_path / "store", threshold=0.6) as store, nk.Store.open(tmp_path / "store") as other:
         if before:
             store.add(before, [str(number) for number in range(len(before))])

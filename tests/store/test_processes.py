@@ -1,4 +1,4 @@
-"""Several processes on one store: exactly one is told "new", acknowledged is durable, readers see whole commits."""
+"""Several processes share one store: exactly one gets "new", commits are durable, readers see complete commits."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ import pytest
 
 import nearkin as nk
 from nearkin.errors import ForkError, StoreLockedError
+from nearkin.io import atomic_write
 from nearkin.store import filesystem
 from nearkin.store.log import Log
 
@@ -38,7 +39,7 @@ def text(family, member):
     return " ".join(chosen)
 order = list(range(families))
 random.Random(seed).shuffle(order)
-# However busy the machine is: what is tested is what they are told, not when.
+# The test checks results and not times, so wait as long as a busy machine needs.
 with nk.Store.open(path, max_pending=waiting, wait=3600) as store:
     print("ready", flush=True)
     sys.stdin.readline()
@@ -52,7 +53,7 @@ with nk.Store.open(path, max_pending=waiting, wait=3600) as store:
 
 
 def writer(path: Path, seed: int, families: int, batch: int, waiting: int = 1 << 18) -> subprocess.Popen[str]:
-    """A process that offers its member of each family, in an order of its own."""
+    """Start a process that adds its member of each family in a random order."""
     arguments = map(str, (path, seed, families, batch, waiting))
     pipe = subprocess.PIPE
     return subprocess.Popen([sys.executable, "-c", WRITER, *arguments], stdin=pipe, stdout=pipe, text=True)
@@ -70,21 +71,21 @@ def go(process: subprocess.Popen[str]) -> None:
 
 
 def lines_of(process: subprocess.Popen[str]) -> list[str]:
-    """Whole lines that a process printed until it ended."""
+    """Return the complete lines that a process prints until it ends."""
     assert process.stdin is not None
     process.stdin.close()
     assert process.stdout is not None
     with process.stdout as stream:
-        found = [line for line in stream if line.endswith("\n")]
+        output_lines = [line for line in stream if line.endswith("\n")]
     process.wait()
-    return found
+    return output_lines
 
 
 def one_new_per_family(path: Path, writers: int, families: int, batch: int, waiting: int) -> None:
-    """Runs the writers at once and counts who was told "new".
+    """Run the writers concurrently, and count who gets "new".
 
-    By fingerprints near-duplicates are found with a probability; of 100,000 families of 16 the farthest members are 44
-    bits apart, so that all of a family are candidates of one another.
+    Recall of fingerprints is probabilistic. In 100,000 families of 16 the farthest members differ in 44 bits, so a
+    radius of 44 makes all members of a family candidates.
     """
     nk.Store.create(path, threshold=0.5, radius=44).close()
     processes = [writer(path, seed, families, batch, waiting) for seed in range(writers)]
@@ -93,35 +94,35 @@ def one_new_per_family(path: Path, writers: int, families: int, batch: int, wait
     for process in processes:
         go(process)
     new: Counter[int] = Counter()
-    # All pipes are read at once: a writer whose pipe is full would stand still.
+    # Read all pipes concurrently, because a full pipe blocks its writer.
     with ThreadPoolExecutor(writers) as pool:
         for line in chain.from_iterable(pool.map(lines_of, processes)):
-            some, status, _ = json.loads(line)
-            new.update(family for family, name in zip(some, status, strict=True) if name == "new")
+            chunk, status, _ = json.loads(line)
+            new.update(family for family, name in zip(chunk, status, strict=True) if name == "new")
     assert [0] * writers == [process.returncode for process in processes]
     assert {} == {family: new[family] for family in range(families) if new[family] != 1}
     with nk.Store.open(path) as store:
         store.verify()
         assert writers * families == len(store)
-        assert families == sum(one.status == "new" for some in store.iter_documents() for one in some)
+        assert families == sum(doc.status == "new" for chunk in store.iter_documents() for doc in chunk)
 
 
 @pytest.mark.parametrize(("families", "batch"), [(300, 7), (60, 1)])
-def test_of_four_writers_exactly_one_is_told_new(tmp_path: Path, families: int, batch: int) -> None:
-    """Members of families arrive at once, in different orders, while segments are written and merged."""
+def test_of_four_writers_exactly_one_gets_new(tmp_path: Path, families: int, batch: int) -> None:
+    """Members of a family arrive concurrently, in different orders, during flushes and merges."""
     one_new_per_family(tmp_path / "store", 4, families, batch, 64)
 
 
 @pytest.mark.slow
-def test_of_sixteen_writers_exactly_one_is_told_new(tmp_path: Path) -> None:
+def test_of_sixteen_writers_exactly_one_gets_new(tmp_path: Path) -> None:
     """100,000 families, 1.6 million documents."""
     one_new_per_family(tmp_path / "store", 16, 100_000, 500, 1 << 18)
 
 
 def kill_under_load(path: Path, kills: int, families: int, seed: int) -> None:
-    """Kills one of two writers at random moments, and asks for all that was acknowledged."""
+    """Kill two writers at random moments, and look up everything they acknowledged."""
     choose = random.Random(seed)
-    # Few families, so that a radius may be wide that no two members of one are ever beyond.
+    # Few families allow a radius so wide that it always covers all members of a family.
     nk.Store.create(path, threshold=0.5, radius=56).close()
     acknowledged: dict[str, str] = {}
     number = 0
@@ -137,25 +138,25 @@ def kill_under_load(path: Path, kills: int, families: int, seed: int) -> None:
             process.send_signal(signal.SIGKILL)
         for process in processes:
             for line in lines_of(process):
-                some, status, _ = json.loads(line)
+                chunk, status, _ = json.loads(line)
                 member = processes.index(process) + number - 2
-                acknowledged.update({f"{family}-{member}": name for family, name in zip(some, status, strict=True)})
+                acknowledged.update({f"{family}-{member}": name for family, name in zip(chunk, status, strict=True)})
     with nk.Store.open(path) as store:
         store.verify()
-        found = {one.id: one.status for some in store.iter_documents() for one in some}
-    assert acknowledged == {name: found.get(name) for name in acknowledged}
-    families_new = Counter(str(name).split("-")[0] for name, status in found.items() if status == "new")
+        output_lines = {doc.id: doc.status for chunk in store.iter_documents() for doc in chunk}
+    assert acknowledged == {name: output_lines.get(name) for name in acknowledged}
+    families_new = Counter(str(name).split("-")[0] for name, status in output_lines.items() if status == "new")
     assert not families_new or 1 == max(families_new.values())
 
 
 def test_nothing_acknowledged_is_lost_when_writers_are_killed(tmp_path: Path) -> None:
-    """And no family has two that were told "new"."""
+    """No acknowledged document is lost, and no family has two new documents."""
     kill_under_load(tmp_path / "store", 5, 400, 1)
 
 
 @pytest.mark.slow
 def test_nothing_acknowledged_is_lost_in_five_hundred_kills(tmp_path: Path) -> None:
-    """The same for long."""
+    """The same, with 500 kills."""
     kill_under_load(tmp_path / "store", 250, 400, 2)
 
 
@@ -174,8 +175,8 @@ for number in range(int(sys.argv[3])):
 """
 
 
-def test_of_those_that_create_a_store_at_once_exactly_one_does(tmp_path: Path) -> None:
-    """The others are told that something is there, and what the one has added stays."""
+def test_of_concurrent_creators_exactly_one_succeeds(tmp_path: Path) -> None:
+    """The others get FileExistsError, and the documents of the creator are safe."""
     count, pipe = 20, subprocess.PIPE
     command = [sys.executable, "-c", CREATOR, str(tmp_path)]
     creators = [
@@ -186,22 +187,22 @@ def test_of_those_that_create_a_store_at_once_exactly_one_does(tmp_path: Path) -
         begin(process)
     for process in creators:
         go(process)
-    told = [process.communicate(timeout=300) for process in creators]
-    assert [0] * 4 == [process.returncode for process in creators], told
-    made = sorted((int(line.split()[0]), line.split()[1]) for out, _ in told for line in out.splitlines())
-    assert list(range(count)) == [number for number, _ in made]
-    for number, name in made:
+    outputs = [process.communicate(timeout=300) for process in creators]
+    assert [0] * 4 == [process.returncode for process in creators], outputs
+    created_by = sorted((int(line.split()[0]), line.split()[1]) for out, _ in outputs for line in out.splitlines())
+    assert list(range(count)) == [number for number, _ in created_by]
+    for number, name in created_by:
         with nk.Store.open(tmp_path / f"{number}.store", "r") as store:
-            assert [name] == [one.id for batch in store.iter_documents() for one in batch]
+            assert [name] == [doc.id for batch in store.iter_documents() for doc in batch]
     assert count == len(list(tmp_path.iterdir()))
 
 
 @pytest.mark.parametrize("what", ["create", "backup"])
-def test_what_somebody_puts_there_meanwhile_is_never_replaced(
+def test_create_and_backup_never_replace_a_new_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
-    """Neither by a new store nor by a backup, whose last step is one rename."""
-    path, sync = tmp_path / "pages.store", filesystem.sync_folder
+    """Neither a new store nor a backup replaces a folder that appears before its last rename."""
+    path, sync = tmp_path / "pages.store", atomic_write.sync_folder
     with nk.Store.create(tmp_path / "other.store") as other:
 
         def meanwhile(folder: Path) -> None:
@@ -218,8 +219,8 @@ def test_what_somebody_puts_there_meanwhile_is_never_replaced(
     assert {path, tmp_path / "other.store"} == set(tmp_path.iterdir())
 
 
-def test_a_reader_sees_whole_commits_at_once(tmp_path: Path) -> None:
-    """What another process has committed is in the next answer, all of a batch or none."""
+def test_a_reader_sees_complete_commits_immediately(tmp_path: Path) -> None:
+    """The next query sees all documents of a committed batch, or none."""
     path = tmp_path / "store"
     nk.Store.create(path, threshold=0.5).close()
     process = writer(path, 3, 60, 6, 20)
@@ -229,8 +230,8 @@ def test_a_reader_sees_whole_commits_at_once(tmp_path: Path) -> None:
         go(process)
         assert process.stdout is not None
         for _ in range(10):
-            some, _, _ = json.loads(process.stdout.readline())
-            assert all(f"{family}-3" in reader for family in some)
+            chunk, _, _ = json.loads(process.stdout.readline())
+            assert all(f"{family}-3" in reader for family in chunk)
             assert 0 == len(reader) % 6
         assert [] == lines_of(process)
         assert 0 == process.returncode
@@ -238,17 +239,17 @@ def test_a_reader_sees_whole_commits_at_once(tmp_path: Path) -> None:
 
 
 def test_a_writer_that_does_not_wait_fails_at_once(tmp_path: Path) -> None:
-    """With `wait=0` another's transaction is an error that says so, and nothing is added."""
+    """With `wait=0` a concurrent transaction raises an error, and nothing is added."""
     path = tmp_path / "store"
     with nk.Store.create(path) as store, nk.Store.open(path, wait=0) as other:
         with store._log.writing(), pytest.raises(StoreLockedError, match="another process is changing the store"):
             other.add(["a text"], ["a"])
         other.add(["a text"], ["a"])
-        assert ["a"] == [one.id for some in store.iter_documents() for one in some]
+        assert ["a"] == [doc.id for chunk in store.iter_documents() for doc in chunk]
 
 
-def test_a_writer_that_waits_gets_in_before_those_that_come_again_and_again(tmp_path: Path) -> None:
-    """Six others hold the lock nearly all the time, and ask for it anew at once; one that waits for them is let in."""
+def test_a_waiting_writer_does_not_starve(tmp_path: Path) -> None:
+    """Six other writers request the lock continuously; a waiting writer must not starve."""
     path = tmp_path / "store"
     nk.Store.create(path).close()
     end = threading.Event()
@@ -275,19 +276,19 @@ def test_a_writer_that_waits_gets_in_before_those_that_come_again_and_again(tmp_
             for other in others:
                 other.join()
         assert 10 == len(store)
-        # In turn it would wait for six others, 60 milliseconds.
+        # A fair queue of six others would take 60 milliseconds.
         assert longest < 5, longest
 
 
 def test_threads_share_a_store(tmp_path: Path) -> None:
-    """Calls of four threads answer as if one after the other."""
+    """Calls of four threads are serialised."""
     texts = [f"a text of some words about number {i % 50} and nothing else" for i in range(200)]
     with nk.Store.create(tmp_path / "store", max_pending=64) as store:
         with ThreadPoolExecutor(4) as pool:
             answers = list(pool.map(lambda i: store.check_and_add([texts[i]], [f"t{i}"]).status[0], range(200)))
-        kept = [one.id for some in store.iter_documents() for one in some if one.status == "new"]
+        kept = [doc.id for chunk in store.iter_documents() for doc in chunk if doc.status == "new"]
         assert len(kept) == answers.count("new")
-        # No two that stay match, and all others were like one of them.
+        # No two new documents match, and all others matched one of them.
         stay = store.texts(kept)
         assert list(range(len(stay))) == nk.dedup(stay).kept
         assert not store.check(texts).is_new.any()
@@ -295,8 +296,8 @@ def test_threads_share_a_store(tmp_path: Path) -> None:
         store.verify()
 
 
-def test_a_forked_child_is_told_to_open_the_store_itself(tmp_path: Path) -> None:
-    """Connections and locks of the parent are not used in a child."""
+def test_a_forked_child_must_open_the_store_itself(tmp_path: Path) -> None:
+    """A child cannot use the connections and locks of its parent."""
     with nk.Store.create(tmp_path / "store") as store:
         store.add(["a text"], ["a"])
         child = os.fork()
@@ -311,8 +312,8 @@ def test_a_forked_child_is_told_to_open_the_store_itself(tmp_path: Path) -> None
         assert ["exact"] == store.check(["a text"]).status
 
 
-def test_an_interrupt_leaves_the_store_as_it_was_or_with_the_batch(tmp_path: Path) -> None:
-    """Ctrl-C at random moments of `check_and_add`: a batch is whole or absent, and the next call answers."""
+def test_an_interrupt_leaves_a_complete_batch_or_none(tmp_path: Path) -> None:
+    """After Ctrl-C in `check_and_add`, a batch is complete or absent, and the store answers."""
     rng = np.random.default_rng(0)
     script = tmp_path / "run.py"
     script.write_text(
@@ -340,17 +341,17 @@ def test_an_interrupt_leaves_the_store_as_it_was_or_with_the_batch(tmp_path: Pat
         process.stdout.readline()
         time.sleep(0.05 + rng.random() * 0.3)
         process.send_signal(signal.SIGINT)
-        _, told = process.communicate(timeout=60)
-        assert (0, "") == (process.returncode, told)
+        _, outputs = process.communicate(timeout=60)
+        assert (0, "") == (process.returncode, outputs)
         with nk.Store.open(path) as store:
             store.verify()
 
 
 @pytest.mark.parametrize("begins", [False, True])
-def test_an_interrupt_while_the_keepers_thread_starts_leaves_the_store_usable(
+def test_an_interrupt_while_the_compactor_starts_leaves_the_store_usable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begins: bool
 ) -> None:
-    """`Thread.start` waits for the thread: an interrupt there finds one that works, or one that must never begin."""
+    """An interrupt in `Thread.start` leaves a thread that runs, or one that never starts."""
     start = threading.Thread.start
 
     def interrupted(thread: threading.Thread) -> None:
@@ -373,6 +374,6 @@ def test_an_interrupt_while_the_keepers_thread_starts_leaves_the_store_usable(
 
 
 def created(folder: Path) -> Path:
-    """A new store."""
+    """Create a store."""
     nk.Store.create(folder / "store").close()
     return folder / "store"

@@ -1,4 +1,4 @@
-"""The pipeline of `examples/scrapy_pipeline.py` in a real crawl of a site that the test serves."""
+"""The pipeline of `examples/scrapy_pipeline.py` in a real crawl of a local site."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Site(BaseHTTPRequestHandler):
     """Serves the pages."""
 
     def do_GET(self) -> None:
-        """A page, or 404."""
+        """Send a page, or 404."""
         page = PAGES.get(self.path)
         self.send_response(404 if page is None else 200)
         self.send_header("Content-Type", "text/html; charset=utf-8")
@@ -61,11 +61,11 @@ class Site(BaseHTTPRequestHandler):
         self.wfile.write((page or "").encode())
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing."""
+        """Log nothing."""
 
 
 def crawl_twice(folder: Path, store: str, token: str = "") -> list[list[str]]:
-    """How the texts begin that two crawls of the site, into one store, keep."""
+    """Crawl the site twice into one store; return the first word of each kept text."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Site)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
@@ -90,13 +90,13 @@ def crawl_twice(folder: Path, store: str, token: str = "") -> list[list[str]]:
 
 
 def check_store(path: Path) -> None:
-    """What two crawls have left."""
+    """Check the store after two crawls."""
     with nk.Store.open(path, "r") as store:
         assert 4 == len(store)
-        assert 2 == sum(one.status == "new" for batch in store.iter_documents() for one in batch)
+        assert 2 == sum(doc.status == "new" for batch in store.iter_documents() for doc in batch)
 
 
 def test_a_crawl_gives_each_page_once(tmp_path: Path) -> None:
-    """Of a page, its copy, and a near-duplicate one is kept; the second crawl finds nothing new."""
+    """The first crawl keeps one of a page, its copy and its near-duplicate; the second keeps nothing."""
     assert [["Som", "The"], []] == crawl_twice(tmp_path, str(tmp_path / "pages.store"))
     check_store(tmp_path / "pages.store")

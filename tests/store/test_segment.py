@@ -1,10 +1,12 @@
-"""The file of a store's documents, as Python sees it: against a dictionary, and damaged."""
+"""The documents file of a segment, compared with a dictionary, and damaged."""
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
 import sys
+import tempfile
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
@@ -54,19 +56,19 @@ def test_a_file_answers_as_a_dictionary_does(
     assert [type(i) for i in ids[::-1]] == [type(i) for i in segment.ids(places).tolist()]
     assert (texts[::-1], extras[::-1]) == (segment.texts(places), segment.extras(places))
     assert [*range(count), -1] == segment.places(np.array([*rows, -5], np.int64)).tolist()
-    asked: list[Id] = [*ids, 1, "1"]
-    offsets, found = segment.find_ids(asked)
-    same = [[row for row, i in zip(rows, ids, strict=True) if (type(i), i) == (type(a), a)] for a in asked]
-    assert same == [found[a:b].tolist() for a, b in pairwise(offsets.tolist())]
+    queries: list[Id] = [*ids, 1, "1"]
+    offsets, result = segment.find_ids(queries)
+    same = [[row for row, i in zip(rows, ids, strict=True) if (type(i), i) == (type(a), a)] for a in queries]
+    assert same == [result[a:b].tolist() for a, b in pairwise(offsets.tolist())]
     contents = segment.contents(np.arange(count, dtype=np.int64))
-    offsets, found = segment.find_contents(contents)
+    offsets, result = segment.find_contents(contents)
     pairs = contents.reshape(-1, 2).tolist()
-    same = [[row for row, pair in zip(rows, pairs, strict=True) if pair == wanted] for wanted in pairs]
-    assert same == [found[a:b].tolist() for a, b in pairwise(offsets.tolist())]
+    same = [[row for row, pair in zip(rows, pairs, strict=True) if pair == expected] for expected in pairs]
+    assert same == [result[a:b].tolist() for a, b in pairwise(offsets.tolist())]
 
 
 def test_many_texts_are_read_in_parallel(tmp_path: Path) -> None:
-    """In any order, some twice; their blocks share a dictionary."""
+    """In any order, with repetitions; their blocks share a dictionary."""
     rng = np.random.default_rng(1)
     words = np.array(["copy", "near", "hash", "store", "text", "page", "crawler", "day"])
     texts: list[str | None] = [" ".join(words[rng.integers(0, 8, 150)]) for _ in range(5000)]
@@ -83,14 +85,14 @@ def test_many_texts_are_read_in_parallel(tmp_path: Path) -> None:
 
 
 def test_a_flipped_byte_is_an_error_that_names_file_and_section(tmp_path: Path) -> None:
-    """When what it damages is read, not before; `verify` finds it at once."""
+    """The error comes when the byte is read; `verify` detects it immediately."""
     path = tmp_path / "file"
     texts: list[str | None] = [f"text {i} " * 40 for i in range(2000)]
     _write(path, list(range(2000)), list(range(2000)), texts, [b""] * 2000)
     whole = path.read_bytes()
     rng = np.random.default_rng(2)
     every = np.arange(2000, dtype=np.int64)
-    found = 0
+    result = 0
     for at in rng.integers(0, len(whole), 60).tolist():
         damaged = bytearray(whole)
         damaged[at] ^= 1 << rng.integers(0, 8)
@@ -104,12 +106,12 @@ def test_a_flipped_byte_is_an_error_that_names_file_and_section(tmp_path: Path) 
         except CorruptStoreError as error:
             message = str(error)
         assert message == "" or str(path) in message
-        found += message != ""
-    assert found > 50
+        result += message != ""
+    assert result > 50
 
 
 def test_arguments_are_checked(tmp_path: Path) -> None:
-    """Arrays that do not go together, places that are not there, a file of another kind."""
+    """Arrays of different lengths, invalid positions, a file of another kind."""
     with pytest.raises(ParameterError, match="rows"):
         _write(tmp_path / "file", [1, 1], [1, 2], [None, None], [b"", b""])
     with pytest.raises(ParameterError, match="texts"):
@@ -149,38 +151,38 @@ for call in (lambda: segment.texts(every), lambda: segment.find_contents(content
 
 @pytest.mark.skipif(os.name != "posix", reason="maps are guarded on Unix")
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_a_truncated_file_is_an_error_and_not_the_end(tmp_path: Path, when: str) -> None:
-    """Truncated before its first use and after it."""
+def test_a_truncated_file_is_an_error_and_no_crash(tmp_path: Path, when: str) -> None:
+    """Truncated before or after its first use, the file raises an error and does not crash."""
     command = [sys.executable, "-c", PROGRAM, str(tmp_path / "file"), when]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (0, "refused\n" * 3) == (done.returncode, done.stdout), done.stderr
 
 
-def learned(path: Path) -> bytes:
-    """A dictionary."""
+@functools.cache
+def learned() -> bytes:
+    """Return a compression dictionary."""
     texts: list[str | None] = [f"words to learn from, again and again, {i}" * 9 for i in range(4000)]
-    return _write(path, list(range(4000)), list(range(4000)), texts, [b""] * 4000).dictionary()
+    with tempfile.TemporaryDirectory() as folder:
+        return _write(Path(folder, "file"), list(range(4000)), list(range(4000)), texts, [b""] * 4000).dictionary()
 
 
 @given(texts=st.lists(st.none() | st.text(), max_size=60), with_dictionary=st.booleans())
-def test_blocks_of_texts_come_back(
-    tmp_path_factory: pytest.TempPathFactory, texts: list[str | None], with_dictionary: bool
-) -> None:
+def test_blocks_of_texts_round_trip(texts: list[str | None], with_dictionary: bool) -> None:
     """With a dictionary and without."""
-    dictionary = learned(tmp_path_factory.mktemp("learned") / "file") if with_dictionary else b""
+    dictionary = learned() if with_dictionary else b""
     blocks = store_pack(texts, 3, dictionary)
     assert (sum(text is not None for text in texts), sum(len(text.encode()) for text in texts if text)) == (
         sum(block[1] for block in blocks),
         sum(block[2] for block in blocks),
     )
-    found = [store_unpack(frame, count, length, dictionary) for count, _, _, length, frame in blocks]
-    assert texts == [text for some in found for text in some]
+    result = [store_unpack(frame, count, length, dictionary) for count, _, _, length, frame in blocks]
+    assert texts == [text for chunk in result for text in chunk]
 
 
 def test_texts_of_blocks_and_of_files_make_a_file(tmp_path: Path) -> None:
-    """Of several dictionaries, joined in order."""
+    """Blocks with several dictionaries are joined in order."""
     texts: list[str | None] = [None if i % 7 == 0 else f"a page about wine {i} " * (i % 90) for i in range(900)]
-    dictionary = learned(tmp_path / "learned")
+    dictionary = learned()
     one = _write(tmp_path / "one", list(range(300)), list(range(300)), texts[:300], [b""] * 300)
     blocks: list[StoreSegment | tuple[int, int, int, int, bytes, bytes]] = [
         (*block, with_one)
@@ -200,8 +202,8 @@ def test_texts_of_blocks_and_of_files_make_a_file(tmp_path: Path) -> None:
     assert texts == StoreSegment.open(str(path)).texts(every)
 
 
-def test_a_damaged_file_gives_no_texts_to_another(tmp_path: Path) -> None:
-    """A block that differs from its sum is not copied."""
+def test_damaged_blocks_are_not_copied(tmp_path: Path) -> None:
+    """A block that differs from its checksum is not copied."""
     texts: list[str | None] = [f"a page about wine {i} " * 20 for i in range(300)]
     _write(tmp_path / "one", list(range(300)), list(range(300)), texts, [b""] * 300)
     whole, every = (tmp_path / "one").read_bytes(), np.arange(300)
@@ -222,8 +224,8 @@ def test_a_damaged_file_gives_no_texts_to_another(tmp_path: Path) -> None:
     assert refused > 5
 
 
-def test_damaged_blocks_are_errors_or_of_as_many_texts() -> None:
-    """Every flipped bit, a length that is wrong, a dictionary that is none; sums tell what is the same."""
+def test_damaged_blocks_are_errors_or_keep_the_number_of_texts() -> None:
+    """Any flipped bit, wrong length or invalid dictionary; checksums distinguish blocks."""
     texts: list[str | None] = [f"a text about wine number {i}" for i in range(20)]
     ((count, _, _, length, frame),) = store_pack(texts, 3, b"")
     assert len(set(store_sums([frame, frame[:-1], frame[:-2] + b"x"]).tolist())) == 3

@@ -1,8 +1,12 @@
-"""The store answers what its model answers, through any batches, restarts, merges and handles."""
+"""The store answers like its model, for any sequence of batches, restarts, merges and handles."""
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
+import stat
+import sys
 import warnings
 from collections.abc import Callable
 from functools import partial
@@ -41,51 +45,51 @@ class TextMachine(StoreMachine):
 
     @initialize(family=st.sampled_from(sorted(RECIPES)))
     def create(self, family: str) -> None:
-        """A new store."""
+        """Create a store."""
         self.model = TextModel(self.begin(**RECIPES[family]))
 
     def bring(self, which: int, batch: list[tuple[str, str]], absorb: bool) -> None:
-        """Offer texts."""
+        """Add texts."""
         store, texts = self.handles[which], [text for _, text in batch]
         call = partial(store.check_and_add if absorb else store.add, columns={"length": [len(text) for text in texts]})
         self.offer(call, batch, texts, absorb=absorb)
 
     @rule(batch=BATCH, which=HANDLES, absorb=st.booleans())
     def come(self, batch: list[tuple[str, str]], which: int, absorb: bool) -> None:
-        """Texts come."""
+        """Add texts, with or without deduplication."""
         self.bring(which, batch, absorb)
 
     @rule(text=TEXTS, which=HANDLES)
     def check(self, text: str, which: int) -> None:
-        """A question changes nothing."""
+        """A query changes nothing."""
         answers = self.handles[which].check([text], k=50)
         assert same(self.model.decide(text), tuple(next(answers.rows()).values()))
         assert answers.matches is not None
-        matched = [one.id for one in answers.matches[0]]
+        matched = [doc.id for doc in answers.matches[0]]
         expected = [
-            one.id
-            for one in self.model.kept()
-            if self.model.is_candidate(text, one.content)
-            and self.model.similarity(text, one.content) >= self.model.settings.threshold
+            doc.id
+            for doc in self.model.kept()
+            if self.model.is_candidate(text, doc.content)
+            and self.model.similarity(text, doc.content) >= self.model.settings.threshold
         ]
         if not features(text, self.model.settings.recipe):
-            # Of texts without features the first copy.
-            expected = [one.id for one in self.model.kept() if one.content == text][:1]
+            # A text without features matches its first copy only.
+            expected = [doc.id for doc in self.model.kept() if doc.content == text][:1]
         assert sorted(expected) == sorted(matched)
 
-    def check_contents(self, store: nk.Store, found: list[StoredDocument]) -> None:
-        """Texts of those that stay, and columns."""
-        known = self.model.documents
-        assert [{"length": len(one.content)} for one in known] == [one.columns for one in found]
-        texts = store.texts([one.id for one in found]) if found else []
-        assert [one.content if one.status == "new" else None for one in known] == texts
+    def check_contents(self, store: nk.Store, results: list[StoredDocument]) -> None:
+        """Compare the texts of new documents, and the columns."""
+        expected = self.model.documents
+        assert [{"length": len(doc.content)} for doc in expected] == [doc.columns for doc in results]
+        texts = store.texts([doc.id for doc in results]) if results else []
+        assert [doc.content if doc.status == "new" else None for doc in expected] == texts
 
 
 TestTextMachine = case_of(TextMachine, 15)
 
 
 def texts_of(count: int, seed: int) -> list[str]:
-    """Texts of which many are near-duplicates of earlier ones."""
+    """Return texts, many of them near-duplicates of earlier ones."""
     rng = np.random.default_rng(seed)
     texts: list[str] = []
     for _ in range(count):
@@ -101,24 +105,24 @@ def texts_of(count: int, seed: int) -> list[str]:
 
 @pytest.mark.parametrize("recipe", [None, "minhash"])
 def test_any_split_into_batches_gives_the_survivors_of_one_deduplication(tmp_path: Path, recipe: str | None) -> None:
-    """Survivors, representatives, distances, similarities and reasons are those of `nk.dedup` in that order."""
+    """Survivors, representatives, distances, similarities and reasons equal those of `nk.dedup` in that order."""
     texts = texts_of(700, 3)
     names = [f"d{number}" for number in range(len(texts))]
     result = nk.dedup(texts, names, recipe=recipe)
     expected = {row["id"]: row for row in result.clusters.rows() if row["reason"] != "kept"}
     rng = np.random.default_rng(1)
     store = nk.Store.create(tmp_path / "store", recipe, max_pending=64)
-    found = []
+    results = []
     start = 0
     while start < len(texts):
         end = start + int(rng.integers(1, 60))
-        found += list(store.check_and_add(texts[start:end], names[start:end]).rows())
+        results += list(store.check_and_add(texts[start:end], names[start:end]).rows())
         start = end
         if rng.random() < 0.2:
             store.close()
             store = nk.Store.open(tmp_path / "store", max_pending=64)
-    assert result.kept == [name for name, row in zip(names, found, strict=True) if row["status"] == "new"]
-    for name, row in zip(names, found, strict=True):
+    assert result.kept == [name for name, row in zip(names, results, strict=True) if row["status"] == "new"]
+    for name, row in zip(names, results, strict=True):
         if row["status"] != "new":
             one = expected[name]
             reference = (one["reason"], one["representative"], one["distance"], one["similarity"])
@@ -128,29 +132,29 @@ def test_any_split_into_batches_gives_the_survivors_of_one_deduplication(tmp_pat
 
 
 def clusters_of(result: nk.DedupResult) -> set[frozenset[str]]:
-    """Ids of each cluster."""
+    """Return the ids of each cluster."""
     groups: dict[int, set[str]] = {}
     for row in result.clusters.rows():
         groups.setdefault(row["cluster"], set()).add(row["id"])
     return {frozenset(group) for group in groups.values()}
 
 
-def test_a_deduplication_against_a_store_is_one_against_the_texts_that_stay(tmp_path: Path) -> None:
-    """The same tables, whether the old texts lie in a list or in a store; nothing is remembered."""
+def test_dedup_against_a_store_equals_dedup_against_its_kept_texts(tmp_path: Path) -> None:
+    """A store and a list of its kept texts give the same tables; nothing is added."""
     old, new = texts_of(300, 5), texts_of(300, 5)[100:] + texts_of(50, 6)
     with nk.Store.create(tmp_path / "store", max_pending=64) as store:
         status = store.check_and_add(old, [f"o{number}" for number in range(len(old))]).status
         kept = [number for number, name in enumerate(status) if name == "new"]
-        found = nk.dedup(new, against=store)
+        results = nk.dedup(new, against=store)
         assert len(old) == len(store)
     expected = nk.dedup(new, against=[old[row] for row in kept], against_ids=[f"o{row}" for row in kept])
-    assert expected.kept == found.kept
-    assert expected.clusters.columns == found.clusters.columns
-    assert expected.pairs.columns == found.pairs.columns
+    assert expected.kept == results.kept
+    assert expected.clusters.columns == results.clusters.columns
+    assert expected.pairs.columns == results.pairs.columns
 
 
 def test_a_store_of_another_recipe_is_refused(tmp_path: Path) -> None:
-    """The first difference is named."""
+    """The error names the first difference."""
     with nk.Store.create(tmp_path / "store") as store:
         with pytest.raises(MismatchError, match="recipe slot n differs"):
             nk.dedup(["a text"], against=store, recipe="char:5|binary|xxh3|simhash:128")
@@ -159,11 +163,11 @@ def test_a_store_of_another_recipe_is_refused(tmp_path: Path) -> None:
 
 
 def test_row_numbers_stand_for_ids(tmp_path: Path) -> None:
-    """Without ids documents are numbered through all batches; strings are refused then, and numbers beside strings."""
+    """Without ids, documents are numbered across batches; a store refuses a mix of strings and numbers."""
     with nk.Store.create(tmp_path / "store") as store:
         store.check_and_add(["first text of all", "second one"])
         store.check_and_add(["a third one, quite different"])
-        assert [0, 1, 2] == [one.id for batch in store.iter_documents() for one in batch]
+        assert [0, 1, 2] == [doc.id for batch in store.iter_documents() for doc in batch]
         with pytest.raises(ParameterError, match="kind"):
             store.check_and_add(["another"], ["name"])
     with nk.Store.create(tmp_path / "named") as store:
@@ -173,7 +177,7 @@ def test_row_numbers_stand_for_ids(tmp_path: Path) -> None:
 
 
 def test_a_closed_store_and_a_reader_refuse_changes(tmp_path: Path) -> None:
-    """With a message that says what to do."""
+    """The error explains what to do."""
     store = nk.Store.create(tmp_path / "store")
     with nk.Store.open(tmp_path / "store", "r") as reader:
         store.add(["a text"], ["a"])
@@ -186,15 +190,15 @@ def test_a_closed_store_and_a_reader_refuse_changes(tmp_path: Path) -> None:
         store.check(["a text"])
 
 
-def test_columns_by_document_are_given_back_as_they_came(tmp_path: Path) -> None:
+def test_columns_by_document_round_trip(tmp_path: Path) -> None:
     rows: list[dict[str, Any]] = [{"source": "web", "n": 1}, {}, {"n": None, "ok": True}]
     with nk.Store.create(tmp_path / "store") as store:
         store.check_and_add(["one text", "two other words", "three"], ["a", "b", "c"], columns=rows)
-        assert rows == [one.columns for one in store.get(["a", "b", "c"]) if one is not None]
+        assert rows == [doc.columns for doc in store.get(["a", "b", "c"]) if doc is not None]
 
 
-def test_what_is_wrong_with_a_call_is_said_and_changes_nothing(tmp_path: Path) -> None:
-    """Columns of another length, a text instead of texts, NaN, a missing id."""
+def test_errors_of_a_call_change_nothing(tmp_path: Path) -> None:
+    """Bad columns, a text instead of texts, NaN, a missing id."""
     with nk.Store.create(tmp_path / "store") as store:
         wrong: list[Any] = [{"a": [1]}, {"a": "xy"}, {"a": [1, float("nan")]}, {3: [1, 2]}]
         wrong += [
@@ -222,14 +226,14 @@ def test_what_is_wrong_with_a_call_is_said_and_changes_nothing(tmp_path: Path) -
 
 
 def test_a_match_that_was_merged_away_is_none(tmp_path: Path) -> None:
-    """What was near a document that is gone from every file stays, with no match."""
+    """Duplicates of an erased document remain, without a match."""
     fox = "The quick brown fox jumps over the lazy dog"
     with nk.Store.create(tmp_path / "store", threshold=0.7) as store:
         store.check_and_add([fox, fox + "!", "another text about cats", fox], ["a", "b", "c", "d"])
         store.merge()
         store.remove(["a"], erase=True)
         assert [("b", None), ("c", None), ("d", None)] == [
-            (one.id, one.match) for batch in store.iter_documents() for one in batch
+            (doc.id, doc.match) for batch in store.iter_documents() for doc in batch
         ]
         assert 0 == len(store.pairs())
         assert ["known"] == store.check_and_add([fox], ["d"]).status
@@ -237,7 +241,7 @@ def test_a_match_that_was_merged_away_is_none(tmp_path: Path) -> None:
 
 
 def test_a_backup_is_a_store_of_the_moment(tmp_path: Path) -> None:
-    """What comes later is not in it; it opens, verifies and goes on alone."""
+    """A backup excludes later documents; it opens, verifies and accepts documents of its own."""
     texts = texts_of(200, 9)
     with nk.Store.create(tmp_path / "store", max_pending=32) as store:
         store.check_and_add(texts[:150])
@@ -255,8 +259,8 @@ def test_a_backup_is_a_store_of_the_moment(tmp_path: Path) -> None:
             store.backup(tmp_path / "copy")
 
 
-def test_a_segment_that_can_t_be_written_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The documents go on waiting, nothing is lost, and the next time may succeed."""
+def test_a_failed_flush_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The documents remain pending, nothing is lost, and the next flush may succeed."""
     from nearkin.store import compaction
 
     def full(*_: object, **__: object) -> None:
@@ -268,9 +272,9 @@ def test_a_segment_that_can_t_be_written_is_a_warning(tmp_path: Path, monkeypatc
         store.add(texts[:64])
         assert store._compactor is not None
         store._compactor.join()
-        with pytest.warns(RuntimeWarning, match="documents go on waiting in the log.*No space left") as told:
+        with pytest.warns(RuntimeWarning, match="documents go on waiting in the log.*No space left") as caught:
             store.add(texts[64:128])
-        assert __file__ == told[0].filename
+        assert __file__ == caught[0].filename
         store._compactor.join()
         monkeypatch.undo()
         with pytest.warns(RuntimeWarning, match="No space left"):
@@ -281,8 +285,8 @@ def test_a_segment_that_can_t_be_written_is_a_warning(tmp_path: Path, monkeypatc
         store.verify()
 
 
-def test_comparisons_that_are_left_out_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By a warning that names the caller's line; one that is made an error ends the call, and nothing is added."""
+def test_skipped_comparisons_warn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The warning names the caller's line; as an error it ends the call, and nothing is added."""
     monkeypatch.setattr("nearkin.store.dedup.Clusterer", partial(Clusterer, max_comparisons=2))
     texts = [f"word{number} other{number} third{number}" for number in range(20)]
     recipe = "word:1|binary|xxh3|simhash:64"
@@ -293,9 +297,9 @@ def test_comparisons_that_are_left_out_are_told(tmp_path: Path, monkeypatch: pyt
             lambda: store.check_and_add(texts[10:], [f"b{number}" for number in range(10)]),
         ]
         for call in calls:
-            with pytest.warns(RuntimeWarning, match="comparisons were left out: .* may count as new") as told:
+            with pytest.warns(RuntimeWarning, match="comparisons were left out: .* may count as new") as caught:
                 call()
-            assert {__file__} == {one.filename for one in told}
+            assert {__file__} == {doc.filename for doc in caught}
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             with pytest.raises(RuntimeWarning, match="left out"):
@@ -305,16 +309,16 @@ def test_comparisons_that_are_left_out_are_told(tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_store_of_version_1_opens(tmp_path: Path) -> None:
-    """A committed store answers as on the day it was written, and goes on."""
+    """A committed store answers as when it was written, and accepts new documents."""
     fixture = Path(__file__).resolve().parents[1] / "fixtures" / "store-v1"
     shutil.copytree(fixture, tmp_path / "store")
     with nk.Store.open(tmp_path / "store") as store:
         store.verify()
-        found = [one for batch in store.iter_documents() for one in batch]
+        results = [doc for batch in store.iter_documents() for doc in batch]
         assert [("d0", "new", None, {"n": 0}), ("d4", "near", "d0", {"n": 4})] == [
-            (one.id, one.status, one.match, one.columns) for one in found[:2]
+            (doc.id, doc.status, doc.match, doc.columns) for doc in results[:2]
         ]
-        assert [("w0", "near", "d0"), ("w1", "new", None)] == [(one.id, one.status, one.match) for one in found[-2:]]
+        assert [("w0", "near", "d0"), ("w1", "new", None)] == [(doc.id, doc.status, doc.match) for doc in results[-2:]]
         assert "d8" not in store
         assert ["another text that waits"] == store.texts(["w1"])
         assert ["exact", "new"] == store.check(["another text that waits", "a text like none of them at all"]).status
@@ -323,12 +327,12 @@ def test_a_store_of_version_1_opens(tmp_path: Path) -> None:
         store.verify()
 
 
-def test_a_backup_that_leaves_the_disk_to_others_is_the_same(tmp_path: Path) -> None:
+def test_a_throttled_backup_is_the_same(tmp_path: Path) -> None:
     with nk.Store.create(tmp_path / "store", max_pending=16) as store:
         store.add([f"words of document {number}" for number in range(100)], [f"d{number}" for number in range(100)])
         store.merge()
         store.backup(tmp_path / "slow", share=0.3)
-        wanted = list(store.iter_documents())
+        expected_batches = list(store.iter_documents())
         wrong: list[Any] = [0, 1.5, "half", True]
         for share in wrong:
             with pytest.raises(ParameterError, match="of the time"):
@@ -336,4 +340,46 @@ def test_a_backup_that_leaves_the_disk_to_others_is_the_same(tmp_path: Path) -> 
         assert not (tmp_path / "other").exists()
     with nk.Store.open(tmp_path / "slow", "r") as copy:
         copy.verify()
-        assert str(wanted) == str(list(copy.iter_documents()))
+        assert str(expected_batches) == str(list(copy.iter_documents()))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no sync of folders")
+@pytest.mark.parametrize("number", [errno.EINVAL, errno.ENOTSUP])
+def test_a_file_system_without_sync_of_folders_is_accepted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """Some file systems refuse fsync of a folder; create and backup work like an `OutputDir` there."""
+    sync = os.fsync
+    refused: list[int] = []
+
+    def fsync(descriptor: int) -> None:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            refused.append(descriptor)
+            raise OSError(number, os.strerror(number))
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with nk.Store.create(tmp_path / "store") as store:
+        assert refused
+        store.add(["a text of some words"], ["a"])
+        store.merge()
+        store.backup(tmp_path / "copy")
+    with nk.Store.open(tmp_path / "copy", "r") as copy:
+        copy.verify()
+        assert 1 == len(copy)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no sync of folders")
+def test_a_failed_sync_of_a_folder_creates_no_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any other error is raised, and nothing is left behind."""
+    sync = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with pytest.raises(OSError, match=os.strerror(errno.EIO)):
+        nk.Store.create(tmp_path / "store")
+    assert [] == list(tmp_path.iterdir())

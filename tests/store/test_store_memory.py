@@ -1,4 +1,4 @@
-"""A store holds what it may: fewer documents wait, texts of merges lie on disk, answers stay the same."""
+"""A store respects its memory budget, and its answers do not depend on it."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from nearkin._core import content_hashes
 from nearkin.errors import ParameterError
 from nearkin.store import compaction
 from nearkin.store.log import SegmentEntry
-from nearkin.store.memory import Budget, SpilledTexts
+from nearkin.store.memory import Budget, spill_texts
 
 
-def test_a_budget_is_shared_out() -> None:
-    """Half for what waits, an eighth each for features and for texts."""
+def test_a_budget_is_divided() -> None:
+    """Half for pending documents, an eighth each for features and for texts."""
     budget = Budget.of(16 << 20)
     assert (2 << 20, 2 << 20) == (budget.cache, budget.texts)
     assert (8 << 20) // 700 == budget.max_documents(100)
@@ -33,19 +33,19 @@ def test_a_budget_is_shared_out() -> None:
 
 
 @pytest.mark.parametrize("memory", [0, -1, 0.0, 1.5, "1G", True])
-def test_what_is_no_memory_is_refused(tmp_path: Path, memory: float) -> None:
-    """With what is allowed."""
+def test_invalid_budgets_are_refused(tmp_path: Path, memory: float) -> None:
+    """The error names the allowed values."""
     nk.Store.create(tmp_path / "store").close()
     with pytest.raises(ParameterError, match="share of memory"):
         nk.Store.open(tmp_path / "store", memory=memory)
 
 
 def test_a_small_budget_changes_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Segments are written in parts and merged through a file; a store with the default answers the same."""
+    """A small budget splits segments and spills texts; the answers equal those of the default."""
     texts = texts_of(900, 4)
     names = [f"d{number}" for number in range(len(texts))]
     monkeypatch.setattr(Budget, "texts", property(lambda self: 1 << 14 if self.bytes == 1 << 20 else 1 << 30))
-    found = []
+    results = []
     for memory in (1 << 20, None):
         with nk.Store.create(tmp_path / str(memory), max_pending=64, memory=memory) as store:
             answers = [store.check_and_add(texts[at : at + 70], names[at : at + 70]) for at in range(0, 900, 70)]
@@ -53,20 +53,20 @@ def test_a_small_budget_changes_no_answer(tmp_path: Path, monkeypatch: pytest.Mo
             store.merge()
             assert 1 == store.stats().segments
             store.verify()
-            left = [one.id for batch in store.iter_documents() for one in batch]
-            found.append(([list(map(repr, one.rows())) for one in answers], left, store.texts(left)))
+            left = [doc.id for batch in store.iter_documents() for doc in batch]
+            results.append(([list(map(repr, doc.rows())) for doc in answers], left, store.texts(left)))
             segments = sorted((tmp_path / str(memory) / "segments").iterdir())
             assert ["documents", "index"] == [path.name.split(".")[1] for path in segments]
-    assert found[0] == found[1]
+    assert results[0] == results[1]
     one, two = (next((tmp_path / name / "segments").glob("*.documents.nks")) for name in ("1048576", "None"))
-    # Equal documents give an equal file, wherever the texts lay meanwhile.
+    # Equal documents give an equal file, even if texts were spilled.
     assert one.read_bytes() == two.read_bytes()
 
 
-def test_a_merge_holds_a_bounded_part_of_the_texts(tmp_path: Path) -> None:
-    """Of 40 MB of texts Python holds a few at a time."""
+def test_a_merge_reads_a_bounded_part_of_the_texts(tmp_path: Path) -> None:
+    """Python holds a few of 40 MB of texts at a time."""
     rng = np.random.default_rng(0)
-    texts = ["".join(map(chr, rng.integers(97, 123, 40_000))) for _ in range(1000)]
+    texts = [rng.integers(97, 123, 40_000, dtype=np.uint8).tobytes().decode() for _ in range(1000)]
     with nk.Store.create(tmp_path / "store", text="keep", memory=16 << 20, max_pending=16) as store:
         for at in range(0, 1000, 100):
             store.add(texts[at : at + 100])
@@ -84,25 +84,21 @@ def test_a_merge_holds_a_bounded_part_of_the_texts(tmp_path: Path) -> None:
 
 @given(st.lists(st.lists(st.none() | st.text(max_size=20), max_size=6), max_size=5))
 @settings(deadline=None)
-def test_spooled_texts_are_those_that_were_put_there(
-    tmp_path_factory: pytest.TempPathFactory, parts: list[list[str | None]]
+def test_spilled_texts_come_back_as_an_arrow_array(
+    tmp_path_factory: pytest.TempPathFactory, batches: list[list[str | None]]
 ) -> None:
-    """As an Arrow array that the core reads; no file is left."""
-    folder = tmp_path_factory.mktemp("spool")
-    spool = SpilledTexts(folder)
-    for part in parts:
-        spool.append(part)
-    texts = [text for part in parts for text in part]
-    array = spool.array()
-    assert texts == array.to_pylist()
-    assert content_hashes(texts)[0].tolist() == content_hashes(array)[0].tolist()
+    """The kernels read the array; no file is left."""
+    folder = tmp_path_factory.mktemp("spill")
+    texts = [text for batch in batches for text in batch]
+    with spill_texts(folder, batches) as array:
+        assert texts == array.to_pylist()
+        assert content_hashes(texts)[0].tolist() == content_hashes(array)[0].tolist()
     del array
-    spool.close()
     assert [] == list(folder.iterdir())
 
 
-def test_neighbours_that_are_too_many_are_not_joined_unasked() -> None:
-    """A tier whose documents may not be held stays as it is."""
+def test_a_tier_beyond_the_budget_is_not_merged() -> None:
+    """A tier that exceeds the budget is not merged."""
     entries = [SegmentEntry(str(number), number, number, 100, 1) for number in range(4)]
     assert entries == compaction.full_tier(entries)
     assert entries == compaction.full_tier(entries, 400)

@@ -1,4 +1,4 @@
-"""A store of vectors answers as brute force over its candidates; distances are exact, and recall is as stated."""
+"""A store of vectors answers like brute force over its candidates; distances are exact, recall is as stated."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ import nearkin as nk
 from nearkin.errors import CorruptStoreError, InputError, MismatchError, NotFittedError, ParameterError
 from nearkin.store.kinds.vectors import VectorSettings, VectorSource, choose_radius
 from nearkin.store.results import StoredDocument
-from store_model import HANDLES, NEW, Answer, Known, Model, StoreMachine, case_of
+from store_model import HANDLES, NEW, Answer, Model, ModelDocument, StoreMachine, case_of
 
 FIXTURE = Path(__file__).resolve().parents[1] / "fixtures" / "store-vectors-v1"
 DIMENSION = 6
 
 
 def pool() -> np.ndarray[Any, np.dtype[np.float32]]:
-    """Vectors at many distances from a few, and some that are equal."""
+    """Return vectors at many distances from a few centres, some of them equal."""
     rng = np.random.default_rng(7)
     bases = rng.standard_normal((4, DIMENSION))
     scales = [0.0, 0.02, 0.1, 0.2, 0.3, 0.5, 0.8]
-    found = [base + scale * rng.standard_normal(DIMENSION) for base in bases for scale in scales]
-    return np.array([*found, found[0], found[3]], np.float32)
+    results = [base + scale * rng.standard_normal(DIMENSION) for base in bases for scale in scales]
+    return np.array([*results, results[0], results[3]], np.float32)
 
 
 POOL = pool()
@@ -47,7 +47,7 @@ STORES: dict[str, tuple[nk.families.Family, dict[str, Any]]] = {
 
 
 def measured(metric: str, x: Any, y: Any) -> float:
-    """The distance, by definition."""
+    """Return the distance by definition."""
     x, y = x.astype(np.float64), y.astype(np.float64)
     if metric == "cosine":
         return 1 - float(x @ y / math.sqrt((x @ x) * (y @ y)))
@@ -57,51 +57,51 @@ def measured(metric: str, x: Any, y: Any) -> float:
 class VectorModel(Model):
     """Vectors by their number in the pool, the hashes of a family, and distances."""
 
-    def __init__(self, made: VectorSettings) -> None:
+    def __init__(self, created: VectorSettings) -> None:
         super().__init__()
-        self.metric, self.limit = made.source.metric, made.limit
+        self.metric, self.limit = created.source.metric, created.limit
         self.most = 1 - self.limit if self.metric == "cosine" else self.limit
-        self.hashes = made.family.hash_values(POOL)
-        self.bits, self.shape = made.family.kind == "bits", made.shape or ()
+        self.hashes = created.family.hash_values(POOL)
+        self.bits, self.shape = created.family.kind == "bits", created.shape or ()
 
     def is_same(self, one: int, other: int) -> bool:
-        """Some vectors of the pool are equal."""
+        """Return True if two vectors of the pool are equal."""
         return bool((POOL[one] == POOL[other]).all())
 
     def is_candidate(self, one: int, other: int) -> bool:
-        """Within the radius of codes, or equal in all keys of a table."""
+        """Return True within the radius of codes, or with equal keys in a table."""
         equal = self.hashes[one] == self.hashes[other]
         if self.bits:
             return int((~equal).sum()) <= self.shape[0]
         tables, keys = self.shape
         return bool(equal[: tables * keys].reshape(tables, keys).all(axis=1).any())
 
-    def matches(self, number: int) -> list[tuple[Known, float]]:
-        """Those that stay, are candidates, and match, with their distances."""
-        found = []
-        for one in self.kept():
-            distance = measured(self.metric, POOL[number], POOL[one.content])
-            if distance <= self.most and self.is_candidate(number, one.content):
-                found.append((one, distance))
-        return found
+    def matches(self, number: int) -> list[tuple[ModelDocument, float]]:
+        """Return the kept candidates that match, with their distances."""
+        results = []
+        for doc in self.kept():
+            distance = measured(self.metric, POOL[number], POOL[doc.content])
+            if distance <= self.most and self.is_candidate(number, doc.content):
+                results.append((doc, distance))
+        return results
 
     def decide(self, content: int) -> Answer:
-        """What a vector would be if it came now."""
-        for one in self.kept():
-            if self.is_same(one.content, content):
-                return ("exact", one.id, 0.0, self.similarity(0.0))
-        for one, distance in self.matches(content):
-            return ("near", one.id, distance, self.similarity(distance))
+        """Return the result of a new vector."""
+        for doc in self.kept():
+            if self.is_same(doc.content, content):
+                return ("exact", doc.id, 0.0, self.similarity(0.0))
+        for doc, distance in self.matches(content):
+            return ("near", doc.id, distance, self.similarity(distance))
         return NEW
 
     def similarity(self, distance: float) -> float:
-        """The cosine."""
+        """Return the cosine."""
         return 1 - distance if self.metric == "cosine" else math.nan
 
 
-def alike(expected: Answer, found: Answer) -> bool:
-    """Equal but for the rounding of the definition."""
-    return expected[:2] == found[:2] and np.allclose(expected[2:], found[2:], rtol=0, atol=1e-9, equal_nan=True)
+def alike(expected: Answer, results: Answer) -> bool:
+    """Return True if two results are equal up to rounding."""
+    return expected[:2] == results[:2] and np.allclose(expected[2:], results[2:], rtol=0, atol=1e-9, equal_nan=True)
 
 
 NUMBERS = st.integers(0, len(POOL) - 1)
@@ -115,18 +115,18 @@ class VectorMachine(StoreMachine):
 
     @initialize(which=st.sampled_from(sorted(STORES)))
     def create(self, which: str) -> None:
-        """A new store."""
+        """Create a store."""
         family, options = STORES[which]
-        made = self.begin(family.fit(POOL), **options)
-        assert isinstance(made, VectorSettings)
-        self.model = VectorModel(made)
+        created = self.begin(family.fit(POOL), **options)
+        assert isinstance(created, VectorSettings)
+        self.model = VectorModel(created)
 
-    def same(self, expected: Answer, found: Answer) -> bool:
-        """Equal but for rounding."""
-        return alike(expected, found)
+    def same(self, expected: Answer, results: Answer) -> bool:
+        """Return True if two results are equal up to rounding."""
+        return alike(expected, results)
 
     def bring(self, which: int, batch: list[tuple[str, int]], absorb: bool) -> None:
-        """Offer vectors."""
+        """Add vectors."""
         store, numbers = self.handles[which], [number for _, number in batch]
         call = partial(store.check_and_add if absorb else store.add, columns={"n": numbers})
         self.offer(call, batch, POOL[numbers], absorb=absorb)
@@ -137,45 +137,45 @@ class VectorMachine(StoreMachine):
         absorb=st.booleans(),
     )
     def come(self, batch: list[tuple[str, int]], which: int, absorb: bool) -> None:
-        """Vectors come."""
+        """Add vectors, with or without deduplication."""
         self.bring(which, batch, absorb)
 
     @rule(number=NUMBERS, which=HANDLES)
     def check(self, number: int, which: int) -> None:
-        """A question changes nothing."""
+        """A query changes nothing."""
         answers = self.handles[which].check(POOL[[number]], k=50)
         assert alike(self.model.decide(number), tuple(next(answers.rows()).values()))
         assert answers.matches is not None
-        found = [(one.id, one.distance) for one in answers.matches[0]]
-        expected = sorted((distance, str(one.id)) for one, distance in self.model.matches(number))
-        assert sorted(str(name) for name, _ in found) == sorted(name for _, name in expected)
+        results = [(doc.id, doc.distance) for doc in answers.matches[0]]
+        expected = sorted((distance, str(doc.id)) for doc, distance in self.model.matches(number))
+        assert sorted(str(name) for name, _ in results) == sorted(name for _, name in expected)
         assert np.allclose(
-            [distance for _, distance in found], [distance for distance, _ in expected], rtol=0, atol=1e-9
+            [distance for _, distance in results], [distance for distance, _ in expected], rtol=0, atol=1e-9
         )
 
-    def check_contents(self, store: nk.Store, found: list[StoredDocument]) -> None:
-        """The vectors, bit by bit."""
-        if found:
-            numbers = [one.content for one in self.model.documents]
-            assert (POOL[numbers] == store.values([one.id for one in found])).all()
+    def check_contents(self, store: nk.Store, results: list[StoredDocument]) -> None:
+        """Compare the vectors, bit by bit."""
+        if results:
+            numbers = [doc.content for doc in self.model.documents]
+            assert (POOL[numbers] == store.values([doc.id for doc in results])).all()
 
 
 TestVectorMachine = case_of(VectorMachine, 20)
 
 
 def near_vectors(count: int, dimension: int, seed: int) -> np.ndarray[Any, np.dtype[np.float32]]:
-    """Vectors of which a half is near an earlier one."""
+    """Return vectors, half of them near an earlier one."""
     rng = np.random.default_rng(seed)
-    found = rng.standard_normal((count, dimension))
+    results = rng.standard_normal((count, dimension))
     for row in range(count // 4, count):
         if rng.random() < 0.6:
-            found[row] = found[rng.integers(row)] + rng.random() * 0.3 * rng.standard_normal(dimension)
-    return found.astype(np.float32)
+            results[row] = results[rng.integers(row)] + rng.random() * 0.3 * rng.standard_normal(dimension)
+    return results.astype(np.float32)
 
 
 @pytest.mark.parametrize("which", sorted(STORES))
 def test_any_split_into_batches_gives_one_answer(tmp_path: Path, which: str) -> None:
-    """One batch, many, restarts and segments: the same survivors, representatives and distances, to the bit."""
+    """One batch, many batches, restarts and segments give the same results, bit for bit."""
     vectors = near_vectors(400, DIMENSION, 5)
     family, options = STORES[which]
     family.fit(vectors)
@@ -184,13 +184,13 @@ def test_any_split_into_batches_gives_one_answer(tmp_path: Path, which: str) -> 
     assert {"new", "near"} <= {row["status"] for row in expected}
     rng = np.random.default_rng(2)
     store = nk.Store.create(tmp_path / "many", family, max_pending=32, **options)
-    found: list[dict[str, Any]] = []
-    while len(found) < len(vectors):
-        found += store.check_and_add(vectors[len(found) : len(found) + int(rng.integers(1, 50))]).rows()
+    results: list[dict[str, Any]] = []
+    while len(results) < len(vectors):
+        results += store.check_and_add(vectors[len(results) : len(results) + int(rng.integers(1, 50))]).rows()
         if rng.random() < 0.3:
             store.close()
             store = nk.Store.open(tmp_path / "many", max_pending=32)
-    assert [str(row) for row in expected] == [str(row) for row in found]
+    assert [str(row) for row in expected] == [str(row) for row in results]
     store.merge()
     store.verify()
     store.close()
@@ -207,7 +207,7 @@ LAWS: dict[str, tuple[Callable[[int], nk.families.Family], str, float]] = {
 
 
 def pair_at(metric: str, limit: float, rng: np.random.Generator) -> np.ndarray[Any, np.dtype[np.float32]]:
-    """Two vectors at a cosine or a distance."""
+    """Return two vectors at a cosine or a distance."""
     x, y = rng.standard_normal((2, 8))
     if metric == "cosine":
         x /= np.linalg.norm(x)
@@ -219,27 +219,27 @@ def pair_at(metric: str, limit: float, rng: np.random.Generator) -> np.ndarray[A
 
 
 @pytest.mark.parametrize("which", sorted(LAWS))
-def test_a_pair_at_the_limit_is_found_as_often_as_is_stated(which: str) -> None:
-    """Over 1,500 draws of the functions the share lies within five standard deviations: failure below 1e-6."""
+def test_a_pair_at_the_limit_has_the_stated_recall(which: str) -> None:
+    """Over 1,500 draws of the functions the share is within five standard deviations: failure below 1e-6."""
     draws, rng = 1500, np.random.default_rng(0)
     family, metric, limit = LAWS[which]
     met, stated = 0, 0.0
     for seed in range(draws):
         pair = pair_at(metric, limit, rng)
-        made = VectorSettings(family(seed).fit(pair), limit, 0.8)
-        assert metric == made.source.metric
-        stated = made.expected_recall
-        codes = made.source.codes(pair)
-        if made.family.kind == "keys":
+        created = VectorSettings(family(seed).fit(pair), limit, 0.8)
+        assert metric == created.source.metric
+        stated = created.expected_recall
+        codes = created.source.codes(pair)
+        if created.family.kind == "keys":
             met += bool((codes[0] == codes[1]).any())
         else:
-            met += np.bitwise_xor(codes[0], codes[1]).tolist()[0].bit_count() <= made.source.shape[0]
+            met += np.bitwise_xor(codes[0], codes[1]).tolist()[0].bit_count() <= created.source.shape[0]
     assert 0.8 <= stated < 0.999
     assert abs(met - draws * stated) < 5 * math.sqrt(draws * stated * (1 - stated))
 
 
-def test_the_radius_of_codes_is_the_least_that_reaches_the_recall() -> None:
-    """Against sums of exact binomial probabilities."""
+def test_the_radius_of_codes_is_the_smallest_that_reaches_the_recall() -> None:
+    """Compared with sums of exact binomial probabilities."""
     for bits, p, recall in [(16, 0.8, 0.9), (64, 0.95, 0.99), (7, 0.5, 0.5), (1, 0.9, 0.9), (128, 0.856, 0.95)]:
         radius, reached = choose_radius(bits, p, recall)
         sums = np.cumsum([math.comb(bits, i) * (1 - p) ** i * p ** (bits - i) for i in range(bits + 1)])
@@ -250,8 +250,8 @@ def test_the_radius_of_codes_is_the_least_that_reaches_the_recall() -> None:
     assert (64, 1.0) == choose_radius(64, 0.9, 1.0)
 
 
-def test_what_is_wrong_is_said(tmp_path: Path) -> None:
-    """Families without a law or not fitted, limits of the other kind, vectors that have no direction."""
+def test_invalid_settings_are_refused(tmp_path: Path) -> None:
+    """Unsuitable or unfitted families, limits of the other kind, vectors without a direction."""
     fitted = nk.families.Hyperplane(bits=64, seed=1).fit(POOL)
     wrong: list[tuple[nk.families.Family, dict[str, Any], str]] = [
         (nk.families.ITQ(bits=4).fit(POOL), {"radius": 1.0}, "law"),
@@ -293,14 +293,15 @@ def test_what_is_wrong_is_said(tmp_path: Path) -> None:
         assert 1.0 == answers.similarities[2]
 
 
-def test_a_store_says_what_it_is_and_exports_its_vectors(tmp_path: Path) -> None:
-    """Family, metric, limit, stated recall and how candidates are found; an export has the numbers as they are kept."""
+def test_stats_and_export_of_vectors(tmp_path: Path) -> None:
+    """Stats name the family, metric, limit and recall; an export has the stored numbers."""
     family = nk.families.Hyperplane(bits=64, seed=1).fit(POOL)
     with nk.Store.create(tmp_path / "store", family, threshold=0.9) as store:
         about = store.stats().settings
         assert (family.digest, "cosine", DIMENSION) == (about["family_digest"], about["metric"], about["dimension"])
         assert 0.95 <= about["expected_recall"] < 1
-        assert about["code_radius"] == store.settings.source.shape[0]  # type: ignore[attr-defined]
+        assert isinstance(store.settings, VectorSettings)
+        assert about["code_radius"] == store.settings.source.shape[0]
         names = [f"v{i}" for i in range(len(POOL))]
         store.add(POOL, names)
         store.export(tmp_path / "out.jsonl")
@@ -314,7 +315,7 @@ def test_a_store_says_what_it_is_and_exports_its_vectors(tmp_path: Path) -> None
 
 
 def make(path: Path, family: nk.families.Family, **options: Any) -> list[str]:
-    """A store with a segment and waiting vectors; its answers."""
+    """Create a store with a segment and pending vectors; return its answers."""
     with nk.Store.create(path, family.fit(POOL), **options) as store:
         store.check_and_add(POOL[:20], [f"v{i}" for i in range(20)], columns={"n": list(range(20))})
         store.merge()
@@ -324,14 +325,14 @@ def make(path: Path, family: nk.families.Family, **options: Any) -> list[str]:
 
 
 def answers(path: Path) -> list[str]:
-    """What a store says."""
+    """Return everything that the store answers."""
     with nk.Store.open(path, "r") as store:
         return [str(row) for row in store.check(POOL + np.float32(0.01), k=2).rows()]
 
 
 @pytest.mark.parametrize("which", ["codes", "keys"])
-def test_damaged_files_are_found_and_built_again(tmp_path: Path, which: str) -> None:
-    """Index and hash functions: any flipped bit is an error that names the file, and repair mends both."""
+def test_damaged_files_are_detected_and_repaired(tmp_path: Path, which: str) -> None:
+    """Any flipped bit of index or hash functions is an error that names the file; repair rebuilds both."""
     path = tmp_path / "store"
     family, options = STORES[which]
     expected = make(path, family, **options)
@@ -340,10 +341,10 @@ def test_damaged_files_are_found_and_built_again(tmp_path: Path, which: str) -> 
         for at in range(0, len(content), 61):
             file.write_bytes(content[:at] + bytes([content[at] ^ 4]) + content[at + 1 :])
             try:
-                found: object = answers(path)
+                results: object = answers(path)
             except CorruptStoreError as error:
-                found = str(error)
-            assert found == expected or file.name in str(found)
+                results = str(error)
+            assert results == expected or file.name in str(results)
         file.write_bytes(content[: len(content) // 2])
         assert [str(file)] == [finding.place for finding in nk.Store.repair(path)]
         assert expected == answers(path)
@@ -360,7 +361,7 @@ def test_damaged_files_are_found_and_built_again(tmp_path: Path, which: str) -> 
 
 
 def test_learned_functions_are_not_repaired_and_others_are_refused(tmp_path: Path) -> None:
-    """A width that was taken from vectors can't be drawn again; functions of another seed have another digest."""
+    """A width learned from vectors cannot be rebuilt; functions of another seed have another digest."""
     path = tmp_path / "store"
     make(path, nk.families.PStable(hashes=64, seed=3), radius=0.5, recall=0.5)
     content = (path / "family.nks").read_bytes()
@@ -374,7 +375,7 @@ def test_learned_functions_are_not_repaired_and_others_are_refused(tmp_path: Pat
 
 
 def test_codes_do_not_depend_on_the_batch() -> None:
-    """A source remembers the codes of the last batch alone."""
+    """A source caches only the codes of the last batch."""
     family = nk.families.Hyperplane(bits=100, seed=1).fit(POOL)
     source = VectorSource(family, "cosine", 0.9, (3,))
     together = source.codes(POOL)
@@ -383,17 +384,17 @@ def test_codes_do_not_depend_on_the_batch() -> None:
 
 
 def test_a_store_of_version_1_opens(tmp_path: Path) -> None:
-    """A committed store answers as on the day it was written, and goes on."""
+    """A committed store answers as when it was written, and accepts new documents."""
     shutil.copytree(FIXTURE, tmp_path / "store")
     with nk.Store.open(tmp_path / "store") as store:
         store.verify()
         assert 29 == len(store)
         assert {"n": 5} == store.get(["v5"])[0].columns  # type: ignore[union-attr]
         assert (POOL[[5, 25]] == store.values(["v5", "v25"])).all()
-        found = [one.status for batch in store.iter_documents() for one in batch]
-        assert ["new", "near", "near"] == found[:3]
-        # The copy of one that stays, and the copy of one that was near it.
-        assert ["exact", "near"] == found[-2:]
+        results = [doc.status for batch in store.iter_documents() for doc in batch]
+        assert ["new", "near", "near"] == results[:3]
+        # The copy of a new vector, and the copy of one near it.
+        assert ["exact", "near"] == results[-2:]
         assert ["near"] == store.check(POOL[[1]] * np.float32(2)).status
         store.check_and_add(POOL[:1] * np.float32(-1), ["x"])
         store.merge()

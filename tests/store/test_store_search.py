@@ -1,4 +1,4 @@
-"""Search of a store by fingerprints, signatures, digests and vectors: against brute force over what stays."""
+"""Search of a store by fingerprints, signatures, digests and vectors, compared with brute force."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WORDS = [f"word{number}" for number in range(400)]
 
 
 def _variants(number: int) -> list[str]:
-    """A text of forty words, and others with one to three of them replaced."""
+    """Return a text of forty words, and variants with one to three words replaced."""
     rng = np.random.default_rng(number)
     words = [WORDS[at] for at in rng.integers(0, len(WORDS), 40)]
     found = [" ".join(words)]
@@ -44,8 +44,8 @@ def test_search_is_brute_force(tmp_path: Path, recipe: str) -> None:
         for k in (1, 3, 100):
             for query, found in zip(queries, store.search(queries, k=k), strict=True):
                 expected = _expected(source, query, values, left, k)
-                assert expected == [(one.id, one.distance) for one in found]
-                assert all(one.columns == {"n": int(str(one.id)[1:])} for one in found)
+                assert expected == [(doc.id, doc.distance) for doc in found]
+                assert all(doc.columns == {"n": int(str(doc.id)[1:])} for doc in found)
 
 
 def _expected(

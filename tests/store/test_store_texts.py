@@ -1,4 +1,4 @@
-"""Stores that keep no texts: exact by hashes of features or by texts that the caller gives, or not verified at all."""
+"""Stores without texts: verified by feature hashes, by the caller's texts, or not at all."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RECIPES = [None, "minhash", "word:2|log|xxh3|simhash:64"]
 
 
 def by_caller(ids: list[Id]) -> list[str]:
-    """The caller's own collection."""
+    """Return texts from the caller's own collection."""
     return [HELD[name] for name in ids]
 
 
@@ -38,17 +38,17 @@ MODES: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("recipe", RECIPES)
-def test_the_answers_are_those_of_a_store_that_keeps_texts(tmp_path: Path, mode: str, recipe: str | None) -> None:
-    """Through batches, segments, merges and restarts; the answers say how they were verified."""
+def test_results_equal_those_of_a_store_that_keeps_texts(tmp_path: Path, mode: str, recipe: str | None) -> None:
+    """Through batches, segments, merges and restarts; the results name the verification."""
     options = MODES[mode]
     again = {"texts": options["texts"]} if "texts" in options else {}
     store = nk.Store.create(tmp_path / "keeps", recipe, threshold=0.7, max_pending=64)
     other = nk.Store.create(tmp_path / "other", recipe, threshold=0.7, max_pending=64, **options)
     for start in range(0, len(TEXTS), 37):
-        some = slice(start, start + 37)
-        columns = {"n": list(range(start, start + len(TEXTS[some])))} if start % 2 else None
-        expected = store.check_and_add(TEXTS[some], NAMES[some], columns=columns)
-        found = other.check_and_add(TEXTS[some], NAMES[some], columns=columns)
+        chunk = slice(start, start + 37)
+        columns = {"n": list(range(start, start + len(TEXTS[chunk])))} if start % 2 else None
+        expected = store.check_and_add(TEXTS[chunk], NAMES[chunk], columns=columns)
+        found = other.check_and_add(TEXTS[chunk], NAMES[chunk], columns=columns)
         assert list(map(repr, expected.rows())) == list(map(repr, found.rows()))
         assert expected.verified != found.verified
         if start == 74:
@@ -59,8 +59,8 @@ def test_the_answers_are_those_of_a_store_that_keeps_texts(tmp_path: Path, mode:
     store.remove(NAMES[:5])
     for one, two in zip(store.check(TEXTS, k=5).matches or [], other.check(TEXTS, k=5).matches or [], strict=True):
         assert list(map(repr, one)) == list(map(repr, two))
-    documents = [repr(one) for batch in store.iter_documents() for one in batch]
-    assert documents == [repr(one) for batch in other.iter_documents() for one in batch]
+    documents = [repr(doc) for batch in store.iter_documents() for doc in batch]
+    assert documents == [repr(doc) for batch in other.iter_documents() for doc in batch]
     fresh = texts_of(100, 9) + TEXTS[50:90]
     expected_result, found_result = (nk.dedup(fresh, against=each) for each in (store, other))
     assert expected_result.clusters.columns == found_result.clusters.columns
@@ -73,8 +73,8 @@ def test_the_answers_are_those_of_a_store_that_keeps_texts(tmp_path: Path, mode:
         each.close()
 
 
-def test_the_answers_say_how_they_were_verified(tmp_path: Path) -> None:
-    """In words, for each of the ways."""
+def test_results_name_the_verification(tmp_path: Path) -> None:
+    """For each verification."""
     expected = {
         "features": ({"text": "features"}, "jaccard of the stored feature hashes"),
         "caller": (MODES["by the caller"], "jaccard of the texts' features, texts given by the caller"),
@@ -87,8 +87,8 @@ def test_the_answers_say_how_they_were_verified(tmp_path: Path) -> None:
             assert "near" in store.check([TEXTS[0] + " x"]).status
 
 
-def test_what_a_store_has_instead_of_texts_is_said(tmp_path: Path) -> None:
-    """`texts` and an export are refused, with what there is; features can be had."""
+def test_a_store_without_texts_names_the_alternative(tmp_path: Path) -> None:
+    """`texts` and exports raise an error that names the alternative; `features` works."""
     with nk.Store.create(tmp_path / "features", text="features") as store:
         store.add(TEXTS, NAMES)
         with pytest.raises(MismatchError, match=r"features\(ids\)"):
@@ -124,24 +124,26 @@ def test_what_a_store_has_instead_of_texts_is_said(tmp_path: Path) -> None:
         ({"text": "some"}, "keep, features, none"),
     ],
 )
-def test_what_excludes_itself_is_refused(tmp_path: Path, options: dict[str, Any], message: str) -> None:
-    """Before anything is made."""
+def test_contradictory_options_are_refused(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    """The error comes before anything is written."""
     with pytest.raises(ParameterError, match=message):
         nk.Store.create(tmp_path / "store", **options)
     assert not (tmp_path / "store").exists()
 
 
-def test_without_the_function_a_store_says_that_it_needs_it(tmp_path: Path) -> None:
-    """What needs no texts is answered; `texts` gives what the function gives for those that stay."""
+def test_calls_that_need_texts_require_the_function(tmp_path: Path) -> None:
+    """Calls that need no texts work; with the function, `texts` returns the texts of new documents."""
     fox = "The quick brown fox jumps over the lazy dog"
-    held: dict[Id, str] = {"a": fox, "b": fox + "!"}
-    with nk.Store.create(tmp_path / "store", text="none", texts=lambda ids: [held[name] for name in ids]) as store:
-        store.check_and_add(list(held.values()), list(held))
+    stored_texts: dict[Id, str] = {"a": fox, "b": fox + "!"}
+    with nk.Store.create(
+        tmp_path / "store", text="none", texts=lambda ids: [stored_texts[name] for name in ids]
+    ) as store:
+        store.check_and_add(list(stored_texts.values()), list(stored_texts))
         assert [fox, None] == store.texts(["a", "b"])
         assert 1 == store.export(tmp_path / "out.jsonl")
     with nk.Store.open(tmp_path / "store") as store:
         store.verify()
-        assert "near" == [one.status for batch in store.iter_documents() for one in batch][1]
+        assert "near" == [doc.status for batch in store.iter_documents() for doc in batch][1]
         wrong: list[Callable[[], object]] = [
             lambda: store.check([fox]),
             lambda: store.check_and_add([fox], ["c"]),
@@ -172,10 +174,10 @@ def test_without_the_function_a_store_says_that_it_needs_it(tmp_path: Path) -> N
         (lambda ids: [TEXTS[0] + "?"], "another text for the id 'a'"),
     ],
 )
-def test_a_function_that_gives_something_else_is_an_error(
+def test_wrong_texts_from_the_function_are_errors(
     tmp_path: Path, answer: Callable[[list[Id]], Any], message: str
 ) -> None:
-    """Nothing is added, and the store goes on."""
+    """Nothing is added, and the store remains usable."""
     with nk.Store.create(tmp_path / "store", text="none", texts=answer) as store:
         store.add(TEXTS[:1], ["a"])
         with pytest.raises(InputError, match=message):
@@ -186,8 +188,8 @@ def test_a_function_that_gives_something_else_is_an_error(
         assert ["new"] == store.check_and_add(["another text, about cats"], ["b"]).status
 
 
-def test_an_error_of_the_function_is_the_callers(tmp_path: Path) -> None:
-    """It comes through as it is; nothing is added."""
+def test_an_error_of_the_function_propagates(tmp_path: Path) -> None:
+    """The error propagates unchanged; nothing is added."""
 
     def fails(ids: list[Id]) -> list[str]:
         raise LookupError(ids[0])
@@ -201,7 +203,7 @@ def test_an_error_of_the_function_is_the_callers(tmp_path: Path) -> None:
 
 
 def test_an_index_is_repaired_without_texts(tmp_path: Path) -> None:
-    """It follows from the records, whatever is kept of texts."""
+    """The records suffice, whatever the store keeps of texts."""
     with nk.Store.create(tmp_path / "store", text="features") as store:
         store.check_and_add(TEXTS, NAMES)
         store.merge()
@@ -222,10 +224,8 @@ def test_an_index_is_repaired_without_texts(tmp_path: Path) -> None:
     hashes=st.none() | st.lists(st.integers(0, 2**64 - 1), max_size=9),
 )
 @settings(deadline=None)
-def test_an_extra_gives_back_what_it_was_made_of(
-    match: RecordedMatch | None, columns: dict[str, Any], hashes: list[int] | None
-) -> None:
-    """Match, columns and features; what is cut off within its fixed parts is an error."""
+def test_extras_round_trip(match: RecordedMatch | None, columns: dict[str, Any], hashes: list[int] | None) -> None:
+    """Match, columns and features; a truncated extra is an error."""
     packed = None if hashes is None else np.array(hashes, "<u8").tobytes()
     extra = pack_extra(match, columns, packed)
     assert (match, columns) == unpack_extra(extra)
@@ -238,10 +238,10 @@ def test_an_extra_gives_back_what_it_was_made_of(
 
 
 def test_features_of_texts_are_those_of_the_tokenizer() -> None:
-    """As many as the fingerprint counts; equal sets for texts with equal features."""
+    """Their number equals that of the fingerprint; texts with equal features have equal sets."""
     recipe = nk.Recipe("char:3|binary|xxh3|simhash:64")
     sets = feature_hashes(recipe, ["abcabc", "ABC", "", "bcab"])
-    assert [3, 1, 0, 2] == [len(one) // 8 for one in sets]
-    found = join_sets([np.frombuffer(one, "<u8") for one in sets])
+    assert [3, 1, 0, 2] == [len(doc) // 8 for doc in sets]
+    found = join_sets([np.frombuffer(doc, "<u8") for doc in sets])
     assert (4, [0, 3, 4, 4, 6]) == (len(found), found.offsets.tolist())
     assert set(found.hashes[4:].tolist()) < set(found.hashes[:3].tolist())

@@ -25,7 +25,8 @@ from nearkin.index.ids import Id, check_ids
 from nearkin.service.arrow import is_cell, is_list, is_string, read_table
 from nearkin.service.errors import Problem, bad_request, problem_of
 from nearkin.service.settings import Limits
-from nearkin.store.kinds.base import FileKind, StoreSettings
+from nearkin.store.kinds import StoreSettings
+from nearkin.store.kinds.base import FileKind
 from nearkin.store.records import Cell
 
 JSON, NDJSON, ARROW = "application/json", "application/x-ndjson", "application/vnd.apache.arrow.stream"

@@ -51,7 +51,7 @@ from nearkin.service.responses import (
 from nearkin.service.state import Hall
 from nearkin.service.store_work import KEY, backup
 from nearkin.service.streams import answer_stream
-from nearkin.store.kinds.base import StoreSettings
+from nearkin.store.kinds import StoreSettings
 from nearkin.store.store import Store
 
 T = TypeVar("T")

@@ -16,7 +16,7 @@ from nearkin.service.logs import log
 from nearkin.service.metrics import Metrics
 from nearkin.service.settings import ServiceSettings
 from nearkin.service.store_work import Changes, do_questions
-from nearkin.store.kinds.base import StoreSettings
+from nearkin.store.kinds import StoreSettings
 from nearkin.store.store import Store
 
 T = TypeVar("T")

@@ -11,8 +11,7 @@ from nearkin._core import StoreSegment, content_hashes
 from nearkin.errors import CorruptStoreError, FormatVersionError, MismatchError, NearkinError
 from nearkin.progress import Progress, megabytes, unreported
 from nearkin.store.compaction import build_index, exclusive
-from nearkin.store.kinds import read_settings
-from nearkin.store.kinds.base import StoreSettings
+from nearkin.store.kinds import StoreSettings, read_settings
 from nearkin.store.log import LOG_NAME, Log, SegmentEntry
 from nearkin.store.records import indexed_positions, record_type
 from nearkin.store.segment import Segment, segment_paths

@@ -31,10 +31,11 @@ from nearkin.io import locks
 from nearkin.progress import Progress, megabytes, ticker, unreported
 from nearkin.store import outbox
 from nearkin.store.filesystem import SEGMENT_FOLDER, new_store_folder
-from nearkin.store.kinds.base import StoreIndex, StoreSettings
+from nearkin.store.kinds import StoreSettings
+from nearkin.store.kinds.base import StoreIndex
 from nearkin.store.kinds.vectors import FAMILY_FILE
 from nearkin.store.log import LOG_NAME, Log, LogBatch, SegmentEntry, tombstones_checksum
-from nearkin.store.memory import Budget, SpilledTexts
+from nearkin.store.memory import Budget, spill_texts
 from nearkin.store.records import indexed_positions, record_type
 from nearkin.store.segment import CompressedTexts, Segment, segment_paths, write_segment
 from nearkin.text.batches import Texts
@@ -369,37 +370,16 @@ def _open_texts(
         return
     longest = max(size / max(len(segment), 1) for size, (segment, _) in zip(sizes, pairs, strict=True))
     step = int(min(max(budget.texts / 2 / longest, 1), 1 << 16))
-    spilled = SpilledTexts(folder / SEGMENT_FOLDER)
-    try:
-        for segment, positions in pairs:
-            for start in range(0, len(positions), step):
-                spilled.append(segment.documents.texts(positions[start : start + step]))
-        yield spilled.array()
-    finally:
-        spilled.close()
+    batches = (
+        segment.documents.texts(positions[start : start + step])
+        for segment, positions in pairs
+        for start in range(0, len(positions), step)
+    )
+    with spill_texts(folder / SEGMENT_FOLDER, batches) as texts:
+        yield texts
 
 
 # In the background
-
-
-class _StartGate:
-    """Decides whether a thread runs: it has begun its work, or it was cancelled before."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._begun = self._cancelled = False
-
-    def begin(self) -> bool:
-        """Begin unless cancelled; return True if begun."""
-        with self._lock:
-            self._begun = not self._cancelled
-            return self._begun
-
-    def cancel(self) -> bool:
-        """Cancel unless begun; return True if cancelled."""
-        with self._lock:
-            self._cancelled = not self._begun
-            return self._cancelled
 
 
 class Compactor:
@@ -427,28 +407,17 @@ class Compactor:
             if error is not None:
                 message = f"{self._folder}: no segment could be written, documents go on waiting in the log: {error}"
                 warn_caller(message)
-            self._start_thread()
-
-    def _start_thread(self) -> None:
-        """Start the thread; an interrupt leaves one that runs and can be joined, or none."""
-        gate = _StartGate()
-        self._thread = threading.Thread(target=self._run, args=(gate,), name="nearkin-store", daemon=True)
-        try:
+            self._thread = threading.Thread(target=self._run, name="nearkin-store", daemon=True)
             self._thread.start()
-        except BaseException:
-            if gate.cancel():
-                self._thread = None
-            raise
 
     def join(self) -> None:
         """Wait until the thread ends."""
         thread = self._thread
-        if thread is not None:
+        # An interrupt during `Thread.start` may leave a thread that was never started.
+        if thread is not None and thread.ident is not None:
             thread.join()
 
-    def _run(self, gate: _StartGate) -> None:
-        if not gate.begin():
-            return
+    def _run(self) -> None:
         try:
             flush(self._folder, self._settings, self._budget)
             while merge_tier(self._folder, self._settings, self._budget):

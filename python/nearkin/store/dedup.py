@@ -30,7 +30,7 @@ from nearkin.dedup.verify import FeatureSets
 from nearkin.errors import InputError, warn_caller
 from nearkin.index.ids import Id, IdKeys
 from nearkin.progress import Progress, ticker, unreported
-from nearkin.store.kinds.base import StoreSettings
+from nearkin.store.kinds import StoreSettings
 from nearkin.store.memory import CACHE_BYTES
 from nearkin.store.records import CONFLICT, EXACT, KNOWN, NEAR, NEW, STATUSES, Cell, RecordedMatch, pack_extra
 from nearkin.store.results import CheckResult, StoredMatch
@@ -209,9 +209,9 @@ class BatchDeduplicator:
                 decision.status[number], decision.row[number], decision.other[number] = CONFLICT, -1, -1
 
     def _match(self, numbers: NDArray[np.int64], snapshot: Snapshot, start: int) -> Assignment:
-        """Return for each of these documents the first stored one from row `start` on that matches."""
+        """Return for each document the first stored one from row `start` on that matches."""
         position, texts = self._cache.reserve(len(numbers))
-        stored = SnapshotRange(snapshot, start, position)
+        stored = snapshot.range(start, position)
         if 1 == len(numbers):
             assignment = self._match_single(int(numbers[0]), snapshot, stored, position, texts)
             if assignment is not None:
@@ -431,7 +431,7 @@ class BatchDeduplicator:
         """Return for each document the rows of all stored matches, ascending, and their similarities."""
         count = len(self._numbers)
         position, texts = self._cache.reserve(count)
-        stored = SnapshotRange(snapshot, 0, position)
+        stored = snapshot.range(0, position)
         lists = stored.candidates(self.hashed.values)
         if lists.skipped:
             warn_caller(f"{self._settings.skipped_message(lists.skipped)}; matches may be missing")

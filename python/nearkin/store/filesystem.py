@@ -11,20 +11,8 @@ from nearkin.io.atomic_write import StagedOutput, recover, sync_folder
 
 SEGMENT_FOLDER = "segments"
 """The folder of segments in a store."""
-_NETWORK = {
-    "nfs",
-    "nfs4",
-    "cifs",
-    "smb3",
-    "smbfs",
-    "9p",
-    "afs",
-    "ceph",
-    "glusterfs",
-    "lustre",
-    "fuse.sshfs",
-    "fuse.s3fs",
-}
+_NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "glusterfs", "lustre"})
+_NETWORK_FUSE = frozenset({"fuse.sshfs", "fuse.s3fs"})
 _MOUNTS = Path("/proc/self/mounts")
 
 
@@ -42,7 +30,7 @@ def check_local_fs(folder: Path) -> None:
     """
     check_name(folder)
     kind = file_system_type(folder)
-    if kind in _NETWORK:
+    if kind in _NETWORK | _NETWORK_FUSE:
         raise bad_parameter("path", str(folder), f"a local disk: file locks and maps are not safe on {kind}")
 
 

@@ -27,9 +27,9 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
@@ -130,7 +130,7 @@ class State:
 
     def columns(self) -> tuple[object, ...]:
         """Return the values of the table's columns, with the checksum of the state itself at the end."""
-        fields = (self.settings, self.generation, self.next_row, self.id_kind, self.pending, self.sums)
+        fields = astuple(self)
         return (*fields, int(checksums([repr(fields).encode()])[0]))
 
 
@@ -245,7 +245,7 @@ class TextBlock:
     first, documents : int
         Row of the first document, and the number of documents.
     texts, text_bytes : int
-        Number of documents that have a text, and the bytes of these texts.
+        Number of documents that have a text, and the bytes of their texts.
     length : int
         Bytes of the block before compression.
     block : bytes
@@ -264,8 +264,7 @@ class TextBlock:
 
     def checksum_input(self) -> bytes:
         """Return the bytes that the checksum covers."""
-        head = (self.first, self.documents, self.texts, self.text_bytes, self.length)
-        return b"texts %d %d %d %d %d " % head + self.block
+        return b"texts %d %d %d %d %d " % astuple(self)[:-1] + self.block
 
 
 def compress_texts(first: int, texts: Sequence[str | None]) -> list[TextBlock]:
@@ -302,11 +301,6 @@ def sqlite_errors(folder: Path) -> Iterator[None]:
 def _is_busy(error: sqlite3.OperationalError) -> bool:
     """Return True if another connection has the lock."""
     return "locked" in str(error) or "busy" in str(error)
-
-
-def _pause(waited: float) -> float:
-    """Return the seconds until the next attempt: fewer the longer a writer has waited, so that no writer starves."""
-    return max(_MAX_PAUSE / (1 + 10 * waited), _MIN_PAUSE)
 
 
 class Log:
@@ -420,7 +414,17 @@ class Log:
                 self._rollback()
 
     def _begin_writing(self) -> None:
-        """Begin a transaction as soon as no other writer has one.
+        """Begin a transaction as soon as no other writer has one."""
+
+        def begin() -> bool:
+            self._connection.execute("BEGIN IMMEDIATE")
+            return True
+
+        if not self._poll(begin, self.wait):
+            raise sqlite3.OperationalError("database is locked")
+
+    def _poll(self, attempt: Callable[[], bool], wait: float) -> bool:
+        """Repeat an attempt until it succeeds, for at most `wait` seconds; return True if it succeeded.
 
         SQLite's own busy handler polls less and less often, so that of many writers the latest get in and the first
         may starve. This loop polls faster the longer a writer has waited.
@@ -430,13 +434,16 @@ class Log:
         try:
             while True:
                 try:
-                    self._connection.execute("BEGIN IMMEDIATE")
-                    return
+                    if attempt():
+                        return True
                 except sqlite3.OperationalError as error:
-                    waited = time.monotonic() - began
-                    if not _is_busy(error) or waited >= self.wait:
+                    if not _is_busy(error):
                         raise
-                time.sleep(min(_pause(waited), self.wait - waited))
+                waited = time.monotonic() - began
+                if waited >= wait:
+                    return False
+                pause = max(_MAX_PAUSE / (1 + 10 * waited), _MIN_PAUSE)
+                time.sleep(min(pause, wait - waited))
         finally:
             self._connection.execute(f"PRAGMA busy_timeout = {int(self.wait * 1000)}")
 
@@ -494,7 +501,7 @@ class Log:
         self._connection.executemany(
             "INSERT INTO texts VALUES (?, ?, ?, ?, ?, ?, ?)",
             [
-                (block.first, block.documents, block.texts, block.text_bytes, block.length, total, block.block)
+                (*astuple(block)[:-1], total, block.block)
                 for block, total in zip(blocks, text_sums.tolist(), strict=True)
             ],
         )
@@ -686,8 +693,7 @@ class Log:
 
     def add_segment(self, entry: SegmentEntry) -> None:
         """Add a segment to the list."""
-        values = (entry.name, entry.first, entry.last, entry.documents, entry.bytes)
-        self._connection.execute("INSERT INTO segments VALUES (?, ?, ?, ?, ?)", values)
+        self._connection.execute("INSERT INTO segments VALUES (?, ?, ?, ?, ?)", astuple(entry))
 
     def drop_segments(self, names: Iterable[str]) -> None:
         """Drop segments from the list."""
@@ -710,26 +716,17 @@ class Log:
         reads from the write-ahead log, or writes, prevents the truncation. SQLite would wait for it with the writers'
         lock; this loop lets others work between attempts, and gives up after `wait` seconds.
         """
-        began = time.monotonic()
+        remaining = ["VACUUM"] if vacuum else []
+
+        def truncate() -> bool:
+            if remaining:
+                self._connection.execute(remaining[0])
+                remaining.clear()
+            busy, _, _ = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            return not busy
+
         with self._errors():
-            self._connection.execute("PRAGMA busy_timeout = 0")
-            try:
-                while True:
-                    try:
-                        if vacuum:
-                            self._connection.execute("VACUUM")
-                            vacuum = False
-                        busy, _, _ = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-                    except sqlite3.OperationalError as error:
-                        if not _is_busy(error):
-                            raise
-                        busy = True
-                    waited = time.monotonic() - began
-                    if not busy or waited >= wait:
-                        return not busy
-                    time.sleep(min(_pause(waited), wait - waited))
-            finally:
-                self._connection.execute(f"PRAGMA busy_timeout = {int(self.wait * 1000)}")
+            return self._poll(truncate, wait)
 
     def copy_to(self, folder: Path) -> None:
         """Copy the last commit into another folder, and sync it."""

@@ -15,15 +15,13 @@ memory.
 
 from __future__ import annotations
 
-import os
+import mmap
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from nearkin.index.memory import share_of_memory
 
@@ -82,54 +80,20 @@ class Budget:
         return max(min(requested, self.max_documents(width) // MAX_BACKLOG), 16)
 
 
-class SpilledTexts:
-    """Texts in an unnamed file, in order; `close` frees it.
+@contextmanager
+def spill_texts(folder: Path, batches: Iterable[list[str | None]]) -> Iterator[pa.ChunkedArray]:
+    """Write texts to an unnamed file in a folder, and open them as an Arrow array over the mapped file.
 
-    Parameters
-    ----------
-    folder : Path
-        The folder of the file. Where the system requires a name, it is hidden, and the next opening of the store
-        removes the file.
+    Where the system requires a name, it is hidden, and the next opening of the store removes the file.
     """
+    import pyarrow as pa
 
-    def __init__(self, folder: Path) -> None:
-        number, name = tempfile.mkstemp(prefix=".texts-", dir=folder)
-        self._file = os.fdopen(number, "w+b")
-        self._path: Path | None = Path(name)
-        if os.name == "posix":
-            self._path.unlink()
-            self._path = None
-        self._ends: list[NDArray[np.int64]] = [np.zeros(1, np.int64)]
-        self._valid: list[NDArray[np.bool_]] = []
-        self._bytes = 0
-        self._data: Any = None
-
-    def append(self, texts: Iterable[str | None]) -> None:
-        """Append texts to the file."""
-        packed = [None if text is None else text.encode() for text in texts]
-        self._valid.append(np.array([text is not None for text in packed], bool))
-        sizes = np.array([0 if text is None else len(text) for text in packed], np.int64)
-        self._ends.append(self._bytes + np.cumsum(sizes))
-        self._bytes += int(sizes.sum())
-        self._file.write(b"".join(text for text in packed if text is not None))
-
-    def array(self) -> pa.Array:
-        """Return all texts as an Arrow array over the mapped file."""
-        import pyarrow as pa
-
-        self._file.flush()
-        valid = np.concatenate([np.zeros(0, bool), *self._valid])
-        data = pa.py_buffer(b"")
-        if self._bytes:
-            self._data = np.memmap(self._file, np.uint8, "r", shape=(self._bytes,))
-            data = pa.py_buffer(self._data)
-        ends = pa.py_buffer(np.concatenate(self._ends))
-        bits = pa.py_buffer(np.packbits(valid, bitorder="little"))
-        return pa.LargeStringArray.from_buffers(len(valid), ends, data, bits)
-
-    def close(self) -> None:
-        """Free the file."""
-        self._data = None
-        self._file.close()
-        if self._path is not None:
-            self._path.unlink(missing_ok=True)
+    schema = pa.schema([("text", pa.large_string())])
+    with tempfile.TemporaryFile(prefix=".texts-", dir=folder) as file:
+        with pa.ipc.new_stream(file, schema) as writer:
+            for texts in batches:
+                writer.write_batch(pa.record_batch([pa.array(texts, pa.large_string())], schema=schema))
+        file.flush()
+        # The map is freed with the last array over it.
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        yield pa.ipc.open_stream(pa.py_buffer(mapped)).read_all().column("text")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from nearkin.dedup.candidates import Places
 from nearkin.index.ids import Id
-from nearkin.store.kinds.base import StoreSettings
+from nearkin.store.kinds import StoreSettings
 from nearkin.store.records import indexed_positions, record_type
 
 _Key = TypeVar("_Key", bytes, Id)
@@ -81,11 +81,11 @@ class Memtable:
         return own[np.minimum(self._positions(rows), len(own) - 1)] == rows if len(own) else np.zeros(len(rows), bool)
 
     def find_contents(self, contents: Sequence[bytes]) -> tuple[NDArray[np.int64], Places]:
-        """Return the rows with one of these contents, in any order: numbers of contents, and rows."""
+        """Return the rows with the given contents, in any order: numbers of contents, and rows."""
         return _find_rows(self._row_by_content, self._more_by_content, contents)
 
     def find_ids(self, ids: Sequence[Id]) -> tuple[NDArray[np.int64], Places]:
-        """Return the rows with one of these ids, in any order: numbers of ids, and rows."""
+        """Return the rows with the given ids, in any order: numbers of ids, and rows."""
         return _find_rows(self._row_by_id, self._more_by_id, ids)
 
     def records(self, rows: Places) -> NDArray[np.void]:

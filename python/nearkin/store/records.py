@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from nearkin.dedup.documents import Cells, as_column
 from nearkin.errors import bad_parameter
-from nearkin.store.kinds.base import StoreSettings
+from nearkin.store.kinds import StoreSettings
+from nearkin.store.kinds.files import FileSettings
 
 Status = Literal["new", "exact", "near", "known", "conflict"]
 """Result of a document; "conflict": its id belongs to another content, and the caller asked for a report."""
@@ -51,7 +52,9 @@ def record_type(settings: StoreSettings) -> np.dtype[np.void]:
 def indexed_positions(settings: StoreSettings, records: NDArray[np.void]) -> NDArray[np.int64]:
     """Return the positions of the records in an index: new documents that a search can find."""
     positions = np.flatnonzero((records["status"] == NEW) & (records["features"] > 0))
-    return positions[settings.searchable(records["values"][positions])]
+    if isinstance(settings, FileSettings):
+        positions = positions[settings.searchable(records["values"][positions])]
+    return positions
 
 
 @dataclass(frozen=True)
@@ -153,9 +156,7 @@ def columns_by_row(columns: Columns | None, count: int) -> list[dict[str, Cell]]
         cells = as_column(values).to_list()
         if len(cells) != count:
             raise bad_parameter(f"columns[{name!r}]", f"{len(cells)} values", f"{count} values, one per text")
-        bad = next((cell for cell in cells if isinstance(cell, float) and not math.isfinite(cell)), None)
-        if bad is not None:
-            raise bad_parameter(f"columns[{name!r}]", repr(bad), "finite numbers, strings, booleans or None")
+        _check_cells(name, cells)
         lists[name] = cells
     return [dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)]
 
@@ -167,10 +168,15 @@ def _check_rows(columns: Sequence[Mapping[str, Cell]], count: int) -> list[dict[
     for row, cells in enumerate(columns):
         if not isinstance(cells, Mapping) or not all(isinstance(name, str) for name in cells):
             raise bad_parameter(f"columns[{row}]", repr(cells)[:40], "a mapping with names that are strings")
-        bad = next((cell for cell in cells.values() if not _is_cell(cell)), None)
-        if bad is not None:
-            raise bad_parameter(f"columns[{row}]", repr(bad)[:40], "finite numbers, strings, booleans or None")
+        _check_cells(row, cells.values())
     return [dict(cells) for cells in columns]
+
+
+def _check_cells(key: str | int, cells: Iterable[Cell]) -> None:
+    """Raise ParameterError for a value that a column cannot hold."""
+    bad = next((cell for cell in cells if not _is_cell(cell)), None)
+    if bad is not None:
+        raise bad_parameter(f"columns[{key!r}]", repr(bad)[:40], "finite numbers, strings, booleans or None")
 
 
 def _is_cell(value: Any) -> bool:

@@ -13,7 +13,8 @@ from nearkin.dedup.candidates import Places
 from nearkin.errors import CorruptStoreError, mismatch
 from nearkin.index.ids import Id, IdKeys
 from nearkin.store.filesystem import SEGMENT_FOLDER
-from nearkin.store.kinds.base import StoreIndex, StoreSettings
+from nearkin.store.kinds import StoreSettings
+from nearkin.store.kinds.base import StoreIndex
 from nearkin.store.log import SegmentEntry
 from nearkin.store.records import record_type
 from nearkin.text.batches import Texts

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,10 @@ from nearkin.dedup.candidates import CandidateLists, CandidateSource, Places, Te
 from nearkin.dedup.verify import FeatureSets
 from nearkin.errors import CorruptStoreError
 from nearkin.index.ids import Id, IdKeys
-from nearkin.store.kinds.base import CandidateRows, StoreSettings
-from nearkin.store.kinds.texts import LoadTexts, call_loader, join_sets, no_texts_error
+from nearkin.store.kinds import StoreSettings
+from nearkin.store.kinds.base import CandidateRows
+from nearkin.store.kinds.texts import LoadTexts, call_loader, join_sets
+from nearkin.store.kinds.vectors import VectorSettings
 from nearkin.store.log import LOG_NAME, Log, SegmentEntry, State, outputs_checksum, tombstones_checksum
 from nearkin.store.memtable import Memtable
 from nearkin.store.records import NEW, STATUSES, Cell, RecordedMatch, record_type, unpack_extra, unpack_features
@@ -147,6 +149,10 @@ class Snapshot:
             self._tombstones.update(row for _, row in tombstones)
             self._removed_rows = None
 
+    def range(self, start: int, stop: int) -> SnapshotRange:
+        """Return the new documents of a range of rows, within the transaction that is open now."""
+        return SnapshotRange(lambda: nullcontext(self), start, stop)
+
     # Lookups by row
 
     @property
@@ -237,7 +243,7 @@ class Snapshot:
         if self.settings.text == "keep":
             return self._gather(rows, Segment.texts, lambda chunk: self.log.texts(chunk.tolist()))
         if self._load_texts is None:
-            raise no_texts_error(self.settings)
+            raise self.settings.no_texts_error()
         texts: list[str | None] = [None] * len(rows)
         new = np.flatnonzero(self.records(rows)["status"] == NEW)
         if len(new):
@@ -383,82 +389,28 @@ class Snapshot:
 
 
 class SnapshotRange:
-    """New documents of a range of rows, with which a batch is compared.
+    """New documents of a range of rows, with which a deduplication compares other documents.
 
     Parameters
     ----------
-    snapshot : Snapshot
+    open_snapshot : function
+        Opens the snapshot for one lookup, in a transaction if none is open.
     start : int
         First row.
     stop : int
         Rows from here on are excluded; also the position of the first document of the batch.
-    """
-
-    def __init__(self, snapshot: Snapshot, start: int, stop: int) -> None:
-        self._snapshot, self._start, self._stop = snapshot, start, stop
-
-    def __len__(self) -> int:
-        """Return a number above every row."""
-        return self._stop
-
-    def copies(self, contents: NDArray[np.uint64]) -> Places:
-        """Return the first new document with each content, or -1."""
-        rows = self._snapshot.find_contents(contents, self._start)
-        return np.where(rows < self._stop, rows, -1)
-
-    def candidates(self, values: Values, source: CandidateSource | None = None) -> CandidateLists:
-        """Return the candidates of each query, ascending; `source` overrides what the store skips."""
-        snapshot = self._snapshot
-        indexes = [segment.index for segment in snapshot.segments if segment.entry.last >= self._start]
-        if len(snapshot.memtable):
-            indexes.append(snapshot.memtable.index)
-        lists = _merge_candidates(len(values), [index.search(values, source) for index in indexes])
-        rows = lists.places
-        if len(rows):
-            valid = snapshot.alive(rows) & (rows >= self._start) & (rows < self._stop)
-            if not valid.all():
-                offsets = _offsets(lists.owners()[valid], len(values))
-                similarity = None if lists.similarity is None else lists.similarity[valid]
-                lists = CandidateLists(offsets, rows[valid], similarity, lists.skipped)
-        return snapshot.settings.confirm(values, lists, snapshot.values)
-
-    def values(self, rows: Places) -> Values:
-        """Return the values of rows."""
-        return self._snapshot.values(rows)
-
-    def lengths(self, rows: Places) -> NDArray[np.uint64]:
-        """Return the number of characters of the texts of rows."""
-        return self._snapshot.records(rows)["length"].astype(np.uint64)
-
-    def texts(self, rows: Places) -> TextBatch | FeatureSets:
-        """Return the texts of ascending rows, or the features that the store keeps."""
-        if self._snapshot.settings.text == "features":
-            empty = np.zeros(0, np.uint64)
-            return join_sets([empty if hashes is None else hashes for hashes in self._snapshot.features(rows)])
-        return self._snapshot.texts(rows)
-
-    def ids(self, rows: Places) -> list[Any]:
-        """Return the ids of rows."""
-        return self._snapshot.ids(rows)
-
-
-class StoreCorpus:
-    """The documents of a store as the reference of a deduplication, each lookup in a transaction of its own.
-
-    Parameters
-    ----------
-    open_range : function
-        Opens the documents of rows below a number.
-    stop : int
-        Rows below it existed when the deduplication began; later ones are excluded.
-    source : CandidateSource
-        The family of the deduplication, which may skip more or less than the store.
+    source : CandidateSource, optional
+        The family of the deduplication, if it skips more or less than the store.
     """
 
     def __init__(
-        self, open_range: Callable[[int], AbstractContextManager[SnapshotRange]], stop: int, source: CandidateSource
+        self,
+        open_snapshot: Callable[[], AbstractContextManager[Snapshot]],
+        start: int,
+        stop: int,
+        source: CandidateSource | None = None,
     ) -> None:
-        self._open, self._stop, self._source = open_range, stop, source
+        self._open, self._start, self._stop, self._source = open_snapshot, start, stop, source
 
     def __len__(self) -> int:
         """Return a number above every row."""
@@ -466,33 +418,50 @@ class StoreCorpus:
 
     def copies(self, contents: NDArray[np.uint64]) -> Places:
         """Return the first new document with each content, or -1."""
-        with self._open(self._stop) as documents:
-            return documents.copies(contents)
+        with self._open() as snapshot:
+            rows = snapshot.find_contents(contents, self._start)
+        return np.where(rows < self._stop, rows, -1)
 
     def candidates(self, values: Values) -> CandidateLists:
         """Return the candidates of each query, ascending."""
-        with self._open(self._stop) as documents:
-            return documents.candidates(values, self._source)
+        with self._open() as snapshot:
+            indexes = [segment.index for segment in snapshot.segments if segment.entry.last >= self._start]
+            if len(snapshot.memtable):
+                indexes.append(snapshot.memtable.index)
+            lists = _merge_candidates(len(values), [index.search(values, self._source) for index in indexes])
+            rows = lists.places
+            if len(rows):
+                valid = snapshot.alive(rows) & (rows >= self._start) & (rows < self._stop)
+                if not valid.all():
+                    offsets = _offsets(lists.owners()[valid], len(values))
+                    similarity = None if lists.similarity is None else lists.similarity[valid]
+                    lists = CandidateLists(offsets, rows[valid], similarity, lists.skipped)
+            if isinstance(snapshot.settings, VectorSettings):
+                return snapshot.settings.source.confirm(values, lists, snapshot.values)
+            return lists
 
     def values(self, rows: Places) -> Values:
         """Return the values of rows."""
-        with self._open(self._stop) as documents:
-            return documents.values(rows)
+        with self._open() as snapshot:
+            return snapshot.values(rows)
 
     def lengths(self, rows: Places) -> NDArray[np.uint64]:
         """Return the number of characters of the texts of rows."""
-        with self._open(self._stop) as documents:
-            return documents.lengths(rows)
+        with self._open() as snapshot:
+            return snapshot.records(rows)["length"].astype(np.uint64)
 
     def texts(self, rows: Places) -> TextBatch | FeatureSets:
         """Return the texts of ascending rows, or the features that the store keeps."""
-        with self._open(self._stop) as documents:
-            return documents.texts(rows)
+        with self._open() as snapshot:
+            if snapshot.settings.text != "features":
+                return snapshot.texts(rows)
+            empty = np.zeros(0, np.uint64)
+            return join_sets([empty if hashes is None else hashes for hashes in snapshot.features(rows)])
 
     def ids(self, rows: Places) -> list[Any]:
         """Return the ids of rows."""
-        with self._open(self._stop) as documents:
-            return documents.ids(rows)
+        with self._open() as snapshot:
+            return snapshot.ids(rows)
 
 
 def _merge_candidates(count: int, results: list[CandidateRows]) -> CandidateLists:

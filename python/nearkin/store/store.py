@@ -60,9 +60,9 @@ from nearkin.store import compaction, outbox
 from nearkin.store.check import Finding, check_store, repair_store
 from nearkin.store.dedup import BatchDecision, BatchDeduplicator, FeatureCache, nearest_matches
 from nearkin.store.filesystem import check_local_fs, new_store_folder
-from nearkin.store.kinds import make_settings, read_settings, repair_files
-from nearkin.store.kinds.base import Kind, StoreSettings, StoreVerify, TextRule
-from nearkin.store.kinds.texts import LoadTexts, feature_hashes, no_texts_error
+from nearkin.store.kinds import StoreSettings, make_settings, read_settings, repair_files
+from nearkin.store.kinds.base import Kind, StoreConfig, StoreVerify, TextRule
+from nearkin.store.kinds.texts import LoadTexts, feature_hashes
 from nearkin.store.log import (
     LOG_NAME,
     Log,
@@ -77,7 +77,7 @@ from nearkin.store.log import (
 from nearkin.store.memory import MAX_BACKLOG, Budget
 from nearkin.store.records import KNOWN, MAX_COUNT, Cell, Columns, columns_by_row
 from nearkin.store.results import CheckResult, StoredDocument, StoredMatch, StoreStats
-from nearkin.store.snapshot import Snapshot, SnapshotRange, StoreCorpus
+from nearkin.store.snapshot import Snapshot, SnapshotRange
 from nearkin.text.batches import Texts
 from nearkin.vectors.rows import Vectors
 
@@ -180,7 +180,7 @@ class Store:
             score, 1 to 100 (default: 80). For vectors the smallest cosine, with a family of the cosine.
         radius : int, optional
             Largest Hamming distance of a candidate, inclusive, with simhash; None derives it. For vectors the largest
-            L2 or L1 distance of a match, with a family of one of these.
+            L2 or L1 distance of a match, with a family of that distance.
         recall : float, optional
             Required probability that a pair at the threshold is found, with minhash and for vectors (default: 0.95).
             For codes 1 compares every vector.
@@ -211,17 +211,9 @@ class Store:
         ParameterError
             Values out of range, or that exclude one another.
         """
-        settings = make_settings(
-            recipe,
-            threshold=threshold,
-            radius=radius,
-            recall=recall,
-            text=text,
-            verify=verify,
-            differ=differ,
-            featureless=featureless,
-            load_texts=texts is not None,
-        )
+        has_texts = texts is not None
+        config = StoreConfig(recipe, threshold, radius, recall, text, verify, differ, featureless, has_texts)
+        settings = make_settings(config)
         with new_store_folder(Path(path).absolute()) as folder:
             Log.create(folder, settings.to_json())
             settings.save_files(folder)
@@ -390,8 +382,7 @@ class Store:
         StoreLockedError
             Other writers did not end within `wait` seconds.
         """
-        with _open_report(progress) as report:
-            return self._add(texts, ids, columns, kind, report, conflicts, absorb=True)
+        return self._add(texts, ids, columns, kind, conflicts, progress, absorb=True)
 
     def add(
         self,
@@ -408,8 +399,7 @@ class Store:
         Parameters, errors and durability are those of `check_and_add`. An id that is stored with the same text is
         "known"; all other documents are "new".
         """
-        with _open_report(progress) as report:
-            return self._add(texts, ids, columns, kind, report, conflicts, absorb=False)
+        return self._add(texts, ids, columns, kind, conflicts, progress, absorb=False)
 
     def _add(
         self,
@@ -417,8 +407,8 @@ class Store:
         ids: Ids | None,
         columns: Columns | None,
         kind: Kind | None,
-        report: Progress,
         conflicts: Conflicts,
+        progress: ShowProgress,
         *,
         absorb: bool,
     ) -> CheckResult:
@@ -426,36 +416,37 @@ class Store:
         if conflicts not in get_args(Conflicts):
             raise bad_parameter("conflicts", repr(conflicts), '"raise" or "report"')
         keys = None if ids is None else check_ids(ids)
-        hashed = self._hash(texts, keys, kind, report)
-        if keys is None and kind == "paths":
-            paths: list[Any] = hashed.ids.to_list()
-            keys = check_ids(paths)
-        cells = None if columns is None else columns_by_row(columns, len(hashed))
-        if absorb:
-            self._check_texts()
-        features = self._feature_hashes(hashed)
-        with self._lock:
-            batch = BatchDeduplicator(
-                hashed, keys, self._settings, self._cache, report, report_conflicts=conflicts == "report"
-            )
-            decision, last_tombstone = batch.start(), self._snapshot.last_tombstone
+        with _open_report(progress) as report:
+            hashed = self._hash(texts, keys, kind, report)
+            if keys is None and kind == "paths":
+                paths: list[Any] = hashed.ids.to_list()
+                keys = check_ids(paths)
+            cells = None if columns is None else columns_by_row(columns, len(hashed))
             if absorb:
-                with self._reading() as state:
-                    last_tombstone = self._snapshot.last_tombstone
-                    batch.compare(self._snapshot, 0, state.next_row, decision)
-            with self._writing() as state:
-                if self._snapshot.last_tombstone != last_tombstone:
-                    # A matching document may have been removed. Compare again, now that no other process writes.
-                    decision = batch.start()
-                _check_id_kind(keys, state)
+                self._check_texts()
+            features = self._feature_hashes(hashed)
+            with self._lock:
+                batch = BatchDeduplicator(
+                    hashed, keys, self._settings, self._cache, report, report_conflicts=conflicts == "report"
+                )
+                decision, last_tombstone = batch.start(), self._snapshot.last_tombstone
                 if absorb:
-                    batch.compare(self._snapshot, decision.stop, state.next_row, decision)
-                    batch.finish(decision)
-                else:
-                    batch.find_known(self._snapshot, 0, decision)
-                result, _ = self._append(batch, decision, keys, cells, features, state)
-            self._after_commit()
-            return result
+                    with self._reading() as state:
+                        last_tombstone = self._snapshot.last_tombstone
+                        batch.compare(self._snapshot, 0, state.next_row, decision)
+                with self._writing() as state:
+                    if self._snapshot.last_tombstone != last_tombstone:
+                        # A matching document may have been removed. Compare again, now that no other process writes.
+                        decision = batch.start()
+                    _check_id_kind(keys, state)
+                    if absorb:
+                        batch.compare(self._snapshot, decision.stop, state.next_row, decision)
+                        batch.finish(decision)
+                    else:
+                        batch.find_known(self._snapshot, 0, decision)
+                    result, _ = self._append(batch, decision, keys, cells, features, state)
+                self._after_commit()
+                return result
 
     def _append(
         self,
@@ -621,7 +612,7 @@ class Store:
                 own = f"a store of {source.recipe.value_bits}"
                 raise mismatch("bits of a value", own, f"values of {queries.dtype}")
         with self._reading():
-            lists = SnapshotRange(self._snapshot, 0, 1 << 31).candidates(queries)
+            lists = self._snapshot.range(0, 1 << 31).candidates(queries)
             distances = source.distances(queries[lists.owners()], self._snapshot.values(lists.places))
             return nearest_matches(
                 self._snapshot, lists, distances, max_distance=max_distance, k=k, num_values=num_values
@@ -774,12 +765,6 @@ class Store:
         """Return counts, sizes and settings."""
         with self._reading():
             return self._snapshot.stats()
-
-    @contextmanager
-    def snapshot(self, stop: int) -> Iterator[SnapshotRange]:
-        """Open the new documents of rows below `stop`, as of one commit."""
-        with self._reading():
-            yield SnapshotRange(self._snapshot, 0, stop)
 
     def export(
         self,
@@ -1030,7 +1015,7 @@ class Store:
             raise mismatch("how candidates are found", own.summary(), candidate_source.summary())
         self._check_texts()
         with self._reading() as state:
-            return StoreCorpus(self.snapshot, state.next_row, candidate_source)
+            return SnapshotRange(self._open_snapshot, 0, state.next_row, candidate_source)
 
     def remember(
         self,
@@ -1055,7 +1040,7 @@ class Store:
         self.older_documents(candidate_source)
 
         def run(stop: int) -> tuple[DedupResult, OutputDir | None, tuple[Path, Path] | None]:
-            result = decide(StoreCorpus(self.snapshot, stop, candidate_source))
+            result = decide(SnapshotRange(self._open_snapshot, 0, stop, candidate_source))
             folder = None if output is None else output(result)
             return result, folder, None if folder is None else folder.prepare(self._folder / LOG_NAME)
 
@@ -1135,6 +1120,11 @@ class Store:
                     finally:
                         self._in_transaction = False
             raise self._missing_segment(missing)
+
+    @contextmanager
+    def _open_snapshot(self) -> Iterator[Snapshot]:
+        with self._reading():
+            yield self._snapshot
 
     @contextmanager
     def _writing(self) -> Iterator[State]:
@@ -1228,7 +1218,7 @@ class Store:
     def _check_texts(self) -> None:
         """Refuse calls that may need texts which neither the store nor the caller has."""
         if self._settings.needs_texts and self._load_texts is None:
-            raise no_texts_error(self._settings)
+            raise self._settings.no_texts_error()
 
     def _check_open(self) -> None:
         if self._process != os.getpid():

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeAlias
 
 from nearkin.dedup.files import THRESHOLD as FILE_THRESHOLD
-from nearkin.dedup.stages import Featureless
-from nearkin.dedup.texts import THRESHOLD
 from nearkin.digests.ssdeep import DigestRecipe
 from nearkin.errors import CorruptStoreError, FormatVersionError, MismatchError, StoreError, bad_parameter
 from nearkin.families.base import Family
-from nearkin.recipe import Recipe
-from nearkin.store.kinds.base import VERSION, StoreSettings, StoreVerify, TextRule
+from nearkin.store.kinds.base import VERSION, StoreConfig, corrupt_file
 from nearkin.store.kinds.files import FileSettings
 from nearkin.store.kinds.texts import TextSettings
-from nearkin.store.kinds.vectors import RECALL, VectorSettings, repair_family
+from nearkin.store.kinds.vectors import VectorSettings, repair_family
+
+StoreSettings: TypeAlias = TextSettings | FileSettings | VectorSettings
+"""Settings of a store: fixed at creation, and written into every file of the store."""
 
 _READERS: dict[str, Callable[[dict[str, Any], str], StoreSettings]] = {
     "texts": TextSettings.from_json,
@@ -33,69 +33,34 @@ def is_digest_recipe(recipe: object) -> bool:
     return isinstance(recipe, DigestRecipe)
 
 
-def make_settings(
-    recipe: Recipe | DigestRecipe | Family | str | None,
-    *,
-    threshold: float | None,
-    radius: float | None,
-    recall: float | None,
-    text: TextRule,
-    verify: StoreVerify | None,
-    differ: str | Iterable[str] | None,
-    featureless: Featureless | None,
-    load_texts: bool,
-) -> StoreSettings:
-    """Build settings from a caller's arguments; `load_texts` is True if the caller provides texts not kept here.
+def make_settings(config: StoreConfig) -> StoreSettings:
+    """Build settings from a caller's arguments.
 
     Raises
     ------
     ParameterError
         Values out of range, or that exclude one another.
     """
+    recipe = config.recipe
     if not isinstance(recipe, Family) and not is_digest_recipe(recipe):
-        least = THRESHOLD if threshold is None else threshold
-        whole: Any = radius  # A value that is not a whole number is refused with the others.
-        bare = "collapse" if featureless is None else featureless
-        return TextSettings.from_args(
-            recipe,  # type: ignore[arg-type]  # Digest recipes are excluded.
-            least,
-            whole,
-            recall,
-            text,
-            verify,
-            differ,
-            bare,
-            load_texts=load_texts,
-        )
+        return TextSettings.from_config(config)
     of_texts = {
-        "texts": "a function" if load_texts else None,
-        "text": None if text in ("keep", "none") else repr(text),
-        "differ": None if differ is None else repr(differ),
-        "featureless": None if featureless is None else repr(featureless),
+        "texts": "a function" if config.has_texts else None,
+        "text": None if config.text in ("keep", "none") else config.text,
+        "differ": config.differ,
+        "featureless": config.featureless,
     }
     for name, value in of_texts.items():
         if value is not None:
-            raise bad_parameter(name, value, "not given for a store of files or vectors, which have no texts")
+            found = value if name == "texts" else repr(value)
+            raise bad_parameter(name, found, "not given for a store of files or vectors, which have no texts")
     if isinstance(recipe, Family):
-        return _vector_settings(recipe, threshold, radius, recall, verify)
-    for name, option in (("radius", radius), ("recall", recall), ("verify", verify)):
+        return VectorSettings.from_config(recipe, config)
+    for name, option in (("radius", config.radius), ("recall", config.recall), ("verify", config.verify)):
         if option is not None:
             raise bad_parameter(name, repr(option), "None with ssdeep: the score of the digests decides")
-    digest_recipe = DigestRecipe.of(recipe)  # type: ignore[arg-type]  # None is no digest recipe.
-    return FileSettings(digest_recipe, FILE_THRESHOLD if threshold is None else threshold)
-
-
-def _vector_settings(
-    family: Family, threshold: float | None, radius: float | None, recall: float | None, verify: StoreVerify | None
-) -> VectorSettings:
-    if verify is not None:
-        raise bad_parameter("verify", repr(verify), "None with a family of vectors, which are compared themselves")
-    cosine = family.distance == "cosine"
-    limit, other = (threshold, radius) if cosine else (radius, threshold)
-    if other is not None:
-        wrong, right = ("radius", "threshold, a cosine") if cosine else ("threshold", "radius, a distance")
-        raise bad_parameter(wrong, repr(other), f"{right}, with the family {family.name}")
-    return VectorSettings(family, limit, RECALL if recall is None else recall)  # type: ignore[arg-type]  # Checked there.
+    threshold = FILE_THRESHOLD if config.threshold is None else config.threshold
+    return FileSettings(DigestRecipe.of(recipe), threshold)  # type: ignore[arg-type]  # A digest recipe, or its text.
 
 
 def repair_files(text: str, place: str) -> CorruptStoreError | None:
@@ -137,5 +102,4 @@ def read_settings(text: str, place: str) -> StoreSettings:
     except (StoreError, MismatchError):
         raise
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        reason = f"its settings can't be read ({error!r}); restore it from a backup"
-        raise CorruptStoreError(f"{place}: {reason}", place=place, reason=reason) from None
+        raise corrupt_file(place, f"its settings can't be read ({error!r}); restore it from a backup") from None

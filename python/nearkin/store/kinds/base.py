@@ -1,30 +1,32 @@
-"""Interfaces between a store and its kinds of documents (texts, files, vectors).
+"""What all kinds of stores share: the base of their settings and of their indexes.
 
-`StoreSettings` is everything that a store needs from a kind: how documents are hashed, how their values are stored,
-and which index finds them. `StoreIndex` is that index, in memory or in a file. Its ids are the rows of documents, and
-it holds new documents alone, because others are never compared.
+The settings of a kind say how documents are hashed, how their values are stored, and which index finds them. The index
+holds new documents alone, because others are never compared.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin.dedup.candidates import CandidateLists, CandidateSource, Places, Values
-from nearkin.dedup.documents import HashedDocuments
+from nearkin.dedup.candidates import CandidateSource, Places, Values
 from nearkin.dedup.stages import Featureless
-from nearkin.dedup.verify import TextComparison
+from nearkin.errors import CorruptStoreError, MismatchError, mismatch
 from nearkin.index.bands import BandIndex
 from nearkin.index.digests import DigestIndex
 from nearkin.index.hamming import HammingIndex
-from nearkin.progress import Progress, unreported
 
 if TYPE_CHECKING:
+    from nearkin.digests.ssdeep import DigestRecipe
     from nearkin.families.base import Family
+    from nearkin.recipe import Recipe
     from nearkin.recipe.base import FrozenRecipe
 
 TextRule = Literal["keep", "features", "none"]
@@ -62,33 +64,22 @@ class CandidateRows(NamedTuple):
     skipped: int = 0
 
 
-class StoreIndex(Protocol):
-    """An index of documents by row."""
-
-    def __len__(self) -> int:
-        """Return the number of documents."""
-
-    def add(self, rows: Places, values: Values) -> None:
-        """Add documents; rows ascend from call to call."""
-
-    def search(self, values: Values, source: CandidateSource | None = None) -> CandidateRows:
-        """Return the candidates of each query; `source` overrides what the store skips."""
-
-    def save(self, path: Path) -> None:
-        """Write the index as one file, atomically."""
-
-    def verify(self) -> None:
-        """Read every byte and compare checksums."""
-
-
-class RowIndex(Generic[_Index]):
-    """An index of `nearkin.index` whose ids are rows; each kind says how values are added and searched."""
+class RowIndex(ABC, Generic[_Index]):
+    """An index of documents, whose ids are rows, over an index of `nearkin.index`."""
 
     def __init__(self, index: _Index) -> None:
         self._index = index
 
     def __len__(self) -> int:
         return len(self._index)
+
+    @abstractmethod
+    def add(self, rows: Places, values: Values) -> None:
+        """Add documents; rows ascend from call to call."""
+
+    @abstractmethod
+    def search(self, values: Values, source: CandidateSource | None = None) -> CandidateRows:
+        """Return the candidates of each query; `source` overrides what the store skips."""
 
     def save(self, path: Path) -> None:
         """Write the index as one file, atomically."""
@@ -99,105 +90,58 @@ class RowIndex(Generic[_Index]):
         self._index.verify()
 
 
-class StoreSettings(Protocol):
-    """Settings of a store: fixed at creation, and written into every file of the store."""
+StoreIndex: TypeAlias = "RowIndex[Any]"
+
+
+@dataclass(frozen=True)
+class StoreConfig:
+    """The arguments of `Store.create` that its settings follow from, as the caller passed them.
+
+    `has_texts` is True if the caller provides texts that the store does not keep.
+    """
+
+    recipe: Recipe | DigestRecipe | Family | str | None
+    threshold: float | None = None
+    radius: float | None = None
+    recall: float | None = None
+    text: TextRule = "keep"
+    verify: StoreVerify | None = None
+    differ: str | Iterable[str] | None = None
+    featureless: Featureless | None = None
+    has_texts: bool = False
+
+
+class KindSettings:
+    """Behaviour that most kinds share."""
 
     noun: ClassVar[str]
     """Name of a document: "text", "file" or "vector"."""
-    distance_type: ClassVar[type]
-    """Type of distances."""
-
-    @property
-    def recipe(self) -> FrozenRecipe | Family:
-        """How a document is hashed."""
-
-    @property
-    def threshold(self) -> float:
-        """Smallest similarity of a match, inclusive."""
-
-    @property
-    def radius(self) -> int | None:
-        """Largest Hamming distance of a candidate, if the family has one."""
-
-    @property
-    def recall(self) -> float | None:
-        """Required probability that a pair at the threshold is found, if it is below 1."""
-
-    @property
-    def text(self) -> TextRule:
-        """What the store keeps of texts."""
-
-    @property
-    def verify(self) -> str:
-        """How candidates are verified."""
-
-    @property
-    def verified_by(self) -> str:
-        """How candidates are verified, in words."""
-
-    @property
-    def differ(self) -> tuple[str, ...]:
-        """Rules that make similar documents different."""
-
-    @property
-    def featureless(self) -> Featureless:
-        """Treatment of equal documents without features: copies or not."""
-
-    @property
-    def comparison(self) -> TextComparison | None:
-        """How texts verify candidates; None if they do not."""
-
-    @property
-    def source(self) -> CandidateSource:
-        """The family."""
-
-    @property
-    def needs_texts(self) -> bool:
-        """True if the caller must provide the texts, which the store does not keep, to verify matches."""
-
-    def check_verify(self, verify: str, rules: tuple[str, ...]) -> None:
-        """Raise MismatchError for a measure, or rules of `differ`, that the stored texts do not allow."""
-
-    def skipped_message(self, skipped: int) -> str:
-        """Return the warning about skipped comparisons: their number, and the limit that they exceed."""
-
-    def hash(self, items: Any, kind: Kind | None, report: Progress = unreported) -> HashedDocuments:
-        """Hash items; the result has ids if the items have."""
-
-    # Values and index
-
-    @property
-    def value_shape(self) -> tuple[np.dtype[np.generic], int]:
-        """Type of a stored value, and the number of values of a document."""
-
-    def searchable(self, values: Values) -> NDArray[np.bool_]:
-        """Return True for each document that a search can find; others match by equal content alone."""
 
     def public_values(self, values: Values) -> Values:
         """Return stored values in the form that a caller gets."""
-
-    def confirm(self, values: Values, lists: CandidateLists, stored: Callable[[Places], Values]) -> CandidateLists:
-        """Return the candidates that their stored values confirm, if the kind compares values."""
-
-    def new_index(self) -> StoreIndex:
-        """Return an empty index in memory."""
-
-    def open_index(self, path: Path) -> StoreIndex:
-        """Open the index of a segment."""
-
-    # Serialisation
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return all settings by name."""
-
-    def to_json(self) -> str:
-        """Return all settings as JSON with sorted keys."""
+        return values
 
     def save_files(self, folder: Path) -> None:
         """Write the files that a new store needs besides the log."""
 
 
-class WithoutTexts:
+def encode_settings(settings: dict[str, Any]) -> str:
+    """Return settings as JSON with sorted keys."""
+    return json.dumps(settings, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+
+def corrupt_file(place: object, reason: str) -> CorruptStoreError:
+    """Return the error for a damaged file."""
+    return CorruptStoreError(f"{place}: {reason}", place=str(place), reason=reason)
+
+
+def check_digest(recipe: FrozenRecipe, digest: object, place: str) -> None:
+    """Raise CorruptStoreError if a recipe differs from its digest in the settings."""
+    if recipe.digest != digest:
+        raise corrupt_file(place, f"its recipe has the digest {recipe.digest} and not {digest}, as its settings say")
+
+
+class WithoutTexts(KindSettings):
     """Settings of the kinds that have no texts: files and vectors."""
 
     text: ClassVar[TextRule] = "none"
@@ -209,3 +153,8 @@ class WithoutTexts:
 
     def check_verify(self, verify: str, rules: tuple[str, ...]) -> None:
         """Accept everything: the values of a document verify its candidates."""
+
+    def no_texts_error(self) -> MismatchError:
+        """Return the error of a call that needs texts."""
+        store = f"a store of {self.noun}s, which keeps only searchable values: values(ids)"
+        return mismatch("texts", store, "a call that needs texts")

@@ -9,7 +9,7 @@ so such files match by equal bytes alone (`nearkin.dedup.files`).
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, get_args
@@ -18,17 +18,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import byte_hashes, content_hashes
-from nearkin.dedup.candidates import CandidateLists, CandidateSource, DigestCandidates, Places, Values
+from nearkin.dedup.candidates import CandidateSource, DigestCandidates, Places, Values
 from nearkin.dedup.candidates.ssdeep import comparable, digest_rows, digests_of
 from nearkin.dedup.documents import HashedDocuments
 from nearkin.dedup.files import SKIP_HUBS, THRESHOLD, hash_paths, no_texts, path_names
 from nearkin.digests.ssdeep import DigestRecipe, compare_many
 from nearkin.digests.ssdeep.hashing import read_content
-from nearkin.errors import CorruptStoreError, InputError, bad_parameter
+from nearkin.errors import InputError, bad_parameter
 from nearkin.index.digests import DigestIndex
 from nearkin.io import Column
 from nearkin.progress import Progress, unreported
-from nearkin.store.kinds.base import VERSION, CandidateRows, FileKind, Kind, RowIndex, StoreIndex, WithoutTexts
+from nearkin.store.kinds.base import (
+    VERSION,
+    CandidateRows,
+    FileKind,
+    Kind,
+    RowIndex,
+    StoreIndex,
+    WithoutTexts,
+    check_digest,
+    encode_settings,
+)
 
 MAX_DIGEST_LENGTH = 140
 """Characters of the longest digest: a block size of ten digits, two parts of 64, two colons."""
@@ -106,10 +116,6 @@ class FileSettings(WithoutTexts):
         """Return digests, `(n,)` objects."""
         return digest_rows(digests_of(values))[:, 0]
 
-    def confirm(self, values: Values, lists: CandidateLists, stored: Callable[[Places], Values]) -> CandidateLists:
-        """Return all candidates: their scores reach the threshold."""
-        return lists
-
     def new_index(self) -> StoreIndex:
         """Return an empty DigestIndex."""
         return DigestStoreIndex(self.source, DigestIndex(recipe=self.recipe, strict=False))
@@ -140,7 +146,7 @@ class FileSettings(WithoutTexts):
             "recipe_digest": self.recipe.digest,
             "threshold": self.threshold,
         }
-        return json.dumps(settings, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+        return encode_settings(settings)
 
     @classmethod
     def from_json(cls, settings: dict[str, Any], place: str) -> FileSettings:
@@ -152,14 +158,8 @@ class FileSettings(WithoutTexts):
             The recipe differs from its digest.
         """
         recipe = DigestRecipe.from_json(json.dumps(settings["recipe"]))
-        digest = settings["recipe_digest"]
-        if recipe.digest != digest:
-            reason = f"its recipe has the digest {recipe.digest} and not {digest}, as its settings say"
-            raise CorruptStoreError(f"{place}: {reason}", place=place, reason=reason)
+        check_digest(recipe, settings["recipe_digest"], place)
         return cls(recipe, settings["threshold"])
-
-    def save_files(self, folder: Path) -> None:
-        """Write no files: the log has all settings."""
 
 
 class DigestStoreIndex(RowIndex[DigestIndex]):

@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from nearkin._core import content_hashes, feature_sets
 from nearkin.dedup.candidates import (
     RECALL,
-    CandidateLists,
     CandidateSource,
     MinHashCandidates,
     Places,
@@ -38,7 +37,7 @@ from nearkin.dedup.stages import Featureless
 from nearkin.dedup.summary import promised
 from nearkin.dedup.texts import THRESHOLD
 from nearkin.dedup.verify import FeatureSets, TextComparison
-from nearkin.errors import CorruptStoreError, InputError, MismatchError, bad_parameter, mismatch
+from nearkin.errors import InputError, MismatchError, bad_parameter, mismatch
 from nearkin.index.bands import BandIndex
 from nearkin.index.hamming import HammingIndex
 from nearkin.index.ids import Id
@@ -49,11 +48,14 @@ from nearkin.store.kinds.base import (
     VERSION,
     CandidateRows,
     Kind,
+    KindSettings,
     RowIndex,
+    StoreConfig,
     StoreIndex,
-    StoreSettings,
     StoreVerify,
     TextRule,
+    check_digest,
+    encode_settings,
 )
 
 LoadTexts = Callable[[list[Id]], Iterable[str]]
@@ -73,7 +75,7 @@ def skipped_comparisons(skipped: int) -> str:
 
 
 @dataclass(frozen=True)
-class TextSettings:
+class TextSettings(KindSettings):
     """Settings of a store of texts.
 
     Parameters
@@ -140,36 +142,27 @@ class TextSettings:
         object.__setattr__(self, "source", source)
 
     @classmethod
-    def from_args(
-        cls,
-        recipe: Recipe | str | None,
-        threshold: float,
-        radius: int | None,
-        recall: float | None,
-        text: TextRule,
-        verify: StoreVerify | None,
-        differ: str | Iterable[str] | None = None,
-        featureless: Featureless = "collapse",
-        *,
-        load_texts: bool = False,
-    ) -> TextSettings:
-        """Build settings from a caller's arguments.
-
-        If `verify` is None, it follows from the family and from what the store keeps. `load_texts` is True if the
-        caller provides texts that the store does not keep.
-        """
-        recipe = Recipe.of(recipe)
+    def from_config(cls, config: StoreConfig) -> TextSettings:
+        """Build settings from a caller's arguments; the default of `verify` depends on the family and `text`."""
+        recipe = Recipe.of(config.recipe)  # type: ignore[arg-type]  # Other kinds of recipes are excluded.
+        text, verify, recall, minhash = config.text, config.verify, config.recall, recipe.family == "minhash"
         if verify is None:
-            exact = text != "none" or load_texts
-            verify = "jaccard" if exact else "signature" if recipe.family == "minhash" else "none"
-        if text == "none" and verify not in ("signature", "none") and not load_texts:
+            verify = "jaccard" if text != "none" or config.has_texts else "signature" if minhash else "none"
+        if text == "none" and verify not in ("signature", "none") and not config.has_texts:
             allowed = 'none, or signature with minhash, for a store with text="none"; or pass texts=, a function of ids'
             raise bad_parameter("verify", verify, allowed)
-        if load_texts and (text != "none" or verify in ("signature", "none")):
+        if config.has_texts and (text != "none" or verify in ("signature", "none")):
             raise bad_parameter("texts", "a function", 'None, unless text="none" and texts verify')
-        if recipe.family == "minhash" and recall is None:
-            recall = RECALL
-        settings = cls(recipe, threshold, radius, recall, text, verify, differ_rules(differ), featureless)
+        settings = cls(
+            recipe,
+            THRESHOLD if config.threshold is None else config.threshold,
+            config.radius,  # type: ignore[arg-type]  # A value that is not a whole number is refused there.
+            RECALL if minhash and recall is None else recall,
+            text,
+            verify,
+            differ_rules(config.differ),
+            "collapse" if config.featureless is None else config.featureless,
+        )
         if isinstance(settings.source, SimHashCandidates):
             # The store keeps the radius itself, so that a later rule for the default changes no store.
             return replace(settings, radius=settings.source.radius, recall=None)
@@ -236,6 +229,15 @@ class TextSettings:
             lambda rows: [texts[row] for row in rows.tolist()],
         )
 
+    def no_texts_error(self) -> MismatchError:
+        """Return the error of a call that needs texts."""
+        store = 'a store with text="none", which has only fingerprints or signatures'
+        if self.text == "features":
+            store = 'a store with text="features", which has feature hashes: features(ids)'
+        elif self.needs_texts:
+            store = 'a store with text="none", opened without texts=, the function that returns the texts of ids'
+        return mismatch("texts", store, "a call that needs texts")
+
     # Values and index
 
     @property
@@ -245,18 +247,10 @@ class TextSettings:
             return np.dtype("<u8"), self.recipe.words
         return np.dtype(f"<u{self.recipe.value_bits // 8}"), self.recipe.num_perm
 
-    def searchable(self, values: Values) -> NDArray[np.bool_]:
-        """Return True for every document."""
-        return np.ones(len(values), bool)
-
     def public_values(self, values: Values) -> Values:
         """Return fingerprints, `(n,)` up to 64 bits and `(n, words)` above, or signatures, `(n, num_perm)`."""
         narrow = isinstance(self.source, SimHashCandidates) and values.shape[1] == 1
         return values[:, 0] if narrow else values
-
-    def confirm(self, values: Values, lists: CandidateLists, stored: Callable[[Places], Values]) -> CandidateLists:
-        """Return all candidates: texts verify them."""
-        return lists
 
     def new_index(self) -> StoreIndex:
         """Return an empty HammingIndex for the radius of the store, or BandIndex with its bands."""
@@ -301,12 +295,12 @@ class TextSettings:
             "text": self.text,
             "verify": self.verify,
         }
-        # Older stores have neither of these keys.
+        # Older stores have neither key.
         if self.differ:
             settings["differ"] = self.differ
         if self.featureless != "keep":
             settings["featureless"] = self.featureless
-        return json.dumps(settings, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+        return encode_settings(settings)
 
     @classmethod
     def from_json(cls, settings: Mapping[str, Any], place: str) -> TextSettings:
@@ -321,15 +315,9 @@ class TextSettings:
         """
         options = {name: settings[name] for name in ("threshold", "radius", "recall", "text", "verify")}
         options |= {"differ": tuple(settings.get("differ", ())), "featureless": settings.get("featureless", "keep")}
-        recipe_text, digest = json.dumps(settings["recipe"]), settings["recipe_digest"]
-        recipe = Recipe.from_json(recipe_text)
-        if recipe.digest != digest:
-            reason = f"its recipe has the digest {recipe.digest} and not {digest}, as its settings say"
-            raise CorruptStoreError(f"{place}: {reason}", place=place, reason=reason)
+        recipe = Recipe.from_json(json.dumps(settings["recipe"]))
+        check_digest(recipe, settings["recipe_digest"], place)
         return cls(recipe, **options)
-
-    def save_files(self, folder: Path) -> None:
-        """Write no files: the log has all settings."""
 
 
 class FingerprintIndex(RowIndex[HammingIndex]):
@@ -431,15 +419,3 @@ def call_loader(load_texts: LoadTexts, ids: list[Id], contents: Sequence[bytes])
 def _loader_error(reason: str, allowed: str, name: Id | None) -> InputError:
     message = f"texts=: {reason}; it must return {allowed}"
     return InputError(message, place="texts=", reason=reason, id=name)
-
-
-def no_texts_error(settings: StoreSettings) -> MismatchError:
-    """Return the error of a call that needs the texts of a store without texts."""
-    store = 'a store with text="none", which has only fingerprints or signatures'
-    if settings.noun != "text":
-        store = f"a store of {settings.noun}s, which keeps only searchable values: values(ids)"
-    elif settings.text == "features":
-        store = 'a store with text="features", which has feature hashes: features(ids)'
-    elif settings.needs_texts:
-        store = 'a store with text="none", opened without texts=, the function that returns the texts of ids'
-    return mismatch("texts", store, "a call that needs texts")

@@ -17,7 +17,6 @@ sums of `float64` in the fixed order of `nearkin.vectors`, computed from vectors
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -58,7 +57,16 @@ from nearkin.index.bands import BandIndex
 from nearkin.index.hamming import HammingIndex
 from nearkin.io import Column
 from nearkin.progress import Progress, unreported
-from nearkin.store.kinds.base import VERSION, CandidateRows, Kind, RowIndex, WithoutTexts
+from nearkin.store.kinds.base import (
+    VERSION,
+    CandidateRows,
+    Kind,
+    RowIndex,
+    StoreConfig,
+    WithoutTexts,
+    corrupt_file,
+    encode_settings,
+)
 from nearkin.store.kinds.texts import skipped_comparisons
 from nearkin.vectors.rows import Rows, as_rows
 
@@ -91,7 +99,7 @@ def choose_tables(hashes: int, p: float, recall: float) -> tuple[int, int, float
     Raises
     ------
     ParameterError
-        No tables of these hashes reach it.
+        No tables reach it.
     """
     for k in range(hashes, 0, -1):
         tables = min(hashes // k, MAX_TABLES)
@@ -159,6 +167,19 @@ class VectorSettings(WithoutTexts):
         object.__setattr__(self, "expected_recall", reached)
         object.__setattr__(self, "source", VectorSource(self.family, metric, self.limit, shape))
 
+    @classmethod
+    def from_config(cls, family: Family, config: StoreConfig) -> VectorSettings:
+        """Build settings from a caller's arguments."""
+        if config.verify is not None:
+            found = repr(config.verify)
+            raise bad_parameter("verify", found, "None with a family of vectors, which are compared themselves")
+        limit, other, names = config.threshold, config.radius, ("radius", "threshold, a cosine")
+        if family.distance != "cosine":
+            limit, other, names = config.radius, config.threshold, ("threshold", "radius, a distance")
+        if other is not None:
+            raise bad_parameter(names[0], repr(other), f"{names[1]}, with the family {family.name}")
+        return cls(family, limit, RECALL if config.recall is None else config.recall)  # type: ignore[arg-type]  # Checked.
+
     @property
     def recipe(self) -> Family:
         """The hash functions."""
@@ -214,18 +235,6 @@ class VectorSettings(WithoutTexts):
         """The vector in float32."""
         return np.dtype("<f4"), self.source.dimension
 
-    def searchable(self, values: Values) -> NDArray[np.bool_]:
-        """Return True for every vector."""
-        return np.ones(len(values), bool)
-
-    def public_values(self, values: Values) -> Values:
-        """Return vectors, `(n, d)`."""
-        return values
-
-    def confirm(self, values: Values, lists: CandidateLists, stored: Callable[[Places], Values]) -> CandidateLists:
-        """Return the candidates within the limit."""
-        return self.source.confirm(values, lists, stored)
-
     def new_index(self) -> VectorStoreIndex:
         """Return an empty index in memory."""
         return VectorStoreIndex.empty(self.source)
@@ -263,7 +272,7 @@ class VectorSettings(WithoutTexts):
             "recall": self.recall,
             "shape": self.shape,
         }
-        return json.dumps(settings, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+        return encode_settings(settings)
 
     @classmethod
     def from_json(cls, settings: dict[str, Any], place: str) -> VectorSettings:
@@ -279,10 +288,9 @@ class VectorSettings(WithoutTexts):
             family = load(path)
         except FileNotFoundError:
             reason = "the hash functions are missing; repair the store, or restore it from a backup"
-            raise CorruptStoreError(f"{path}: {reason}", place=str(path), reason=reason) from None
+            raise corrupt_file(path, reason) from None
         if family.digest != settings["family_digest"]:
-            reason = f"its family has the digest {family.digest} and not {settings['family_digest']}"
-            raise CorruptStoreError(f"{path}: {reason}", place=str(path), reason=reason)
+            raise corrupt_file(path, f"its family has the digest {family.digest} and not {settings['family_digest']}")
         return cls(family, settings["limit"], settings["recall"], tuple(settings["shape"]))
 
     def save_files(self, folder: Path) -> None:
@@ -532,8 +540,7 @@ class VectorStoreIndex(RowIndex["HammingIndex | BandIndex"]):
             index = BandIndex.open(path)
             actual, expected = (index.num_bands, index.num_rows), (source.shape[0], 1)  # type: ignore[assignment]
         if actual != expected:
-            reason = f"its codes or tables are of {actual} and not of {expected}; repair the store"
-            raise CorruptStoreError(f"{path}: {reason}", place=str(path), reason=reason)
+            raise corrupt_file(path, f"its codes or tables are of {actual} and not of {expected}; repair the store")
         return cls(source, index)
 
     def add(self, rows: Places, values: Values) -> None:
