@@ -67,6 +67,7 @@ COMMANDS = {
 # Options of one name that do different things in different commands, each declared where it is used.
 DIFFERENT = {
     "--out": "a folder, an index, a table",
+    "--radius": "of candidates; of matches",
     "--recipe": "of texts, of digests; of tune, what is tried",
     "--bits": "of tune, what is tried",
     "--known": "of contains, known texts; of ssdeep search, a list of digests",
@@ -115,7 +116,7 @@ def test_help_lists_every_option_with_its_meaning(name: str) -> None:
     shown = " ".join(done.out.replace("│", " ").split())
     command = dict(commands())[name]
     assert " ".join((command.help or "").split("\n\n")[0].split()) in shown
-    listed = re.findall(r"^│ (?:\*\s+|\s*)(--[a-z0-9-]+)", done.out, re.MULTILINE)
+    listed = re.findall(r"^│ (?:\*| )?\s{0,4}(--[a-z0-9-]+)", done.out, re.MULTILINE)
     # Panels follow one another as their first options do; the one without a name is first.
     panels = [None, *(getattr(parameter, "rich_help_panel", None) for parameter in options(command))]
     by_panel = sorted(options(command), key=lambda one: panels.index(getattr(one, "rich_help_panel", None)))
@@ -516,7 +517,7 @@ def test_an_input_without_documents_is_told(tmp_path: Path, command: str) -> Non
     path = tmp_path / "a.jsonl"
     path.write_text("")
     done = call(command, path)
-    assert (0, "", f"nearkin: there are no documents in {path}") == (done.code, done.out, done.message)
+    assert (0, "", f"nearkin: no documents in {path}") == (done.code, done.out, done.message)
 
 
 def test_the_help_of_a_long_command_is_in_groups() -> None:

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from command import ENVIRONMENT, call, run, standard_input
 from nearkin.cli import console
-from nearkin.cli.console import Refusals, escaped, read_text, show_table
-from nearkin.cli.errors import worded
-from nearkin.cli.reading import Reading
+from nearkin.cli.console import Failures, escape_surrogates, read_text, show_table
+from nearkin.cli.corpus import CorpusOptions
+from nearkin.cli.errors import format_error
 from nearkin.digests import ssdeep
 from nearkin.errors import InputError, ParameterError, printable
 
@@ -96,8 +96,8 @@ def test_what_is_printable_can_be_written_anywhere(text: str) -> None:
     assert shown.isprintable()
     assert shown == shown.encode("utf-8").decode("utf-8")
     assert (shown == text) == text.isprintable()
-    assert escaped(text) == escaped(text).encode("utf-8").decode("utf-8")
-    assert all("\ud800" <= c <= "\udfff" for c in text if c not in escaped(text))
+    assert escape_surrogates(text) == escape_surrogates(text).encode("utf-8").decode("utf-8")
+    assert all("\ud800" <= c <= "\udfff" for c in text if c not in escape_surrogates(text))
 
 
 def test_a_remedy_is_worded_for_this_door() -> None:
@@ -106,22 +106,22 @@ def test_a_remedy_is_worded_for_this_door() -> None:
         ssdeep.compare("7:a:b", "3::")
     assert "strict=False" == found.value.remedy
     assert str(found.value).endswith("a digest reads `size:part:part`, or pass strict=False for old data")
-    assert worded(found.value).endswith("a digest reads `size:part:part`, or add --lenient for old data")
-    assert "strict" not in worded(found.value)
+    assert format_error(found.value).endswith("a digest reads `size:part:part`, or add --lenient for old data")
+    assert "strict" not in format_error(found.value)
     with pytest.raises(InputError) as lenient:
         ssdeep.compare("x", "3::", strict=False)
-    assert str(lenient.value) == worded(lenient.value)
+    assert str(lenient.value) == format_error(lenient.value)
     assert "strict" not in str(lenient.value)
 
 
 def test_errors_of_the_system_are_worded_once() -> None:
     """The core's messages name the file themselves; Python's have it apart."""
-    assert "reading /x: no such file or folder" == worded(OSError(2, "reading /x: No such file or directory"))
-    assert "reading /x: No such file" == worded(OSError(2, "reading /x: No such file"))
-    assert "/x: no such file" == worded(OSError(2, "No such file", "/x"))
-    assert "/x: permission denied" == worded(OSError(13, "Permission denied", b"/x"))
-    assert "/x: no such file or folder" == worded(OSError(2, "open /x: No such file or directory (os error 2)"))
-    assert "plain words" == worded("plain words")
+    assert "reading /x: no such file or folder" == format_error(OSError(2, "reading /x: No such file or directory"))
+    assert "reading /x: No such file" == format_error(OSError(2, "reading /x: No such file"))
+    assert "/x: no such file" == format_error(OSError(2, "No such file", "/x"))
+    assert "/x: permission denied" == format_error(OSError(13, "Permission denied", b"/x"))
+    assert "/x: no such file or folder" == format_error(OSError(2, "open /x: No such file or directory (os error 2)"))
+    assert "plain words" == format_error("plain words")
 
 
 @pytest.mark.parametrize(
@@ -129,11 +129,11 @@ def test_errors_of_the_system_are_worded_once() -> None:
 )
 def test_the_exit_code_says_what_happened(refused: bool, found: bool, code: int) -> None:
     """A failure before nothing found."""
-    refusals = Refusals()
+    failures = Failures()
     if refused:
-        refusals.refuse_at("name", ParameterError("reason"))
+        failures.report(ParameterError("reason"), "name")
     try:
-        refusals.end(found=found)
+        failures.exit(matched=found)
         ended = 0
     except typer.Exit as error:
         ended = error.exit_code
@@ -155,11 +155,11 @@ def test_reading_reports_what_was_skipped(tmp_path: Path, capsys: pytest.Capture
     """At the end, not if an error ends the context."""
     path = tmp_path / "corpus.jsonl"
     path.write_text('{"text": "a"}\n{\n')
-    with Reading(max_malformed="1").reported([str(path)]) as corpus:
+    with CorpusOptions(max_malformed="1").read([str(path)]) as corpus:
         assert 1 == sum(len(batch.texts) for batch in corpus.batches())
         assert "" == capsys.readouterr().err
     assert "line 2" in capsys.readouterr().err
-    with pytest.raises(ValueError, match="other"), Reading().reported([str(path)]):
+    with pytest.raises(ValueError, match="other"), CorpusOptions().read([str(path)]):
         raise ValueError("other")
     assert "" == capsys.readouterr().err
 

@@ -61,12 +61,12 @@ def test_the_summary_on_a_terminal_says_what_happened(corpus: Path, tmp_path: Pa
         f"3 kept in {tmp_path / 'out' / 'kept.jsonl'}",
         "2 removed (40.0%) in 1 clusters, the largest of 3",
         "1 of them exact copies",
-        "1 of them have the same letters as another, and are no copies of it",
+        "1 of them differ from a kept document only in case, spacing or punctuation",
         "0 of them near-duplicates: jaccard similarity of at least 0.8",
-        "1 without any letter: compared with its copies alone",
+        "1 without any letter: compared only with exact copies",
     ] == lines[1:7]
     assert f"recipe {nk.Recipe()}" == lines[8]
-    assert "for example c is removed for a (same-letters, similarity 1.00)" == lines[9]
+    assert "for example, c is removed as a duplicate of a (same-letters, similarity 1.00)" == lines[9]
     assert "" == call("dedup", corpus, "-o", tmp_path / "quiet", "-q").err
 
 
@@ -371,14 +371,14 @@ def test_malformed_records_are_reported_with_file_and_line(corpus: Path, tmp_pat
     assert 'no column "text"' in rejected[1]["reason"]
     assert "rejected.jsonl" in summary(tmp_path / "out")["files"]  # type: ignore[operator]
     assert all(f"skipped: {corpus}, line {line}" in done.err for line in (6, 7))
-    assert "2 records skipped that can't be read" in done.message
+    assert "2 unreadable records skipped" in done.message
     assert (2, 2) == (summary(tmp_path / "out")["malformed"], len(list(summary(tmp_path / "out")["malformed_first"])))  # type: ignore[call-overload]
     strict = call("dedup", corpus, "-o", tmp_path / "strict", "--id-column", "id", "--strict")
     assert (1, True) == (strict.code, "line 6" in strict.err)
     assert not (tmp_path / "strict").exists()
     corpus.write_text(corpus.read_text() + "{\n" * 10)
     many = call("dedup", corpus, "-o", tmp_path / "many", "--id-column", "id", "-q", "--max-malformed", "100%")
-    assert (5, True) == (many.err.count("skipped: "), "skipped 12 records in all" in many.err)
+    assert (5, True) == (many.err.count("skipped: "), "skipped 12 unreadable records in all" in many.err)
 
 
 def test_existing_output_is_refused(corpus: Path, tmp_path: Path) -> None:
@@ -510,7 +510,7 @@ def test_texts_that_differ_are_kept_or_flagged_and_counted(tmp_path: Path) -> No
     corpus = write_jsonl(tmp_path / "wire.jsonl", {n: WIRE.format(n) for n in ("1.5", "15")})
     done = call("dedup", corpus, "--out", tmp_path / "a", "--differ", "numbers,days")
     assert 0 == done.code
-    assert "differ in numbers, days: kept apart" in " ".join(done.err.split())
+    assert "differ in numbers, days: both kept" in " ".join(done.err.split())
     flagged = ["--differ", "numbers", "--differ", r"pattern:\d", "--differing", "flag"]
     assert 0 == call("dedup", corpus, "--out", tmp_path / "b", *flagged).code
     assert [None, "1.5 → 15"] == [row["differs"] for row in json_lines(tmp_path / "b" / "clusters.jsonl")]
@@ -533,7 +533,7 @@ def test_texts_without_letters_are_copies_unless_they_are_kept(tmp_path: Path) -
     corpus = write_jsonl(tmp_path / "marks.jsonl", {"a": "!!!", "b": "!!!", "c": "???"})
     done = call("dedup", corpus, "--out", tmp_path / "a")
     assert (0, 2) == (done.code, summary(tmp_path / "a")["kept"])
-    assert "3 without any letter: compared with its copies alone" in " ".join(done.err.split())
+    assert "3 without any letter: compared only with exact copies" in " ".join(done.err.split())
     assert 0 == call("dedup", corpus, "--out", tmp_path / "b", "--featureless", "keep").code
     assert 3 == summary(tmp_path / "b")["kept"]
     assert "collapse, keep" in " ".join(
@@ -555,7 +555,7 @@ def test_what_a_person_rejected_stays(corpus: Path, tmp_path: Path) -> None:
     assert {
         "same": 0, "different": 1, "unsure": 1, "contradictory": 0, "kept_apart": 1, "equal": 0, "unknown_ids": 0,
     } == told  # fmt: skip
-    assert "1 pairs kept apart, of 1 that are labelled different" in " ".join(done.err.split())
+    assert "1 pairs not merged, of 1 labelled different" in " ".join(done.err.split())
     again = call(
         "dedup", tmp_path / "out" / "kept.jsonl", "-o", tmp_path / "again", "--id-column", "id", "--labels", labels
     )

@@ -24,7 +24,7 @@ from sessions import java
 
 import nearkin as nk
 from command import Done, call, run, write_jsonl
-from nearkin.cli.engine import Engine, _stop, address_of, engine_named, session_of, told_by_engine
+from nearkin.cli.engine import Engine, _stop, convert_engine_errors, open_session, parse_address, parse_engine
 from nearkin.errors import EngineError, ParameterError
 
 __all__ = ["java"]
@@ -184,7 +184,7 @@ def test_urls(tmp_path: Path) -> None:
     assert (0, True) == (done.code, f"kept in {out}/kept" in done.err), done.err
     found = json.loads((tmp_path / "out" / "summary.json").read_text())
     assert found["kept"] == len(rows(tmp_path / "out", "kept"))
-    with mock.patch("nearkin.cli.dedup_engine.session_of", side_effect=AssertionError):
+    with mock.patch("nearkin.cli.distributed.open_session", side_effect=AssertionError):
         again = on_sail((tmp_path / "in.parquet").as_uri(), "--out", out)
     assert (2, True) == (again.code, "a folder that is empty or does not exist; it contains" in again.err)
 
@@ -253,11 +253,11 @@ def test_a_checkpoint_stays_and_serves_the_next_run(tmp_path: Path) -> None:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_refusals_come_before_the_engine(tmp_path: Path, options: list[str], said: str) -> None:
+def test_failures_come_before_the_engine(tmp_path: Path, options: list[str], said: str) -> None:
     """By the option that was given, with what is allowed; nothing is left behind."""
     path = write_jsonl(tmp_path / "in.jsonl", {"a": "one text"})
     out = [] if "--out" in options else ["--out", tmp_path / "out"]
-    with mock.patch("nearkin.cli.dedup_engine.session_of", side_effect=AssertionError):
+    with mock.patch("nearkin.cli.distributed.open_session", side_effect=AssertionError):
         done = call("dedup", path, *out, "--id-column", "id", *options)
     assert (2, "") == (done.code, done.out), done.err
     assert said in done.message
@@ -274,7 +274,7 @@ def test_refusals_come_before_the_engine(tmp_path: Path, options: list[str], sai
         (["--id-column", "id", "--keep", "max:s"], 2, "--keep 's' is not allowed; use a column of"),
         (["--id-column", "id", "--measure", "containment"], 2, "--measure 'containment' is not allowed; use jaccard"),
         (["--id-column", "n"], 1, "column 'n' has 5 2 times; ids must differ"),
-        (["--id-column", "id", "--against", "other.jsonl"], 2, "use a column of --against, too: key, text"),
+        (["--id-column", "id", "--against", "other.jsonl"], 2, "use a column of --against as well: key, text"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -386,8 +386,8 @@ def test_what_is_not_installed_is_named(tmp_path: Path, package: str, options: l
 @pytest.mark.parametrize(
     ("version", "said"),
     [
-        (None, "java is not installed; --engine spark needs Java 17 or newer: install it, or take --engine sail"),
-        ('openjdk version "11.0.2"', "is Java 11; --engine spark needs 17 or newer: install it, or take --engine sail"),
+        (None, "java is not installed; --engine spark needs Java 17 or newer: install it, or use --engine sail"),
+        ('openjdk version "11.0.2"', "is Java 11; --engine spark needs 17 or newer: install it, or use --engine sail"),
         ('java version "1.8.0_292"', "is Java 8; --engine spark needs 17 or newer"),
     ],
 )
@@ -410,19 +410,19 @@ def test_spark_without_its_java(
 
 def test_engines_as_they_are_named() -> None:
     """Without a master Spark has all cores of this machine; a server has a port."""
-    assert Engine("spark", "local[*]") == engine_named("spark", None, None)
-    assert engine_named(None, None, None) is None
-    server = engine_named(None, None, "sc://host")
+    assert Engine("spark", "local[*]") == parse_engine("spark", None, None)
+    assert parse_engine(None, None, None) is None
+    server = parse_engine(None, None, "sc://host")
     assert server is not None
     assert not server.is_local
-    assert ("host", 15002) == address_of("sc://host")
-    assert ("host", 7) == address_of("sc://host:7/;use_ssl=true")
+    assert ("host", 15002) == parse_address("sc://host")
+    assert ("host", 7) == parse_address("sc://host:7/;use_ssl=true")
     for master, local in {"local": True, "local[2,3]": True, "local-cluster[2,1,1024]": True, "yarn": False}.items():
-        engine = engine_named("spark", master, None)
+        engine = parse_engine("spark", master, None)
         assert engine is not None
         assert local == engine.is_local
     with pytest.raises(ParameterError, match="sc://HOST:PORT"):
-        address_of("sc://host:port")
+        parse_address("sc://host:port")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the signal of Ctrl-C is sent")
@@ -459,13 +459,13 @@ def test_an_interrupt_leaves_nothing(tmp_path: Path) -> None:
 
 def test_a_session_whose_server_is_gone_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its client may wait for ever for what an interrupt has cut off, and at the end of the process once more."""
-    monkeypatch.setattr("nearkin.cli.engine._GONE_SECONDS", 0.05)
+    monkeypatch.setattr("nearkin.cli.engine._STOP_SECONDS", 0.05)
     ends: list[Any] = []
     monkeypatch.setattr("atexit.unregister", ends.append)
     never = threading.Event()
     client = SimpleNamespace(_on_exit=lambda: None)
     session = SimpleNamespace(client=client, stop=never.wait, release_session_on_close=True)
-    _stop(session, told=False)
+    _stop(session, notify=False)
     assert [client._on_exit] == ends
     assert not session.release_session_on_close
     assert "nearkin-stop" in [thread.name for thread in threading.enumerate()]
@@ -477,7 +477,7 @@ def test_a_swallowed_interrupt_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nearkin.cli.engine._sail", contextlib.nullcontext)
 
     def job(*, interrupted: bool) -> None:
-        with session_of(Engine("sail")):
+        with open_session(Engine("sail")):
             with contextlib.suppress(KeyboardInterrupt):
                 if interrupted:
                     os.kill(os.getpid(), signal.SIGINT)
@@ -509,7 +509,7 @@ def test_a_server_that_goes_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
                 super().stop()
 
     def job() -> None:
-        with session_of(Engine("sail")) as session, told_by_engine():
+        with open_session(Engine("sail")) as session, convert_engine_errors():
             assert 3 == session.range(3).count()
             servers[0].stop()
             stopped.append(time.monotonic())

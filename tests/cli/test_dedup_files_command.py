@@ -59,7 +59,7 @@ def test_the_summary_is_words_or_json(folder: Path, tmp_path: Path) -> None:
     assert "nearkin: 4 files read" in done.err
     assert f"2 kept, listed in {tmp_path / 'out' / 'kept.nul'}" in done.err
     assert "2 removed from the list in 1 clusters: 1 exact copies, 1 with a score of at least 80" in done.err
-    assert "goes for" in done.err
+    assert "is removed as a duplicate of" in done.err
     done = dedup(folder, "-o", tmp_path / "json", "--json")
     assert (json.loads((tmp_path / "json" / "summary.json").read_text()), "") == (done.json(), done.err)
     assert ("", "") == ((done := dedup(folder, "-o", tmp_path / "quiet", "-q")).out, done.err)
@@ -207,4 +207,4 @@ def test_files_that_a_person_rejected_stay(folder: Path, tmp_path: Path) -> None
     done = dedup(folder, "-o", tmp_path / "out", "--labels", labels)
     assert 0 == done.code
     assert json.loads((tmp_path / "out" / "summary.json").read_text())["kept"] == 3
-    assert "1 pairs kept apart, of 1 that are labelled different" in done.err
+    assert "1 pairs not merged, of 1 labelled different" in done.err

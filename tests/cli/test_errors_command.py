@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nearkin.cli.errors import told, told_usage, worded
+from nearkin.cli.errors import format_error, format_failure, format_usage_error
 from nearkin.errors import InputError, MismatchError, ParameterError, bad_parameter
 
 
@@ -91,9 +91,9 @@ def fault(kind: str, message: str = "", **about: Any) -> Any:
 )
 def test_usage_is_told_alike(error: Any, words: list[str], message: str) -> None:
     """What was given, what is allowed, and where the options are; whichever parser says it."""
-    said = told_usage(error, "nearkin x", words)
+    said = format_usage_error(error, "nearkin x", words)
     assert message in said
-    assert said.endswith("`nearkin x -h` shows what there is")
+    assert said.endswith("`nearkin x -h` shows the options")
 
 
 @pytest.mark.parametrize(
@@ -120,14 +120,14 @@ def test_usage_is_told_alike(error: Any, words: list[str], message: str) -> None
 def test_an_argument_is_the_option_that_was_given(error: Exception, words: list[str], message: str) -> None:
     """Where none was given it keeps its name."""
     parameters = [option("--radius"), option("--column", name="columns"), option("--top-k", "-k"), argument("ids")]
-    assert message == told(error, parameters, words)
+    assert message == format_failure(error, parameters, words)
 
 
 @pytest.mark.parametrize("number", [errno.ENOENT, errno.EACCES, errno.EISDIR, errno.ENOSPC])
 @pytest.mark.parametrize("name", ["a b.jsonl", b"a b.jsonl", Path("a b.jsonl")])
 def test_the_system_is_told_by_file_and_reason(number: int, name: Any) -> None:
     """Without the number of the error, whatever kind the name has."""
-    said = worded(OSError(number, os.strerror(number), name))
+    said = format_error(OSError(number, os.strerror(number), name))
     assert said.startswith("a b.jsonl: ")
     assert "Errno" not in said
     assert said[len("a b.jsonl: ")].islower()
@@ -138,13 +138,13 @@ def test_remedies_are_options() -> None:
     kinds = {"strict=False": "add --lenient for old data", "max_malformed=": "allow more by --max-malformed"}
     for remedy, told_as in kinds.items():
         error = InputError("a: odd, or so", place="a", reason="odd", remedy=remedy)
-        assert f"a: odd, or {told_as}" == worded(error)
-    assert "use 1 to 8, or leave it out for one per core" == worded("use 1 to 8, or None for one per core")
-    assert "give another, or --overwrite" == worded("give another, or overwrite=True (--overwrite)")
+        assert f"a: odd, or {told_as}" == format_error(error)
+    assert "use 1 to 8, or leave it out for one per core" == format_error("use 1 to 8, or None for one per core")
+    assert "give another, or --overwrite" == format_error("give another, or overwrite=True (--overwrite)")
 
 
 @given(st.text(max_size=60))
 def test_other_words_are_left_alone(text: str) -> None:
     """Unless they name an argument of Python."""
     if "=" not in text and "None" not in text and "`" not in text:
-        assert text == worded(text)
+        assert text == format_error(text)

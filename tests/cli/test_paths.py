@@ -1,4 +1,4 @@
-"""The files that arguments name: nearkin.cli.paths."""
+"""The files that arguments name: nearkin.cli.corpus."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from command import standard_input
-from nearkin.cli.console import Refusals
-from nearkin.cli.paths import named_paths
+from nearkin.cli.console import Failures
+from nearkin.cli.corpus import list_files
 from nearkin.errors import ParameterError
 
 
@@ -25,23 +25,23 @@ def tree(tmp_path: Path) -> Path:
 
 def test_a_directory_stands_for_what_is_below_it(tree: Path) -> None:
     """Sorted, files of a folder before its folders; arguments keep their order."""
-    refusals = Refusals()
-    found = named_paths([tree / "c", tree], refusals, recursive=True)
+    failures = Failures()
+    found = list_files([tree / "c", tree], failures, recursive=True)
     assert [tree / "c", tree / "a", tree / "c", tree / "b" / "1", tree / "b" / "2"] == found
-    assert not refusals.failed
+    assert not failures.failed
 
 
 def test_a_directory_is_refused_unless_asked_for(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The others are still named."""
-    refusals = Refusals()
-    assert [tree / "a"] == named_paths([tree, tree / "a"], refusals, recursive=False)
-    assert refusals.failed
+    failures = Failures()
+    assert [tree / "a"] == list_files([tree, tree / "a"], failures, recursive=False)
+    assert failures.failed
     assert f"nearkin: {tree}: a directory; add --recursive" in capsys.readouterr().err
 
 
 def test_what_is_missing_is_named_all_the_same(tree: Path) -> None:
     """Who hashes it says that it is not there."""
-    assert [tree / "none"] == named_paths([tree / "none"], Refusals(), recursive=True)
+    assert [tree / "none"] == list_files([tree / "none"], Failures(), recursive=True)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="symbolic links need a right there")
@@ -49,18 +49,18 @@ def test_links_below_a_directory_are_left_out(tree: Path) -> None:
     """So that no file is named twice and no walk is endless; a link that is an argument is followed."""
     (tree / "b" / "up").symlink_to(tree)
     (tree / "b" / "file").symlink_to(tree / "a")
-    assert [tree / "b" / "1", tree / "b" / "2"] == named_paths([tree / "b"], Refusals(), recursive=True)
-    assert [tree / "b" / "file"] == named_paths([tree / "b" / "file"], Refusals(), recursive=True)
+    assert [tree / "b" / "1", tree / "b" / "2"] == list_files([tree / "b"], Failures(), recursive=True)
+    assert [tree / "b" / "file"] == list_files([tree / "b" / "file"], Failures(), recursive=True)
 
 
 @pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="needs a folder that can't be read")
 def test_a_folder_that_can_not_be_read_is_refused(tree: Path) -> None:
     """The walk goes on beside it."""
     (tree / "b").chmod(0)
-    refusals = Refusals()
-    assert [tree / "a", tree / "c"] == named_paths([tree], refusals, recursive=True)
+    failures = Failures()
+    assert [tree / "a", tree / "c"] == list_files([tree], failures, recursive=True)
     (tree / "b").chmod(0o700)
-    assert refusals.failed
+    assert failures.failed
 
 
 def test_names_end_with_nul(tree: Path) -> None:
@@ -68,12 +68,12 @@ def test_names_end_with_nul(tree: Path) -> None:
     names = b"\0".join([os.fsencode(tree / "b" / "1"), b"", os.fsencode(tree / "a"), b""])
     (tree / "names").write_bytes(names)
     expected = [tree / "c", tree / "b" / "1", tree / "a"]
-    assert expected == named_paths([tree / "c"], Refusals(), names_from=tree / "names", recursive=False)
+    assert expected == list_files([tree / "c"], Failures(), names_from=tree / "names", recursive=False)
     with standard_input(names):
-        assert expected == named_paths([tree / "c"], Refusals(), names_from=Path("-"), recursive=False)
+        assert expected == list_files([tree / "c"], Failures(), names_from=Path("-"), recursive=False)
 
 
 def test_a_list_of_names_that_is_not_there_is_wrong_usage(tree: Path) -> None:
     """The message says why."""
     with pytest.raises(ParameterError, match=r"files0_from=.*none is not allowed; use a file that can be read"):
-        named_paths([], Refusals(), names_from=tree / "none", recursive=False)
+        list_files([], Failures(), names_from=tree / "none", recursive=False)

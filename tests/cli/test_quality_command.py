@@ -242,7 +242,7 @@ def test_tune_says_what_it_measured(similar: Path) -> None:
     assert done.lines[-1].startswith(f"nearkin dedup {similar}")
     bands = call("tune", similar, "-t", "0.6", "--recipe", "word:1|binary|xxh3|minhash:64")
     assert ["values", "bands", "rows"] == bands.lines[1].split()[:3]
-    assert "candidates: per document; nominal: the recall to ask a deduplication for" in bands.lines
+    assert "candidates: per document; nominal: the recall to request of a deduplication" in bands.lines
 
 
 def test_tune_refuses_what_does_not_go_together(similar: Path, tmp_path: Path) -> None:
@@ -282,7 +282,7 @@ def test_tune_takes_the_labels_of_a_page(similar: Path, tmp_path: Path) -> None:
     )
     assert ["high", "low"] == [each["stratum"] for each in scores["strata"]]
     shown = call("evaluate", tmp_path / "clean", "--truth", labels).lines
-    at = shown.index("labels by stratum; right and wrong ones were found:")
+    at = shown.index("labels by stratum, and how many pairs of each kind were found:")
     names = ["stratum", "pairs", "labels", "match", "interval", "right", "wrong", "missed"]
     assert [names, ["high", "4", "1", "1.000", "0.207 to 1.000"]] == [
         shown[at + 1].split("\t"), shown[at + 2].split("\t")[:5],

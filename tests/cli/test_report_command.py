@@ -61,7 +61,7 @@ def test_a_file_of_the_user_stays(crawl: Path, tmp_path: Path) -> None:
     (out / "report.html").write_text("mine")
     done = call("report", out)
     assert 2 == done.code
-    assert "whose report.html this run has written; name another file by --out" in done.message
+    assert "whose report.html was written by this run; name another file by --out" in done.message
     assert "mine" == (out / "report.html").read_text()
     assert 0 == call("report", out, "--out", tmp_path / "other.html").code
     assert (tmp_path / "other.html").read_text().startswith("<!doctype html>")
@@ -185,7 +185,7 @@ def test_standard_input_can_not_be_read_again(crawl: Path, tmp_path: Path) -> No
 def test_a_run_without_near_misses_says_so(crawl: Path, tmp_path: Path) -> None:
     out = tmp_path / "clean"
     done = call("dedup", crawl, "--out", out, "--id-column", "id", "--report", "-q", "--cluster", "components")
-    assert "the report can't tell recall" in done.message
+    assert "the report has no recall" in done.message
     assert "Recall can't be told" in (out / "report.html").read_text().replace("\\u0027", "'")
 
 
@@ -194,7 +194,7 @@ def test_what_can_not_be_is_refused_at_once(crawl: Path, tmp_path: Path, monkeyp
     out = tmp_path / "clean"
     for arguments, message in (
         (("dedup", crawl, "--out", "-", "--report"), "use a folder with --report, which is written there"),
-        (("dedup", crawl, "--out", out, "--report", "--unit", "paragraph"), "not with --unit or passages"),
+        (("dedup", crawl, "--out", out, "--report", "--unit", "paragraph"), "not with --unit or --boilerplate"),
         (("dedup", crawl, "--out", out, "--report", "--engine", "sail", "--id-column", "id"), "--report"),
         (("report", tmp_path), "is no folder that nearkin dedup wrote"),
         (("report", out, "--max-size", "9k"), "use 1M or more"),

@@ -235,7 +235,7 @@ def test_the_corpus_shows_text_similarity_and_columns(tmp_path: Path) -> None:
     assert (None, texts[0]) == (given["matches"][0]["similarity"], given["matches"][0]["text"])
     path.write_text(json.dumps(rows[0]) + "\n")
     done = call(*asked)
-    assert (0, True) == (done.code, "1 matches are of documents that --corpus does not have" in done.message)
+    assert (0, True) == (done.code, "--corpus does not have 1 of the matches" in done.message)
     assert "\t-\t-\t-" in done.lines[1]
     refused = call("search", index, "--text", "x", "--column", "n")
     assert (2, True) == (refused.code, "together with --corpus" in refused.message)
@@ -297,7 +297,7 @@ def test_what_a_store_has_not_is_said(store: Path, tmp_path: Path) -> None:
     """A column that no match has; texts of a store that keeps none."""
     text = near_texts()[0]
     done = call("search", store, "--text", text, "-k", 1, "--column", "m")
-    assert (0, True) == (done.code, "no match has a column 'm'; their columns: 'n'" in done.message)
+    assert (0, True) == (done.code, "no match has a column 'm'; the matches have the columns: 'n'" in done.message)
     assert "-" == done.lines[0].split("\t")[4]
     bare = tmp_path / "bare.store"
     assert 0 == call("store", "create", bare, "--text", "features").code

@@ -12,8 +12,7 @@ from rich.cells import cell_len
 from test_console import on_a_terminal
 
 from command import call
-from nearkin.cli import side_by_side
-from nearkin.cli.side_by_side import rows
+from nearkin.cli.fingerprints import align_rows, style_row
 from nearkin.text.edits import edits
 
 TEXTS = st.text(alphabet="ab 天安ｅ\u0301\n\x1b", max_size=30)
@@ -26,7 +25,7 @@ def pieces(a: str, b: str) -> list[tuple[str, str, str]]:
 @given(a=TEXTS, b=TEXTS, width=st.integers(8, 30))
 def test_both_sides_of_a_row_are_as_wide(a: str, b: str, width: int) -> None:
     """No wider than they may be; together they are the texts, and equal characters lie in the same columns."""
-    found = list(rows(pieces(a, b), width))
+    found = list(align_rows(pieces(a, b), width))
     for row in found:
         left, right = ("".join(cell[side] for cell in row) for side in (1, 2))
         assert cell_len(left) == cell_len(right) <= width
@@ -38,8 +37,8 @@ def test_both_sides_of_a_row_are_as_wide(a: str, b: str, width: int) -> None:
 
 
 def test_rows_end_with_lines() -> None:
-    assert 3 == len(list(rows(pieces("one\ntwo\nthree", "one\nTWO\nthree"), 40)))
-    assert [] == list(rows([], 40))
+    assert 3 == len(list(align_rows(pieces("one\ntwo\nthree", "one\nTWO\nthree"), 40)))
+    assert [] == list(align_rows([], 40))
 
 
 def test_a_terminal_shows_both_texts(tmp_path: Path) -> None:
@@ -53,7 +52,7 @@ def test_a_terminal_shows_both_texts(tmp_path: Path) -> None:
 
 
 def test_a_terminal_shows_colours(monkeypatch: pytest.MonkeyPatch) -> None:
-    line = side_by_side._line([("delete", "x", " "), ("insert", " ", "y"), ("replace", "z", "w")], 10)
+    line = style_row([("delete", "x", " "), ("insert", " ", "y"), ("replace", "z", "w")], 10)
     assert ["red strike", "red", "green", "green"] == [str(span.style) for span in line.spans if span.style]
     assert "xz" == line.plain[:3].replace(" ", "")
 

@@ -196,7 +196,7 @@ def test_dedup_with_a_store_says_what_goes_with_it(store: Path, tmp_path: Path) 
     arguments_ = ["dedup", "--family", "ssdeep", str(corpus), "--out", str(tmp_path / "o"), "--store", str(store)]
     assert "family" in run(*arguments_).err
     assert not (tmp_path / "o").exists()
-    assert f"remembered in {store}" in run(*arguments, "--out", str(tmp_path / "o"), "--store", str(store)).err
+    assert f"added to {store}" in run(*arguments, "--out", str(tmp_path / "o"), "--store", str(store)).err
 
 
 def test_dedup_stops_where_an_interrupted_run_has_left_its_output(
@@ -241,7 +241,7 @@ def test_dedup_of_files_with_a_store_remembers_what_it_keeps(tmp_path: Path) -> 
     assert 0 == run(*arguments, "--against", str(path), "--out", str(tmp_path / "expected"), "-q").code
     result = run(*arguments, "--store", str(path), "--out", str(out))
     assert 0 == result.code
-    assert f"2 kept, listed in {out / 'kept.nul'}, remembered in {path}" in result.err
+    assert f"2 kept, listed in {out / 'kept.nul'}, added to {path}" in result.err
     for name in ("kept.nul", "removed.nul", "clusters.jsonl", "pairs.jsonl"):
         assert (tmp_path / "expected" / name).read_bytes() == (out / name).read_bytes()
     assert str(path) == json.loads((out / "summary.json").read_text())["store"]

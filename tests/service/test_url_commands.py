@@ -12,7 +12,7 @@ from live import Service, serving
 import nearkin as nk
 from command import call as run
 from command import write_jsonl
-from nearkin.cli.open_inputs import read_token
+from nearkin.cli.store import read_token
 from nearkin.errors import InputError
 
 FOX = "The quick brown fox jumps over the lazy dog, and runs away."

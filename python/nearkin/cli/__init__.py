@@ -1,4 +1,4 @@
-"""The command `nearkin`: a door, which reads options, brings batches in and prints answers."""
+"""The command `nearkin`: reads options, runs the library and prints the results."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Run the command line; ends the process with its exit code."""
-    # A link named ssdeep to this command is the program of that name.
+    """Run the command line and end the process with its exit code."""
+    # A link named ssdeep to this command stands in for the program of that name.
     as_ssdeep = Path(sys.argv[0]).name.removesuffix(".exe") == "ssdeep"
-    # Scripts ask for the version alone, and are not to wait for a parser of options.
+    # Scripts that ask for the version should not wait for the parser of options.
     if sys.argv[1:] == ["--version"] and not as_ssdeep:
         print(f"nearkin {__version__}")  # noqa: T201
         return

@@ -1,8 +1,8 @@
-"""The command line, put together from the modules beside this one, and how a run of it ends.
+"""The command line: its commands, and how a run of them ends.
 
-Results go to standard output or files, everything else to standard error. Exit codes: 0 done, 1 failure (for example, a
-file that can't be read), 2 usage (an option out of its range), 3 nothing found (`search`, `ssdeep`), 130 interrupted.
-`--debug` shows the traceback of a failure.
+Results go to standard output or to files, everything else to standard error. Exit codes: 0 success, 1 failure (for
+example, a file that cannot be read), 2 wrong usage (for example, an option out of range), 3 no match (`search`,
+`ssdeep`), 130 interrupted. `--debug` shows the traceback of a failure.
 """
 
 from __future__ import annotations
@@ -25,15 +25,13 @@ from nearkin.cli import (
     patterns,
     quality,
     report,
-    search,
     serve,
     ssdeep,
     ssdeep_compat,
     store,
-    words,
 )
 from nearkin.cli.console import FAILURE, INTERRUPTED, USAGE, say, show_traceback, use_utf8, warn
-from nearkin.cli.errors import told, told_usage
+from nearkin.cli.errors import format_failure, format_usage_error
 from nearkin.errors import MismatchError, NearkinError, ParameterError
 
 app = typer.Typer(
@@ -47,7 +45,7 @@ app = typer.Typer(
 
 
 @app.callback(invoke_without_command=True)
-def _options(
+def _global_options(
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of a failure.")] = False,
 ) -> None:
@@ -56,15 +54,17 @@ def _options(
         raise typer.Exit
 
 
-_AS_SSDEEP = ["ssdeep", "compat"]
-"""The command that is the program ssdeep."""
+for _module in (dedup, contains, patterns, fingerprints, index, store, serve, quality, report):
+    app.add_typer(_module.app)
+for _group in (fingerprints.idf, index.group, store.group, ssdeep.group):
+    app.add_typer(_group)
 
-for _module in (dedup, contains, patterns, fingerprints, words, search, index, store, serve, quality, report, ssdeep):
-    _module.add_to(app)
+_AS_SSDEEP = ["ssdeep", "compat"]
+"""The command that stands in for the program ssdeep."""
 
 
 def main(*, as_ssdeep: bool = False) -> None:
-    """Run the command line, or what takes the program ssdeep's place; ends the process with its exit code."""
+    """Run the command line, or the replacement of the program ssdeep, and end the process with its exit code."""
     use_utf8()
     try:
         code = run(as_ssdeep=as_ssdeep)
@@ -72,26 +72,26 @@ def main(*, as_ssdeep: bool = False) -> None:
         show_traceback(error)
         code = FAILURE
     if INTERRUPTED == code:
-        _end_interrupted()
+        _exit_interrupted()
     sys.exit(code)
 
 
 def run(arguments: Sequence[str] | None = None, *, as_ssdeep: bool = False) -> int:
-    """Run the command line with these arguments, or with those of the process; its exit code."""
-    given = sys.argv[1:] if arguments is None else list(arguments)
-    if not as_ssdeep and given[:2] == _AS_SSDEEP and given[2:] not in (["--help"], ["-h"]):
-        # What follows are the program's flags, which are not words of this command line.
-        given, as_ssdeep = given[2:], True
-    debug = "--debug" in given and not as_ssdeep
+    """Run the command line with these arguments, or those of the process, and return the exit code."""
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    if not as_ssdeep and words[:2] == _AS_SSDEEP and words[2:] not in (["--help"], ["-h"]):
+        # The words that follow are flags of the program ssdeep, which Typer does not parse.
+        words, as_ssdeep = words[2:], True
+    debug = "--debug" in words and not as_ssdeep
     try:
         if as_ssdeep:
-            code: Any = ssdeep_compat.compat(given)
+            code: Any = ssdeep_compat.run(words)
         else:
-            # Not standalone: errors come here, in one place, to become messages and codes.
-            code = app(args=given, standalone_mode=False, prog_name="nearkin")
+            # Not standalone, so that errors reach the handlers below.
+            code = app(args=words, standalone_mode=False, prog_name="nearkin")
         sys.stdout.flush()
         if INTERRUPTED == code:
-            # Typer has made its exit code of the interrupt, without a word.
+            # Typer has turned the interrupt into its exit code without a message.
             raise KeyboardInterrupt
     except (typer.Abort, KeyboardInterrupt):
         warn("interrupted")
@@ -99,48 +99,48 @@ def run(arguments: Sequence[str] | None = None, *, as_ssdeep: bool = False) -> i
     except typer.Exit as error:
         return error.exit_code
     except BrokenPipeError:
-        return _reader_gone()
+        return _end_closed_pipe()
     except SystemExit as error:
-        # Typer ends the process itself when a command writes into a pipe that nobody reads.
+        # Typer ends the process itself when a command writes into a closed pipe.
         if isinstance(error.__context__, BrokenPipeError):
-            return _reader_gone()
+            return _end_closed_pipe()
         raise
     except (NearkinError, OSError) as error:
         if debug:
             raise
-        warn(f"error: {told(error, _command_of(given)[1].params, given)}")
+        warn(f"error: {format_failure(error, _command_of(words)[1].params, words)}")
         return USAGE if isinstance(error, (ParameterError, MismatchError)) else FAILURE
     except Exception as error:
-        # Words that Typer doesn't know, or the help where there is no command.
+        # Usage errors of Typer, and the help of a group that was called without a command.
         show = getattr(error, "show", None)
         if debug or show is None:
             raise
         if type(error).__name__ == "NoArgsIsHelpError":
             show()
         else:
-            warn(f"error: {told_usage(error, _command_of(given)[0], given)}")
+            warn(f"error: {format_usage_error(error, _command_of(words)[0], words)}")
         return int(getattr(error, "exit_code", USAGE))
     return code if isinstance(code, int) else 0
 
 
 def _command_of(words: Sequence[str]) -> tuple[str, Any]:
-    """The command that words name, and its path: `nearkin index build`."""
+    """Return the full name of the command that words call, such as `nearkin index build`, and the command."""
     command: Any = typer.main.get_command(app)
-    path = "nearkin"
+    name = "nearkin"
     for word in words:
         inner = getattr(command, "commands", {}).get(word)
         if inner is not None:
-            command, path = inner, f"{path} {word}"
+            command, name = inner, f"{name} {word}"
         elif not word.startswith("-"):
             break
-    return path, command
+    return name, command
 
 
-def _end_interrupted() -> NoReturn:
-    """End the process with the exit code of an interrupt, whatever it passed through.
+def _exit_interrupted() -> NoReturn:
+    """End the process with the exit code of an interrupt.
 
-    CPython ends a process by the signal itself, in place of its exit code, once an interrupt has passed through code
-    that was compiled from a string, as dataclasses and named tuples are when a module is imported.
+    CPython ends a process by the signal itself, instead of the exit code, if the interrupt has passed through code that
+    was compiled from a string, as in the modules of dataclasses and named tuples.
     """
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
@@ -149,7 +149,7 @@ def _end_interrupted() -> NoReturn:
     os._exit(INTERRUPTED)
 
 
-def _reader_gone() -> int:
-    """The exit code when nobody reads our output any more, which is not a failure: the rest has nowhere to go."""
+def _end_closed_pipe() -> int:
+    """Return the exit code after the reader of standard output has gone, which is not a failure."""
     sys.stdout = None
     return 0

@@ -1,6 +1,6 @@
-"""The terminal: what goes to standard output and error, progress bars, tables, and inputs as text.
+"""The terminal: standard output and error, progress bars, tables, and inputs as text.
 
-Answers go to standard output, which programs read; messages, progress and summaries go to standard error.
+Results go to standard output, for other programs to read. Messages, progress and summaries go to standard error.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, TextIO, cast
+from typing import IO, TYPE_CHECKING, Any, TextIO, cast
 
 import typer
 
-from nearkin.cli.errors import worded
+from nearkin.cli.errors import format_error
 from nearkin.errors import InputError, printable
 from nearkin.progress import reporting
 
@@ -28,38 +28,27 @@ if TYPE_CHECKING:
 
     from nearkin.progress import Progress
 
-# Exit codes besides 0.
 FAILURE, USAGE, NO_MATCH, INTERRUPTED = 1, 2, 3, 130
-
-# A pipe has no width to keep to: wider than any line.
+"""Exit codes besides 0."""
 _PIPE_WIDTH = 1 << 16
+"""Width of a table in a pipe, beyond that of any line."""
 
 
 @lru_cache(maxsize=1)
 def _is_terminal(stream: TextIO) -> bool:
-    """Whether a stream is a terminal; the system is asked once, since lines are many."""
+    """Return whether a stream is a terminal. The result is cached, because output has many lines."""
     return stream.isatty()
 
 
 def say(text: str) -> None:
-    """Write a line, or several, to standard output; on a terminal as `printable` makes it."""
+    """Write lines to standard output; on a terminal with control characters escaped."""
     if _is_terminal(sys.stdout):
         text = printable(text, keep="\n\t")
-    print(text)  # noqa: T201 - the one place that does
-
-
-@contextmanager
-def told_by_summary() -> Iterator[None]:
-    """Keep Python from printing what a summary lists among its warnings."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", r"[\d,]+ (comparisons|look-ups) were left out", RuntimeWarning)
-        warnings.filterwarnings("ignore", r"[\d,]+ of [\d,]+ documents have no value in column", RuntimeWarning)
-        warnings.filterwarnings("ignore", "labels: ", RuntimeWarning)
-        yield
+    print(text)  # noqa: T201 - the one place that prints text
 
 
 def say_json(value: Mapping[str, object]) -> None:
-    """Write an object to standard output as a line of JSON; on a terminal JSON escapes what that could act on."""
+    """Write an object to standard output as a line of JSON; on a terminal with control characters escaped."""
     text = json.dumps(value, ensure_ascii=False)
     if _is_terminal(sys.stdout):
         text = "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
@@ -71,38 +60,55 @@ def warn(message: str) -> None:
     typer.echo(f"nearkin: {printable(message)}", err=True)
 
 
-def use_utf8() -> None:
-    """Make standard output UTF-8 unless it is a terminal: what one command prints, another one reads.
+def report_summary(summary: Mapping[str, Any], show: Callable[[], None], *, as_json: bool, quiet: bool) -> None:
+    """Write the warnings of a summary, then the summary as JSON, or as `show` prints it unless `quiet`."""
+    for warning in summary.get("warnings", []):
+        warn(f"warning: {warning}")
+    if as_json:
+        say_json(summary)
+    elif not quiet:
+        show()
 
-    Characters that the stream can't encode, such as half of a surrogate pair, are escaped.
+
+@contextmanager
+def suppress_summary_warnings() -> Iterator[None]:
+    """Keep Python from printing warnings that a summary lists."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"[\d,]+ (comparisons|look-ups) were left out", RuntimeWarning)
+        warnings.filterwarnings("ignore", r"[\d,]+ of [\d,]+ documents have no value in column", RuntimeWarning)
+        warnings.filterwarnings("ignore", "labels: ", RuntimeWarning)
+        yield
+
+
+def use_utf8() -> None:
+    """Make standard output UTF-8 unless it is a terminal, because another command may read it.
+
+    Characters that the stream cannot encode, such as half of a surrogate pair, are escaped.
     """
     reconfigure = getattr(sys.stdout, "reconfigure", None)
-    if reconfigure is None:
-        return
-    if sys.stdout.isatty():
-        reconfigure(errors="backslashreplace")
-    else:
-        reconfigure(encoding="utf-8", errors="backslashreplace")
+    if reconfigure is not None:
+        encoding = {} if sys.stdout.isatty() else {"encoding": "utf-8"}
+        reconfigure(errors="backslashreplace", **encoding)
 
 
 def show_traceback(error: BaseException) -> None:
-    """Write a traceback to standard error, printable: the messages in it may quote data."""
+    """Write a traceback to standard error, printable because its messages may quote data."""
     import traceback
 
     text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
     typer.echo(printable(text, keep="\n"), err=True, nl=False)
 
 
-def shown(value: object) -> str:
-    """A value from data as a line of standard output holds it: printable on a terminal, as it is in a pipe."""
+def display(value: object) -> str:
+    """Return a value for a line of standard output: printable on a terminal, unchanged in a pipe."""
     return printable(str(value)) if _is_terminal(sys.stdout) else str(value)
 
 
-class _Shown(io.BufferedIOBase):
-    """Bytes for standard output where that is a terminal: UTF-8 is shown, everything else is escaped."""
+class _TerminalBytes(io.BufferedIOBase):
+    """Bytes for a terminal: valid UTF-8 is shown, everything else is escaped."""
 
     def __init__(self) -> None:
-        # Bars put a stream of their own in the place of standard output.
+        # Progress bars may replace sys.stdout.
         self._out = sys.stdout
         self._decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
 
@@ -118,20 +124,18 @@ class _Shown(io.BufferedIOBase):
         self._out.flush()
 
 
-def data_out() -> IO[bytes]:
-    """Where bytes for standard output go: into a pipe as they are, on a terminal as `printable` makes them."""
-    if _is_terminal(sys.stdout):
-        return cast("IO[bytes]", _Shown())
-    return sys.stdout.buffer
+def binary_stdout() -> IO[bytes]:
+    """Return standard output for bytes: a pipe gets them unchanged, a terminal gets them printable."""
+    return cast("IO[bytes]", _TerminalBytes()) if _is_terminal(sys.stdout) else sys.stdout.buffer
 
 
-def escaped(text: str) -> str:
-    """A text that has a UTF-8 form: lone surrogates, which stand for other bytes of file names, escaped."""
+def escape_surrogates(text: str) -> str:
+    """Return a text that can be encoded: lone surrogates, which stand for other bytes of file names, are escaped."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 def console(*, err: bool = False) -> Console:
-    """The terminal, or the pipe in its place, for tables; nothing is coloured or read as markup."""
+    """Return the console for tables, without colours and markup."""
     from rich.console import Console
 
     stream = sys.stderr if err else sys.stdout
@@ -147,22 +151,22 @@ def show_table(
     right: Iterable[str] = (),
     err: bool = False,
 ) -> None:
-    """Print rows: as a table on a terminal and standard error, as lines with tabs into a pipe.
+    """Print rows: as a table on a terminal and on standard error, as lines with tabs in a pipe.
 
     Parameters
     ----------
     columns : sequence of str
         Names of the columns.
     rows : iterable of sequences of str
-        Cells; a terminal and standard error get them as `printable` makes them.
+        Cells. They are printed as `printable` returns them.
     header : bool, default True
-        Whether the names are shown.
+        Print the names.
     lines : bool, default True
-        Whether lines are drawn around the cells.
+        Draw lines around the cells.
     right : iterable of str
-        Columns that are set flush right.
+        Right-aligned columns.
     err : bool, default False
-        Whether the table goes to standard error.
+        Print to standard error.
     """
     if not err and not _is_terminal(sys.stdout):
         for row in (columns, *rows) if header else rows:
@@ -171,31 +175,30 @@ def show_table(
     from rich.table import Table
 
     table = Table(show_header=header) if lines else Table(show_header=header, box=None, padding=(0, 2, 0, 0))
-    to_the_right = set(right)
-    made: Callable[[str], str] = printable if err else shown
+    right_aligned = set(right)
     for name in columns:
-        table.add_column(made(name), overflow="fold", justify="right" if name in to_the_right else "left")
+        table.add_column(printable(name), overflow="fold", justify="right" if name in right_aligned else "left")
     for row in rows:
-        table.add_row(*map(made, row))
+        table.add_row(*map(printable, row))
     console(err=err).print(table)
 
 
 @contextmanager
 def progress_bars(*, quiet: bool) -> Iterator[Progress]:
-    """Progress bars on a terminal, nothing elsewhere."""
-    with reporting(not quiet and sys.stderr.isatty()) as report:
-        yield report
+    """Show progress bars on a terminal, and nothing elsewhere."""
+    with reporting(not quiet and sys.stderr.isatty()) as progress:
+        yield progress
 
 
 def read_input(name: str) -> bytes:
-    """The content of a file or, with the name -, of standard input.
+    """Return the content of a file or, for the name -, of standard input.
 
     Raises
     ------
     InputError
-        A named pipe, socket, device or folder.
+        The file is a named pipe, socket, device or folder.
     OSError
-        A file that is not there or can't be read.
+        The file does not exist, or cannot be read.
     """
     if name == "-":
         return sys.stdin.buffer.read()
@@ -206,45 +209,63 @@ def read_input(name: str) -> bytes:
 
 
 def read_text(name: str, *, encoding: str = "utf-8") -> str:
-    """The text of a file or, with the name -, of standard input.
+    """Return the text of a file or, for the name -, of standard input.
 
     Raises
     ------
     InputError
         The content is not UTF-8.
     """
-    data = read_input(name)
     try:
-        return data.decode(encoding)
+        return read_input(name).decode(encoding)
     except UnicodeDecodeError as error:
         place = "standard input" if name == "-" else name
-        reason = f"is not UTF-8 at byte {error.start}; convert it, with iconv say"
+        reason = f"is not UTF-8 at byte {error.start}; convert it, for example with iconv"
         raise InputError(f"{place}: {reason}", place=place, reason=reason) from error
 
 
-class Refusals:
-    """Inputs that are left out while the others are processed: messages, and the exit code that reports them.
+class Failures:
+    """Failures of single inputs, which are skipped while the others are processed.
+
+    Parameters
+    ----------
+    strict : bool, default False
+        Raise the error of the first file that fails.
 
     Attributes
     ----------
     failed : bool
-        Whether an input was left out.
+        True if an input was skipped.
+    first : list of dict
+        Path and reason of the first ten files.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, strict: bool = False) -> None:
+        self.strict = strict
         self.failed = False
+        self.first: list[dict[str, str]] = []
 
-    def refuse(self, fault: object) -> None:
-        """Write why an input is left out."""
+    def report(self, error: object, name: str | None = None) -> None:
+        """Write why an input is skipped."""
         self.failed = True
-        warn(worded(fault))
+        warn(format_error(error) if name is None else f"{name}: {format_error(error)}")
 
-    def refuse_at(self, name: str, fault: object) -> None:
-        """Write why what has this name is left out."""
-        self.refuse(f"{name}: {worded(fault)}")
+    def add(self, path: str, error: Exception) -> None:
+        """Skip a file.
 
-    def end(self, *, found: bool = True) -> None:
-        """Leave with the exit code that says what happened, unless all is well."""
-        code = FAILURE if self.failed else 0 if found else NO_MATCH
+        Raises
+        ------
+        Exception
+            The error itself, with `strict`.
+        """
+        if self.strict:
+            raise error
+        self.report(error)
+        if len(self.first) < 10:
+            self.first.append({"path": printable(path), "reason": printable(str(error))})
+
+    def exit(self, *, matched: bool = True) -> None:
+        """End the command: with exit code 1 after a failure, with 3 without a match; otherwise return."""
+        code = FAILURE if self.failed else 0 if matched else NO_MATCH
         if code:
             raise typer.Exit(code)

@@ -1,447 +1,494 @@
-"""`nearkin dedup` and `nearkin pairs`: near-duplicates of a corpus on the command line."""
+"""`nearkin dedup` and `nearkin pairs`: near-duplicates of a corpus, of its passages, or of files.
+
+`nearkin dedup` compares texts. With `--unit` or `--boilerplate` it compares passages, with `--family ssdeep` files, and
+with `--engine` or `--remote` it runs on an engine (`nearkin.cli.distributed`). An option that a run does not use is an
+error.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from nearkin._core import set_num_threads
+from nearkin.cli.commands import GENERAL, Commands, Options, OptionsOf, Threads
 from nearkin.cli.console import (
+    Failures,
+    binary_stdout,
     console,
-    data_out,
-    escaped,
+    display,
+    escape_surrogates,
     progress_bars,
+    report_summary,
     say,
     say_json,
     show_table,
-    shown,
-    told_by_summary,
+    suppress_summary_warnings,
     warn,
 )
-from nearkin.cli.dedup_engine import dedup_engine, engine_of
-from nearkin.cli.dedup_files import dedup_files
-from nearkin.cli.options import (
-    KEEPING,
-    MATCHING,
-    OLDER,
-    WRITING,
-    Bits,
-    BoilerplateDocuments,
-    BoilerplateShare,
-    BoilerplateUse,
-    CheckpointFolder,
-    Columns,
-    Differ,
-    EngineName,
-    Featureless,
-    Inputs,
-    Json,
-    LeastShare,
-    Master,
-    Measure,
-    MinLength,
-    Overwrite,
-    Quiet,
-    Radius,
-    Recall,
-    RecipeOption,
-    RejectedPairs,
-    Remote,
-    Removed,
-    Threads,
-    Threshold,
-    Units,
-    VerifyOption,
-    Within,
-    one_of,
-    output,
-    recipe_of,
-)
-from nearkin.cli.passages import dedup_passages, passage_options, wants_passages
-from nearkin.cli.paths import existing_parent
-from nearkin.cli.reading import Reading, read_summary, reads, report_malformed
+from nearkin.cli.corpus import CorpusOptions, existing_parent, input_summary, list_files, report_skipped
+from nearkin.cli.options import MATCHING, WRITING, Bits, Inputs, Json, Quiet, RecipeOption, parse_recipe
 from nearkin.cli.report import REPORT, check_report, write_report
-from nearkin.cli.store_output import Output, check_alone, remembering_store
-from nearkin.errors import ParameterError, bad_parameter, printable
-from nearkin.io.base import KeptLayout
+from nearkin.dedup.config import KEEPING, DedupConfig, FileDedupConfig, PassagesConfig, option
+from nearkin.errors import OutputError, ParameterError, bad_parameter, printable
+from nearkin.io.base import REJECTED, KeptLayout
 
 if TYPE_CHECKING:
+    from nearkin.dedup.passages_results import PassagesResult
     from nearkin.dedup.result import DedupResult
     from nearkin.index.bands import BandIndex
+    from nearkin.index.digests import DigestIndex
     from nearkin.index.hamming import HammingIndex
     from nearkin.io import Corpus, OutputDir
     from nearkin.recipe import Recipe
     from nearkin.store.store import Store
 
-_HEAD = 12
-"""Rows of the clusters in which an example is looked for."""
-_DEDUP_EXAMPLES = """
-[bold]Examples[/]
+app = Commands()
 
-  nearkin dedup corpus.jsonl --out clean
+REFERENCE, ENGINES = "Older documents", "Many machines"
+EXAMPLE_ROWS = 12
+"""Number of rows of clusters that are searched for an example."""
+_FILE_OPTIONS = {
+    *("out", "overwrite", "report", "recipe", "family", "strict", "threshold", "cluster", "keep", "links", "against"),
+    *("store", "labels", "skip_hubs", "also", "text_threshold"),
+}
+"""Options of a run over files."""
+_NOT_FOR_PASSAGES = (
+    *("measure", "cluster", "against", "store", "columns", "links", "labels", "skip_hubs", "also", "text_threshold"),
+    *("differ", "differing", "featureless"),
+)
 
-  nearkin dedup corpus.jsonl --out clean --id-column id --report
-
-  nearkin dedup 'crawl/*.parquet' --out clean --text-column body --id-column url --keep max:score
-
-  nearkin dedup today.jsonl.gz --against yesterday.jsonl.gz --out new --threshold 0.7
-
-  nearkin dedup new.jsonl --against pages.store --out fresh
-
-  nearkin dedup new.jsonl --store pages.store --out fresh --id-column url --column source
-
-  nearkin dedup articles.jsonl --out whole --measure containment --keep longest
-
-  nearkin dedup corpus.jsonl --out cleaner --id-column id --labels labels.tsv
-
-  nearkin dedup news.jsonl --unit paragraph --out clean
-
-  nearkin dedup 'crawl/*.parquet' --out clean --id-column url --engine sail
-
-  nearkin dedup --family ssdeep Documents --out unlike --keep newest
-"""
-_PAIRS_EXAMPLE = "[bold]Example[/]\n\n  nearkin pairs corpus.jsonl --id-column id --threshold 0.9 --json | head"
+Matching = Annotated[
+    Options,
+    OptionsOf(
+        DedupConfig,
+        *("threshold", "radius", "recall", "confirm", "measure", "verify", "differ", "max_comparisons", "differing"),
+        *("featureless", "cluster", "keep", "links"),
+    ),
+]
+FileMatching = Annotated[Options, OptionsOf(FileDedupConfig, "skip_hubs", "also", "text_threshold")]
+Unit = Annotated[Options, OptionsOf(PassagesConfig, "unit", show_defaults=False)]
+Passages = Annotated[
+    Options,
+    OptionsOf(
+        PassagesConfig,
+        *("min_length", "remove", "share", "within", "boilerplate", "boilerplate_documents", "boilerplate_share"),
+    ),
+]
 
 
-@reads()
+@dataclass(frozen=True)
+class OutputOptions:
+    """Options for the output folder."""
+
+    out: str = option(
+        MISSING,
+        help="New folder for kept documents, clusters and summary; - prints kept documents.",
+        group=WRITING,
+        flag="--out -o",
+    )
+    out_layout: KeptLayout = option(
+        "single",
+        help="Write kept documents to one file, or to one per input with the same compression and row groups.",
+        group=WRITING,
+    )
+    overwrite: bool = option(False, help="Replace the output of an earlier run.", group=WRITING)
+    report: bool = option(
+        False,
+        help="Write report.html as well: a page that shows removed documents and collects labels (nearkin report -h).",
+        group=WRITING,
+    )
+
+
+@dataclass(frozen=True)
+class ReferenceOptions:
+    """Options for older documents, labels and columns."""
+
+    source_column: str | None = option(
+        None, help="Count removed documents by this column, and warn of outliers.", group=KEEPING
+    )
+    labels: Path | None = option(
+        None,
+        help="CSV or TSV of labelled pairs (exported by report.html); pairs labelled 'different' are never merged.",
+        group=KEEPING,
+    )
+    against: list[str] | None = option(
+        None,
+        help="Remove matches of an older corpus as well (may be repeated), of a store, or of an index (with --verify "
+        "none or signature).",
+        group=REFERENCE,
+    )
+    store: Path | None = option(
+        None,
+        help="Like --against with a store, and add kept documents to it, in one step with the output.",
+        group=REFERENCE,
+    )
+    columns: list[str] | None = option(
+        None, help="Column to store with each document; may be repeated.", group=GENERAL, flag="--column"
+    )
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """Options for a run on Spark or Sail."""
+
+    engine: str | None = option(
+        None,
+        help="Run on spark, or on sail, which does not need Java; requires --id-column.",
+        group=ENGINES,
+        metavar="spark|sail",
+        choices=("spark", "sail"),
+    )
+    master: str | None = option(
+        None,
+        help="Master of Spark: local[CORES], spark://HOST:PORT, k8s://URL or yarn.",
+        group=ENGINES,
+        metavar="URL",
+        choices=("local[", "spark://", "k8s://", "yarn"),
+        show_default="local[*]",
+    )
+    remote: str | None = option(
+        None, help="Server of Spark Connect, instead of --engine: sc://HOST:PORT.", group=ENGINES, metavar="URL"
+    )
+    checkpoint: str | None = option(
+        None,
+        help="Folder or URL that all machines share, for the output of stages; a failed run continues from it.",
+        group=ENGINES,
+        metavar="FOLDER",
+    )
+
+
+@dataclass(frozen=True)
+class FamilyOption:
+    """Option for the family of hash functions."""
+
+    family: str | None = option(
+        None,
+        help="simhash or minhash, simhash:BITS or minhash:NUM_PERM; replaces that of the recipe. ssdeep for files.",
+        group=MATCHING,
+        choices=("simhash", "minhash", "ssdeep"),
+    )
+
+
+@dataclass(frozen=True)
+class Job:
+    """Options of `nearkin dedup`.
+
+    `matching`, `files` and `passages` contain only options that the user gave.
+    """
+
+    inputs: list[str]
+    output: OutputOptions
+    reading: CorpusOptions
+    recipe: str | None
+    family: str | None
+    bits: int | None
+    matching: Options
+    reference: ReferenceOptions
+    files: Options
+    passages: Options
+    engine: EngineOptions
+    as_json: bool
+    quiet: bool
+
+    def given(self) -> dict[str, object]:
+        """Return the options that differ from their defaults."""
+        given = {**self.matching, **self.files, **self.passages, "recipe": self.recipe, "family": self.family}
+        for group in (self.output, self.reading, self.reference, self.engine):
+            given |= {
+                each.name: value for each in fields(group) if (value := getattr(group, each.name)) != each.default
+            }
+        return {name: value for name, value in {**given, "bits": self.bits}.items() if value is not None}
+
+    def check_not_given(self, names: Iterable[str], allowed: str) -> None:
+        """Raise ParameterError for the first option in `names` that the user gave."""
+        given = self.given()
+        for name in names:
+            if name in given:
+                raise bad_parameter(name, given[name], allowed)
+
+    def parse_recipe(self) -> Recipe | None:
+        """Return the recipe of the options; None without any, which stands for that of a store or the default."""
+        if (self.recipe, self.bits, self.family) == (None, None, None):
+            return None
+        try:
+            return parse_recipe(self.recipe, self.bits, self.family)
+        except ParameterError as error:
+            wrong = error.context.get("found") in (self.family, repr(self.family))
+            if self.family is None or "|" in self.family or not wrong:
+                raise
+            allowed = "simhash or minhash, simhash:BITS or minhash:NUM_PERM, or ssdeep for files"
+            raise bad_parameter("family", repr(self.family), allowed) from None
+
+    def keep_columns(self) -> list[str]:
+        """Return the columns of the keep rule."""
+        from nearkin.dedup.keep import keep_columns, keep_keys
+
+        keep = self.matching.get("keep", "first")
+        keys = keep_keys(keep, values="")
+        if any(key.by in ("max", "min") and not key.column for key in keys):
+            raise bad_parameter("keep", keep, "max:COLUMN or min:COLUMN")
+        return keep_columns(keys)
+
+    def extra_columns(self) -> list[str]:
+        """Return the columns to read in addition to text and id."""
+        columns = (*self.keep_columns(), self.reference.source_column, *(self.reference.columns or ()))
+        return list(dict.fromkeys(name for name in columns if name is not None))
+
+
+@app.add()
 def dedup(
-    context: typer.Context,
     inputs: Inputs,
-    out: Annotated[str, output("New folder for kept, clusters and summary; - prints what is kept.")],
-    reading: Reading,
+    output: OutputOptions,
+    reading: CorpusOptions,
     recipe: RecipeOption = None,
-    family: Annotated[
-        str | None,
-        typer.Option(
-            help="simhash or minhash, simhash:BITS or minhash:NUM_PERM, a slot of the recipe; ssdeep for files.",
-            autocompletion=one_of("simhash", "minhash", "ssdeep"),
-            rich_help_panel=MATCHING,
-        ),
-    ] = None,
+    *,
+    family: FamilyOption,
     bits: Bits = None,
-    threshold: Threshold = None,
-    radius: Radius = None,
-    recall: Recall = None,
-    confirm: Annotated[
-        str | None,
-        typer.Option(
-            help="The other family, such as simhash:128: candidates must be alike by it as well.",
-            rich_help_panel=MATCHING,
-        ),
-    ] = None,
-    measure: Measure = None,
-    verify: VerifyOption = None,
-    differ: Differ = None,
-    differing: Annotated[
-        str,
-        typer.Option(
-            help="Of alike texts that differ: keep all, or flag (one goes, clusters say what differs).",
-            autocompletion=one_of("keep", "flag"),
-            rich_help_panel=KEEPING,
-        ),
-    ] = "keep",
-    featureless: Featureless = None,
-    cluster: Annotated[
-        str,
-        typer.Option(
-            help="absorb (no chains) or components (chains are one cluster).",
-            autocompletion=one_of("absorb", "components"),
-            rich_help_panel=KEEPING,
-        ),
-    ] = "absorb",
-    keep: Annotated[
-        str,
-        typer.Option(
-            help="Which stays: first, last, longest, shortest, max:COLUMN, min:COLUMN; of files also oldest, newest. "
-            "Several, separated by commas, decide one after another.",
-            autocompletion=one_of("first", "last", "longest", "shortest", "max:", "min:", "oldest", "newest"),
-            rich_help_panel=KEEPING,
-        ),
-    ] = "first",
-    source_column: Annotated[
-        str | None, typer.Option(help="Count removals by this column, warn of outliers.", rich_help_panel=KEEPING)
-    ] = None,
-    against: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Older corpus, may be repeated, a store, or an index (with --verify none or signature): remove what "
-            "matches it, too.",
-            rich_help_panel=OLDER,
-        ),
-    ] = None,
-    store: Annotated[
-        Path | None,
-        typer.Option(
-            help="As --against a store, which remembers what is kept, together with the output or not at all.",
-            rich_help_panel=OLDER,
-        ),
-    ] = None,
-    columns: Columns = None,
-    out_layout: Annotated[
-        KeptLayout,
-        typer.Option(
-            help="One file of what is kept, or one per input, as it is compressed and grouped.", rich_help_panel=WRITING
-        ),
-    ] = "single",
-    labels: RejectedPairs = None,
-    links: Annotated[
-        str,
-        typer.Option(
-            help="Pairs written: representatives (removed ones) or all verified ones.",
-            autocompletion=one_of("representatives", "all"),
-            rich_help_panel=WRITING,
-        ),
-    ] = "representatives",
-    max_comparisons: Annotated[
-        int,
-        typer.Option(
-            help="Most candidates that one document is compared with; the summary counts others.",
-            rich_help_panel=MATCHING,
-        ),
-    ] = 10_000,
-    unit: Units = None,
-    min_length: MinLength = None,
-    remove: Removed = None,
-    share: LeastShare = None,
-    within: Within = False,
-    boilerplate: BoilerplateUse = None,
-    boilerplate_documents: BoilerplateDocuments = None,
-    boilerplate_share: BoilerplateShare = None,
-    skip_hubs: Annotated[
-        int | None,
-        typer.Option(
-            help="Of files: do not look up what more digests share; the summary counts it.",
-            show_default="100000",
-            rich_help_panel=MATCHING,
-        ),
-    ] = None,
-    also: Annotated[
-        str | None,
-        typer.Option(
-            help="Of files: text, to match short textual files by features of their text, too.",
-            rich_help_panel=MATCHING,
-            autocompletion=one_of("text"),
-        ),
-    ] = None,
-    text_threshold: Annotated[
-        float | None,
-        typer.Option(
-            help="With --also text: least similarity of features, above 0 to 1.",
-            show_default="0.6",
-            rich_help_panel=MATCHING,
-        ),
-    ] = None,
-    engine: EngineName = None,
-    master: Master = None,
-    remote: Remote = None,
-    checkpoint: CheckpointFolder = None,
-    overwrite: Overwrite = False,
-    report: Annotated[
-        bool,
-        typer.Option(
-            "--report",
-            help="Write report.html, too: a page to look at what goes, and to judge it (nearkin report -h).",
-            rich_help_panel=WRITING,
-        ),
-    ] = False,
+    matching: Matching,
+    files: FileMatching,
+    reference: ReferenceOptions,
+    unit: Unit,
+    passages: Passages,
+    engine: EngineOptions,
     threads: Threads = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Keep one of each group of near-duplicates, and say what was removed and why.
+    """Keep one document of each group of near-duplicates, and report which were removed and why.
 
-    DIR/kept.* has the documents that stay, in the input's format and order; DIR/clusters.* names for each document of a
-    group the one kept, the reason, their distance in bits and their similarity; DIR/pairs.* the links; DIR/summary.json
-    counts and timings.
+    DIR/kept.* contains the kept documents, in the format and order of the input; DIR/clusters.* the kept document, the
+    reason, the distance in bits and the similarity for each document of a group; DIR/pairs.* the links;
+    DIR/summary.json counts and timings.
 
-    The threshold is 0.8 unless another is given, or for --family ssdeep a score of 80. The radius follows from the
-    threshold; --recall holds at the threshold. Recipe, threshold and verification that are not given
-    follow a store.
+    The default threshold is 0.8, or a score of 80 with --family ssdeep. The radius follows from the threshold; --recall
+    is the recall at the threshold. With a store, its recipe, threshold and verification are the defaults.
 
-    With --unit parts of documents are compared. DIR/kept.* has the documents without the parts that stand in earlier
-    ones, DIR/passages.* says where these are, DIR/documents.* which share of each document they are.
+    With --unit, parts of documents are compared. DIR/kept.* contains the documents without the parts that earlier
+    documents have, DIR/passages.* the positions of these parts, DIR/documents.* their share of each document.
 
-    With --engine or --remote the run is one of Spark or Sail: DIR/kept, DIR/clusters and DIR/pairs are folders of
+    With --engine or --remote, the job runs on Spark or Sail, and DIR/kept, DIR/clusters and DIR/pairs are folders of
     Parquet files.
+
+    Examples
+    --------
+    nearkin dedup corpus.jsonl --out clean
+    nearkin dedup corpus.jsonl --out clean --id-column id --report
+    nearkin dedup 'crawl/*.parquet' --out clean --text-column body --id-column url --keep max:score
+    nearkin dedup today.jsonl.gz --against yesterday.jsonl.gz --out new --threshold 0.7
+    nearkin dedup new.jsonl --against pages.store --out fresh
+    nearkin dedup new.jsonl --store pages.store --out fresh --id-column url --column source
+    nearkin dedup articles.jsonl --out full --measure containment --keep longest
+    nearkin dedup corpus.jsonl --out cleaner --id-column id --labels labels.tsv
+    nearkin dedup news.jsonl --unit paragraph --out clean
+    nearkin dedup 'crawl/*.parquet' --out clean --id-column url --engine sail
+    nearkin dedup --family ssdeep Documents --out unlike --keep newest
     """
-    from nearkin.dedup.texts import dedup as run
+    from nearkin.cli import distributed
 
     set_num_threads(threads)
-    if report:
-        check_report(out)
-    if (named := engine_of(context)) is not None:
-        _columns_of(keep)
-        done = dedup_engine(context, named, recipe=_recipe_given(recipe, bits, family))
-        _report(done.head, done.summary, done.kept, as_json=as_json, quiet=quiet)
+    passages |= unit
+    job = Job(
+        inputs,
+        output,
+        reading,
+        recipe,
+        family.family,
+        bits,
+        matching,
+        reference,
+        files,
+        passages,
+        engine,
+        as_json,
+        quiet,
+    )
+    if output.report:
+        check_report(output.out)
+    if (chosen := distributed.choose_engine(job, threads)) is not None:
+        job.keep_columns()
+        head, summary = distributed.dedup(job, chosen)
+        _report(head, summary, distributed.join(output.out, "kept"), as_json=as_json, quiet=quiet)
         return
-    if family == "ssdeep":
-        dedup_files(
-            context,
-            inputs=inputs,
-            out=out,
-            recipe=recipe,
-            threshold=threshold,
-            cluster=cluster,
-            keep=keep,
-            against=against or [],
-            store=store,
-            links=links,
-            labels=labels,
-            skip_hubs=skip_hubs,
-            also=also,
-            text_threshold=text_threshold,
-            report=report,
-            strict=reading.strict,
-            overwrite=overwrite,
-            as_json=as_json,
-            quiet=quiet,
-        )
+    if family.family == "ssdeep":
+        _dedup_files(job)
         return
-    for name, value in (("skip_hubs", skip_hubs), ("also", also), ("text_threshold", text_threshold)):
-        if value is not None:
-            raise bad_parameter(name, value, "with --family ssdeep alone")
-    passages = wants_passages(context)
-    made = _recipe_given(recipe, bits, family)
-    by = _columns_of(keep)
-    check_alone(store, against or [], out)
-    names = dict.fromkeys(name for name in (*by, source_column, *(columns or [])) if name is not None)
-    if passages:
-        if report:
-            raise bad_parameter("report", "given", "not with --unit or passages, which have no pairs to judge")
-        dedup_passages(
-            inputs=inputs,
-            out=out,
-            reading=reading,
-            columns=list(names),
-            out_layout=out_layout,
-            overwrite=overwrite,
-            as_json=as_json,
-            quiet=quiet,
-            **passage_options(
-                context, recipe=made, sources=source_column, unit=unit or "document", remove=remove or "parts"
-            ),
-        )
+    job.check_not_given(files, "with --family ssdeep alone")
+    if "unit" in passages or "boilerplate" in passages:
+        job.check_not_given(_NOT_FOR_PASSAGES, "no --unit and no --boilerplate")
+        _dedup_passages(job)
         return
-    writing = _Writing(out, out_layout, overwrite=overwrite, report=report)
-    with _opened(reading, inputs, list(names), against or [], store, writing) as files:
-        # The warnings of the summary are told at the end.
-        with progress_bars(quiet=quiet) as progress, told_by_summary():
-            result = run(
-                files.corpus,
-                recipe=made,
-                threshold=threshold,
-                radius=radius,
-                recall=recall,
-                confirm=confirm,
-                measure=measure,  # type: ignore[arg-type]  # checked by the call, with its message
-                verify=verify,  # type: ignore[arg-type]
-                differ=differ,
-                differing=differing,  # type: ignore[arg-type]
-                featureless=featureless,  # type: ignore[arg-type]
-                cluster=cluster,  # type: ignore[arg-type]
-                keep=keep,
-                sources=source_column,
-                against=files.older,
-                store=files.store,
-                columns=columns,
-                output=None if store is None else files.output.put,  # type: ignore[arg-type]  # There is a folder.
-                links=links,  # type: ignore[arg-type]
-                max_comparisons=max_comparisons,
-                labels=labels,
-                near_misses="auto" if report else 0,
-                progress=progress,
-            )
-        if store is None:
-            files.output.put(result)
-        single = files.corpus.kept_name if out_layout == "single" else "kept-*"
-        kept = None if files.output.target is None else Path(out) / single
-    _report(islice(result.clusters.rows(), _HEAD), files.output.summary, kept, as_json=as_json, quiet=quiet)
+    job.check_not_given(passages, "--unit or --boilerplate beside it")
+    _dedup_texts(job)
 
 
-def _columns_of(keep: str) -> list[str]:
-    """The columns that a keep rule looks at."""
-    from nearkin.dedup.keep import keep_columns, keep_keys
+@app.add(threads=True)
+def pairs(
+    inputs: Inputs,
+    reading: CorpusOptions,
+    matching: Annotated[
+        Options, OptionsOf(DedupConfig, "threshold", "radius", "recall", "measure", "verify", "differ")
+    ],
+    recipe: RecipeOption = None,
+    bits: Bits = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Print all pairs of near-duplicates, with exact copies: left, right, distance, similarity, separated by tabs.
 
-    keys = keep_keys(keep, values="")
-    if any(key.by in ("max", "min") and not key.column for key in keys):
-        raise bad_parameter("keep", keep, "max:COLUMN or min:COLUMN")
-    return keep_columns(keys)
+    n equal texts make n (n - 1) / 2 pairs. The default threshold is 0.8, and the radius follows from it.
 
-
-@dataclass
-class _Files:
-    """What a run reads and writes: the corpus, an older one, a store that remembers, the output folder; its summary."""
-
-    corpus: Corpus
-    older: Corpus | Store | HammingIndex | BandIndex | None
-    store: Store | None
-    output: Output
-
-
-@dataclass(frozen=True)
-class _Writing:
-    """What is written, and where."""
-
-    out: str
-    layout: KeptLayout
-    overwrite: bool
-    report: bool
-
-
-@contextmanager
-def _opened(
-    reading: Reading,
-    inputs: Sequence[str],
-    columns: Sequence[str],
-    against: Sequence[str],
-    store: Path | None,
-    writing: _Writing,
-) -> Iterator[_Files]:
-    """What the run needs, open; the output folder is None for standard output.
-
-    `columns` are read besides text and id. The spool lies beside the output, where there is room for the corpus.
-    Records that can't be read are reported once the output is there.
+    Examples
+    --------
+    nearkin pairs corpus.jsonl --id-column id --threshold 0.9 --json | head
     """
-    from nearkin.io import OutputDir, table_name
-    from nearkin.io.base import REJECTED
+    from nearkin.dedup.texts import dedup as dedup_texts
 
-    out, layout = writing.out, writing.layout
-    spool = None if out == "-" else existing_parent(Path(out))
-    with ExitStack() as stack:
-        held = stack.enter_context(remembering_store(store, out))
-        own = [] if held is None else [held.path]
-        corpus = stack.enter_context(reading.corpus(inputs, extra_columns=columns, spool_dir=spool, leave_out=own))
-        older = stack.enter_context(_older(against, reading, spool))
-
-        def write(result: DedupResult, target: OutputDir | None) -> dict[str, Any]:
-            summary = _summary(result, corpus, reading, layout, None if held is None else held.path)
-            return _write(result, summary, corpus, writing, target)
-
-        corpus.kept_names(layout)
-        if out == "-":
-            yield _Files(corpus, older, None, Output(None, write))
+    with reading.read(inputs) as corpus, progress_bars(quiet=quiet) as progress:
+        result = dedup_texts(corpus, recipe=parse_recipe(recipe, bits), links="all", progress=progress, **matching)
+    for row in result.pairs.with_copies():
+        # NaN stands for a similarity that was not computed.
+        similarity = None if row["similarity"] != row["similarity"] else row["similarity"]
+        if as_json:
+            say_json({**row, "similarity": similarity})
         else:
-            named = [*map(Path, against), *([] if store is None else [store])]
-            read = [*corpus.inputs, *(getattr(older, "inputs", None) or named)]
-            told = ("clusters", "pairs", "near") if writing.report else ("clusters", "pairs")
-            names = [*corpus.kept_names(layout), *(table_name(name, corpus.format) for name in told)]
-            names += [*([REPORT] if writing.report else []), REJECTED, "summary.json"]
-            with OutputDir(out, overwrite=writing.overwrite, inputs=read, names=names) as target:
-                yield _Files(corpus, older, held, Output(target, write))
-        report_malformed(corpus)
+            value = "-" if similarity is None else f"{similarity:.4f}"
+            say(f"{display(row['left'])}\t{display(row['right'])}\t{row['distance']}\t{value}")
+
+
+# Texts
+
+
+def _dedup_texts(job: Job) -> None:
+    """Write kept documents, clusters, pairs and a summary."""
+    from nearkin.dedup.texts import dedup as dedup_texts
+    from nearkin.io import table_name
+
+    output, reference = job.output, job.reference
+    recipe = job.parse_recipe()
+    spool = _spool_folder(output.out)
+    with ExitStack() as stack:
+        store = stack.enter_context(_open_store(job))
+        own = [] if store is None else [store.path]
+        corpus = stack.enter_context(
+            job.reading.open_corpus(job.inputs, extra_columns=job.extra_columns(), spool_dir=spool, exclude=own)
+        )
+        older = stack.enter_context(_open_reference(reference.against or [], job.reading, spool))
+        tables = ("clusters", "pairs", "near") if output.report else ("clusters", "pairs")
+        names = [*corpus.kept_names(output.out_layout), *(table_name(name, corpus.format) for name in tables), REJECTED]
+        inputs = [*corpus.inputs, *own, *(getattr(older, "inputs", None) or map(Path, reference.against or ()))]
+        with _open_output(output, names, inputs) as target:
+
+            def write(result: DedupResult) -> dict[str, Any]:
+                return _write_texts(result, corpus, job, store, target)
+
+            writer = _Writer(target, write)
+            with progress_bars(quiet=job.quiet) as progress, suppress_summary_warnings():
+                result = dedup_texts(
+                    corpus,
+                    recipe=recipe,
+                    sources=reference.source_column,
+                    against=older,
+                    store=store,
+                    columns=reference.columns,
+                    output=None if store is None else writer.write,  # type: ignore[arg-type]  # There is a folder.
+                    labels=reference.labels,
+                    near_misses="auto" if output.report else 0,
+                    progress=progress,
+                    **job.matching,
+                )
+            if store is None:
+                writer.write(result)
+        report_skipped(corpus)
+    name = corpus.kept_name if output.out_layout == "single" else "kept-*"
+    kept = None if target is None else Path(output.out) / name
+    _report(islice(result.clusters.rows(), EXAMPLE_ROWS), writer.summary, kept, as_json=job.as_json, quiet=job.quiet)
+
+
+def _spool_folder(out: str) -> Path | None:
+    """Return the folder for temporary copies of the input: next to the output, where there is space for the corpus."""
+    return None if out == "-" else existing_parent(Path(out))
 
 
 @contextmanager
-def _older(
-    against: Sequence[str], reading: Reading, spool: Path | None
+def _open_output(output: OutputOptions, names: Iterable[str], inputs: Iterable[Path]) -> Iterator[OutputDir | None]:
+    """Open the output folder with these files and, for some runs, a report; None for standard output."""
+    from nearkin.io import OutputDir
+
+    if output.out == "-":
+        yield None
+        return
+    names = [*names, "summary.json", *([REPORT] if output.report else [])]
+    with OutputDir(output.out, overwrite=output.overwrite, inputs=[*inputs], names=names) as target:
+        yield target
+
+
+class _Writer:
+    """Writes the result of a run into its output, and again if the store has changed during the run.
+
+    Parameters
+    ----------
+    target : OutputDir or None
+        None for standard output.
+    write : function
+        Writes a result and returns its summary.
+    """
+
+    def __init__(self, target: OutputDir | None, write: Callable[[DedupResult], dict[str, Any]]) -> None:
+        self._target, self._write = target, write
+        self.summary: dict[str, Any] = {}
+
+    def write(self, result: DedupResult) -> OutputDir | None:
+        """Write a result, and replace that of an earlier call."""
+        if self._target is not None and self.summary:
+            self._target.restart()
+        self.summary = self._write(result)
+        return self._target
+
+
+@contextmanager
+def _open_store(job: Job) -> Iterator[Store | None]:
+    """Open the store of --store, or return None.
+
+    The store is opened before any input is read, which completes the output of an interrupted run.
+
+    Raises
+    ------
+    ParameterError
+        The store is a URL, or is combined with --against or standard output.
+    OutputError
+        The interrupted run had the same output folder.
+    """
+    from nearkin.store.store import Store
+
+    path, out, against = job.reference.store, job.output.out, job.reference.against
+    if path is None:
+        yield None
+        return
+    if re.match(r"https?:/", str(path)):
+        allowed = "a folder, because output and store change in one step; for a service use `nearkin store add URL`"
+        raise bad_parameter("store", path, allowed)
+    if against or out == "-":
+        name, value = ("against", ", ".join(against)) if against else ("out", out)
+        raise bad_parameter(name, value, "a folder as --out, and no --against, with --store")
+    with Store.open(path) as store:
+        if Path(os.path.realpath(out)) in store.recovered_outputs:
+            message = f"{out}: the output of an interrupted run has just been put in its place; use it, then run again"
+            raise OutputError(message, place=out, in_place="new")
+        yield store
+
+
+@contextmanager
+def _open_reference(
+    against: Sequence[str], reading: CorpusOptions, spool: Path | None
 ) -> Iterator[Corpus | Store | HammingIndex | BandIndex | None]:
-    """What is named, opened for reading: corpora, a store, or an index; None if nothing is."""
+    """Open the older corpora, the store or the index of --against for reading."""
     from nearkin.index.files import index_class, open_index
     from nearkin.store.log import LOG_NAME
     from nearkin.store.store import Store
@@ -456,62 +503,42 @@ def _older(
         with Store.open(stores[0], "r") as store:
             yield store
     elif against:
-        with reading.corpus(against, spool_dir=spool) as corpus:
+        with reading.open_corpus(against, spool_dir=spool) as corpus:
             yield corpus
     else:
         yield None
 
 
-def _recipe_given(recipe: str | None, bits: int | None, family: str | None) -> Recipe | None:
-    """As `recipe_of`, None if nothing is given; a family that there is not is told with all that this command has."""
-    if (recipe, bits, family) == (None, None, None):
-        return None
-    try:
-        return recipe_of(recipe, bits, family)
-    except ParameterError as error:
-        if family is None or "|" in family or error.context.get("found") not in (family, repr(family)):
-            raise
-        allowed = "simhash or minhash, simhash:BITS or minhash:NUM_PERM, or ssdeep for files"
-        raise bad_parameter("family", repr(family), allowed) from None
-
-
-def _summary(
-    result: DedupResult, corpus: Corpus, reading: Reading, layout: KeptLayout, store: Path | None
+def _write_texts(
+    result: DedupResult, corpus: Corpus, job: Job, store: Store | None, target: OutputDir | None
 ) -> dict[str, Any]:
-    """What `summary.json` says: the job's summary, what was read and how, and which store remembers what is kept."""
-    read_as = {"encoding": reading.encoding, "delimiter": reading.delimiter, "html": reading.html or None}
-    told = {name: value for name, value in read_as.items() if value is not None}
-    return {
-        **result.summary,
-        **({} if store is None else {"store": escaped(str(store))}),
-        **read_summary(corpus, layout),
-        **({"read_as": told} if told else {}),
-    }
-
-
-def _write(
-    result: DedupResult, summary: dict[str, Any], corpus: Corpus, writing: _Writing, target: OutputDir | None
-) -> dict[str, Any]:
-    """Write what is kept: with tables and summary in a folder, alone on standard output."""
+    """Write kept documents, tables and a summary into a folder, or kept documents to standard output."""
     from nearkin.io import write_table
+    from nearkin.report import Run
 
+    layout, reading = job.output.out_layout, job.reading
+    read_as = {"encoding": reading.encoding, "delimiter": reading.delimiter, "html": reading.html or None}
+    read_as = {name: value for name, value in read_as.items() if value is not None}
+    summary = {
+        **result.summary,
+        **({} if store is None else {"store": escape_surrogates(str(store.path))}),
+        **input_summary(corpus, layout),
+        **({"read_as": read_as} if read_as else {}),
+    }
     if target is None:
-        out = data_out()
-        corpus.write_kept(result.kept_rows, out, layout=writing.layout)
-        out.flush()
+        stream = binary_stdout()
+        corpus.write_kept(result.kept_rows, stream, layout=layout)
+        stream.flush()
         return summary
-    corpus.write_kept(result.kept_rows, target, layout=writing.layout)
+    corpus.write_kept(result.kept_rows, target, layout=layout)
     write_table(target, "clusters", result.clusters.compact, corpus.format)
     write_table(target, "pairs", result.pairs.compact, corpus.format)
     if result.near_misses is not None:
         write_table(target, "near", result.near_misses.compact, corpus.format)
-    if writing.report:
-        from nearkin.report import Run
-
+    if job.output.report:
         if result.near_misses is None:
-            warn("the report can't tell recall: near misses need --verify jaccard or indel, and --cluster absorb")
-
-        write_report(Run.of_result(result, corpus, summary, Path(writing.out).resolve().name), target)
+            warn("the report has no recall: near misses need --verify jaccard or indel, and --cluster absorb")
+        write_report(Run.of_result(result, corpus, summary, Path(job.output.out).resolve().name), target)
     corpus.write_rejected(target)
     return target.write_json("summary.json", summary)
 
@@ -524,142 +551,317 @@ def _report(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Warnings, and the summary as JSON or in words; `kept` is None where what is kept went to standard output.
+    """Report warnings and the summary; `kept` is None for standard output, `head` the first rows of the clusters."""
 
-    `head` are the first few rows of the clusters.
-    """
-    for warning in summary.get("warnings", []):
-        warn(f"warning: {warning}")
-    if as_json and kept is not None:
-        say_json(summary)
-    elif not quiet:
-        rows = [*_totals(summary, kept), *_reasons(summary, kept), ("", f"recipe {summary['recipe']}")]
-        show_table(["count", "of what"], rows, header=False, lines=False, right=["count"], err=True)
+    def show() -> None:
+        _show_counts([*_count_rows(summary, kept), ("", f"recipe {summary['recipe']}")])
         if (example := _example(list(head))) is not None:
             console(err=True).print(f"\n{printable(example)}")
 
+    report_summary(summary, show, as_json=as_json and kept is not None, quiet=quiet)
 
-def _totals(summary: Mapping[str, Any], kept: Path | str | None) -> Iterator[tuple[str, str]]:
-    """How many documents there were, how many stay and how many go."""
+
+def _show_counts(rows: Sequence[Sequence[str]]) -> None:
+    show_table(["count", "of what"], rows, header=False, lines=False, right=["count"], err=True)
+
+
+def _count_rows(summary: Mapping[str, Any], kept: Path | str | None) -> Iterator[tuple[str, str]]:
+    """Return the counts of documents: read, kept, removed by reason, and skipped."""
     seconds = sum(stage["wall"] for stage in summary["timings"].values())
     share = summary["removed"] / summary["documents"] if summary["documents"] else 0.0
-    # An engine does not tell how much it reads.
+    # An engine does not report the size of its input.
     size = f" ({summary['bytes_read'] / 1e6:,.1f} MB)" if "bytes_read" in summary else ""
     yield f"{summary['documents']:,}", f"documents read in {seconds:.1f} s{size}"
-    remembered = f", remembered in {summary['store']}" if "store" in summary else ""
-    yield f"{summary['kept']:,}", "kept" + (f" in {kept}" if kept else "") + remembered
+    added = f", added to {summary['store']}" if "store" in summary else ""
+    yield f"{summary['kept']:,}", "kept" + (f" in {kept}" if kept else "") + added
     yield (
         f"{summary['removed']:,}",
         f"removed ({share:.1%}) in {summary['clusters']:,} clusters, the largest of {summary['largest_cluster']:,}",
     )
-
-
-def _reasons(summary: Mapping[str, Any], kept: Path | str | None) -> Iterator[tuple[str, str]]:
-    """Why documents go, and what was left out."""
-    from nearkin.io.base import REJECTED
-
-    rejected = "" if kept is None else f"; {Path(kept).with_name(REJECTED)} says why"
     reasons = summary["removed_by_reason"]
     yield f"{reasons['exact'] + reasons['exact-old']:,}", "of them exact copies"
+    if same := reasons.get("same-letters", 0) + reasons.get("same-letters-old", 0):
+        yield f"{same:,}", "of them differ from a kept document only in case, spacing or punctuation"
     near = f": {summary['verify']} similarity of at least {summary['threshold']}"
     if summary["verify"] == "none":
-        near = f", not verified: {_reach(summary)}"
-    if same := reasons.get("same-letters", 0) + reasons.get("same-letters-old", 0):
-        yield f"{same:,}", "of them have the same letters as another, and are no copies of it"
+        near = f", not verified: {_describe_candidates(summary)}"
     yield f"{reasons['near'] + reasons['near-old']:,}", f"of them near-duplicates{near}"
     if older := sum(count for reason, count in reasons.items() if reason.endswith("-old")):
         yield f"{older:,}", "of them match older documents"
     if summary.get("pairs_that_differ"):
-        fate = "kept apart" if summary["differing"] == "keep" else "of which one is removed"
-        yield (
-            f"{summary['pairs_that_differ']:,}",
-            f"pairs are alike and differ in {', '.join(summary['differ'])}: {fate}",
-        )
-    if summary.get("labels", {}).get("different"):
-        told = summary["labels"]
-        yield f"{told['kept_apart']:,}", f"pairs kept apart, of {told['different']:,} that are labelled different"
+        fate = "both kept" if summary["differing"] == "keep" else "one removed"
+        rules = ", ".join(summary["differ"])
+        yield f"{summary['pairs_that_differ']:,}", f"pairs of similar documents that differ in {rules}: {fate}"
+    yield from _label_rows(summary)
     if summary["without_features"]:
-        fate = "kept" if summary["featureless"] == "keep" else "compared with its copies alone"
+        fate = "kept" if summary["featureless"] == "keep" else "compared only with exact copies"
         yield f"{summary['without_features']:,}", f"without any letter: {fate}"
+    yield from _malformed_rows(summary, None if kept is None else Path(kept).parent)
+    yield (
+        f"{summary['candidates']:,}",
+        f"candidates ({_describe_candidates(summary)}); {summary['verified']:,} verified",
+    )
+
+
+def _label_rows(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    labels = summary.get("labels", {})
+    if labels.get("different"):
+        yield f"{labels['kept_apart']:,}", f"pairs not merged, of {labels['different']:,} labelled different"
+
+
+def _malformed_rows(summary: Mapping[str, Any], out: Path | None) -> Iterator[tuple[str, str]]:
     if summary["malformed"]:
-        yield f"{summary['malformed']:,}", f"records skipped that can't be read{rejected}"
-    yield f"{summary['candidates']:,}", f"candidates ({_reach(summary)}); {summary['verified']:,} verified"
+        rejected = "" if out is None else f"; see {out / REJECTED}"
+        yield f"{summary['malformed']:,}", f"unreadable records skipped{rejected}"
 
 
-def _reach(summary: Mapping[str, Any]) -> str:
-    """What made a pair a candidate."""
+def _describe_candidates(summary: Mapping[str, Any]) -> str:
+    """Return how candidates were found, and with which recall."""
     if "radius" in summary:
-        reach = f"within {summary['radius']} bits"
+        method = f"within {summary['radius']} bits"
     elif "sketch_size" in summary:
-        reach = f"by sketches of {summary['sketch_size']} features"
+        method = f"by sketches of {summary['sketch_size']} features"
     else:
-        reach = f"{summary['num_bands']} bands of {summary['num_rows']}"
+        method = f"{summary['num_bands']} bands of {summary['num_rows']}"
     recall = summary.get("expected_recall")
-    return reach if recall is None else f"{reach}, recall {recall:.1%} at the threshold"
+    return method if recall is None else f"{method}, recall {recall:.1%} at the threshold"
 
 
 def _example(rows: Sequence[Mapping[str, Any]]) -> str | None:
-    """The first document that goes for another of this corpus, in words."""
+    """Return the first removed document with the kept one, if both are in this corpus."""
     if not rows or rows[0]["reason"] != "kept":
         return None
-    head = rows[0]["representative"]
+    kept = rows[0]["representative"]
     for row in rows:
-        if row["representative"] == head and row["reason"] != "kept":
-            # NaN stands for what was not verified.
-            similar = row["similarity"] == row["similarity"]
-            told = f"{row['reason']}, similarity {row['similarity']:.2f}" if similar else row["reason"]
-            return f"for example {row['id']} is removed for {head} ({told})"
+        if row["representative"] == kept and row["reason"] != "kept":
+            # NaN stands for a similarity that was not computed.
+            verified = row["similarity"] == row["similarity"]
+            reason = f"{row['reason']}, similarity {row['similarity']:.2f}" if verified else row["reason"]
+            return f"for example, {row['id']} is removed as a duplicate of {kept} ({reason})"
     return None
 
 
-@reads()
-def pairs(
-    inputs: Inputs,
-    reading: Reading,
-    recipe: RecipeOption = None,
-    bits: Bits = None,
-    threshold: Threshold = None,
-    radius: Radius = None,
-    recall: Recall = None,
-    measure: Measure = None,
-    verify: VerifyOption = None,
-    differ: Differ = None,
-    threads: Threads = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Print every pair of near-duplicates, exact copies included: left, right, distance, similarity, separated by tabs.
+# Passages
 
-    n equal texts are n (n - 1) / 2 pairs. The threshold is 0.8 unless another is given, and the radius follows from it.
-    """
-    from nearkin.dedup.texts import THRESHOLD
-    from nearkin.dedup.texts import dedup as run
 
-    set_num_threads(threads)
-    with reading.reported(inputs) as corpus, progress_bars(quiet=quiet) as progress:
-        result = run(
-            corpus,
-            recipe=recipe_of(recipe, bits),
-            threshold=THRESHOLD if threshold is None else threshold,
-            radius=radius,
-            recall=recall,
-            measure=measure,  # type: ignore[arg-type]  # checked by the call, with its message
-            verify=verify,  # type: ignore[arg-type]
-            differ=differ,
-            links="all",
+def _dedup_passages(job: Job) -> None:
+    """Write documents without removed passages, and tables of passages, documents and boilerplate."""
+    from nearkin.dedup.passages import passages
+    from nearkin.io import table_name
+
+    output = job.output
+    if output.report:
+        raise bad_parameter("report", "given", "not with --unit or --boilerplate, which have no pairs to label")
+    recipe = job.parse_recipe()
+    options: Options = {"unit": "document", "remove": "parts", **job.passages}
+    keeps_all = options["remove"] == "nothing"
+    if output.out == "-" and keeps_all:
+        raise bad_parameter("out", "-", "a folder, with --remove nothing, which leaves all documents unchanged")
+    spool, columns = _spool_folder(output.out), job.extra_columns()
+    with job.reading.open_corpus(job.inputs, extra_columns=columns, spool_dir=spool) as corpus:
+        if options["remove"] == "parts" and corpus.format != "parquet":
+            # The columns of Parquet are checked when the files have been read.
+            corpus.check_replacements()
+        tables = [table_name(name, corpus.format) for name in ("passages", "documents", "boilerplate")]
+        names = [*([] if keeps_all else corpus.kept_names(output.out_layout)), *tables, REJECTED]
+        with _open_output(output, names, corpus.inputs) as target:
+            with progress_bars(quiet=job.quiet) as progress, suppress_summary_warnings():
+                result = passages(
+                    corpus,
+                    recipe=recipe,
+                    sources=job.reference.source_column,
+                    progress=progress,
+                    **options,
+                    **job.matching,
+                )
+            summary = _write_passages(result, corpus, output.out_layout, target)
+        report_skipped(corpus)
+
+    def show() -> None:
+        _show_counts(list(_passage_rows(summary, None if target is None else Path(output.out))))
+        row = next(result.passages.rows(), None)
+        if row is not None:
+            text = (
+                f"for example, characters {row['start']} to {row['end']} of {row['id']} are also in {row['other']}, "
+                f"from {row['other_start']} on (similarity {row['similarity']:.2f})"
+            )
+            console(err=True).print(f"\n{printable(text)}")
+
+    report_summary(summary, show, as_json=job.as_json and target is not None, quiet=job.quiet)
+
+
+def _write_passages(
+    result: PassagesResult, corpus: Corpus, layout: KeptLayout, target: OutputDir | None
+) -> dict[str, Any]:
+    """Write changed documents, tables and a summary into a folder, or changed documents to standard output."""
+    from nearkin.io import write_table
+    from nearkin.io.base import Replacements
+
+    cuts = result.cuts
+    replacements = None
+    if len(cuts.rows):
+        replacements = Replacements(cuts.rows, lambda rows: cuts.remaining(rows.tolist(), corpus.texts(rows)))
+    summary = {**result.summary, **input_summary(corpus, layout)}
+    if target is None:
+        stream = binary_stdout()
+        corpus.write_kept(result.kept_rows, stream, layout=layout, replacements=replacements)
+        stream.flush()
+        return summary
+    if summary["remove"] != "nothing":
+        corpus.write_kept(result.kept_rows, target, layout=layout, replacements=replacements)
+    else:
+        summary = {name: value for name, value in summary.items() if name not in ("kept_file", "kept_files")}
+    tables = {"passages": result.passages, "documents": result.documents, "boilerplate": result.boilerplate}
+    for name, table in tables.items():
+        if table is not None:
+            write_table(target, name, table.columns, corpus.format)
+    corpus.write_rejected(target)
+    return target.write_json("summary.json", summary)
+
+
+def _passage_rows(summary: Mapping[str, Any], out: Path | None) -> Iterator[tuple[str, str]]:
+    """Return the counts of documents and passages."""
+    seconds = sum(stage["wall"] for stage in summary["timings"].values())
+    yield f"{summary['documents']:,}", f"documents read in {seconds:.1f} s ({summary['bytes_read'] / 1e6:,.1f} MB)"
+    share = summary["characters_found"] / summary["characters"] if summary["characters"] else 0.0
+    yield (
+        f"{summary['passages']:,}",
+        f"passages by {summary['unit']} in {summary['documents_with_passages']:,} documents: {share:.1%} of all "
+        "characters",
+    )
+    kept = {"parts": "kept; passages were cut out of", "documents": "kept", "nothing": "documents, all kept"}
+    cut = f" {summary['cut']:,} of them" if summary["remove"] == "parts" else ""
+    yield f"{summary['kept']:,}", kept[summary["remove"]] + cut + (f"; in {out}" if out else "")
+    yield f"{summary['removed']:,}", "documents removed"
+    if "boilerplate" in summary:
+        use = "left out" if summary["boilerplate"]["left_out"] else "listed"
+        yield f"{summary['boilerplate']['lines']:,}", f"frequent lines, {use}"
+    yield from _malformed_rows(summary, out)
+    if "recipe" in summary:
+        yield "", f"recipe {summary['recipe']}"
+
+
+# Files
+
+
+def _dedup_files(job: Job) -> None:
+    """Write lists of kept and removed files (paths, each ended by NUL), tables and a summary."""
+    from nearkin.dedup.files import dedup_files
+
+    given = job.given()
+    for name in given:
+        if name not in _FILE_OPTIONS:
+            raise bad_parameter(name, "given", "not with --family ssdeep, which compares files as bytes")
+    output = job.output
+    failures = Failures(strict=job.reading.strict)
+    with ExitStack() as stack:
+        store = stack.enter_context(_open_store(job))
+        own = [] if store is None else [store.path]
+        paths = list_files(map(Path, job.inputs), failures, recursive=True, exclude=own)
+        older = stack.enter_context(_open_reference_files(job.reference.against or [], failures))
+        names = ["kept.nul", "removed.nul", "clusters.jsonl", "pairs.jsonl"]
+        target = stack.enter_context(_open_output(output, names, [*map(Path, job.inputs), *own]))
+
+        def write(result: DedupResult) -> dict[str, Any]:
+            named = {} if store is None else {"store": escape_surrogates(str(store.path))}
+            summary = {**result.summary, **named, "inputs": job.inputs, "unreadable_first": failures.first}
+            return _write_files(result, summary, output, target)
+
+        writer = _Writer(target, write)
+        progress = stack.enter_context(progress_bars(quiet=job.quiet))
+        stack.enter_context(suppress_summary_warnings())
+        result = dedup_files(
+            dict.fromkeys(map(str, paths)),
+            recipe=job.recipe,
+            against=older,
+            store=store,
+            output=None if store is None else writer.write,  # type: ignore[arg-type]  # There is a folder.
+            labels=job.reference.labels,
+            on_error=failures.add,
             progress=progress,
+            **job.matching,
+            **job.files,
         )
-    for row in result.pairs.with_copies():
-        # NaN stands for what was not verified.
-        similarity = None if row["similarity"] != row["similarity"] else row["similarity"]
-        if as_json:
-            say_json({**row, "similarity": similarity})
-        else:
-            value = "-" if similarity is None else f"{similarity:.4f}"
-            say(f"{shown(row['left'])}\t{shown(row['right'])}\t{row['distance']}\t{value}")
+        if store is None:
+            writer.write(result)
+
+    def show() -> None:
+        for line in _file_lines(result, writer.summary, None if target is None else Path(output.out)):
+            warn(line)
+
+    report_summary(writer.summary, show, as_json=job.as_json and target is not None, quiet=job.quiet)
+    failures.exit()
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the commands of this module to a command line."""
-    app.command(epilog=_DEDUP_EXAMPLES)(dedup)
-    app.command(epilog=_PAIRS_EXAMPLE)(pairs)
+@contextmanager
+def _open_reference_files(
+    against: Sequence[str], failures: Failures
+) -> Iterator[list[Path] | DigestIndex | Store | None]:
+    """Open the older files, the index or the store of --against."""
+    from nearkin.index.digests import DigestIndex, is_digest_index
+    from nearkin.store.log import LOG_NAME
+    from nearkin.store.store import Store
+
+    if not against:
+        yield None
+    elif len(against) == 1 and Path(against[0]).is_file() and is_digest_index(against[0]):
+        yield DigestIndex.open(against[0])
+    elif len(against) == 1 and Path(against[0], LOG_NAME).is_file():
+        with Store.open(against[0], "r") as store:
+            yield store
+    else:
+        yield list_files(map(Path, against), failures, recursive=True)
+
+
+def _write_files(
+    result: DedupResult, summary: dict[str, Any], output: OutputOptions, target: OutputDir | None
+) -> dict[str, Any]:
+    """Write lists of paths, tables and a summary into a folder, or the list of kept files to standard output."""
+    from nearkin.io import write_table
+    from nearkin.report import Run
+
+    def join_names(paths: Iterable[str]) -> bytes:
+        return b"".join(os.fsencode(path) + b"\0" for path in paths)
+
+    if target is None:
+        stream = binary_stdout()
+        stream.write(join_names(result.kept))
+        stream.flush()
+        return summary
+    removed = [row["id"] for row in result.clusters.rows() if row["reason"] != "kept"]
+    for name, paths in (("kept.nul", result.kept), ("removed.nul", removed)):
+        with target.open(name) as file:
+            file.write(join_names(paths))
+    for name, table in (("clusters", result.clusters), ("pairs", result.pairs)):
+        # Tables are UTF-8, so other bytes of names are escaped; the lists have them unchanged.
+        columns = {
+            key: [escape_surrogates(value) if isinstance(value, str) else value for value in values]
+            for key, values in table.columns.items()
+        }
+        write_table(target, name, columns, "jsonl")
+    if output.report:
+        write_report(Run.of_files_result(result, summary, Path(output.out).resolve().name), target)
+    return target.write_json("summary.json", summary)
+
+
+def _file_lines(result: DedupResult, summary: Mapping[str, Any], out: Path | None) -> Iterator[str]:
+    """Return the counts of files, and an example."""
+    reasons = summary["removed_by_reason"]
+    copies, near = reasons["exact"] + reasons["exact-old"], reasons["near"] + reasons["near-old"]
+    yield f"{summary['documents']:,} files read"
+    listed = f", listed in {out / 'kept.nul'}" if out else ""
+    yield f"{summary['kept']:,} kept" + listed + (f", added to {summary['store']}" if "store" in summary else "")
+    yield (
+        f"{summary['removed']:,} removed from the list in {summary['clusters']:,} clusters: {copies:,} exact copies, "
+        f"{near:,} with a score of at least {summary['threshold']}"
+        + (f", or a text similar to at least {summary['text_threshold']}" if "also" in summary else "")
+    )
+    yield from (" ".join(row) for row in _label_rows(summary))
+    if summary["unreadable"]:
+        yield f"{summary['unreadable']:,} could not be read"
+    yield f"recipe {summary['recipe']}"
+    example = next((row for row in result.clusters.rows() if row["reason"] != "kept"), None)
+    if example is not None:
+        name, kept = (printable(str(example[key])) for key in ("id", "representative"))
+        evidence = example.get("evidence") or f"score {example['similarity']:.0f}"
+        yield f"for example, {name} is removed as a duplicate of {kept} ({example['reason']}, {evidence})"

@@ -1,7 +1,7 @@
-"""The engine that `--engine`, `--master` and `--remote` name: which one it is, and a session of it.
+"""The engine of `--engine`, `--master` and `--remote`, and its session.
 
-Sail runs in this process, on a port of 127.0.0.1 that any user of this machine can reach while the command runs. Spark
-with `--master` runs its driver in a Java process that ends with this one; `--remote` asks a server that is there.
+Sail runs in this process, on a port of 127.0.0.1 that every user of this machine can reach while the command runs. With
+`--master`, the driver of Spark runs in a Java process that ends with this one. `--remote` connects to a running server.
 """
 
 from __future__ import annotations
@@ -32,16 +32,18 @@ ENGINES = ("spark", "sail")
 _LOCAL = re.compile(r"local(\[(\d+|\*)(, *\d+)?\])?|local-cluster\[\d+(, *\d+){2}\]")
 _MASTER = re.compile(_LOCAL.pattern + r"|spark://.+|k8s://.+|yarn")
 _REMOTE_PORT = 15002
-_SECONDS = 10.0
-"""For which a server has to take a connection."""
-_GONE_SECONDS = 1.0
-"""For which the end of a session is waited for whose server is gone."""
+_CONNECT_SECONDS = 10.0
+"""Timeout of a connection to a server."""
+_STOP_SECONDS = 1.0
+"""Timeout for closing a session whose server has gone."""
 _SAIL_RETRIES = 3
 _REMOTE_RETRIES = 6
-"""About a minute; pyspark itself tries for ten, and a server of this process that has ended never comes back."""
-_OLDEST_JAVA = 17
-_OTHERS = ("SPARK_REMOTE", "SPARK_LOCAL_REMOTE", "SPARK_CONNECT_MODE_ENABLED", "SPARK_API_MODE", "SPARK_CONNECT_MODE")
-"""By which pyspark would take another engine than the one that is named."""
+"""About a minute. pyspark itself retries for ten, but a server of this process never returns once it has ended."""
+_MIN_JAVA = 17
+_ENGINE_VARIABLES = (
+    *("SPARK_REMOTE", "SPARK_LOCAL_REMOTE", "SPARK_CONNECT_MODE_ENABLED", "SPARK_API_MODE", "SPARK_CONNECT_MODE"),
+)
+"""Variables by which pyspark would choose another engine."""
 _LOG = """status = fatal
 rootLogger.level = fatal
 rootLogger.appenderRef.stderr.ref = console
@@ -50,13 +52,13 @@ appender.console.name = console
 appender.console.target = SYSTEM_ERR
 appender.console.layout.type = PatternLayout
 appender.console.layout.pattern = spark: %m%n
-# With another level than the root's it says that it sets one.
+# At a level other than that of the root, it logs that it sets one.
 logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
 logger.gateway.level = fatal
 """
-_LOG_OF_SEVERAL = (
+_CLUSTER_LOG = (
     _LOG
-    + """# A job that waits for workers that never come says so.
+    + """# Report a job that waits for workers in vain.
 logger.scheduler.name = org.apache.spark.scheduler.TaskSchedulerImpl
 logger.scheduler.level = warn
 """
@@ -65,13 +67,13 @@ logger.scheduler.level = warn
 
 @dataclass(frozen=True)
 class Engine:
-    """An engine as the command line names it.
+    """An engine of the command line.
 
     Attributes
     ----------
     name : {"spark", "sail"}
     master : str or None
-        As Spark takes it; None for Sail, and for a server.
+        Master of Spark; None for Sail and for a server.
     remote : str or None
         URL of a server of Spark Connect, `sc://host:port`.
     """
@@ -82,17 +84,17 @@ class Engine:
 
     @property
     def is_local(self) -> bool:
-        """Whether all of it runs on this machine, so that every path is a path of this machine."""
+        """True if it runs only on this machine, so that every path is a path of this machine."""
         return self.remote is None and (self.master is None or _LOCAL.fullmatch(self.master) is not None)
 
 
-def engine_named(engine: str | None, master: str | None, remote: str | None) -> Engine | None:
-    """The engine that the options name; None if they name none.
+def parse_engine(engine: str | None, master: str | None, remote: str | None) -> Engine | None:
+    """Return the engine of the options, or None.
 
     Raises
     ------
     ParameterError
-        An unknown engine, or options that do not go together.
+        The engine is unknown, or options exclude one another.
     """
     if engine is not None and engine not in ENGINES:
         raise bad_parameter("engine", engine, " or ".join(ENGINES))
@@ -105,7 +107,7 @@ def engine_named(engine: str | None, master: str | None, remote: str | None) -> 
     if master is not None and remote is not None:
         raise bad_parameter("master", master, "one of --master and --remote")
     if remote is not None:
-        address_of(remote)
+        parse_address(remote)
         return Engine("spark", remote=remote)
     if engine is None and master is not None:
         raise bad_parameter("master", master, "--engine spark with it")
@@ -116,13 +118,13 @@ def engine_named(engine: str | None, master: str | None, remote: str | None) -> 
     return Engine("spark", master=master or "local[*]")
 
 
-def address_of(remote: str) -> tuple[str, int]:
-    """Host and port of `sc://host:port/;key=value`.
+def parse_address(remote: str) -> tuple[str, int]:
+    """Return host and port of `sc://host:port/;key=value`.
 
     Raises
     ------
     ParameterError
-        Another URL.
+        The URL has another form.
     """
     try:
         parts = urlsplit(remote)
@@ -130,60 +132,60 @@ def address_of(remote: str) -> tuple[str, int]:
     except ValueError:
         host, port = None, None
     if host is None or not remote.startswith("sc://"):
-        # What stands behind the address may be a token.
+        # The rest of the URL may contain a token.
         raise bad_parameter("remote", remote.partition("/;")[0], "sc://HOST:PORT, a server of Spark Connect")
     return host, port or _REMOTE_PORT
 
 
 @contextmanager
-def session_of(engine: Engine) -> Iterator[Any]:
-    """A session; at the end of the context it is closed, and what was started here is ended.
+def open_session(engine: Engine) -> Iterator[Any]:
+    """Open a session. At the end of the context, close it and stop the processes that were started for it.
 
     Raises
     ------
     MissingExtraError
         pyspark or pysail is not installed.
     EngineError
-        No Java, a server that does not answer, a session that can't be made.
+        Java is missing, the server does not answer, or the session cannot be opened.
     """
-    # What py4j and pyspark log is raised as well.
+    # py4j and pyspark log errors that they also raise.
     silent = logging.NullHandler()
     logging.getLogger().addHandler(silent)
     try:
-        with _noted_interrupts(), warnings.catch_warnings():
-            # What pyspark says of versions of pandas, which nothing here uses.
+        with _restore_interrupt(), warnings.catch_warnings():
+            # nearkin does not use pandas here.
             warnings.filterwarnings("ignore", "PySpark does not", FutureWarning)
-            # The error that it announces follows.
+            # The error itself follows.
             warnings.filterwarnings("ignore", r"\[RETRIES_EXCEEDED\]", UserWarning)
-            made = _sail() if engine.name == "sail" else _remote(engine) if engine.remote else _spark(engine)
-            with made as session:
+            opened = _sail() if engine.name == "sail" else _remote(engine) if engine.remote else _spark(engine)
+            with opened as session:
                 yield session
     finally:
         logging.getLogger().removeHandler(silent)
 
 
 @contextmanager
-def told_by_engine() -> Iterator[None]:
-    """Raise what the engine or the way to it says as EngineError."""
+def convert_engine_errors() -> Iterator[None]:
+    """Convert errors of the engine, and of the connection to it, to EngineError."""
     try:
         yield
     except NearkinError:
         raise
     except Exception as error:
-        known = type(error).__module__.partition(".")[0] in ("pyspark", "py4j", "grpc")
-        if not known and not isinstance(error, ConnectionError):
+        from_engine = type(error).__module__.partition(".")[0] in ("pyspark", "py4j", "grpc")
+        if not from_engine and not isinstance(error, ConnectionError):
             raise
-        reason = _reason(str(error)) or type(error).__name__
+        reason = _summarize(str(error)) or type(error).__name__
         raise EngineError(f"the engine ended the job: {reason}", reason=reason) from error
 
 
-def _reason(text: str) -> str:
-    """What an error of Java says first, and what caused it at last; of another error the first line."""
+def _summarize(text: str) -> str:
+    """Return the first message and the last cause of a Java error, or the first line of another error."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
     named = [line.removeprefix(": ") for line in lines if re.match(r": [\w.$]+(Error|Exception)\b", line)]
-    told = list(dict.fromkeys([*(named or lines)[:1], *causes[-1:]]))
-    return "; ".join(re.sub(r"^[\w.$]+\.(\w+(?:Error|Exception))\b", r"\1", line)[:1000] for line in told)
+    messages = list(dict.fromkeys([*(named or lines)[:1], *causes[-1:]]))
+    return "; ".join(re.sub(r"^[\w.$]+\.(\w+(?:Error|Exception))\b", r"\1", line)[:1000] for line in messages)
 
 
 @contextmanager
@@ -194,19 +196,19 @@ def _sail() -> Iterator[Any]:
     except ImportError as error:
         message = "--engine sail needs pysail: pip install 'nearkin[sail]'"
         raise MissingExtraError(message, package="pysail", extra="sail") from error
-    with _environment({"RUST_LOG": os.environ.get("RUST_LOG", "error")}), told_by_engine():
+    with _environment({"RUST_LOG": os.environ.get("RUST_LOG", "error")}), convert_engine_errors():
         server = SparkConnectServer("127.0.0.1", 0)
         server.start(background=True)
     try:
         host, port = server.listening_address
-        with told_by_engine():
+        with convert_engine_errors():
             session = builder.remote(f"sc://{host}:{port}").create()
             _retry(session, _SAIL_RETRIES)
         try:
             yield session
         finally:
-            # An interrupt has ended the server, and pyspark would try for ten minutes to tell it.
-            _stop(session, told=False)
+            # An interrupt has ended the server, and pyspark would retry for ten minutes.
+            _stop(session, notify=False)
     finally:
         server.stop()
 
@@ -214,18 +216,18 @@ def _sail() -> Iterator[Any]:
 @contextmanager
 def _remote(engine: Engine) -> Iterator[Any]:
     builder = _builder("spark")
-    address = address_of(str(engine.remote))
-    if fault := _silence(address):
+    address = parse_address(str(engine.remote))
+    if fault := _connection_error(address):
         reason = f"no engine answers at sc://{address[0]}:{address[1]} ({fault})"
         raise EngineError(f"{reason}; start its server, or name another by --remote", reason=reason)
-    with told_by_engine():
+    with convert_engine_errors():
         session = builder.remote(str(engine.remote)).create()
         _retry(session, _REMOTE_RETRIES)
     try:
         yield session
     finally:
-        # It ends what still runs for this session.
-        _stop(session, told=not _silence(address))
+        # This ends the jobs of the session.
+        _stop(session, notify=not _connection_error(address))
 
 
 @contextmanager
@@ -233,9 +235,9 @@ def _spark(engine: Engine) -> Iterator[Any]:
     builder = _builder("spark").master(engine.master).appName("nearkin dedup")
     _check_java()
     settings = {"spark.ui.showConsoleProgress": "false", "spark.api.mode": "classic"}
-    variables: dict[str, str | None] = dict.fromkeys(_OTHERS)
+    variables: dict[str, str | None] = dict.fromkeys(_ENGINE_VARIABLES)
     if engine.is_local:
-        # Nothing of it is to be reached from another machine.
+        # Other machines must not reach it.
         settings |= {"spark.ui.enabled": "false", "spark.driver.bindAddress": "127.0.0.1"}
         settings["spark.driver.host"] = "127.0.0.1"
         variables["SPARK_LOCAL_IP"] = os.environ.get("SPARK_LOCAL_IP", "127.0.0.1")
@@ -246,9 +248,13 @@ def _spark(engine: Engine) -> Iterator[Any]:
         options = os.environ.get("SPARK_SUBMIT_OPTS", "")
         if "log4j" not in options:
             log = Path(folder) / "log4j2.properties"
-            log.write_text(_LOG if engine.is_local else _LOG_OF_SEVERAL)
+            log.write_text(_LOG if engine.is_local else _CLUSTER_LOG)
             options = f"{options} -Dlog4j2.configurationFile={log.as_uri()}".strip()
-        with _environment({**variables, "SPARK_SUBMIT_OPTS": options}), _own_interrupts(), told_by_engine():
+        with (
+            _environment({**variables, "SPARK_SUBMIT_OPTS": options}),
+            _keep_interrupt_handler(),
+            convert_engine_errors(),
+        ):
             session = builder.getOrCreate()
     try:
         yield session
@@ -257,43 +263,42 @@ def _spark(engine: Engine) -> Iterator[Any]:
 
 
 def _retry(session: Any, retries: int) -> None:
-    """Have a session of Spark Connect ask so often again, after .05, .2, .8 seconds, …, where no server answers."""
+    """Set the number of retries of a Spark Connect session, after .05, .2, .8 seconds, …, when no server answers."""
     from pyspark.sql.connect.client.retries import DefaultPolicy
 
     session.client.set_retry_policies([DefaultPolicy(max_retries=retries)])
 
 
-def _silence(address: tuple[str, int]) -> str:
-    """Why no server takes a connection; empty if one does. pyspark itself would try for ten minutes."""
+def _connection_error(address: tuple[str, int]) -> str:
+    """Return why a server cannot be reached, or an empty text. pyspark itself would retry for ten minutes."""
     try:
-        socket.create_connection(address, _SECONDS).close()
+        socket.create_connection(address, _CONNECT_SECONDS).close()
     except OSError as error:
         return str(error.strerror or error)
     return ""
 
 
-def _stop(session: Any, *, told: bool = True) -> None:
-    """Close a session, whose server is told or not; an engine that is gone has been told of before.
+def _stop(session: Any, *, notify: bool = True) -> None:
+    """Close a session, and notify its server if it still runs.
 
-    gRPC waits without a limit for calls that an interrupt has cut off. Where the server is gone nothing is left to
-    wait for.
+    gRPC waits without a timeout for calls that an interrupt has cancelled, which is useless if the server has gone.
     """
 
     def stop() -> None:
         with suppress(Exception):
             session.stop()
 
-    if told:
+    if notify:
         stop()
         return
     session.release_session_on_close = False
-    # At the end of the process the client would ask the server once more.
-    asked = getattr(session.client, "_on_exit", None)
-    if asked is not None:
-        atexit.unregister(asked)
+    # The client would call the server again at the end of the process.
+    on_exit = getattr(session.client, "_on_exit", None)
+    if on_exit is not None:
+        atexit.unregister(on_exit)
     stopping = threading.Thread(target=stop, name="nearkin-stop", daemon=True)
     stopping.start()
-    stopping.join(_GONE_SECONDS)
+    stopping.join(_STOP_SECONDS)
 
 
 def _builder(engine: str) -> Any:
@@ -306,24 +311,24 @@ def _builder(engine: str) -> Any:
 
 
 def _check_java() -> None:
-    """Raise EngineError unless there is a Java that Spark runs on."""
+    """Raise EngineError without a version of Java that Spark supports."""
     home = os.environ.get("JAVA_HOME")
     program = shutil.which("java", path=str(Path(home, "bin"))) if home else shutil.which("java")
-    mend = "install it, or take --engine sail, which needs none, or --remote for a server"
+    mend = "install it, or use --engine sail, which does not need Java, or --remote for a server"
     if program is None:
         where = f"JAVA_HOME={home} has no bin/java" if home else "java is not installed"
-        reason = f"{where}; --engine spark needs Java {_OLDEST_JAVA} or newer"
+        reason = f"{where}; --engine spark needs Java {_MIN_JAVA} or newer"
         raise EngineError(f"{reason}: {mend}", reason=reason)
-    said = subprocess.run([program, "-version"], capture_output=True, text=True, check=False).stderr
-    found = re.search(r'version "(?:1\.)?(\d+)', said)
-    if found is not None and int(found[1]) < _OLDEST_JAVA:
-        reason = f"{program} is Java {found[1]}; --engine spark needs {_OLDEST_JAVA} or newer"
+    version = subprocess.run([program, "-version"], capture_output=True, text=True, check=False).stderr
+    match = re.search(r'version "(?:1\.)?(\d+)', version)
+    if match is not None and int(match[1]) < _MIN_JAVA:
+        reason = f"{program} is Java {match[1]}; --engine spark needs {_MIN_JAVA} or newer"
         raise EngineError(f"{reason}: {mend}", reason=reason)
 
 
 @contextmanager
-def _own_interrupts() -> Iterator[None]:
-    """A context that leaves the handler of SIGINT as it was: that of pyspark asks the engine inside of a call to it."""
+def _keep_interrupt_handler() -> Iterator[None]:
+    """Restore the handler of SIGINT after the context: that of pyspark calls the engine during a call to it."""
     before = signal.getsignal(signal.SIGINT)
     try:
         yield
@@ -333,13 +338,13 @@ def _own_interrupts() -> Iterator[None]:
 
 
 @contextmanager
-def _noted_interrupts() -> Iterator[None]:
-    """A context whose errors are the interrupt's once one has come: the client of the engine may have swallowed it."""
-    came = False
+def _restore_interrupt() -> Iterator[None]:
+    """Raise KeyboardInterrupt for errors that follow an interrupt, which the client of the engine may suppress."""
+    interrupted = False
 
     def note(number: int, frame: FrameType | None) -> None:
-        nonlocal came
-        came = True
+        nonlocal interrupted
+        interrupted = True
         signal.default_int_handler(number, frame)
 
     before = signal.getsignal(signal.SIGINT)
@@ -349,7 +354,7 @@ def _noted_interrupts() -> Iterator[None]:
     try:
         yield
     except Exception:
-        if came:
+        if interrupted:
             raise KeyboardInterrupt from None
         raise
     finally:
@@ -359,7 +364,7 @@ def _noted_interrupts() -> Iterator[None]:
 
 @contextmanager
 def _environment(values: Mapping[str, str | None]) -> Iterator[None]:
-    """A context in which environment variables have other values; None takes one away."""
+    """Set environment variables for the context; None removes one."""
     before = {name: os.environ.get(name) for name in values}
     try:
         _set(values)

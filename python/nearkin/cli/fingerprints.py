@@ -1,186 +1,286 @@
-"""`nearkin hash`, `compare`, `explain` and `recipe`: fingerprints on the command line."""
+"""`nearkin hash`, `compare`, `explain`, `recipe`, `keywords` and `idf`: what a recipe makes of texts."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterable, Iterator
+from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
 
 import typer
 
-from nearkin._core import set_num_threads
-from nearkin.cli.console import read_input, read_text, say, say_json, shown, warn
-from nearkin.cli.options import (
-    Bits,
-    Inputs,
-    Json,
-    RecipeOption,
-    Threads,
-    recipe_of,
-)
-from nearkin.cli.reading import Reading, reads
-from nearkin.cli.side_by_side import show_edits
-from nearkin.errors import bad_parameter, printable
+from nearkin.cli.commands import Commands
+from nearkin.cli.console import console, display, read_input, read_text, say, say_json, warn
+from nearkin.cli.corpus import CorpusOptions
+from nearkin.cli.options import WRITING, Bits, Inputs, Json, RecipeOption, opt, parse_recipe
+from nearkin.errors import ParameterError, bad_parameter, printable
+from nearkin.notebook import cells, padded, short
 
 if TYPE_CHECKING:
-    from nearkin.explain import DigestSteps, DigestStepsBeside, Steps, StepsBeside
+    from rich.text import Text
+
     from nearkin.recipe import Recipe
     from nearkin.text.edits import Edits
 
-_HASH_EXAMPLE = "[bold]Example[/]\n\n  nearkin hash corpus.jsonl --id-column id --bits 64 | head"
-_COMPARE_EXAMPLES = """
-[bold]Examples[/]
+app = Commands()
+idf = Commands("idf", "Inverse document frequencies of a corpus.")
 
-  nearkin compare old.txt new.txt
+Row: TypeAlias = list[tuple[str, str, str]]
+"""A row of two aligned texts: the kind of each edit, and the text on either side, equally wide."""
 
-  nearkin compare --text 'how are u?' 'how are you?'
-"""
-_FOLD = 40
-"""Characters of a long stretch that are shown at either end."""
-_EXPLAIN_EXAMPLES = """
-[bold]Examples[/]
-
-  nearkin explain 'How are you?' --bits 64
-
-  nearkin explain 'How are you?' 'how are u?' --recipe simhash-pypi
-
-  nearkin explain --files --recipe ssdeep old.bin new.bin
-"""
-_RECIPE_EXAMPLE = "[bold]Example[/]\n\n  nearkin recipe 'word:3|count|xxh3|simhash:64'"
+MAX_ROWS = 200
+"""Maximum number of rows of aligned texts."""
+_MAX_STRETCH = 40
+"""Characters that are shown at either end of a long stretch."""
+_STYLES = {"delete": ("red strike", ""), "insert": ("", "green"), "replace": ("red", "green"), "equal": ("", "")}
 
 
-@reads()
+@app.add("hash", threads=True)
 def hash_(
-    inputs: Inputs,
-    reading: Reading,
-    recipe: RecipeOption = None,
-    bits: Bits = None,
-    threads: Threads = None,
-    as_json: Json = False,
+    inputs: Inputs, reading: CorpusOptions, recipe: RecipeOption = None, bits: Bits = None, as_json: Json = False
 ) -> None:
-    """Print the fingerprint of each document: id, tab, hexadecimal digits; `-` for one without any letter."""
-    from nearkin.families.simhash import shape
+    """Print the fingerprint of each document: id, tab, hexadecimal digits; `-` for a text without a letter or digit.
+
+    Examples
+    --------
+    nearkin hash corpus.jsonl --id-column id --bits 64 | head
+    """
+    from nearkin.families.simhash import as_fingerprints
     from nearkin.index.fingerprints import to_hex
 
-    set_num_threads(threads)
-    made = recipe_of(recipe, bits)
-    with reading.reported(inputs) as corpus:
+    parsed = parse_recipe(recipe, bits)
+    with reading.read(inputs) as corpus:
         for batch in corpus.batches():
-            values, counts = made.core.fingerprints(batch.texts)
-            digits = to_hex(shape(values, made), made.bits)
+            values, counts = parsed.core.fingerprints(batch.texts)
+            digits = to_hex(as_fingerprints(values, parsed), parsed.bits)
             for name, text, count in zip(batch.ids.to_list(), digits, counts.tolist(), strict=True):
                 fingerprint = text if count else None
                 if as_json:
                     say_json({"id": name, "fingerprint": fingerprint, "features": count})
                 else:
-                    say(f"{shown(name)}\t{fingerprint or '-'}")
+                    say(f"{display(name)}\t{fingerprint or '-'}")
 
 
+@app.add()
 def compare(
     a: Annotated[str, typer.Argument(help="A file, or a text with --text.")],
-    b: Annotated[str, typer.Argument(help="Another one.")],
-    text: Annotated[bool, typer.Option("--text", help="The arguments are texts, not files.")] = False,
+    b: Annotated[str, typer.Argument(help="A second one.")],
+    text: Annotated[bool, opt("The arguments are texts, not files.", "--text")] = False,
     recipe: RecipeOption = None,
     bits: Bits = None,
-    show: Annotated[int, typer.Option(min=0, help="How many of the features that differ are shown.")] = 10,
+    show: Annotated[int, opt("Number of differing features to show.", min=0)] = 10,
     as_json: Json = False,
 ) -> None:
-    """Show how alike two texts are: distance, similarities, what was edited, and which features differ.
+    """Show how similar two texts are: distance, similarities, edits, and the features that differ.
 
-    On a terminal both texts stand beside each other, what was deleted in red, what was inserted in green.
+    On a terminal both texts are shown side by side, deleted text in red and inserted text in green.
+
+    Examples
+    --------
+    nearkin compare old.txt new.txt
+    nearkin compare --text 'how are u?' 'how are you?'
     """
-    _check_texts(recipe)
+    from nearkin.explain import parse_digest_recipe
+
+    if parse_digest_recipe(recipe) is not None:
+        files = "nearkin ssdeep compare A B or nearkin explain --files --recipe ssdeep A B"
+        raise bad_parameter("recipe", recipe, f"a recipe of texts; to compare fuzzy digests of files, use {files}")
     texts = (a, b) if text else (read_text(a), read_text(b))
-    made = recipe_of(recipe, bits)
-    fingerprints, distance = _fingerprints(texts, made)
-    similarities = _similarities(texts, made)
-    features = [made.features_of(value) for value in texts]
-    differs = _differences(texts)
-    edited = _edits(texts)
+    parsed = parse_recipe(recipe, bits)
+    fingerprints, distance = _fingerprints(texts, parsed)
+    similarities = _similarities(texts, parsed)
+    features = [parsed.features_of(value) for value in texts]
     only = [[name for name in features[i] if name not in features[1 - i]] for i in range(2)]
+    differs = _differences(texts)
+    edited, common = _edits(texts)
     if as_json:
-        say_json(
-            {
-                "recipe": str(made),
-                "fingerprints": fingerprints,
-                "bits": made.bits,
-                "distance": distance,
-                **similarities,
-                "differs": differs,
-                **_edits_of_json(*edited),
-                "features": [len(side) for side in features],
-                "only_a": only[0],
-                "only_b": only[1],
-            }
-        )
+        about = {"recipe": str(parsed), "fingerprints": fingerprints, "bits": parsed.bits, "distance": distance}
+        about |= {**similarities, "differs": differs}
+        if edited is not None:
+            pieces = [{"kind": piece.kind, "a": piece.a, "b": piece.b} for piece in edited.pieces]
+            names = ("distance", "insertions", "deletions", "substitutions")
+            about["edits"] = {**{name: getattr(edited, name) for name in names}, "pieces": pieces}
+        if common is not None:
+            about["common_substring"] = common
+        counts = {"features": [len(side) for side in features]}
+        say_json({**about, **counts, "only_a": only[0], "only_b": only[1]})
         return
     none = "none: a text without any letter"
-    far = none if distance is None else f"{distance} of {made.bits} bits"
-    shared = len(features[0]) - len(only[0])
-    say(f"recipe       {made}")
+    say(f"recipe       {parsed}")
     for side, name in zip("ab", fingerprints, strict=True):
-        say(f"{'fingerprint' if side == 'a' else '':<12} {name or 'none':<{made.bits // 4}}  {side}")
-    say(f"distance     {far}")
+        say(f"{'fingerprint' if side == 'a' else '':<12} {name or 'none':<{parsed.bits // 4}}  {side}")
+    say(f"distance     {none if distance is None else f'{distance} of {parsed.bits} bits'}")
     for measure, value in similarities.items():
         say(f"{measure.replace('_', ' '):<12} {none if value is None else f'{value:.4f}'}")
     for rule, difference in differs.items():
         say(f"{rule:<12} differ: {printable(difference)}")
-    _show_edits(*edited)
+    if edited is not None:
+        operations = f"{edited.insertions} inserted, {edited.deletions} deleted, {edited.substitutions} substituted"
+        say(f"edits        {edited.distance}: {operations}")
+    if common is not None:
+        say(f"common       {len(common)} characters in a row: '{printable(_shorten(common))}'")
+    if edited is not None:
+        show_edits("aligned      ", [(piece.kind, _shorten(piece.a), _shorten(piece.b)) for piece in edited.pieces])
+    shared = len(features[0]) - len(only[0])
     say(f"features     {len(features[0])} in a, {len(features[1])} in b, {shared} in both")
     for side, missing in zip("ab", only, strict=True):
-        say(f"only in {side}    {_shown(missing, show)}")
+        say(f"only in {side}    {_list_features(missing, show)}")
 
 
+@app.add()
 def explain(
     text: Annotated[str, typer.Argument(help="A text; with --files a file of it, - for standard input.")],
-    beside: Annotated[str | None, typer.Argument(help="Another one: what both share, and where they differ.")] = None,
-    files: Annotated[bool, typer.Option("--files", help="The arguments are files, not texts.")] = False,
+    other: Annotated[str | None, typer.Argument(help="A second one: show common and different steps.")] = None,
+    files: Annotated[bool, opt("The arguments are files, not texts.", "--files")] = False,
     recipe: RecipeOption = None,
     bits: Bits = None,
     as_json: Json = False,
 ) -> None:
     """Show every step from a text to its fingerprint: normalised text, features, weights, hashes, signs, sums, bits.
 
-    With --recipe ssdeep from a file to its fuzzy digest: reset points, block size, pieces and their characters.
-    """
-    from nearkin.explain import digest_recipe
-    from nearkin.explain import explain as explained
+    With --recipe ssdeep, show the steps from a file to its fuzzy digest: reset points, block size, pieces and their
+    characters.
 
-    given = (text,) if beside is None else (text, beside)
-    digests = digest_recipe(recipe)
-    steps: Steps | StepsBeside | DigestSteps | DigestStepsBeside
-    if digests is not None:
-        if bits is not None:
-            raise bad_parameter("bits", bits, "a recipe of texts: digests of ssdeep have none")
-        contents = [_bytes_of(one, files=files) for one in given]
-        steps = explained(contents[0], digests, beside=None if beside is None else contents[1])
-    else:
-        made = recipe_of(recipe, bits)
-        texts = [read_text(one) if files else one for one in given]
-        steps = explained(texts[0], made) if beside is None else explained(texts[0], made, beside=texts[1])
+    Examples
+    --------
+    nearkin explain 'How are you?' --bits 64
+    nearkin explain 'How are you?' 'how are u?' --recipe simhash-pypi
+    nearkin explain --files --recipe ssdeep old.bin new.bin
+    """
+    from nearkin.explain import explain as explain_steps
+    from nearkin.explain import parse_digest_recipe
+
+    digests = parse_digest_recipe(recipe)
+    if digests is not None and bits is not None:
+        raise bad_parameter("bits", bits, "a recipe of texts: digests of ssdeep have none")
+
+    def read_value(name: str) -> Any:
+        """Return a text, or for ssdeep a path or bytes."""
+        if digests is None:
+            return read_text(name) if files else name
+        if not files:
+            return name.encode("utf-8", "surrogateescape")
+        return read_input(name) if name == "-" else Path(name)
+
+    parsed: Any = parse_recipe(recipe, bits) if digests is None else digests
+    steps = explain_steps(read_value(text), parsed, other=None if other is None else read_value(other))
     if as_json:
         say_json(steps.to_dict())
     else:
         say(str(steps))
 
 
-def _bytes_of(given: str, *, files: bool) -> bytes | Path:
-    """What ssdeep hashes: a file, standard input, or a text in UTF-8."""
-    if not files:
-        return given.encode("utf-8", "surrogateescape")
-    return read_input(given) if given == "-" else Path(given)
+@app.add()
+def recipe(
+    text: Annotated[str | None, typer.Argument(help="Recipe or preset (default: the default recipe).")] = None,
+    bits: Bits = None,
+) -> None:
+    """Print a recipe: its text form, its digest, and every field as JSON.
+
+    Examples
+    --------
+    nearkin recipe 'word:3|count|xxh3|simhash:64'
+    """
+    parsed = parse_recipe(text, bits)
+    say(f"{parsed}\n{parsed.digest}\n{parsed.to_json()}")
 
 
-def _check_texts(recipe: str | None) -> None:
-    """Raise ParameterError for a recipe of files."""
-    from nearkin.explain import digest_recipe
+@app.add(threads=True)
+def keywords(
+    inputs: Inputs,
+    reading: CorpusOptions,
+    recipe: RecipeOption = "zh-keywords",
+    top: Annotated[str | None, opt("Number of words, a share such as 10%, or all.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Print the words of each document with the largest weights: id, word, weight, separated by tabs.
 
-    if digest_recipe(recipe) is not None:
-        files = "nearkin ssdeep compare A B or nearkin explain --files --recipe ssdeep A B"
-        raise bad_parameter("recipe", recipe, f"a recipe of texts; fuzzy digests of files are compared by {files}")
+    The recipe defines words, weights and the number of words.
+
+    Examples
+    --------
+    nearkin keywords news.jsonl --id-column id --top 5
+    """
+    parsed = parse_recipe(recipe)
+    if top is not None:
+        parsed = parsed.with_(top=top)
+    with reading.read(inputs) as corpus:
+        for batch in corpus.batches():
+            for name, words in zip(batch.ids.to_list(), parsed.core.keywords(batch.texts), strict=True):
+                if as_json:
+                    say_json({"id": name, "keywords": words})
+                    continue
+                for word, weight in words:
+                    say(f"{display(name)}\t{display(word)}\t{short(weight, 6)}")
+
+
+@idf.add(omit=["id_column"], threads=True)
+def fit(
+    inputs: Inputs,
+    out: Annotated[Path, opt("File of the table.", "--out", "-o", group=WRITING)],
+    reading: CorpusOptions,
+    recipe: RecipeOption = "zh-keywords",
+    min_df: Annotated[int, opt("Minimum number of documents with a feature; others are dropped.")] = 1,
+    as_json: Json = False,
+) -> None:
+    """Count the documents with each feature of a recipe, in one pass, and save the table.
+
+    A recipe refers to the table by `idf:@FILE`.
+
+    Examples
+    --------
+    nearkin idf fit corpus.jsonl --out corpus.idf --recipe 'cut:script|word:1' --min-df 2
+    """
+    from nearkin.text.idf import Idf
+
+    with reading.read(inputs) as corpus:
+        table = Idf.fit(corpus, parse_recipe(recipe), min_df=min_df)
+    table.save(out)
+    if as_json:
+        say_json({"documents": table.documents, "features": len(table), "digest": table.digest, "out": str(out)})
+    else:
+        say(f"{len(table)} features of {table.documents} documents in {display(out)}; digest {table.digest}")
+
+
+@idf.add()
+def read(
+    path: Annotated[
+        Path,
+        typer.Argument(help="`word weight` per line, such as idf.txt of jieba.", metavar="TABLE", show_default=False),
+    ],
+    out: Annotated[Path, opt("File of the table.", "--out", "-o", group=WRITING)],
+    recipe: RecipeOption = "zh-keywords",
+    unknown: Annotated[
+        str, opt("Weight of other words: median (jieba), mean (cppjieba), largest, or a number.")
+    ] = "median",
+    as_json: Json = False,
+) -> None:
+    """Read a table of weights from another program, and save it for recipes.
+
+    A recipe refers to the table by `idf:@FILE`.
+
+    Examples
+    --------
+    nearkin idf read idf.utf8 --out own.idf --recipe jieba-jenkins --unknown mean
+    """
+    from nearkin.text.idf import Idf
+
+    try:
+        weight: float | str = float(unknown)
+    except ValueError:
+        weight = unknown
+    # `Idf.read` checks the word.
+    table = Idf.read(path, parse_recipe(recipe), unknown=cast("float", weight))
+    table.save(out)
+    if as_json:
+        say_json({"features": len(table), "unknown": table.unknown, "digest": table.digest, "out": str(out)})
+    else:
+        say(f"{len(table)} features in {display(out)}, others weigh {table.unknown:.6g}; digest {table.digest}")
 
 
 def _fingerprints(texts: tuple[str, str], recipe: Recipe) -> tuple[list[str | None], int | None]:
-    """Two fingerprints in hexadecimal digits and their distance, None where a text has no feature."""
+    """Return two fingerprints in hexadecimal digits and their distance, None for a text without features."""
     import numpy as np
 
     from nearkin.families.simhash import fingerprint
@@ -192,9 +292,43 @@ def _fingerprints(texts: tuple[str, str], recipe: Recipe) -> tuple[list[str | No
     return digits, distance
 
 
+def _similarities(texts: tuple[str, str], recipe: Recipe) -> dict[str, float | None]:
+    """Return the similarities by every measure of verification, and by those of other programs.
+
+    Measures of features are None if a text has no features. Warn about measures that are left out.
+    """
+    from nearkin.dedup.verify import Measure, baselines, similarity
+    from nearkin.text.edits import positional_similarity
+
+    measures: tuple[Measure, ...] = ("jaccard", "containment", "indel")
+    values: dict[str, float | None] = {}
+    for measure in measures:
+        try:
+            values[measure] = float(similarity(list(texts), [0], [1], recipe=recipe, measure=measure)[0])
+        except ParameterError as error:  # noqa: PERF203
+            if measure != "indel":
+                raise
+            warn(f"indel is left out: {error}")
+    others = baselines(*texts)
+    if "levenshtein" not in others:
+        warn("levenshtein is left out: the lengths of the texts multiply to more than 2**34; compare parts")
+    jaccard = values["jaccard"] or 0.0
+    values |= {"dice": 2 * jaccard / (1 + jaccard), **others, "places": positional_similarity(*texts)}
+    if not all(map(recipe.features_of, texts)):
+        values |= dict.fromkeys(("jaccard", "containment", "dice"))
+    return values
+
+
+def _differences(texts: tuple[str, str]) -> dict[str, str]:
+    """Return the difference of two texts by each rule by which they differ."""
+    from nearkin.dedup.distinguishers import NAMES, differences
+
+    values = {rule: differences([rule], [texts[0]], [texts[1]])[0] for rule in NAMES}
+    return {rule: difference for rule, difference in values.items() if difference is not None}
+
+
 def _edits(texts: tuple[str, str]) -> tuple[Edits | None, str | None]:
-    """What turns one text into the other, and the longest string of both; None, with a warning, for very long texts."""
-    from nearkin.errors import ParameterError
+    """Return the edits between two texts and their longest common string; None, with a warning, for long texts."""
     from nearkin.text.edits import common_substring, edits
 
     edited, common = None, None
@@ -209,89 +343,102 @@ def _edits(texts: tuple[str, str]) -> tuple[Edits | None, str | None]:
     return edited, common
 
 
-def _edits_of_json(edited: Edits | None, common: str | None) -> dict[str, object]:
-    found: dict[str, object] = {}
-    if edited is not None:
-        pieces = [{"kind": piece.kind, "a": piece.a, "b": piece.b} for piece in edited.pieces]
-        counts = {"insertions": edited.insertions, "deletions": edited.deletions, "substitutions": edited.substitutions}
-        found["edits"] = {"distance": edited.distance, **counts, "pieces": pieces}
-    return found if common is None else {**found, "common_substring": common}
-
-
-def _show_edits(edited: Edits | None, common: str | None) -> None:
-    """Counts, the longest common string, and both texts aligned: on a terminal in colour, elsewhere marked."""
-    if edited is not None:
-        counts = f"{edited.insertions} inserted, {edited.deletions} deleted, {edited.substitutions} substituted"
-        say(f"edits        {edited.distance}: {counts}")
-    if common is not None:
-        say(f"common       {len(common)} characters in a row: '{printable(_folded(common))}'")
-    if edited is not None:
-        show_edits("aligned      ", [(piece.kind, _folded(piece.a), _folded(piece.b)) for piece in edited.pieces])
-
-
-def _folded(text: str) -> str:
-    """A long stretch without its middle."""
-    if len(text) <= 2 * _FOLD:
+def _shorten(text: str) -> str:
+    """Return a text without the middle of a long stretch."""
+    if len(text) <= 2 * _MAX_STRETCH:
         return text
-    return f"{text[:_FOLD]} … {len(text) - 2 * _FOLD:,} characters … {text[-_FOLD:]}"
+    return f"{text[:_MAX_STRETCH]} … {len(text) - 2 * _MAX_STRETCH:,} characters … {text[-_MAX_STRETCH:]}"
 
 
-def _similarities(texts: tuple[str, str], recipe: Recipe) -> dict[str, float | None]:
-    """Every measure that verification knows, and those of other programs; warns of those left out.
-
-    Those of features are None where a text has none.
-    """
-    from nearkin.dedup.verify import Measure, baselines, similarity
-    from nearkin.errors import ParameterError
-    from nearkin.text.edits import positional_similarity
-
-    measures: tuple[Measure, ...] = ("jaccard", "containment", "indel")
-    found: dict[str, float] = {}
-    for measure in measures:
-        try:
-            found[measure] = float(similarity(list(texts), [0], [1], recipe=recipe, measure=measure)[0])
-        except ParameterError as error:  # noqa: PERF203
-            if measure != "indel":
-                raise
-            warn(f"indel is left out: {error}")
-    others = baselines(*texts)
-    if "levenshtein" not in others:
-        warn("levenshtein is left out: the characters of both texts multiply to more than 2**34; compare parts")
-    of_features = {"dice": 2 * found["jaccard"] / (1 + found["jaccard"])}
-    measured: dict[str, float | None] = {**found, **of_features, **others, "places": positional_similarity(*texts)}
-    if not all(map(recipe.features_of, texts)):
-        measured |= dict.fromkeys(("jaccard", "containment", "dice"))
-    return measured
-
-
-def _differences(texts: tuple[str, str]) -> dict[str, str]:
-    """What the texts differ in by each rule by which they do."""
-    from nearkin.dedup.distinguishers import NAMES, differences
-
-    found = {rule: differences([rule], [texts[0]], [texts[1]])[0] for rule in NAMES}
-    return {rule: difference for rule, difference in found.items() if difference is not None}
-
-
-def _shown(names: list[str], most: int) -> str:
-    """The first few of the features, and how many more there are."""
-    if names and not most:
+def _list_features(names: list[str], limit: int) -> str:
+    """Return the first features, and the number of the others."""
+    if names and not limit:
         return f"{len(names)}, not shown"
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return (", ".join(repr(name) for name in names[:most]) or "none") + more
+    more = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return (", ".join(repr(name) for name in names[:limit]) or "none") + more
 
 
-def recipe(
-    text: Annotated[str | None, typer.Argument(help="Recipe or preset; the default without it.")] = None,
-    bits: Bits = None,
-) -> None:
-    """Print a recipe: its text form, its digest, and every slot as JSON."""
-    made = recipe_of(text, bits)
-    say(f"{made}\n{made.digest}\n{made.to_json()}")
+# Two texts side by side: equal text is in the same columns of the terminal. A gap stands for text that only the other
+# side has. Widths are those of a terminal: a full-width character has two columns, a combining mark none.
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the commands of this module to a command line."""
-    app.command("hash", epilog=_HASH_EXAMPLE)(hash_)
-    app.command(epilog=_COMPARE_EXAMPLES)(compare)
-    app.command(epilog=_EXPLAIN_EXAMPLES)(explain)
-    app.command(epilog=_RECIPE_EXAMPLE)(recipe)
+def show_edits(title: str, pieces: Iterable[tuple[str, str, str]]) -> None:
+    """Print two texts: side by side and in colour on a terminal, elsewhere as one text with marks as in `wdiff`.
+
+    Deleted text is red on the left, inserted text green on the right; elsewhere `[-deleted-]` and `{+inserted+}`. A
+    terminal gets `MAX_ROWS` rows and the number of the others.
+
+    Parameters
+    ----------
+    title : str
+        Begins the output.
+    pieces : iterable of (kind, a, b)
+        As in `nearkin.text.edits.Edit`.
+    """
+    if not sys.stdout.isatty():
+        say(title + "".join(_mark(*piece) for piece in pieces))
+        return
+    from rich.text import Text
+
+    out = console()
+    width = max(2, (out.width - 3) // 2)
+    say(title.rstrip())
+    out.print(Text(f"{padded('a', width)} │ b", style="bold"), soft_wrap=True)
+    count = 0
+    for count, row in enumerate(align_rows(pieces, width), 1):
+        if count <= MAX_ROWS:
+            out.print(style_row(row, width), soft_wrap=True)
+    if count > MAX_ROWS:
+        say(f"… and {count - MAX_ROWS:,} more rows; --json has all edits")
+
+
+def align_rows(pieces: Iterable[tuple[str, str, str]], width: int) -> Iterator[Row]:
+    r"""Cut edits into rows, at the width and after ends of lines.
+
+    Parameters
+    ----------
+    pieces : iterable of (kind, a, b)
+    width : int
+        Columns of one text, 2 or more.
+
+    Examples
+    --------
+    >>> from nearkin.cli.fingerprints import align_rows
+    >>> [row] = align_rows([("equal", "天", "天"), ("insert", "", "安"), ("replace", "x", "门")], 20)
+    >>> ["".join(cell[side] for cell in row) for side in (1, 2)]
+    ['天  x ', '天安门']
+    """
+    row: Row = []
+    used = 0
+    for kind, a, b in pieces:
+        for left, right in zip_longest(a, b, fillvalue=""):
+            sides = printable(left), printable(right)
+            wide = max(map(cells, sides))
+            if used + wide > width and row:
+                yield row
+                row, used = [], 0
+            row.append((kind, padded(sides[0], wide), padded(sides[1], wide)))
+            used += wide
+            if "\n" in (left, right):
+                yield row
+                row, used = [], 0
+    if row:
+        yield row
+
+
+def style_row(row: Row, width: int) -> Text:
+    """Return a row in colour, both sides equally wide."""
+    from rich.text import Text
+
+    sides = (Text(), Text())
+    for kind, *both in row:
+        for side, piece, style in zip(sides, both, _STYLES[kind], strict=True):
+            side.append(piece, style=style)
+    sides[0].append(" " * max(0, width - cells(sides[0].plain)))
+    return Text.assemble(sides[0], " │ ", sides[1])
+
+
+def _mark(kind: str, a: str, b: str) -> str:
+    if kind == "equal":
+        return printable(a)
+    return (f"[-{printable(a)}-]" if a else "") + (f"{{+{printable(b)}+}}" if b else "")

@@ -1,7 +1,7 @@
-"""`nearkin lines`, `urls` and `payloads`: what many items have in common, and which of them are new.
+"""`nearkin lines`, `urls` and `payloads`: patterns of many items, and the items that no pattern explains.
 
-Each command reads items, makes patterns of them, and prints or writes one row per pattern. With `--match` it learns
-nothing, and says which pattern of an earlier run each item has.
+Each command reads items, learns patterns from them, and prints or writes one row per pattern. With `--match` it learns
+nothing, and prints the pattern of each item from an earlier run.
 """
 
 from __future__ import annotations
@@ -12,13 +12,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 import typer
 
+from nearkin.cli.commands import Commands, Options, OptionsOf
 from nearkin.cli.console import NO_MATCH, progress_bars, say, say_json, show_table, warn
-from nearkin.cli.options import Inputs, Json, Quiet, one_of, output
-from nearkin.cli.reading import MaxMalformed, Reading, most_malformed, reads
+from nearkin.cli.corpus import READING, CorpusOptions, parse_max_malformed
+from nearkin.cli.options import WRITING, Inputs, opt
+from nearkin.dedup.config import option
 from nearkin.errors import InputError, ParameterError, StoreLockedError, bad_parameter, printable
 from nearkin.io.inputs import check_stream
 
@@ -30,52 +32,18 @@ if TYPE_CHECKING:
     from nearkin.patterns.payloads import PayloadGroups
     from nearkin.patterns.requests import Fields, RequestReader
 
-_PATTERNS = "Patterns"
-_Patterns = TypeVar("_Patterns", bound="Patterns")
-_LONGEST = 120
-"""Characters of an example that are shown."""
+app = Commands()
 
-Out = Annotated[
-    Path | None,
-    output("File of the patterns: JSON Lines, or Parquet if its name ends in .parquet; without it they are printed."),
-]
-State = Annotated[
-    Path | None,
-    typer.Option(
-        help="Go on from this file if it is there, and save the state in it: batches add up.", rich_help_panel=_PATTERNS
-    ),
-]
-MatchFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--match",
-        help="Print the pattern of each item by this file, a state or what --out wrote; nothing is learnt.",
-        rich_help_panel=_PATTERNS,
-    ),
-]
-New = Annotated[
-    bool,
-    typer.Option(
-        "--new",
-        help="With --match: only items that no pattern explains; exit code 3 if none.",
-        rich_help_panel=_PATTERNS,
-    ),
-]
-Since = Annotated[
-    Path | None,
-    typer.Option(
-        help="Print what is new, gone or changed since this file, a state or what --out wrote.",
-        rich_help_panel=_PATTERNS,
-    ),
-]
-TimeColumn = Annotated[
-    str | None, typer.Option(help="Column of the time: first and last seen, counts by day.", rich_help_panel="Reading")
-]
+_Patterns = TypeVar("_Patterns", bound="Patterns")
+_PATTERNS = "Patterns"
+_EXPORTS = ("openapi", "regex", "nginx", "modsecurity")
+_MAX_EXAMPLE = 120
+"""Characters of an example that are shown."""
 
 
 @dataclass(frozen=True)
 class Items:
-    """A batch of items, as a model of patterns takes them.
+    """A batch of items.
 
     Attributes
     ----------
@@ -83,50 +51,67 @@ class Items:
         The items.
     names : list
         The id of each item, or its number.
-    beside : mapping
-        Times, sources and whatever else `partial_fit` takes beside them, by the names of its parameters.
-    matched : mapping
-        The same for `match_many`.
+    details : mapping
+        Times, sources and other arguments of `partial_fit`, by name.
+    match_details : mapping
+        Arguments of `match_many`.
     """
 
     values: Any
     names: list[Any]
-    beside: Mapping[str, Any]
-    matched: Mapping[str, Any] = field(default_factory=dict)
+    details: Mapping[str, Any]
+    match_details: Mapping[str, Any] = field(default_factory=dict)
 
     def texts(self) -> list[str]:
-        """The items as they are shown."""
+        """Return the items as texts."""
         values = self.values.to_pylist() if hasattr(self.values, "to_pylist") else list(self.values)
         return [value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else value for value in values]
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """What the options say is done with the items."""
+OpenItems: TypeAlias = Callable[[], AbstractContextManager[Iterator[Items]]]
+"""Opens the items of a command. At the end of the context, unreadable records are reported."""
 
-    out: Path | None
-    state: Path | None
-    match: Path | None
-    new: bool
-    since: Path | None
-    as_json: bool
-    quiet: bool
-    export: str | None = None
+
+@dataclass(frozen=True)
+class PatternOptions:
+    """Options for learning, matching and printing patterns."""
+
+    out: Path | None = option(
+        None,
+        help="File of the patterns: JSON Lines, or Parquet if its name ends with .parquet (default: print them).",
+        group=WRITING,
+        flag="--out -o",
+    )
+    state: Path | None = option(
+        None, help="Continue from this file if it exists, and save the state in it, to add up batches.", group=_PATTERNS
+    )
+    match: Path | None = option(
+        None,
+        help="Print the pattern of each item from this file, a state or the file of --out; learn nothing.",
+        group=_PATTERNS,
+    )
+    new: bool = option(
+        False, help="With --match: only items that no pattern explains; exit code 3 if there are none.", group=_PATTERNS
+    )
+    since: Path | None = option(
+        None, help="Print what is new, gone or changed since this file, a state or the file of --out.", group=_PATTERNS
+    )
+    time_column: str | None = option(
+        None, help="Column of the time, for first and last seen and counts by day.", group=READING
+    )
+    export: str | None = option(
+        None, help="Write the patterns as openapi, regex, nginx or modsecurity.", group=WRITING, choices=_EXPORTS
+    )
+    as_json: bool = option(False, help="Print JSON, one object per line.", group=WRITING, flag="--json")
+    quiet: bool = option(False, help="Print no progress and no summary.", group=WRITING, flag="-q")
 
     def check(self) -> None:
-        """Refuse options that do not go together, before anything is read.
-
-        Raises
-        ------
-        ParameterError
-            The message names both.
-        """
+        """Raise ParameterError for options that exclude one another, before anything is read."""
         if self.match is not None:
             for name in ("out", "state", "since", "export"):
                 if getattr(self, name) is not None:
-                    raise bad_parameter(
-                        name, getattr(self, name), "it without --match, which prints and learns nothing"
-                    )
+                    allowed = "it without --match, which prints and learns nothing"
+                    raise bad_parameter(name, getattr(self, name), allowed)
         elif self.new:
             raise bad_parameter("new", "given", "--match FILE with it")
         if self.export is not None and (self.since is not None or self.as_json):
@@ -141,63 +126,171 @@ class Wanted:
                 check_stream(str(path))
 
 
-def run(
-    kind: type[Patterns],
-    batches: Callable[[], AbstractContextManager[Iterator[Items]]],
-    wanted: Wanted,
-    **parameters: Any,
+@app.add()
+def urls(
+    inputs: Annotated[
+        list[str],
+        typer.Argument(help="Access logs, JSON Lines, a URL a line, HAR: files, globs, folders, -; also compressed."),
+    ],
+    options: PatternOptions,
+    malformed: Annotated[Options, OptionsOf(CorpusOptions, "max_malformed")],
+    format: Annotated[
+        str | None,
+        opt(
+            "log (common or combined), jsonl, txt or har (default: from name and content).",
+            group=READING,
+            choices=("log", "jsonl", "txt", "har"),
+        ),
+    ] = None,
+    url_column: Annotated[str, opt("Field of the URL in JSON.", group=READING)] = "url",
+    method_column: Annotated[str | None, opt("Field of the method in JSON.", group=READING)] = None,
+    client_column: Annotated[
+        str | None, opt("Field of the client in JSON; URLs of few clients are noise.", group=READING)
+    ] = None,
+    support: Annotated[
+        int | None, opt("Minimum number of requests of a pattern.", group=_PATTERNS, show_default=False)
+    ] = None,
+    drop_trackers: Annotated[
+        bool, opt("Leave out utm_source, gclid and the like.", "--drop-trackers", group=_PATTERNS)
+    ] = False,
 ) -> None:
-    """Do what the options say with the items of a command.
+    """Print the patterns of a site's URLs, most requests first: count, share, id, pattern, separated by tabs.
+
+    A pattern is a URL with typed variables: GET /api/v1/users/{int}/orders?page={int}.
+
+    Examples
+    --------
+    nearkin urls access.log --out patterns.jsonl
+    nearkin urls today.log --match patterns.jsonl --new
+    nearkin urls access.log --export openapi --out api.json
+    """
+    from nearkin.patterns import UrlPatterns
+    from nearkin.patterns.requests import Fields, RequestReader
+
+    if options.export is not None and options.export not in _EXPORTS:
+        raise bad_parameter("export", repr(options.export), ", ".join(_EXPORTS))
+    fields = Fields(url_column, method_column, options.time_column, client_column)
+    reader = RequestReader(_list_logs(inputs), format=format, fields=fields)  # type: ignore[arg-type]  # The reader checks it.
+    parameters: dict[str, Any] = {} if support is None else {"support": support}
+    if drop_trackers:
+        parameters["drop_trackers"] = True
+    limit = parse_max_malformed(malformed.get("max_malformed"))
+    run(UrlPatterns, lambda: _requests(reader, fields, limit), options, **parameters)
+
+
+@app.add(omit=["export"])
+def lines(inputs: Inputs, reading: CorpusOptions, options: PatternOptions) -> None:
+    """Print the templates of log lines, most lines first: count, share, id, template, separated by tabs.
+
+    Differences between the lines of a template become typed variables, such as {int} and {ip}. A line is one of a text
+    file, or a field of a record.
+
+    Examples
+    --------
+    nearkin lines app.log --out templates.jsonl
+    nearkin lines today.log --match templates.jsonl --new
+    """
+    from nearkin.patterns import LogTemplates
+
+    run(LogTemplates, lambda: _texts(reading, inputs, time=options.time_column, source=None), options)
+
+
+@app.add(omit=["export"])
+def payloads(
+    inputs: Inputs,
+    reading: CorpusOptions,
+    options: PatternOptions,
+    source_column: Annotated[str | None, opt("Column of the sender, such as an address.", group=READING)] = None,
+    queue: Annotated[
+        bool,
+        opt(
+            "Print the first payload of each group and the size of the group; with --match, groups of the file "
+            "are known.",
+            "--queue",
+            group=_PATTERNS,
+        ),
+    ] = False,
+) -> None:
+    """Print groups of near-identical attack payloads, largest first: count, share, id, template, separated by tabs.
+
+    Payloads are decoded first, layer by layer: percent-encoding, HTML entities, Base64, escapes, comments, case.
+
+    Examples
+    --------
+    nearkin payloads waf.jsonl --text-column payload --source-column ip --out groups.jsonl
+    nearkin payloads alerts.jsonl --text-column payload --queue --match groups.jsonl
+    """
+    from nearkin.patterns import PayloadGroups
+
+    def open_payloads() -> AbstractContextManager[Iterator[Items]]:
+        return _texts(reading, inputs, time=options.time_column, source=source_column)
+
+    if not queue:
+        run(PayloadGroups, open_payloads, options)
+        return
+    refused = {name: getattr(options, name) for name in ("out", "state", "since", "time_column")}
+    for name, value in {**refused, "new": "given" if options.new else None, "source_column": source_column}.items():
+        if value is not None:
+            raise bad_parameter(name, value, "it without --queue, which prints and learns nothing")
+    options.check()
+    model = PayloadGroups() if options.match is None else _load(PayloadGroups, options.match, {})
+    _print_queue(model, open_payloads, as_json=options.as_json)
+
+
+def run(kind: type[Patterns], open_items: OpenItems, options: PatternOptions, **parameters: Any) -> None:
+    """Learn, match, compare or export patterns, as the options say.
 
     Parameters
     ----------
     kind : type
-        The class of the patterns; `parameters` are what it is made with.
-    batches : callable
-        A context of the items; at its end what could not be read is reported.
-    wanted : Wanted
+        Class of the patterns.
+    open_items : callable
+        Opens the items.
+    options : PatternOptions
+    **parameters
+        Parameters of the class.
     """
-    wanted.check()
-    if wanted.match is not None:
-        _match(_held(kind, wanted.match, parameters), batches, wanted)
+    options.check()
+    if options.match is not None:
+        _match(_load(kind, options.match, parameters), open_items, options)
         return
-    older = None if wanted.since is None else _older(kind, wanted.since)
+    older = None if options.since is None else _load_table(kind, options.since)
     model = kind(**parameters)
-    with _held_state(wanted.state) as there:
-        if wanted.state is not None and there:
-            # With other parameters the states do not go together, which is an error that names them.
-            model = model.merge(kind.open(wanted.state))
+    with _locked_state(options.state) as exists:
+        if options.state is not None and exists:
+            # States with other parameters cannot be merged, which is an error that names them.
+            model = model.merge(kind.open(options.state))
         before = model.count
-        with progress_bars(quiet=wanted.quiet) as report, batches() as found:
-            report("read", 0, None)
-            for batch in found:
-                model.partial_fit(batch.values, **batch.beside)
-                report("read", model.count - before, None)
+        with progress_bars(quiet=options.quiet) as progress, open_items() as batches:
+            progress("read", 0, None)
+            for batch in batches:
+                model.partial_fit(batch.values, **batch.details)
+                progress("read", model.count - before, None)
         table = model.table()
         changes = None if older is None else model.compare(older)
-        text = None if wanted.export is None else _exported(model, wanted.export)
-        if wanted.out is not None:
-            _write(wanted.out, table, text)
-        # Last of all: a run that could not write its output is run again, and would count its items twice.
-        if wanted.state is not None:
-            if not there and wanted.state.exists():
-                message = f"{wanted.state}: another process has made the state meanwhile; run again to add to it"
-                raise StoreLockedError(message, place=str(wanted.state))
-            model.save(wanted.state)
-    if not wanted.quiet:
-        _summarise(model, table)
+        text = None if options.export is None else _export(model, options.export)
+        if options.out is not None:
+            _write(options.out, table, text)
+        # The state is saved last: a run that cannot write its output is repeated, and must not count items twice.
+        if options.state is not None:
+            if not exists and options.state.exists():
+                message = f"{options.state}: another process has created the state; run again to add to it"
+                raise StoreLockedError(message, place=str(options.state))
+            model.save(options.state)
+    if not options.quiet:
+        _print_summary(model, table)
     if text is not None and not table.num_rows:
-        warn("there are no patterns: what is exported explains nothing")
+        warn("there are no patterns: the export explains nothing")
     if changes is not None:
-        _show_changes(changes, as_json=wanted.as_json)
-    elif wanted.out is None and text is not None:
+        _print_changes(changes, as_json=options.as_json)
+    elif options.out is None and text is not None:
         say(text.rstrip("\n"))
-    elif wanted.out is None:
-        _show(table, as_json=wanted.as_json)
+    elif options.out is None:
+        _print_patterns(table, as_json=options.as_json)
 
 
 def _write(path: Path, table: pa.Table, text: str | None) -> None:
-    """Write what was exported, or else the table."""
+    """Write an export, or the table without one."""
     from nearkin.io import replace_file
     from nearkin.patterns.rows import write_rows
 
@@ -209,8 +302,8 @@ def _write(path: Path, table: pa.Table, text: str | None) -> None:
 
 
 @contextmanager
-def _held_state(path: Path | None) -> Iterator[bool]:
-    """A context in which nobody else changes the state; whether there is one."""
+def _locked_state(path: Path | None) -> Iterator[bool]:
+    """Lock the state against changes by others, and return whether it exists."""
     from nearkin.io.locks import lock_file
 
     if path is None or not path.exists():
@@ -220,69 +313,71 @@ def _held_state(path: Path | None) -> Iterator[bool]:
         yield True
 
 
-def _held(kind: type[_Patterns], path: Path, parameters: Mapping[str, Any]) -> _Patterns:
-    """The patterns of a state, or of a table that `--out` wrote.
+def _load(kind: type[_Patterns], path: Path, parameters: Mapping[str, Any]) -> _Patterns:
+    """Return the patterns of a state, or of a table of `--out`.
 
-    A table is matched by with the parameters of the call; a state has its own, and others than these are an error.
+    A table is matched with the parameters of the call. A state has its own, and others are an error.
     """
     from nearkin.patterns.rows import is_table, read_rows
 
     if is_table(path):
-        held = kind.of_table(read_rows(path), **parameters)
+        model = kind.of_table(read_rows(path), **parameters)
     else:
-        held = kind.open(path)
+        model = kind.open(path)
         if parameters:
-            held = kind(**parameters).merge(held)
-    if not len(held):
+            model = kind(**parameters).merge(model)
+    if not len(model):
         warn(f"{path} has no patterns: nothing is explained")
-    return held
+    return model
 
 
-def _older(kind: type[Patterns], path: Path) -> pa.Table:
-    """The table of a state, or the one that `--out` wrote."""
+def _load_table(kind: type[Patterns], path: Path) -> pa.Table:
+    """Return the table of a state, or a table of `--out`."""
     from nearkin.patterns.rows import is_table, read_rows
 
     return read_rows(path) if is_table(path) else kind.open(path).table()
 
 
-def _match(model: Patterns, batches: Callable[[], AbstractContextManager[Iterator[Items]]], wanted: Wanted) -> None:
-    """Print each item's pattern, or the items without any."""
-    rows, unexplained = 0, 0
-    with batches() as found:
-        for batch in found:
-            matched = model.match_many(batch.values, **batch.matched)
-            for name, item, row in zip(batch.names, batch.texts(), matched.to_pylist(), strict=True):
+def _match(model: Patterns, open_items: OpenItems, options: PatternOptions) -> None:
+    """Print the pattern of each item, or the items without one."""
+    rows, unmatched = 0, 0
+    with open_items() as batches:
+        for batch in batches:
+            matches = model.match_many(batch.values, **batch.match_details)
+            for name, item, row in zip(batch.names, batch.texts(), matches.to_pylist(), strict=True):
                 rows += 1
-                unexplained += row["id"] is None
-                if wanted.new and row["id"] is not None:
+                unmatched += row["id"] is None
+                if options.new and row["id"] is not None:
                     continue
-                if wanted.as_json:
+                if options.as_json:
                     say_json({"item": name, "text": item, **row})
-                elif wanted.new:
-                    # An item may hold line ends and tabs: escaped, it is one cell.
+                elif options.new:
+                    # An item may contain ends of lines and tabs; escaped, it is one cell.
                     say(f"{printable(str(name))}\t{printable(item)}")
                 else:
                     say(f"{printable(str(name))}\t{row['id'] or '-'}\t{printable(row['pattern'] or '-')}")
-    if not wanted.quiet:
-        warn(f"{_counted(rows, model.name)}, {unexplained:,} that none of {_counted(len(model), 'patterns')} explains")
-    if wanted.new and not unexplained:
+    if not options.quiet:
+        patterns = _count(len(model), "patterns")
+        warn(f"{_count(rows, model.name)}, {unmatched:,} that none of {patterns} explains")
+    if options.new and not unmatched:
         raise typer.Exit(NO_MATCH)
 
 
-def _show(table: pa.Table, *, as_json: bool) -> None:
-    """Print patterns: count, share and text."""
+def _print_patterns(table: pa.Table, *, as_json: bool) -> None:
+    """Print patterns: count, share, id and text."""
     if as_json:
         from nearkin.patterns.rows import json_rows
 
         for row in json_rows(table):
             say_json(row)
         return
-    rows = table.select(["count", "share", "id", "pattern"]).to_pylist()
+    columns = ["count", "share", "id", "pattern"]
+    rows = table.select(columns).to_pylist()
     cells = ([str(row["count"]), f"{row['share']:.2%}", row["id"], row["pattern"]] for row in rows)
-    show_table(["count", "share", "id", "pattern"], cells, header=False, lines=False, right=["count", "share"])
+    show_table(columns, cells, header=False, lines=False, right=["count", "share"])
 
 
-def _show_changes(table: pa.Table, *, as_json: bool) -> None:
+def _print_changes(table: pa.Table, *, as_json: bool) -> None:
     """Print what is new, gone or changed; exit code 3 if nothing is."""
     changes = table.to_pylist()
     if as_json:
@@ -299,311 +394,132 @@ def _show_changes(table: pa.Table, *, as_json: bool) -> None:
         raise typer.Exit(NO_MATCH)
 
 
-def _exported(model: Any, form: str) -> str:
-    """Patterns in another form."""
-    made: dict[str, Callable[[], str]] = {
-        "regex": lambda: "".join(
+def _export(model: Any, form: str) -> str:
+    """Return patterns in another form."""
+    if form == "regex":
+        return "".join(
             f"{row['id']}\t{row['method'] or '-'}\t{row['host'] or '-'}\t{model.to_regex(row['id'])}\n"
             for row in model.table().select(["id", "method", "host"]).to_pylist()
-        ),
-        "openapi": lambda: json.dumps(model.to_openapi(), indent=2, ensure_ascii=False) + "\n",
-        "nginx": model.to_nginx,
-        "modsecurity": model.to_modsecurity,
-    }
-    return made[form]()
+        )
+    if form == "openapi":
+        return json.dumps(model.to_openapi(), indent=2, ensure_ascii=False) + "\n"
+    text: str = model.to_nginx() if form == "nginx" else model.to_modsecurity()
+    return text
 
 
-def _summarise(model: Patterns, table: pa.Table) -> None:
-    """Tell how many items there were, and what no pattern explains, on standard error."""
-    warn(f"{_counted(model.count, model.name)}, {_counted(table.num_rows, 'patterns')}")
-    for reason, count in sorted(model.skipped.items()):
-        warn(f"left out: {count:,} {reason}")
+def _print_summary(model: Patterns, table: pa.Table) -> None:
+    """Print the numbers of items and patterns, and examples of items without a pattern."""
+    warn(f"{_count(model.count, model.name)}, {_count(table.num_rows, 'patterns')}")
+    for reason, number in sorted(model.skipped.items()):
+        warn(f"left out: {number:,} {reason}")
     rest = model.unexplained
     if rest.count:
-        # A group of one is no group, and yet what is like it is found.
+        # A payload alone in its group has no pattern, yet similar payloads match it.
         fate = "alone in their group" if model.name == "payloads" else "that no pattern explains"
-        some = ", ".join(
-            example if len(example) <= _LONGEST else f"{example[:_LONGEST]}…" for example in rest.examples[:3]
+        examples = ", ".join(
+            text if len(text) <= _MAX_EXAMPLE else f"{text[:_MAX_EXAMPLE]}…" for text in rest.examples[:3]
         )
-        warn(f"{rest.count:,} {fate}" + (f", such as {some}" if some else ""))
+        warn(f"{rest.count:,} {fate}" + (f", such as {examples}" if examples else ""))
 
 
-def _counted(count: int, name: str) -> str:
-    return f"{count:,} {name.removesuffix('s') if count == 1 else name}"
-
-
-@contextmanager
-def _of_corpus(
-    reading: Reading, inputs: Sequence[str], *, time: str | None, source: str | None
-) -> Iterator[Iterator[Items]]:
-    """The texts of a corpus, with columns of time and source."""
-    columns = list(dict.fromkeys(name for name in (time, source) if name is not None))
-    with _named_columns(time, source), reading.reported(inputs, extra_columns=columns) as corpus:
-        yield (_items(batch, time, source) for batch in corpus.batches())
-
-
-@contextmanager
-def _named_columns(time: str | None, source: str | None) -> Iterator[None]:
-    """Errors about columns that an input has not, by the names of options."""
-    try:
-        yield
-    except ParameterError as error:
-        if error.context.get("name") != "extra_columns":
-            raise
-        allowed = str(error.context.get("allowed", "a column of the records"))
-        option, name = ("source_column", source) if time is None else ("time_column", time)
-        raise bad_parameter(option, name, allowed) from None
-
-
-def _items(batch: Batch, time: str | None, source: str | None) -> Items:
-    beside: dict[str, Any] = {}
-    if time is not None:
-        beside["times"] = batch.columns[time]
-    if source is not None:
-        beside["sources"] = [None if value is None else str(value) for value in batch.columns[source]]
-    return Items(batch.texts, batch.ids.to_list(), beside)
-
-
-_LINES_EXAMPLES = """
-[bold]Examples[/]
-
-  nearkin lines app.log --out templates.jsonl
-
-  nearkin lines today.log --match templates.jsonl --new
-"""
-_PAYLOADS_EXAMPLES = """
-[bold]Examples[/]
-
-  nearkin payloads waf.jsonl --text-column payload --source-column ip --out groups.jsonl
-
-  nearkin payloads alerts.jsonl --text-column payload --queue --match groups.jsonl
-"""
-
-
-@reads()
-def lines(
-    inputs: Inputs,
-    reading: Reading,
-    out: Out = None,
-    state: State = None,
-    match: MatchFile = None,
-    new: New = False,
-    since: Since = None,
-    time_column: TimeColumn = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Print the templates of log lines, most lines first: count, share, id, template, separated by tabs.
-
-    Where lines of one template differ it has typed variables, such as {int} and {ip}. A line is one of a text file, or
-    a field of a record.
-    """
-    from nearkin.patterns import LogTemplates
-
-    wanted = Wanted(out, state, match, new, since, as_json, quiet)
-    run(LogTemplates, lambda: _of_corpus(reading, inputs, time=time_column, source=None), wanted)
-
-
-@reads()
-def payloads(
-    inputs: Inputs,
-    reading: Reading,
-    out: Out = None,
-    state: State = None,
-    match: MatchFile = None,
-    new: New = False,
-    since: Since = None,
-    time_column: TimeColumn = None,
-    source_column: Annotated[
-        str | None, typer.Option(help="Column of who sent it, such as an address.", rich_help_panel="Reading")
-    ] = None,
-    queue: Annotated[
-        bool,
-        typer.Option(
-            "--queue",
-            help="Print the first payload of each group and how many there are; with --match those it has are known.",
-            rich_help_panel=_PATTERNS,
-        ),
-    ] = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Print groups of near-identical attack payloads, largest first: count, share, id, template, separated by tabs.
-
-    Payloads are decoded first, layer by layer: percent-encoding, HTML entities, Base64, escapes, comments, case.
-    """
-    from nearkin.patterns import PayloadGroups
-
-    wanted = Wanted(out, state, match, new, since, as_json, quiet)
-
-    def read() -> AbstractContextManager[Iterator[Items]]:
-        return _of_corpus(reading, inputs, time=time_column, source=source_column)
-
-    if not queue:
-        run(PayloadGroups, read, wanted)
-        return
-    beside = {"out": out, "state": state, "since": since, "new": "given" if new else None}
-    beside |= {"time_column": time_column, "source_column": source_column}
-    for name, value in beside.items():
-        if value is not None:
-            raise bad_parameter(name, value, "it without --queue, which prints and learns nothing")
-    wanted.check()
-    model = PayloadGroups() if match is None else _held(PayloadGroups, match, {})
-    _show_queue(model, read, as_json=as_json)
-
-
-def _show_queue(
-    model: PayloadGroups, batches: Callable[[], AbstractContextManager[Iterator[Items]]], *, as_json: bool
-) -> None:
+def _print_queue(model: PayloadGroups, open_items: OpenItems, *, as_json: bool) -> None:
     """Print each attack once: item, id, count, new or known, the first payload."""
-    with batches() as found:
-        items = [pair for batch in found for pair in zip(batch.names, batch.texts(), strict=True)]
+    with open_items() as batches:
+        items = [pair for batch in batches for pair in zip(batch.names, batch.texts(), strict=True)]
     for row in model.queue([text for _, text in items]).to_pylist():
         name, text = items[row["row"]]
         if as_json:
             say_json({"item": name, "text": text, **{key: row[key] for key in ("id", "pattern", "count", "new")}})
         else:
-            fate = "new" if row["new"] else "known"
-            say(f"{printable(str(name))}\t{row['id'] or '-'}\t{row['count']}\t{fate}\t{printable(text)}")
+            status = "new" if row["new"] else "known"
+            say(f"{printable(str(name))}\t{row['id'] or '-'}\t{row['count']}\t{status}\t{printable(text)}")
 
 
-_EXPORTS = ("openapi", "regex", "nginx", "modsecurity")
-_URLS_EXAMPLES = """
-[bold]Examples[/]
-
-  nearkin urls access.log --out patterns.jsonl
-
-  nearkin urls today.log --match patterns.jsonl --new
-
-  nearkin urls access.log --export openapi --out api.json
-"""
+def _count(number: int, name: str) -> str:
+    return f"{number:,} {name.removesuffix('s') if number == 1 else name}"
 
 
-def urls(
-    inputs: Annotated[
-        list[str],
-        typer.Argument(help="Access logs, JSON Lines, a URL a line, HAR: files, globs, folders, -; also compressed."),
-    ],
-    format: Annotated[
-        str | None,
-        typer.Option(
-            help="log (common or combined), jsonl, txt or har; told by name and content without it.",
-            autocompletion=one_of("log", "jsonl", "txt", "har"),
-            rich_help_panel="Reading",
-        ),
-    ] = None,
-    url_column: Annotated[str, typer.Option(help="Field of the URL in JSON.", rich_help_panel="Reading")] = "url",
-    method_column: Annotated[
-        str | None, typer.Option(help="Field of the method in JSON.", rich_help_panel="Reading")
-    ] = None,
-    time_column: TimeColumn = None,
-    client_column: Annotated[
-        str | None,
-        typer.Option(
-            help="Field of who asked in JSON: what few clients asked for is noise.", rich_help_panel="Reading"
-        ),
-    ] = None,
-    support: Annotated[
-        int | None,
-        typer.Option(help="Least number of requests of a pattern.", show_default=False, rich_help_panel=_PATTERNS),
-    ] = None,
-    max_malformed: MaxMalformed = None,
-    drop_trackers: Annotated[
-        bool,
-        typer.Option("--drop-trackers", help="Leave out utm_source, gclid and the like.", rich_help_panel=_PATTERNS),
-    ] = False,
-    out: Out = None,
-    state: State = None,
-    match: MatchFile = None,
-    new: New = False,
-    since: Since = None,
-    export: Annotated[
-        str | None,
-        typer.Option(
-            help="Write the patterns as openapi, regex, nginx or modsecurity.",
-            autocompletion=one_of(*_EXPORTS),
-            rich_help_panel="Output",
-        ),
-    ] = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Print the patterns of a site's URLs, most requests first: count, share, id, pattern, separated by tabs.
-
-    A pattern is a URL with typed variables: GET /api/v1/users/{int}/orders?page={int}.
-    """
-    from nearkin.patterns import UrlPatterns
-    from nearkin.patterns.requests import Fields, RequestReader
-
-    if export is not None and export not in _EXPORTS:
-        raise bad_parameter("export", repr(export), ", ".join(_EXPORTS))
-    fields = Fields(url_column, method_column, time_column, client_column)
-    reader = RequestReader(_files_of(inputs), format=format, fields=fields)  # type: ignore[arg-type]  # Checked by the call.
-    wanted = Wanted(out, state, match, new, since, as_json, quiet, export)
-    given = {} if support is None else {"support": support}
-    given |= {"drop_trackers": True} if drop_trackers else {}
-    run(UrlPatterns, lambda: _of_requests(reader, fields, most_malformed(max_malformed)), wanted, **given)
+@contextmanager
+def _texts(
+    reading: CorpusOptions, inputs: Sequence[str], *, time: str | None, source: str | None
+) -> Iterator[Iterator[Items]]:
+    """Open the texts of a corpus, with columns of time and source."""
+    columns = list(dict.fromkeys(name for name in (time, source) if name is not None))
+    try:
+        with reading.read(inputs, extra_columns=columns) as corpus:
+            yield (_text_items(batch, time, source) for batch in corpus.batches())
+    except ParameterError as error:
+        if error.context.get("name") != "extra_columns":
+            raise
+        # Name the option whose column does not exist.
+        allowed = str(error.context.get("allowed", "a column of the records"))
+        name, column = ("source_column", source) if time is None else ("time_column", time)
+        raise bad_parameter(name, column, allowed) from None
 
 
-def _files_of(inputs: Sequence[str]) -> list[str]:
-    """Files, with those that globs stand for and those below folders, sorted by name.
+def _text_items(batch: Batch, time: str | None, source: str | None) -> Items:
+    details: dict[str, Any] = {}
+    if time is not None:
+        details["times"] = batch.columns[time]
+    if source is not None:
+        details["sources"] = [None if value is None else str(value) for value in batch.columns[source]]
+    return Items(batch.texts, batch.ids.to_list(), details)
+
+
+def _list_logs(inputs: Sequence[str]) -> list[str]:
+    """Return files, including those that globs match and those below folders, sorted by name.
 
     Raises
     ------
     InputError
-        A glob or a folder without files.
+        A glob or a folder has no files.
     """
-    found: list[str] = []
+    files: list[str] = []
     for name in inputs:
         path = Path(name)
         if name == "-" or path.is_file():
-            some = [name]
+            matches = [name]
         elif path.is_dir():
-            some = sorted(str(below) for below in path.rglob("*") if below.is_file())
+            matches = sorted(str(below) for below in path.rglob("*") if below.is_file())
         else:
-            some = sorted(glob.glob(name, recursive=True)) if glob.has_magic(name) else [name]  # noqa: PTH207
-        if not some:
+            matches = sorted(glob.glob(name, recursive=True)) if glob.has_magic(name) else [name]  # noqa: PTH207
+        if not matches:
             reason = "has no files" if path.is_dir() else "matches no file"
             raise InputError(f"{name} {reason}", place=name, reason=reason)
-        found += some
-    return found
+        files += matches
+    return files
 
 
 @contextmanager
-def _of_requests(reader: RequestReader, fields: Fields, most: float) -> Iterator[Iterator[Items]]:
-    """The requests of files; at the end what is no request is told of."""
+def _requests(reader: RequestReader, fields: Fields, max_malformed: float) -> Iterator[Iterator[Items]]:
+    """Open the requests of files; at the end of the context, report lines that are not requests."""
     method, time, client = fields.method, fields.time, fields.client
 
     def items() -> Iterator[Items]:
         first = 0
         for batch in reader:
             methods = {"methods": batch.methods}
-            beside = {**methods, "times": batch.times, "clients": batch.clients}
-            yield Items(batch.urls, list(range(first, first + len(batch.urls))), beside, methods)
+            details = {**methods, "times": batch.times, "clients": batch.clients}
+            yield Items(batch.urls, list(range(first, first + len(batch.urls))), details, methods)
             first += len(batch.urls)
-        for option, name in (("method_column", method), ("time_column", time), ("client_column", client)):
-            if first and name is not None and name not in reader.seen:
+        for name, column in (("method_column", method), ("time_column", time), ("client_column", client)):
+            if first and column is not None and column not in reader.seen:
                 allowed = "a field of the records; none of them has it"
-                raise bad_parameter(option, name, allowed if "jsonl" in reader.formats else "JSON Lines with it")
-        if not first and reader.malformed:
+                raise bad_parameter(name, column, allowed if "jsonl" in reader.formats else "JSON Lines with it")
+        malformed = sum(reader.malformed.values())
+        limit = max_malformed if isinstance(max_malformed, int) else max_malformed * (first + malformed)
+        if malformed and (not first or malformed > limit):
             path, line, reason = reader.first_malformed[0]
-            raise InputError(f"{path}:{line}: {reason}; no line is a request", place=f"{path}:{line}", reason=reason)
-        bad = sum(reader.malformed.values())
-        if bad > (most if isinstance(most, int) else most * (first + bad)):
-            path, line, reason = reader.first_malformed[0]
-            told = f"{bad:,} of {first + bad:,} lines are no requests, the first {path}:{line}: {reason}"
-            raise InputError(f"{told}; --max-malformed allows more", place=f"{path}:{line}", reason=reason)
+            place = f"{path}:{line}"
+            message = f"{place}: {reason}; no line is a request"
+            if first:
+                message = f"{malformed:,} of {first + malformed:,} lines are no requests, the first {place}: {reason}"
+                message += "; --max-malformed allows more"
+            raise InputError(message, place=place, reason=reason)
 
     yield items()
     for path, line, reason in reader.first_malformed[:5]:
         warn(f"skipped: {path}:{line}: {reason}")
-    if (count := sum(reader.malformed.values())) > 5:
-        most_first = sorted(reader.malformed.items(), key=lambda item: (-item[1], item[0]))
-        warn(f"skipped {count:,} lines in all: " + ", ".join(f"{reason} ({found:,})" for reason, found in most_first))
-
-
-def add_to(app: typer.Typer) -> None:
-    """Add the commands of this module to a command line."""
-    app.command(epilog=_URLS_EXAMPLES)(urls)
-    app.command(epilog=_LINES_EXAMPLES)(lines)
-    app.command(epilog=_PAYLOADS_EXAMPLES)(payloads)
+    if (total := sum(reader.malformed.values())) > 5:
+        ordered = sorted(reader.malformed.items(), key=lambda item: (-item[1], item[0]))
+        warn(f"skipped {total:,} lines in all: " + ", ".join(f"{reason} ({number:,})" for reason, number in ordered))

@@ -1,4 +1,4 @@
-"""`nearkin report`: a page to look at what a deduplication removed, and to judge it."""
+"""`nearkin report`, and the HTML pages that other commands write with `--report`."""
 
 from __future__ import annotations
 
@@ -9,33 +9,64 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from nearkin.cli.commands import Commands
 from nearkin.cli.console import say, say_json, warn
-from nearkin.cli.options import WRITING, Json, Quiet, bytes_of
-from nearkin.cli.pages import check_page, write_page
+from nearkin.cli.options import WRITING, Json, Quiet, opt, parse_bytes
 from nearkin.errors import bad_parameter, printable
 
 if TYPE_CHECKING:
     from nearkin.io import OutputDir
-    from nearkin.quality.labels import PairLabels
+    from nearkin.quality.judgements import PairLabels
     from nearkin.report import Run
 
+app = Commands()
+
 REPORT = "report.html"
-"""The file of a report in a folder of output."""
+"""Name of the report in the output folder of a deduplication."""
+_MIN_SIZE = 1_000_000
 
-_LEAST = 1_000_000
-_EXAMPLES = """
-[bold]Examples[/]
 
-  nearkin dedup corpus.jsonl --out clean --id-column id --report
+def check_page(path: Path | None, option: str = "report") -> None:
+    """Raise an error if a page cannot be written, before there is any work for it.
 
-  nearkin report clean --open
+    The name must be that of a page, so that a page does not replace a corpus or table by mistake.
 
-  nearkin report clean --against labels.tsv --out judged.html
-"""
+    Raises
+    ------
+    ParameterError
+        The name does not end with .html, or is that of a folder, or its folder does not exist.
+    MissingExtraError
+        Jinja2 is not installed.
+    """
+    if path is None:
+        return
+    from nearkin.report.page import check_installed
+
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise bad_parameter(option, str(path), "a name that ends with .html")
+    if path.is_dir():
+        raise bad_parameter(option, str(path), "a file; this is a folder")
+    if not path.absolute().parent.is_dir():
+        raise bad_parameter(option, str(path), "a file in a folder that exists")
+    check_installed()
+
+
+def write_page(path: Path, page: str) -> None:
+    """Write a page, and replace a file of that name atomically.
+
+    Raises
+    ------
+    OSError
+        The page cannot be written.
+    """
+    from nearkin.io import replace_file
+
+    with replace_file(path) as file:
+        file.write(page.encode())
 
 
 def check_report(out: str) -> None:
-    """Refuse, before a run begins, a report that can't be written at its end."""
+    """Raise an error if the report of a deduplication cannot be written, before the run begins."""
     from nearkin.report.page import check_installed
 
     if out == "-":
@@ -44,60 +75,63 @@ def check_report(out: str) -> None:
 
 
 def write_report(run: Run, target: OutputDir) -> None:
-    """Write the report of a run beside its other files."""
+    """Write the report of a run into its output folder."""
     from nearkin.report import page_of
 
     with target.open(REPORT) as file:
         file.write(page_of(run).encode())
 
 
+@app.add()
 def report(
-    folder: Annotated[Path, typer.Argument(help="Folder that nearkin dedup wrote.", show_default=False)],
+    folder: Annotated[Path, typer.Argument(help="Output folder of nearkin dedup.", show_default=False)],
     against: Annotated[
-        str | None,
-        typer.Option(help="Labels that people gave, as the page exports them: it begins with them, and scores them."),
+        str | None, opt("Labels exported from the page: shown in it, and used to score the run.")
     ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="File of the report.", show_default="report.html in FOLDER", rich_help_panel=WRITING),
-    ] = None,
+    out: Annotated[Path | None, opt("File of the report.", group=WRITING, show_default="report.html in FOLDER")] = None,
     max_size: Annotated[
         str,
-        typer.Option(
-            help="Most bytes of the file, such as 50M; texts beyond are left out, and the page says so.",
-            rich_help_panel=WRITING,
+        opt(
+            "Maximum size of the file, such as 50M; texts that do not fit are left out, and the page says so.",
+            group=WRITING,
         ),
     ] = "20M",
-    open_it: Annotated[bool, typer.Option("--open", help="Show it in the browser.")] = False,
+    open_page: Annotated[bool, opt("Open it in the browser.", "--open")] = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write one HTML file that shows what a run of `nearkin dedup` removed for what, and takes people's judgement.
+    """Write one HTML file that shows removed documents with the kept ones, and collects labels.
 
-    It opens from disk, asks nothing of any server, and can be mailed. What is judged in it is exported as a table that
+    The page opens from disk without a server, and can be sent by mail. It exports the labels as a table that
     `nearkin evaluate`, `nearkin tune` and `nearkin dedup --labels` read.
+
+    Examples
+    --------
+    nearkin dedup corpus.jsonl --out clean --id-column id --report
+    nearkin report clean --open
+    nearkin report clean --against labels.tsv --out judged.html
     """
-    from nearkin.quality.labels import PairLabels, read_labels
+    from nearkin.quality.judgements import PairLabels, read_judgements
     from nearkin.report import Run, page_of
     from nearkin.report.page import check_installed
 
     check_page(out, "out")
     check_installed()
-    limit = bytes_of(max_size, "max_size")
-    if limit < _LEAST:
+    limit = parse_bytes(max_size, "max_size")
+    if limit < _MIN_SIZE:
         raise bad_parameter("max_size", max_size, "1M or more")
     run = Run.of_folder(folder)
     labels: PairLabels | None = None
     if against is not None:
-        read = read_labels(against)
-        if not isinstance(read, PairLabels):
+        table = read_judgements(against)
+        if not isinstance(table, PairLabels):
             raise bad_parameter("against", against, "a table of labelled pairs, as the page exports it")
-        labels = read
+        labels = table
         _check_labels(labels, against, folder)
     page = page_of(run, labels, limit, folder=folder)
     path = folder / REPORT if out is None else out
     if out is None:
-        _own(folder)
+        _add_to_summary(folder)
     write_page(path, page)
     for note in run.notes:
         warn(f"warning: {note}")
@@ -105,34 +139,34 @@ def report(
         say_json({"report": printable(str(path)), "bytes": path.stat().st_size})
     elif not quiet:
         say(f"{printable(str(path))}: {path.stat().st_size / 1e6:.1f} MB")
-    if open_it and not webbrowser.open(path.resolve().as_uri()):
+    if open_page and not webbrowser.open(path.resolve().as_uri()):
         warn(f"no browser could be started; open {path.resolve().as_uri()}")
 
 
 def _check_labels(labels: PairLabels, name: str, folder: Path) -> None:
-    """Say what of the labels is not of this run, or contradicts itself.
+    """Warn about labels of documents that the run does not have, and about contradictory labels.
 
     Raises
     ------
     ParameterError
-        None of them is of this run.
+        No label belongs to the run.
     """
-    from nearkin.quality.labels import DedupRun, read_labels
+    from nearkin.quality.judgements import DedupRun, read_judgements
 
-    run = read_labels(folder)
-    known = run.documents if isinstance(run, DedupRun) else set()
-    strange = [pair for pair in labels.labels if not known.issuperset(pair)]
-    if strange and len(strange) == len(labels.labels):
-        pair = " and ".join(map(printable, strange[0]))
-        raise bad_parameter("against", name, f"labels of documents of this run; it has not both {pair}")
-    if strange:
-        warn(f"warning: {name}: {len(strange)} of {len(labels.labels)} labels are of pairs that this run has not")
+    run = read_judgements(folder)
+    documents = run.documents if isinstance(run, DedupRun) else set()
+    unknown = [pair for pair in labels.labels if not documents.issuperset(pair)]
+    if unknown and len(unknown) == len(labels.labels):
+        pair = " and ".join(map(printable, unknown[0]))
+        raise bad_parameter("against", name, f"labels of documents of this run; it does not have both {pair}")
+    if unknown:
+        warn(f"warning: {name}: {len(unknown)} of {len(labels.labels)} labels are for pairs that are not in this run")
     if labels.contradictory:
         warn(f"warning: {name}: {labels.contradictory} pairs have both labels, and are left out")
 
 
-def _own(folder: Path) -> None:
-    """Name the report among the run's files, so that the next run with --overwrite may replace it."""
+def _add_to_summary(folder: Path) -> None:
+    """Add the report to the files of the run, so that the next run with --overwrite may replace it."""
     from nearkin.io import replace_file
     from nearkin.io.output import SUMMARY
 
@@ -142,13 +176,11 @@ def _own(folder: Path) -> None:
     if REPORT in files:
         return
     if (folder / REPORT).exists():
-        allowed = f"a folder whose {REPORT} this run has written; name another file by --out"
+        allowed = f"a folder whose {REPORT} was written by this run; name another file by --out"
         raise bad_parameter("folder", str(folder), allowed)
     summary["files"] = sorted([*files, REPORT])
     with replace_file(path) as file:
         file.write(json.dumps(summary, indent=2, ensure_ascii=False, allow_nan=False).encode() + b"\n")
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the command of this module to a command line."""
-    app.command(epilog=_EXAMPLES)(report)
+__all__ = ["REPORT", "app", "check_page", "check_report", "report", "write_page", "write_report"]

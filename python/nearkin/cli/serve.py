@@ -3,99 +3,76 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from nearkin._core import set_num_threads
-from nearkin.cli.options import (
-    Bits,
-    RecipeOption,
-    StoreMemory,
-    Threads,
-    Threshold,
-    bytes_of,
-    memory_of,
-    one_of,
-    recipe_of,
-)
+from nearkin.cli.commands import Commands, Options, OptionsOf
+from nearkin.cli.options import Bits, RecipeOption, StoreMemory, opt, parse_bytes, parse_memory, parse_recipe
+from nearkin.dedup.config import DedupConfig
 from nearkin.errors import bad_parameter
 
-_EXAMPLES = """
-[bold]Examples[/]
-
-  nearkin serve pages.store
-
-  nearkin serve pages.store --create --recipe minhash --threshold 0.7
-
-  nearkin serve pages.store --host 0.0.0.0 --token-file tokens.txt --backups backups
-"""
-_ASK = """
-[bold]Ask it[/]
-
-  curl -H 'Content-Type: application/json' -d '{"id": "a", "text": "some words"}' http://127.0.0.1:8470/v1/check-and-add
-"""
-
-Size = Annotated[str, typer.Option(metavar="SIZE")]
+app = Commands()
 
 
+def _file_option(name: str, help: str, metavar: str = "FILE") -> Any:
+    return opt(help, name, metavar=metavar)
+
+
+@app.add(threads=True)
 def serve(
     store: Annotated[Path, typer.Argument(help="Folder of the store.", metavar="STORE", show_default=False)],
-    host: Annotated[str, typer.Option(help="Address; any but loopback needs --token-file.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port; 0 for any that is free.")] = 8470,
-    create: Annotated[bool, typer.Option("--create", help="Make the store if it is not there.")] = False,
+    matching: Annotated[Options, OptionsOf(DedupConfig, "threshold", show_defaults=False)],
+    host: Annotated[str, opt("Address; any but loopback requires --token-file.")] = "127.0.0.1",
+    port: Annotated[int, opt("Port; 0 for any free port.")] = 8470,
+    create: Annotated[bool, opt("Create the store if it does not exist.", "--create")] = False,
     recipe: RecipeOption = None,
     bits: Bits = None,
-    threshold: Threshold = None,
-    readonly: Annotated[bool, typer.Option("--readonly", help="Answer questions, refuse changes.")] = False,
+    readonly: Annotated[bool, opt("Refuse changes.", "--readonly")] = False,
     token_file: Annotated[
-        Path | None, typer.Option("--token-file", help="Lines `read TOKEN` and `write TOKEN`.", metavar="FILE")
+        Path | None, opt("Lines `read TOKEN` and `write TOKEN`.", "--token-file", metavar="FILE")
     ] = None,
     allow_host: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--allow-host",
-            help="A name under which it may be asked, beside its address. Several times.",
-            metavar="NAME",
-        ),
+        list[str] | None, opt("Additional host name of the service; may be repeated.", "--allow-host", metavar="NAME")
     ] = None,
     backups: Annotated[
-        Path | None, typer.Option("--backups", help="Folder in which POST /v1/backup makes copies.", metavar="FOLDER")
+        Path | None, opt("Folder for the copies of POST /v1/backup.", "--backups", metavar="FOLDER")
     ] = None,
-    max_body: Annotated[
-        str, typer.Option("--max-body", help="Largest body that is held whole.", metavar="SIZE")
-    ] = "32MiB",
-    max_batch: Annotated[int, typer.Option("--max-batch", help="Most documents of a batch.")] = 10_000,
+    max_body: Annotated[str, opt("Maximum size of a buffered request body.", "--max-body", metavar="SIZE")] = "32MiB",
+    max_batch: Annotated[int, opt("Maximum number of documents in a batch.", "--max-batch")] = 10_000,
     max_pending: Annotated[
-        str, typer.Option("--max-pending", help="Bodies that may wait; more are answered 429.", metavar="SIZE")
+        str,
+        opt("Maximum size of queued requests; beyond that the server answers 429.", "--max-pending", metavar="SIZE"),
     ] = "64MiB",
-    timeout: Annotated[float, typer.Option(help="Seconds for a body to arrive.")] = 30.0,
-    tls_cert: Annotated[Path | None, typer.Option("--tls-cert", help="Certificate, PEM.", metavar="FILE")] = None,
-    tls_key: Annotated[Path | None, typer.Option("--tls-key", help="Its key, PEM (PKCS#8).", metavar="FILE")] = None,
-    access_log: Annotated[bool, typer.Option("--access-log", help="Log every request.")] = False,
+    timeout: Annotated[float, opt("Seconds for a body to arrive.")] = 30.0,
+    tls_cert: Annotated[Path | None, opt("Certificate, PEM.", "--tls-cert", metavar="FILE")] = None,
+    tls_key: Annotated[Path | None, opt("Private key, PEM (PKCS#8).", "--tls-key", metavar="FILE")] = None,
+    access_log: Annotated[bool, opt("Log every request.", "--access-log")] = False,
     sync: Annotated[
         str,
-        typer.Option(
-            help="When a change is answered: commit (on the disk) or interval.",
-            autocompletion=one_of("commit", "interval"),
-        ),
+        opt("When the server answers a change: commit (it is on disk) or interval.", choices=("commit", "interval")),
     ] = "commit",
     memory_limit: StoreMemory = None,
-    threads: Threads = None,
 ) -> None:
     """Serve a store over HTTP until SIGTERM or Ctrl-C. Needs the extra `service`.
 
-    The log is a JSON object per line on standard error. /docs describes every route, / is a page for people.
+    The log is one JSON object per line on standard error. /docs describes every route, / is a page for people.
+
+    Examples
+    --------
+    nearkin serve pages.store
+    nearkin serve pages.store --create --recipe minhash --threshold 0.7
+    nearkin serve pages.store --host 0.0.0.0 --token-file tokens.txt --backups backups
+    curl -H 'Content-Type: application/json' -d '{"id": "a", "text": "some words"}' http://127.0.0.1:8470/v1/check-and-add
     """
     from nearkin.service.server import free_port
     from nearkin.service.server import serve as serve_store
     from nearkin.service.settings import Limits, ServiceSettings
 
-    set_num_threads(threads)
     limits = Limits(
-        body=bytes_of(max_body, "max_body"),
+        body=parse_bytes(max_body, "max_body"),
         batch=max_batch,
-        pending=bytes_of(max_pending, "max_pending"),
+        pending=parse_bytes(max_pending, "max_pending"),
         seconds=timeout,
     )
     settings = ServiceSettings(
@@ -109,51 +86,40 @@ def serve(
         access_log=access_log,
         certificate=tls_cert,
         key=tls_key,
-        memory=memory_of(memory_limit),
+        memory=parse_memory(memory_limit),
         sync=sync,
     )
-    _check_files(settings.token_file, settings.certificate, settings.key)
-    # What can fail does so before a store is made.
+    for path in (token_file, tls_cert, tls_key):
+        if path is not None and not path.is_file():
+            raise FileNotFoundError(2, "no such file", str(path))
+    # Check everything that can fail before the store is created.
     free_port(host, port)
     if backups is not None:
         backups.mkdir(parents=True, exist_ok=True)
-    _check_store(store, create=create, recipe=recipe, bits=bits, threshold=threshold, readonly=readonly)
+    _prepare_store(store, recipe, bits, matching.get("threshold"), create=create, readonly=readonly)
     serve_store(store, settings)
 
 
-def _check_files(*paths: Path | None) -> None:
-    """Refuse files that are not there, before anything is opened."""
-    for path in paths:
-        if path is not None and not path.is_file():
-            raise FileNotFoundError(2, "no such file", str(path))
-
-
-def _check_store(
-    store: Path, *, create: bool, recipe: str | None, bits: int | None, threshold: float | None, readonly: bool
+def _prepare_store(
+    path: Path, recipe: str | None, bits: int | None, threshold: float | None, *, create: bool, readonly: bool
 ) -> None:
-    """Make the store if that was asked for; else refuse what only a new store takes."""
+    """Create the store with --create; otherwise refuse settings other than those of the store."""
     from nearkin.store.kinds import is_digest_recipe
     from nearkin.store.store import Store
 
-    given = {"recipe": recipe, "bits": bits, "threshold": threshold}
-    if not create or store.exists():
-        for name, value in given.items():
-            if value is not None and not create:
-                raise bad_parameter(name, value, "--create with it: a store that is there has its own")
-        with Store.open(store, "r") as there:
-            if recipe is not None and str(recipe_of(recipe, bits) if not is_digest_recipe(recipe) else recipe) != str(
-                there.recipe
-            ):
-                raise bad_parameter("recipe", recipe, f"{there.recipe}, which the store has, or leave it out")
-            if threshold is not None and threshold != there.settings.threshold:
-                raise bad_parameter("threshold", threshold, f"{there.settings.threshold}, which the store has")
+    if not create:
+        for name, value in {"recipe": recipe, "bits": bits, "threshold": threshold}.items():
+            if value is not None:
+                raise bad_parameter(name, value, "it only with --create: an existing store has its own")
+    # A recipe of digests is a text form; parsing one of texts here reports a misspelt recipe.
+    parsed = recipe if is_digest_recipe(recipe) else parse_recipe(recipe, bits)
+    if not create or path.exists():
+        with Store.open(path, "r") as store:
+            if recipe is not None and str(parsed) != str(store.recipe):
+                raise bad_parameter("recipe", recipe, f"{store.recipe}, which the store has, or leave it out")
+            if threshold is not None and threshold != store.settings.threshold:
+                raise bad_parameter("threshold", threshold, f"{store.settings.threshold}, which the store has")
         return
     if readonly:
-        raise bad_parameter("readonly", "with --create", "a store that is there")
-    made = recipe if is_digest_recipe(recipe) else recipe_of(recipe, bits)
-    Store.create(store, made, threshold=threshold).close()
-
-
-def add_to(main: typer.Typer) -> None:
-    """Add the command to a command line."""
-    main.command(epilog=_EXAMPLES + _ASK)(serve)
+        raise bad_parameter("readonly", "with --create", "an existing store")
+    Store.create(path, parsed, threshold=threshold).close()

@@ -1,7 +1,7 @@
-"""`nearkin ssdeep`: fuzzy digests of files on the command line.
+"""`nearkin ssdeep`: fuzzy digests of files.
 
-Results go to standard output, messages to standard error. Exit codes: 0 something was hashed or found; 1 an input could
-not be read (the others are still done); 2 wrong usage; 3 nothing scored at least the threshold.
+Results go to standard output, messages to standard error. Exit codes: 0 something was hashed or matched; 1 an input
+could not be read (the others are processed); 2 wrong usage; 3 no score reached the threshold.
 """
 
 from __future__ import annotations
@@ -9,62 +9,64 @@ from __future__ import annotations
 import csv
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nearkin.cli.console import Refusals, data_out, escaped, progress_bars, say, say_json, show_table, shown
-from nearkin.cli.options import (
-    Csv,
-    DigestRecipeOption,
-    FilePaths,
-    Json,
-    Lenient,
-    Lists,
-    NamesFrom,
-    Quiet,
-    Recursive,
-    Score,
+from nearkin.cli import ssdeep_compat
+from nearkin.cli.commands import GENERAL, Commands
+from nearkin.cli.console import (
+    Failures,
+    binary_stdout,
+    display,
+    escape_surrogates,
+    progress_bars,
+    say,
+    say_json,
+    show_table,
 )
-from nearkin.cli.paths import named_paths
-from nearkin.cli.ssdeep_compat import compat
+from nearkin.cli.corpus import list_files
+from nearkin.cli.options import MATCHING, WRITING, Json, Quiet, opt
+from nearkin.dedup.config import option
 from nearkin.errors import InputError, NearkinError, StoreError, bad_parameter, printable
 
 if TYPE_CHECKING:
     from nearkin.digests.ssdeep import DigestRecipe
     from nearkin.index.digests import DigestIndex
 
-# Files that are hashed by one parallel call; progress moves on after each such call.
-_BATCH = 128
+group = Commands("ssdeep", "Fuzzy digests: hash, compare, search and cluster files.")
 
+_BATCH = 128
+"""Number of files that are hashed in one parallel call; progress advances after each."""
 _NO_INPUTS = "files, directories with --recursive, --list or --files0-from"
 
-_HASH_EXAMPLES = """
-[bold]Examples[/]
-
-  nearkin ssdeep hash --recursive Documents > known.txt
-
-  nearkin ssdeep hash --recipe 'html+space|ssdeep' --json page.html
-"""
-_COMPARE_EXAMPLE = "[bold]Example[/]\n\n  nearkin ssdeep compare --explain old.bin new.bin"
-_SEARCH_EXAMPLE = "[bold]Example[/]\n\n  nearkin ssdeep search --known known.txt --recursive Downloads --threshold 60"
-_CLUSTER_EXAMPLE = "[bold]Example[/]\n\n  nearkin ssdeep cluster --recursive Documents --threshold 80"
-
-_COMPAT_EXAMPLES = """
-[bold]Examples[/]
-
-  nearkin ssdeep compat -rl Documents > known.txt
-
-  nearkin ssdeep compat -t 60 -m known.txt Downloads/*
-
-A symbolic link named ssdeep to this command takes these flags at once. Its -h lists what each of them does.
-"""
+FilePaths = Annotated[
+    list[Path] | None, typer.Argument(help="Files, and directories with --recursive.", show_default=False)
+]
+DigestRecipeOption = Annotated[
+    str | None,
+    opt(
+        "How files become digests: html, lines and space before |ssdeep, such as 'html+space|ssdeep'; "
+        "ssdeep:common:5 requires five common characters instead of seven (compare).",
+        "--recipe",
+        group=MATCHING,
+        metavar="RECIPE",
+    ),
+]
+Lenient = Annotated[
+    bool, opt("Accept old digests: other block sizes, any characters, like the library.", "--lenient", group=MATCHING)
+]
+Score = Annotated[int, opt("Minimum score, inclusive.", "--threshold", "-t", group=MATCHING, min=1, max=100)]
+Lists = Annotated[
+    list[Path] | None, opt("Read digests from a list of ssdeep, or one digest per line; may be repeated.", "--list")
+]
 
 
 class Form(str, Enum):
-    """How results are written."""
+    """Form of results."""
 
     list = "list"
     table = "table"
@@ -73,286 +75,312 @@ class Form(str, Enum):
 
 
 class Linkage(str, Enum):
-    """How clusters are formed."""
+    """Rule of clusters."""
 
     centred = "centred"
     connected = "connected"
 
 
-class DigestCommand(Refusals):
-    """Messages, the exit code and the recipe of one call."""
+@dataclass(frozen=True)
+class FileOptions:
+    """Options that name files."""
 
-    def __init__(self, recipe: str | None = None, *, strict: bool = True) -> None:
+    recursive: bool = option(
+        False, help="Include the files below directories; skip symbolic links.", group=GENERAL, flag="-r"
+    )
+    files0_from: Path | None = option(
+        None, help="Read NUL-separated names of inputs from this file; - for standard input.", group=GENERAL
+    )
+
+    def paths(self, inputs: Sequence[Path] | None, failures: Failures) -> list[Path]:
+        """Return the files that arguments and options name."""
+        return list_files(inputs or [], failures, names_from=self.files0_from, recursive=self.recursive)
+
+
+@dataclass(frozen=True)
+class ResultOptions:
+    """Options for the form of results."""
+
+    as_json: bool = option(False, help="Print JSON, one object per line.", group=WRITING, flag="--json")
+    as_csv: bool = option(False, help="Print comma-separated values with a header.", group=WRITING, flag="--csv")
+
+    def form(self, default: Form = Form.table) -> Form:
+        """Return the form that was requested."""
+        if self.as_json and self.as_csv:
+            raise bad_parameter("csv", "given", "one of --json and --csv")
+        return Form.json if self.as_json else Form.csv if self.as_csv else default
+
+
+class DigestRun:
+    """Recipe and failures of one command.
+
+    Parameters
+    ----------
+    recipe : DigestRecipe or str, optional
+        The recipe of the command line.
+    lenient : bool, default False
+        Accept old digests.
+    """
+
+    def __init__(self, recipe: DigestRecipe | str | None = None, *, lenient: bool = False) -> None:
         from nearkin.digests.ssdeep import DigestRecipe
 
-        super().__init__()
-        self.strict = strict
-        self._recipe = None if recipe is None else DigestRecipe(recipe)
+        self.failures = Failures()
+        self.strict = not lenient
+        self._recipe = None if recipe is None else DigestRecipe.of(recipe)
 
     @property
     def recipe(self) -> DigestRecipe:
-        """How files are hashed: as asked for, else as the digests that were read say, else as ssdeep does."""
+        """The recipe of the command line, or that of the digests that were read, or that of ssdeep."""
         from nearkin.digests.ssdeep import DigestRecipe
 
         return self._recipe or DigestRecipe()
 
-    def change(self, *, eliminate_runs: bool, no_truncate: bool) -> None:
-        """Take the flags of the options that were given."""
-        flags = {**({"eliminate_runs": True} if eliminate_runs else {}), **({"truncate": False} if no_truncate else {})}
-        self._recipe = self.recipe.with_(**flags)
-
-    def meet(self, recipe: DigestRecipe) -> None:
-        """Take the recipe of digests that were read; raise MismatchError if another one is there already."""
+    def set_recipe(self, recipe: DigestRecipe) -> None:
+        """Use the recipe of digests that were read; raise MismatchError if there is another one."""
         if self._recipe is not None:
             self._recipe.check_same(recipe)
         self._recipe = recipe
 
+    def hash_files(self, paths: Sequence[Path], *, quiet: bool) -> Iterator[tuple[str, str]]:
+        """Hash files, and return digest and name of each that can be read."""
+        with progress_bars(quiet=quiet) as progress:
+            progress("hash", 0, len(paths))
+            for start in range(0, len(paths), _BATCH):
+                batch = paths[start : start + _BATCH]
+                for path, digest in zip(batch, self.recipe.hash_files(batch, on_error="return"), strict=True):
+                    if isinstance(digest, Exception):
+                        self.failures.report(digest)
+                    else:
+                        yield digest, str(path)
+                progress("hash", start + len(batch), len(paths))
 
-def _hashed(paths: Sequence[Path], run: DigestCommand, *, quiet: bool) -> Iterator[tuple[str, str]]:
-    """Digest and name of each path that can be read."""
-    with progress_bars(quiet=quiet) as progress:
-        progress("hash", 0, len(paths))
-        for start in range(0, len(paths), _BATCH):
-            batch = paths[start : start + _BATCH]
-            for path, digest in zip(batch, run.recipe.hash_files(batch, on_error="return"), strict=True):
-                if isinstance(digest, Exception):
-                    run.refuse(digest)
+    def read_lists(self, paths: Iterable[Path] | None) -> Iterator[tuple[str, str]]:
+        """Return digest and name of each entry of indexes, lists, JSON lines, or files of bare digests."""
+        from nearkin.digests.ssdeep.lists import read_digests
+        from nearkin.index.digests import DigestIndex, is_digest_index
+
+        for path in paths or ():
+            try:
+                if is_digest_index(path):
+                    index = DigestIndex.open(path)
+                    self.set_recipe(index.recipe)
+                    for names in index.iter_ids():
+                        yield from ((index.digest(name), str(name)) for name in names.tolist())
                 else:
-                    yield digest, str(path)
-            progress("hash", start + len(batch), len(paths))
+                    for entry in read_digests(path):
+                        self.set_recipe(entry.recipe)
+                        yield entry.digest, entry.name
+            except (InputError, StoreError, OSError) as error:  # noqa: PERF203
+                self.failures.report(error)
+
+    def build_index(self, entries: Iterable[tuple[str, str]]) -> tuple[DigestIndex, list[str]]:
+        """Return an index of digests, and the name of each row."""
+        from nearkin.digests import ssdeep
+        from nearkin.index.digests import DigestIndex
+
+        digests, names = [], []
+        for digest, name in entries:
+            try:
+                ssdeep.compare(digest, digest, strict=self.strict)
+            except InputError as error:
+                self.failures.report(error, name)
+                continue
+            digests.append(digest)
+            names.append(name)
+        index = DigestIndex(recipe=self.recipe, strict=self.strict)
+        index.add(None, digests, recipe=self.recipe)
+        return index, names
+
+    def digest(self, text: str) -> str:
+        """Return a digest, or that of the file with this name."""
+        colons = text.count(":")
+        if (colons == 2 or (colons > 2 and not self.strict)) and not Path(text).exists():
+            return text
+        return self.recipe.hash(Path(text))
 
 
-def _listed(files: Iterable[Path], run: DigestCommand) -> Iterator[tuple[str, str]]:
-    """Digest and name of each entry of the files; a file that can't be read is refused."""
-    for path in files:
-        yield from _entries(path, run)
-
-
-def _entries(path: Path, run: DigestCommand) -> Iterator[tuple[str, str]]:
-    """Digest and name of each entry of an index, a list, JSON lines, or bare digests."""
-    from nearkin.digests.ssdeep.lists import read_digests
-    from nearkin.index.digests import DigestIndex, is_digest_index
-
-    try:
-        if is_digest_index(path):
-            index = DigestIndex.open(path)
-            run.meet(index.recipe)
-            yield from ((index.digest(name), str(name)) for names in index.iter_ids() for name in names.tolist())
-        else:
-            for entry in read_digests(path):
-                run.meet(entry.recipe)
-                yield entry.digest, entry.name
-    except (InputError, StoreError, OSError) as error:
-        run.refuse(error)
-
-
-def _index(entries: Iterable[tuple[str, str]], run: DigestCommand) -> tuple[DigestIndex, list[str]]:
-    """An index whose row numbers are places in the list of names."""
-    from nearkin.digests import ssdeep
-    from nearkin.index.digests import DigestIndex
-
-    digests, names = [], []
-    for digest, name in entries:
-        try:
-            ssdeep.compare(digest, digest, strict=run.strict)
-        except InputError as error:
-            run.refuse_at(name, error)
-            continue
-        digests.append(digest)
-        names.append(name)
-    index = DigestIndex(recipe=run.recipe, strict=run.strict)
-    index.add(None, digests, recipe=run.recipe)
-    return index, names
-
-
-def _write(form: Form, columns: Sequence[str], rows: Iterable[Sequence[str | int]]) -> None:
-    """Rows as a table, comma-separated values or JSON lines."""
+def _print_rows(form: Form, columns: Sequence[str], rows: Iterable[Sequence[str | int]]) -> None:
+    """Print rows as a table, comma-separated values or JSON lines."""
     if form is Form.table:
         show_table(columns, ([printable(str(value)) for value in row] for row in rows))
         return
-    plain = ([escaped(value) if isinstance(value, str) else value for value in row] for row in rows)
+    plain = ([escape_surrogates(value) if isinstance(value, str) else value for value in row] for row in rows)
     if form is Form.json:
         for row in plain:
             say_json(dict(zip(columns, row, strict=True)))
         return
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows([shown(value) if isinstance(value, str) else value for value in row] for row in plain)
+    writer.writerows([display(value) if isinstance(value, str) else value for value in row] for row in plain)
 
 
-def _form(*, as_json: bool, as_csv: bool, default: Form) -> Form:
-    if as_json and as_csv:
-        raise bad_parameter("csv", "given", "one of --json and --csv")
-    return Form.json if as_json else Form.csv if as_csv else default
-
-
+@group.add("hash")
 def hash_(
+    files: FileOptions,
+    results: ResultOptions,
     inputs: FilePaths = None,
-    recursive: Recursive = False,
-    files0_from: NamesFrom = None,
     recipe: DigestRecipeOption = None,
-    eliminate_runs: Annotated[bool, typer.Option("--eliminate-runs", help="Cut runs of a character to three.")] = False,
-    no_truncate: Annotated[bool, typer.Option("--no-truncate", help="Let part 2 have 64 characters.")] = False,
-    table: Annotated[bool, typer.Option("--table", help="A table instead of the program's list.")] = False,
-    as_json: Json = False,
-    as_csv: Csv = False,
+    eliminate_runs: Annotated[bool, opt("Cut runs of a character to three.", "--eliminate-runs")] = False,
+    no_truncate: Annotated[bool, opt("Allow 64 characters in part 2.", "--no-truncate")] = False,
+    table: Annotated[bool, opt("Print a table instead of a list of ssdeep.", "--table")] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write the digests of files, as the program ssdeep writes its lists unless another form is asked for."""
-    form = _form(as_json=as_json, as_csv=as_csv, default=Form.table if table else Form.list)
-    run = DigestCommand(recipe)
-    run.change(eliminate_runs=eliminate_runs, no_truncate=no_truncate)
-    if form is Form.list and run.recipe.normalize:
-        raise bad_parameter("recipe", run.recipe, "--json or --csv with it; a list of the program has no place for it")
-    paths = named_paths(inputs or [], run, names_from=files0_from, recursive=recursive)
-    if not paths and not run.failed:
-        raise bad_parameter("inputs", "none", "files, directories with --recursive, or --files0-from")
-    entries = _hashed(paths, run, quiet=quiet)
-    if form is Form.list:
-        _write_list(entries)
-    else:
-        made = str(run.recipe)
-        _write(form, ["digest", "path", "recipe"], ([digest, path, made] for digest, path in entries))
-    run.end()
+    """Print the digests of files: as a list of the program ssdeep, unless another form is requested.
 
-
-def _write_list(entries: Iterable[tuple[str, str]]) -> None:
-    """A list as the program writes it, entry by entry as they come."""
+    Examples
+    --------
+    nearkin ssdeep hash --recursive Documents > known.txt
+    nearkin ssdeep hash --recipe 'html+space|ssdeep' --json page.html
+    """
     from nearkin.digests import ssdeep
+    from nearkin.digests.ssdeep import DigestRecipe
 
-    out = data_out()
-    head = ssdeep.write_list([])
-    out.write(head)
-    for digest, name in entries:
-        out.write(ssdeep.write_list([(digest, shown(name))])[len(head) :])
-    out.flush()
+    form = results.form(Form.table if table else Form.list)
+    flags = {**({"eliminate_runs": True} if eliminate_runs else {}), **({"truncate": False} if no_truncate else {})}
+    run = DigestRun(DigestRecipe.of(recipe).with_(**flags))
+    if form is Form.list and run.recipe.normalize:
+        raise bad_parameter("recipe", run.recipe, "--json or --csv with it; a list of ssdeep cannot store it")
+    paths = files.paths(inputs, run.failures)
+    if not paths and not run.failures.failed:
+        raise bad_parameter("inputs", "none", "files, directories with --recursive, or --files0-from")
+    entries = run.hash_files(paths, quiet=quiet)
+    if form is not Form.list:
+        _print_rows(form, ["digest", "path", "recipe"], ([*entry, str(run.recipe)] for entry in entries))
+    else:
+        out = binary_stdout()
+        head = ssdeep.write_list([])
+        out.write(head)
+        for digest, name in entries:
+            out.write(ssdeep.write_list([(digest, display(name))])[len(head) :])
+        out.flush()
+    run.failures.exit()
 
 
+@group.add()
 def compare(
     a: Annotated[str, typer.Argument(help="A file, or a digest.")],
     b: Annotated[str, typer.Argument(help="A file, or a digest.")],
     threshold: Score = 1,
-    explain: Annotated[bool, typer.Option("--explain", help="Say why.")] = False,
+    explain: Annotated[bool, opt("Explain the score.", "--explain")] = False,
     recipe: DigestRecipeOption = None,
     lenient: Lenient = False,
     as_json: Json = False,
 ) -> None:
-    """Write the score of two files or digests; exit code 3 if it is below the threshold."""
+    """Print the score of two files or digests; exit code 3 if it is below the threshold.
+
+    Examples
+    --------
+    nearkin ssdeep compare --explain old.bin new.bin
+    """
     from nearkin.digests import ssdeep
 
-    run = DigestCommand(recipe, strict=not lenient)
+    run = DigestRun(recipe, lenient=lenient)
     try:
-        digests = _digest(a, run), _digest(b, run)
-        why = ssdeep.explain(*digests, strict=run.strict, least_common=run.recipe.least_common)
+        digests = run.digest(a), run.digest(b)
+        result = ssdeep.explain(*digests, strict=run.strict, least_common=run.recipe.least_common)
     except (NearkinError, OSError) as error:
-        run.refuse(error)
-        run.end()
+        run.failures.report(error)
+        run.failures.exit()
         return
     if as_json:
-        names = {"a": escaped(digests[0]), "b": escaped(digests[1])}
-        say_json({"score": why.score, **names, "reliability": why.reliability})
+        names = {"a": escape_surrogates(digests[0]), "b": escape_surrogates(digests[1])}
+        say_json({"score": result.score, **names, "reliability": result.reliability})
     else:
-        say(str(why) if explain else str(why.score))
-    run.end(found=why.score >= threshold)
+        say(str(result) if explain else str(result.score))
+    run.failures.exit(matched=result.score >= threshold)
 
 
-def _digest(text: str, run: DigestCommand) -> str:
-    """A digest as given, or that of the file of this name."""
-    if (text.count(":") == 2 or (text.count(":") > 2 and not run.strict)) and not Path(text).exists():
-        return text
-    return run.recipe.hash(Path(text))
-
-
+@group.add()
 def search(
     inputs: FilePaths = None,
-    known: Annotated[
-        list[Path] | None, typer.Option("--known", help="List, JSON lines or index file to search in; may be repeated.")
-    ] = None,
+    known: Annotated[list[Path] | None, opt("List, JSON lines or index to search; may be repeated.", "--known")] = None,
     lists: Lists = None,
-    recursive: Recursive = False,
-    files0_from: NamesFrom = None,
+    *,
+    files: FileOptions,
+    results: ResultOptions,
     threshold: Score = 1,
-    limit: Annotated[
-        int | None, typer.Option("--limit", "-k", min=1, help="At most this many matches per input.")
-    ] = None,
+    limit: Annotated[int | None, opt("Maximum matches per input.", "--limit", "-k", min=1)] = None,
     recipe: DigestRecipeOption = None,
     lenient: Lenient = False,
-    as_json: Json = False,
-    as_csv: Csv = False,
     quiet: Quiet = False,
 ) -> None:
-    """Find what is similar to the inputs among known digests; exit code 3 if nothing is."""
-    form = _form(as_json=as_json, as_csv=as_csv, default=Form.table)
-    run = DigestCommand(recipe, strict=not lenient)
+    """Search known digests for those similar to the inputs; exit code 3 without a match.
+
+    Examples
+    --------
+    nearkin ssdeep search --known known.txt --recursive Downloads --threshold 60
+    """
+    form = results.form()
+    run = DigestRun(recipe, lenient=lenient)
     if not known:
-        raise bad_parameter("known", "none", "--known LIST, which `nearkin ssdeep hash` writes, to search in")
-    index, names = _index(_listed(known, run), run)
-    paths = named_paths(inputs or [], run, names_from=files0_from, recursive=recursive)
-    queries = [*_listed(lists or [], run), *_hashed(paths, run, quiet=quiet)]
-    if not queries and not run.failed:
+        raise bad_parameter("known", "none", "--known LIST, a file of `nearkin ssdeep hash`, to search in")
+    index, names = run.build_index(run.read_lists(known))
+    paths = files.paths(inputs, run.failures)
+    queries = [*run.read_lists(lists), *run.hash_files(paths, quiet=quiet)]
+    if not queries and not run.failures.failed:
         raise bad_parameter("inputs", "none", _NO_INPUTS)
     rows: list[list[str | int]] = []
     for digest, path in queries:
         try:
-            found = index.nearest([digest], k=limit or max(1, len(index)), threshold=threshold)[0]
+            matches = index.nearest([digest], k=limit or max(1, len(index)), threshold=threshold)[0]
         except InputError as error:
-            run.refuse_at(path, error)
+            run.failures.report(error, path)
             continue
-        rows += [[path, names[int(match.id)], match.score] for match in found]
-    _write(form, ["input", "known", "score"], rows)
-    run.end(found=bool(rows))
+        rows += [[path, names[int(match.id)], match.score] for match in matches]
+    _print_rows(form, ["input", "known", "score"], rows)
+    run.failures.exit(matched=bool(rows))
 
 
+@group.add()
 def cluster(
     inputs: FilePaths = None,
     lists: Lists = None,
-    recursive: Recursive = False,
-    files0_from: NamesFrom = None,
+    *,
+    files: FileOptions,
+    results: ResultOptions,
     threshold: Score = 50,
-    linkage: Annotated[
-        Linkage, typer.Option("--linkage", help="Members match the first one, or chains.")
-    ] = Linkage.centred,
+    linkage: Annotated[Linkage, opt("Members match the first member, or form chains.", "--linkage")] = Linkage.centred,
     recipe: DigestRecipeOption = None,
     lenient: Lenient = False,
-    as_json: Json = False,
-    as_csv: Csv = False,
     quiet: Quiet = False,
 ) -> None:
-    """Group files that are similar to one another; exit code 3 if none are."""
+    """Group files that are similar to one another; exit code 3 if there are none.
+
+    Examples
+    --------
+    nearkin ssdeep cluster --recursive Documents --threshold 80
+    """
     from nearkin.digests import ssdeep
 
-    form = _form(as_json=as_json, as_csv=as_csv, default=Form.table)
-    run = DigestCommand(recipe, strict=not lenient)
-    paths = named_paths(inputs or [], run, names_from=files0_from, recursive=recursive)
-    entries = [*_listed(lists or [], run), *_hashed(paths, run, quiet=quiet)]
-    if not entries and not run.failed:
+    form = results.form()
+    run = DigestRun(recipe, lenient=lenient)
+    paths = files.paths(inputs, run.failures)
+    entries = [*run.read_lists(lists), *run.hash_files(paths, quiet=quiet)]
+    if not entries and not run.failures.failed:
         raise bad_parameter("inputs", "none", _NO_INPUTS)
-    index, names = _index(entries, run)
+    index, names = run.build_index(entries)
     rows: list[list[str | int]] = []
     for number, members in enumerate(index.clusters(threshold, linkage=linkage.value), 1):
         first = index.digest(members[0])
         scores = ssdeep.compare_many(first, [index.digest(member) for member in members], strict=run.strict)
         rows += [[number, names[int(member)], int(score)] for member, score in zip(members, scores, strict=True)]
-    _write(form, ["cluster", "path", "score with the first"], rows)
-    run.end(found=bool(rows))
+    _print_rows(form, ["cluster", "path", "score with the first"], rows)
+    run.failures.exit(matched=bool(rows))
 
 
-def _compat(
+@group.add(context_settings={"ignore_unknown_options": True})
+def compat(
     arguments: Annotated[list[str] | None, typer.Argument(help="Flags of the program, and files.")] = None,
 ) -> None:
-    """Do what the program ssdeep 2.14.1 does, with its flags: -m -k -d -p -x -g -t -a -c -r -l -b -s -v -V."""
-    if code := compat(arguments or []):
+    """Run like the program ssdeep 2.14.1, with its flags: -m -k -d -p -x -g -t -a -c -r -l -b -s -v -V.
+
+    A symbolic link named ssdeep to this command accepts these flags directly. Its -h describes each of them.
+
+    Examples
+    --------
+    nearkin ssdeep compat -rl Documents > known.txt
+    nearkin ssdeep compat -t 60 -m known.txt Downloads/*
+    """
+    if code := ssdeep_compat.run(arguments or []):
         raise typer.Exit(code)
-
-
-def add_to(app: typer.Typer) -> None:
-    """Add the commands of this module to a command line."""
-    group = typer.Typer(
-        help="Fuzzy digests: hash, compare, search and cluster files.", no_args_is_help=True, rich_markup_mode="rich"
-    )
-    group.command("hash", epilog=_HASH_EXAMPLES)(hash_)
-    group.command(epilog=_COMPARE_EXAMPLE)(compare)
-    group.command(epilog=_SEARCH_EXAMPLE)(search)
-    group.command(epilog=_CLUSTER_EXAMPLE)(cluster)
-    group.command("compat", epilog=_COMPAT_EXAMPLES, context_settings={"ignore_unknown_options": True})(_compat)
-    app.add_typer(group, name="ssdeep")

@@ -1,401 +1,301 @@
-"""`nearkin store`: a collection on disk that says which documents are new, and remembers them."""
+"""`nearkin store` and `nearkin check`: a collection on disk that finds duplicates of the documents it contains.
+
+STORE is a folder, or the URL of a service with the same calls. The inputs of a store of texts are corpora; those of a
+store of files are files and folders, and the ids are their paths.
+"""
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias, cast
 
 import typer
 
-from nearkin._core import set_num_threads
+from nearkin.cli.commands import Commands, Options, OptionsOf
 from nearkin.cli.console import (
+    Failures,
+    display,
+    escape_surrogates,
     progress_bars,
     read_text,
     say,
     say_json,
     show_table,
-    shown,
     warn,
 )
-from nearkin.cli.open_inputs import folder_of, holds_files, is_store, is_url, opened, own_folders, place_of
+from nearkin.cli.corpus import CorpusOptions, list_files, report_skipped
 from nearkin.cli.options import (
+    WRITING,
     Bits,
-    Columns,
-    Differ,
-    Featureless,
+    IdsArgument,
+    IdsFrom,
     Inputs,
     Json,
+    MissingOk,
     Overwrite,
     Quiet,
-    Radius,
-    Recall,
     RecipeOption,
     StoreMemory,
-    StorePath,
-    Threads,
-    Threshold,
-    TokenFile,
-    VerifyOption,
-    one_of,
-    output,
-    recipe_of,
+    collect_ids,
+    opt,
+    parse_ids,
+    parse_memory,
+    parse_recipe,
 )
-from nearkin.cli.reading import Reading, reads
-from nearkin.cli.store_files import add_files, check_files, import_digests, refuse_of_texts
-from nearkin.errors import bad_parameter
-from nearkin.progress import unreported
+from nearkin.dedup.config import DedupConfig
+from nearkin.errors import InputError, bad_parameter, check_regular
 
 if TYPE_CHECKING:
-    from nearkin.cli.open_inputs import Asked
+    from typing_extensions import TypeIs
+
+    from nearkin.digests.ssdeep import DigestRecipe
     from nearkin.index.ids import Id
-    from nearkin.io import Batch, Corpus
+    from nearkin.io import Batch
     from nearkin.progress import Progress
+    from nearkin.service.client import Client
+    from nearkin.store.kinds.base import Kind
+    from nearkin.store.log import Mode
     from nearkin.store.results import CheckResult, StoredDocument
+    from nearkin.store.store import Store
 
-    Told = tuple[Sequence[Id] | None, CheckResult]
+    AnyStore: TypeAlias = "Store | Client"
 
-Cells = Mapping[str, list[Any]] | None
-"""Columns of documents by name."""
+app = Commands()
+group = Commands("store", "A collection on disk: is this document new?")
 
-Ids = Annotated[list[str] | None, typer.Argument(help="Ids, as they were given.", metavar="ID")]
-IdsFrom = Annotated[
-    str | None, typer.Option("--ids", help="A file with an id per line; - for standard input.", metavar="FILE")
-]
-Best = Annotated[int | None, typer.Option("--best", "-k", help="Give this many of the best matches, too.")]
-MissingOk = Annotated[bool, typer.Option("--missing-ok", help="Pass over ids that are not there.")]
-
-_CREATE_EXAMPLES = """
-[bold]Examples[/]
-
-  nearkin store create pages.store
-
-  nearkin store create pages.store --recipe minhash --recall 0.98 --threshold 0.7
-
-  nearkin store create files.store --recipe ssdeep --threshold 70
-"""
-_ADD_EXAMPLES = """
-[bold]Examples[/]
-
-  nearkin store add pages.store today.jsonl.gz --id-column url --column source
-
-  nearkin store add pages.store 'crawl/*.parquet' --text-column body --id-column url --json > answers.jsonl
-
-  nearkin store add files.store Samples
-"""
-_CHECK_BY_URL_EXAMPLE = (
-    "[bold]Example[/]\n\n  nearkin check --url http://127.0.0.1:8470 new.jsonl --id-column url --best 3 --json"
-)
-_CHECK_EXAMPLE = "[bold]Example[/]\n\n  nearkin store check pages.store new.jsonl --id-column url --best 3 --json"
-_EXPORT_EXAMPLE = "[bold]Example[/]\n\n  nearkin store export pages.store --out pages.jsonl.gz"
-
-_AT_ONCE = 1000
-"""Documents whose texts are asked for at once."""
 STATUSES = ("new", "exact", "near", "known")
-"""What a document may be to a store."""
+_FILE_BATCH = 256
+"""Number of files that are hashed and added in one call."""
+_REQUEST_BYTES = 8 << 20
+"""Size in bytes of the files that are sent to a service in one call."""
+_TEXT_BATCH = 1000
+"""Number of documents whose texts are read in one call."""
+_LIST_HEAD = b"ssdeep,1."
+_TOKEN = re.compile(r"(?:(read|write)\s+)?(\S+)")
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help="A collection on disk: is this document new?")
+StorePath = Annotated[
+    str, typer.Argument(help="Folder of the store, or the URL of its service.", metavar="STORE", show_default=False)
+]
+TokenFile = Annotated[
+    Path | None, opt("File with the token of the service, if STORE is a URL.", "--token-file", metavar="FILE")
+]
+Columns = Annotated[list[str] | None, opt("Column to store with each document; may be repeated.", "--column")]
+Best = Annotated[int | None, opt("Print this many of the best matches as well.", "--best", "-k")]
 
 
+@group.add()
 def create(
     path: StorePath,
+    matching: Annotated[
+        Options,
+        OptionsOf(DedupConfig, "threshold", "radius", "recall", "verify", "differ", "featureless", show_defaults=False),
+    ],
     recipe: RecipeOption = None,
     bits: Bits = None,
-    threshold: Threshold = None,
-    radius: Radius = None,
-    recall: Recall = None,
     text: Annotated[
         str,
-        typer.Option(
-            help="Of the texts of new documents: keep, features (hashes) or none.",
-            autocompletion=one_of("keep", "features", "none"),
+        opt(
+            "What to store of the texts of new documents: keep (all), features (hashes) or none.",
+            choices=("keep", "features", "none"),
         ),
     ] = "keep",
-    verify: VerifyOption = None,
-    differ: Differ = None,
-    featureless: Featureless = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Make a new, empty store. Recipe, threshold and what is kept of texts hold for its whole life.
+    """Create an empty store. Its recipe, its threshold and the stored form of texts cannot be changed later.
 
-    With a recipe of ssdeep it is a store of files; the threshold is then a score, 80 without the option.
+    With an ssdeep recipe it is a store of files; its threshold is a score, by default 80.
+
+    Examples
+    --------
+    nearkin store create pages.store
+    nearkin store create pages.store --recipe minhash --recall 0.98 --threshold 0.7
+    nearkin store create files.store --recipe ssdeep --threshold 70
     """
-    folder = folder_of(path, "create")
     from nearkin.store.kinds import is_digest_recipe
     from nearkin.store.store import Store
 
+    folder = _require_folder(path, "create")
     of_files = is_digest_recipe(recipe)
     if of_files and bits is not None:
         raise bad_parameter("bits", bits, "not with ssdeep, whose digests have no bits")
-    with Store.create(
-        folder,
-        recipe if of_files else recipe_of(recipe, bits),
-        threshold=threshold,
-        radius=radius,
-        recall=recall,
-        text=text,  # type: ignore[arg-type]  # checked by the call, with its message
-        verify=verify,  # type: ignore[arg-type]
-        differ=differ,
-        featureless=featureless,  # type: ignore[arg-type]
-    ) as store:
+    parsed = recipe if of_files else parse_recipe(recipe, bits)
+    with Store.create(folder, parsed, text=text, **matching) as store:  # type: ignore[arg-type]  # The call checks it.
         _report(store, {}, as_json=as_json, quiet=quiet)
 
 
-@reads()
+@group.add(threads=True)
 def add(
     path: StorePath,
     inputs: Inputs,
-    reading: Reading,
+    reading: CorpusOptions,
     columns: Columns = None,
-    keep_all: Annotated[
-        bool, typer.Option("--all", help="Remember every document as one that stays, whatever it is like.")
-    ] = False,
+    keep_all: Annotated[bool, opt("Keep every document, even if it has a duplicate.", "--all")] = False,
     token_file: TokenFile = None,
     memory_limit: StoreMemory = None,
-    threads: Threads = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Say of each document whether it is new, and remember it.
+    """Check whether documents are new, and add them to the store.
 
-    A line per document: id, status (new, exact, near, known), id of the match, distance, similarity, separated by tabs.
-    Each batch of a few megabytes is durable before its lines are printed. For a store of files the inputs are files
-    and folders, and the ids are their paths.
+    Prints a line per document: id, status (new, exact, near, known), id of the match, distance, similarity, separated
+    by tabs. Each batch of a few megabytes is durable before its lines are printed. The inputs of a store of files are
+    files and folders, and the ids are their paths.
+
+    Examples
+    --------
+    nearkin store add pages.store today.jsonl.gz --id-column url --column source
+    nearkin store add pages.store 'crawl/*.parquet' --text-column body --id-column url --json > answers.jsonl
+    nearkin store add files.store Samples
     """
-    set_num_threads(threads)
-    with (
-        opened(path, token_file=token_file, memory_limit=memory_limit) as store,
-        progress_bars(quiet=quiet) as progress,
-    ):
-        if holds_files(store):
-            refuse_of_texts(reading, column=columns)
-            tell = partial(_say_answers, as_json=as_json, quiet=quiet and not as_json)
-            found, refusals = add_files(store, inputs, tell, progress, keep_all=keep_all, strict=reading.strict)
-            _report(store, {name: found[name] for name in STATUSES}, as_json=False, quiet=quiet, err=True)
-            refusals.end()
-            return
-        counts: dict[str, int] = dict.fromkeys(STATUSES, 0)
-
-        def remember(texts: list[str | None], ids: list[Id] | None, cells: Cells) -> Told:
-            answers = (store.add if keep_all else store.check_and_add)(texts, ids, columns=cells)
-            for name in answers.status:
-                counts[name] += 1
-            progress("add", sum(counts.values()), None)
-            return answers.own_ids, answers
-
-        _answer_each(store, reading, inputs, remember, columns, progress, as_json=as_json, quiet=quiet and not as_json)
+    with _open(path, token_file=token_file, memory_limit=memory_limit) as store, progress_bars(quiet=quiet) as progress:
+        failures = Failures(strict=reading.strict)
+        counts = dict.fromkeys(STATUSES, 0)
+        call = store.add if keep_all else store.check_and_add
+        with closing(_batches(store, reading, inputs, columns or [], failures, progress, adding=True)) as batches:
+            for batch in batches:
+                results = call(batch.values, batch.ids, columns=batch.columns, kind=batch.kind)
+                for status in results.status:
+                    counts[status] += 1
+                progress("add", sum(counts.values()), None)
+                if as_json or not quiet:
+                    names = batch.names if results.own_ids is None else results.own_ids
+                    _print_results(names, results, as_json=as_json)
         _report(store, counts, as_json=False, quiet=quiet, err=True)
+        failures.exit()
 
 
-@reads()
+@group.add(threads=True)
 def check(
     path: StorePath,
     inputs: Inputs,
-    reading: Reading,
+    reading: CorpusOptions,
     best: Best = None,
     token_file: TokenFile = None,
     memory_limit: StoreMemory = None,
-    threads: Threads = None,
     as_json: Json = False,
 ) -> None:
-    """Say of each document what it would be if it came now; nothing is remembered."""
-    set_num_threads(threads)
-    # A bar among the answers would disturb them.
-    hidden = sys.stdout.isatty()
+    """Check whether documents are new, without adding them.
+
+    Examples
+    --------
+    nearkin store check pages.store new.jsonl --id-column url --best 3 --json
+    """
+    failures = Failures(strict=reading.strict)
+    # Progress bars would mix with results on a terminal.
     with (
-        opened(path, "r", token_file=token_file, memory_limit=memory_limit) as store,
-        progress_bars(quiet=hidden) as progress,
+        _open(path, "r", token_file=token_file, memory_limit=memory_limit) as store,
+        progress_bars(quiet=sys.stdout.isatty()) as progress,
+        closing(_batches(store, reading, inputs, [], failures, progress, adding=False)) as batches,
     ):
-        if holds_files(store):
-            refuse_of_texts(reading)
-            tell = partial(_say_answers, as_json=as_json, quiet=False)
-            check_files(store, inputs, tell, best=best, strict=reading.strict).end()
-            return
-
-        def answer(texts: list[str | None], ids: list[Id] | None, cells: Cells) -> Told:
-            return None, store.check(texts, k=best)
-
-        _answer_each(store, reading, inputs, answer, progress=progress, as_json=as_json, quiet=False)
+        for batch in batches:
+            _print_results(batch.names, store.check(batch.values, k=best, kind=batch.kind), as_json=as_json)
+    failures.exit()
 
 
-@reads()
+@app.add("check")
 def check_by_url(
     inputs: Inputs,
-    url: Annotated[
-        str, typer.Option("--url", help="Where the service is, such as http://127.0.0.1:8470.", show_default=False)
-    ],
-    reading: Reading,
+    url: Annotated[str, opt("URL of the service, such as http://127.0.0.1:8470.", "--url", show_default=False)],
+    reading: CorpusOptions,
     best: Best = None,
     token_file: TokenFile = None,
     as_json: Json = False,
 ) -> None:
-    """Ask a service what documents would be if they came now; nothing is remembered.
+    """Check with a service whether documents are new, without adding them.
 
-    A line per document: id, status (new, exact, near), id of the match, distance, similarity, separated by tabs. For a
-    store of files the inputs are files and folders.
+    Prints a line per document: id, status (new, exact, near), id of the match, distance, similarity, separated by tabs.
+    The inputs of a store of files are files and folders.
+
+    Examples
+    --------
+    nearkin check --url http://127.0.0.1:8470 new.jsonl --id-column url --best 3 --json
     """
-    if not is_url(url):
+    if not _is_url(url):
         raise bad_parameter("url", url, "the URL of a service, such as http://127.0.0.1:8470")
-    check(url, inputs, reading=reading, best=best, token_file=token_file, as_json=as_json)
+    check(url, inputs, reading, best=best, token_file=token_file, as_json=as_json)
 
 
-def _answer_each(
-    store: Asked,
-    reading: Reading,
-    inputs: Sequence[str],
-    answer: Callable[[list[str | None], list[Id] | None, Cells], Told],
-    columns: Sequence[str] | None = None,
-    progress: Progress = unreported,
-    *,
-    as_json: bool,
-    quiet: bool,
-) -> None:
-    """Read documents batch by batch, and print what is answered to each; files of the store itself are no documents.
-
-    `answer` gets texts, ids (None where documents have none) and columns; it gives ids in the place of row numbers, or
-    None, and the answers.
-    """
-    from nearkin.dedup.documents import bytes_ticker
-
-    names = list(columns or [])
-    with reading.reported(inputs, extra_columns=names, leave_out=own_folders(store)) as corpus:
-        numbered = reading.id_column is None and corpus.format != "files"
-        tell_bytes = bytes_ticker(corpus, progress)
-        for batch, rows in _batches(corpus):
-            ids: list[Any] = [batch.ids[row] for row in rows]
-            cells = {name: [batch.columns[name][row] for row in rows] for name in names}
-            own, answers = answer([batch.texts[row] for row in rows], None if numbered else ids, cells or None)
-            _say_answers(ids if own is None else own, answers, as_json=as_json, quiet=quiet)
-            tell_bytes()
-
-
-def _batches(corpus: Corpus) -> Iterator[tuple[Batch, list[int]]]:
-    """Batches of a corpus, and the rows whose ids a store can hold; the others are counted as bad records."""
-    from nearkin.io.values import BIG_INT, BadRecord
-
-    # What is remembered stays: whether there are such columns is known before.
-    for batch in corpus.batches(wait_for_columns=True):
-        good = (batch.ids.kinds != BIG_INT).nonzero()[0].tolist()
-        for row in (batch.ids.kinds == BIG_INT).nonzero()[0].tolist():
-            place = str(corpus.paths[0]) if corpus.paths else "standard input"
-            reason = f"the id {str(batch.ids[row])[:40]} is no integer of 64 bits, as those of a store are"
-            corpus.malformed.add(BadRecord(place, batch.first_row + row + 1, reason, "row"))
-        yield batch, good
-
-
-def _say_answers(ids: Sequence[Id], answers: CheckResult, *, as_json: bool, quiet: bool) -> None:
-    if quiet:
-        return
-    for number, (name, row) in enumerate(zip(ids, answers.rows(), strict=True)):
-        similarity = None if row["similarity"] != row["similarity"] else row["similarity"]
-        if as_json:
-            line = {"id": name, **row, "similarity": similarity}
-            if answers.matches is not None:
-                line["matches"] = [_match(one) for one in answers.matches[number]]
-            say_json(line)
-            continue
-        value = "-" if similarity is None else f"{similarity:.4f}"
-        match = "-" if row["match"] is None else shown(row["match"])
-        distance = "-" if row["distance"] < 0 else row["distance"]
-        say(f"{shown(name)}\t{row['status']}\t{match}\t{distance}\t{value}")
-        for one in answers.matches[number] if answers.matches is not None else ():
-            value = "-" if one.similarity != one.similarity else f"{one.similarity:.4f}"
-            say(f"\tmatch\t{shown(one.id)}\t{one.distance}\t{value}")
-
-
-def _match(one: Any) -> dict[str, Any]:
-    similarity = None if one.similarity != one.similarity else one.similarity
-    return {"id": one.id, "distance": one.distance, "similarity": similarity, "columns": one.columns}
-
-
+@group.add()
 def remove(
     path: StorePath,
-    ids: Ids = None,
+    ids: IdsArgument = None,
     ids_from: IdsFrom = None,
     missing_ok: MissingOk = False,
     erase: Annotated[
-        bool, typer.Option("--erase", help="Erase text, fingerprint and columns from every file now, by a merge.")
+        bool, opt("Erase text, fingerprint and columns from every file now, by a merge.", "--erase")
     ] = False,
     token_file: TokenFile = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Hide documents from every answer, at once."""
-    with opened(path, token_file=token_file) as store:
+    """Remove documents, with immediate effect on all results.
+
+    Examples
+    --------
+    nearkin store remove pages.store http://site/1 http://site/2
+    """
+    with _open(path, token_file=token_file) as store:
         removed = store.remove(_ids(store, ids, ids_from), missing_ok=missing_ok, erase=erase)
         _report(store, {"removed": removed}, as_json=as_json, quiet=quiet)
 
 
+@group.add()
 def get(
     path: StorePath,
-    ids: Ids = None,
+    ids: IdsArgument = None,
     ids_from: IdsFrom = None,
     missing_ok: MissingOk = False,
-    text: Annotated[bool, typer.Option("--with-text", help="Print the text, too.")] = False,
+    text: Annotated[bool, opt("Print the text as well.", "--with-text")] = False,
     token_file: TokenFile = None,
 ) -> None:
-    """Print what the store knows of documents, a JSON object per line."""
-    with opened(path, "r", token_file=token_file) as store:
-        found = [one for one in store.get(_ids(store, ids, ids_from), missing_ok=missing_ok) if one is not None]
-        for start in range(0, len(found), _AT_ONCE):
-            some = found[start : start + _AT_ONCE]
-            texts = store.texts([one.id for one in some]) if text else None
-            for at, one in enumerate(some):
-                say_json(_document(one) | ({} if texts is None else {"text": texts[at]}))
+    """Print documents of the store, a JSON object per line.
+
+    Examples
+    --------
+    nearkin store get pages.store http://site/1 --with-text
+    """
+    with _open(path, "r", token_file=token_file) as store:
+        entries = store.get(_ids(store, ids, ids_from), missing_ok=missing_ok)
+        documents = [entry for entry in entries if entry is not None]
+        for start in range(0, len(documents), _TEXT_BATCH):
+            batch = documents[start : start + _TEXT_BATCH]
+            texts = store.texts([document.id for document in batch]) if text else None
+            for at, document in enumerate(batch):
+                say_json(_describe(document) | ({} if texts is None else {"text": texts[at]}))
 
 
-def _document(one: StoredDocument) -> dict[str, Any]:
-    similarity = None if one.similarity != one.similarity else one.similarity
-    return {
-        "id": one.id,
-        "status": one.status,
-        "match": one.match,
-        "distance": None if one.distance < 0 else one.distance,
-        "similarity": similarity,
-        "features": one.features,
-        "length": one.length,
-        "columns": one.columns,
-    }
-
-
-def _ids(store: Asked, named: list[str] | None, ids_from: str | None) -> list[str] | list[int]:
-    """The ids that were named, as the store has them: integers where its ids are integers."""
-    from nearkin.cli.index import integer_id
-
-    names = list(named or [])
-    if ids_from is not None:
-        names += [name for line in read_text(ids_from).split("\n") if (name := line.removesuffix("\r"))]
-    if not names:
-        raise bad_parameter("ids", "none", "ids as arguments, or --ids FILE")
-    if store.id_kind != "int":
-        return names
-    found = []
-    for name in names:
-        value = integer_id(name)
-        if value is None:
-            raise bad_parameter("id", repr(name), "an integer of 64 bits, as the ids of this store are")
-        found.append(value)
-    return found
-
-
+@group.add()
 def info(path: StorePath, token_file: TokenFile = None, as_json: Json = False) -> None:
-    """Say what a store holds and how large it is, without opening anything large."""
-    with opened(path, "r", token_file=token_file) as store:
+    """Print the content and size of a store, without opening large files.
+
+    Examples
+    --------
+    nearkin store info pages.store --json
+    """
+    with _open(path, "r", token_file=token_file) as store:
         _report(store, {}, as_json=as_json, quiet=False)
 
 
+@group.add()
 def verify(
     path: StorePath,
-    repair: Annotated[bool, typer.Option("--repair", help="Build damaged indexes again from the documents.")] = False,
+    repair: Annotated[bool, opt("Rebuild damaged indexes from the documents.", "--repair")] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Read every byte and compare it with its checksum; the first damage is named, and the exit code is 1."""
+    """Read every byte and compare it with its checksum; report the first damage, with exit code 1.
+
+    Examples
+    --------
+    nearkin store verify pages.store --repair
+    """
     from nearkin.store.store import Store
 
-    folder = folder_of(path, "verify")
+    folder = _require_folder(path, "verify")
     if repair:
         with progress_bars(quiet=quiet) as progress:
             findings = Store.repair(folder, progress=progress)
@@ -405,9 +305,10 @@ def verify(
         with progress_bars(quiet=quiet) as progress:
             store.verify(progress=progress)
         if not quiet:
-            say(f"{shown(path)}: sound, {len(store):,} documents")
+            say(f"{display(path)}: sound, {len(store):,} documents")
 
 
+@group.add()
 def merge(
     path: StorePath,
     token_file: TokenFile = None,
@@ -415,96 +316,409 @@ def merge(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write everything into one segment; what was removed is gone from every file afterwards."""
-    with opened(path, token_file=token_file, memory_limit=memory_limit) as store:
+    """Merge everything into one segment; removed documents are then gone from every file.
+
+    Examples
+    --------
+    nearkin store merge pages.store
+    """
+    with _open(path, token_file=token_file, memory_limit=memory_limit) as store:
         with progress_bars(quiet=quiet) as progress:
             store.merge(progress=progress)
         _report(store, {}, as_json=as_json, quiet=quiet)
 
 
+@group.add()
 def backup(
     path: StorePath,
     target: Annotated[
         str,
-        typer.Argument(help="New folder for the copy; of a service its name.", metavar="TARGET", show_default=False),
+        typer.Argument(
+            help="New folder for the copy; for a service, the name of the copy.", metavar="TARGET", show_default=False
+        ),
     ],
     token_file: TokenFile = None,
     quiet: Quiet = False,
 ) -> None:
-    """Copy a store as it stands, while others use it. A service puts the copy into the folder of its backups."""
-    with opened(path, token_file=token_file) as store, progress_bars(quiet=quiet) as progress:
-        if is_store(store):
+    """Copy a store while others use it. A service writes the copy into its folder of backups.
+
+    Examples
+    --------
+    nearkin store backup pages.store copy.store
+    """
+    with _open(path, token_file=token_file) as store, progress_bars(quiet=quiet) as progress:
+        if _is_local(store):
             store.backup(target, progress=progress)
             return
         place = store.backup(target)
     if not quiet:
-        say(shown(place))
+        say(display(place))
 
 
-@reads()
+@group.add("import", threads=True)
 def import_(
-    path: StorePath,
-    inputs: Inputs,
-    reading: Reading,
-    columns: Columns = None,
-    threads: Threads = None,
-    quiet: Quiet = False,
+    path: StorePath, inputs: Inputs, reading: CorpusOptions, columns: Columns = None, quiet: Quiet = False
 ) -> None:
-    """Remember documents that are known to be wanted, such as an export: all stay, nothing is printed per document.
+    """Add documents that must be kept, such as an export, without printing a line for each.
 
-    A store of files takes digests: an export, a list of ssdeep, or JSON lines of `nearkin ssdeep hash --json` with
-    `--id-column path`.
+    The inputs of a store of files are digests: an export, a list of ssdeep, or JSON lines of `nearkin ssdeep hash
+    --json` with `--id-column path`.
+
+    Examples
+    --------
+    nearkin store import pages.store pages.jsonl.gz --id-column id
     """
     from nearkin.store.store import Store
 
-    with Store.open(folder_of(path, "import")) as store, progress_bars(quiet=quiet) as progress:
-        of_files = holds_files(store)
+    with Store.open(_require_folder(path, "import")) as store, progress_bars(quiet=quiet) as progress:
+        of_files = _stores_files(store)
         if of_files:
-            import_digests(store, inputs, reading, columns or [], progress)
-    if of_files:
-        if not quiet:
-            info(path)
-        return
-    add(
-        path,
-        inputs,
-        reading=reading,
-        columns=columns,
-        keep_all=True,
-        threads=threads,
-        quiet=True,
-    )
+            _import_digests(store, inputs, reading, columns or [], progress)
+    if not of_files:
+        add(path, inputs, reading, columns=columns, keep_all=True, quiet=True)
     if not quiet:
         info(path)
 
 
+@group.add()
 def export(
     path: StorePath,
-    out: Annotated[Path, output("New file: .jsonl, .jsonl.gz or .jsonl.zst.")],
-    every: Annotated[
-        bool, typer.Option("--every", help="With documents that did not stay, which have no text.")
-    ] = False,
+    out: Annotated[Path, opt("New file: .jsonl, .jsonl.gz or .jsonl.zst.", "--out", "-o", group=WRITING)],
+    every: Annotated[bool, opt("Include documents that were not kept; they have no text.", "--every")] = False,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write the documents that stay as a corpus: id, text and columns, in the order in which they came.
+    """Write the kept documents as a corpus: id, text and columns, in the order in which they were added.
 
-    A store of files has digests, and the hashes of contents, in the place of texts.
+    A store of files writes digests and hashes of contents instead of texts.
+
+    Examples
+    --------
+    nearkin store export pages.store --out pages.jsonl.gz
     """
     from nearkin.store.store import Store
 
-    with Store.open(folder_of(path, "export"), "r") as store, progress_bars(quiet=quiet) as progress:
+    with Store.open(_require_folder(path, "export"), "r") as store, progress_bars(quiet=quiet) as progress:
         count = store.export(out, include_duplicates=every, overwrite=overwrite, progress=progress)
     if not quiet:
-        say(f"{count:,} documents in {shown(out)}")
+        say(f"{count:,} documents in {display(out)}")
 
 
-def _report(store: Asked, counts: dict[str, int], *, as_json: bool, quiet: bool, err: bool = False) -> None:
-    """What was done, and what the store holds now."""
+# The store or its service
+
+
+def _is_url(path: str) -> bool:
+    return re.match(r"https?://", path, re.IGNORECASE) is not None
+
+
+def _require_folder(path: str, command: str) -> Path:
+    """Return STORE as a folder, for a command that a service does not have.
+
+    Raises
+    ------
+    ParameterError
+        STORE is a URL.
+    """
+    if _is_url(path):
+        raise bad_parameter("store", path, f"a folder: run `{command}` on the machine of the store")
+    return Path(path)
+
+
+@contextmanager
+def _open(
+    path: str, mode: Mode = "w", *, token_file: Path | None = None, memory_limit: str | None = None
+) -> Iterator[AnyStore]:
+    """Open a store, or a client of its service.
+
+    Raises
+    ------
+    ParameterError
+        `token_file` with a folder, or `memory_limit` with a URL.
+    """
+    if _is_url(path):
+        if memory_limit is not None:
+            raise bad_parameter("memory_limit", memory_limit, "not with a URL: the service has its own limit")
+        from nearkin.service.client import Client
+
+        with Client(path, None if token_file is None else read_token(token_file, mode)) as client:
+            yield client
+        return
+    if token_file is not None:
+        raise bad_parameter("token_file", token_file, "not with a folder, which needs no token")
+    from nearkin.store.store import Store
+
+    with Store.open(path, mode, memory=parse_memory(memory_limit)) as store:
+        yield store
+
+
+def read_token(path: Path, mode: Mode) -> str:
+    """Return the token of a file: the only one in it, or the first with the right in the token file of a service.
+
+    Parameters
+    ----------
+    path : Path
+    mode : {"w", "r"}
+        With "w", the token must allow changes.
+
+    Raises
+    ------
+    InputError
+        The file has no such token.
+    OSError
+        The file cannot be read.
+    """
+    lines = [line.strip() for line in read_text(str(path)).splitlines()]
+    matches = [_TOKEN.fullmatch(line) for line in lines if line and not line.startswith("#")]
+    tokens = [match[2] for match in matches if match is not None and (match[1] != "read" or mode == "r")]
+    if not tokens or None in matches:
+        reason = "has no token; write only the token into it, or give the file of the service with `write TOKEN` lines"
+        raise InputError(f"{path}: {reason}", place=str(path), reason=reason)
+    return tokens[0]
+
+
+def _is_local(store: AnyStore) -> TypeIs[Store]:
+    """Return whether a store is open in this process, not in a service."""
+    return hasattr(store, "path")
+
+
+def _stores_files(store: AnyStore) -> bool:
+    """Return whether a store contains files, and not texts.
+
+    Raises
+    ------
+    ParameterError
+        The store contains vectors.
+    """
+    kind = f"{store.settings.noun}s" if _is_local(store) else store.kind
+    if kind == "vectors":
+        raise bad_parameter("store", _location(store), "a store of texts or files; vectors are for Python only")
+    return kind == "files"
+
+
+def _location(store: AnyStore) -> str:
+    """Return the folder of a store, or the URL of its service."""
+    return str(store.path) if _is_local(store) else store.url
+
+
+# Inputs
+
+
+class _Documents(NamedTuple):
+    """A batch of documents, as a store takes them, with their names for the output."""
+
+    values: Any
+    ids: list[Any] | None
+    names: list[Any]
+    columns: Mapping[str, list[Any]] | None = None
+    kind: Kind | None = None
+
+
+def _batches(
+    store: AnyStore,
+    reading: CorpusOptions,
+    inputs: Sequence[str],
+    columns: Sequence[str],
+    failures: Failures,
+    progress: Progress,
+    *,
+    adding: bool,
+) -> Iterator[_Documents]:
+    """Read the inputs in batches; files of the store itself are skipped."""
+    own = [store.path] if _is_local(store) else []
+    if not _stores_files(store):
+        yield from _text_batches(reading, inputs, columns, own, progress)
+        return
+    for name, value in {**vars(reading), "strict": None, "column": columns}.items():
+        if value:
+            raise bad_parameter(name, "given", "not with a store of files, whose arguments are files and folders")
+    paths = [str(path) for path in dict.fromkeys(list_files(map(Path, inputs), failures, recursive=True, exclude=own))]
+    if adding:
+        for path in [path for path in paths if escape_surrogates(path) != path]:
+            reason = "its name is not UTF-8, which ids of a store must be; rename it"
+            place = escape_surrogates(path)
+            failures.add(path, InputError(f"{place}: {reason}", place=place, reason=reason))
+        paths = [path for path in paths if escape_surrogates(path) == path]
+    yield from _hash_batches(store, paths, failures) if _is_local(store) else _content_batches(paths, failures)
+
+
+def _text_batches(
+    reading: CorpusOptions, inputs: Sequence[str], columns: Sequence[str], own: list[Path], progress: Progress
+) -> Iterator[_Documents]:
+    """Read texts; a record whose id a store cannot have counts as unreadable."""
+    from nearkin.dedup.documents import bytes_ticker
+    from nearkin.io.values import BIG_INT, BadRecord
+
+    with reading.read(inputs, extra_columns=columns, exclude=own) as corpus:
+        numbered = reading.id_column is None and corpus.format != "files"
+        report_bytes = bytes_ticker(corpus, progress)
+        # The columns must be known to exist before anything is added.
+        for batch in corpus.batches(wait_for_columns=True):
+            for row in (batch.ids.kinds == BIG_INT).nonzero()[0].tolist():
+                place = str(corpus.paths[0]) if corpus.paths else "standard input"
+                reason = f"the id {str(batch.ids[row])[:40]} is not an integer of 64 bits, like the ids of a store"
+                corpus.malformed.add(BadRecord(place, batch.first_row + row + 1, reason, "row"))
+            rows = (batch.ids.kinds != BIG_INT).nonzero()[0].tolist()
+            ids: list[Any] = [batch.ids[row] for row in rows]
+            cells = {name: [batch.columns[name][row] for row in rows] for name in columns}
+            yield _Documents([batch.texts[row] for row in rows], None if numbered else ids, ids, cells or None)
+            report_bytes()
+
+
+def _hash_batches(store: Store, paths: list[str], failures: Failures) -> Iterator[_Documents]:
+    """Hash files, for a store in this process."""
+    from nearkin.dedup.files import hash_paths
+
+    for start in range(0, len(paths), _FILE_BATCH):
+        hashed = hash_paths(paths[start : start + _FILE_BATCH], _digest_recipe(store), on_error=failures.add)
+        if len(hashed):
+            ids = [str(name) for name in hashed.ids.to_list()]
+            yield _Documents(hashed, ids, list(map(escape_surrogates, ids)))
+
+
+def _content_batches(paths: list[str], failures: Failures) -> Iterator[_Documents]:
+    """Read files, for a service that hashes them."""
+    contents: list[bytes] = []
+    names: list[str] = []
+    for path in paths:
+        try:
+            check_regular(path, "a regular file")
+            contents.append(Path(path).read_bytes())
+        except (InputError, OSError) as error:
+            failures.add(path, error)
+            continue
+        names.append(path)
+        if len(names) == _FILE_BATCH or sum(map(len, contents)) > _REQUEST_BYTES:
+            yield _Documents(contents, names, list(map(escape_surrogates, names)), kind="bytes")
+            contents, names = [], []
+    if names:
+        yield _Documents(contents, names, list(map(escape_surrogates, names)), kind="bytes")
+
+
+def _digest_recipe(store: Store) -> DigestRecipe:
+    return cast("DigestRecipe", store.recipe)
+
+
+def _import_digests(
+    store: Store, inputs: Sequence[str], reading: CorpusOptions, columns: Sequence[str], progress: Progress
+) -> None:
+    """Add the digests of ssdeep lists and of JSON lines, such as an export."""
+    from nearkin.digests.ssdeep import DigestRecipe
+    from nearkin.digests.ssdeep.lists import read_digests
+
+    count = 0
+    lists = [name for name in inputs if name != "-" and _is_list(Path(name))]
+    for path in map(Path, lists):
+        _digest_recipe(store).check_same(DigestRecipe())
+        entries = list(read_digests(path))
+        names = [escape_surrogates(entry.name) for entry in entries]
+        count += len(store.add([entry.digest for entry in entries], names, kind="digests").status)
+        progress("import", count, None)
+    others = [name for name in inputs if name not in lists]
+    if not others:
+        return
+    extra = [*columns, "content", "length", "recipe"]
+    with reading.with_columns("digest", "id").open_corpus(others, extra_columns=extra) as corpus:
+        for batch in corpus.batches(wait_for_columns=True):
+            count += _import_batch(store, batch, columns)
+            progress("import", count, None)
+        report_skipped(corpus)
+
+
+def _is_list(path: Path) -> bool:
+    """Return whether a file is a list of the program ssdeep."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(_LIST_HEAD)) == _LIST_HEAD
+
+
+def _import_batch(store: Store, batch: Batch, columns: Sequence[str]) -> int:
+    """Add a batch of digests with the hashes of contents that an export has, and return their number."""
+    from nearkin.digests.ssdeep import DigestRecipe
+    from nearkin.store.kinds.files import hash_digest_list
+
+    cells = {name: batch.columns[name].to_list() for name in (*columns, "content", "length", "recipe")}
+    for text in {cell for cell in cells["recipe"] if cell is not None}:
+        _digest_recipe(store).check_same(DigestRecipe(str(text)))
+    contents = [_parse_content(cell, batch.first_row + row) for row, cell in enumerate(cells["content"])]
+    lengths = [int(cell or 0) for cell in cells["length"]]
+    documents = hash_digest_list([str(text) for text in batch.texts], contents, lengths)
+    ids: list[Any] = batch.ids.to_list()
+    return len(store.add(documents, ids, columns={name: cells[name] for name in columns} or None).status)
+
+
+def _parse_content(cell: Any, row: int) -> tuple[int, int] | None:
+    """Return the hash of a file's bytes, from 32 hexadecimal digits."""
+    if cell is None:
+        return None
+    try:
+        number = int(str(cell), 16)
+    except ValueError:
+        number = -1
+    if not 0 <= number < 1 << 128:
+        reason = f"the content {str(cell)[:40]!r} is not 32 hexadecimal digits, as in an export"
+        raise InputError(f"row {row}: {reason}", place=f"row {row}", reason=reason)
+    return number >> 64, number & (1 << 64) - 1
+
+
+def _ids(store: AnyStore, ids: list[str] | None, ids_from: str | None) -> list[str] | list[int]:
+    """Return ids of the command line as the store has them: integers if its ids are integers."""
+    names = collect_ids(ids, ids_from)
+    return parse_ids(names, "store") if store.id_kind == "int" else names
+
+
+# Output
+
+
+def _print_results(names: Sequence[Id], results: CheckResult, *, as_json: bool) -> None:
+    """Print the status and the match of each document."""
+    for number, (name, row) in enumerate(zip(names, results.rows(), strict=True)):
+        matches = None if results.matches is None else results.matches[number]
+        if as_json:
+            line = {"id": name, **row, "similarity": _or_none(row["similarity"])}
+            if matches is not None:
+                line["matches"] = [
+                    {"id": match.id, "distance": match.distance, "similarity": _or_none(match.similarity)}
+                    | {"columns": match.columns}
+                    for match in matches
+                ]
+            say_json(line)
+            continue
+        other = "-" if row["match"] is None else display(row["match"])
+        distance = "-" if row["distance"] < 0 else row["distance"]
+        say(f"{display(name)}\t{row['status']}\t{other}\t{distance}\t{_format_similarity(row['similarity'])}")
+        for match in matches or ():
+            say(f"\tmatch\t{display(match.id)}\t{match.distance}\t{_format_similarity(match.similarity)}")
+
+
+def _or_none(similarity: float) -> float | None:
+    """Return a similarity, or None for NaN, which stands for one that was not computed."""
+    return None if similarity != similarity else similarity
+
+
+def _format_similarity(similarity: float) -> str:
+    return "-" if similarity != similarity else f"{similarity:.4f}"
+
+
+def _describe(document: StoredDocument) -> dict[str, Any]:
+    return {
+        "id": document.id,
+        "status": document.status,
+        "match": document.match,
+        "distance": None if document.distance < 0 else document.distance,
+        "similarity": _or_none(document.similarity),
+        "features": document.features,
+        "length": document.length,
+        "columns": document.columns,
+    }
+
+
+def _report(store: AnyStore, counts: dict[str, int], *, as_json: bool, quiet: bool, err: bool = False) -> None:
+    """Print counts of a command, and the content of the store."""
     stats = store.stats()
     about: dict[str, Any] = {
         **counts,
-        "store": place_of(store),
+        "store": _location(store),
         "documents": stats.documents,
         "waiting": stats.waiting,
         "segments": stats.segments,
@@ -520,26 +734,3 @@ def _report(store: Asked, counts: dict[str, int], *, as_json: bool, quiet: bool,
             for name, value in about.items()
         ]
         show_table(["", ""], rows, header=False, lines=False, err=err)
-
-
-def _example(command: str) -> str:
-    return f"[bold]Example[/]\n\n  {command}"
-
-
-def add_to(main: typer.Typer) -> None:
-    """Add the commands of this module to a command line."""
-    app.command(epilog=_CREATE_EXAMPLES)(create)
-    app.command(epilog=_ADD_EXAMPLES)(add)
-    app.command(epilog=_CHECK_EXAMPLE)(check)
-    app.command(epilog=_example("nearkin store remove pages.store http://site/1 http://site/2"))(remove)
-    app.command(epilog=_example("nearkin store get pages.store http://site/1 --with-text"))(get)
-    app.command(epilog=_example("nearkin store info pages.store --json"))(info)
-    app.command(epilog=_example("nearkin store verify pages.store --repair"))(verify)
-    app.command(epilog=_example("nearkin store merge pages.store"))(merge)
-    app.command(epilog=_example("nearkin store backup pages.store copy.store"))(backup)
-    app.command(name="import", epilog=_example("nearkin store import pages.store pages.jsonl.gz --id-column id"))(
-        import_
-    )
-    app.command(epilog=_EXPORT_EXAMPLE)(export)
-    main.add_typer(app, name="store")
-    main.command(name="check", epilog=_CHECK_BY_URL_EXAMPLE)(check_by_url)

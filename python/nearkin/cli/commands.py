@@ -1,0 +1,194 @@
+"""Commands whose options are generated from dataclasses.
+
+A dataclass describes a group of options once. Each field gives an option its name, type and default, and the metadata
+of the field (`nearkin.dedup.config.option`) give it its help text, group and choices. A command takes such a group in
+one of two ways:
+
+- A parameter whose type is a dataclass receives an instance, built from the options.
+- A parameter of type `Annotated[Options, OptionsOf(config)]` receives a dictionary of the options that the user gave,
+  for a config that fills in the others itself, such as `DedupConfig.from_args`.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import MISSING, Field, fields, is_dataclass
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import typer
+
+from nearkin._core import set_num_threads
+
+Options: TypeAlias = dict[str, Any]
+"""Options that the user gave, by name."""
+
+_Command = TypeVar("_Command", bound=Callable[..., None])
+GENERAL = "Options"
+"""The panel of options without a group of their own."""
+_EXAMPLES = "\n\nExamples\n--------\n"
+Threads = Annotated[int | None, typer.Option("--threads", help="Number of threads (default: one per core).")]
+
+
+class OptionsOf:
+    """Annotation of a parameter that takes the options of a config.
+
+    Parameters
+    ----------
+    config : type
+        A dataclass.
+    *names : str
+        Fields to offer, in this order; by default all that have a help text.
+    show_defaults : bool, default True
+        Show the defaults of the config in the help.
+    """
+
+    def __init__(self, config: type, *names: str, show_defaults: bool = True) -> None:
+        self._show_defaults = show_defaults
+        described = {each.name: each for each in fields(config) if "help" in each.metadata}
+        self.fields: list[Field[Any]] = [described[name] for name in names or described]
+        self.hints = get_type_hints(config)
+
+    def parameters(self, *, given_only: bool) -> list[inspect.Parameter]:
+        """Return a parameter for each option; with `given_only`, its value is None unless the user gives one."""
+        result = []
+        for each in self.fields:
+            kind = _parsed_type(self.hints[each.name], each.metadata["choices"])
+            kind = kind | None if given_only or each.default is None else kind
+            default = None if given_only else inspect.Parameter.empty if each.default is MISSING else each.default
+            result.append(_keyword(each.name, Annotated[kind, self._typer_option(each, given_only)], default))
+        return result
+
+    def _typer_option(self, each: Field[Any], given_only: bool) -> Any:
+        """Return the Typer option that a field describes."""
+        about = each.metadata
+        flags = (about["flag"] or "").split()
+        if not any(flag.startswith("--") for flag in flags):
+            flags.insert(0, f"--{each.name.replace('_', '-')}")
+        default = about["show_default"] or (str(each.default) if given_only and each.default else None)
+        return typer.Option(
+            *flags,
+            help=about["help"],
+            rich_help_panel=None if about["group"] == GENERAL else about["group"],
+            metavar=about["metavar"],
+            show_default=self._show_defaults and (default or True),
+            autocompletion=complete(*about["choices"]) if about["choices"] else None,
+            min=about["min"],
+            max=about["max"],
+        )
+
+
+class Commands(typer.Typer):
+    """Commands of the program, or of a named group.
+
+    Parameters
+    ----------
+    name : str, optional
+        Name of the group. Without one, the commands belong to the program itself.
+    help : str, optional
+        Help text of the group.
+    """
+
+    def __init__(self, name: str | None = None, help: str | None = None) -> None:
+        super().__init__(name=name, help=help, no_args_is_help=True, rich_markup_mode="rich")
+
+    def add(
+        self, name: str | None = None, *, omit: Collection[str] = (), threads: bool = False, **settings: Any
+    ) -> Callable[[_Command], _Command]:
+        """Return a decorator that registers a function as a command.
+
+        The docstring of the function is the help text of the command. The lines of its section "Examples" end the help.
+
+        Parameters
+        ----------
+        name : str, optional
+            Name of the command; by default that of the function.
+        omit : collection of str, optional
+            Fields of the dataclasses that this command does not offer.
+        threads : bool, default False
+            Add the option --threads, and set the number of threads before the command runs.
+        **settings
+            Passed on to `typer.Typer.command`.
+        """
+
+        def decorate(function: _Command) -> _Command:
+            text, _, examples = inspect.cleandoc(function.__doc__ or "").partition(_EXAMPLES)
+            lines = [line for line in examples.split("\n") if line]
+            title = "[bold]Example[/]" if len(lines) == 1 else "[bold]Examples[/]"
+            epilog = "\n\n".join([title, *(f"  {line}" for line in lines)]) if lines else None
+            run = expand_options(function, omit=omit, threads=threads)
+            self.command(name, help=text, epilog=epilog, **settings)(run)
+            return function
+
+        return decorate
+
+
+def expand_options(
+    function: Callable[..., None], *, omit: Collection[str] = (), threads: bool = False
+) -> Callable[..., None]:
+    """Return a function that takes each option as a parameter of its own, as Typer expects, and calls `function`.
+
+    Parameters
+    ----------
+    function : callable
+        Its groups of options are replaced; other parameters remain.
+    omit : collection of str, optional
+        Fields that keep their defaults.
+    threads : bool, default False
+        Append the option --threads.
+    """
+    hints = get_type_hints(function, include_extras=True)
+    groups: dict[str, tuple[Callable[..., Any], list[str]]] = {}
+    parameters: list[inspect.Parameter] = []
+    for parameter in inspect.signature(function).parameters.values():
+        hint = hints[parameter.name]
+        source = next((each for each in getattr(hint, "__metadata__", ()) if isinstance(each, OptionsOf)), None)
+        if source is None and not is_dataclass(hint):
+            parameters.append(_keyword(parameter.name, hint, parameter.default))
+            continue
+        options = (source or OptionsOf(hint)).parameters(given_only=source is not None)
+        options = [each for each in options if each.name not in omit]
+        groups[parameter.name] = hint if source is None else _given, [each.name for each in options]
+        parameters += options
+    if threads:
+        parameters.append(_keyword("threads", Threads, None))
+
+    @functools.wraps(function)
+    def run(**values: Any) -> None:
+        if threads:
+            set_num_threads(values.pop("threads"))
+        built = {group: build(**{name: values.pop(name) for name in names}) for group, (build, names) in groups.items()}
+        function(**values, **built)
+
+    run.__signature__ = inspect.Signature(parameters, return_annotation=None)  # type: ignore[attr-defined]
+    run.__annotations__ = {**{each.name: each.annotation for each in parameters}, "return": None}
+    return run
+
+
+def complete(*choices: str) -> Callable[[str], list[str]]:
+    """Return the function by which a shell completes one of these values; the command itself checks its value."""
+    return lambda incomplete: [choice for choice in choices if choice.startswith(incomplete)]
+
+
+def _given(**values: Any) -> Options:
+    """Return the options that have a value."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _keyword(name: str, annotation: Any, default: object) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _parsed_type(hint: Any, choices: Sequence[str]) -> Any:
+    """Return the type that Typer parses. A `Literal` with `choices` is a string, which the config itself checks."""
+    union = get_origin(hint) in (Union, types.UnionType)
+    members = [member for member in (get_args(hint) if union else (hint,)) if member is not types.NoneType]
+    kind = str if str in members else members[0]
+    if get_origin(kind) is Literal and choices:
+        return str
+    return list[str] if get_origin(kind) in (tuple, list) else kind
+
+
+__all__ = ["GENERAL", "Commands", "Options", "OptionsOf", "Threads", "complete", "expand_options"]

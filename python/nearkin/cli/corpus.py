@@ -1,0 +1,237 @@
+"""Inputs of a command: the options for reading a corpus, and the files that its arguments name."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nearkin.cli.console import Failures, escape_surrogates, read_input, warn
+from nearkin.cli.errors import format_error
+from nearkin.dedup.config import option
+from nearkin.errors import bad_parameter
+
+if TYPE_CHECKING:
+    from nearkin.dedup.sources import FingerprintSource
+    from nearkin.io import Corpus
+    from nearkin.io.base import KeptLayout
+    from nearkin.recipe import Recipe
+
+READING = "Reading"
+"""Panel of the help."""
+
+
+@dataclass(frozen=True)
+class CorpusOptions:
+    """Options for reading a corpus, as `nearkin.io.open_corpus` documents them."""
+
+    text_column: str | None = option(
+        None, help="Column of the text; meta.body is the field body of meta.", group=READING, show_default="text"
+    )
+    id_column: str | None = option(None, help="Column of the id (default: row numbers).", group=READING)
+    format: str | None = option(
+        None,
+        help="jsonl, parquet, csv, tsv, txt (a document per line), files or warc (default: from the file names).",
+        group=READING,
+        choices=("jsonl", "parquet", "csv", "tsv", "txt", "files", "warc"),
+    )
+    encoding: str | None = option(
+        None,
+        help="Encoding of JSON, CSV and text, such as latin-1.",
+        group=READING,
+        choices=("utf-8", "latin-1", "cp1252", "utf-16", "gb18030", "shift_jis", "euc_kr", "big5"),
+        show_default="utf-8",
+    )
+    delimiter: str | None = option(
+        None, help="Delimiter of CSV (default: detected in the header: , ; tab or |).", group=READING
+    )
+    html: bool = option(False, help="Texts are HTML: use only their visible text.", group=READING)
+    max_malformed: str | None = option(
+        None,
+        help="Maximum number of unreadable records, or their maximum share such as 5%.",
+        group=READING,
+        metavar="N|N%",
+        show_default="10%",
+    )
+    strict: bool = option(False, help="Stop at the first unreadable record.", group=READING)
+
+    def with_columns(self, text_column: str, id_column: str) -> CorpusOptions:
+        """Return the same options with default names of columns."""
+        from nearkin.io.corpus import DefaultColumn
+
+        text_column = self.text_column or DefaultColumn(text_column)
+        return replace(self, text_column=text_column, id_column=self.id_column or id_column)
+
+    def command_words(self) -> list[str]:
+        """Return the options as words of a command line, for a command that reads the same corpus."""
+        words = []
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if value:
+                flag = f"--{each.name.replace('_', '-')}"
+                words += [flag] if value is True else [flag, str(value)]
+        return words
+
+    def open_corpus(
+        self,
+        inputs: Sequence[str],
+        *,
+        extra_columns: Iterable[str] = (),
+        spool_dir: str | os.PathLike[str] | None = None,
+        exclude: Iterable[Path] = (),
+    ) -> Corpus:
+        """Open files, globs, folders, URLs or standard input as a corpus."""
+        from nearkin.io import open_corpus
+
+        return open_corpus(
+            inputs,
+            text_column=self.text_column,
+            id_column=self.id_column,
+            extra_columns=extra_columns,
+            spool_dir=spool_dir,
+            exclude=exclude,
+            **self._reader_options(),
+        )
+
+    @contextmanager
+    def read(
+        self, inputs: Sequence[str], *, extra_columns: Iterable[str] = (), exclude: Iterable[Path] = ()
+    ) -> Iterator[Corpus]:
+        """Open a corpus, and report the records that were skipped when the context ends without an error."""
+        with self.open_corpus(inputs, extra_columns=extra_columns, exclude=exclude) as corpus:
+            yield corpus
+            report_skipped(corpus)
+
+    def open_fingerprints(
+        self, inputs: Sequence[str], recipe: Recipe | None, kind: str | None, bits: int | None, ids: Path | None
+    ) -> FingerprintSource:
+        """Open a corpus as fingerprints; the other parameters are those of `open_fingerprints`."""
+        from nearkin.dedup.sources import open_fingerprints
+
+        columns = {"column": self.text_column, "id_column": self.id_column}
+        return open_fingerprints(inputs, recipe, kind, bits, ids=ids, **columns, **self._reader_options())
+
+    def _reader_options(self) -> dict[str, Any]:
+        """Return the options other than columns, as keyword arguments of `open_corpus`."""
+        options: dict[str, Any] = {
+            "format": self.format,
+            "encoding": self.encoding,
+            "delimiter": self.delimiter,
+            "html": self.html,
+            "strict": self.strict,
+        }
+        if self.max_malformed is not None:
+            options["max_malformed"] = parse_max_malformed(self.max_malformed)
+        return options
+
+
+def parse_max_malformed(text: str | None) -> int | float:
+    """Return the maximum number of unreadable records, or their maximum share as a float; a tenth by default."""
+    if text is None:
+        return 0.1
+    match = re.fullmatch(r"([0-9]{1,18})|([0-9]{1,3}(?:\.[0-9]{1,9})?) ?%", text.strip())
+    if match is None or (match[2] is not None and float(match[2]) > 100):
+        raise bad_parameter("max_malformed", repr(text), "a number of records, or a share of them such as 5%")
+    return int(match[1]) if match[1] else float(match[2]) / 100
+
+
+def input_summary(corpus: Corpus, layout: KeptLayout) -> dict[str, Any]:
+    """Return the entries of `summary.json` about the input, and the names of the files of kept documents."""
+    return {
+        "inputs": [escape_surrogates(str(name)) for name in (*corpus.inputs, *corpus.urls)],
+        "format": corpus.format,
+        "text_column": corpus.text_column,
+        "id_column": corpus.id_column,
+        **({"kept_file": corpus.kept_name} if layout == "single" else {"kept_files": corpus.kept_names(layout)}),
+        "bytes_read": corpus.bytes_read,
+        "malformed": corpus.malformed.count,
+        "malformed_first": [str(record) for record in corpus.malformed.first],
+        **({"left_out": dict(corpus.left_out)} if corpus.left_out else {}),
+    }
+
+
+def report_skipped(corpus: Corpus) -> None:
+    """Report unreadable records, files that were left out, and a corpus without documents."""
+    for record in corpus.malformed.first[:5]:
+        warn(f"skipped: {format_error(str(record))}")
+    if corpus.malformed.count > 5:
+        warn(f"skipped {corpus.malformed.count} unreadable records in all; --strict stops at the first")
+    report_left_out(corpus.left_out)
+    if not corpus.rows and not corpus.malformed.count:
+        warn("no documents in " + ", ".join(map(str, [*corpus.paths, *corpus.urls] or ["standard input"])))
+
+
+def report_left_out(counts: Mapping[str, int]) -> None:
+    """Report how many files were left out for each reason, the most frequent reason first."""
+    if counts:
+        ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+        warn("left out: " + ", ".join(f"{name} ({count:,})" for name, count in ordered))
+
+
+def list_files(
+    inputs: Iterable[Path],
+    failures: Failures,
+    *,
+    names_from: Path | None = None,
+    recursive: bool,
+    exclude: Iterable[Path] = (),
+) -> list[Path]:
+    """Return the files that arguments name, in order.
+
+    Parameters
+    ----------
+    inputs : iterable of Path
+        Files and directories.
+    failures : Failures
+        Reports directories that are skipped or cannot be read.
+    names_from : Path, optional
+        A file with more names, each ended by NUL; - for standard input.
+    recursive : bool
+        List the files below a directory; otherwise a directory is a failure.
+    exclude : iterable of Path
+        Folders to skip, such as that of a store. The number of their files is reported.
+
+    Raises
+    ------
+    ParameterError
+        `names_from` cannot be read.
+    """
+    from nearkin.io.inputs import ExcludedFolders
+
+    files: list[Path] = []
+    left_out = ExcludedFolders(exclude)
+    for path in [*inputs, *(_read_names(names_from) if names_from is not None else ())]:
+        if not path.is_dir():
+            files.append(path)
+        elif not recursive:
+            failures.report(f"{path}: a directory; add --recursive to hash the files below it")
+        else:
+            for folder, folders, names in os.walk(path, onerror=failures.report):
+                if left_out.contains(folder):
+                    folders.clear()
+                    continue
+                folders.sort()
+                files += [file for name in sorted(names) if not (file := Path(folder, name)).is_symlink()]
+    report_left_out(left_out.counts())
+    return files
+
+
+def _read_names(names_from: Path) -> list[Path]:
+    """Return the names in a file, each ended by NUL."""
+    try:
+        content = read_input(str(names_from))
+    except OSError as error:
+        raise bad_parameter("files0_from", names_from, f"a file that can be read ({error.strerror})") from None
+    return [Path(os.fsdecode(name)) for name in content.split(b"\0") if name]
+
+
+def existing_parent(path: Path) -> Path:
+    """Return the nearest existing folder above a path."""
+    path = path.absolute()
+    while not path.is_dir() and path != path.parent:
+        path = path.parent
+    return path

@@ -1,0 +1,502 @@
+"""`nearkin dedup --engine`: the deduplication on Spark or Sail, whose workers read the inputs and write the output.
+
+DIR/kept, DIR/clusters and DIR/pairs are folders of Parquet files. In a folder of this machine they appear together with
+summary.json, or not at all. An object store cannot rename: there summary.json is written last, and output without it is
+incomplete.
+
+An engine on this machine gets files and folders that were found here by the rules of every other command, so that a
+missing file is an error and a glob has the same meaning. Other names are passed to the engine unchanged: URLs, and all
+names if workers are other machines.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nearkin.cli.console import escape_surrogates, progress_bars, warn
+from nearkin.cli.corpus import existing_parent
+from nearkin.cli.engine import Engine, convert_engine_errors, open_session, parse_engine
+from nearkin.errors import InputError, OutputError, ParameterError, bad_parameter, printable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from nearkin.cli.dedup import Job
+    from nearkin.io import OutputDir
+    from nearkin.progress import Progress
+    from nearkin.spark import SparkResult
+
+DataFrame = Any
+
+_SUPPORTED = {
+    *("inputs", "out", "text_column", "id_column", "format", "delimiter", "strict", "recipe", "family", "bits"),
+    *("threshold", "radius", "recall", "confirm", "measure", "verify", "differ", "featureless", "cluster", "keep"),
+    *("source_column", "against", "links", "engine", "master", "remote", "checkpoint"),
+}
+"""Options of a run on an engine. With and without --strict, it ends at the first unreadable record."""
+_REASONS = {
+    "max_comparisons": "not with an engine, which leaves no candidate out",
+    "max_malformed": "not with an engine: the first unreadable record ends the job",
+    "encoding": "not with an engine, which reads UTF-8",
+    "html": "not with an engine: extract the visible text into a column first",
+    "threads": "not with an engine: use --master local[CORES], or the settings of the cluster",
+    "store": "not with an engine: --against takes the export of a store, `nearkin store export`",
+    "overwrite": "not with an engine: give a new folder",
+    "labels": "not with an engine: run dedup on one machine to use labels",
+    "out_layout": "not with an engine, which writes a folder of Parquet files",
+    "unit": "not with an engine, which compares whole documents",
+    "boilerplate": "not with an engine, which compares whole documents",
+    "differing": "not with an engine, which keeps texts that differ",
+}
+_OPTIONS_BY_ARGUMENT = {"text": "text_column", "id": "id_column", "source": "source_column", "df": "inputs"}
+_TABLES = ("kept", "clusters", "pairs")
+_EXAMPLE_ROWS = 12
+FORMATS = ("parquet", "jsonl", "csv", "tsv")
+"""Formats that engines read."""
+_COMPRESSIONS = ("", "gz", "bz2", "zst")
+"""Compressions of JSON and CSV that both engines read."""
+_READABLE = "an engine reads parquet, and jsonl, csv or tsv, uncompressed or as .gz, .bz2 or .zst"
+_GLOB = re.compile(r"[*?\[\]{}\\]")
+
+
+def choose_engine(job: Job, threads: int | None) -> Engine | None:
+    """Return the engine of a job, or None, after checking the options that an engine supports.
+
+    Raises
+    ------
+    ParameterError
+        An option does not go with an engine, or one that it requires is missing.
+    """
+    options = job.engine
+    engine = parse_engine(options.engine, options.master, options.remote)
+    if engine is None:
+        if options.checkpoint is not None:
+            raise bad_parameter("checkpoint", options.checkpoint, "--engine or --remote with it")
+        return None
+    given = {**job.given(), **({} if threads is None else {"threads": threads})}
+    for name, value in given.items():
+        if name not in _SUPPORTED and (name, value) != ("differing", "keep"):
+            raise bad_parameter(name, "given", _REASONS.get(name, "not with an engine"))
+    if job.family == "ssdeep":
+        raise bad_parameter("family", "ssdeep", "simhash or minhash with an engine, which compares texts")
+    if job.output.out == "-":
+        raise bad_parameter("out", "-", "a new folder, or a URL, with an engine")
+    if job.reading.id_column is None:
+        allowed = "--id-column COLUMN with an engine: rows on many machines have no numbers"
+        raise bad_parameter("id_column", None, allowed)
+    if options.checkpoint is None and not engine.is_local:
+        allowed = "--checkpoint FOLDER, a folder or URL that all machines share, with --remote or a --master of several"
+        raise bad_parameter("checkpoint", None, allowed)
+    return engine
+
+
+def dedup(job: Job, engine: Engine) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Write folders of Parquet files and summary.json, and return the first rows of the clusters and the summary."""
+    from nearkin.index.files import index_class
+    from nearkin.store.log import LOG_NAME
+
+    recipe = job.parse_recipe()
+    reading, against = job.reading, job.reference.against or []
+    for name in against:
+        if Path(name, LOG_NAME).is_file() or index_class(name) is not None:
+            allowed = "tables with an engine, such as the export of a store (`nearkin store export`)"
+            raise bad_parameter("against", name, allowed)
+    tables = InputTables(job.inputs, engine, reading.format, reading.delimiter)
+    older = InputTables(against, engine, reading.format, reading.delimiter, "against") if against else None
+    with (
+        _open_output(job.output.out, [*tables.inputs, *(older.inputs if older else [])]) as output,
+        _open_checkpoint(job.engine.checkpoint, job.output.out, engine) as checkpoint,
+        progress_bars(quiet=job.quiet) as bars,
+        _collect_warnings() as reported,
+        open_session(engine) as session,
+        convert_engine_errors(),
+    ):
+        progress = _stage_progress(bars)
+        progress("read", 0, None)
+        rows = tables.read(session)
+        older_rows = None if older is None else older.read(session)
+        _check_columns(job, rows, older_rows)
+        result = _run(job, rows, older_rows, recipe, checkpoint, progress)
+        start = time.perf_counter()
+        for name in _TABLES:
+            progress(f"write {name}", 0, None)
+            _write(output, name, getattr(result, name), result, session)
+        reported.update(result.summary.get("warnings", []))
+        seconds = {"write": {"wall": time.perf_counter() - start}}
+        summary: dict[str, Any] = {
+            **result.summary,
+            "engine": engine.name,
+            "inputs": [escape_surrogates(name) for name in job.inputs],
+            "format": tables.format,
+            "text_column": reading.text_column or "text",
+            "id_column": reading.id_column,
+            "kept_folder": "kept",
+            "malformed": 0,
+            "timings": {**result.summary["timings"], **seconds},
+        }
+        return _first_cluster(result), output.write_summary(summary)
+
+
+def join(folder: str, name: str) -> str:
+    """Return the path of a name in a folder or below a URL."""
+    return f"{folder.rstrip('/')}/{name}"
+
+
+def check_path(name: str, argument: str) -> None:
+    """Raise ParameterError for a path with characters that an engine reads as a pattern."""
+    if _GLOB.search(name):
+        raise bad_parameter(argument, name, "a path without * ? [ ] { } \\, which an engine takes for a pattern")
+
+
+def _check_columns(job: Job, rows: DataFrame, older: DataFrame | None) -> None:
+    """Raise ParameterError for a column of the options that does not exist."""
+    columns = {"text_column": job.reading.text_column or "text", "id_column": job.reading.id_column}
+    for argument, column in {**columns, "source_column": job.reference.source_column}.items():
+        if column is not None and column not in rows.columns:
+            raise bad_parameter(argument, repr(column), f"a column of the input: {', '.join(rows.columns)}")
+    for argument, column in columns.items():
+        if older is not None and column not in older.columns:
+            raise bad_parameter(argument, repr(column), f"a column of --against as well: {', '.join(older.columns)}")
+
+
+def _run(
+    job: Job, rows: DataFrame, older: DataFrame | None, recipe: Any, checkpoint: str, progress: Progress
+) -> SparkResult:
+    """Run the job; errors about its arguments name the options."""
+    from nearkin.spark import dedup as spark_dedup
+
+    try:
+        return spark_dedup(
+            rows,
+            job.reading.text_column or "text",
+            str(job.reading.id_column),
+            checkpoint=checkpoint,
+            recipe=recipe,
+            source=job.reference.source_column,
+            against=older,
+            progress=progress,
+            **{name: value for name, value in job.matching.items() if name != "differing"},
+        )
+    except ParameterError as error:
+        name = _OPTIONS_BY_ARGUMENT.get(str(error.context.get("name")))
+        if name is None:
+            raise
+        raise bad_parameter(name, error.context["found"], error.context["allowed"]) from error
+
+
+def _stage_progress(bars: Progress) -> Progress:
+    """Return a progress function for stages that report only their beginning, which is the end of the previous one."""
+    started: list[str] = []
+
+    def progress(stage: str, done: int, total: int | None) -> None:
+        if started:
+            bars(started[-1], 1, 1)
+        started.append(stage)
+        bars(stage, done, total)
+
+    return progress
+
+
+@contextmanager
+def _collect_warnings() -> Iterator[set[str]]:
+    """Return a set for the warnings that the summary reports; at the end of the context, report the others."""
+    reported: set[str] = set()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        yield reported
+    for warning in caught:
+        if issubclass(warning.category, RuntimeWarning) and str(warning.message) not in reported:
+            warn(f"warning: {warning.message}")
+
+
+@contextmanager
+def _open_checkpoint(checkpoint: str | None, out: str, engine: Engine) -> Iterator[str]:
+    """Return the folder of --checkpoint, or a temporary one next to the output."""
+    from nearkin.io.remote import is_url
+
+    if checkpoint is not None:
+        local = engine.is_local and not is_url(checkpoint)
+        name = os.path.abspath(checkpoint) if local else checkpoint  # noqa: PTH100 - names, not paths
+        check_path(name, "checkpoint")
+        yield name
+        return
+    parent = None if is_url(out) else existing_parent(Path(out))
+    with tempfile.TemporaryDirectory(prefix="nearkin-checkpoint-", dir=parent, ignore_cleanup_errors=True) as folder:
+        yield folder
+
+
+# Output
+
+
+@contextmanager
+def _open_output(out: str, inputs: Sequence[str]) -> Iterator[_LocalOutput | _RemoteOutput]:
+    from nearkin.io import OutputDir
+    from nearkin.io.remote import check_new, is_url
+
+    if is_url(out):
+        check_path(out, "out")
+        check_new(out)
+        yield _RemoteOutput(out)
+        return
+    check_path(os.path.abspath(out), "out")  # noqa: PTH100
+    if Path(out).is_dir() and (names := sorted(os.listdir(out))):  # noqa: PTH208
+        raise bad_parameter("out", out, f"a folder that is empty or does not exist; it holds {names[0]}")
+    with OutputDir(out, inputs=list(map(Path, inputs)), names=[*_TABLES, "summary.json"]) as target:
+        yield _LocalOutput(target)
+
+
+class _LocalOutput:
+    """A folder of this machine."""
+
+    def __init__(self, target: OutputDir) -> None:
+        self._target = target
+        self._folders: dict[str, Path] = {}
+
+    def folder(self, name: str) -> str:
+        """Return the folder of a table."""
+        self._folders[name] = self._target.folder(name)
+        return str(self._folders[name])
+
+    def count_rows(self, name: str, session: Any) -> int | None:
+        """Return the number of rows in the folder of a table; None if there is no file."""
+        import pyarrow.parquet as pq
+
+        files = sorted(self._folders[name].rglob("*.parquet"))
+        return sum(pq.read_metadata(file).num_rows for file in files) if files else None
+
+    def write_file(self, table: str, name: str, content: bytes) -> None:
+        """Write a file into the folder of a table."""
+        self._folders[table].mkdir(exist_ok=True)
+        (self._folders[table] / name).write_bytes(content)
+
+    def write_summary(self, summary: dict[str, Any]) -> dict[str, Any]:
+        """Write summary.json, the last file, and return its content."""
+        return self._target.write_json("summary.json", summary)
+
+
+class _RemoteOutput:
+    """A URL to which the engine writes, with the methods of `_LocalOutput`."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    def folder(self, name: str) -> str:
+        return join(self._url, name)
+
+    def count_rows(self, name: str, session: Any) -> int | None:
+        from nearkin.io.remote import is_folder
+
+        folder = self.folder(name)
+        count: int | None = session.read.parquet(folder).count() if is_folder(folder) else None
+        return count
+
+    def write_file(self, table: str, name: str, content: bytes) -> None:
+        from nearkin.io.remote import write_file
+
+        write_file(join(self.folder(table), name), content)
+
+    def write_summary(self, summary: dict[str, Any]) -> dict[str, Any]:
+        from nearkin.io.remote import write_file
+
+        text = json.dumps(summary, indent=2, ensure_ascii=False, allow_nan=False)
+        write_file(join(self._url, "summary.json"), text.encode() + b"\n")
+        return summary
+
+
+def _write(output: _LocalOutput | _RemoteOutput, name: str, rows: DataFrame, result: SparkResult, session: Any) -> None:
+    """Write a table, and check that it is complete.
+
+    Raises
+    ------
+    OutputError
+        The table is incomplete.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    folder = output.folder(name)
+    rows.write.mode("error").option("compression", "zstd").parquet(folder)
+    expected = result.summary["kept"] if name == "kept" else rows.count()
+    written = output.count_rows(name, session)
+    if written is None and expected == 0:
+        # Sail writes no file for a table without rows.
+        sink = pa.BufferOutputStream()
+        schema: pa.Schema = rows.limit(0).toArrow().schema
+        pq.write_table(schema.empty_table(), sink)
+        output.write_file(name, "part-0.parquet", sink.getvalue().to_pybytes())
+    elif written != expected:
+        reason = f"the table {name} has {written or 0:,} rows there, and should have {expected:,}"
+        mend = "give a folder that all machines share, or a URL; the inputs must not change during the run"
+        raise OutputError(f"{folder}: {reason}; {mend}", place=folder, in_place="old")
+
+
+def _first_cluster(result: SparkResult) -> list[dict[str, Any]]:
+    """Return rows of the first cluster, the kept document first."""
+    rows = result.clusters.where("cluster = 0").selectExpr("*", "reason <> 'kept' as removed").orderBy("removed", "id")
+    nan = float("nan")
+    return [
+        {**row, "similarity": nan if row["similarity"] is None else row["similarity"]}
+        for row in rows.limit(_EXAMPLE_ROWS).toArrow().to_pylist()
+    ]
+
+
+# Input
+
+
+class InputTables:
+    """Inputs of one format, checked before the engine starts.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Files, globs, folders, URLs.
+    engine : Engine
+    format : str or None
+        One of `FORMATS`; by default from the names, where a name without a known ending is a folder of Parquet files.
+    delimiter : str or None
+        Delimiter of CSV, by default a comma.
+    argument : str
+        The option or argument of the names, for messages.
+
+    Attributes
+    ----------
+    format : str
+    inputs : list of str
+        Names that are paths of this machine.
+
+    Raises
+    ------
+    ParameterError
+        Standard input, an unknown format, or a delimiter for a format other than CSV.
+    InputError
+        A file that does not exist, that no engine reads, or that has another format than the first.
+    """
+
+    def __init__(
+        self, names: Sequence[str], engine: Engine, format: str | None, delimiter: str | None, argument: str = "inputs"
+    ) -> None:
+        from nearkin.io.inputs import compression_of, format_of
+        from nearkin.io.remote import is_url, name_in
+
+        if format is not None and format not in FORMATS:
+            raise bad_parameter("format", format, f"one of {', '.join(FORMATS)}: {_READABLE}")
+        if "-" in names:
+            raise bad_parameter(argument, "-", f"files, folders or URLs: {_READABLE}")
+        self.inputs = [name for name in names if not is_url(name)] if engine.is_local else []
+        self._remote = [name for name in names if name not in self.inputs]
+        self._local: list[str] = []
+        kinds = [(self.inputs[0], self._find_local(format))] if self.inputs else []
+        for name in self._remote:
+            kind = format or format_of(name_in(name)) or "parquet"
+            _check_readable(name, kind, compression_of(name_in(name)))
+            kinds.append((name, kind))
+        first, self.format = kinds[0]
+        for name, kind in kinds:
+            if kind != self.format:
+                raise _input_error(name, f"is {kind}, while {first} is {self.format}; give inputs of one format")
+        if delimiter is not None and self.format != "csv":
+            raise bad_parameter("delimiter", delimiter, f"no delimiter: the input is {self.format}, not csv")
+        self._delimiter = "\t" if self.format == "tsv" else delimiter or ","
+
+    def _find_local(self, format: str | None) -> str:
+        """Find the inputs of this machine, and return their format."""
+        from nearkin.io.inputs import resolve
+
+        kind, files = resolve(self.inputs, format)
+        for file in files:
+            _check_readable(file.name, kind, file.compression)
+        names = {os.path.normpath(file.name) for file in files}
+        paths = []
+        for name in self.inputs:
+            whole = kind in ("parquet", "jsonl") and Path(name).is_dir() and _is_table_folder(name, names)
+            paths += [name] if whole else [file.name for file in resolve(name, kind)[1]]
+        # Links are not resolved: their targets may have no ending.
+        self._local = [os.path.abspath(path) for path in paths]  # noqa: PTH100
+        for path in self._local:
+            if _GLOB.search(path):
+                raise _input_error(path, "has one of * ? [ ] { } \\ in its name, which an engine takes for a pattern")
+        return kind
+
+    def read(self, session: Any) -> DataFrame:
+        """Return all rows; a column that an input lacks is null in its rows.
+
+        Raises
+        ------
+        InputError
+            A name has no data, or CSV files have different columns.
+        """
+        frames = [self._read_frame(session, self._local)] if self._local else []
+        # One by one, because for Sail a missing input is a table without columns.
+        frames += [self._read_frame(session, [name]) for name in self._remote]
+        rows = frames[0]
+        for frame in frames[1:]:
+            rows = rows.unionByName(frame, allowMissingColumns=True)
+        return rows
+
+    def _read_frame(self, session: Any, paths: list[str]) -> DataFrame:
+        try:
+            frame = self._open_frame(session, paths)
+            if self.format in ("csv", "tsv") and len(paths) > 1:
+                self._check_headers(session, paths)
+            columns = frame.columns
+        except Exception as error:
+            if "PATH_NOT_FOUND" not in str(error) and "UNABLE_TO_INFER_SCHEMA" not in str(error):
+                raise
+            columns = []
+        if not columns:
+            raise _input_error(paths[0], "no such file or folder for the engine, or nothing in it")
+        return frame
+
+    def _open_frame(self, session: Any, paths: list[str]) -> DataFrame:
+        reader = session.read.option("mode", "FAILFAST")
+        if self.format == "parquet":
+            return reader.option("mergeSchema", "true").parquet(*paths)
+        if self.format == "jsonl":
+            return reader.json(paths)
+        # RFC 4180: doubled quotes, fields of several lines. All columns are strings, because 007 is not a number.
+        options = {"header": "true", "quote": '"', "escape": '"', "multiLine": "true", "enforceSchema": "false"}
+        return reader.options(**options, inferSchema="false", sep=self._delimiter).csv(paths)
+
+    def _check_headers(self, session: Any, paths: list[str]) -> None:
+        """Raise InputError unless files have the same columns, which Sail would match by position."""
+        first: list[str] = []
+        for path in paths:
+            columns = self._open_frame(session, [path]).columns
+            first = first or columns
+            if columns != first:
+                difference = f"{', '.join(columns)}, while they are {', '.join(first)} in {paths[0]}"
+                raise _input_error(path, f"the columns are {difference}; give files with the same columns")
+
+
+def _check_readable(name: str, kind: str, compression: str) -> None:
+    """Raise InputError for a format or compression that engines do not read."""
+    if kind not in FORMATS:
+        raise _input_error(name, f"is {kind}; {_READABLE}; convert it, or run without an engine")
+    if compression not in (_COMPRESSIONS if kind != "parquet" else ("",)):
+        raise _input_error(name, f"is compressed as {compression}; {_READABLE}")
+
+
+def _is_table_folder(folder: str, names: set[str]) -> bool:
+    """Return whether an engine reads exactly these files in a folder: directly in it, or in folders `column=value`."""
+    for parent, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        tables = {name for name in files if os.path.normpath(Path(parent, name)) in names}
+        if tables != {name for name in files if not name.startswith((".", "_"))}:
+            return False
+        if tables and not all("=" in part for part in Path(parent).relative_to(folder).parts):
+            return False
+    return True
+
+
+def _input_error(name: str, reason: str) -> InputError:
+    place = printable(name)
+    return InputError(f"{place}: {reason}", place=place, file=place, reason=reason)
