@@ -269,7 +269,7 @@ def growth(data: Path, quick: bool) -> list[Any]:
             size = index.explain()["bytes_filter"]
             lines.append(measured(label, build, size, lambda q, i=index: rows_of(i.nearest(q, K)), Q, part, true))
         cells = nk.LSHIndex(
-            nk.families.Hyperplane(None, orthogonal="hadamard"), rank="estimate", filter="cells", metric="l2"
+            nk.families.Hyperplane(None, orthogonal="hadamard"), rank="estimate", filter="partitions", metric="l2"
         )
         build, _ = seconds(lambda index=cells, part=part: index.fit(part))
         cells.tune(part, recall=0.95)
@@ -327,7 +327,8 @@ def tune(data: Path, quick: bool) -> list[Any]:
             for wanted in (0.8, 0.9, 0.95) if label == "codes" else (0.9,):
                 index = make()
                 tuning = asdict(index.tune(X, recall=wanted).tuning)
-                found = {key: tuning[key] for key in ("expected_recall", "measured_recall", "least_recall")}
+                found = {key: tuning[key] for key in ("expected_recall", "measured_recall")}
+                found["least_recall"] = tuning["recall_lower_bound"]
                 got = index.recall(Q, true[:, :K])
                 out.append({"set": name, "index": label, "wanted": wanted, **found, "delivered": got})
                 print({k: round(v, 4) if isinstance(v, float) else v for k, v in out[-1].items()}, flush=True)

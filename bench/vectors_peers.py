@@ -100,7 +100,7 @@ def nearkins(X: Any, own: str) -> Maker:
             )
         ),
     )
-    for kind in ("codes", "cells"):
+    for kind in ("codes", "partitions"):
         for dtype in dict.fromkeys(("float32", own)):
             yield f"nearkin estimate, {kind}, {dtype}", lambda kind=kind, dtype=dtype: estimate(kind, X.astype(dtype))
 
@@ -111,9 +111,9 @@ def estimate(kind: str, X: Any) -> Index:
         nk.families.Hyperplane(None, orthogonal="hadamard"), rank="estimate", filter=kind, metric="l2"
     ).fit(X)
     size, knobs = size_of(index.save), [(wanted, None) for wanted in WANTED]
-    if kind == "cells":
+    if kind == "partitions":
         knobs = [
-            (wanted, probes) for wanted in WANTED[1::2] for probes in PROBES if probes <= index.settings_.num_cells
+            (wanted, probes) for wanted in WANTED[1::2] for probes in PROBES if probes <= index.settings_.num_partitions
         ]
 
     def ask(knob: Any, Q: Any, k: int) -> Any:

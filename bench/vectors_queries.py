@@ -41,10 +41,10 @@ def kinds(X: Any, Q: Any) -> Iterator[tuple[str, Any]]:
 
 def indexes(X: Any, Q: Any, true: Any) -> Iterator[tuple[str, Any]]:
     """Each with the function that answers queries."""
-    for kind in ("codes", "cells"):
+    for kind in ("codes", "partitions"):
         family = nk.families.Hyperplane(None, orthogonal="hadamard")
         index = nk.LSHIndex(family, rank="estimate", filter=kind, metric="l2", recall=WANTED)
-        if kind == "cells":
+        if kind == "partitions":
             index.tune(X, recall=WANTED)
         else:
             index.fit(X)

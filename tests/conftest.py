@@ -77,7 +77,7 @@ LONGEST = (
     "cli/test_store_command.py",
     "cli/test_console.py",
     "spark/test_corpora.py",
-    "index/lsh/test_lsh_tuning.py",
+    "index/test_lsh_tuning.py",
     "service/test_operation.py",
     "service/test_kill.py",
     "report/test_loop.py",

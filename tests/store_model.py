@@ -144,7 +144,7 @@ class TextModel(Model):
         left, right = nk.signature([one, other], self.settings.recipe)
         bands, rows = source.banding.num_bands, source.banding.num_rows
         shared = any((left[i * rows : (i + 1) * rows] == right[i * rows : (i + 1) * rows]).all() for i in range(bands))
-        return shared and int((left == right).sum()) >= source.banding.least
+        return shared and int((left == right).sum()) >= source.banding.min_matches
 
     def similarity(self, one: str, other: str) -> float:
         """Return the Jaccard similarity."""

@@ -195,10 +195,10 @@ def _narrow(dtype: str, metric: Any) -> Callable[[Path], None]:
 def _of_narrow(path: Path) -> dict[str, Any]:
     index = nk.LSHIndex.open(path)
     index.verify()
-    Q = (np.arange(18).reshape(3, 6) * 5 % 37).astype(index.vectors_)
+    Q = (np.arange(18).reshape(3, 6) * 5 % 37).astype(index.vector_type_)
     wide = index.nearest(Q.astype(np.float64) + 0.25, 3)
     return {
-        "type": index.vectors_,
+        "type": index.vector_type_,
         "metric": index.settings_.metric,
         "nearest": _hits(index.nearest(Q, 3), "distances"),
         "nearest to others": _hits(wide, "distances"),

@@ -156,7 +156,7 @@ def candidates(
     index: nk.BandIndex | nk.HammingIndex
     if recipe.family == "minhash":
         bands = nk.theory.choose_bands(threshold, 0.95, recipe.num_perm)
-        index, limit = nk.BandIndex.of(bands, recipe), bands.least / recipe.num_perm
+        index, limit = nk.BandIndex.from_banding(bands, recipe), bands.min_matches / recipe.num_perm
     else:
         limit = nk.theory.simhash_radius(threshold, recipe.bits)
         index = nk.HammingIndex(recipe.bits, radius=limit)

@@ -28,7 +28,7 @@ if _TYPE_CHECKING:
     from nearkin.dedup.passages import passages, repeats
     from nearkin.digests import ssdeep
     from nearkin.index.digests import DigestIndex
-    from nearkin.index.lsh.index import LSHIndex
+    from nearkin.index.lsh import LSHIndex
     from nearkin.patterns.lines import LogTemplates
     from nearkin.patterns.payloads import PayloadGroups
     from nearkin.patterns.urls import UrlPatterns
@@ -63,7 +63,7 @@ _LATER = {
     "Evaluation": "quality.evaluation",
     "Idf": "text.idf",
     "KnownTexts": "dedup.contains",
-    "LSHIndex": "index.lsh.index",
+    "LSHIndex": "index.lsh",
     "LogTemplates": "patterns.lines",
     "PairLabels": "dedup.labels",
     "PayloadGroups": "patterns.payloads",

@@ -1,7 +1,7 @@
-"""Pictures of what the theory says and what an index does: S-curves, histograms of distances, recall against cost.
+"""Plots of theory and measurements: S-curves, histograms of distances, recall against cost.
 
-Every function draws into given axes of matplotlib, or into new ones, and returns them; nothing is shown or saved. The
-extra `plot` installs matplotlib.
+Every function draws into the given matplotlib axes, or into new ones, and returns them. It neither shows nor saves the
+figure. The extra `plot` installs matplotlib.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["distance_histogram", "recall_cost", "s_curve"]
 
 
-def _axes(axes: Axes | None) -> Axes:
+def _get_axes(axes: Axes | None) -> Axes:
     if axes is not None:
         return axes
     try:
@@ -33,8 +33,8 @@ def _axes(axes: Axes | None) -> Axes:
             extra="plot",
             package="matplotlib",
         ) from None
-    made: Axes = Figure(figsize=(6, 4), layout="constrained").subplots()
-    return made
+    new: Axes = Figure(figsize=(6, 4), layout="constrained").subplots()
+    return new
 
 
 def s_curve(
@@ -44,18 +44,18 @@ def s_curve(
     tables: Iterable[tuple[int, int]] = ((1, 1),),
     axes: Axes | None = None,
 ) -> Axes:
-    """Draws the probability 1 - (1 - p^k)^L of being found against similarity or distance.
+    """Plot the probability 1 - (1 - p^k)^L of being found against similarity or distance.
 
     Parameters
     ----------
     family : Family
-        A family with a law; fitted where its law needs that.
+        A family with a collision law; fitted if its law requires that.
     values : array
-        Ascending values of what `family.collision_probability` takes.
+        Ascending arguments of `family.collision_probability`.
     tables : iterable of (k, L), default ((1, 1),)
-        Hashes per table and number of tables: one curve each.
+        Hashes per table and number of tables, one pair for each curve.
     axes : matplotlib axes, optional
-        New ones by default; `axes.figure.savefig` saves them.
+        New axes by default; `axes.figure.savefig` saves them.
 
     Returns
     -------
@@ -76,14 +76,14 @@ def s_curve(
     >>> [line.get_label() for line in axes.get_lines()]
     ['k = 8, L = 4', 'k = 16, L = 40']
     """
-    axes = _axes(axes)
+    axes = _get_axes(axes)
     x = np.asarray(values, dtype=np.float64)
     p = np.asarray(family.collision_probability(x), dtype=np.float64)
     for k, count in tables:
         check_count("hashes_per_table", k, 1, 1 << 20, "1 or more")
         check_count("num_tables", count, 1, 1 << 20, "1 or more")
-        found = -np.expm1(count * np.log1p(-np.minimum(p**k, 1 - 1e-16)))
-        axes.plot(x, found, label=f"k = {k}, L = {count}")
+        probability = -np.expm1(count * np.log1p(-np.minimum(p**k, 1 - 1e-16)))
+        axes.plot(x, probability, label=f"k = {k}, L = {count}")
     names = {"cosine": "cosine similarity", "kernel": "kernel"}
     axes.set(xlabel=names.get(family.distance, f"{family.distance} distance"), ylabel="probability of being found")
     axes.set_ylim(-0.02, 1.02)
@@ -93,12 +93,12 @@ def s_curve(
 
 
 def distance_histogram(distances: Mapping[str, npt.ArrayLike], *, bins: int = 60, axes: Axes | None = None) -> Axes:
-    """Draws histograms of distances over one scale, each of area 1: for example, near neighbours against any two rows.
+    """Plot histograms of distances on one scale, each of area 1: for example, nearest neighbours and random pairs.
 
     Parameters
     ----------
     distances : mapping of name to array
-        Finite numbers, one or more per name.
+        Finite numbers, at least one per name.
     bins : int, default=60
     axes : matplotlib axes, optional
 
@@ -111,7 +111,7 @@ def distance_histogram(distances: Mapping[str, npt.ArrayLike], *, bins: int = 60
     MissingExtraError
         Without matplotlib.
     ParameterError
-        No distances, or some that are not finite.
+        No distances, or distances that are not finite.
 
     Examples
     --------
@@ -120,12 +120,14 @@ def distance_histogram(distances: Mapping[str, npt.ArrayLike], *, bins: int = 60
     >>> axes.get_xlabel()
     'distance'
     """
-    axes = _axes(axes)
+    axes = _get_axes(axes)
     check_count("bins", bins, 1, 1 << 16, "1 or more")
     arrays = {name: np.asarray(values, dtype=np.float64).ravel() for name, values in distances.items()}
     for name, values in arrays.items():
         if not len(values) or not np.isfinite(values).all():
-            raise bad_parameter("distances", f"{name!r} without values, or with some not finite", "finite numbers")
+            raise bad_parameter(
+                "distances", f"{name!r} without values, or with values that are not finite", "finite numbers"
+            )
     if not arrays:
         raise bad_parameter("distances", "{}", "one array or more")
     low, high = min(a.min() for a in arrays.values()), max(a.max() for a in arrays.values())
@@ -143,14 +145,14 @@ def recall_cost(
     cost: str = "microseconds per query",
     axes: Axes | None = None,
 ) -> Axes:
-    """Draws cost against recall, one curve per name, cost on a logarithmic scale.
+    """Plot cost on a logarithmic scale against recall, one curve per name.
 
     Parameters
     ----------
     curves : mapping of name to (recall, cost) pairs
         Recall from 0 to 1, cost above 0; in any order.
     cost : str, default="microseconds per query"
-        What cost is.
+        Label of the cost axis.
     axes : matplotlib axes, optional
 
     Returns
@@ -171,7 +173,7 @@ def recall_cost(
     >>> axes.get_yscale()
     'log'
     """
-    axes = _axes(axes)
+    axes = _get_axes(axes)
     for name, points in curves.items():
         ordered = sorted(points)
         for recall, value in ordered:

@@ -20,7 +20,7 @@ from nearkin._core import feature_sets
 from nearkin.dedup import contains as module
 from nearkin.errors import InputError, ParameterError
 from nearkin.io import open_corpus
-from nearkin.theory import containment_shared
+from nearkin.theory import containment_overlap
 
 WORDS = nk.Recipe("letters:python|word:1|binary|xxh3|simhash:64")
 
@@ -89,7 +89,7 @@ def test_known_texts_at_the_threshold_are_found_with_the_stated_recall() -> None
     known, query = [], []
     for at, n in enumerate([40, 64, 100, 300, 1000, 3000] * 10):
         known.append(words(range(n), f"k{at}x"))
-        query.append(words(range(containment_shared(0.8, n)), f"k{at}x"))
+        query.append(words(range(containment_overlap(0.8, n)), f"k{at}x"))
     found = nk.contains([" ".join(query)], known, recipe=WORDS)
     # 60 independent sketches, each found with probability .95 or more; fails with probability below 1e-6.
     assert len(found) >= 60 * 0.95 - 5.5 * math.sqrt(60 * 0.95 * 0.05)

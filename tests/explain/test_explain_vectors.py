@@ -70,7 +70,7 @@ def fitted(request: pytest.FixtureRequest) -> tuple[str, Family]:
 def apply_rule(steps: VectorSteps) -> list[float]:
     """Return the value of each function by the stated rule of the family, from its projection alone."""
     projected = zip(steps.projections.tolist(), steps.limits.tolist(), strict=True)
-    rule = steps.family.terms.rule
+    rule = steps.family.projection_labels.rule
     if rule.startswith("1 above"):
         return [int(value > limit) for value, limit in projected]
     if rule.startswith("1 up to"):

@@ -168,7 +168,7 @@ def test_bit_sampling_refuses_numbers_without_limits() -> None:
 def test_families_made_differently_refuse_to_meet() -> None:
     """The message names the first difference; equal ones meet."""
     base = Hyperplane(8, seed=1).fit(X)
-    base.require_same(Hyperplane(8, seed=1).fit(X[:5]))
+    base.check_same(Hyperplane(8, seed=1).fit(X[:5]))
     for other, what in (
         (Hyperplane(8, seed=2).fit(X), "seed differs"),
         (Hyperplane(9, seed=1).fit(X), "bits differs"),
@@ -176,9 +176,9 @@ def test_families_made_differently_refuse_to_meet() -> None:
         (PStable(width=1.0).fit(X), "family differs"),
     ):
         with pytest.raises(errors.MismatchError, match=what):
-            base.require_same(other)
+            base.check_same(other)
     with pytest.raises(errors.MismatchError, match="mean_ differs"):
-        Hyperplane(8, center=True).fit(X).require_same(Hyperplane(8, center=True).fit(X + 1))
+        Hyperplane(8, center=True).fit(X).check_same(Hyperplane(8, center=True).fit(X + 1))
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.int64, np.float16])

@@ -23,7 +23,7 @@ from nearkin.families import (
     SparseSimHash,
     SphericalHash,
 )
-from nearkin.families.base import unfitted
+from nearkin.families.base import family_from_description
 
 EASY: dict[str, Family] = {
     "hyperplane": Hyperplane(70, seed=1),
@@ -143,7 +143,7 @@ def test_fit_changes_no_parameter_and_fits_anew(name: str) -> None:
     assert before == family.get_params()
     assert text == repr(family)
     fresh = made(name).fit(100 * vectors(50, 7, seed=1))
-    fresh.require_same(family)
+    fresh.check_same(family)
     assert str(fresh.description()) == str(family.description())
 
 
@@ -165,15 +165,15 @@ def test_a_failed_fit_leaves_the_family_as_it_was(name: str) -> None:
 def test_a_description_gives_the_unfitted_family(name: str) -> None:
     """Parameters only, whether it was fitted or not."""
     family = made(name)
-    again = unfitted(family.description())
+    again = family_from_description(family.description())
     assert repr(family) == repr(again)
     family.fit(vectors(60, 5))
-    assert again.digest == unfitted(family.description()).digest
+    assert again.digest == family_from_description(family.description()).digest
     for wrong in ({}, {"family": "none", "params": {}}, {"family": family.name, "params": {"seed": -1}}):
         with pytest.raises((KeyError, ValueError)):
-            unfitted(wrong)
+            family_from_description(wrong)
     with pytest.raises(TypeError):
-        unfitted({"family": family.name, "params": {"colour": 1}})
+        family_from_description({"family": family.name, "params": {"colour": 1}})
 
 
 @pytest.mark.parametrize("name", ["pstable-l2", "pstable-l1"])

@@ -142,7 +142,7 @@ def test_itq_asks_for_enough_directions() -> None:
     with pytest.raises(errors.ParameterError, match="1 to the dimension 16"):
         ITQ(17).fit(X)
     flat = X @ np.diag([1.0] * 5 + [0.0] * 11)
-    with pytest.raises(errors.InputError, match="lie in 5 dimensions"):
+    with pytest.raises(errors.InputError, match="span 5 dimensions"):
         ITQ(8).fit(flat)
     with pytest.raises(errors.InputError, match="more than bits=16"):
         ITQ(16).fit(X[:10])

@@ -163,7 +163,7 @@ def test_save_then_load_is_identity(name: str, tmp_path: Path) -> None:
     again = nk.families.load(tmp_path / "family")
     assert (repr(family), family.digest) == (repr(again), again.digest)
     assert np.array_equal(family.transform(X), again.transform(X))
-    family.require_same(again)
+    family.check_same(again)
 
 
 LEARNED = ("spherical", "itq", "kernel", "random-fourier-phase")

@@ -243,7 +243,7 @@ def test_settings_of_an_index_of_vectors_are_checked_when_it_is_opened(
         return json.dumps(about)
 
     hostile = with_json(saved("vectors, tables", folder), change)
-    with pytest.raises(errors.CorruptStoreError, match="its description does not hold together"):
+    with pytest.raises(errors.CorruptStoreError, match="its description is inconsistent"):
         ask("vectors, tables", folder, hostile)
 
 

@@ -60,7 +60,7 @@ def test_search_and_pairs_equal_brute_force(
 
 def test_streamed_pairs_come_in_one_order(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the threads: parts in the order of adding, each sorted by both ids, together the pairs of the index."""
-    monkeypatch.setattr("nearkin.index.bands._STREAM", 7)
+    monkeypatch.setattr("nearkin.index.bands._BATCH", 7)
     random = np.random.default_rng(5)
     index = nk.BandIndex(16, num_bands=8, num_rows=2)
     index.add(random.permutation(60), random.integers(0, 3, (60, 16)).astype(np.uint32))
@@ -107,7 +107,7 @@ def test_chosen_bands_have_the_recall_and_fit(threshold: float, recall: float) -
     found = choose_bands(threshold, recall, 128)
     assert found.num_bands * found.num_rows <= 128
     assert recall <= found.recall <= banding_probability(threshold, found.num_bands, found.num_rows)
-    k, least = 128, found.least
+    k, least = 128, found.min_matches
     below = sum(math.comb(k, i) * threshold**i * (1 - threshold) ** (k - i) for i in range(least))
     assert math.isclose(
         found.recall, banding_probability(threshold, found.num_bands, found.num_rows) - below, rel_tol=1e-9

@@ -104,7 +104,7 @@ def digests() -> Case:
     )
 
 
-def vectors(dtype: str, found_by: Literal["buckets", "codes", "cells"] = "buckets") -> Case:
+def vectors(dtype: str, found_by: Literal["buckets", "codes", "partitions"] = "buckets") -> Case:
     """Vectors under hash functions so wide, or bounds so low, that all are candidates: then results are exact, too."""
     points = (
         np.random.default_rng(2).integers(-4, 5, (COUNT, 3)).astype(np.float32 if dtype == "float32" else np.float64)
@@ -141,7 +141,7 @@ CASES = [
     digests(),
     *(vectors(dtype) for dtype in ("float32", "float64", "sparse")),
     vectors("float32", "codes"),
-    vectors("float32", "cells"),
+    vectors("float32", "partitions"),
 ]
 
 
@@ -383,7 +383,7 @@ def test_an_index_goes_to_another_process_and_back(
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_progress_changes_no_answer(case: Case, size: int, kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
     """Queries that are asked some at a time have the answers of one call; the last event says that all is done."""
-    monkeypatch.setattr("nearkin.index.results._QUERIES", size)
+    monkeypatch.setattr("nearkin.index.results._BATCH", size)
     index, model = start(case, kind)
     events: list[tuple[str, int, int | None]] = []
 
@@ -415,7 +415,7 @@ def test_progress_changes_no_answer(case: Case, size: int, kind: Kind, monkeypat
 
 def test_progress_keeps_limits_and_the_numbers_of_bad_queries(monkeypatch: pytest.MonkeyPatch) -> None:
     """Which queries had more, how many look-ups were skipped, and which digest is none."""
-    monkeypatch.setattr("nearkin.index.results._QUERIES", 2)
+    monkeypatch.setattr("nearkin.index.results._BATCH", 2)
     index = nk.HammingIndex(bits=8)
     index.add(None, [0, 0, 1, 3])
     hits = index.search([0, 255, 1, 3, 0], 1, limit=1, progress=lambda *event: None)
@@ -442,7 +442,7 @@ def test_copies_have_the_attributes_of_the_first(how: str) -> None:
     for index in (named, bands, digests, vectors):
         made = copied(index, how)
         assert type(index) is type(made)
-        assert {**vars(index), "_core": None, "family": None} == {**vars(made), "_core": None, "family": None}
+        assert {**vars(index), "_core": None, "params": None} == {**vars(made), "_core": None, "params": None}
         assert repr(index) == repr(made)
     assert "xxh3" in str(copied(nk.HammingIndex(recipe="char:4|count|xxh3|simhash:64"), how).recipe)
 

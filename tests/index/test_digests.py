@@ -24,8 +24,7 @@ import nearkin as nk
 import reference
 from nearkin._core import feature_hashes
 from nearkin.errors import CorruptStoreError, FormatVersionError, InputError, MismatchError, ParameterError
-from nearkin.index.digest_results import Hub
-from nearkin.index.digests import is_digest_index
+from nearkin.index.digests import Hub, is_digest_index
 
 TraceFunction: TypeAlias = Callable[[FrameType, str, Any], Any]
 
@@ -151,7 +150,7 @@ def test_hubs_are_reported_and_skipped_only_on_request() -> None:
     digests = [f"96:abcdefg{chr(65 + i)}:" for i in range(20)]
     index = nk.DigestIndex()
     index.add(None, digests)
-    assert [Hub(96, "abcdefg", 20)] == index.hubs(least=2)
+    assert [Hub(96, "abcdefg", 20)] == index.hubs(min_count=2)
     everything = index.search(digests[:1])
     assert (20, 0) == (len(everything.ids), everything.skipped)
     fewer = index.search(digests[:1], skip_hubs=19)
@@ -195,11 +194,11 @@ def test_parameters_outside_of_their_range_are_refused() -> None:
     with pytest.raises(ParameterError, match="connected"):
         index.clusters(linkage="single")  # type: ignore[arg-type]  # the point
     for least in (1, True, "a", 2.5, 1 << 63):
-        with pytest.raises(ParameterError, match=r"^least=.* is not allowed; use 2 or more$"):
-            index.hubs(least=least)  # type: ignore[arg-type]  # the point
+        with pytest.raises(ParameterError, match=r"^min_count=.* is not allowed; use 2 or more$"):
+            index.hubs(min_count=least)  # type: ignore[arg-type]  # the point
     for most in (-1, False, "a", 1 << 63):
-        with pytest.raises(ParameterError, match=r"^most=.* is not allowed; use 0 or more$"):
-            index.hubs(most=most)  # type: ignore[arg-type]  # the point
+        with pytest.raises(ParameterError, match=r"^limit=.* is not allowed; use 0 or more$"):
+            index.hubs(limit=most)  # type: ignore[arg-type]  # the point
     for skip in (0, True, 1.0, 1 << 63):
         with pytest.raises(ParameterError, match=r"^skip_hubs=.* is not allowed; use 1 or more digests, or None"):
             index.pairs(skip_hubs=skip)  # type: ignore[arg-type]  # the point
@@ -527,11 +526,11 @@ def test_hubs_are_the_grams_that_many_share(digests: list[str], least: int, most
     index.add(None, digests)
     counts = Counter(gram for digest in digests for gram in grams(digest))
     shared = {gram: count for gram, count in counts.items() if count >= least}
-    everything = index.hubs(least=least, most=len(counts))
+    everything = index.hubs(min_count=least, limit=len(counts))
     assert shared == {(hub.block_size, hub.gram): hub.count for hub in everything}
     assert len(shared) == len(everything)
     assert sorted(shared.values(), reverse=True) == [hub.count for hub in everything]
-    assert everything[:most] == index.hubs(least=least, most=most)
+    assert everything[:most] == index.hubs(min_count=least, limit=most)
 
 
 def looked_up(digest: str) -> set[tuple[int, str]]:
@@ -568,7 +567,7 @@ def test_no_hub_is_skipped_that_is_not_there() -> None:
         assert (1 if pairs else 0, pairs == 0) == (len(clusters), clusters.skipped > 0)
     assert 5 == index.nearest(digests, 1, skip_hubs=4).skipped
     index.remove([0])
-    assert [Hub(96, "abcdefg", 4)] == index.hubs(least=2)
+    assert [Hub(96, "abcdefg", 4)] == index.hubs(min_count=2)
 
 
 @pytest.mark.parametrize(
@@ -582,8 +581,8 @@ def test_no_hub_is_skipped_that_is_not_there() -> None:
         (lambda index: index.search([A], skip_hubs=1.5), "skip_hubs=1.5 is not allowed; use 1 or more digests"),
         (lambda index: index.clusters(linkage=3), 'linkage=3 is not allowed; use "centred" or "connected"'),
         (lambda index: index.clusters(linkage="single"), "linkage="),
-        (lambda index: index.hubs(least=1), "least=1 is not allowed; use 2 or more"),
-        (lambda index: index.hubs(most=-1), "most=-1 is not allowed; use 0 or more"),
+        (lambda index: index.hubs(min_count=1), "min_count=1 is not allowed; use 2 or more"),
+        (lambda index: index.hubs(limit=-1), "limit=-1 is not allowed; use 0 or more"),
         (lambda index: index.nearest([A], 0), "k=0 is not allowed; use 1 or more"),
         (lambda index: index.nearest([A], 2.0), "k=2.0 is not allowed; use 1 or more"),
         (lambda index: index.digest("b"), "id='b' is not allowed; use an id of the index"),

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import nearkin as nk
 from nearkin.errors import ParameterError
-from nearkin.index.ids import check_existing, check_ids, contains_id, new_ids, plain_id
+from nearkin.index.ids import check_existing, check_ids, contains_id, new_ids, to_python_id
 
 INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
@@ -206,7 +206,7 @@ def test_ids_have_one_dimension(ids: Any, shape: str) -> None:
 
 def test_what_lies_under_a_mask_is_no_id() -> None:
     """A masked array is refused when something is masked."""
-    with pytest.raises(ParameterError, match=r"^ids=an array with masked values is not allowed; use values that are"):
+    with pytest.raises(ParameterError, match=r"^ids=an array with masked values is not allowed; use an array without"):
         check_ids(np.ma.masked_array([1, 2], mask=[False, True]))
 
 
@@ -354,4 +354,4 @@ def test_a_match_names_its_id_as_python_does() -> None:
     for ids, kind in (([7], int), (["x"], str)):
         found = index_of(ids).search([0], radius=0)[0]
         assert (ids[0], kind) == (found[0].id, type(found[0].id))
-        assert (ids[0], kind) == (plain_id(found.ids[0]), type(plain_id(found.ids[0])))
+        assert (ids[0], kind) == (to_python_id(found.ids[0]), type(to_python_id(found.ids[0])))

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 import nearkin as nk
 from nearkin.errors import ParameterError
-from nearkin.index.fingerprints import words_of
+from nearkin.index.fingerprints import words_per_row
 from nearkin.index.permutations import PermutationIndex
 
 
 def drawn(seed: int, n: int, bits: int) -> Any:
     rng = np.random.default_rng(seed)
-    rows = rng.integers(0, 2**64, (n, words_of(bits)), dtype=np.uint64)
+    rows = rng.integers(0, 2**64, (n, words_per_row(bits)), dtype=np.uint64)
     if bits % 64:
         rows[:, -1] &= np.uint64((1 << bits % 64) - 1)
     return rows[:, 0] if rows.shape[1] == 1 else rows
@@ -87,7 +87,7 @@ def test_ids_are_those_that_were_given_and_calls_repeat() -> None:
         ({"seed": -1}, "seed"),
         ({"ids": ["a"]}, "one for each"),
         ({"ids": ["a", "a"]}, "occurs twice"),
-        ({"bits": 3}, "above its width"),
+        ({"bits": 3}, "at or above bits"),
         ({"bits": 0}, "bits"),
     ],
 )

@@ -1,4 +1,4 @@
-"""nearkin.index.persistence: an index does not overwrite what others have persistence, unless it is told to."""
+"""Saving: an index overwrites a file that another process has changed only with `overwrite=True`."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import pytest
 
 import nearkin as nk
 from nearkin.errors import OutputError, StoreLockedError
-from nearkin.index import persistence
-from nearkin.index.persistence import updating
+from nearkin.index import base
+from nearkin.index.base import lock_index_file
 from nearkin.io.locks import lock_file
 
 
@@ -71,11 +71,11 @@ def test_copies_know_no_files(make: Callable[[], Any], tmp_path: Path) -> None:
     index = make()
     row(index, 1)
     index.save(tmp_path / "index.nks")
-    locks = len(persistence._alone)
+    locks = len(base._path_locks)
     other = pickle.loads(pickle.dumps(index))  # noqa: S301  # It is our own.
-    assert locks == len(persistence._alone)
-    assert "_stamps" not in vars(other)
-    assert [str((tmp_path / "index.nks").resolve())] == list(index._files())
+    assert locks == len(base._path_locks)
+    assert "_file_stamps" not in vars(other)
+    assert [str((tmp_path / "index.nks").resolve())] == list(index._stamps())
 
 
 def test_a_link_is_the_file_that_it_names(tmp_path: Path) -> None:
@@ -96,17 +96,17 @@ def test_a_link_is_the_file_that_it_names(tmp_path: Path) -> None:
 
 def test_others_wait_for_whoever_changes_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A save under another's lock is refused after a while; under one's own it is not."""
-    monkeypatch.setattr(persistence, "_WAIT", 0.1)
+    monkeypatch.setattr(base, "_LOCK_TIMEOUT", 0.1)
     path = tmp_path / "index.nks"
     index = nk.HammingIndex()
     index.save(path)
     with lock_file(path), pytest.raises(StoreLockedError, match="changing the index"):
         index.save(path)
-    with updating(path):
+    with lock_index_file(path):
         row(index, 1)
         index.save(path)
     assert 1 == len(nk.HammingIndex.open(path))
-    with persistence._alone_here(path, str(path.resolve())), pytest.raises(StoreLockedError, match="another thread"):
+    with base._lock_path(path, str(path.resolve())), pytest.raises(StoreLockedError, match="another thread"):
         index.save(path)
     if os.name == "posix":
         assert {".index.nks.lock", "index.nks"} == {file.name for file in tmp_path.iterdir()}

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nearkin.errors import MissingExtraError
-from nearkin.index.digest_results import DigestClusters, DigestPairs, DigestResult, Hub, ScoredMatch, ScoredMatches
+from nearkin.index.digests import DigestClusters, DigestPairs, DigestResult, Hub, ScoredMatch, ScoredMatches
 from nearkin.index.hamming import HammingIndex
-from nearkin.index.results import Candidates, Clusters, Match, Matches, Pairs, SearchResult, first_of_each
+from nearkin.index.results import Candidates, Clusters, Match, Matches, Pairs, SearchResult
 from nearkin.io.tables import to_frame
 
 ROWS = st.lists(
@@ -129,15 +129,15 @@ def test_a_match_holds_values_of_python() -> None:
 
 
 @given(ROWS, st.integers(1, 6))
-def test_the_first_of_each_query_are_kept(rows: Any, k: int) -> None:
-    """At most k of every row, in order; the offsets are those of what is left."""
-    offsets, kept = first_of_each(offsets_of(rows), k)
+def test_head_keeps_the_first_matches_of_each_query(rows: Any, k: int) -> None:
+    """At most k matches of every query, in order; other fields stay."""
     flat = [entry for row in rows for entry in row]
-    assert offsets_of([row[:k] for row in rows]).tolist() == offsets.tolist()
-    assert [entry for row in rows for entry in row[:k]] == [
-        entry for entry, keep in zip(flat, kept, strict=True) if keep
-    ]
-    assert np.dtype(np.int64) == offsets.dtype
+    ids, scores = ids_of([key for key, _ in flat]), np.array([score for _, score in flat], dtype=np.uint8)
+    head = DigestResult(offsets_of(rows), ids, scores, 3).head(k)
+    kept = [entry for row in rows for entry in row[:k]]
+    assert offsets_of([row[:k] for row in rows]).tolist() == head.offsets.tolist()
+    assert kept == list(zip(head.ids.tolist(), head.scores.tolist(), strict=True))
+    assert (np.dtype(np.int64), 3) == (head.offsets.dtype, head.skipped)
 
 
 @pytest.mark.parametrize(

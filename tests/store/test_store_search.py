@@ -58,7 +58,7 @@ def _expected(
         far = (values != query).sum(axis=1)
         bands, rows = source.banding.num_bands, source.banding.num_rows
         same = (values == query)[:, : bands * rows].reshape(len(values), bands, rows).all(axis=2).any(axis=1)
-        good = same & (far <= source.recipe.num_perm - source.banding.least)
+        good = same & (far <= source.recipe.num_perm - source.banding.min_matches)
     order = [row for row in np.lexsort((np.arange(len(far)), far)).tolist() if good[row]]
     return [(names[row], int(far[row])) for row in order[:k]]
 

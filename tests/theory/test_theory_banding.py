@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nearkin import errors, theory
-from nearkin.theory.banding import Scheme, _occupied
+from nearkin.theory.banding import Scheme, _occupied_bins
 
 
 @given(s=st.floats(0, 1), bands=st.integers(1, 60), rows=st.integers(1, 20))
@@ -61,9 +61,9 @@ def test_what_the_recall_exceeds_the_wanted_one_by_is_spent_on_least(
             for equal in range(least)
         )
 
-    assert below(chosen.least) <= reached - recall + 1e-12
-    assert chosen.least == num_perm or below(chosen.least + 1) > reached - recall - 1e-12
-    assert chosen.recall == pytest.approx(reached - below(chosen.least), abs=1e-12)
+    assert below(chosen.min_matches) <= reached - recall + 1e-12
+    assert chosen.min_matches == num_perm or below(chosen.min_matches + 1) > reached - recall - 1e-12
+    assert chosen.recall == pytest.approx(reached - below(chosen.min_matches), abs=1e-12)
 
 
 @pytest.mark.parametrize(("balls", "bins"), [(1, 3), (3, 2), (4, 4), (6, 3)])
@@ -73,7 +73,7 @@ def test_occupied_bins_are_those_of_enumeration(balls: int, bins: int) -> None:
     for thrown in itertools.product(range(bins), repeat=balls):
         counts[len(set(thrown))] += 1
     expected = [float(Fraction(count, bins**balls)) for count in counts]
-    assert np.allclose(expected, _occupied(balls, bins))
+    assert np.allclose(expected, _occupied_bins(balls, bins))
 
 
 def test_variance_of_one_value_is_that_of_a_coin_in_every_scheme() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from nearkin import errors, theory
 from nearkin.families import PStable
-from nearkin.theory.choice import _one_side
+from nearkin.theory.choice import _next_cell_one_side
 
 
 def test_next_cell_is_the_share_of_neighbours_in_it() -> None:
@@ -41,7 +41,7 @@ def test_slaney_has_the_printed_example() -> None:
     near = _distance(0.768)
     k = math.log(100_000) / -math.log(0.586)
     assert (22, 21.54) == (round(k), pytest.approx(k, abs=0.01))  # type: ignore[comparison-overlap]
-    side = float(_one_side(np.array([near]), 1.0)[0])
+    side = float(_next_cell_one_side(np.array([near]), 1.0)[0])
     tables = 1 / (22 * 0.768**21 * side)
     assert tables == pytest.approx(100, rel=0.03)
 
@@ -69,7 +69,7 @@ def test_chosen_parameters_reach_the_recall(distance: str) -> None:
     others = np.full(20, 0.1 if distance == "cosine" else 6.0)
     choice = theory.choose(near, others, 50_000, distance=distance, recall=0.9, max_changes=0)  # type: ignore[arg-type]
     assert (True, 1) == (choice.recall >= 0.9, choice.num_probes)
-    law = theory.law_of(distance)  # type: ignore[arg-type]
+    law = theory.collision_law(distance)  # type: ignore[arg-type]
     p, _ = law(near[:1], choice.width or 1.0)
     rng = np.random.default_rng(44)
     hit = (rng.random((400, choice.num_tables, choice.hashes_per_table)) < p[0]).all(axis=2).any(axis=1).mean()
@@ -132,13 +132,13 @@ def test_laws_by_name_are_those_of_the_families() -> None:
     """P and q of each; the other bit is what a hyperplane's next cell is, and a cross-polytope has none."""
     at = np.array([0.2, 0.9])
     for metric in ("l2", "l1"):
-        p, q = theory.law_of(metric)(at, 3.0)
+        p, q = theory.collision_law(metric)(at, 3.0)
         assert theory.pstable(at, metric, width=3.0).tolist() == p.tolist()
         assert theory.next_cell(at, metric, width=3.0).tolist() == q.tolist()
-    p, q = theory.law_of("cosine")(at, 1.0)
+    p, q = theory.collision_law("cosine")(at, 1.0)
     assert (1 - p).tolist() == q.tolist()
     assert theory.hyperplane(at).tolist() == p.tolist()
-    p, q = theory.law_of("cosine", dims=16)(at, 1.0)
+    p, q = theory.collision_law("cosine", dims=16)(at, 1.0)
     assert theory.cross_polytope(at, 16).tolist() == p.tolist()
     assert not q.any()
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nearkin.errors import ParameterError
-from nearkin.theory import containment_least, containment_recall, containment_shared, containment_size
+from nearkin.theory import containment_min_shared, containment_recall, containment_overlap, containment_size
 
 THRESHOLDS = (0.05, 0.3, 0.5, 0.8, 0.9, 1.0)
 
@@ -29,7 +29,7 @@ def reached(features: int, shared: int, drawn: int, least: int) -> Fraction:
 @pytest.mark.parametrize("features", [1, 2, 5, 31, 32, 33, 40, 100, 999, 20_000])
 def test_the_recall_is_hypergeometric(threshold: float, features: int) -> None:
     """Against fractions, for sketches smaller and larger than the set."""
-    shared = containment_shared(threshold, features)
+    shared = containment_overlap(threshold, features)
     for size in (1, 8, 32, 300):
         drawn = min(features, size)
         for least in range(0, size + 2, max(1, size // 16)):
@@ -40,7 +40,7 @@ def test_the_recall_is_hypergeometric(threshold: float, features: int) -> None:
 @given(threshold=st.floats(0.001, 1), features=st.integers(1, 10**7))
 def test_the_least_shared_number_is_what_verification_takes(threshold: float, features: int) -> None:
     """The quotient reaches the threshold, and that of one less does not."""
-    shared = containment_shared(threshold, features)
+    shared = containment_overlap(threshold, features)
     assert shared / features >= threshold
     assert shared == 1 or (shared - 1) / features < threshold
 
@@ -52,20 +52,20 @@ def test_the_least_number_of_hashes_is_the_largest_with_the_recall(
 ) -> None:
     """One more hash would be too many, and a whole set needs all that it must share."""
     size = containment_size(threshold, recall)
-    least = int(containment_least(threshold, [features], size, recall)[0])
+    least = int(containment_min_shared(threshold, [features], size, recall)[0])
     assert containment_recall(threshold, features, size, least) >= recall - 1e-9
     assert containment_recall(threshold, features, size, least + 1) < recall
     if features <= size:
-        assert containment_shared(threshold, features) == least
+        assert containment_overlap(threshold, features) == least
 
 
 def test_sizes_in_arrays_are_sizes_alone() -> None:
     """Any shape, in any order, empty sets too."""
     features = np.array([[1000, 0, 7], [33, 1000, 10**9]])
-    found = containment_least(0.8, features, 32, 0.95)
+    found = containment_min_shared(0.8, features, 32, 0.95)
     assert features.shape == found.shape
     assert found.dtype == np.uint16
-    alone = [int(containment_least(0.8, [n], 32, 0.95)[0]) for n in features.ravel().tolist()]
+    alone = [int(containment_min_shared(0.8, [n], 32, 0.95)[0]) for n in features.ravel().tolist()]
     assert alone == found.ravel().tolist()
 
 
@@ -73,8 +73,8 @@ def test_sketches_grow_where_thresholds_are_low() -> None:
     """A pair at the threshold must share three hashes with the wanted recall."""
     for threshold in (0.02, 0.1, 0.3, 0.8, 1.0):
         size = containment_size(threshold, 0.95)
-        assert containment_least(threshold, [1 << 40], size, 0.95)[0] >= 3
-        assert size == 32 or containment_least(threshold, [1 << 40], size // 2, 0.95)[0] < 3
+        assert containment_min_shared(threshold, [1 << 40], size, 0.95)[0] >= 3
+        assert size == 32 or containment_min_shared(threshold, [1 << 40], size // 2, 0.95)[0] < 3
 
 
 @pytest.mark.parametrize(
@@ -84,12 +84,12 @@ def test_sketches_grow_where_thresholds_are_low() -> None:
         (lambda: containment_size(0.8, 0), "recall=0"),
         (lambda: containment_size(0, 0.95), "threshold=0"),
         (lambda: containment_size(1e-5, 0.95), "threshold=1e-05"),
-        (lambda: containment_least("x", [1], 32, 0.95), "threshold='x'"),  # type: ignore[arg-type]
-        (lambda: containment_least(0.8, [-1], 32, 0.95), "features=-1"),
-        (lambda: containment_least(0.8, [1], 0, 0.95), "size=0"),
+        (lambda: containment_min_shared("x", [1], 32, 0.95), "threshold='x'"),  # type: ignore[arg-type]
+        (lambda: containment_min_shared(0.8, [-1], 32, 0.95), "features=-1"),
+        (lambda: containment_min_shared(0.8, [1], 0, 0.95), "size=0"),
         (lambda: containment_recall(0.8, 0, 32, 1), "features=0"),
-        (lambda: containment_recall(0.8, 10, 32, -1), "least=-1"),
-        (lambda: containment_shared(2.0, 10), "threshold=2.0"),
+        (lambda: containment_recall(0.8, 10, 32, -1), "min_shared=-1"),
+        (lambda: containment_overlap(2.0, 10), "threshold=2.0"),
     ],
 )
 def test_values_out_of_range_are_refused(call: Any, message: str) -> None:

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 import nearkin as nk
 from nearkin.index.base import Index
-from nearkin.vectors.rows import Vectors
+from nearkin.vectors.arrays import Vectors
 
 
 def indexes(hamming: nk.HammingIndex, bands: nk.BandIndex, digests: nk.DigestIndex, vectors: nk.LSHIndex) -> None:

@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 from nearkin.errors import ParameterError
-from nearkin.vectors.arrays import check_sparse, csr_parts, in_order, unmasked
+from nearkin.vectors.arrays import as_contiguous, check_sparse, check_unmasked, csr_arrays
 
 ROWS = np.array([[1.0, 0, 2, 0], [0, 0, 0, 0], [0, 3, 0, 4]])
 
@@ -40,8 +40,8 @@ def indices(values: list[int]) -> Callable[[], Any]:
 @pytest.mark.parametrize(
     ("make", "what"),
     [
-        (indices([0, 2, 1, 4]), "indices holds 0 to 4, outside of 0 to 3"),
-        (indices([0, -2, 1, 3]), "indices holds -2 to 3, outside of 0 to 3"),
+        (indices([0, 2, 1, 4]), "indices holds 0 to 4, outside 0 to 3"),
+        (indices([0, -2, 1, 3]), "indices holds -2 to 3, outside 0 to 3"),
         (lambda: harmed(sparse.csr_array, indices=[0.0, 2.0, 1.0, 3.0]), "indices is float64 of shape (4,)"),
         (lambda: harmed(sparse.csr_array, indices=None), "indices is NoneType"),
         (lambda: harmed(sparse.csr_array, indptr=[0, 2, 4]), "indptr has 3 numbers for 3 rows"),
@@ -50,7 +50,7 @@ def indices(values: list[int]) -> Callable[[], Any]:
         (lambda: harmed(sparse.csr_array, indptr=[0, 2, 2, 9]), "indptr ends at 9 of 4 values"),
         (lambda: harmed(sparse.csr_array, data=[1.0, 2.0]), "indptr ends at 4 of 2 values"),
         (lambda: harmed(sparse.csr_array, data=[[1.0, 2.0, 3.0, 4.0]]), "data is float64 of shape (1, 4)"),
-        (lambda: harmed(sparse.csc_array, indices=[0, 2, 3, 0]), "indices holds 0 to 3, outside of 0 to 2"),
+        (lambda: harmed(sparse.csc_array, indices=[0, 2, 3, 0]), "indices holds 0 to 3, outside 0 to 2"),
         (lambda: harmed(sparse.bsr_array, data=np.zeros((2, 2, 2))), "data has blocks of shape (2, 2) in a matrix of"),
         (lambda: harmed(sparse.bsr_array, data=np.zeros((2, 0, 1))), "data has blocks of shape (0, 1) in a matrix of"),
         (lambda: harmed(sparse.dia_array, offsets=[0, 1]), "offsets has 2 numbers for"),
@@ -61,17 +61,17 @@ def test_arrays_that_lead_out_of_the_matrix_are_named(make: Callable[[], Any], w
     with pytest.raises(ParameterError) as caught:
         check_sparse(make(), "X")
     assert what in str(caught.value)
-    assert ("X", "a matrix as SciPy makes it") == (caught.value.name, caught.value.allowed)
+    assert ("X", "a matrix as SciPy creates it") == (caught.value.name, caught.value.allowed)
 
 
 def test_places_of_a_coordinate_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
     """As many as values, inside of the matrix."""
     matrix = sparse.coo_matrix(ROWS)
     matrix.coords = (np.array([0, 0, 2, 3]), matrix.col)
-    with pytest.raises(ParameterError, match="row holds 0 to 3, outside of 0 to 2"):
+    with pytest.raises(ParameterError, match="row holds 0 to 3, outside 0 to 2"):
         check_sparse(matrix, "X")
     matrix.coords = (np.array([0, 0, 2]), matrix.col)
-    with pytest.raises(ParameterError, match="row has 3 places for 4 values"):
+    with pytest.raises(ParameterError, match="row has 3 positions for 4 values"):
         check_sparse(matrix, "X")
 
 
@@ -94,7 +94,7 @@ def test_parts_of_a_matrix_are_its_rows() -> None:
     matrix = sparse.csr_array(ROWS.astype(np.float32))
     matrix.indices = np.append(matrix.indices, 77)
     matrix.data = np.append(matrix.data, np.float32(7))
-    ends, places, values = csr_parts(matrix, "X")
+    ends, places, values = csr_arrays(matrix, "X")
     assert ([0, 2, 2, 4], [0, 2, 1, 3], [1, 2, 3, 4]) == (ends.tolist(), places.tolist(), values.tolist())
     assert [np.int64, np.int64, np.float64] == [part.dtype for part in (ends, places, values)]
 
@@ -107,17 +107,17 @@ def test_parts_of_a_matrix_are_its_rows() -> None:
 def test_rows_of_another_kind_are_refused(given: Any, message: str) -> None:
     """With what would do."""
     with pytest.raises(ParameterError, match=message):
-        csr_parts(given, "X")
+        csr_arrays(given, "X")
 
 
 def test_values_are_made_contiguous_aligned_and_of_the_machines_order() -> None:
     """The array itself where it is so already."""
     plain = np.arange(6.0)
-    assert in_order(plain) is plain
-    assert in_order(plain, np.float64) is plain
+    assert as_contiguous(plain) is plain
+    assert as_contiguous(plain, np.float64) is plain
     shifted = np.frombuffer(b"\0" + plain.tobytes(), np.float64, offset=1)
     for odd in (plain[::2], plain.astype(">f8"), shifted, np.ma.array(plain), plain.reshape(2, 3).T):
-        made = in_order(odd, np.float64)
+        made = as_contiguous(odd, np.float64)
         assert (np.ndarray, True, True) == (type(made), made.flags.c_contiguous, made.flags.aligned)
         assert made.dtype.isnative
         assert odd.tolist() == made.tolist()
@@ -125,6 +125,6 @@ def test_values_are_made_contiguous_aligned_and_of_the_machines_order() -> None:
 
 def test_an_entry_under_a_mask_has_no_value() -> None:
     """A masked array in which nothing is masked is as good as another."""
-    unmasked(np.ma.array([1, 2], mask=[False, False]), "ids")
+    check_unmasked(np.ma.array([1, 2], mask=[False, False]), "ids")
     with pytest.raises(ParameterError, match="ids=an array with masked values is not allowed"):
-        unmasked(np.ma.array([1, 2], mask=[False, True]), "ids")
+        check_unmasked(np.ma.array([1, 2], mask=[False, True]), "ids")

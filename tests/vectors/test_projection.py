@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from nearkin.vectors import projection
+from nearkin.vectors.arrays import Matrix, Rows, as_rows
 from nearkin.vectors.projection import Projection, pack_bits, unpack_bits
-from nearkin.vectors.rows import Matrix, Rows, as_rows
 
 
 def bits_of(words: NDArray[np.uint64], count: int) -> list[list[bool]]:
@@ -59,7 +59,7 @@ def test_codes_are_those_of_exact_products(
     rows = as_rows(csr_array(array) if kind == "sparse" else array)
     with pytest.MonkeyPatch.context() as patch:
         if kind == "by BLAS":
-            patch.setattr(projection, "_FEW", 0)
+            patch.setattr(projection, "_SMALL", 0)
         codes = Projection(matrix, offset).sign_codes(rows)
     assert expected_bits(rows, matrix, offset) == bits_of(codes, bits)
 
@@ -73,7 +73,7 @@ def test_batches_change_no_bit_and_are_checked_one_by_one(monkeypatch: pytest.Mo
     rows = as_rows(array)
     whole = Projection(matrix, np.zeros(70)).sign_codes(rows)
     monkeypatch.setattr(projection, "_BATCH", 1)
-    monkeypatch.setattr(projection, "_BATCHES", 1)
+    monkeypatch.setattr(projection, "_MAX_BATCH", 1)
     seen: list[tuple[int, int]] = []
 
     def check(batch: Rows, norms: NDArray[np.float64]) -> None:

@@ -1,4 +1,4 @@
-"""nearkin.vectors.rows: vectors of any type and layout give the same rows, norms, means and products."""
+"""nearkin.vectors.arrays: vectors of any type and layout give the same rows, norms, means and products."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csc_array, csr_array
 
 from nearkin import errors
-from nearkin.vectors.rows import as_rows
+from nearkin.vectors.arrays import as_rows
 
 VALUES = st.floats(-100, 100, width=32).map(lambda value: 0.0 if abs(value) < 1e-3 else value)
 
@@ -79,9 +79,9 @@ def test_dimension_and_number_of_rows_are_checked() -> None:
     with pytest.raises(errors.MismatchError, match="dimension differs: 3 against 2"):
         as_rows(np.zeros((1, 2)), dimension=3)
     with pytest.raises(errors.InputError, match="Q: has 0 rows; give one vector or more"):
-        as_rows(np.zeros((0, 2)), name="Q", least=1)
+        as_rows(np.zeros((0, 2)), name="Q", min_rows=1)
     with pytest.raises(errors.InputError, match="X: has 1 rows; give 2 vectors or more") as caught:
-        as_rows(csr_array(np.ones((1, 2))), least=2)
+        as_rows(csr_array(np.ones((1, 2))), min_rows=2)
     assert ("X", "1 rows") == (caught.value.place, caught.value.reason)
 
 
@@ -92,7 +92,7 @@ def test_norms_refuse_what_is_no_finite_number(value: float, sparse: bool) -> No
     array = np.ones((5, 3))
     array[3, 1] = value
     rows = as_rows(csr_array(array) if sparse else array)
-    for part in (rows, rows.part(2, 5)):
+    for part in (rows, rows.slice(2, 5)):
         for lengths in (part.norms, part.norm_bounds):
             with pytest.raises(errors.InputError, match="row 3"):
                 lengths()
@@ -103,7 +103,12 @@ def test_norms_refuse_what_is_no_finite_number(value: float, sparse: bool) -> No
 def test_layouts_and_types_change_no_bit(array: NDArray[np.float32], start: int, stop: int) -> None:
     """Norms, means, products and exact values of dense and sparse rows, in either type, are the same numbers."""
     matrix = np.arange(2 * array.shape[1], dtype=np.float64).reshape(2, -1) - 3.5
-    ways = [as_rows(array), as_rows(csr_array(array)), as_rows(array).wide(), as_rows(csr_array(array)).wide()]
+    ways = [
+        as_rows(array),
+        as_rows(csr_array(array)),
+        as_rows(array).as_float64(),
+        as_rows(csr_array(array)).as_float64(),
+    ]
     places, columns = np.repeat(np.arange(len(array)), 2), np.tile(np.arange(2), len(array))
     first = ways[0]
     for rows in ways:
@@ -114,9 +119,9 @@ def test_layouts_and_types_change_no_bit(array: NDArray[np.float32], start: int,
         assert products.reshape(-1).tolist() == rows.exact(matrix, places, columns).tolist()
         squares = rows.exact(matrix, places, columns, squares=True)
         assert first.exact(matrix, places, columns, squares=True).tolist() == squares.tolist()
-        assert array[start:stop].tolist() == rows.part(start, stop).dense().tolist()
+        assert array[start:stop].tolist() == rows.slice(start, stop).dense().tolist()
         assert array[::-1].tolist() == rows.take(np.arange(len(array))[::-1]).dense().tolist()
-        assert bool((array == array[0]).all()) == rows.are_equal()
+        assert bool((array == array[0]).all()) == rows.all_equal()
         ends, found_columns, data = rows.as_csr()
         assert array.tolist() == csr_array((data, found_columns, ends), shape=array.shape).toarray().tolist()
 
@@ -142,8 +147,8 @@ def test_norms_means_and_products_are_those_of_the_definition(array: NDArray[np.
 def test_terms_are_those_of_the_fullest_row() -> None:
     """Dense rows have d products in each sum, sparse ones as many as they hold values."""
     array = np.array([[1.0, 0.0, 0.0], [1.0, 2.0, 0.0]])
-    assert (3, 2) == (as_rows(array).terms, as_rows(csr_array(array)).terms)
-    assert 3 == as_rows(csr_array(array)).part(0, 0).terms
+    assert (3, 2) == (as_rows(array).max_terms, as_rows(csr_array(array)).max_terms)
+    assert 3 == as_rows(csr_array(array)).slice(0, 0).max_terms
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -151,6 +156,6 @@ def test_equal_rows_are_found_among_many(sparse: bool) -> None:
     """One other value in the last of 5,000 rows makes them differ."""
     array = np.tile([1.0, 0.0, 2.0], (5_000, 1))
     wrap: Any = csr_array if sparse else np.asarray
-    assert as_rows(wrap(array)).are_equal()
+    assert as_rows(wrap(array)).all_equal()
     array[-1, 1] = 1.0
-    assert not as_rows(wrap(array)).are_equal()
+    assert not as_rows(wrap(array)).all_equal()

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from nearkin.vectors.rows import as_rows
-from nearkin.vectors.sampling import neighbour_distances, places, sample, subsets
+from nearkin.vectors.arrays import as_rows
+from nearkin.vectors.sampling import neighbour_distances, random_subsets, sample_positions, sample_rows
 
 SEEDS = st.integers(0, 2**64 - 1)
 
@@ -16,11 +16,11 @@ SEEDS = st.integers(0, 2**64 - 1)
 @given(total=st.integers(0, 50), count=st.integers(0, 60), seed=SEEDS, stream=st.integers(0, 99))
 def test_places_ascend_without_repetition(total: int, count: int, seed: int, stream: int) -> None:
     """As many as are wanted and there are; the same again for the same seed and stream."""
-    found = places(total, count, seed, stream).tolist()
+    found = sample_positions(total, count, seed, stream).tolist()
     assert min(total, count) == len(found)
     assert sorted(set(found)) == found
     assert set(found) <= set(range(total))
-    assert found == places(total, count, seed, stream).tolist()
+    assert found == sample_positions(total, count, seed, stream).tolist()
 
 
 def test_every_place_is_as_likely_as_the_others() -> None:
@@ -28,21 +28,21 @@ def test_every_place_is_as_likely_as_the_others() -> None:
 
     The bound of 123 is 6 standard deviations: by the normal tail below 2e-9 for one place, 2e-8 for the ten.
     """
-    taken = np.bincount(np.concatenate([places(10, 3, seed, 1) for seed in range(2_000)]), minlength=10)
+    taken = np.bincount(np.concatenate([sample_positions(10, 3, seed, 1) for seed in range(2_000)]), minlength=10)
     assert 6_000 == taken.sum()
     assert (np.abs(taken - 600) < 123).all()
 
 
 def test_seeds_and_streams_draw_other_places() -> None:
     """Two samples of 20 of 1,000 agree with probability below 1e-40."""
-    assert places(1_000, 20, 1, 1).tolist() != places(1_000, 20, 2, 1).tolist()
-    assert places(1_000, 20, 1, 1).tolist() != places(1_000, 20, 1, 2).tolist()
+    assert sample_positions(1_000, 20, 1, 1).tolist() != sample_positions(1_000, 20, 2, 1).tolist()
+    assert sample_positions(1_000, 20, 1, 1).tolist() != sample_positions(1_000, 20, 1, 2).tolist()
 
 
 @given(total=st.integers(1, 30), size=st.integers(0, 30), count=st.integers(0, 5), seed=SEEDS)
 def test_subsets_are_sets_of_their_size(total: int, size: int, count: int, seed: int) -> None:
     """Each without repetition, of the numbers below the total."""
-    found = subsets(total, size, count, seed, 3)
+    found = random_subsets(total, size, count, seed, 3)
     assert (count, min(size, total)) == found.shape
     for row in found.tolist():
         assert (len(row), True) == (len(set(row)), set(row) <= set(range(total)))
@@ -52,9 +52,9 @@ def test_subsets_are_sets_of_their_size(total: int, size: int, count: int, seed:
 def test_samples_are_rows_in_their_order(n: int, count: int, seed: int, sparse: bool) -> None:
     """Dense float64, whatever was given."""
     array = np.arange(3 * n, dtype=np.float32).reshape(n, 3)
-    found = sample(as_rows(csr_array(array) if sparse else array), count, seed, 4)
+    found = sample_rows(as_rows(csr_array(array) if sparse else array), count, seed, 4)
     assert ("float64", True) == (str(found.dtype), found.flags.c_contiguous)
-    assert array[places(n, count, seed, 4)].tolist() == found.tolist()
+    assert array[sample_positions(n, count, seed, 4)].tolist() == found.tolist()
 
 
 @settings(deadline=None)

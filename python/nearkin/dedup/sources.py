@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin.errors import InputError, bad_parameter
-from nearkin.families.simhash import shape
+from nearkin.families.simhash import as_fingerprints
 from nearkin.index.fingerprints import from_bytes, from_signed
 from nearkin.io import BadRecord, Batch, Corpus, open_corpus
 from nearkin.io.corpus import DefaultColumn
@@ -124,7 +124,7 @@ class HashedTextSource(FingerprintSource):
             return
         for batch in self.corpus.batches():
             values, counts = self.recipe.core.fingerprints(batch.texts)
-            yield FingerprintBatch(batch.ids.to_list(), shape(values, self.recipe), counts > 0, batch.texts)
+            yield FingerprintBatch(batch.ids.to_list(), as_fingerprints(values, self.recipe), counts > 0, batch.texts)
 
 
 class NumberSource(FingerprintSource):

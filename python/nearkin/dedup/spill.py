@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin.index.memory import share_of_memory
+from nearkin.index.memory import memory_budget
 from nearkin.io import Column
 from nearkin.io.tempspool import Spool
 from nearkin.io.values import NULL, TEXT
@@ -49,7 +49,7 @@ class Spill:
     @classmethod
     def into(cls, folder: str | os.PathLike[str] | None) -> Spill:
         """Files of this folder, for arrays above `SHARE` of memory."""
-        return cls(folder, share_of_memory(None, SHARE))
+        return cls(folder, memory_budget(None, SHARE))
 
     def takes(self, size: int) -> bool:
         """Whether an array of this many bytes lies in a file."""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from nearkin.explain.vectors import VectorComparison, VectorSteps
     from nearkin.families.base import Family
     from nearkin.recipe import Recipe
-    from nearkin.vectors.rows import Vectors
+    from nearkin.vectors.arrays import Vectors
 
 _MODULES = {
     "digests": ("CommonRun", "DigestComparison", "DigestPart", "DigestPiece", "DigestSteps"),

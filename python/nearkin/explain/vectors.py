@@ -23,7 +23,7 @@ from nearkin.errors import ParameterError, bad_parameter
 from nearkin.explain.render import MAX_ROWS, Comparison, Rendered, join_numbers, wrap_cells
 from nearkin.families.base import Family
 from nearkin.notebook import short
-from nearkin.vectors.rows import Floats, Vectors
+from nearkin.vectors.arrays import Floats, Vectors
 
 _DISTANCES = {
     "cosine": "cosine",
@@ -47,7 +47,7 @@ class VectorSteps(Rendered):
         L2 norm.
     projections, limits, margins : (num_hashes,) float64
         For each function the number that it compares or rounds, the limit, and the distance to the nearest other value.
-        `family.terms` describes them, and `Family.projections` says when a number is NaN.
+        `family.projection_labels` describes them, and `Family.projections` says when a number is NaN.
     values : tuple of int or float
         The value of each function: 0 or 1, a key, or a feature.
     """
@@ -93,9 +93,9 @@ class VectorSteps(Rendered):
     def _head(self) -> Iterator[str]:
         yield f"family       {self.family!r}"
         yield f"vector       {self.dimension:,} dimensions, {self.nonzeros:,} not 0, of length {short(self.norm, 5)}"
-        yield f"projection   {self.family.terms.value}"
-        yield f"value        {self.family.terms.rule}"
-        yield f"margin       {self.family.terms.margin}"
+        yield f"projection   {self.family.projection_labels.value}"
+        yield f"value        {self.family.projection_labels.rule}"
+        yield f"margin       {self.family.projection_labels.margin}"
 
     def _table(self) -> tuple[list[str], list[list[str]], list[str]]:
         columns = {"projection": self.projections, "limit": self.limits, "margin": self.margins}

@@ -1,4 +1,4 @@
-"""Hash families, one file each: a distribution over hash functions with a stated collision probability."""
+"""Hash families, one per module: distributions over hash functions with a known collision probability."""
 
 from __future__ import annotations
 

@@ -1,21 +1,21 @@
-"""What every family of vectors is: parameters, fit, transform, a law, a file.
+"""Contract of the hash families for vectors: parameters, fit, transform, collision law, and file.
 
-A family is a distribution over hash functions. `fit` draws `num_hashes` of them (and learns from data what the family
-learns); `transform` applies them. Function j depends on the seed, on j and on the dimension alone, so a family with
-more functions begins with the same ones.
+A family is a distribution over hash functions. `fit` draws `num_hashes` of them, and learns parameters from data if the
+family has any; `transform` applies them. Function j depends only on the seed, on j and on the dimension, so a family
+with more functions starts with the same ones.
 
-| `kind` | `transform` gives | equal values mean |
+| `kind` | result of `transform` | meaning |
 |---|---|---|
 | `bits` | fingerprints: uint64 `(n,)` up to 64 bits, `(n, words)` above | one bit per function |
 | `keys` | int64 `(n, num_hashes)` | one integer per function |
-| `features` | float64 `(n, num_hashes)` | nothing: an inner product approximates a kernel |
+| `features` | float64 `(n, num_hashes)` | their inner product approximates a kernel |
 
-`transform` of a fitted family depends on its parameters and the vector alone: not on the batch, the number of threads,
-the order in memory, `float32` or `float64` of the same values, dense or sparse, the BLAS or the machine. What `fit`
-learns from data by eigenvectors or means over samples is promised on one platform only; save the family to carry it
-elsewhere.
+`transform` of a fitted family depends only on its parameters and the vector. The batch, the number of threads, the
+memory order, `float32` or `float64` of the same values, dense or sparse input, the BLAS and the machine do not change
+it. Parameters that `fit` learns from eigenvectors or sample means are reproducible on one platform only; save the
+family to use it elsewhere.
 
-The index and multi-probe ask a family for `hash_values`, `probes` and `hash_layout`.
+The index and multi-probe use `hash_values`, `probes` and `hash_layout`.
 """
 
 from __future__ import annotations
@@ -36,14 +36,15 @@ from nearkin._core import read_family, write_family
 from nearkin.errors import (
     CorruptStoreError,
     FormatVersionError,
+    InputError,
     NotFittedError,
     bad_parameter,
     check_count,
     check_regular,
     mismatch,
 )
+from nearkin.vectors.arrays import Floats, Ints, Rows, Vectors, as_rows
 from nearkin.vectors.projection import unpack_bits
-from nearkin.vectors.rows import Floats, Ints, Rows, Vectors, as_rows
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -60,32 +61,32 @@ _FAMILIES: dict[str, type[Family]] = {}
 
 
 class Probes(NamedTuple):
-    """Hash values, and the next best values of each function with their costs.
+    """Hash values, and for each function the next best values with their costs.
 
-    The cost of changing several functions is the sum of their costs; the change of lowest cost is the most promising.
+    The cost of changing several functions is the sum of their costs; the cheapest change is the most promising one.
     """
 
     values: Ints
-    """`(n, num_hashes)`: what `hash_values` gives."""
+    """`(n, num_hashes)`, as from `hash_values`."""
     others: Ints
-    """`(n, num_hashes, count)`: the next values of each function, cheapest first."""
+    """`(n, num_hashes, count)`: the next best values of each function, cheapest first."""
     costs: Floats
-    """`(n, num_hashes, count)`: what each of them costs, 0 or more, ascending."""
+    """`(n, num_hashes, count)`: their costs, 0 or more, ascending."""
 
 
 class Projections(NamedTuple):
-    """What each function sees of vectors before it decides, `(n, num_hashes)` each."""
+    """Numbers that each function compares or rounds, `(n, num_hashes)` each."""
 
     values: Floats
-    """The number that is compared or rounded; NaN where it is not kept."""
+    """The number that is compared or rounded; NaN if it is not stored."""
     limits: Floats
-    """What it is compared with; NaN where values are rounded."""
+    """The number it is compared with; NaN if values are rounded."""
     margins: Floats
-    """The way to the nearest other hash value, 0 or more; NaN where it is not known."""
+    """Distance to the nearest other hash value, 0 or more; NaN if it is unknown."""
 
 
-class Terms(NamedTuple):
-    """What `Projections` of a family are, in words."""
+class ProjectionLabels(NamedTuple):
+    """Descriptions of the `Projections` of a family."""
 
     value: str
     rule: str
@@ -93,28 +94,31 @@ class Terms(NamedTuple):
 
 
 class Family(ABC):
-    """Base of the families; see the classes below it.
+    """Base class of the families.
 
     Attributes
     ----------
     kind : {"bits", "keys", "features"}
-        What `transform` gives.
+        Result of `transform`.
     distance : {"cosine", "l2", "l1", "hamming", "kernel"}
-        What the hash values approximate, and what `collision_probability` takes: the cosine similarity or the kernel's
-        value where it is one of these, else the distance.
+        The measure that hash values approximate, and that `collision_probability` takes: the cosine similarity or the
+        value of the kernel for "cosine" and "kernel", otherwise the distance.
     dimension_ : int
         Dimension of the vectors, after `fit`.
     """
 
     name: ClassVar[str]
-    """Name in files and texts, the module's."""
+    """Name in files and texts: that of the module."""
     kind: ClassVar[Literal["bits", "keys", "features"]]
     _count: ClassVar[str] = "bits"
     """Parameter that is the number of functions."""
     _learned: ClassVar[tuple[str, ...]] = ()
-    """Arrays and numbers that `fit` sets and a file keeps, besides `dimension_`."""
-    terms: ClassVar[Terms]
-    """What `projections` gives, in words."""
+    """Arrays and numbers that `fit` sets and a file stores, in addition to `dimension_`."""
+    _has_margins: ClassVar[bool] = True
+    """False if a function of bits has no margin, so that it can't be probed."""
+    _no_law: ClassVar[str] = "a family with a collision law"
+    """Advice in the error of a family without a collision law."""
+    projection_labels: ClassVar[ProjectionLabels]
 
     dimension_: int
     seed: int
@@ -128,64 +132,69 @@ class Family(ABC):
     @property
     @abstractmethod
     def distance(self) -> Distance:
-        """What the hash values approximate."""
+        """The measure that hash values approximate."""
 
     @abstractmethod
     def _check(self) -> None:
-        """Raises ParameterError for parameters out of range."""
+        """Raise ParameterError for parameters out of range."""
 
     @abstractmethod
     def _fit(self, rows: Rows) -> None:
-        """Draws and learns for `rows.d` dimensions."""
+        """Draw the functions for `rows.d` dimensions and learn from the rows."""
 
     @abstractmethod
     def _transform(self, rows: Rows) -> Codes:
-        """`(n, words)` uint64, `(n, num_hashes)` int64 or float64."""
+        """Return `(n, words)` uint64, `(n, num_hashes)` int64 or float64."""
 
-    @abstractmethod
     def collision_probability(self, value: npt.ArrayLike) -> Floats:
-        """Probability that one function gives two vectors the same value.
+        """Return the probability that one function gives two vectors the same value.
 
         Parameters
         ----------
         value : float or array
             Their similarity or distance; see `distance`.
+
+        Raises
+        ------
+        ParameterError
+            The family has no collision law.
         """
+        raise bad_parameter("family", self.name, self._no_law)
 
     def table_probability(self, value: npt.ArrayLike, num_tables: int, hashes_per_table: int) -> Floats:
-        """Probability that two vectors share the bucket of at least one table of `hash_layout`.
+        """Return the probability that two vectors share a bucket in at least one table of `hash_layout`.
 
         Parameters
         ----------
         value : float or array
-            Their similarity or distance, as `collision_probability` takes it.
+            Their similarity or distance, as for `collision_probability`.
         num_tables, hashes_per_table : int
             L and k, 1 or more.
 
         Returns
         -------
         float64 array
-            1 - (1 - p^k)^L of the collision probability p, where tables are independent.
+            1 - (1 - p^k)^L of the collision probability p, for independent tables.
         """
         return theory.amplify(self.collision_probability(value), hashes_per_table, num_tables)
 
     def _derive(self) -> None:  # noqa: B027 a family may have nothing to prepare
-        """Prepares what follows from parameters and learned arrays; after `fit` and after `load`."""
+        """Compute what follows from parameters and learned arrays; called after `fit`, `load` and unpickling."""
 
     def _check_learned(self) -> None:
-        """Raises ValueError if arrays of a file do not fit the parameters."""
+        """Raise ValueError if arrays of a file do not match the parameters."""
         for name, shape in self._shapes().items():
             if getattr(self, name).shape != shape:
                 raise ValueError(f"{name} has shape {getattr(self, name).shape} and not {shape}")
 
     def _shapes(self) -> dict[str, tuple[int, ...]]:
-        """Shapes that learned arrays must have."""
+        """Return the required shapes of learned arrays."""
         return {}
 
     # -- fitting and hashing
 
     def fit(self, X: Vectors, y: object = None) -> Self:
-        """Draws the hash functions for the dimension of X, and learns what the family learns from X.
+        """Draw the hash functions for the dimension of X, and learn the parameters that depend on data.
 
         Parameters
         ----------
@@ -200,15 +209,15 @@ class Family(ABC):
         Raises
         ------
         ParameterError
-            A parameter of the family outside its range; X is not a matrix of numbers.
+            A parameter of the family out of range; X is not a matrix of numbers.
         InputError
-            Too few rows; a row with NaN or infinite values; vectors that the family can't use. The
-            family is unchanged after any error.
+            Too few rows; a row with NaN or infinite values; vectors that the family can't use. The family is unchanged
+            after any error.
         """
         self._check()
-        rows = as_rows(X, least=1)
+        rows = as_rows(X, min_rows=1)
         rows.norms()
-        # Fitted apart, so that a failure leaves the family as it was.
+        # A copy is fitted, so that a failure leaves this family unchanged.
         fitted = type(self)(**self.get_params())
         fitted._fit(rows)
         fitted.dimension_ = rows.d
@@ -218,24 +227,24 @@ class Family(ABC):
         return self
 
     def transform(self, X: Vectors) -> Codes:
-        """Hash values of vectors.
+        """Return the hash values of vectors.
 
         Parameters
         ----------
         X : (n, d) array or SciPy sparse matrix
-            As for `fit`, of the same dimension; no rows give no codes.
+            As for `fit`, of the same dimension; without rows the result is empty.
 
         Returns
         -------
         array
-            Fingerprints, keys or features by `kind`: see the head of this module.
+            Fingerprints, keys or features by `kind`: see the top of this module.
 
         Raises
         ------
         NotFittedError
             Before `fit`.
         MismatchError
-            Another dimension than that of `fit`.
+            A dimension other than that of `fit`.
         InputError
             A row with NaN or infinite values, or one that the family can't hash.
         """
@@ -243,15 +252,18 @@ class Family(ABC):
         return codes[:, 0].copy() if self.kind == "bits" and codes.shape[1] == 1 else codes
 
     def fit_transform(self, X: Vectors, y: object = None) -> Codes:
-        """`fit`, then `transform` of the same vectors."""
+        """Fit the family and transform the same vectors."""
         return self.fit(X).transform(X)
 
-    def _rows(self, X: Vectors) -> Rows:
+    def _check_fitted(self) -> None:
         if not hasattr(self, "dimension_"):
             raise NotFittedError(f"this {type(self).__name__} is not fitted; call fit(X) first", family=self.name)
+
+    def _rows(self, X: Vectors) -> Rows:
+        self._check_fitted()
         return as_rows(X, dimension=self.dimension_)
 
-    # -- what the index asks
+    # -- interface of the index
 
     @property
     def num_hashes(self) -> int:
@@ -260,11 +272,11 @@ class Family(ABC):
 
     @property
     def num_alternatives(self) -> int:
-        """How many other values of a function `probes` can name at most."""
-        return 1 if self.kind == "bits" else 0
+        """Maximum number of other values that `probes` returns for a function."""
+        return int(self.kind == "bits" and self._has_margins)
 
-    def alternatives_of(self, dimension: int) -> int:
-        """What `num_alternatives` is once the family is fitted to vectors of this dimension.
+    def count_alternatives(self, dimension: int) -> int:
+        """Return `num_alternatives` of the family once it is fitted to vectors of this dimension.
 
         Parameters
         ----------
@@ -274,7 +286,7 @@ class Family(ABC):
         return self.num_alternatives
 
     def resized(self, num_hashes: int, *, group: int | None = None) -> Self:
-        """An unfitted copy with another number of functions, the first ones the same.
+        """Return an unfitted copy with another number of functions, the first ones the same.
 
         Parameters
         ----------
@@ -286,7 +298,7 @@ class Family(ABC):
         return type(self)(**{**self.get_params(), self._count: num_hashes})
 
     def hash_layout(self, num_tables: int, hashes_per_table: int) -> Ints:
-        """Which functions make the key of each table: `(num_tables, hashes_per_table)` numbers from 0 on.
+        """Return the numbers, from 0, of the functions that make the key of each table.
 
         Parameters
         ----------
@@ -300,7 +312,7 @@ class Family(ABC):
         return np.arange(num_tables * hashes_per_table, dtype=np.int64).reshape(num_tables, hashes_per_table)
 
     def hash_values(self, X: Vectors) -> Ints:
-        """The value of every function, `(n, num_hashes)` int64; bits are 0 and 1.
+        """Return the value of every function, `(n, num_hashes)` int64; bits are 0 and 1.
 
         Parameters
         ----------
@@ -313,38 +325,37 @@ class Family(ABC):
         return cast("Ints", codes)
 
     def probes(self, X: Vectors, count: int | None = None) -> Probes:
-        """Values of every function, and for each the next best ones with their costs.
+        """Return the values of every function, and for each function the next best ones with their costs.
 
         Parameters
         ----------
         X : (n, d) array or SciPy sparse matrix
             As for `transform`.
         count : int, optional
-            Other values per function, 1 to `num_alternatives`; all of them without it.
+            Other values per function, 1 to `num_alternatives`; all by default.
 
         Returns
         -------
         Probes
-            In `float64` and a fixed order of operations, so they do not depend on the batch.
+            Computed in `float64` and a fixed order of operations, so that it does not depend on the batch.
 
         Raises
         ------
         ParameterError
             A count out of range; a family without alternatives.
         """
-        most = self.num_alternatives
-        if most == 0:
-            raise bad_parameter(
-                "family", self.name, "a family with margins, such as hyperplane, pstable, cross_polytope"
-            )
-        count = most if count is None else check_count("count", count, 1, most, f"1 to {most}")
+        maximum = self.num_alternatives
+        if maximum == 0:
+            allowed = "a family with margins, such as hyperplane, pstable, cross_polytope"
+            raise bad_parameter("family", self.name, allowed)
+        count = maximum if count is None else check_count("count", count, 1, maximum, f"1 to {maximum}")
         return self._probes(self._rows(X), count)
 
     def _probes(self, rows: Rows, count: int) -> Probes:
         raise bad_parameter("family", self.name, "a family with margins")
 
     def projections(self, X: Vectors) -> Projections:
-        """What each function sees of vectors before it decides: for people to look at.
+        """Return the numbers that each function compares or rounds, for people to inspect.
 
         Parameters
         ----------
@@ -354,7 +365,7 @@ class Family(ABC):
         Returns
         -------
         Projections
-            `terms` says what they are. The hash values of `transform` follow from them.
+            `projection_labels` describes them. The hash values of `transform` follow from them.
 
         Raises
         ------
@@ -367,10 +378,10 @@ class Family(ABC):
 
     @abstractmethod
     def _projections(self, rows: Rows) -> Projections:
-        """Of rows whose values are finite."""
+        """Return the projections of rows with finite values."""
 
     def pair_values(self, X: Vectors, Y: Vectors) -> Floats:
-        """Similarity or distance of pairs of vectors, as `collision_probability` takes it: see `distance`.
+        """Return the similarity or distance of pairs of vectors, as `collision_probability` takes it (see `distance`).
 
         Parameters
         ----------
@@ -385,7 +396,7 @@ class Family(ABC):
         Raises
         ------
         MismatchError
-            Different numbers of vectors; another dimension than that of `fit`.
+            Different numbers of vectors; a dimension other than that of `fit`.
         NotFittedError, InputError
             As for `transform`.
         """
@@ -394,37 +405,48 @@ class Family(ABC):
             raise mismatch("number of vectors", len(left), len(right))
         left.norms()
         right.norms()
-        return self._pair_values(left.wide(), right.wide())
+        return self._pair_values(left.as_float64(), right.as_float64())
 
     def _pair_values(self, left: Rows, right: Rows) -> Floats:
-        """Of `float64` rows; families whose law takes another value have their own."""
-        return apart(left, right, self.distance)
+        """Return the values of `float64` rows; families whose law takes another value override this."""
+        return row_distances(left, right, self.distance)
 
     # -- parameters, identity, files
 
-    @classmethod
-    def _names(cls) -> list[str]:
-        return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
-
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters as they were given; `deep` is there because scikit-learn gives it."""
-        return {name: getattr(self, name) for name in self._names()}
+        """Return the arguments of the constructor; `deep` exists for scikit-learn."""
+        return {
+            name: getattr(self, name) for name in inspect.signature(type(self).__init__).parameters if name != "self"
+        }
 
     def __repr__(self) -> str:
-        defaults = {
-            name: parameter.default for name, parameter in inspect.signature(type(self).__init__).parameters.items()
-        }
-        given = [f"{name}={value!r}" for name, value in self.get_params().items() if not _same(value, defaults[name])]
-        return f"{type(self).__name__}({', '.join(given)})"
+        signature = inspect.signature(type(self).__init__)
+        defaults = {name: parameter.default for name, parameter in signature.parameters.items()}
+        changed = [
+            f"{name}={value!r}"
+            for name, value in self.get_params().items()
+            if not (type(value) is type(defaults[name]) and value == defaults[name])
+        ]
+        return f"{type(self).__name__}({', '.join(changed)})"
 
-    def _recipe(self) -> dict[str, Any]:
-        """All that determines the hash values; arrays by their checksum."""
-        recipe = self.description()
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the attributes for `pickle` and `copy`, without those that `_derive` computes."""
+        return {name: value for name, value in vars(self).items() if name == "_digest" or not name.startswith("_")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore the attributes."""
+        vars(self).update(state)
+        if hasattr(self, "dimension_"):
+            self._derive()
+
+    def _identity(self) -> dict[str, Any]:
+        """Return everything that determines the hash values; arrays by their checksum."""
+        identity = self.description()
         if hasattr(self, "dimension_"):
             learned = {name: getattr(self, name) for name in self._learned}
-            recipe["dimension"] = self.dimension_
-            recipe["learned"] = {name: value for name, value in learned.items() if not isinstance(value, np.ndarray)}
-            recipe["arrays"] = {
+            identity["dimension"] = self.dimension_
+            identity["learned"] = {name: value for name, value in learned.items() if not isinstance(value, np.ndarray)}
+            identity["arrays"] = {
                 name: {
                     "dtype": value.dtype.str,
                     "shape": list(value.shape),
@@ -433,36 +455,35 @@ class Family(ABC):
                 for name, value in learned.items()
                 if isinstance(value, np.ndarray)
             }
-        return recipe
+        return identity
 
     def description(self) -> dict[str, Any]:
-        """The family before `fit` as a JSON object, which `unfitted` takes: name, version and parameters."""
-        return {"family": self.name, "version": FORMAT, "params": self._plain_params()}
+        """Return the unfitted family as a JSON object: name, version and parameters; see `family_from_description`."""
+        return {"family": self.name, "version": FORMAT, "params": self._json_params()}
 
-    def _plain_params(self) -> dict[str, Any]:
-        return {
-            name: value.item() if isinstance(value, np.generic) else value for name, value in self.get_params().items()
-        }
+    def _json_params(self) -> dict[str, Any]:
+        params = self.get_params()
+        return {name: value.item() if isinstance(value, np.generic) else value for name, value in params.items()}
 
     def to_json(self) -> str:
-        """Family, parameters, dimension and learned values as JSON; arrays by their checksum."""
-        return json.dumps(self._recipe(), sort_keys=True, separators=(",", ":"), allow_nan=False)
+        """Return family, parameters, dimension and learned values as JSON; arrays by their checksum."""
+        return json.dumps(self._identity(), sort_keys=True, separators=(",", ":"), allow_nan=False)
 
     def __str__(self) -> str:
-        params = ",".join(f"{name}={value}" for name, value in self._plain_params().items())
+        params = ",".join(f"{name}={value}" for name, value in self._json_params().items())
         return f"{self.name}({params})"
 
     @property
     def digest(self) -> str:
-        """16 hexadecimal digits of all that determines the hash values: equal ones may be compared."""
+        """16 hexadecimal digits that identify the hash values: codes of families with equal digests can be compared."""
         if not hasattr(self, "dimension_"):
             return hashlib.sha256(self.to_json().encode()).hexdigest()[:16]
         if self._digest is None:
             self._digest = hashlib.sha256(self.to_json().encode()).hexdigest()[:16]
         return self._digest
 
-    def require_same(self, other: Family) -> None:
-        """Refuses a family whose hash values can't be compared with this one's.
+    def check_same(self, other: Family) -> None:
+        """Raise MismatchError for a family whose hash values can't be compared with those of this one.
 
         Parameters
         ----------
@@ -472,57 +493,55 @@ class Family(ABC):
         Raises
         ------
         MismatchError
-            With the first property that differs.
+            Names the first property that differs.
         """
         if self.digest == other.digest:
             return
-        left, right = self._recipe(), other._recipe()
+        left, right = self._identity(), other._identity()
         for key in ("family", "dimension", "params", "learned", "arrays", "version"):
-            mine, theirs = left.get(key), right.get(key)
-            if isinstance(mine, dict) and isinstance(theirs, dict):
-                for name in [*mine, *theirs]:
-                    if mine.get(name) != theirs.get(name):
-                        raise mismatch(name, mine.get(name), theirs.get(name))
-            elif mine != theirs:
-                raise mismatch(key, mine, theirs)
+            own, their = left.get(key), right.get(key)
+            if isinstance(own, dict) and isinstance(their, dict):
+                for name in [*own, *their]:
+                    if own.get(name) != their.get(name):
+                        raise mismatch(name, own.get(name), their.get(name))
+            elif own != their:
+                raise mismatch(key, own, their)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the fitted family to a file, which replaces one of that name only when it is complete.
+        """Save the fitted family to a file. An existing file is replaced only when the new one is complete.
 
         Parameters
         ----------
         path : str or os.PathLike
-            The file. Its format is docs/format-families.md: versioned and checksummed. `nearkin.families.load` reads
-            it.
+            The file, versioned and checksummed (docs/format-families.md). `nearkin.families.load` reads it.
 
         Raises
         ------
         NotFittedError
             Before `fit`.
         ParameterError
-            A parameter that can't be saved, such as a kernel that is a function.
+            A parameter that can't be saved, such as a kernel function.
         OSError
-            If it can't be written.
+            The file can't be written.
         """
-        text, arrays = self.parts()
+        text, arrays = self.serialize()
         write_family(os.fspath(path), text, arrays)
 
-    def parts(self) -> tuple[str, list[npt.NDArray[np.uint8]]]:
-        """The fitted family as a description (`to_json`) and the bytes of its arrays, as `restore` takes them.
+    def serialize(self) -> tuple[str, list[npt.NDArray[np.uint8]]]:
+        """Return the description of the fitted family (`to_json`) and the bytes of its arrays; see `deserialize`.
 
         Raises
         ------
         NotFittedError
             Before `fit`.
         """
-        if not hasattr(self, "dimension_"):
-            raise NotFittedError(f"this {type(self).__name__} is not fitted; call fit(X) first", family=self.name)
-        arrays = [np.ascontiguousarray(getattr(self, name)) for name in sorted(self._recipe()["arrays"])]
+        self._check_fitted()
+        arrays = [np.ascontiguousarray(getattr(self, name)) for name in sorted(self._identity()["arrays"])]
         return self.to_json(), [array.reshape(-1).view(np.uint8) for array in arrays]
 
 
 def load(path: str | os.PathLike[str]) -> Family:
-    """The family that `save` wrote.
+    """Load a family that `save` wrote.
 
     Parameters
     ----------
@@ -532,11 +551,11 @@ def load(path: str | os.PathLike[str]) -> Family:
     Raises
     ------
     CorruptStoreError
-        If the file is not a family, or changed since it was written.
+        The file is not a family, or has changed since it was written.
     FormatVersionError
-        If a newer nearkin wrote it.
+        A newer nearkin wrote the file.
     OSError
-        If it can't be read.
+        The file can't be read.
 
     Examples
     --------
@@ -549,13 +568,20 @@ def load(path: str | os.PathLike[str]) -> Family:
     >>> again, bool((again.transform(X) == family.transform(X)).all())
     (Hyperplane(bits=16, seed=3), True)
     """
-    place = os.fspath(path)
-    check_regular(place)
-    return restore(*read_family(place), place)
+    file = os.fspath(path)
+    check_regular(file)
+    return deserialize(*read_family(file), file)
 
 
-def restore(text: str, arrays: Sequence[bytes | npt.NDArray[np.uint8]], place: str) -> Family:
-    """The family of a description and the bytes of its arrays, as `Family.parts` gave them; `place` is for messages.
+def deserialize(text: str, arrays: Sequence[bytes | npt.NDArray[np.uint8]], source: str) -> Family:
+    """Return the family of a description and the bytes of its arrays, as `Family.serialize` returns them.
+
+    Parameters
+    ----------
+    text : str
+    arrays : sequence of bytes or uint8 arrays
+    source : str
+        Name of the file, for error messages.
 
     Raises
     ------
@@ -564,101 +590,123 @@ def restore(text: str, arrays: Sequence[bytes | npt.NDArray[np.uint8]], place: s
     """
 
     def damaged(reason: str) -> CorruptStoreError:
-        return CorruptStoreError(f"{place} is damaged: {reason}", place=place, reason=reason)
+        return CorruptStoreError(f"{source} is damaged: {reason}", place=source, reason=reason)
 
     try:
-        recipe = json.loads(text)
-        version = recipe["version"]
+        identity = json.loads(text)
+        version = identity["version"]
         if version != FORMAT:
             raise FormatVersionError(
                 f"format version {version} is newer than {FORMAT}, the newest that this build reads; upgrade nearkin",
                 found=version,
                 newest=FORMAT,
             )
-        family = unfitted(recipe)
-        learned, forms = recipe["learned"], recipe["arrays"]
-        if set(learned) | set(forms) != set(family._learned) or len(forms) != len(arrays):
+        family = family_from_description(identity)
+        learned, layouts = identity["learned"], identity["arrays"]
+        if set(learned) | set(layouts) != set(family._learned) or len(layouts) != len(arrays):
             raise damaged("its arrays are not those of its family")
-        family.dimension_ = check_count("dimension", recipe["dimension"], 1, 2**40, "1 or more")
+        family.dimension_ = check_count("dimension", identity["dimension"], 1, 2**40, "1 or more")
         for name, value in learned.items():
             setattr(family, name, value)
-        for (name, form), data in zip(forms.items(), arrays, strict=True):
-            dtype = np.dtype(form["dtype"])
+        for (name, layout), data in zip(layouts.items(), arrays, strict=True):
+            dtype = np.dtype(layout["dtype"])
             if dtype.kind not in "fiu":
                 raise damaged(f"array {name} holds {dtype}")
-            setattr(family, name, np.frombuffer(data, dtype).reshape(form["shape"]))
+            setattr(family, name, np.frombuffer(data, dtype).reshape(layout["shape"]))
         family._digest = None
         family._check_learned()
         family._derive()
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
-        # ParameterError is a ValueError: parameters that no constructor takes were not written by `save`.
-        raise damaged(f"its description does not hold together ({error})") from error
+        # ParameterError is a ValueError: `save` never writes parameters that no constructor accepts.
+        raise damaged(f"its description is inconsistent ({error})") from error
     return family
 
 
-def unfitted(description: dict[str, Any]) -> Family:
-    """The family before `fit` of its `description`.
+def family_from_description(description: dict[str, Any]) -> Family:
+    """Return the unfitted family of a `Family.description`.
 
     Raises
     ------
     KeyError, TypeError, ValueError
         The object does not describe a family.
     """
-    # JSON has lists for tuples.
+    # JSON has lists instead of tuples.
     params = {name: tuple(value) if isinstance(value, list) else value for name, value in description["params"].items()}
     family = _FAMILIES[description["family"]](**params)
     family._check()
     return family
 
 
-def apart(left: Rows, right: Rows, distance: Distance) -> Floats:
-    """Cosines, or L2, L1 or Hamming distances, of rows with rows, `(n,)`."""
+def row_distances(left: Rows, right: Rows, distance: Distance) -> Floats:
+    """Return the cosines, or the L2, L1 or Hamming distances, of pairs of rows, `(n,)`."""
     if left.csr is not None and right.csr is not None:
         difference, products = abs(left.csr - right.csr), left.csr.multiply(right.csr)
     else:
         difference, products = np.abs(left.dense() - right.dense()), left.dense() * right.dense()
     if distance == "cosine":
         lengths = left.norms() * right.norms()
-        found = np.divide(_sums(products), lengths, out=np.full(len(left), np.nan), where=lengths > 0)
-        cosines: Floats = np.clip(found, -1.0, 1.0)
+        quotients = np.divide(_row_sums(products), lengths, out=np.full(len(left), np.nan), where=lengths > 0)
+        cosines: Floats = np.clip(quotients, -1.0, 1.0)
         return cosines
     if distance == "l2":
-        return np.sqrt(_sums(difference**2))
-    return _sums(difference != 0 if distance == "hamming" else difference)
+        return np.sqrt(_row_sums(difference**2))
+    return _row_sums(difference != 0 if distance == "hamming" else difference)
 
 
-def _sums(values: Any) -> Floats:
-    """The sum of each row, dense or sparse."""
+def _row_sums(values: Any) -> Floats:
+    """Return the sum of each row, dense or sparse."""
     return np.asarray(values.sum(axis=1), np.float64).reshape(-1)
 
 
+def flip_probes(bits: npt.NDArray[np.bool_], costs: Floats) -> Probes:
+    """Return the probes of functions of bits: the other bit, at its cost."""
+    values: Ints = bits.astype(np.int64)
+    return Probes(values, (1 - values)[..., None], costs[..., None])
+
+
+def check_directions(rows: Rows, norms: Floats, remedy: str = "remove it") -> None:
+    """Raise InputError for a zero vector, which has no direction."""
+    if not norms.all():
+        position = f"row {rows.first + int(np.argmin(norms != 0))}"
+        reason = f"is a zero vector, which has no direction; {remedy}"
+        raise InputError(f"{position}: {reason}", place=position, reason=reason)
+
+
+def input_error(reason: str) -> InputError:
+    """Return the InputError for training vectors that a family can't use."""
+    return InputError(f"X: {reason}", place="X", reason=reason)
+
+
 def check_hashes(name: str, value: int) -> int:
-    """A number of hash functions."""
+    """Return a number of hash functions after checking it."""
     return check_count(name, value, 1, MAX_HASHES, f"1 to {MAX_HASHES:,}")
 
 
 def check_seed(seed: int) -> int:
-    """A seed."""
+    """Return a seed after checking it."""
     return check_count("seed", seed, 0, 2**64 - 1, "0 to 2**64 - 1")
 
 
 def check_flag(name: str, value: object) -> bool:
-    """A bool."""
+    """Return a bool after checking it."""
     if not isinstance(value, (bool, np.bool_)):
         raise bad_parameter(name, repr(value), "True or False")
     return bool(value)
 
 
+def check_choice(name: str, value: object, *choices: str) -> None:
+    """Raise ParameterError unless a value is one of the choices."""
+    if value not in choices:
+        quoted = [f'"{choice}"' for choice in choices]
+        raise bad_parameter(name, repr(value), f"{', '.join(quoted[:-1])} or {quoted[-1]}")
+
+
 def check_number(name: str, value: object, allowed: str, valid: Callable[[float], bool]) -> float:
-    """A finite number for which `valid` holds."""
+    """Return a finite number for which `valid` holds, after checking it."""
     try:
-        number = float(value)  # type: ignore[arg-type]  # Anything but a number raises.
+        number = float(value)  # type: ignore[arg-type]  # A TypeError is handled.
     except (TypeError, ValueError):
         raise bad_parameter(name, repr(value), allowed) from None
     if not (np.isfinite(number) and valid(number)):
         raise bad_parameter(name, value, allowed)
     return number
-
-
-def _same(left: object, right: object) -> bool:
-    return type(left) is type(right) and bool(left == right)

@@ -1,13 +1,12 @@
-"""Bit sampling: bits of the vector itself, chosen at random; for Hamming distances of 0/1 vectors, or L1 with
-thresholds.
+"""Bit sampling: randomly chosen bits of the vector itself, for Hamming distances of 0/1 vectors, or L1 with thresholds.
 
     bit_j = x_i                   P[bit of x = bit of y] = 1 − d_H / d
     bit_j = [x_i > τ]             P = 1 − ‖x − y‖₁ / (d C)        values in [low, low + C], τ uniform in it
 
-i is drawn with repetition, so bits are independent. The second form is the first one applied to numbers written in
-unary.
+i is drawn with repetition, so bits are independent. The second form is the first one applied to numbers in unary
+notation.
 
-Cost: one look-up per bit. Sources: Indyk and Motwani (STOC 1998), section 4.2; Gionis, Indyk and Motwani (VLDB 1999).
+Cost: one lookup per bit. Sources: Indyk and Motwani (STOC 1998), section 4.2; Gionis, Indyk and Motwani (VLDB 1999).
 """
 
 from __future__ import annotations
@@ -25,14 +24,16 @@ from nearkin.families.base import (
     Distance,
     Family,
     Probes,
+    ProjectionLabels,
     Projections,
-    Terms,
-    apart,
     check_hashes,
     check_number,
     check_seed,
+    flip_probes,
+    input_error,
+    row_distances,
 )
-from nearkin.vectors.rows import Floats, Ints, Rows
+from nearkin.vectors.arrays import Floats, Ints, Rows
 
 _COLUMNS, _THRESHOLDS = 10, 11
 """Streams of the seed."""
@@ -46,8 +47,8 @@ class BitSampling(Family):
     bits : int, default 64
         Number of bits, 1 to 65,536.
     limits : (low, high), "auto" or None, default None
-        None for vectors of 0 and 1. Else the range of all values: thresholds are uniform in it, and the law is that of
-        the L1 distance. "auto" takes the smallest and largest value of the fitted vectors.
+        None for vectors of 0 and 1. Otherwise the range of all values: thresholds are uniform in it, and the law is
+        that of the L1 distance. "auto" uses the smallest and largest value of the fitted vectors.
     seed : int, default 0
         0 to 2**64 - 1.
 
@@ -55,7 +56,7 @@ class BitSampling(Family):
     ----------
     columns_ : (bits,) int64
     thresholds_ : (bits,) float64
-        A bit is 1 where the value is above it.
+        A bit is 1 if the value is above its threshold.
     low_, high_ : float
 
     Notes
@@ -79,7 +80,7 @@ class BitSampling(Family):
 
     name = "bit_sampling"
     kind = "bits"
-    terms = Terms("value of a column", "1 above the limit", "distance to the limit")
+    projection_labels = ProjectionLabels("value of a column", "1 above the limit", "distance to the limit")
     _learned = ("columns_", "thresholds_", "low_", "high_")
 
     columns_: Ints
@@ -90,13 +91,11 @@ class BitSampling(Family):
     def __init__(
         self, bits: int = 64, *, limits: tuple[float, float] | Literal["auto"] | None = None, seed: int = 0
     ) -> None:
-        self.bits = bits
-        self.limits = limits
-        self.seed = seed
+        self.bits, self.limits, self.seed = bits, limits, seed
 
     @property
     def distance(self) -> Distance:
-        """Hamming without limits, L1 with them."""
+        """Hamming distance without limits, L1 distance with limits."""
         return "hamming" if self.limits is None else "l1"
 
     def _check(self) -> None:
@@ -117,8 +116,7 @@ class BitSampling(Family):
             self.low_ = float(min([values.min(), *zero])) if values.size else 0.0
             self.high_ = float(max([values.max(), *zero])) if values.size else 0.0
             if not self.low_ < self.high_:
-                reason = f"all values are {self.low_:g}, so they have no range; give limits="
-                raise InputError(f"X: {reason}", place="X", reason=reason)
+                raise input_error(f"all values are {self.low_:g}, so they have no range; give limits=")
         elif self.limits is not None:
             self.low_, self.high_ = float(self.limits[0]), float(self.limits[1])
         words = draw_matrix("word", self.seed, _COLUMNS, 0, self.bits, 1)
@@ -134,49 +132,47 @@ class BitSampling(Family):
     def _check_learned(self) -> None:
         super()._check_learned()
         if self.columns_.min() < 0 or self.columns_.max() >= self.dimension_:
-            raise ValueError("columns_ lie outside the dimension")
+            raise ValueError("columns_ are outside the dimension")
 
     def _transform(self, rows: Rows) -> Codes:
         words = np.zeros((len(rows), -(-self.bits // 64)), np.uint64)
         step = max(1, (1 << 22) // max(rows.d, self.bits))
         for start in range(0, len(rows), step):
-            chosen = self._chosen(rows.part(start, start + step)) > self.thresholds_
-            packed = np.packbits(chosen, axis=1, bitorder="little")
+            bits = self._chosen_values(rows.slice(start, start + step)) > self.thresholds_
+            packed = np.packbits(bits, axis=1, bitorder="little")
             words[start : start + step].view(np.uint8)[:, : packed.shape[1]] = packed
         return words.view("<u8").astype(np.uint64, copy=False)
 
-    def _chosen(self, rows: Rows) -> Floats:
-        """Values of the chosen columns as `float64`, `(n, bits)`."""
+    def _chosen_values(self, rows: Rows) -> Floats:
+        """Return the values of the chosen columns as `float64`, `(n, bits)`."""
         rows.norms()
         dense = rows.dense()
         if self.limits is None:
-            odd = ((dense != 0) & (dense != 1)).any(axis=1)
-            if odd.any():
-                place = f"row {rows.first + int(np.argmax(odd))}"
+            invalid = ((dense != 0) & (dense != 1)).any(axis=1)
+            if invalid.any():
+                row = f"row {rows.first + int(np.argmax(invalid))}"
                 reason = "has values other than 0 and 1; give limits= to hash numbers by L1 distance"
-                raise InputError(f"{place}: {reason}", place=place, reason=reason)
+                raise InputError(f"{row}: {reason}", place=row, reason=reason)
         return dense[:, self.columns_].astype(np.float64)
 
     def _projections(self, rows: Rows) -> Projections:
-        values = self._chosen(rows)
+        values = self._chosen_values(rows)
         limits = np.broadcast_to(self.thresholds_, values.shape).copy()
         return Projections(values, limits, np.abs(values - limits))
 
     def _pair_values(self, left: Rows, right: Rows) -> Floats:
         if self.limits is None:
             return super()._pair_values(left, right)
-        # Values beyond the limits are hashed as the limits.
-        within = [Rows(np.clip(rows.dense(), self.low_, self.high_).astype(np.float64), None) for rows in (left, right)]
-        return apart(within[0], within[1], "l1")
+        # Values outside the limits are hashed as the nearer limit.
+        a, b = (Rows(np.clip(rows.dense(), self.low_, self.high_).astype(np.float64), None) for rows in (left, right))
+        return row_distances(a, b, "l1")
 
     def _probes(self, rows: Rows, count: int) -> Probes:
-        values = self._chosen(rows)
-        bits = (values > self.thresholds_).astype(np.int64)
-        costs = ((values - self.thresholds_) / (self.high_ - self.low_)) ** 2
-        return Probes(bits, (1 - bits)[..., None], costs[..., None])
+        values = self._chosen_values(rows)
+        return flip_probes(values > self.thresholds_, ((values - self.thresholds_) / (self.high_ - self.low_)) ** 2)
 
     def collision_probability(self, value: npt.ArrayLike) -> Floats:
-        """1 - distance / d of Hamming distances, 1 - distance / (d · range) of L1 distances; after `fit`.
+        """Return 1 - distance / d of Hamming distances, or 1 - distance / (d · range) of L1 distances, after `fit`.
 
         Parameters
         ----------
@@ -186,7 +182,7 @@ class BitSampling(Family):
         Raises
         ------
         ParameterError
-            Before `fit`; a distance out of its range.
+            Before `fit`; a distance out of range.
         """
         if not hasattr(self, "dimension_"):
             raise bad_parameter("dimension", None, "the dimension of vectors: call fit(X) first")

@@ -1,7 +1,7 @@
-"""Signatures with the values of the PyPI package datasketch, for comparison with stored ones.
+"""Signatures equal to those of the PyPI package datasketch, for comparison with stored ones.
 
-A feature's hash h is the first 4 bytes (8 for `affine64`) of the SHA-1 of its bytes, little-endian. Value i of a set is
-the smallest of its features' values:
+The hash h of a feature is the first 4 bytes (8 for `affine64`) of the SHA-1 of its bytes, little-endian. Value i of a
+set is the smallest of the values of its features:
 
 | scheme | in datasketch | value i of h | type |
 |---|---|---|---|
@@ -10,18 +10,18 @@ the smallest of its features' values:
 | `legacy` | 1.x, its only one | ((aᵢ h + bᵢ mod 2^64) mod (2^61 − 1)) mod 2^32 | uint64 |
 
 where fmix is the finaliser of MurmurHash3 and aᵢ, bᵢ come from NumPy's `RandomState(seed)`, whose streams are frozen:
-for the affine schemes num_perm numbers below 2^(w − 1), doubled and made odd, and then num_perm numbers below 2^w; for
-`legacy` by turns one from 1 and one from 0 to 2^61 − 2. A set without features has the largest value everywhere,
-2^32 − 1 for `legacy`.
+for the affine schemes num_perm numbers x below 2^(w − 1), of which 2 x + 1 is used, and then num_perm numbers below
+2^w; for `legacy` alternately one from 1 and one from 0 to 2^61 − 2. A set without features has the largest value
+everywhere, 2^32 − 1 for `legacy`.
 
-`legacy` is not a bijection: the fold from 61 to 32 bits lets different features have one value, so that it
-overestimates the similarity of large sets. Signatures of one scheme, seed and `num_perm` compare with
-`nearkin.minhash_similarity` and go into a `BandIndex`; for new data take nearkin's own schemes.
+`legacy` is not a bijection: reducing 61 to 32 bits maps different features to one value, so it overestimates the
+similarity of large sets. Signatures of one scheme, seed and `num_perm` can be compared with
+`nearkin.minhash_similarity` and added to a `BandIndex`. For new data use nearkin's own schemes.
 
-Kernel: `crates/nearkin-core/src/families/datasketch.rs`. The package's own calls are in `nearkin.compat.datasketch`.
+Kernel: `crates/nearkin-core/src/families/datasketch.rs`. `nearkin.compat.datasketch` has the package's own interface.
 
-Source: the documentation of datasketch 2.0 (Zhu), which names schemes and hash. Tests: bit for bit against the
-package, and golden values of it (`tests/families/test_datasketch.py`).
+Source: the documentation of datasketch 2.0 (Zhu), which names schemes and hash. Tests: bit-for-bit comparison with
+the package, and golden values (`tests/families/test_datasketch.py`).
 """
 
 from __future__ import annotations
@@ -39,12 +39,11 @@ from nearkin.errors import bad_parameter, check_count
 DatasketchScheme = Literal["affine32", "affine64", "legacy"]
 
 Numbers: TypeAlias = NDArray[np.uint32 | np.uint64]
-"""Values of a signature, or numbers of its functions."""
+"""Values of a signature, or coefficients of its functions."""
 
-_MOST = 1 << 16
-"""Largest number of values."""
+_MAX_PERM = 1 << 16
 _BATCH = 1 << 16
-"""Features that are held at once."""
+"""Features in memory at once."""
 
 
 def datasketch_signature(
@@ -54,12 +53,12 @@ def datasketch_signature(
     seed: int = 1,
     scheme: DatasketchScheme = "affine32",
 ) -> Numbers:
-    """Signatures equal to those of `datasketch.MinHash` after an update with each feature.
+    """Return signatures equal to those of `datasketch.MinHash` after an update with each feature.
 
     Parameters
     ----------
     documents : iterable of iterables of str or bytes
-        Features of each document; str stands for its UTF-8. Repetitions and order do not count.
+        Features of each document; str is encoded as UTF-8. Repetitions and order are ignored.
     num_perm : int, default 128
         Values of a signature, 1 to 65,536.
     seed : int, default 1
@@ -74,7 +73,7 @@ def datasketch_signature(
     Raises
     ------
     ParameterError
-        For a number or scheme out of range, or a text in place of its features.
+        A number or scheme out of range, or a text instead of its features.
 
     Examples
     --------
@@ -82,7 +81,7 @@ def datasketch_signature(
     >>> datasketch_signature([["red", "wine"]], 4).tolist()
     [[369563923, 1281264749, 461210151, 957686273]]
     """
-    num_perm = check_count("num_perm", num_perm, 1, _MOST, f"1 to {_MOST}")
+    num_perm = check_count("num_perm", num_perm, 1, _MAX_PERM, f"1 to {_MAX_PERM}")
     functions = kernel(check_scheme(scheme), num_perm, seed)
     parts: list[Numbers] = []
     ends, features = [0], list[bytes]()
@@ -99,7 +98,7 @@ def datasketch_signature(
 
 
 def check_scheme(scheme: object) -> DatasketchScheme:
-    """The scheme of this name.
+    """Return the scheme with this name.
 
     Parameters
     ----------
@@ -108,7 +107,7 @@ def check_scheme(scheme: object) -> DatasketchScheme:
     Raises
     ------
     ParameterError
-        There is none.
+        An unknown scheme.
     """
     for name in get_args(DatasketchScheme):
         if scheme == name:
@@ -117,7 +116,7 @@ def check_scheme(scheme: object) -> DatasketchScheme:
 
 
 def value_type(scheme: DatasketchScheme) -> type[np.uint32] | type[np.uint64]:
-    """The type of a value.
+    """Return the type of a value.
 
     Parameters
     ----------
@@ -127,7 +126,7 @@ def value_type(scheme: DatasketchScheme) -> type[np.uint32] | type[np.uint64]:
 
 
 def largest(scheme: DatasketchScheme) -> int:
-    """The largest value, which stands for no feature.
+    """Return the largest value, which represents a set without features.
 
     Parameters
     ----------
@@ -138,7 +137,7 @@ def largest(scheme: DatasketchScheme) -> int:
 
 @lru_cache(maxsize=64)
 def permutations(scheme: DatasketchScheme, num_perm: int, seed: int) -> Numbers:
-    """The numbers of the functions that a seed draws.
+    """Return the coefficients of the functions that a seed draws.
 
     Parameters
     ----------
@@ -150,12 +149,12 @@ def permutations(scheme: DatasketchScheme, num_perm: int, seed: int) -> Numbers:
     Returns
     -------
     (2, num_perm) of the scheme's type
-        Factors and terms; read-only.
+        Factors and offsets; read-only.
 
     Raises
     ------
     ParameterError
-        For a seed out of its range.
+        A seed out of range.
     """
     seed = check_count("seed", seed, 0, (1 << 32) - 1, f"0 to {(1 << 32) - 1}")
     random = np.random.RandomState(seed)
@@ -176,7 +175,7 @@ def permutations(scheme: DatasketchScheme, num_perm: int, seed: int) -> Numbers:
 
 @lru_cache(maxsize=64)
 def kernel(scheme: DatasketchScheme, num_perm: int, seed: int) -> DatasketchCore:
-    """The compiled functions that a seed draws.
+    """Return the compiled functions that a seed draws.
 
     Parameters
     ----------
@@ -188,7 +187,7 @@ def kernel(scheme: DatasketchScheme, num_perm: int, seed: int) -> DatasketchCore
     Raises
     ------
     ParameterError
-        For a seed out of its range.
+        A seed out of range.
     """
     factors, terms = permutations(scheme, num_perm, seed).astype(np.uint64)
     return DatasketchCore(scheme, factors, terms)

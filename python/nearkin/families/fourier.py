@@ -1,12 +1,11 @@
-"""What shift-invariant hashing and random Fourier features share: kernels K(x − y) and frequencies drawn from their
-spectrum.
+"""Kernels K(x − y) of shift-invariant hashing and random Fourier features, and frequencies drawn from their spectrum.
 
 | kernel | K(δ) | frequencies w |
 |---|---|---|
 | gaussian | exp(−γ ‖δ‖₂² / 2) | Gaussian of variance γ |
 | laplacian | exp(−γ ‖δ‖₁) | γ times Cauchy |
 
-γ is that of Raginsky and Lazebnik: scikit-learn's gaussian `gamma` g is γ / 2. Frequencies are kept in turns, w / 2π.
+γ follows Raginsky and Lazebnik: scikit-learn's gaussian `gamma` g is γ / 2. Frequencies are stored in turns, w / 2π.
 """
 
 from __future__ import annotations
@@ -18,34 +17,33 @@ import numpy as np
 import numpy.typing as npt
 
 from nearkin._core import draw_matrix
-from nearkin.errors import InputError, bad_parameter
-from nearkin.families.base import check_number
-from nearkin.vectors.rows import Rows
-from nearkin.vectors.sampling import neighbour_distances, sample
+from nearkin.families.base import check_choice, check_number, input_error
+from nearkin.vectors.arrays import Rows
+from nearkin.vectors.sampling import neighbour_distances, sample_rows
 
 ShiftKernel: TypeAlias = Literal["gaussian", "laplacian"]
 
 _RANK = 50
-"""The neighbour whose distance gives the scale: the one that Raginsky and Lazebnik took."""
+"""Rank of the neighbour whose distance sets the scale, as in Raginsky and Lazebnik."""
 
 
 def check_kernel(kernel: object, gamma: object) -> None:
-    """Raises ParameterError for an unknown kernel or a gamma out of range."""
-    if kernel not in ("gaussian", "laplacian"):
-        raise bad_parameter("kernel", repr(kernel), '"gaussian" or "laplacian"')
+    """Raise ParameterError for an unknown kernel or a gamma out of range."""
+    check_choice("kernel", kernel, "gaussian", "laplacian")
     if gamma != "auto":
         check_number("gamma", gamma, 'a number from 1e-100 to 1e100, or "auto"', lambda g: 1e-100 <= g <= 1e100)
 
 
 def resolve_gamma(kernel: ShiftKernel, gamma: float | Literal["auto"], rows: Rows, seed: int, stream: int) -> float:
-    """`gamma`, or 1 / r² (gaussian), 1 / r (laplacian), r the median distance to the 50th neighbour in a sample."""
+    """Return gamma; "auto" is 1 / r² (gaussian) or 1 / r (laplacian), r the median distance to the 50th neighbour."""
     if gamma != "auto":
         return float(gamma)
     metric = "l2" if kernel == "gaussian" else "l1"
-    distances = neighbour_distances(sample(rows, 4096, seed, stream), metric, _RANK, 256)
+    distances = neighbour_distances(sample_rows(rows, 4096, seed, stream), metric, _RANK, 256)
     if not len(distances):
-        reason = "all sampled vectors are equal, so no gamma follows from their distances; give gamma= a number"
-        raise InputError(f"X: {reason}", place="X", reason=reason)
+        raise input_error(
+            "all sampled vectors are equal, so no gamma follows from their distances; give gamma= a number"
+        )
     scale = float(np.median(distances))
     return 1 / scale**2 if kernel == "gaussian" else 1 / scale
 
@@ -53,7 +51,7 @@ def resolve_gamma(kernel: ShiftKernel, gamma: float | Literal["auto"], rows: Row
 def draw_turns(
     kernel: ShiftKernel, gamma: float, seed: int, stream: int, count: int, d: int
 ) -> npt.NDArray[np.float32]:
-    """`(count, d)` frequencies in turns."""
+    """Draw `(count, d)` frequencies in turns."""
     kind = "gaussian" if kernel == "gaussian" else "cauchy"
     scale = math.sqrt(gamma) if kernel == "gaussian" else gamma
     draws = draw_matrix(kind, seed, stream, 0, count, d).astype(np.float64)

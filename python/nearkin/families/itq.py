@@ -1,15 +1,14 @@
-"""Iterative quantisation (ITQ): signs of principal components, rotated to lie near the corners of a cube. Learned.
+"""Iterative quantisation (ITQ), learned from data: signs of principal components rotated towards corners of a cube.
 
     V = (X − μ) W        W the leading eigenvectors of the covariance, one per bit
     repeat   B = sgn(V R)        R = the orthogonal matrix that minimises ‖B − V R‖², from the SVD of Bᵀ V
-    bit_j = 1 where (x − μ)·(W R)_j > 0
+    bit_j = 1 if (x − μ)·(W R)_j > 0
 
-Neither step can raise the loss ‖B − V R‖². It is the learned baseline that hashing papers compare with: good at few
-bits, where random hyperplanes waste them, and limited to as many bits as the data has directions. There is no collision
-law.
+Neither step can increase the loss ‖B − V R‖². ITQ is the learned baseline of hashing papers: good at few bits, where
+random hyperplanes waste them, but limited to one bit per direction of the data. There is no collision law.
 
-Cost: d multiplications per bit; fitting takes d³ and 50 small SVDs. Sources: Gong and Lazebnik (CVPR 2011), section 2.
-Eigenvectors differ in sign and order between LAPACK versions: save a fitted family to carry it elsewhere.
+Cost: d multiplications per bit; fitting takes d³ operations and 50 small SVDs. Source: Gong and Lazebnik (CVPR 2011),
+section 2. Eigenvectors differ in sign and order between LAPACK versions: save a fitted family to use it elsewhere.
 """
 
 from __future__ import annotations
@@ -18,27 +17,36 @@ import numpy as np
 import numpy.typing as npt
 
 from nearkin._core import all_products, draw_orthonormal
-from nearkin.errors import InputError, bad_parameter, check_count
-from nearkin.families.base import Codes, Distance, Family, Projections, Terms, check_hashes, check_seed
+from nearkin.errors import bad_parameter, check_count
+from nearkin.families.base import (
+    Codes,
+    Distance,
+    Family,
+    ProjectionLabels,
+    Projections,
+    check_hashes,
+    check_seed,
+    input_error,
+)
+from nearkin.vectors.arrays import Floats, Rows
 from nearkin.vectors.projection import Projection
-from nearkin.vectors.rows import Floats, Rows
-from nearkin.vectors.sampling import sample
+from nearkin.vectors.sampling import sample_rows
 
 _SAMPLE, _ROTATION = 8, 9
 """Streams of the seed."""
 
 
 class ITQ(Family):
-    """Signs of rotated principal components, learned from data; for L2 distances and angles about the mean.
+    """Signs of rotated principal components, learned from data, for L2 distances and angles about the mean.
 
     Parameters
     ----------
     bits : int, default 64
         Number of bits, 1 to the rank of the fitted vectors about their mean.
     iterations : int, default 50
-        Rotations that are fitted, 0 or more; 0 leaves a random one.
+        Number of fitted rotations, 0 or more; with 0 the rotation is random.
     samples : int, default 20,000
-        Most training vectors, 2 or more.
+        Maximum number of training vectors, 2 or more.
     seed : int, default 0
         0 to 2**64 - 1.
 
@@ -51,7 +59,7 @@ class ITQ(Family):
     mean_ : (d,) float64
     offset_ : (bits,) float64
     losses_ : (iterations + 1,) float64
-        Loss per vector before each rotation and after the last one; it never rises.
+        Loss per vector before each rotation and after the last one; it never increases.
 
     References
     ----------
@@ -69,8 +77,11 @@ class ITQ(Family):
     name = "itq"
     kind = "bits"
     distance: Distance = "l2"
-    terms = Terms("projection on a rotated component", "1 above 0", "distance to the plane")
+    projection_labels = ProjectionLabels("projection on a rotated component", "1 above 0", "distance to the plane")
     _learned = ("components_", "rotation_", "mean_", "offset_", "losses_")
+    # A learned family has too few functions for tables.
+    _has_margins = False
+    _no_law = "a family with a collision law; ITQ is fitted to data"
 
     components_: npt.NDArray[np.float32]
     rotation_: Floats
@@ -79,10 +90,7 @@ class ITQ(Family):
     losses_: Floats
 
     def __init__(self, bits: int = 64, *, iterations: int = 50, samples: int = 20_000, seed: int = 0) -> None:
-        self.bits = bits
-        self.iterations = iterations
-        self.samples = samples
-        self.seed = seed
+        self.bits, self.iterations, self.samples, self.seed = bits, iterations, samples, seed
 
     def _check(self) -> None:
         check_hashes("bits", self.bits)
@@ -94,25 +102,23 @@ class ITQ(Family):
         if self.bits > rows.d:
             raise bad_parameter("bits", self.bits, f"1 to the dimension {rows.d}: a bit needs a direction of its own")
         if len(rows) <= self.bits:
-            reason = f"has {len(rows)} rows; give more than bits={self.bits} vectors"
-            raise InputError(f"X: {reason}", place="X", reason=reason)
+            raise input_error(f"has {len(rows)} rows; give more than bits={self.bits} vectors")
         self.mean_ = rows.means()
-        training = sample(rows, max(self.samples, self.bits + 1), self.seed, _SAMPLE) - self.mean_
+        training = sample_rows(rows, max(self.samples, self.bits + 1), self.seed, _SAMPLE) - self.mean_
         values, vectors = np.linalg.eigh(training.T @ training)
         rank = int((values > max(float(values[-1]), 0.0) * 1e-10).sum())
         if self.bits > rank:
-            reason = f"its vectors lie in {rank} dimensions about their mean; ask for at most {rank} bits"
-            raise InputError(f"X: {reason}", place="X", reason=reason)
+            raise input_error(f"its vectors span {rank} dimensions about their mean; use at most {rank} bits")
         principal = vectors[:, ::-1][:, : self.bits]
         projected = training @ principal
         rotation = draw_orthonormal(self.seed, _ROTATION, self.bits, self.bits).reshape(self.bits, self.bits)
         losses = []
         for _ in range(self.iterations):
-            signs, loss = _corners(projected @ rotation)
+            signs, loss = _nearest_corners(projected @ rotation)
             losses.append(loss)
             left, _, right = np.linalg.svd(signs.T @ projected)
             rotation = (left @ right).T
-        losses.append(_corners(projected @ rotation)[1])
+        losses.append(_nearest_corners(projected @ rotation)[1])
         self.losses_ = np.array(losses)
         self.rotation_ = np.ascontiguousarray(rotation)
         self.components_ = np.ascontiguousarray((principal @ rotation).T.astype(np.float32))
@@ -138,28 +144,8 @@ class ITQ(Family):
         values = rows.all_products(self.components_) + self.offset_
         return Projections(values, np.zeros_like(values), np.abs(values) / self._projection.norms)
 
-    @property
-    def num_alternatives(self) -> int:
-        """0: a learned family has too few functions for tables."""
-        return 0
 
-    def collision_probability(self, value: npt.ArrayLike) -> Floats:
-        """ITQ has no collision law.
-
-        Parameters
-        ----------
-        value : float or array
-            Not used.
-
-        Raises
-        ------
-        ParameterError
-            Always.
-        """
-        raise bad_parameter("family", self.name, "a family with a collision law; ITQ is fitted to data")
-
-
-def _corners(rotated: Floats) -> tuple[Floats, float]:
-    """The nearest corners of the cube, and the mean squared distance to them."""
+def _nearest_corners(rotated: Floats) -> tuple[Floats, float]:
+    """Return the nearest corners of the cube, and the mean squared distance to them."""
     signs = np.where(rotated > 0, 1.0, -1.0)
     return signs, float(((signs - rotated) ** 2).sum(1).mean())

@@ -1,27 +1,27 @@
-"""Kernelised LSH (KLSH): random hyperplanes in the space of any kernel, made from kernel values alone.
+"""Kernelised LSH (KLSH): random hyperplanes in the feature space of any kernel, from kernel values only.
 
 With p anchors from the data, K their centred kernel matrix and g a vector of p Gaussian numbers:
 
-    w = K^(−1/2) g        bit = 1 where Σ_i w_i κ(x, x_i) > 0, κ centred by the anchors' means
+    w = K^(−1/2) g        bit = 1 if Σ_i w_i κ(x, x_i) > 0, κ centred by the anchors' means
 
-K^(−1/2) takes centred kernel values to coordinates in the span of the anchors (`embed`), and g is a random hyperplane
-there. So bits agree with probability 1 − arccos(c)/π, c the cosine of the two vectors after centring and projection on
-that span (Jiang, Que and Kulis: LSH after kernel PCA), for anchors as for other vectors. What lies outside the span is
-not seen. Eigenvalues of K up to 1e-8 of the largest, and negative ones of kernels that are not positive, are dropped.
-The centring of x is folded into the weights, so that a bit is one product with p kernel values.
+K^(−1/2) maps centred kernel values to coordinates in the span of the anchors (`embed`), and g is a random hyperplane
+there. So bits agree with probability 1 − arccos(c)/π, where c is the cosine of the two vectors after centring and
+projection on that span (Jiang, Que and Kulis: LSH after kernel PCA), for anchors and other vectors. Components outside
+the span are lost. Eigenvalues of K up to 1e-8 of the largest, and negative ones of kernels that are not positive, are
+dropped. The weights include the centring of x, so that a bit is one product with p kernel values.
 
-Kulis and Grauman take √((p − 1) / t) e_S in place of g, S a random set of t anchors (`subset`): the central limit
-theorem makes that about Gaussian, with an error of 0.01 to 0.02 at t = 30. But an anchor's own coordinate outweighs the
-others where the kernel is narrow, and then its bits say little but whether it is in S.
+Kulis and Grauman use √((p − 1) / t) e_S instead of g, with S a random set of t anchors (`subset`). By the central limit
+theorem it is approximately Gaussian, with an error of 0.01 to 0.02 at t = 30. But for a narrow kernel an anchor's own
+coordinate outweighs the others, and then its bits only show if it is in S.
 
-Cost: p kernel values per vector and p multiplications per bit; fitting takes p³. Sources: Kulis and Grauman (ICCV 2009;
-PAMI 2012); Jiang, Que and Kulis (2014). Given kernel values, codes are the same everywhere; the kernel's exponential
-is NumPy's, which may differ in the last digit between machines.
+Cost: p kernel values per vector and p multiplications per bit; fitting takes p³ operations. Sources: Kulis and Grauman
+(ICCV 2009; PAMI 2012); Jiang, Que and Kulis (2014). Equal kernel values give equal codes on every machine; the kernel's
+exponential is NumPy's, which may differ in the last digit between machines.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
@@ -35,47 +35,49 @@ from nearkin.families.base import (
     Distance,
     Family,
     Probes,
+    ProjectionLabels,
     Projections,
-    Terms,
-    apart,
     check_hashes,
     check_number,
     check_seed,
+    flip_probes,
+    input_error,
+    row_distances,
 )
+from nearkin.vectors.arrays import Floats, Rows
 from nearkin.vectors.projection import Projection
-from nearkin.vectors.rows import Floats, Ints, Rows
-from nearkin.vectors.sampling import places, subsets
+from nearkin.vectors.sampling import random_subsets, sample_positions
 
 Name: TypeAlias = Literal["rbf", "laplacian", "linear", "cosine", "polynomial", "precomputed"]
 Kernel: TypeAlias = Name | Callable[[Floats, Floats], npt.ArrayLike]
 
 _ANCHORS, _SUBSETS, _GAUSSIAN = 21, 22, 23
 """Streams of the seed."""
-_CUT = 1e-8
+_MIN_EIGENVALUE = 1e-8
+"""Relative to the largest eigenvalue."""
 _NAMES = ("rbf", "laplacian", "linear", "cosine", "polynomial", "precomputed")
 
 
 class KernelLSH(Family):
-    """Random hyperplanes in the space of a kernel.
+    """Random hyperplanes in the feature space of a kernel.
 
     Parameters
     ----------
     bits : int, default 64
-        1 to 65,536; `HammingIndex` takes up to 1,024.
+        1 to 65,536; `HammingIndex` accepts up to 1,024.
     kernel : {"rbf", "laplacian", "linear", "cosine", "polynomial", "precomputed"} or callable, default "rbf"
         exp(-gamma L2²), exp(-gamma L1), x·y, the cosine, (gamma x·y + coef0)^degree; "precomputed" takes kernel values
-        with the fitted vectors in place of vectors: (n, n) in `fit`, (m, n) in `transform`. A function takes (m, d) and
-        (p, d) arrays and gives (m, p) values; such a family can't be saved.
+        with the fitted vectors instead of vectors: (n, n) in `fit`, (m, n) in `transform`. A function takes (m, d) and
+        (p, d) arrays and returns (m, p) values; such a family can't be saved.
     gamma : float or "auto", default "auto"
-        Above 0. "auto" is one over the median squared distance (rbf), or distance (laplacian), of anchors; 1 / d
-        (polynomial).
+        Above 0. "auto" is 1 / the median squared distance (rbf) or distance (laplacian) of anchors; 1 / d (polynomial).
     degree : int, default 3
     coef0 : float, default 1
     anchors : int, default 300
-        p, 2 or more; all vectors where there are fewer.
+        p, 2 or more; all vectors if there are fewer.
     subset : int, optional
-        t of the paper, at most p; a quarter of p where that is less. The law then fails for vectors that became
-        anchors. By default hyperplanes are Gaussian, and the law holds for all vectors.
+        t of the paper, at most p; a quarter of p if that is less. The law then does not hold for the anchors. By
+        default hyperplanes are Gaussian, and the law holds for all vectors.
     seed : int, default 0
         0 to 2**64 - 1.
 
@@ -85,12 +87,12 @@ class KernelLSH(Family):
     root_ : (p, p) float64
         K^(-1/2).
     weights_ : (bits, p) float64
-        With the centring of the vector folded in.
+        Including the centring of the vector.
     offset_ : (bits,) float64
     means_ : (p,) float64
-        Mean kernel value of each anchor with all.
+        Mean kernel value of each anchor with all anchors.
     rank_ : int
-        Eigenvalues that were kept.
+        Number of eigenvalues that were kept.
     gamma_ : float
 
     References
@@ -111,7 +113,9 @@ class KernelLSH(Family):
     name = "kernel"
     kind = "bits"
     distance: Distance = "kernel"
-    terms = Terms("weighted sum of kernel values with the anchors", "1 above 0", "the value itself, without its sign")
+    projection_labels = ProjectionLabels(
+        "weighted sum of kernel values with the anchors", "1 above 0", "absolute value of the sum"
+    )
     _learned = ("anchors_", "root_", "weights_", "offset_", "means_", "rank_", "gamma_")
 
     anchors_: npt.NDArray[Any]
@@ -134,14 +138,8 @@ class KernelLSH(Family):
         subset: int | None = None,
         seed: int = 0,
     ) -> None:
-        self.bits = bits
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.anchors = anchors
-        self.subset = subset
-        self.seed = seed
+        self.bits, self.kernel, self.gamma, self.degree, self.coef0 = bits, kernel, gamma, degree, coef0
+        self.anchors, self.subset, self.seed = anchors, subset, seed
 
     def _check(self) -> None:
         check_hashes("bits", self.bits)
@@ -156,45 +154,43 @@ class KernelLSH(Family):
             check_count("subset", self.subset, 1, self.anchors, f"1 to anchors={self.anchors}, or None")
         check_seed(self.seed)
 
-    def _plain_params(self) -> dict[str, Any]:
+    def _json_params(self) -> dict[str, Any]:
         if callable(self.kernel):
             raise bad_parameter("kernel", repr(self.kernel), "a kernel with a name: a function has no digest or file")
-        return super()._plain_params()
+        return super()._json_params()
 
     def _fit(self, rows: Rows) -> None:
         if len(rows) < 2:
-            reason = "has one row; give two vectors or more, better a few hundred"
-            raise InputError(f"X: {reason}", place="X", reason=reason)
-        chosen = places(len(rows), self.anchors, self.seed, _ANCHORS)
+            raise input_error("has one row; give two vectors or more, better a few hundred")
+        chosen = sample_positions(len(rows), self.anchors, self.seed, _ANCHORS)
         self.gamma_ = 1.0 if self.gamma == "auto" else float(self.gamma)
         if self.kernel == "precomputed":
             if rows.d != len(rows):
-                raise bad_parameter(
-                    "X", f"shape ({len(rows)}, {rows.d})", "kernel values of all fitted vectors: (n, n)"
-                )
+                allowed = "kernel values of all fitted vectors: (n, n)"
+                raise bad_parameter("X", f"shape ({len(rows)}, {rows.d})", allowed)
             self.anchors_ = chosen
-            kernel = rows.take(chosen).wide().dense()[:, chosen]
+            kernel = rows.take(chosen).as_float64().dense()[:, chosen]
         else:
-            self.anchors_ = np.require(rows.take(chosen).wide().dense(), np.float64)
+            self.anchors_ = np.require(rows.take(chosen).as_float64().dense(), np.float64)
             if self.gamma == "auto":
                 self.gamma_ = self._auto_gamma(rows.d)
-            kernel = self._values(Rows(self.anchors_, None))
+            kernel = self._kernel_values(Rows(self.anchors_, None))
         p = len(chosen)
         self.means_ = kernel.mean(axis=0)
         grand = float(self.means_.mean())
         centred = kernel - self.means_ - kernel.mean(axis=1)[:, None] + grand
         values, vectors = np.linalg.eigh((centred + centred.T) / 2)
-        kept = values > _CUT * np.abs(values).max()
+        kept = values > _MIN_EIGENVALUE * np.abs(values).max()
         if not kept.any() or float(values[-1]) <= 1e-12 * np.abs(kernel).max():
-            reason = "all anchors have the same kernel values, so no direction tells them apart; give varied vectors"
-            raise InputError(f"X: {reason}", place="X", reason=reason)
+            reason = "all anchors have the same kernel values, so no direction separates them; give varied vectors"
+            raise input_error(reason)
         self.rank_ = int(kept.sum())
         self.root_ = (vectors[:, kept] / np.sqrt(values[kept])) @ vectors[:, kept].T
         if self.subset is None:
             weights = draw_matrix("gaussian", self.seed, _GAUSSIAN, 0, self.bits, p).reshape(self.bits, p) @ self.root_
         else:
             size = max(1, min(self.subset, p // 4))
-            chosen_sets = subsets(p, size, self.bits, self.seed, _SUBSETS)
+            chosen_sets = random_subsets(p, size, self.bits, self.seed, _SUBSETS)
             weights = np.sqrt((p - 1) / size) * self.root_[chosen_sets].sum(axis=1)
         # w·(k − mean(k) − means + grand) = (w − mean(w))·k − w·means + Σw · grand
         self.offset_ = weights.sum(axis=1) * grand - weights @ self.means_
@@ -206,29 +202,27 @@ class KernelLSH(Family):
         if self.kernel not in ("rbf", "laplacian"):
             return 1.0
         metric = 1 if self.kernel == "laplacian" else 2
-        apart = [(np.abs(self.anchors_ - anchor) ** metric).sum(axis=1) for anchor in self.anchors_]
-        middle = float(np.median(np.concatenate(apart)))
-        if middle <= 0:
-            reason = "most anchors are equal, so no gamma follows from their distances; give gamma= a number"
-            raise InputError(f"X: {reason}", place="X", reason=reason)
-        return 1.0 / middle
+        distances = [(np.abs(self.anchors_ - anchor) ** metric).sum(axis=1) for anchor in self.anchors_]
+        median = float(np.median(np.concatenate(distances)))
+        if median <= 0:
+            raise input_error("most anchors are equal, so no gamma follows from their distances; give gamma= a number")
+        return 1.0 / median
 
-    def _values(self, rows: Rows) -> Floats:
-        """Kernel values of rows with the anchors, `(n, p)` float64."""
+    def _kernel_values(self, rows: Rows) -> Floats:
+        """Return the kernel values of rows with the anchors, `(n, p)` float64."""
         if self.kernel == "precomputed":
-            return np.ascontiguousarray(rows.wide().dense()[:, self.anchors_], np.float64)
+            return np.ascontiguousarray(rows.as_float64().dense()[:, self.anchors_], np.float64)
         if callable(self.kernel):
-            found = np.asarray(self.kernel(cast("Floats", rows.wide().dense()), self.anchors_), np.float64)
-            if found.shape != (len(rows), len(self.anchors_)):
-                allowed = (
-                    f"a function of (m, d) and (p, d) that gives (m, p) values, here {(len(rows), len(self.anchors_))}"
-                )
-                raise bad_parameter("kernel", f"values of shape {found.shape}", allowed)
-            if not np.isfinite(found).all():
+            values = np.asarray(self.kernel(cast("Floats", rows.as_float64().dense()), self.anchors_), np.float64)
+            shape = (len(rows), len(self.anchors_))
+            if values.shape != shape:
+                allowed = f"a function of (m, d) and (p, d) that gives (m, p) values, here {shape}"
+                raise bad_parameter("kernel", f"values of shape {values.shape}", allowed)
+            if not np.isfinite(values).all():
                 raise bad_parameter("kernel", "values that are NaN or infinite", "a function with finite values")
-            return np.ascontiguousarray(found)
+            return np.ascontiguousarray(values)
         if self.kernel == "laplacian":
-            dense = rows.wide().dense()
+            dense = rows.as_float64().dense()
             distances = np.stack([np.abs(dense - anchor).sum(axis=1) for anchor in self.anchors_], axis=1)
             return np.exp(-self.gamma_ * distances)
         products = rows.all_products(self.anchors_)
@@ -238,11 +232,11 @@ class KernelLSH(Family):
             return (self.gamma_ * products + self.coef0) ** self.degree
         norms, others = rows.norms(), Rows(self.anchors_, None).norms()
         if self.kernel == "cosine":
-            for given, name in ((norms, "row"), (others, "anchor")):
-                if not given.all():
-                    place = f"{name} {int(np.argmin(given != 0))}"
+            for lengths, name in ((norms, "row"), (others, "anchor")):
+                if not lengths.all():
+                    source = f"{name} {int(np.argmin(lengths != 0))}"
                     reason = "is a zero vector, which has no direction; remove it"
-                    raise InputError(f"{place}: {reason}", place=place, reason=reason)
+                    raise InputError(f"{source}: {reason}", place=source, reason=reason)
             return products / norms[:, None] / others
         squares = np.maximum(norms[:, None] ** 2 - 2 * products + others**2, 0.0)
         return np.exp(-self.gamma_ * squares)
@@ -261,50 +255,47 @@ class KernelLSH(Family):
     def _check_learned(self) -> None:
         super()._check_learned()
         if self.kernel == "precomputed" and not (0 <= self.anchors_.min() and self.anchors_.max() < self.dimension_):
-            raise ValueError("anchors_ lie outside the dimension")
+            raise ValueError("anchors_ are outside the dimension")
 
     def _derive(self) -> None:
         self._projection = Projection(self.weights_, self.offset_)
 
-    def _batches(self, rows: Rows) -> list[tuple[slice, Rows]]:
-        """Slices, and the kernel values there as rows."""
+    def _kernel_rows(self, rows: Rows) -> Iterator[tuple[slice, Rows]]:
+        """Yield slices of the rows, and their kernel values as rows."""
         step = max(1, (1 << 22) // max(len(self.means_), rows.d))
-        parts = []
         for start in range(0, len(rows), step):
-            part = rows.part(start, start + step)
-            part.norms()
-            parts.append((slice(start, start + len(part)), Rows(self._values(part), None, rows.first + start)))
-        return parts
+            batch = rows.slice(start, start + step)
+            batch.norms()
+            yield slice(start, start + len(batch)), Rows(self._kernel_values(batch), None, rows.first + start)
 
     def _transform(self, rows: Rows) -> Codes:
         words = np.empty((len(rows), -(-self.bits // 64)), np.uint64)
-        for place, values in self._batches(rows):
-            words[place] = self._projection.sign_codes(values)
+        for part, values in self._kernel_rows(rows):
+            words[part] = self._projection.sign_codes(values)
         return words
 
+    def _margins(self, rows: Rows) -> Floats:
+        margins = np.empty((len(rows), self.bits))
+        for part, values in self._kernel_rows(rows):
+            margins[part] = values.all_products(self.weights_) + self.offset_
+        return margins
+
     def _projections(self, rows: Rows) -> Projections:
-        values = np.concatenate(
-            [np.zeros((0, self.bits)), *(part.all_products(self.weights_) for _, part in self._batches(rows))]
-        )
-        values += self.offset_
+        values = self._margins(rows)
         return Projections(values, np.zeros_like(values), np.abs(values))
 
     def _pair_values(self, left: Rows, right: Rows) -> Floats:
-        embedded = [Rows(np.ascontiguousarray(self._embedded(rows)), None) for rows in (left, right)]
-        return apart(embedded[0], embedded[1], "cosine")
+        a, b = (Rows(np.ascontiguousarray(self._embed(rows)), None) for rows in (left, right))
+        return row_distances(a, b, "cosine")
 
     def _probes(self, rows: Rows, count: int) -> Probes:
-        margins = np.concatenate(
-            [np.zeros((0, self.bits)), *(part.all_products(self.weights_) for _, part in self._batches(rows))]
-        )
-        margins += self.offset_
-        bits: Ints = (margins > 0).astype(np.int64)
-        return Probes(bits, (1 - bits)[..., None], (margins**2)[..., None])
+        margins = self._margins(rows)
+        return flip_probes(margins > 0, margins**2)
 
     def embed(self, X: npt.ArrayLike) -> Floats:
-        """Coordinates in the span of the anchors, `(n, p)`: their inner products are the centred, projected kernel.
+        """Return coordinates in the span of the anchors, whose inner products are the centred, projected kernel.
 
-        Bits agree with probability `collision_probability` of the cosine of two such rows.
+        `collision_probability` of the cosine of two such rows is the probability that their bits agree.
 
         Parameters
         ----------
@@ -315,18 +306,20 @@ class KernelLSH(Family):
         -------
         (n, p) float64
         """
-        return self._embedded(self._rows(X))
+        return self._embed(self._rows(X))
 
-    def _embedded(self, rows: Rows) -> Floats:
-        values = np.concatenate([np.zeros((0, len(self.means_))), *(p.dense() for _, p in self._batches(rows))])
+    def _embed(self, rows: Rows) -> Floats:
+        values = np.concatenate(
+            [np.zeros((0, len(self.means_))), *(part.dense() for _, part in self._kernel_rows(rows))]
+        )
         centred = values - values.mean(axis=1)[:, None] - self.means_ + self.means_.mean()
         embedded: Floats = centred @ self.root_
         return embedded
 
     def collision_probability(self, value: npt.ArrayLike) -> Floats:
-        """1 - arccos(value) / pi of the cosine after centring and projection (see `embed`).
+        """Return 1 - arccos(value) / pi for the cosine after centring and projection (see `embed`).
 
-        With `subset` within about 0.02, and for vectors that are not anchors alone.
+        With `subset` it is accurate to about 0.02, and only for vectors that are not anchors.
 
         Parameters
         ----------

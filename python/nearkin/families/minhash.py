@@ -1,19 +1,19 @@
-"""MinHash: texts, given features, ready hashes and sparse rows → signatures, in parallel, with the GIL released.
+"""MinHash signatures of texts, features, hashes and sparse rows, in parallel without the GIL.
 
     P[value i of A = value i of B] = J(A, B) = |A ∩ B| / |A ∪ B|
 
-so that the share of equal values estimates the Jaccard similarity of the sets of features, without bias. Schemes:
+so the share of equal values is an unbiased estimate of the Jaccard similarity of the sets of features. Schemes:
 
 | scheme | value i | cost |
 |---|---|---|
-| `one` | smallest hash in bin i of k; an empty bin takes that of the first full one in its own order | |A| + k |
-| `fast` | the same by up to three hashes, one after the other; `classic` for bins still empty | 3 |A| + k |
+| `one` | smallest hash in bin i of k; an empty bin copies the first full one in its own order | |A| + k |
+| `fast` | the same by up to three successive hashes; `classic` for bins that are still empty | 3 |A| + k |
 | `classic` | smallest value of function i of k | |A| k |
 
 The variance of the share is J (1 − J) / k for `classic`, less for `fast` (0.56 of it for 128 values and 160 features),
-and for `one` less for sets of about as many features as values, more for smaller ones
-(`nearkin.theory.minhash_variance`). A signature is `uint32` or `uint64`, `(n, num_perm)`; a set without features has
-the largest value everywhere and is similar to nothing, not even to another one.
+and for `one` less for sets with about one feature per value, more for smaller sets (`nearkin.theory.minhash_variance`).
+Signatures are `uint32` or `uint64`, `(n, num_perm)`. A set without features has the largest value everywhere and
+similarity 0 to every set, including another empty one.
 
 Cost: one pass over the text. Sources: Broder (SEQUENCES 1997); Li, Owen and Zhang (NIPS 2012); Shrivastava (ICML 2017);
 Dahlgaard, Knudsen and Thorup (FOCS 2017). Kernel: `crates/nearkin-core/src/families/minhash/`. Laws are tested in
@@ -33,7 +33,7 @@ from nearkin._core import signature_differences
 from nearkin.errors import bad_parameter, mismatch
 from nearkin.recipe import Recipe, Scheme
 from nearkin.text.batches import Texts, hash_batches
-from nearkin.vectors.arrays import csr_parts, in_order, unmasked
+from nearkin.vectors.arrays import as_contiguous, check_unmasked, csr_arrays
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array, csr_matrix
@@ -42,7 +42,7 @@ Signatures: TypeAlias = NDArray[np.uint32 | np.uint64]
 """`(n, num_perm)`, uint32 or uint64."""
 
 DEFAULT = "char:4|binary|xxh3|minhash:128:fast"
-"""The recipe of `signature` where it is not told another."""
+"""Default recipe of `signature`."""
 
 
 @overload
@@ -56,7 +56,7 @@ def signature(
 def signature(
     texts: Texts, recipe: Recipe | str | None = None, *, return_counts: bool = False
 ) -> Signatures | tuple[Signatures, NDArray[np.uint64]]:
-    """MinHash signatures of texts.
+    """Return the MinHash signatures of texts.
 
     Parameters
     ----------
@@ -66,23 +66,23 @@ def signature(
         A recipe with the family minhash, its text form or the name of a preset; None for
         `char:4|binary|xxh3|minhash:128:fast`.
     return_counts : bool, default False
-        Also return how many features each text has; 0 means that the text has no signature.
+        Also return the number of features of each text; 0 means that the text has no signature.
 
     Returns
     -------
     signatures : (n, num_perm) uint32 or uint64
         A text without features has the largest value everywhere.
     counts : (n,) uint64
-        Features of each text, all occurrences. Only with `return_counts`.
+        Number of features of each text, all occurrences. Only with `return_counts`.
 
     Raises
     ------
     TypeError
-        If a text is not a string, or an Arrow array holds no strings.
+        A text that is not a string, or an Arrow array of another type.
     InputError
-        If a string holds a lone surrogate.
+        A string with a lone surrogate.
     ParameterError
-        If the recipe is for given features or of another family.
+        A recipe for given features or of another family.
 
     Examples
     --------
@@ -97,8 +97,8 @@ def signature(
     recipe = Recipe.of(DEFAULT if recipe is None else recipe)
     check_minhash(recipe)
     values, counts = hash_batches(recipe.core.signatures, texts, value_type(recipe))
-    shaped = values.reshape(-1, recipe.num_perm)
-    return (shaped, counts) if return_counts else shaped
+    signatures = values.reshape(-1, recipe.num_perm)
+    return (signatures, counts) if return_counts else signatures
 
 
 def check_minhash(recipe: Recipe) -> None:
@@ -108,40 +108,40 @@ def check_minhash(recipe: Recipe) -> None:
 
 
 def value_type(recipe: Recipe) -> type[np.uint32] | type[np.uint64]:
-    """The type of a value."""
+    """Return the type of a value."""
     return np.uint32 if recipe.value_bits == 32 else np.uint64
 
 
 def as_signatures(values: npt.ArrayLike, name: str, num_perm: int | None = None) -> Signatures:
-    """Signatures as a C-contiguous array of rows; one signature is one row."""
-    unmasked(values, name)
+    """Return signatures as a C-contiguous array of rows; one signature is one row."""
+    check_unmasked(values, name)
     array = np.asarray(values)
     if array.dtype not in (np.uint32, np.uint64):
         raise bad_parameter(name, f"an array of {array.dtype}", "uint32 or uint64, as nearkin.signature gives")
     rows = array.reshape(1, -1) if array.ndim == 1 else array
     if rows.ndim != 2 or rows.shape[1] < 1 or (num_perm is not None and rows.shape[1] != num_perm):
-        wanted = "num_perm" if num_perm is None else num_perm
-        raise bad_parameter(name, f"an array of shape {array.shape}", f"shape (n, {wanted}) or ({wanted},)")
-    return in_order(rows)
+        columns = "num_perm" if num_perm is None else num_perm
+        raise bad_parameter(name, f"an array of shape {array.shape}", f"shape (n, {columns}) or ({columns},)")
+    return as_contiguous(rows)
 
 
 def minhash_similarity(a: npt.ArrayLike, b: npt.ArrayLike) -> float | NDArray[np.float64]:
-    """The share of equal values of signatures, which estimates the Jaccard similarity of their sets.
+    """Return the share of equal values of signatures, which estimates the Jaccard similarity of their sets.
 
     Parameters
     ----------
     a, b : (num_perm,) or (n, num_perm) uint32 or uint64
-        Signatures of one recipe. One signature is compared with every one of the other argument.
+        Signatures of one recipe. One signature is compared with every signature of the other argument.
 
     Returns
     -------
     float, or (n,) float64
-        0 to 1; a float if both are one signature. A set without features is similar to nothing: 0.
+        0 to 1; a float if both are one signature. 0 for a set without features.
 
     Raises
     ------
     MismatchError
-        For signatures of different width or type, or counts that differ and neither is one.
+        Signatures of different width or type, or counts that differ if neither is one.
 
     Examples
     --------
@@ -151,20 +151,17 @@ def minhash_similarity(a: npt.ArrayLike, b: npt.ArrayLike) -> float | NDArray[np
     0.75
     """
     left, right = as_signatures(a, "a"), as_signatures(b, "b")
-    for what, one, other in (
-        ("type of values", left.dtype, right.dtype),
-        ("values of a signature", left.shape[1], right.shape[1]),
-    ):
-        if one != other:
-            raise mismatch(what, one, other)
-    differing = signature_differences(left.reshape(-1), right.reshape(-1), left.shape[1])
-    shares = 1 - differing / left.shape[1]
+    if left.dtype != right.dtype:
+        raise mismatch("type of values", left.dtype, right.dtype)
+    if left.shape[1] != right.shape[1]:
+        raise mismatch("values of a signature", left.shape[1], right.shape[1])
+    shares = 1 - signature_differences(left.reshape(-1), right.reshape(-1), left.shape[1]) / left.shape[1]
     single = np.ndim(a) == 1 and np.ndim(b) == 1
     return float(shares[0]) if single else shares
 
 
 class MinHash:
-    """MinHash of features that are given, of ready hashes, or of sparse rows.
+    """MinHash of features, 64-bit hashes, or sparse rows.
 
     Parameters
     ----------
@@ -172,20 +169,18 @@ class MinHash:
         Values of a signature, 1 to 512.
     scheme : {"fast", "one", "classic"}, default "fast"
         Up to three permutations, one permutation with optimal densification, or `num_perm` functions. `fast` has the
-        smallest error; a recipe that names no scheme has `one`.
+        smallest error; the default of a recipe is `one`.
     value_bits : {32, 64}, default 32
         Bits of a value.
     hash : str, default "xxh3"
         Hash of a feature, as in a recipe.
     seed : int, default 0
-        Its seed, 0 to 2^64 - 1. Ready hashes and columns, which it does not hash, are mixed with it.
+        Seed of the hash, 0 to 2^64 - 1. Inputs that are hashes or columns are mixed with it.
 
-    Notes
-    -----
-    P[value i of A = value i of B] is the Jaccard similarity J of the sets. The share of equal values has the variance
-    J (1 - J) / num_perm for `classic`; for the others see `nearkin.theory.minhash_variance`. Each value of `classic` is
-    the smallest of (a x + b) mod 2^64 with odd a, x the mixed hash of a feature: a bijection of x, so that for random
-    x every feature of a set is equally likely to be the smallest one.
+    Notes ----- P[value i of A = value i of B] is the Jaccard similarity J of the sets. The share of equal values has
+    the variance J (1 - J) / num_perm for `classic`; for the others see `nearkin.theory.minhash_variance`. Each value of
+    `classic` is the smallest of (a x + b) mod 2^64 with odd a, where x is the mixed hash of a feature. This is a
+    bijection of x, so for random x every feature of a set is equally likely to be the smallest.
 
     References
     ----------
@@ -215,18 +210,18 @@ class MinHash:
         seed: int = 0,
     ) -> None:
         self.recipe = Recipe(f"given|{hash}:{seed}|minhash:{num_perm}").with_(scheme=scheme, value_bits=value_bits)
-        self._key = np.uint64(_key(self.recipe.seed))
+        self._key = np.uint64(_seed_key(self.recipe.seed))
 
     def _rows(self, flat: Signatures) -> Signatures:
         return flat.reshape(-1, self.recipe.num_perm)
 
     def signature(self, documents: Iterable[Iterable[str | bytes] | Mapping[str, object]]) -> Signatures:
-        """Signatures of documents given as features.
+        """Return the signatures of documents given as features.
 
         Parameters
         ----------
         documents : iterable of iterables of str or bytes
-            Features; repetitions and order do not count, nor do the values of a dict.
+            Features; repetitions, order and the values of a dict are ignored.
 
         Returns
         -------
@@ -235,7 +230,7 @@ class MinHash:
         Raises
         ------
         ParameterError
-            A text in place of its features.
+            A text instead of its features.
         """
         offsets = [0]
         features: list[bytes] = []
@@ -249,15 +244,15 @@ class MinHash:
     def signature_hashes(
         self, hashes: NDArray[np.uint64] | Sequence[NDArray[np.uint64]], offsets: npt.ArrayLike | None = None
     ) -> Signatures:
-        """Signatures of sets of ready 64-bit hashes.
+        """Return the signatures of sets of 64-bit hashes.
 
         Parameters
         ----------
         hashes : (m,) uint64, or a list of such arrays
-            Any numbers that identify features: they are mixed with the seed, so small integers will do. Repetitions do
-            not count.
+            Any numbers that identify features. They are mixed with the seed, so small integers are fine. Repetitions
+            are ignored.
         offsets : (n + 1,) integers, optional
-            Set i has `hashes[offsets[i]:offsets[i + 1]]`. Left out with a list.
+            Set i is `hashes[offsets[i]:offsets[i + 1]]`. Omit it with a list.
 
         Returns
         -------
@@ -271,24 +266,23 @@ class MinHash:
         if offsets is None:
             if isinstance(hashes, np.ndarray):
                 raise bad_parameter("offsets", None, "where each set begins and the end, or a list of arrays")
-            lengths = [len(part) for part in hashes]
-            offsets = np.concatenate([[0], np.cumsum(lengths)])
+            offsets = np.concatenate([[0], np.cumsum([len(part) for part in hashes])])
             hashes = np.concatenate([np.zeros(0, np.uint64), *hashes])
-        unmasked(hashes, "hashes")
+        check_unmasked(hashes, "hashes")
         array = np.asarray(hashes)
         if array.dtype != np.uint64 or array.ndim != 1:
             raise bad_parameter("hashes", f"{array.ndim}-dimensional {array.dtype}", "one-dimensional uint64")
-        bounds = in_order(np.asarray(offsets), np.int64)
-        seeded = array ^ self._key if self._key else in_order(array, np.uint64)
+        bounds = as_contiguous(np.asarray(offsets), np.int64)
+        seeded = array ^ self._key if self._key else as_contiguous(array, np.uint64)
         return self._rows(self.recipe.core.signatures_hashed(bounds, seeded))
 
     def signature_csr(self, rows: csr_array | csr_matrix) -> Signatures:
-        """Signatures of the rows of a SciPy CSR matrix: the set of columns that are not zero.
+        """Return the signatures of the rows of a SciPy CSR matrix: the sets of columns with non-zero values.
 
         Parameters
         ----------
         rows : csr_array or csr_matrix of shape (n, columns)
-            Values other than 0 say that a column is in the set of its row.
+            A column with a value other than 0 is in the set of its row.
 
         Returns
         -------
@@ -297,17 +291,17 @@ class MinHash:
         Raises
         ------
         ParameterError
-            For a format other than CSR, or index arrays that do not fit each other.
+            A format other than CSR, or inconsistent index arrays.
         """
-        ends, columns, values = csr_parts(rows, "rows")
-        there = values != 0
-        if not there.all():
-            ends = np.concatenate([[0], np.cumsum(there)])[ends]
-            columns = columns[there]
+        ends, columns, values = csr_arrays(rows, "rows")
+        nonzero = values != 0
+        if not nonzero.all():
+            ends = np.concatenate([[0], np.cumsum(nonzero)])[ends]
+            columns = columns[nonzero]
         return self.signature_hashes(columns.view(np.uint64), ends)
 
     def merge(self, a: npt.ArrayLike, b: npt.ArrayLike) -> Signatures:
-        """Signatures of unions: row i is that of the set of row i of `a` and that of row i of `b` together.
+        """Return the signatures of unions: row i is the signature of the union of sets i of `a` and `b`.
 
         Parameters
         ----------
@@ -321,7 +315,7 @@ class MinHash:
         Raises
         ------
         MismatchError
-            Different numbers of signatures, or values of another width than the recipe's.
+            Different numbers of signatures, or values of a width other than the recipe's.
         """
         left, right = (as_signatures(side, name, self.recipe.num_perm) for side, name in ((a, "a"), (b, "b")))
         if left.shape != right.shape:
@@ -331,8 +325,8 @@ class MinHash:
         return self._rows(self.recipe.core.merge(left.reshape(-1), right.reshape(-1)))
 
 
-def _key(seed: int) -> int:
-    """What ready hashes are combined with before they are mixed: 0 for the seed 0, else a number of SplitMix64."""
+def _seed_key(seed: int) -> int:
+    """Return the number that hashes are combined with before mixing: 0 for seed 0, otherwise from SplitMix64."""
     if seed == 0:
         return 0
     mask = (1 << 64) - 1

@@ -2,15 +2,15 @@
 
     h_j(x) = ⌊(a_j·x + b_j) / w⌋        a_j Gaussian (L2) or Cauchy (L1), b_j uniform in [0, w)
 
-a·x − a·y is distributed as ‖x − y‖_p times one Gaussian or Cauchy number, so the probability of equal keys depends on
-the distance over the width alone: `nearkin.theory.pstable`. It is the same anywhere in space.
+a·x − a·y is distributed as ‖x − y‖_p times one Gaussian or Cauchy number, so the probability of equal keys depends only
+on the ratio of distance to width (`nearkin.theory.pstable`). It is the same anywhere in space.
 
-`width="auto"` is 4 R, R the median distance of a sampled vector to its nearest neighbour in a sample: at distance R a
-key is equal with probability 0.80 (L2) or 0.62 (L1). Neighbours in a sample lie further apart than in all vectors,
-so R is an upper estimate; `nearkin.theory.choose` does better, knowing the index.
+`width="auto"` is 4 R, where R is the median distance of a sampled vector to its nearest neighbour in a sample: at
+distance R a key is equal with probability 0.80 (L2) or 0.62 (L1). Neighbours in a sample are farther away than among
+all vectors, so R is an upper estimate; `nearkin.theory.choose` gives better widths because it considers the index.
 
 With `u_functions` the keys of tables are pairs of m half keys (E2LSH's manual): m (m − 1) / 2 tables from m · k / 2
-functions, about a tenth of the projections, at the price of a few more tables, since tables share halves.
+functions. That needs about a tenth of the projections, but a few more tables, since tables share halves.
 
 Cost: d multiplications per key. Sources: Datar, Immorlica, Indyk and Mirrokni (SoCG 2004), section 3; Andoni and Indyk,
 E2LSH 0.1 User Manual (2005), section 3.4.1.
@@ -26,42 +26,45 @@ import numpy.typing as npt
 
 from nearkin import theory
 from nearkin._core import draw_matrix, few_floor_codes, floor_codes
-from nearkin.errors import InputError, bad_parameter
+from nearkin.errors import bad_parameter
 from nearkin.families.base import (
     Codes,
     Distance,
     Family,
     Probes,
+    ProjectionLabels,
     Projections,
-    Terms,
+    check_choice,
     check_flag,
     check_hashes,
     check_number,
     check_seed,
+    input_error,
 )
+from nearkin.vectors.arrays import Floats, Ints, Matrix, Rows
 from nearkin.vectors.projection import Projection
-from nearkin.vectors.rows import Floats, Ints, Matrix, Rows
+from nearkin.vectors.sampling import neighbour_distances, sample_rows
 
 _DIRECTIONS, _OFFSETS, _SAMPLE = 3, 4, 5
 """Streams of the seed."""
-_QUERIES, _BASE = 256, 4096
-"""Sizes of the samples whose distances give the width: a few million distances, a fraction of a second."""
+_NUM_QUERIES, _NUM_SAMPLES = 256, 4096
+"""Sizes of the samples whose distances set the width: a few million distances, a fraction of a second."""
 
 
 class PStable(Family):
-    """Integer keys from Gaussian or Cauchy projections; for L2 or L1 distances.
+    """Integer keys from Gaussian or Cauchy projections, for L2 or L1 distances.
 
     Parameters
     ----------
     metric : {"l2", "l1"}, default "l2"
-        Distance: Gaussian or Cauchy projections.
+        Distance, by Gaussian or Cauchy projections.
     width : float or "auto", default "auto"
         Width of a cell in units of the distance, above 0. "auto" is four times the median distance of a vector to its
         nearest neighbour in a sample of at most 4,096 of the fitted vectors.
     hashes : int, default 16
         Number of keys, 1 to 65,536.
     u_functions : bool, default False
-        Whether `hash_layout` makes the key of a table from two halves that several tables share.
+        Let `hash_layout` build the key of a table from two halves that several tables share.
     seed : int, default 0
         0 to 2**64 - 1.
 
@@ -74,7 +77,7 @@ class PStable(Family):
 
     Notes
     -----
-    Keys are 64-bit integers, and saturate. Vectors must be finite. Nothing is normalised.
+    Keys are 64-bit integers that saturate. Vectors must be finite and are not normalised.
 
     References
     ----------
@@ -94,7 +97,9 @@ class PStable(Family):
     name = "pstable"
     kind = "keys"
     _count = "hashes"
-    terms = Terms("projection in widths of a cell", "rounded down", "way to the edge of the cell, in widths")
+    projection_labels = ProjectionLabels(
+        "projection in widths of a cell", "rounded down", "distance to the edge of the cell, in widths"
+    )
     _learned = ("directions_", "offset_", "width_")
 
     directions_: npt.NDArray[np.float32]
@@ -110,11 +115,8 @@ class PStable(Family):
         u_functions: bool = False,
         seed: int = 0,
     ) -> None:
-        self.metric = metric
-        self.width = width
-        self.hashes = hashes
-        self.u_functions = u_functions
-        self.seed = seed
+        self.metric, self.width, self.hashes = metric, width, hashes
+        self.u_functions, self.seed = u_functions, seed
 
     @property
     def distance(self) -> Distance:
@@ -123,16 +125,14 @@ class PStable(Family):
 
     @property
     def num_alternatives(self) -> int:
-        """The cells on both sides."""
+        """2: the cells on both sides."""
         return 2
 
     def _check(self) -> None:
-        if self.metric not in ("l2", "l1"):
-            raise bad_parameter("metric", repr(self.metric), '"l2" or "l1"')
+        check_choice("metric", self.metric, "l2", "l1")
         if self.width != "auto":
-            check_number(
-                "width", self.width, 'a number from 1e-100 to 1e100, or "auto"', lambda w: 1e-100 <= w <= 1e100
-            )
+            allowed = 'a number from 1e-100 to 1e100, or "auto"'
+            check_number("width", self.width, allowed, lambda width: 1e-100 <= width <= 1e100)
         check_hashes("hashes", self.hashes)
         check_flag("u_functions", self.u_functions)
         check_seed(self.seed)
@@ -155,30 +155,22 @@ class PStable(Family):
         self._projection = Projection(self.directions_, self.offset_ + self.width_)
 
     def _auto_width(self, rows: Rows) -> float:
-        """Four times the median distance of sampled vectors to the nearest other one that is not equal."""
-        order = np.argsort(draw_matrix("word", self.seed, _SAMPLE, 0, 1, len(rows)), kind="stable")
-        base = rows.take(np.sort(order[:_BASE])).wide().dense()
-        nearest = []
-        for at in range(min(_QUERIES, len(base))):
-            difference = np.abs(base - base[at])
-            distances = difference.sum(1) if self.metric == "l1" else np.sqrt((difference**2).sum(1))
-            above = distances[distances > 0]
-            if len(above):
-                nearest.append(above.min())
-        if not nearest:
+        """Return four times the median distance of sampled vectors to the nearest vector that is not equal."""
+        base = sample_rows(rows, _NUM_SAMPLES, self.seed, _SAMPLE)
+        nearest = neighbour_distances(base, self.metric, 1, _NUM_QUERIES)
+        if not len(nearest):
             why = "1 sample has no distances" if len(base) == 1 else "all sampled vectors are equal"
-            reason = f"{why}, so no width follows from them; give width= a number"
-            raise InputError(f"X: {reason}", place="X", reason=reason)
+            raise input_error(f"{why}, so no width follows from them; give width= a number")
         return 4.0 * float(np.median(nearest))
 
     def _transform(self, rows: Rows) -> Codes:
         keys = np.empty((len(rows), self.hashes), np.int64)
-        if rows.values is not None and self._projection.are_few(rows):
+        if rows.values is not None and self._projection.is_small_batch(rows):
             functions = (self.offset_, *self._projection.functions[1:])
             few_floor_codes(rows.values, rows.first, self.directions_, functions, self.width_, keys)
             return keys
-        for place, batch in self._projection.batches(rows):
-            norms, out = batch.norm_bounds(), keys[place]
+        for part, batch in self._projection.batches(rows):
+            norms, out = batch.norm_bounds(), keys[part]
 
             def kernel(batch: Rows, products: Matrix, norms: Floats = norms, out: Ints = out) -> tuple[Ints, Ints]:
                 bounds = self._projection.bounds(batch, norms)
@@ -195,24 +187,24 @@ class PStable(Family):
 
     def _probes(self, rows: Rows, count: int) -> Probes:
         rows.norms()
-        place = (rows.all_products(self.directions_) + self.offset_) / self.width_
-        floor = np.floor(place)
-        keys, above = saturate(floor), place - floor
-        # The cell below costs the way down to its edge, the cell above the way up: squares, in units of the width.
+        positions = (rows.all_products(self.directions_) + self.offset_) / self.width_
+        floor = np.floor(positions)
+        keys, above = saturate(floor), positions - floor
+        # The cost of a neighbouring cell is the squared distance to its edge, in units of the width.
         down, up = above**2, (1.0 - above) ** 2
         lower = down <= up
         costs = np.stack([np.where(lower, down, up), np.where(lower, up, down)], axis=-1)
         step = np.where(lower, -1, 1)
-        others = np.stack([shifted(keys, step), shifted(keys, -step)], axis=-1)
+        others = np.stack([shift_keys(keys, step), shift_keys(keys, -step)], axis=-1)
         return Probes(keys, others[..., :count], costs[..., :count])
 
     def hash_layout(self, num_tables: int, hashes_per_table: int) -> Ints:
-        """Functions of each table; with `u_functions` pairs of halves: (0, 1), (0, 2), (1, 2), (0, 3), and so on.
+        """Return the functions of each table; with `u_functions` pairs of halves: (0, 1), (0, 2), (1, 2), (0, 3), ...
 
         Parameters
         ----------
         num_tables, hashes_per_table : int
-            L and k; k even with `u_functions`.
+            L and k; k must be even with `u_functions`.
 
         Raises
         ------
@@ -233,7 +225,7 @@ class PStable(Family):
         )
 
     def collision_probability(self, value: npt.ArrayLike) -> Floats:
-        """Probability of equal keys at these distances, with `width_` after `fit`, else with `width`.
+        """Return the probability of equal keys at these distances, with `width_` after `fit`, before it with `width`.
 
         Parameters
         ----------
@@ -251,24 +243,23 @@ class PStable(Family):
         return theory.pstable(value, self.metric, width=width)
 
     def table_probability(self, value: npt.ArrayLike, num_tables: int, hashes_per_table: int) -> Floats:
-        """As for every family; with `u_functions` tables share halves, and it is `nearkin.theory.u_tables`."""
+        """Return the probability of a shared bucket; with `u_functions` that of `nearkin.theory.u_tables`."""
         if not self.u_functions:
             return super().table_probability(value, num_tables, hashes_per_table)
         return theory.u_tables(self.collision_probability(value), hashes_per_table, num_tables)
 
 
-_END = math.ldexp(1.0, 63)
+_INT64_END = math.ldexp(1.0, 63)
 
 
 def saturate(floors: Floats) -> Ints:
-    """Whole `float64` numbers as int64, the ends standing for what lies beyond."""
-    inside = np.clip(floors, -_END, math.nextafter(_END, 0.0))
-    keys = inside.astype(np.int64)
-    keys[floors >= _END] = np.iinfo(np.int64).max
+    """Return whole `float64` numbers as int64, saturating."""
+    keys = np.clip(floors, -_INT64_END, math.nextafter(_INT64_END, 0.0)).astype(np.int64)
+    keys[floors >= _INT64_END] = np.iinfo(np.int64).max
     return keys
 
 
-def shifted(keys: Ints, step: npt.NDArray[np.int64]) -> Ints:
-    """Keys + step, saturating: step is 1 or -1."""
+def shift_keys(keys: Ints, step: npt.NDArray[np.int64]) -> Ints:
+    """Return keys + step, saturating; step is 1 or -1."""
     end = np.where(step > 0, np.iinfo(np.int64).max, np.iinfo(np.int64).min)
     return np.where(keys == end, keys, keys + np.where(keys == end, 0, step))

@@ -1,4 +1,4 @@
-"""Random Fourier features: numbers whose inner product approximates a shift-invariant kernel.
+"""Random Fourier features: vectors whose inner product approximates a shift-invariant kernel.
 
     paired:  z(x) = √(2/D) (cos w_1·x, sin w_1·x, …)        D/2 frequencies
     phase:   z(x) = √(2/D) (cos(w_1·x + b_1), …)            D frequencies, b uniform in [0, 2π)
@@ -6,11 +6,11 @@
     E z(x)·z(y) = K(x − y);  D times the variance is  (1 − K²)²  (paired),  1 + K⁴/2 − K²  (phase), for the Gaussian
     kernel
 
-so at equal length the paired form is the better one for near vectors: at K = 0.88 0.051 against 0.525. The features
-are not codes: hash them with `Hyperplane`, or feed a linear model.
+At equal length the paired form has the smaller variance for near vectors: 0.051 instead of 0.525 at K = 0.88. Features
+are not codes: hash them with `Hyperplane`, or pass them to a linear model.
 
-Projections are made in `float64` in a fixed order, so features do not depend on the batch, on threads, or on whether
-rows are sparse; sine and cosine are NumPy's, which may differ in the last digit between machines.
+Projections are computed in `float64` in a fixed order, so features do not depend on the batch, on threads, or on the
+format of the rows. Sine and cosine are NumPy's, which may differ in the last digit between machines.
 
 Cost: d multiplications per frequency. Source: Rahimi and Recht (NIPS 2007), section 3.
 """
@@ -29,15 +29,16 @@ from nearkin.families.base import (
     Codes,
     Distance,
     Family,
+    ProjectionLabels,
     Projections,
-    Terms,
-    apart,
+    check_choice,
     check_hashes,
     check_number,
     check_seed,
+    row_distances,
 )
 from nearkin.families.fourier import ShiftKernel, check_kernel, draw_turns, resolve_gamma
-from nearkin.vectors.rows import Floats, Rows
+from nearkin.vectors.arrays import Floats, Rows
 
 _TURNS, _PHASES, _SAMPLE = 18, 19, 20
 """Streams of the seed."""
@@ -55,7 +56,7 @@ class RandomFourier(Family):
     gamma : float or "auto", default "auto"
         As for `ShiftInvariant`.
     form : {"paired", "phase"}, default "paired"
-        Cosine and sine of D/2 frequencies, or cosines with random phases of D.
+        Cosine and sine of D/2 frequencies, or cosines of D frequencies with random phases.
     seed : int, default 0
         0 to 2**64 - 1.
 
@@ -84,8 +85,11 @@ class RandomFourier(Family):
     kind = "features"
     distance: Distance = "kernel"
     _count = "features"
-    terms = Terms("turns of a wave", "its cosine, or cosine and sine in turn", "features are not cut")
+    projection_labels = ProjectionLabels(
+        "turns of a wave", "its cosine, or cosine and sine alternately", "features have no threshold"
+    )
     _learned = ("turns_", "phase_", "gamma_")
+    _no_law = "a family of codes; features have a variance, theory.fourier_variance"
 
     turns_: npt.NDArray[np.float32]
     phase_: Floats
@@ -100,34 +104,30 @@ class RandomFourier(Family):
         form: Literal["paired", "phase"] = "paired",
         seed: int = 0,
     ) -> None:
-        self.features = features
-        self.kernel = kernel
-        self.gamma = gamma
-        self.form = form
-        self.seed = seed
+        self.features, self.kernel, self.gamma = features, kernel, gamma
+        self.form, self.seed = form, seed
 
     def _check(self) -> None:
         check_hashes("features", self.features)
         check_kernel(self.kernel, self.gamma)
         check_seed(self.seed)
-        if self.form not in ("paired", "phase"):
-            raise bad_parameter("form", repr(self.form), '"paired" or "phase"')
+        check_choice("form", self.form, "paired", "phase")
         if self.form == "paired" and self.features % 2:
             raise bad_parameter("features", self.features, 'an even number with form="paired"')
 
     @property
-    def _frequencies(self) -> int:
+    def _num_frequencies(self) -> int:
         return self.features // 2 if self.form == "paired" else self.features
 
     def _fit(self, rows: Rows) -> None:
         self.gamma_ = resolve_gamma(self.kernel, self.gamma, rows, self.seed, _SAMPLE)
-        self.turns_ = draw_turns(self.kernel, self.gamma_, self.seed, _TURNS, self._frequencies, rows.d)
-        self.phase_ = np.zeros(self._frequencies)
+        self.turns_ = draw_turns(self.kernel, self.gamma_, self.seed, _TURNS, self._num_frequencies, rows.d)
+        self.phase_ = np.zeros(self._num_frequencies)
         if self.form == "phase":
-            self.phase_ = draw_matrix("uniform", self.seed, _PHASES, 0, self._frequencies, 1)
+            self.phase_ = draw_matrix("uniform", self.seed, _PHASES, 0, self._num_frequencies, 1)
 
     def _shapes(self) -> dict[str, tuple[int, ...]]:
-        return {"turns_": (self._frequencies, self.dimension_), "phase_": (self._frequencies,)}
+        return {"turns_": (self._num_frequencies, self.dimension_), "phase_": (self._num_frequencies,)}
 
     def _check_learned(self) -> None:
         super()._check_learned()
@@ -136,7 +136,7 @@ class RandomFourier(Family):
     def _transform(self, rows: Rows) -> Codes:
         rows.norms()
         turns = rows.all_products(self.turns_) + self.phase_
-        # Whole turns are dropped before multiplying by 2π: large arguments lose no precision.
+        # Dropping entire turns before the factor 2π preserves the precision of large arguments.
         angles = 2 * math.pi * (turns - np.rint(turns))
         features = np.empty((len(rows), self.features))
         if self.form == "paired":
@@ -152,22 +152,7 @@ class RandomFourier(Family):
         return Projections(values, unknown, unknown)
 
     def _pair_values(self, left: Rows, right: Rows) -> Floats:
-        """The kernel, which the inner product of features approximates."""
+        """Return the kernel, which the inner product of features approximates."""
         if self.kernel == "gaussian":
-            return np.exp(-self.gamma_ * apart(left, right, "l2") ** 2 / 2)
-        return np.exp(-self.gamma_ * apart(left, right, "l1"))
-
-    def collision_probability(self, value: npt.ArrayLike) -> Floats:
-        """Features do not collide; their inner product estimates the kernel.
-
-        Parameters
-        ----------
-        value : float or array
-            Not used.
-
-        Raises
-        ------
-        ParameterError
-            Always; `nearkin.theory.fourier_variance` is the law that they have.
-        """
-        raise bad_parameter("family", self.name, "a family of codes; features have a variance, theory.fourier_variance")
+            return np.exp(-self.gamma_ * row_distances(left, right, "l2") ** 2 / 2)
+        return np.exp(-self.gamma_ * row_distances(left, right, "l1"))

@@ -1,15 +1,15 @@
-"""Shift-invariant kernel hashing (SKLSH): one bit per random wave, whether it lies above a random level.
+"""Shift-invariant kernel hashing (SKLSH): one bit per random wave, 1 if the wave is above a random level.
 
-    bit_j = 1 where cos(w_j·x + b_j) + t_j >= 0        w from the kernel's spectrum, b uniform in [0, 2π), t in [−1, 1]
+    bit_j = 1 if cos(w_j·x + b_j) + t_j >= 0        w from the kernel's spectrum, b uniform in [0, 2π), t in [−1, 1]
 
     P[bits differ] = (8/π²) Σ_{m>=1} (1 − K(m (x − y))) / (4 m² − 1)
 
-which lies between (4/π²)(1 − K) and min{½ √(1 − K), (4/π²)(1 − ⅔ K)}. The bits see distances up to the kernel's scale
-anywhere in space; for distant vectors 4/π² = 0.405 of them differ, not a half. Without `dither` t is 0 (sign of a
+This is between (4/π²)(1 − K) and min{½ √(1 − K), (4/π²)(1 − ⅔ K)}. The bits distinguish distances up to the kernel's
+scale anywhere in space; for distant vectors 4/π² = 0.405 of them differ, not a half. Without `dither` t is 0 (sign of a
 random Fourier feature): P[bits differ] = ½ − (4/π²) Σ_{m odd} K(m (x − y)) / m², which tends to a half.
 
-A wave is above its level within arccos(−t) of a crest, so no cosine is taken: with everything in turns the bit is 1
-where w·x + b lies within arccos(−t) / 2π of a whole number.
+A wave is above its level within arccos(−t) of a crest, so no cosine is needed: with everything in turns the bit is 1 if
+w·x + b is within arccos(−t) / 2π of an integer.
 
 Cost: d multiplications per bit. Sources: Raginsky and Lazebnik (NIPS 2009), sections 2 and 3; Li and Li (NeurIPS 2022)
 for the sign.
@@ -31,35 +31,36 @@ from nearkin.families.base import (
     Distance,
     Family,
     Probes,
+    ProjectionLabels,
     Projections,
-    Terms,
     check_flag,
     check_hashes,
     check_number,
     check_seed,
+    flip_probes,
 )
 from nearkin.families.fourier import ShiftKernel, check_kernel, draw_turns, resolve_gamma
+from nearkin.vectors.arrays import Floats, Ints, Matrix, Rows
 from nearkin.vectors.projection import Projection
-from nearkin.vectors.rows import Floats, Ints, Matrix, Rows
 
 _TURNS, _PHASES, _LEVELS, _SAMPLE = 12, 13, 14, 15
 """Streams of the seed."""
 
 
 class ShiftInvariant(Family):
-    """Random waves cut at random levels; for a Gaussian or Laplacian kernel of the distance.
+    """Random waves cut at random levels, for a Gaussian or Laplacian kernel of the distance.
 
     Parameters
     ----------
     bits : int, default 64
-        1 to 65,536; `HammingIndex` takes up to 1,024.
+        1 to 65,536; `HammingIndex` accepts up to 1,024.
     kernel : {"gaussian", "laplacian"}, default "gaussian"
         exp(-gamma L2² / 2) or exp(-gamma L1).
     gamma : float or "auto", default "auto"
-        Scale, above 0. "auto" is 1 / r² (gaussian) or 1 / r (laplacian), r the median distance to the 50th neighbour
-        in a sample. scikit-learn's gamma of a Gaussian kernel is half of it.
+        Scale, above 0. "auto" is 1 / r² (gaussian) or 1 / r (laplacian), r the median distance to the 50th neighbour in
+        a sample. The gamma of scikit-learn's Gaussian kernel is half of it.
     dither : bool, default True
-        Whether levels are random; without it they are 0.
+        Draw random levels; otherwise they are 0.
     seed : int, default 0
         0 to 2**64 - 1.
 
@@ -91,7 +92,9 @@ class ShiftInvariant(Family):
 
     name = "shift_invariant"
     kind = "bits"
-    terms = Terms("turns from the nearest crest of a wave", "1 up to the limit", "distance to the limit")
+    projection_labels = ProjectionLabels(
+        "turns from the nearest crest of a wave", "1 up to the limit", "distance to the limit"
+    )
     _learned = ("turns_", "phase_", "half_", "gamma_")
 
     turns_: npt.NDArray[np.float32]
@@ -108,15 +111,11 @@ class ShiftInvariant(Family):
         dither: bool = True,
         seed: int = 0,
     ) -> None:
-        self.bits = bits
-        self.kernel = kernel
-        self.gamma = gamma
-        self.dither = dither
-        self.seed = seed
+        self.bits, self.kernel, self.gamma, self.dither, self.seed = bits, kernel, gamma, dither, seed
 
     @property
     def distance(self) -> Distance:
-        """The distance that the kernel is of: L2 or L1."""
+        """The distance that the kernel is a function of: L2 or L1."""
         return "l2" if self.kernel == "gaussian" else "l1"
 
     def _check(self) -> None:
@@ -146,12 +145,12 @@ class ShiftInvariant(Family):
 
     def _transform(self, rows: Rows) -> Codes:
         words = np.empty((len(rows), -(-self.bits // 64)), np.uint64)
-        if rows.values is not None and self._projection.are_few(rows):
+        if rows.values is not None and self._projection.is_small_batch(rows):
             functions = (self.phase_, *self._projection.functions[1:])
             few_band_codes(rows.values, rows.first, self.turns_, functions, self.half_, words)
             return words
-        for place, batch in self._projection.batches(rows):
-            norms, out = batch.norm_bounds(), words[place]
+        for part, batch in self._projection.batches(rows):
+            norms, out = batch.norm_bounds(), words[part]
 
             def kernel(
                 batch: Rows, products: Matrix, norms: Floats = norms, out: npt.NDArray[np.uint64] = out
@@ -160,24 +159,24 @@ class ShiftInvariant(Family):
                 return band_codes(products, self.phase_, self.half_, bounds, out)
 
             unsure, columns, values = self._projection.decide(batch, kernel)
-            set_bits(out, unsure, columns, _apart(values + self.phase_[columns]) <= self.half_[columns])
+            set_bits(out, unsure, columns, _distance_to_integer(values + self.phase_[columns]) <= self.half_[columns])
         return words
 
     def _projections(self, rows: Rows) -> Projections:
-        values = _apart(rows.all_products(self.turns_) + self.phase_)
+        values = _distance_to_integer(rows.all_products(self.turns_) + self.phase_)
         limits = np.broadcast_to(self.half_, values.shape).copy()
         return Projections(values, limits, np.abs(values - limits) / np.maximum(self._projection.norms, 1e-300))
 
     def _probes(self, rows: Rows, count: int) -> Probes:
         rows.norms()
-        beyond = _apart(rows.all_products(self.turns_) + self.phase_) - self.half_
-        bits = (beyond <= 0).astype(np.int64)
-        # The way to the level in turns of each wave; waves of higher frequency get there sooner.
-        costs = (beyond / np.maximum(self._projection.norms, 1e-300)) ** 2
-        return Probes(bits, (1 - bits)[..., None], costs[..., None])
+        beyond = _distance_to_integer(rows.all_products(self.turns_) + self.phase_) - self.half_
+        # The distance to the level in turns of each wave; waves of higher frequency reach it sooner.
+        return flip_probes(beyond <= 0, (beyond / np.maximum(self._projection.norms, 1e-300)) ** 2)
 
     def collision_probability(self, value: npt.ArrayLike) -> Floats:
-        """Probability of equal bits at these L2 (gaussian) or L1 (laplacian) distances, with `gamma_` after `fit`.
+        """Return the probability of equal bits at these L2 (gaussian) or L1 (laplacian) distances.
+
+        It uses `gamma_` after `fit`, before it `gamma`.
 
         Parameters
         ----------
@@ -195,6 +194,6 @@ class ShiftInvariant(Family):
         return theory.shift_invariant(value, self.kernel, gamma=gamma, dither=self.dither)
 
 
-def _apart(turns: Floats) -> Floats:
-    """Distance to the nearest whole number."""
+def _distance_to_integer(turns: Floats) -> Floats:
+    """Return the distance to the nearest integer."""
     return np.abs(turns - np.rint(turns))

@@ -1,12 +1,12 @@
-"""SimHash: texts, given features and sparse rows → fingerprints, in batches, in parallel, with the GIL released.
+"""SimHash fingerprints of texts, features and sparse rows, in parallel batches without the GIL.
 
 With the weight w_f of feature f and its hash bits b_i(f) in {0, 1}:
 
-    V_i = Σ_f w_f (2 b_i(f) − 1)        bit i = 1 where V_i > 0, else 0 (ties are 0)
+    V_i = Σ_f w_f (2 b_i(f) − 1)        bit i = 1 if V_i > 0, otherwise 0 (ties are 0)
     P[bit i of x = bit i of y] = 1 − θ/π        θ the angle of the weight vectors; no feature dominant
 
-A fingerprint is `uint64`, `(n,)` up to 64 bits and `(n, words)` above, words = ceil(bits / 64); bit i is bit i % 64 of
-word i // 64. A text without any feature has no fingerprint: its row is 0 and its count is 0.
+Fingerprints are `uint64`, `(n,)` up to 64 bits and `(n, words)` above, words = ceil(bits / 64); bit i is bit i % 64 of
+word i // 64. A text without features has no fingerprint: its row is 0 and its count is 0.
 
 Cost: O(text length · words). Sources: Charikar (STOC 2002), section 3; Manku, Jain and Das Sarma (WWW 2007), section 2.
 Kernel: `crates/nearkin-core/src/families/simhash.rs`. The law is tested in `tests/families/test_simhash.py`.
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from nearkin.errors import bad_parameter
 from nearkin.recipe import Recipe
 from nearkin.text.batches import Texts, hash_batches
-from nearkin.vectors.arrays import csr_parts
+from nearkin.vectors.arrays import csr_arrays
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array, csr_matrix
@@ -43,7 +43,7 @@ def fingerprint(
 def fingerprint(
     texts: Texts, recipe: Recipe | str | None = None, *, return_counts: bool = False
 ) -> Fingerprints | tuple[Fingerprints, NDArray[np.uint64]]:
-    """Fingerprints of texts.
+    """Return the fingerprints of texts.
 
     Parameters
     ----------
@@ -53,24 +53,24 @@ def fingerprint(
     recipe : Recipe, str or None
         Recipe, its text form, or the name of a preset; None for the default.
     return_counts : bool, default False
-        Also return how many features each text has; 0 means that the text has no fingerprint.
+        Also return the number of features of each text; 0 means that the text has no fingerprint.
 
     Returns
     -------
     fingerprints : (n,) or (n, words) uint64
         `(n,)` up to 64 bits. A text without features has 0.
     counts : (n,) uint64
-        Features of each text: all occurrences with weight `count`, distinct ones with `binary`. Only with
+        Number of features of each text: all occurrences with weight `count`, distinct ones with `binary`. Only with
         `return_counts`.
 
     Raises
     ------
     TypeError
-        If a text is not a string, or an Arrow array holds no strings.
+        A text that is not a string, or an Arrow array of another type.
     InputError
-        If a string holds a lone surrogate.
+        A string with a lone surrogate.
     ParameterError
-        If the recipe is for given features.
+        A recipe for given features.
 
     Examples
     --------
@@ -82,17 +82,17 @@ def fingerprint(
     """
     recipe = Recipe.of(recipe)
     values, counts = hash_batches(recipe.core.fingerprints, texts, np.uint64)
-    shaped = shape(values, recipe)
-    return (shaped, counts) if return_counts else shaped
+    fingerprints = as_fingerprints(values, recipe)
+    return (fingerprints, counts) if return_counts else fingerprints
 
 
-def shape(values: NDArray[np.uint64], recipe: Recipe) -> Fingerprints:
-    """Flat words as fingerprints: `(n,)` up to 64 bits, `(n, words)` above."""
+def as_fingerprints(values: NDArray[np.uint64], recipe: Recipe) -> Fingerprints:
+    """Return flat words as fingerprints: `(n,)` up to 64 bits, `(n, words)` above."""
     return values if recipe.words == 1 else values.reshape(-1, recipe.words)
 
 
 class SimHash:
-    """SimHash of features that are given with their weights, of sparse rows, or of texts.
+    """SimHash of weighted features or sparse rows.
 
     Parameters
     ----------
@@ -106,8 +106,8 @@ class SimHash:
 
     Notes
     -----
-    V_i = sum of w_f (2 b_i(f) - 1) over features f with weight w_f and hash bits b_i(f); bit i is 1 where V_i > 0, so
-    ties are 0. P[bit of x = bit of y] = 1 - angle(x, y) / pi, for weights without a dominant feature.
+    V_i = sum of w_f (2 b_i(f) - 1) over features f with weight w_f and hash bits b_i(f); bit i is 1 if V_i > 0, so ties
+    are 0. P[bit of x = bit of y] = 1 - angle(x, y) / pi, for weights without a dominant feature.
 
     References
     ----------
@@ -126,13 +126,13 @@ class SimHash:
         self.recipe = Recipe(f"given|{hash}:{seed}|simhash:{bits}")
 
     def fingerprint(self, documents: Iterable[Mapping[str, float] | Iterable[tuple[str, float] | str]]) -> Fingerprints:
-        """Fingerprints of documents given as features.
+        """Return the fingerprints of documents given as features.
 
         Parameters
         ----------
         documents : iterable of dict, of lists of (feature, weight), or of lists of features
-            Features are str or bytes; weights are finite numbers of either sign, 1 where a feature comes without one. A
-            feature that occurs twice has the sum of its weights.
+            Features are str or bytes. Weights are finite numbers of either sign; the default weight is 1. A feature
+            that occurs twice has the sum of its weights.
 
         Returns
         -------
@@ -141,7 +141,7 @@ class SimHash:
         Raises
         ------
         ParameterError
-            For a weight that is not a finite number or does not fit 64 bits.
+            A weight that is not a finite number or does not fit 64 bits.
         """
         offsets = [0]
         features: list[bytes] = []
@@ -153,14 +153,14 @@ class SimHash:
                 features.append(feature if isinstance(feature, bytes) else feature.encode())
                 weights.append(weight)
             offsets.append(len(features))
-        values = _weights(weights)
-        return shape(self.recipe.core.fingerprints_given(np.array(offsets, np.int64), features, values), self.recipe)
+        flat = self.recipe.core.fingerprints_given(np.array(offsets, np.int64), features, _weight_array(weights))
+        return as_fingerprints(flat, self.recipe)
 
     def fingerprint_csr(self, rows: csr_array | csr_matrix) -> Fingerprints:
-        """Fingerprints of the rows of a SciPy CSR matrix; column numbers are the features, values the weights.
+        """Return the fingerprints of the rows of a SciPy CSR matrix: columns are the features, values the weights.
 
-        No random vectors are stored, so the number of columns is unbounded: the cost of a row is its non-zeros. Column
-        c is hashed as its eight little-endian bytes.
+        No random vectors are stored, so the number of columns is unbounded; the cost of a row is its number of
+        non-zeros. Column c is hashed as its eight little-endian bytes.
 
         Parameters
         ----------
@@ -174,14 +174,14 @@ class SimHash:
         Raises
         ------
         ParameterError
-            For a format other than CSR, index arrays that do not fit each other, or weights that are not finite.
+            A format other than CSR, inconsistent index arrays, or weights that are not finite.
         """
-        ends, columns, weights = csr_parts(rows, "rows")
-        return shape(self.recipe.core.fingerprints_csr(ends, columns, _finite(weights)), self.recipe)
+        ends, columns, weights = csr_arrays(rows, "rows")
+        return as_fingerprints(self.recipe.core.fingerprints_csr(ends, columns, _check_finite(weights)), self.recipe)
 
 
-def _weights(weights: list[float]) -> NDArray[np.int64] | NDArray[np.float64]:
-    """Whole numbers as int64, anything else as float64."""
+def _weight_array(weights: list[float]) -> NDArray[np.int64] | NDArray[np.float64]:
+    """Return integers as int64, other numbers as float64."""
     for weight in weights:
         if isinstance(weight, int) and not -(2**63) <= weight < 2**63:
             raise bad_parameter("weights", weight, "whole numbers that fit 64 bits, or finite floats")
@@ -193,10 +193,10 @@ def _weights(weights: list[float]) -> NDArray[np.int64] | NDArray[np.float64]:
         return values.astype(np.int64)
     if values.dtype.kind != "f":
         raise bad_parameter("weights", f"values of type {values.dtype}", "finite numbers that fit 64 bits")
-    return _finite(values.astype(np.float64))
+    return _check_finite(values.astype(np.float64))
 
 
-def _finite(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _check_finite(values: NDArray[np.float64]) -> NDArray[np.float64]:
     if not np.isfinite(values).all():
         raise bad_parameter("weights", values[~np.isfinite(values)][0], "finite numbers")
     return values

@@ -1,15 +1,15 @@
-"""SimHash of sparse vectors without stored vectors: signs or Gaussians hashed from the column's number; for angles.
+"""SimHash of sparse vectors for angles: signs or Gaussian numbers are hashed from the column number, not stored.
 
-    bit_i = 1 where Σ_f x_f r_i(f) > 0        r_i(f) = ±1, or a Gaussian number, from a hash of column f and bit i
+    bit_i = 1 if Σ_f x_f r_i(f) > 0        r_i(f) = ±1, or a Gaussian number, from a hash of column f and bit i
 
-A row costs its non-zeros, whatever the dimension: 10⁹ columns and more. With signs bits agree with probability 1 − θ/π
-only where no coordinate dominates: the vectors (3, 1) and (1, 3) agree in a half of the bits and not in 0.705 of them,
-since signs leave four sums. With Gaussians the law is exact, at many times the cost. `projection="mixed"` takes
-Gaussians for heavy columns, those that hold more than `heavy` of the squared length of some fitted vector, and signs
-for all others.
+The cost of a row is its number of non-zeros, for any dimension: 10⁹ columns and more. With signs, bits agree with
+probability 1 − θ/π only if no coordinate dominates: the vectors (3, 1) and (1, 3) agree in a half of the bits instead
+of 0.705 of them, since signs give only four sums. With Gaussian numbers the law is exact, at many times the cost.
+`projection="mixed"` uses Gaussian numbers for heavy columns, which contain more than `heavy` of the squared length of
+some fitted vector, and signs for all others.
 
-Cost: about 5 ns per non-zero for 64 bits with signs, 400 ns with Gaussians. Sources: Charikar (STOC 2002), section 3;
-Manku, Jain and Das Sarma (WWW 2007), section 2. Kernel: `crates/nearkin-core/src/families/sparse.rs`.
+Cost: about 5 ns per non-zero for 64 bits with signs, 400 ns with Gaussian numbers. Sources: Charikar (STOC 2002),
+section 3; Manku, Jain and Das Sarma (WWW 2007), section 2. Kernel: `crates/nearkin-core/src/families/sparse.rs`.
 """
 
 from __future__ import annotations
@@ -21,34 +21,43 @@ import numpy.typing as npt
 
 from nearkin import theory
 from nearkin._core import sparse_simhash
-from nearkin.errors import InputError, bad_parameter
-from nearkin.families.base import Codes, Distance, Family, Projections, Terms, check_hashes, check_number, check_seed
+from nearkin.families.base import (
+    Codes,
+    Distance,
+    Family,
+    ProjectionLabels,
+    Projections,
+    check_choice,
+    check_directions,
+    check_hashes,
+    check_number,
+    check_seed,
+)
+from nearkin.vectors.arrays import Floats, Ints, Rows
 from nearkin.vectors.projection import unpack_bits
-from nearkin.vectors.rows import Floats, Ints, Rows
 
 
 class SparseSimHash(Family):
-    """Hyperplanes whose normals are hashed; for angles (cosine) of sparse vectors of any dimension.
+    """Hyperplanes with hashed normals, for angles (cosine) of sparse vectors of any dimension.
 
     Parameters
     ----------
     bits : int, default 64
-        1 to 65,536; `HammingIndex` takes up to 1,024.
+        1 to 65,536; `HammingIndex` accepts up to 1,024.
     projection : {"signs", "gaussian", "mixed"}, default "signs"
-        Numbers that a column is multiplied with.
+        Factors of the columns.
     heavy : float, default 0.1
-        Share of a vector's squared length, above 0 and below 1, above which a column counts as heavy ("mixed").
+        With "mixed": share of a vector's squared length, between 0 and 1, above which a column is heavy.
     seed : int, default 0
         0 to 2**64 - 1.
 
     Attributes
     ----------
     heavy_ : (h,) int64
-        Columns that take Gaussians with "mixed", ascending; empty with the others.
+        With "mixed": heavy columns, ascending; otherwise empty.
 
-    Notes
-    -----
-    A sum of 0 gives 0: with signs and few equal values sums of 0 are frequent, and the law is off by that much.
+    Notes ----- A sum of 0 gives the bit 0. With signs and few distinct values such sums are frequent, and the law is
+    off by that much.
 
     References
     ----------
@@ -68,10 +77,12 @@ class SparseSimHash(Family):
     name = "sparse"
     kind = "bits"
     distance: Distance = "cosine"
-    terms = Terms(
-        "sum of ± the values of columns", "1 above 0", "the sum itself, without its sign; not known of Gaussians"
+    projection_labels = ProjectionLabels(
+        "sum of ± the values of columns", "1 above 0", "absolute value of the sum; unknown for Gaussian numbers"
     )
     _learned = ("heavy_",)
+    # Margins of hashed projections are not stored.
+    _has_margins = False
 
     heavy_: Ints
 
@@ -83,15 +94,11 @@ class SparseSimHash(Family):
         heavy: float = 0.1,
         seed: int = 0,
     ) -> None:
-        self.bits = bits
-        self.projection = projection
-        self.heavy = heavy
-        self.seed = seed
+        self.bits, self.projection, self.heavy, self.seed = bits, projection, heavy, seed
 
     def _check(self) -> None:
         check_hashes("bits", self.bits)
-        if self.projection not in ("signs", "gaussian", "mixed"):
-            raise bad_parameter("projection", repr(self.projection), '"signs", "gaussian" or "mixed"')
+        check_choice("projection", self.projection, "signs", "gaussian", "mixed")
         check_number("heavy", self.heavy, "a number between 0 and 1", lambda share: 0 < share < 1)
         check_seed(self.seed)
 
@@ -100,19 +107,14 @@ class SparseSimHash(Family):
         if self.projection == "mixed":
             indptr, indices, data = rows.as_csr()
             squares = rows.norms() ** 2
-            of_row = np.repeat(squares, np.diff(indptr))
-            self.heavy_ = np.unique(indices[data**2 > self.heavy * of_row])
+            self.heavy_ = np.unique(indices[data**2 > self.heavy * np.repeat(squares, np.diff(indptr))])
 
     def _check_learned(self) -> None:
         if self.heavy_.ndim != 1 or (np.diff(self.heavy_) <= 0).any():
             raise ValueError("heavy_ is not ascending")
 
     def _transform(self, rows: Rows) -> Codes:
-        norms = rows.norms()
-        if not norms.all():
-            place = f"row {rows.first + int(np.argmin(norms != 0))}"
-            reason = "is a zero vector, which has no direction; remove it"
-            raise InputError(f"{place}: {reason}", place=place, reason=reason)
+        check_directions(rows, rows.norms())
         flat = sparse_simhash(
             *rows.as_csr(),
             columns=rows.d,
@@ -125,34 +127,29 @@ class SparseSimHash(Family):
     def _projections(self, rows: Rows) -> Projections:
         values = np.full((len(rows), self.bits), np.nan)
         ends, columns, data = rows.as_csr()
-        for at in range(len(rows)):
-            held = slice(int(ends[at]), int(ends[at + 1]))
-            if self.projection == "gaussian" or np.isin(columns[held], self.heavy_).any():
+        for row in range(len(rows)):
+            part = slice(int(ends[row]), int(ends[row + 1]))
+            if self.projection == "gaussian" or np.isin(columns[part], self.heavy_).any():
                 continue
-            # The sign of a column is the bit of the vector that has it alone.
-            alone = np.arange(held.stop - held.start + 1, dtype=np.int64)
+            # The sign of a column is the bit of the vector that has only this column.
+            unit_ends = np.arange(part.stop - part.start + 1, dtype=np.int64)
             flat = sparse_simhash(
-                alone,
-                np.ascontiguousarray(columns[held]),
-                np.ones(len(alone) - 1),
+                unit_ends,
+                np.ascontiguousarray(columns[part]),
+                np.ones(len(unit_ends) - 1),
                 columns=rows.d,
                 bits=self.bits,
                 seed=self.seed,
                 heavy=self.heavy_,
             )
-            positive = unpack_bits(flat.reshape(len(alone) - 1, -1), self.bits) * data[held][:, None]
+            positive = unpack_bits(flat.reshape(len(unit_ends) - 1, -1), self.bits) * data[part][:, None]
             if len(positive):
-                # In ascending columns, and compared with the sum of all, as the core does.
-                values[at] = 2 * np.cumsum(positive, axis=0)[-1] - np.cumsum(data[held])[-1]
+                # Summed in ascending columns, as the core does.
+                values[row] = 2 * np.cumsum(positive, axis=0)[-1] - np.cumsum(data[part])[-1]
         return Projections(values, np.zeros_like(values), np.abs(values))
 
-    @property
-    def num_alternatives(self) -> int:
-        """0: margins of hashed projections are not kept."""
-        return 0
-
     def collision_probability(self, value: npt.ArrayLike) -> Floats:
-        """1 - arccos(value) / pi; exact with "gaussian", for vectors without heavy columns with the others.
+        """Return 1 - arccos(value) / pi: exact with "gaussian", otherwise for vectors without heavy columns.
 
         Parameters
         ----------

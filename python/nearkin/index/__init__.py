@@ -1,1 +1,1 @@
-"""Search: an index for each kind of value, exact or with a stated probability, under one contract."""
+"""Indexes for every kind of value, exact or with a stated probability, under one contract."""

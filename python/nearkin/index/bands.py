@@ -1,11 +1,12 @@
-"""Banding index: finds MinHash signatures that agree in a whole band of values.
+"""Banding index: MinHash signatures that agree in a whole band of values.
 
-A signature of k values is cut into bands of r rows (values). Two are candidates if all values of some band agree: with
-probability 1 − (1 − s^r)^b for b bands, where s is the Jaccard similarity (`nearkin.theory.banding_probability`). The
-index takes a threshold and a recall, and chooses b and r for them (`nearkin.theory.choose_bands`), or says that its
-signatures have too few values. Searches return signatures that share a band and at least the wanted share of values.
+A signature of k values is cut into b bands of r rows (values). Two signatures are candidates if all values of at least
+one band agree, which happens with probability 1 − (1 − s^r)^b, where s is the Jaccard similarity
+(`nearkin.theory.banding_probability`). From a threshold and a recall the index chooses b and r
+(`nearkin.theory.choose_bands`); if the signatures have too few values, it raises an error. Searches return signatures
+that share a band and at least the requested share of values.
 
-Kernel: `crates/nearkin-core/src/search/bands`. File: `docs/format-bands.md`.
+Kernel: `crates/nearkin-core/src/index/bands`. File: `docs/format-bands.md`.
 
 References
 ----------
@@ -26,10 +27,9 @@ import numpy.typing as npt
 from nearkin._core import BandCore
 from nearkin.errors import CorruptStoreError, bad_parameter, check_count, check_regular, mismatch
 from nearkin.families.minhash import Signatures, as_signatures
-from nearkin.index.copies import CopiedByFile
+from nearkin.index.base import INT64_MAX, BaseIndex, check_recipe, file_stamp
 from nearkin.index.ids import Existing, Ids, check_existing, new_ids
-from nearkin.index.persistence import Origin
-from nearkin.index.results import Clusters, Linkage, Pairs, SearchResult, ask, first_of_each
+from nearkin.index.results import Clusters, Linkage, Pairs, SearchResult, search_in_batches
 from nearkin.progress import ShowProgress
 from nearkin.recipe import Recipe
 from nearkin.theory import Banding, banding_probability, choose_bands
@@ -37,11 +37,11 @@ from nearkin.theory import Banding, banding_probability, choose_bands
 __all__ = ["BandIndex"]
 
 
-_STREAM = 1 << 12
-"""Different signatures whose pairs `iter_pairs` gives at once."""
+_BATCH = 1 << 12
+"""Distinct signatures whose pairs `iter_pairs` yields at once."""
 
 
-class BandIndex(CopiedByFile):
+class BandIndex(BaseIndex):
     """Search of MinHash signatures by bands of equal values.
 
     Parameters
@@ -49,15 +49,15 @@ class BandIndex(CopiedByFile):
     num_perm : int, default 128
         Values of a signature, 1 to 512.
     threshold : float, default 0.8
-        Jaccard similarity from which pairs are wanted, above 0 and up to 1, inclusive.
+        Smallest Jaccard similarity of a match, above 0 and up to 1, inclusive.
     recall : float, default 0.95
-        Wanted probability that a pair at the threshold shares a band, above 0 and below 1.
+        Required probability that a pair at the threshold shares a band, above 0 and below 1.
     num_bands, num_rows : int, optional
-        Bands and values of each, both or none, instead of those that follow from threshold and recall.
+        Number of bands and values per band, both or none. By default they are chosen from threshold and recall.
     value_bits : {32, 64}, default 32
         Bits of a value.
     recipe : Recipe or str, optional
-        How the signatures were made; gives `num_perm` and `value_bits`, and is saved with the index.
+        Recipe of the signatures. It sets `num_perm` and `value_bits`, and is saved with the index.
 
     Attributes
     ----------
@@ -69,15 +69,16 @@ class BandIndex(CopiedByFile):
     Raises
     ------
     ParameterError
-        If no bands of this many values have that recall: the message says how many values would. Numbers out of range.
+        No bands of this many values reach the recall; the message names the required number of values. A number out of
+        range.
     MismatchError
-        If `num_perm` or `value_bits` are not those of the recipe.
+        `num_perm` or `value_bits` differ from the recipe.
 
     Notes
     -----
-    Equal signatures are stored once. A signature takes 4 or 8 bytes per value, 8 bytes per band, and 17 for its
-    look-up; an id takes 8 bytes more than in `HammingIndex`. Signatures of sets without features are kept and never
-    found.
+    Equal signatures are stored once. A signature takes 4 or 8 bytes per value, 8 bytes per band, and 17 bytes for its
+    lookup; an id takes 8 bytes more than in `HammingIndex`. Signatures of sets without features are stored but never
+    match.
 
     Examples
     --------
@@ -96,6 +97,8 @@ class BandIndex(CopiedByFile):
     (['a'], ['b'])
     """
 
+    _core: BandCore
+
     def __init__(
         self,
         num_perm: int | None = None,
@@ -107,54 +110,48 @@ class BandIndex(CopiedByFile):
         value_bits: Literal[32, 64] | None = None,
         recipe: Recipe | str | None = None,
     ) -> None:
-        made = None if recipe is None else Recipe.of(recipe)
-        if made is not None and made.family != "minhash":
-            raise bad_parameter("recipe", str(made), "a recipe with the family minhash")
-        for name, value in (("num_perm", num_perm), ("value_bits", value_bits)):
-            if made is not None and value is not None and value != getattr(made, name):
-                raise mismatch(name, f"an index of {value}", f"a recipe of {getattr(made, name)}")
-        self.recipe = made
+        self.recipe = None if recipe is None else Recipe.of(recipe)
+        if self.recipe is not None:
+            if self.recipe.family != "minhash":
+                raise bad_parameter("recipe", str(self.recipe), "a recipe with the family minhash")
+            for name, value in (("num_perm", num_perm), ("value_bits", value_bits)):
+                if value is not None and value != getattr(self.recipe, name):
+                    raise mismatch(name, f"an index of {value}", f"a recipe of {getattr(self.recipe, name)}")
+            num_perm, value_bits = self.recipe.num_perm, self.recipe.value_bits
         self.num_perm = check_count("num_perm", 128 if num_perm is None else num_perm, 1, 512, "1 to 512")
-        self.value_bits = 32 if value_bits is None else value_bits
-        if made is not None:
-            self.num_perm, self.value_bits = made.num_perm, made.value_bits
+        self.value_bits: Literal[32, 64] = 32 if value_bits is None else value_bits
         if self.value_bits not in (32, 64):
             raise bad_parameter("value_bits", repr(value_bits), "32 or 64")
         if (num_bands is None) != (num_rows is None):
             raise bad_parameter("num_bands, num_rows", f"{num_bands}, {num_rows}", "both, or none of them")
         if num_bands is None or num_rows is None:
-            found = choose_bands(threshold, recall, self.num_perm)
-            num_bands, num_rows = found.num_bands, found.num_rows
+            banding = choose_bands(threshold, recall, self.num_perm)
+            num_bands, num_rows = banding.num_bands, banding.num_rows
         self.num_bands = check_count("num_bands", num_bands, 1, 512, "1 to 512")
         self.num_rows = check_count("num_rows", num_rows, 1, 512, "1 to 512")
-        self.threshold = self._check_threshold(threshold)
+        self.threshold = _check_threshold(threshold)
         self._core = BandCore(self.num_perm, self.num_bands, self.num_rows, self.value_bits)
 
     @classmethod
-    def of(cls, banding: Banding, recipe: Recipe) -> BandIndex:
-        """The index of chosen bands, for signatures of a recipe.
+    def from_banding(cls, banding: Banding, recipe: Recipe) -> BandIndex:
+        """Create an index with chosen bands for signatures of a recipe.
 
         Parameters
         ----------
         banding : nearkin.theory.Banding
-            Bands and their rows, as `nearkin.theory.choose_bands` gives them.
+            Bands and rows, as `nearkin.theory.choose_bands` returns them.
         recipe : Recipe
-            How the signatures are made.
+            Recipe of the signatures.
         """
         return cls(recipe=recipe, num_bands=banding.num_bands, num_rows=banding.num_rows)
 
-    @staticmethod
-    def _check_threshold(threshold: float) -> float:
-        if isinstance(threshold, bool) or not isinstance(threshold, (int, float)) or not 0 <= threshold <= 1:
-            raise bad_parameter("threshold", repr(threshold), "a share of equal values from 0 to 1")
-        return float(threshold)
-
-    def _least(self, threshold: float | None) -> int:
-        share = self.threshold if threshold is None else self._check_threshold(threshold)
-        # A share that is exactly the threshold counts, whatever the last bit of the product says.
+    def _min_equal(self, threshold: float | None) -> int:
+        """Return the number of equal values that reach a threshold."""
+        share = self.threshold if threshold is None else _check_threshold(threshold)
+        # The tolerance keeps a share that equals the threshold when the product rounds up.
         return math.ceil(share * self.num_perm - 1e-9)
 
-    def _rows(self, signatures: npt.ArrayLike, name: str) -> Signatures:
+    def _flat_signatures(self, signatures: npt.ArrayLike, name: str) -> Signatures:
         rows = as_signatures(signatures, name, self.num_perm)
         if rows.dtype.itemsize * 8 != self.value_bits:
             raise mismatch("bits of a value", f"an index of {self.value_bits}", f"{name} of {rows.dtype}")
@@ -170,57 +167,56 @@ class BandIndex(CopiedByFile):
         """Bytes in memory."""
         return self._core.info()[2]
 
-    def _held(self) -> BandCore:
-        return self._core
-
     def __repr__(self) -> str:
         shape = f"num_perm={self.num_perm}, num_bands={self.num_bands}, num_rows={self.num_rows}"
         return f"BandIndex({shape}, {len(self)} signatures)"
 
     def add(self, ids: Ids | None, signatures: npt.ArrayLike, *, existing: Existing = "error") -> int:
-        """Adds signatures; returns how many were added.
+        """Add signatures and return how many were added.
 
         Parameters
         ----------
         ids : iterable of int or str, array, column, or None
-            As in `HammingIndex.add`.
+            As for `HammingIndex.add`.
         signatures : (n, num_perm) uint32 or uint64
         existing : {"error", "update", "skip"}, default "error"
-            For an id that is already there, or occurs twice in the call: refuse the call, replace the signature (the
-            last one wins), or keep the first.
+            For an id that already exists or occurs twice in the call: refuse the call, update the signature (the last
+            one wins), or skip the new one.
 
         Raises
         ------
         ParameterError
-            An id that is already there or occurs twice, ids of another kind, counts that differ. The index is
+            An id that already exists or occurs twice, ids of another kind, or counts that differ. The index is
             unchanged.
         MismatchError
             Values of another width.
         """
-        rows = self._rows(signatures, "signatures")
+        rows = self._flat_signatures(signatures, "signatures")
         return self._core.add(new_ids(ids), rows, check_existing(existing))
 
     def search(
         self, queries: npt.ArrayLike, threshold: float | None = None, *, progress: ShowProgress = None
     ) -> SearchResult:
-        """Signatures that share a band and enough of all values with each query, nearest first, ties by id.
+        """Return the signatures that share a band and enough values with each query, nearest first, ties by id.
 
         Parameters
         ----------
         queries : (n_queries, num_perm) uint32 or uint64
             One signature is one query.
         threshold : float, optional
-            Smallest share of equal values, inclusive, 0 to 1; None for the index's. At 0 everything that shares a
-            band is found. The wanted recall holds for the index's threshold alone.
+            Smallest share of equal values, inclusive, 0 to 1; by default the threshold of the index. With 0 every
+            signature that shares a band matches. The recall of the index holds only for its own threshold.
+        progress : bool or function, optional
+            As for `HammingIndex.search`.
 
         Returns
         -------
         SearchResult
-            A distance is the number of values that differ: a share is 1 - distance / num_perm.
+            A distance is the number of values that differ; the share of equal values is 1 - distance / num_perm.
         """
-        rows, least, k = self._rows(queries, "queries"), self._least(threshold), self.num_perm
-        return ask(
-            lambda start, stop: SearchResult(*self._core.search(rows[start * k : stop * k], least)),
+        rows, min_equal, k = self._flat_signatures(queries, "queries"), self._min_equal(threshold), self.num_perm
+        return search_in_batches(
+            lambda start, stop: SearchResult(*self._core.search(rows[start * k : stop * k], min_equal)),
             len(rows) // k,
             progress,
         )
@@ -228,13 +224,13 @@ class BandIndex(CopiedByFile):
     def nearest(
         self, queries: npt.ArrayLike, k: int = 10, *, threshold: float = 0.0, progress: ShowProgress = None
     ) -> SearchResult:
-        """The k nearest of the signatures that share a band with each query; at the last distance the smallest ids.
+        """Return the k nearest signatures that share a band with each query; ties at the last distance by smallest id.
 
         Parameters
         ----------
         queries : (n_queries, num_perm) uint32 or uint64
         k : int, default=10
-            1 or more; fewer are returned where fewer share a band.
+            1 or more; the result has fewer matches if fewer signatures share a band.
         threshold : float, default=0
             Smallest share of equal values, inclusive, 0 to 1.
         progress : bool or function, optional
@@ -243,15 +239,13 @@ class BandIndex(CopiedByFile):
         Raises
         ------
         ParameterError
-            A k below 1, a threshold out of its range.
+            A k below 1, or a threshold out of range.
         """
-        k = check_count("k", k, 1, (1 << 63) - 1, "1 or more")
-        found = self.search(queries, threshold, progress=progress)
-        offsets, kept = first_of_each(found.offsets, k)
-        return SearchResult(offsets, found.ids[kept], found.distances[kept])
+        k = check_count("k", k, 1, INT64_MAX, "1 or more")
+        return self.search(queries, threshold, progress=progress).head(k)
 
     def pairs(self, threshold: float | None = None) -> Pairs:
-        """All pairs that share a band and enough of all values, each once, the smaller id left, sorted by both ids.
+        """Return all pairs that share a band and enough values, each once, the smaller id left, sorted by both ids.
 
         Parameters
         ----------
@@ -263,51 +257,47 @@ class BandIndex(CopiedByFile):
         Pairs
             A distance is the number of values that differ.
         """
-        return self._pairs(self._least(threshold), 0, 1 << 32)
+        return Pairs(*self._core.pairs(self._min_equal(threshold), 0, 1 << 32))
 
     def iter_pairs(self, threshold: float | None = None) -> Iterator[Pairs]:
-        """The same pairs, some at a time, so that never all of them are held.
+        """Yield the same pairs in batches, so that they are never all in memory.
 
-        A part holds the pairs of some items with what was added before them, in the order in which items were added;
-        within a part pairs are sorted by the smaller id, then by the larger. Parts and order depend on what was added
-        and removed alone, not on threads.
+        A batch contains the pairs of some items with items that were added earlier, in order of addition. Within a
+        batch pairs are sorted by the smaller id, then by the larger. Batches and their order depend only on additions
+        and removals, not on threads.
 
         Parameters
         ----------
         threshold : float, optional
             As for `search`.
         """
-        least, items = self._least(threshold), self._core.info()[1]
-        for start in range(0, items, _STREAM):
-            part = self._pairs(least, start, start + _STREAM)
-            if len(part):
-                yield part
-
-    def _pairs(self, least: int, start: int, stop: int) -> Pairs:
-        left, right, distances = self._core.pairs(least, start, stop)
-        return Pairs(left, right, distances)
+        min_equal, items = self._min_equal(threshold), self._core.info()[1]
+        for start in range(0, items, _BATCH):
+            batch = Pairs(*self._core.pairs(min_equal, start, start + _BATCH))
+            if len(batch):
+                yield batch
 
     def clusters(self, threshold: float | None = None, *, linkage: Linkage = "centred") -> Clusters:
-        """Groups of signatures that share a band and enough of all values; signatures without a match are left out.
+        """Return clusters of signatures that share a band and enough values; signatures without a match are left out.
 
         Parameters
         ----------
         threshold : float, optional
             As for `search`.
         linkage : {"centred", "connected"}, default="centred"
-            "centred" visits the ids in order of addition; one that is not yet in a cluster opens one and takes in all
-            free ones that match it, so every member matches the first and no two first ones match. "connected" takes
+            "centred" visits the ids in order of addition. An id that is in no cluster starts one and absorbs all free
+            ids that match it, so every member matches the first one and no two first ones match. "connected" follows
             chains of matches, whose ends need not match.
 
         Returns
         -------
         Clusters
-            A distance is the number of values in which a member and the first one differ. Pairs are never held.
+            A distance is the number of values in which a member and the first one differ. Pairs are not stored.
 
         Raises
         ------
         ParameterError
-            A threshold or linkage out of its range.
+            A threshold or linkage out of range.
 
         Examples
         --------
@@ -320,37 +310,37 @@ class BandIndex(CopiedByFile):
         """
         if not isinstance(linkage, str):
             raise bad_parameter("linkage", repr(linkage), '"centred" or "connected"')
-        return Clusters(*self._core.clusters(self._least(threshold), linkage))
+        return Clusters(*self._core.clusters(self._min_equal(threshold), linkage))
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Saves the index as one file with a checksum for every part, written aside, synced and renamed.
+        """Save the index atomically as one file with a checksum for every section.
 
         Parameters
         ----------
         path : str or os.PathLike
-            The file; one of that name is replaced.
+            The file; an existing one is replaced.
         overwrite : bool, default False
-            Whether it is replaced even if it has changed since this index was opened from it, or saved to it.
+            Replace the file even if it has changed since this index was opened from it or saved to it.
 
         Raises
         ------
         OutputError
-            The file has changed since this index was opened from it, or saved to it.
+            The file has changed since this index was opened from it or saved to it.
         StoreLockedError
-            Somebody else is changing the file.
+            Another thread or process is changing the file.
         OSError
-            The file system refuses; an old file is as it was.
+            The file can't be written; an existing file is unchanged.
         """
-        note = {
+        metadata = {
             "threshold": self.threshold,
             "recipe": None if self.recipe is None else json.loads(self.recipe.to_json()),
         }
-        with self._replacing(path, overwrite=overwrite) as place:
-            self._core.save(place, json.dumps(note, sort_keys=True, ensure_ascii=False).encode())
+        with self._save_to(path, overwrite=overwrite) as file:
+            self._core.save(file, json.dumps(metadata, sort_keys=True, ensure_ascii=False).encode())
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> BandIndex:
-        """Opens a saved index through a memory map; it may be added to, and the file stays as it is.
+        """Open a saved index through a memory map. Additions do not change the file.
 
         Parameters
         ----------
@@ -360,7 +350,7 @@ class BandIndex(CopiedByFile):
         Raises
         ------
         CorruptStoreError, FormatVersionError, OSError
-            A file that is not a whole index, that a newer nearkin wrote, or that can't be read.
+            A file that is not a complete index, that a newer nearkin wrote, or that can't be read.
         MismatchError
             A recipe of another version of the rules.
 
@@ -380,17 +370,17 @@ class BandIndex(CopiedByFile):
         [0, 1]
         """
         check_regular(path)
-        origin = Origin.of(path)
-        core, value_bits, num_perm, num_bands, num_rows, note = BandCore.open(os.fspath(path))
+        stamp = file_stamp(path)
+        core, value_bits, num_perm, num_bands, num_rows, metadata = BandCore.open(os.fspath(path))
         try:
-            content = json.loads(note)
-            threshold = cls._check_threshold(content["threshold"])
+            content = json.loads(metadata)
+            threshold = _check_threshold(content["threshold"])
             recipe = None if content["recipe"] is None else Recipe.from_json(json.dumps(content["recipe"]))
-            alike = recipe is None or (recipe.num_perm, recipe.value_bits) == (num_perm, value_bits)
+            same_shape = recipe is None or (recipe.num_perm, recipe.value_bits) == (num_perm, value_bits)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            reason = f"its note can't be read: {error}"
+            reason = f"its metadata can't be read: {error}"
             raise CorruptStoreError(f"{path} is damaged: {reason}", place=str(path), reason=reason) from error
-        if not alike:
+        if not same_shape:
             reason = "its signatures are not those of its recipe"
             raise CorruptStoreError(f"{path} is damaged: {reason}", place=str(path), reason=reason)
         index = cls.__new__(cls)
@@ -398,29 +388,26 @@ class BandIndex(CopiedByFile):
         index.num_perm, index.num_bands, index.num_rows = num_perm, num_bands, num_rows
         index.value_bits = 64 if value_bits == 64 else 32
         index._core = core
-        index._remember(origin)
+        index._remember_stamp(*stamp)
         return index
 
     def check_recipe(self, recipe: Recipe | str) -> None:
-        """Raise MismatchError unless the index was made for signatures of this recipe.
+        """Raise MismatchError unless the index stores signatures of this recipe.
 
         Parameters
         ----------
         recipe : Recipe or str
-            How other signatures were made.
+            Recipe of other signatures.
 
         Raises
         ------
         MismatchError
-            Names the first slot that differs; also if the index was not told a recipe.
+            Names the first field that differs; also raised if the index has no recipe.
         """
-        other = Recipe.of(recipe)
-        if self.recipe is None:
-            raise mismatch("recipe", "an index that was made without one", str(other))
-        self.recipe.check_same(other)
+        check_recipe(self.recipe, recipe)
 
     def explain(self) -> dict[str, Any]:
-        """Shape, expected recall at the threshold, and how many different signatures and bytes it has."""
+        """Return the shape, the expected recall at the threshold, and the number of distinct signatures and bytes."""
         kind, items, size = self._core.info()
         return {
             "num_perm": self.num_perm,
@@ -433,3 +420,9 @@ class BandIndex(CopiedByFile):
             "ids": kind,
             "bytes": size,
         }
+
+
+def _check_threshold(threshold: float) -> float:
+    if isinstance(threshold, bool) or not isinstance(threshold, (int, float)) or not 0 <= threshold <= 1:
+        raise bad_parameter("threshold", repr(threshold), "a share of equal values from 0 to 1")
+    return float(threshold)

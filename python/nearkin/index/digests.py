@@ -1,12 +1,12 @@
-"""An exact index of fuzzy digests: search, pairs and clusters of millions without comparing all with all.
+"""Exact index of fuzzy digests: search, pairs and clusters of millions without all-pairs comparison.
 
-Two digests score above 0 only if parts of one block size share seven successive characters (or if they are equal). The
-index lists the digests of every (block size, 7-gram); a search unites the lists of its own grams and compares these
-candidates in full. So nothing at or above a threshold from 1 to 100 is missed, and nothing below is returned.
+Two digests score above 0 only if parts of the same block size share seven consecutive characters, or if they are equal.
+The index has a posting list of digests for every (block size, 7-gram). A search merges the lists of its own 7-grams and
+scores these candidates in full. It therefore returns exactly the digests at or above a threshold from 1 to 100.
 
-Cost: about 800 bytes per digest; a search looks up about 80 lists and compares what they hold. Grams that very many
-digests share (*hubs*: common headers, padding) make searches long; `DigestIndex.hubs` reports them, and `skip_hubs`
-leaves them out on request, which may miss matches and is counted in the result.
+Cost: about 800 bytes per digest; a search reads about 80 lists. 7-grams that very many digests share (*hubs*: common
+headers, padding) make searches slow. `DigestIndex.hubs` reports them, and `skip_hubs` ignores them on request, which
+may miss matches and is counted in the result.
 """
 
 from __future__ import annotations
@@ -14,35 +14,147 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
 
 from nearkin._core import DigestCore
 from nearkin.digests.ssdeep import DigestRecipe
 from nearkin.errors import CorruptStoreError, InputError, ParameterError, bad_parameter, check_count, check_regular
-from nearkin.index.copies import CopiedByFile
-from nearkin.index.digest_results import DigestClusters, DigestPairs, DigestResult, Hub
-from nearkin.index.ids import Existing, Id, Ids, check_existing, contains_id, new_ids
-from nearkin.index.persistence import Origin
-from nearkin.index.results import Linkage, ask, first_of_each
+from nearkin.index.base import INT64_MAX, BaseIndex, file_stamp
+from nearkin.index.ids import Existing, Id, IdArray, Ids, check_existing, contains_id, new_ids
+from nearkin.index.results import BatchResult, IdClusters, IdMatches, IdPairs, Linkage, search_in_batches
 from nearkin.progress import ShowProgress
 
-__all__ = ["DigestClusters", "DigestIndex", "DigestPairs", "DigestResult", "Hub", "is_digest_index"]
+__all__ = [
+    "DigestClusters",
+    "DigestIndex",
+    "DigestPairs",
+    "DigestResult",
+    "Hub",
+    "ScoredMatch",
+    "ScoredMatches",
+    "is_digest_index",
+]
 
 Digest: TypeAlias = "str | bytes"
 
-_MOST = (1 << 63) - 1
+
+@dataclass(frozen=True)
+class ScoredMatch:
+    """One match: the id and its score."""
+
+    id: Id
+    score: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ScoredMatches(IdMatches[ScoredMatch]):
+    """Matches of one query, highest score first, ties by id.
+
+    Attributes
+    ----------
+    ids : int64 array, or object array of str
+    scores : uint8 array
+    """
+
+    _measure = "score"
+    _item_type = ScoredMatch
+
+    ids: IdArray
+    scores: npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DigestResult(BatchResult[ScoredMatches]):
+    """Matches of a batch of queries, highest score first, ties by id.
+
+    Attributes
+    ----------
+    offsets : int64 array of shape (n_queries + 1,)
+        Query i owns positions `offsets[i]` to `offsets[i + 1]` (exclusive) of `ids` and `scores`.
+    ids : int64 array, or object array of str, of shape (n_matches,)
+    scores : uint8 array of shape (n_matches,)
+        1 to 100.
+    skipped : int
+        Number of lookups skipped because of `skip_hubs`; the result is exact if 0.
+    """
+
+    _measure = "score"
+    _row_type = ScoredMatches
+
+    offsets: npt.NDArray[np.int64]
+    ids: IdArray
+    scores: npt.NDArray[np.uint8]
+    skipped: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DigestPairs(IdPairs):
+    """Pairs at or above a threshold: each once, `left < right`, sorted by left and right.
+
+    Attributes
+    ----------
+    left, right : int64 arrays, or object arrays of str, of shape (n_pairs,)
+    scores : uint8 array of shape (n_pairs,)
+        1 to 100.
+    skipped : int
+        Number of lookups skipped because of `skip_hubs`; the result is exact if 0.
+    """
+
+    _measure = "score"
+
+    left: IdArray
+    right: IdArray
+    scores: npt.NDArray[np.uint8]
+    skipped: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DigestClusters(IdClusters):
+    """Clusters of two or more digests, in order of their first members; each is a list of ids in order of addition.
+
+    Attributes
+    ----------
+    offsets : int64 array of shape (n_clusters + 1,)
+        Cluster c owns positions `offsets[c]` to `offsets[c + 1]` (exclusive) of `ids` and `scores`.
+    ids : int64 array, or object array of str, of shape (n_members,)
+        The first id of each cluster is its representative.
+    scores : uint8 array of shape (n_members,)
+        Score of each member with the representative; it can be 0 if chains connect them.
+    skipped : int
+        Number of lookups skipped because of `skip_hubs`; the result is exact if 0.
+    """
+
+    _measure = "score"
+
+    offsets: npt.NDArray[np.int64]
+    ids: IdArray
+    scores: npt.NDArray[np.uint8]
+    skipped: int
+
+
+@dataclass(frozen=True)
+class Hub:
+    """A 7-gram that many digests share at one block size."""
+
+    block_size: int
+    gram: str
+    count: int
 
 
 def is_digest_index(path: str | os.PathLike[str]) -> bool:
-    """Whether a file holds a digest index, of this version or an older one, by the way it begins.
+    """Return True if the first bytes of a file are those of a digest index, of any version.
 
-    Anything but a regular file is not an index, and is not opened: a pipe loses no bytes.
+    Only a regular file is opened, so that reading does not drain a pipe.
 
     Raises
     ------
     OSError
-        If there is nothing of this name, or it can't be read.
+        The file does not exist or can't be read.
 
     Examples
     --------
@@ -53,27 +165,25 @@ def is_digest_index(path: str | os.PathLike[str]) -> bool:
     return stat.S_ISREG(Path(path).stat().st_mode) and DigestCore.is_file(os.fspath(path))
 
 
-class DigestIndex(CopiedByFile):
+class DigestIndex(BaseIndex):
     """Exact search of fuzzy digests by score.
 
     Parameters
     ----------
     recipe : DigestRecipe or str, default "ssdeep"
-        How the digests are made. An index holds digests of one recipe; it is saved with them. It lists what shares
-        seven successive characters: a recipe with another `least_common` is refused.
+        Recipe of the digests, saved with them. All digests of an index have the same recipe. Because the index looks up
+        seven common characters, it refuses a recipe with another `least_common`.
     strict : bool, default=True
         Accept only digests as ssdeep prints them; False accepts what the original library accepts.
 
     Attributes
     ----------
     recipe : DigestRecipe
-        `index.recipe.hash(data)` and `index.recipe.hash_files(paths)` give digests that belong here.
+        `index.recipe.hash(data)` and `index.recipe.hash_files(paths)` return digests for this index.
 
-    Notes
-    -----
-    Digests are stored as they are compared, with runs cut to three. Additions are found at once; a batch costs less
-    than single additions. Row numbers are never reused. Several threads may add, remove and search at once; what a call
-    changes is seen whole or not at all.
+    Notes ----- Digests are stored in the form in which they are compared, with runs cut to three characters. Additions
+    are visible at once; one batch costs less than single additions. Row numbers are never reused. Several threads may
+    add, remove and search at the same time; each change is atomic.
 
     Examples
     --------
@@ -93,40 +203,39 @@ class DigestIndex(CopiedByFile):
     [['new', 'old']]
     """
 
+    _core: DigestCore
+
     def __init__(self, *, recipe: DigestRecipe | str | None = None, strict: bool = True) -> None:
         self.recipe = DigestRecipe.of(recipe)
         self.recipe.check_searchable()
         self.strict = strict
         self._core = DigestCore()
 
-    def _held(self) -> DigestCore:
-        return self._core
-
     def __repr__(self) -> str:
         return f"DigestIndex({len(self)} digests)"
 
     @property
     def nbytes(self) -> int:
-        """Bytes of digests, their lists and ids."""
+        """Bytes of digests, posting lists and ids."""
         return self._core.info()[2]
 
     def digest(self, key: Id) -> str:
-        """The digest of an id, its runs cut to three.
+        """Return the digest of an id, with runs cut to three characters.
 
         Parameters
         ----------
         key : int or str
-            An id as it was given to `add`; a row number if none were.
+            An id as passed to `add`; a row number if none were.
 
         Raises
         ------
         ParameterError
-            An id that is not there.
+            An id that does not exist.
         """
-        found = self._core.digest(key) if contains_id(self._core, key) else None
-        if found is None:
+        digest = self._core.digest(key) if contains_id(self._core, key) else None
+        if digest is None:
             raise bad_parameter("id", repr(key), "an id of the index")
-        return found
+        return digest
 
     def _check_recipe(self, recipe: DigestRecipe | str | None) -> None:
         if recipe is not None:
@@ -140,19 +249,19 @@ class DigestIndex(CopiedByFile):
         existing: Existing = "error",
         recipe: DigestRecipe | str | None = None,
     ) -> int:
-        """Adds digests; returns how many were added.
+        """Add digests and return how many were added.
 
         Parameters
         ----------
         ids : iterable of int or str, array, column, or None
-            One id for each digest, integers of 64 bits or strings, of one kind in an index. None stands for row
-            numbers, counted from the first digest ever added.
+            One id for each digest, 64-bit integers or strings, of one kind per index. None stands for row numbers,
+            counted from the first digest ever added.
         digests : iterable of str or bytes, or an Arrow column of strings
         existing : {"error", "update", "skip"}, default="error"
-            For an id that is already there, or occurs twice in the call: refuse the call, replace the digest (the last
-            one wins), or keep the first.
+            For an id that already exists or occurs twice in the call: refuse the call, update the digest (the last one
+            wins), or skip the new one.
         recipe : DigestRecipe or str, optional
-            How these digests were made, to be checked; with None they are taken to be of the index's recipe.
+            Recipe of these digests, to be checked. By default the recipe of the index is assumed.
 
         Raises
         ------
@@ -161,7 +270,7 @@ class DigestIndex(CopiedByFile):
         MismatchError
             Digests of another recipe. The index is unchanged.
         ParameterError
-            An id that is already there or occurs twice, ids of another kind, counts that differ. The index is
+            An id that already exists or occurs twice, ids of another kind, or counts that differ. The index is
             unchanged.
         """
         self._check_recipe(recipe)
@@ -169,12 +278,12 @@ class DigestIndex(CopiedByFile):
         digests = digests if in_place or hasattr(digests, "__arrow_c_array__") else list(digests)
         return self._core.add(new_ids(ids), digests, self.strict, check_existing(existing))
 
-    def _limit(self, threshold: int, skip_hubs: int | None) -> tuple[int, int | None]:
+    def _check_limits(self, threshold: int, skip_hubs: int | None) -> tuple[int, int | None]:
         allowed = "1 to 100, inclusive: digests that share nothing score 0"
         threshold = check_count("threshold", threshold, 1, 100, allowed)
         if skip_hubs is not None:
             allowed = "1 or more digests, or None to follow every gram"
-            skip_hubs = check_count("skip_hubs", skip_hubs, 1, _MOST, allowed)
+            skip_hubs = check_count("skip_hubs", skip_hubs, 1, INT64_MAX, allowed)
         return threshold, skip_hubs
 
     def search(
@@ -186,46 +295,46 @@ class DigestIndex(CopiedByFile):
         recipe: DigestRecipe | str | None = None,
         progress: ShowProgress = None,
     ) -> DigestResult:
-        """Everything that scores at least `threshold` with each query, highest score first, ties by id.
+        """Return all digests that score at least `threshold` with each query, highest score first, ties by id.
 
         Parameters
         ----------
         queries : iterable of str or bytes
         threshold : int, default=1
-            Smallest score that counts, 1 to 100, inclusive.
+            Smallest score of a match, 1 to 100, inclusive.
         skip_hubs : int, optional
-            Leave out 7-grams that more digests share. Matches may then be missed; `result.skipped` counts look-ups
-            that were left out. Default: none is left out.
+            Ignore 7-grams that more digests share. The search may then miss matches; `result.skipped` counts the
+            ignored lookups. By default no 7-gram is ignored.
         recipe : DigestRecipe or str, optional
-            How the queries were made, to be checked.
+            Recipe of the queries, to be checked.
         progress : bool or function, optional
-            True shows a bar in a terminal or a notebook; a function is called with "search", queries done and all. The
-            queries are then asked some thousand at a time, each time of the index as it is.
+            True shows a bar in a terminal or a notebook; a function is called with "search", the number of finished
+            queries, and the total. The queries then run in batches of a few thousand, each on the current index.
 
         Raises
         ------
         InputError
             A query that is not a digest; the message names its row.
         MismatchError
-            Queries of another recipe than the index's.
+            Queries of another recipe than the index.
         ParameterError
-            A threshold outside its range.
+            A threshold out of range.
         """
         self._check_recipe(recipe)
-        limits = self._limit(threshold, skip_hubs)
+        limits = self._check_limits(threshold, skip_hubs)
         if progress is None or isinstance(queries, (str, bytes)):
             return DigestResult(*self._core.search(queries, self.strict, *limits))
-        listed = list(queries)
+        digests = list(queries)
 
         def search(start: int, stop: int) -> DigestResult:
             try:
-                return DigestResult(*self._core.search(listed[start:stop], self.strict, *limits))
+                return DigestResult(*self._core.search(digests[start:stop], self.strict, *limits))
             except InputError:
-                # The number of a bad query counts from the first of all.
-                self._core.search(listed, self.strict, *limits)
+                # Search again with all queries: the error must name the row among all of them.
+                self._core.search(digests, self.strict, *limits)
                 raise
 
-        return ask(search, len(listed), progress)
+        return search_in_batches(search, len(digests), progress)
 
     def nearest(
         self,
@@ -237,13 +346,13 @@ class DigestIndex(CopiedByFile):
         recipe: DigestRecipe | str | None = None,
         progress: ShowProgress = None,
     ) -> DigestResult:
-        """The k highest scores of each query; of those at the last score, the smallest ids.
+        """Return the k digests with the highest scores for each query; ties at the last score by smallest id.
 
         Parameters
         ----------
         queries : iterable of str or bytes
         k : int, default=10
-            1 or more; fewer are returned where fewer score at least `threshold`.
+            1 or more; the result has fewer matches if fewer digests score at least `threshold`.
         threshold, skip_hubs, recipe, progress
             As for `search`.
 
@@ -252,110 +361,106 @@ class DigestIndex(CopiedByFile):
         InputError
             A query that is not a digest; the message names its row.
         MismatchError
-            Queries of another recipe than the index's.
+            Queries of another recipe than the index.
         ParameterError
-            A k below 1, a threshold outside its range.
+            A k below 1, or a threshold out of range.
         """
-        k = check_count("k", k, 1, _MOST, "1 or more")
-        found = self.search(queries, threshold, skip_hubs=skip_hubs, recipe=recipe, progress=progress)
-        offsets, kept = first_of_each(found.offsets, k)
-        return DigestResult(offsets, found.ids[kept], found.scores[kept], found.skipped)
+        k = check_count("k", k, 1, INT64_MAX, "1 or more")
+        return self.search(queries, threshold, skip_hubs=skip_hubs, recipe=recipe, progress=progress).head(k)
 
     def pairs(self, threshold: int = 1, *, skip_hubs: int | None = None) -> DigestPairs:
-        """All pairs that score at least `threshold` (1 to 100, inclusive), each once.
+        """Return all pairs that score at least `threshold` (1 to 100, inclusive), each once.
 
         Parameters
         ----------
         threshold : int, default=1
-            Smallest score that counts, 1 to 100, inclusive.
+            Smallest score of a pair, 1 to 100, inclusive.
         skip_hubs : int, optional
             As for `search`.
 
         Raises
         ------
         ParameterError
-            A threshold outside its range.
+            A threshold out of range.
 
         Notes
         -----
         n equal digests make n (n - 1) / 2 pairs of 9 bytes each.
         """
-        return DigestPairs(*self._core.pairs(*self._limit(threshold, skip_hubs)))
+        return DigestPairs(*self._core.pairs(*self._check_limits(threshold, skip_hubs)))
 
     def clusters(
         self, threshold: int = 1, *, linkage: Linkage = "centred", skip_hubs: int | None = None
     ) -> DigestClusters:
-        """Groups of matching digests; digests without a match are left out.
+        """Return clusters of matching digests; digests without a match are left out.
 
         Parameters
         ----------
         threshold : int, default=1
-            Smallest score that counts, 1 to 100, inclusive.
+            Smallest score of a match, 1 to 100, inclusive.
         linkage : {"centred", "connected"}, default="centred"
-            "centred" visits the digests in order of addition; one that is not yet in a cluster opens one and takes
-            in all free digests that match it, so every member matches the first and no two first ones match.
-            "connected" takes chains of matches, whose ends need not match.
+            "centred" visits the digests in order of addition. A digest that is in no cluster starts one and absorbs all
+            free digests that match it, so every member matches the first one and no two first ones match. "connected"
+            follows chains of matches, whose ends need not match.
         skip_hubs : int, optional
             As for `search`.
 
         Raises
         ------
         ParameterError
-            A threshold or linkage outside its range.
+            A threshold or linkage out of range.
         """
         if not isinstance(linkage, str):
             raise bad_parameter("linkage", repr(linkage), '"centred" or "connected"')
-        limit, skip = self._limit(threshold, skip_hubs)
+        limit, skip = self._check_limits(threshold, skip_hubs)
         return DigestClusters(*self._core.clusters(limit, linkage, skip))
 
-    def hubs(self, least: int = 100, most: int = 20) -> list[Hub]:
-        """The 7-grams that at least `least` digests share, most frequent first.
+    def hubs(self, min_count: int = 100, limit: int = 20) -> list[Hub]:
+        """Return the 7-grams that at least `min_count` digests share, most frequent first.
 
         Parameters
         ----------
-        least : int, default=100
-            Smallest count that is reported, 2 or more.
-        most : int, default=20
-            Most that are reported.
+        min_count : int, default=100
+            Smallest reported count, 2 or more.
+        limit : int, default=20
+            Maximum number of hubs.
 
         Raises
         ------
         ParameterError
-            A value outside its range.
+            A value out of range.
         """
-        least = check_count("least", least, 2, _MOST, "2 or more")
-        most = check_count("most", most, 0, _MOST, "0 or more")
-        return [Hub(*hub) for hub in self._core.hubs(least, most)]
+        min_count = check_count("min_count", min_count, 2, INT64_MAX, "2 or more")
+        limit = check_count("limit", limit, 0, INT64_MAX, "0 or more")
+        return [Hub(*hub) for hub in self._core.hubs(min_count, limit)]
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Saves the index as one file with a checksum for every part, written aside, synced and renamed.
-
-        `docs/format-digests.md` describes it.
+        """Save the index atomically as one file with a checksum for every section (`docs/format-digests.md`).
 
         Parameters
         ----------
         path : str or os.PathLike
-            The file; one of that name is replaced.
+            The file; an existing one is replaced.
         overwrite : bool, default False
-            Whether it is replaced even if it has changed since this index was opened from it, or saved to it.
+            Replace the file even if it has changed since this index was opened from it or saved to it.
 
         Raises
         ------
         OutputError
-            The file has changed since this index was opened from it, or saved to it.
+            The file has changed since this index was opened from it or saved to it.
         StoreLockedError
-            Somebody else is changing the file.
+            Another thread or process is changing the file.
         OSError
-            The file system refuses; an old file is as it was.
+            The file can't be written; an existing file is unchanged.
         """
-        with self._replacing(path, overwrite=overwrite) as place:
-            self._core.save(place, not self.strict, self.recipe.to_json().encode())
+        with self._save_to(path, overwrite=overwrite) as file:
+            self._core.save(file, not self.strict, self.recipe.to_json().encode())
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> DigestIndex:
-        """Opens a saved index, of this version or an older one; it may be added to, and the file stays as it is.
+        """Open a saved index of any version. Additions do not change the file.
 
-        The file is read whole, and every part of it is checked.
+        The entire file is read and checked.
 
         Parameters
         ----------
@@ -365,7 +470,7 @@ class DigestIndex(CopiedByFile):
         Raises
         ------
         CorruptStoreError, FormatVersionError, OSError
-            A file that is not a whole index, that a newer nearkin wrote, or that can't be read.
+            A file that is not a complete index, that a newer nearkin wrote, or that can't be read.
         MismatchError
             A recipe of another version of the rules.
 
@@ -379,30 +484,30 @@ class DigestIndex(CopiedByFile):
         ...     "a" in nk.DigestIndex.open(pathlib.Path(folder) / "index")
         True
         """
-        place = os.fspath(path)
+        file = os.fspath(path)
         check_regular(path)
-        origin = Origin.of(path)
-        core, lenient, recipe = DigestCore.open(place)
+        stamp = file_stamp(path)
+        core, lenient, recipe_json = DigestCore.open(file)
         try:
-            # Version 1 knew one recipe.
-            made = DigestRecipe() if recipe is None else DigestRecipe.from_json(recipe.decode())
+            # Files of version 1 have no recipe: there was only one.
+            recipe = DigestRecipe() if recipe_json is None else DigestRecipe.from_json(recipe_json.decode())
         except (ParameterError, UnicodeDecodeError) as error:
             raise CorruptStoreError(
-                f"{place} is damaged: its recipe can't be read ({error})", place=place, reason=str(error)
+                f"{file} is damaged: its recipe can't be read ({error})", place=file, reason=str(error)
             ) from None
-        index = cls(recipe=made, strict=not lenient)
+        index = cls(recipe=recipe, strict=not lenient)
         index._core = core
-        index._remember(origin)
+        index._remember_stamp(*stamp)
         return index
 
     def explain(self) -> dict[str, Any]:
-        """What the index holds.
+        """Return the contents of the index.
 
         Returns
         -------
         dict
-            `recipe` and `strict`; `digests` (how many), `ids` (their kind), `postings` (entries of the lists of
-            7-grams, those of removed digests included until they are dropped), `bytes`.
+            `recipe` and `strict`; `digests` (their number), `ids` (their kind), `postings` (entries of the 7-gram
+            lists, including those of removed digests until they are dropped), `bytes`.
         """
         kind, postings, size = self._core.info()
         return {

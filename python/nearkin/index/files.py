@@ -1,4 +1,4 @@
-"""Which index a file holds, by the header that all saved indexes have (`docs/format.md`)."""
+"""Detection of the index class of a file, from the header that all saved indexes have (`docs/format.md`)."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from nearkin.index.hamming import HammingIndex
 __all__ = ["index_class", "open_index"]
 
 # Magic, version, kind.
-_HEAD = struct.Struct("<8sII")
+_HEADER = struct.Struct("<8sII")
 _MAGIC = b"NEARKSEG"
 _KINDS: dict[int, type[HammingIndex | BandIndex]] = {1: HammingIndex, 6: BandIndex}
 
 
 def index_class(path: str | os.PathLike[str]) -> type[HammingIndex | BandIndex] | None:
-    """The class of a file's index of fingerprints or signatures; None if it is no regular file, or holds none.
+    """Return the class of a saved index of fingerprints or signatures; None for any other file.
 
     Parameters
     ----------
@@ -27,15 +27,15 @@ def index_class(path: str | os.PathLike[str]) -> type[HammingIndex | BandIndex] 
     if not Path(path).is_file():
         return None
     with Path(path).open("rb") as file:
-        head = file.read(_HEAD.size)
-    if len(head) < _HEAD.size:
+        header = file.read(_HEADER.size)
+    if len(header) < _HEADER.size:
         return None
-    magic, _, kind = _HEAD.unpack(head)
+    magic, _, kind = _HEADER.unpack(header)
     return _KINDS.get(kind) if magic == _MAGIC else None
 
 
 def open_index(path: str | os.PathLike[str]) -> HammingIndex | BandIndex | None:
-    """The index of a file; None if it holds none of fingerprints or signatures.
+    """Open a saved index of fingerprints or signatures; return None for any other file.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def open_index(path: str | os.PathLike[str]) -> HammingIndex | BandIndex | None:
     Raises
     ------
     CorruptStoreError, FormatVersionError, OSError
-        As the `open` of its class.
+        As for the `open` method of its class.
 
     Examples
     --------

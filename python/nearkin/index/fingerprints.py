@@ -1,9 +1,9 @@
-"""Packed fingerprints: their shape, their distance, and their other representations.
+"""Packed fingerprints: layout, Hamming distance and conversions.
 
-A fingerprint of `bits` bits (1 to 1024) is `uint64`: shape `(n,)` up to 64 bits, `(n, ceil(bits / 64))` above; bit i is
-bit `i % 64` of word `i // 64`, unused high bits are zero. The distance of two fingerprints is the number of bits in
-which they differ. Hexadecimal, signed 64-bit words (databases, Spark) and packed bytes (faiss, usearch) hold the same
-bits.
+Fingerprints of `bits` bits (1 to 1024) are `uint64`: shape `(n,)` up to 64 bits, `(n, ceil(bits / 64))` above. Bit i is
+bit `i % 64` of word `i // 64`; unused high bits are zero. The distance of two fingerprints is the number of bits in
+which they differ. Hexadecimal strings, signed 64-bit words (databases, Spark) and packed bytes (faiss, usearch)
+represent the same bits.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from nearkin._core import hamming_distances
 from nearkin.errors import bad_parameter, check_count, mismatch
-from nearkin.vectors.arrays import in_order, unmasked
+from nearkin.vectors.arrays import as_contiguous, check_unmasked
 
 __all__ = ["from_bytes", "from_hex", "from_signed", "hamming", "to_bytes", "to_hex", "to_signed"]
 
@@ -28,17 +28,19 @@ MAX_BITS = 1024
 _HEX = re.compile("(?:0[xX])?[0-9a-fA-F]+")
 
 
-def words_of(bits: int) -> int:
+def words_per_row(bits: int) -> int:
+    """Return the number of 64-bit words of a fingerprint."""
     return -(-bits // 64)
 
 
 def check_bits(bits: int) -> int:
+    """Return a width of fingerprints after checking it."""
     return check_count("bits", bits, 1, MAX_BITS, f"1 to {MAX_BITS}")
 
 
-def unsigned(values: Any, name: str) -> Fingerprints:
-    """`values` as a C-contiguous, aligned uint64 array; refuses what would change a value."""
-    unmasked(values, name)
+def as_uint64(values: Any, name: str) -> Fingerprints:
+    """Return values as a contiguous uint64 array; raise ParameterError if the conversion would change a value."""
+    check_unmasked(values, name)
     if not isinstance(values, np.ndarray):
         if (
             not isinstance(values, (int, np.integer))
@@ -48,7 +50,7 @@ def unsigned(values: Any, name: str) -> Fingerprints:
             values = list(values)
         array = np.asarray(values)
         if array.dtype == object or array.dtype.kind == "f":
-            # Python integers of 2**63 and more beside smaller ones arrive as objects or floats.
+            # NumPy makes objects or floats of integers of 2**63 and more that come with smaller ones.
             try:
                 array = np.array(values, dtype=np.uint64)
             except (OverflowError, TypeError, ValueError):
@@ -62,17 +64,17 @@ def unsigned(values: Any, name: str) -> Fingerprints:
             return np.zeros(array.shape, dtype=np.uint64)
         if array.dtype.kind not in "iu":
             raise bad_parameter(name, f"an array of {array.dtype}", "uint64")
-        # Contiguity first: a view of strides zero may claim more values than any pass could read.
-        array = in_order(array)
+        # Contiguity first: a view with strides of zero may claim more values than any pass could read.
+        array = as_contiguous(array)
         if array.dtype.kind == "i" and int(array.min()) < 0:
             raise bad_parameter(name, "negative values", "uint64; `from_signed` turns signed 64-bit values into it")
-    return in_order(array, np.uint64)
+    return as_contiguous(array, np.uint64)
 
 
 def flat_rows(values: Any, bits: int, name: str) -> Fingerprints:
-    """Fingerprints as a flat array of whole rows; one fingerprint is one row."""
-    array = unsigned(values, name)
-    words = words_of(bits)
+    """Return fingerprints as a flat array of rows; one fingerprint is one row."""
+    array = as_uint64(values, name)
+    words = words_per_row(bits)
     if words == 1:
         if array.ndim == 0 or array.ndim == 1 or (array.ndim == 2 and array.shape[1] == 1):
             return array.reshape(-1)
@@ -85,16 +87,16 @@ def flat_rows(values: Any, bits: int, name: str) -> Fingerprints:
 
 
 def hamming(a: npt.ArrayLike, b: npt.ArrayLike, *, bits: int | None = None) -> int | npt.NDArray[np.uint16]:
-    """The number of bits in which fingerprints differ.
+    """Return the number of bits in which fingerprints differ.
 
     Parameters
     ----------
     a, b : int or uint64 array of shape (n,), (words,) or (n, words)
-        Fingerprints of equal width. A plain integer or a zero-dimensional array is one fingerprint of up to 64 bits; a
-        one-dimensional array holds n such fingerprints, except beside a two-dimensional one, where it is one
-        fingerprint of `words` words. One fingerprint is compared with every one of the other argument.
+        Fingerprints of equal width. An integer or a zero-dimensional array is one fingerprint of up to 64 bits. A
+        one-dimensional array is n such fingerprints, unless the other argument is two-dimensional: then it is one
+        fingerprint of `words` words. One fingerprint is compared with every fingerprint of the other argument.
     bits : int, optional
-        Width, 1 to 1024, of both. Above 64 a one-dimensional array is one fingerprint of ceil(bits / 64) words.
+        Width of both, 1 to 1024. Above 64 a one-dimensional array is one fingerprint of ceil(bits / 64) words.
 
     Returns
     -------
@@ -104,9 +106,9 @@ def hamming(a: npt.ArrayLike, b: npt.ArrayLike, *, bits: int | None = None) -> i
     Raises
     ------
     MismatchError
-        Widths differ from one another or from `bits`, or the counts differ and neither is one.
+        Widths that differ from each other or from `bits`, or counts that differ if neither is one.
     ParameterError
-        Values outside uint64, a bit at or above `bits`.
+        Values outside uint64, or a bit at or above `bits`.
 
     Examples
     --------
@@ -120,14 +122,14 @@ def hamming(a: npt.ArrayLike, b: npt.ArrayLike, *, bits: int | None = None) -> i
     >>> hamming(wide[0], wide[1], bits=128)
     2
     """
-    left, right = unsigned(a, "a"), unsigned(b, "b")
-    if bits is not None and words_of(check_bits(bits)) > 1 and left.ndim == right.ndim == 1:
-        if left.shape != (words_of(bits),) or right.shape != left.shape:
+    left, right = as_uint64(a, "a"), as_uint64(b, "b")
+    if bits is not None and words_per_row(check_bits(bits)) > 1 and left.ndim == right.ndim == 1:
+        if left.shape != (words_per_row(bits),) or right.shape != left.shape:
             raise mismatch(
-                "words of a fingerprint", f"{len(left)} and {len(right)}", f"{words_of(bits)} for bits={bits}"
+                "words of a fingerprint", f"{len(left)} and {len(right)}", f"{words_per_row(bits)} for bits={bits}"
             )
-        left, right = _masked(left, bits, "a"), _masked(right, bits, "b")
-        return int(hamming_distances(left.reshape(-1), right.reshape(-1), words_of(bits))[0])
+        left, right = masked_rows(left, bits, "a"), masked_rows(right, bits, "b")
+        return int(hamming_distances(left.reshape(-1), right.reshape(-1), words_per_row(bits))[0])
     if max(left.ndim, right.ndim) > 2:
         raise bad_parameter("shape", f"{left.shape} and {right.shape}", "at most two dimensions")
     single = left.ndim == 0 and right.ndim == 0
@@ -139,20 +141,20 @@ def hamming(a: npt.ArrayLike, b: npt.ArrayLike, *, bits: int | None = None) -> i
         words = widths[0]
         if words == 0:
             raise bad_parameter("shape", f"{left.shape} and {right.shape}", "at least one word per fingerprint")
-        if words > words_of(MAX_BITS):
-            raise bad_parameter("words", words, f"1 to {words_of(MAX_BITS)}")
+        if words > words_per_row(MAX_BITS):
+            raise bad_parameter("words", words, f"1 to {words_per_row(MAX_BITS)}")
     else:
         words = 1
     if bits is not None:
-        if words != words_of(bits):
-            raise mismatch("words of a fingerprint", words, f"{words_of(bits)} for bits={bits}")
-        left, right = _masked(left, bits, "a"), _masked(right, bits, "b")
+        if words != words_per_row(bits):
+            raise mismatch("words of a fingerprint", words, f"{words_per_row(bits)} for bits={bits}")
+        left, right = masked_rows(left, bits, "a"), masked_rows(right, bits, "b")
     distances = hamming_distances(left.reshape(-1), right.reshape(-1), words)
     return int(distances[0]) if single else distances
 
 
 def to_hex(fps: npt.ArrayLike, bits: int = 64) -> list[str]:
-    """Fingerprints as hexadecimal strings of ceil(bits / 4) digits, the highest bit first.
+    """Return fingerprints as hexadecimal strings of ceil(bits / 4) digits, the highest bit first.
 
     Examples
     --------
@@ -161,14 +163,14 @@ def to_hex(fps: npt.ArrayLike, bits: int = 64) -> list[str]:
     ['0ff', '010']
     """
     bits = check_bits(bits)
-    words = words_of(bits)
+    words = words_per_row(bits)
     digits = -(-bits // 4)
-    rows = _masked(fps, bits).reshape(-1, words)
+    rows = masked_rows(fps, bits).reshape(-1, words)
     return [row[::-1].astype(">u8").tobytes().hex()[-digits:] for row in rows]
 
 
 def from_hex(texts: Iterable[str], bits: int = 64) -> Fingerprints:
-    """Fingerprints of hexadecimal strings, the highest bit first, with or without leading zeros.
+    """Return the fingerprints of hexadecimal strings, the highest bit first, with or without leading zeros.
 
     Returns
     -------
@@ -177,7 +179,7 @@ def from_hex(texts: Iterable[str], bits: int = 64) -> Fingerprints:
     Raises
     ------
     ParameterError
-        A text that is not a hexadecimal number below 2**bits: digits, with or without 0x in front, and nothing else.
+        A text that is not a hexadecimal number below 2**bits: digits, optionally after 0x, and nothing else.
 
     Examples
     --------
@@ -188,10 +190,10 @@ def from_hex(texts: Iterable[str], bits: int = 64) -> Fingerprints:
     bits = check_bits(bits)
     if isinstance(texts, str):
         raise bad_parameter("texts", repr(texts), "an iterable of strings; [text] for one")
-    words = words_of(bits)
+    words = words_per_row(bits)
     packed = bytearray()
     for text in texts:
-        # int() takes spaces, signs, underscores and digits of other scripts, too.
+        # int() also accepts spaces, signs, underscores and digits of other scripts.
         is_number = isinstance(text, str) and _HEX.fullmatch(text) is not None
         value = int(text, 16) if is_number else -1
         if not 0 <= value < 1 << bits:
@@ -202,7 +204,7 @@ def from_hex(texts: Iterable[str], bits: int = 64) -> Fingerprints:
 
 
 def to_signed(fps: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """The same bits as signed 64-bit integers, for databases and Spark.
+    """Return the same bits as signed 64-bit integers, for databases and Spark.
 
     Examples
     --------
@@ -212,12 +214,12 @@ def to_signed(fps: npt.ArrayLike) -> npt.NDArray[np.int64]:
     >>> from_signed([1, -1])
     array([                   1, 18446744073709551615], dtype=uint64)
     """
-    return unsigned(fps, "fps").view(np.int64)
+    return as_uint64(fps, "fps").view(np.int64)
 
 
 def from_signed(values: npt.ArrayLike) -> Fingerprints:
-    """The same bits as unsigned fingerprints; the inverse of `to_signed`."""
-    unmasked(values, "values")
+    """Return the same bits as unsigned fingerprints; the inverse of `to_signed`."""
+    check_unmasked(values, "values")
     array = np.asarray(values)
     if array.size == 0:
         return np.zeros(array.shape, dtype=np.uint64)
@@ -226,15 +228,16 @@ def from_signed(values: npt.ArrayLike) -> Fingerprints:
     return np.ascontiguousarray(array, dtype=np.int64).view(np.uint64)
 
 
-def _masked(fps: npt.ArrayLike, bits: int, name: str = "fps") -> Fingerprints:
-    rows = flat_rows(fps, bits, name).reshape(-1, words_of(bits))
+def masked_rows(fps: npt.ArrayLike, bits: int, name: str = "fps") -> Fingerprints:
+    """Return fingerprints of shape (n, words); raise ParameterError for a bit above their width."""
+    rows = flat_rows(fps, bits, name).reshape(-1, words_per_row(bits))
     if bits % 64 and (rows[:, -1] >> np.uint64(bits % 64)).any():
         raise bad_parameter(name, "a row with a bit at or above bits", f"fingerprints below 2**{bits}")
     return rows
 
 
 def to_bytes(fps: npt.ArrayLike, bits: int = 64) -> npt.NDArray[np.uint8]:
-    """Fingerprints as packed bytes, bit i as bit `i % 8` of byte `i // 8`: what faiss and usearch take.
+    """Return fingerprints as packed bytes, bit i as bit `i % 8` of byte `i // 8`, as faiss and usearch expect.
 
     Returns
     -------
@@ -249,19 +252,19 @@ def to_bytes(fps: npt.ArrayLike, bits: int = 64) -> npt.NDArray[np.uint8]:
     array([258], dtype=uint64)
     """
     bits = check_bits(bits)
-    rows = _masked(fps, bits).astype("<u8")
+    rows = masked_rows(fps, bits).astype("<u8")
     return np.ascontiguousarray(rows.view(np.uint8)[:, : -(-bits // 8)])
 
 
 def from_bytes(codes: npt.ArrayLike, bits: int = 64) -> Fingerprints:
-    """Fingerprints of packed bytes of shape (n, ceil(bits / 8)); the inverse of `to_bytes`."""
+    """Return the fingerprints of packed bytes of shape (n, ceil(bits / 8)); the inverse of `to_bytes`."""
     bits = check_bits(bits)
-    unmasked(codes, "codes")
+    check_unmasked(codes, "codes")
     array = np.asarray(codes)
     width = -(-bits // 8)
     if array.dtype != np.uint8 or array.ndim != 2 or array.shape[1] != width:
         raise bad_parameter("codes", f"{array.dtype} of shape {array.shape}", f"uint8 of shape (n, {width})")
-    padded = np.zeros((len(array), 8 * words_of(bits)), dtype=np.uint8)
+    padded = np.zeros((len(array), 8 * words_per_row(bits)), dtype=np.uint8)
     padded[:, :width] = array
-    rows = _masked(padded.view("<u8").astype(np.uint64), bits)
-    return rows.reshape(-1) if words_of(bits) == 1 else rows
+    rows = masked_rows(padded.view("<u8").astype(np.uint64), bits)
+    return rows.reshape(-1) if words_per_row(bits) == 1 else rows

@@ -1,9 +1,9 @@
 """Exact search of packed fingerprints by Hamming distance.
 
-`HammingIndex` finds exactly what a comparison with every fingerprint would find: by a scan with the processor's
-population count, or by tables of blocks (pigeonhole; multi-index hashing), whichever its cost model expects to be
-faster. `nearkin.index.fingerprints` has the shape of fingerprints and their other representations,
-`nearkin.index.results` what searches return.
+`HammingIndex` returns exactly what a comparison with every fingerprint would return. It scans with the processor's
+population count, or looks up tables of blocks (pigeonhole; multi-index hashing), whichever its cost model expects to be
+faster. `nearkin.index.fingerprints` defines the layout of fingerprints and their other representations,
+`nearkin.index.results` the results of searches.
 
 References
 ----------
@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from nearkin._core import KERNEL, HammingCore
 from nearkin.errors import CorruptStoreError, bad_parameter, check_count, check_regular, mismatch
-from nearkin.index.copies import CopiedByFile
+from nearkin.index.base import INT64_MAX, BaseIndex, check_recipe, file_stamp
 from nearkin.index.fingerprints import (
     check_bits,
     flat_rows,
@@ -34,12 +34,11 @@ from nearkin.index.fingerprints import (
     to_bytes,
     to_hex,
     to_signed,
-    words_of,
+    words_per_row,
 )
 from nearkin.index.ids import Existing, Ids, check_existing, new_ids
-from nearkin.index.memory import INDEX_SHARE, share_of_memory
-from nearkin.index.persistence import Origin
-from nearkin.index.results import Clusters, Linkage, Matches, Pairs, SearchResult, ask
+from nearkin.index.memory import INDEX_SHARE, memory_budget
+from nearkin.index.results import Clusters, Linkage, Matches, Pairs, SearchResult, search_in_batches
 from nearkin.progress import ShowProgress
 from nearkin.recipe import Recipe
 
@@ -61,61 +60,60 @@ __all__ = [
 Method = Literal["auto", "scan", "bits", "blocks", "tables", "multi"]
 Rank = Literal["hamming", "jaccard", "spherical"]
 
-_MOST = (1 << 63) - 1
-_BARE = "8 * words + 4, and 4 where any two are equal"
-_TABLE = "8 * sketch words + 4, the 4 only in the first half where a sketch is the whole; 4 * 2**p a directory"
+_ROWS_MEMORY = "8 * words + 4, and 4 where any two are equal"
+_TABLE_MEMORY = "8 * sketch words + 4, the 4 only in the first half where a sketch is the whole; 4 * 2**p a directory"
 _MEMORY = {
-    "scan": _BARE,
-    "bits": f"{_BARE}; 4 * set bits + 2",
-    "blocks": f"{_BARE}; radius tables of {_TABLE}",
-    "tables": f"{_BARE}; C(m, radius) - 1 tables of {_TABLE}",
-    "multi": f"{_BARE}; m - 1 tables of {_TABLE}",
+    "scan": _ROWS_MEMORY,
+    "bits": f"{_ROWS_MEMORY}; 4 * set bits + 2",
+    "blocks": f"{_ROWS_MEMORY}; radius tables of {_TABLE_MEMORY}",
+    "tables": f"{_ROWS_MEMORY}; C(m, radius) - 1 tables of {_TABLE_MEMORY}",
+    "multi": f"{_ROWS_MEMORY}; m - 1 tables of {_TABLE_MEMORY}",
 }
 
 
-class HammingIndex(CopiedByFile):
+class HammingIndex(BaseIndex):
     """Exact search of fingerprints by Hamming distance.
 
     Parameters
     ----------
     bits : int, optional
-        Width of the fingerprints, 1 to 1024; that of the recipe, or 64, if not given.
+        Width of the fingerprints, 1 to 1024; by default that of the recipe, or 64.
     method : {"auto", "scan", "bits", "blocks", "tables", "multi"}, default="auto"
         "scan" compares with every fingerprint; "bits" walks one inverted list per bit (for teaching: far slower than a
-        scan); "blocks" looks up radius + 1 tables by one block each; "tables" one table for every choice of blocks that
-        must agree [1]_; "multi" fewer tables with a small radius in each block [2]_; "auto" chooses by expected cost.
-        Results do not depend on it.
+        scan); "blocks" looks up radius + 1 tables, one block in each; "tables" uses one table for every choice of
+        blocks that must agree [1]_; "multi" uses fewer tables with a small radius in each block [2]_; "auto" chooses by
+        expected cost. All methods return the same results.
     radius : int, optional
-        Announces the radius of the searches (0 to bits): tables for it are built at the first search. Without it they
-        are built once the scans have cost as much as building would have.
+        Radius of later searches (0 to bits). If set, tables for it are built at the first search. Otherwise they are
+        built once scans have cost as much as building would have.
     memory_limit : int, optional
-        Bytes that fingerprints and tables may take; fewer tables are built, or none, to stay below it. Without it
+        Maximum bytes of fingerprints and tables; fewer tables are built, or none, to stay below it. Without a limit
         "auto" builds no tables beyond a quarter of the machine's memory (`nearkin.index.memory`).
     recipe : Recipe or str, optional
-        How the fingerprints were made: kept and saved with the index, so that `check_recipe` can refuse others.
+        Recipe of the fingerprints, saved with the index, so that `check_recipe` can refuse others.
 
     Attributes
     ----------
     bits, method, radius, memory_limit
-        As given.
+        As passed to the constructor.
     recipe : Recipe or None
 
     Raises
     ------
     ParameterError
-        An argument outside its range.
+        An argument out of range.
     MismatchError
-        `bits` are not those of the recipe.
+        `bits` differs from the recipe.
 
     Notes
     -----
-    Equal fingerprints are stored once, with a list of ids. Fingerprints take 8 * words + 4 bytes each; every
-    table but the first takes 8 bytes per word of a sketch (the first words, on which a random fingerprint fails) and 4
-    for a number, which the later half of the tables does not need where the sketch is the whole fingerprint; integer
-    ids take 8 bytes, and, unless they ascend, 5 to 11 bytes for their look-up; row numbers take nothing. Added
-    fingerprints are found at once; sorting and merging them is amortised, and the longest pause is one merge of all.
+    Equal fingerprints are stored once, with a list of ids. A fingerprint takes 8 * words + 4 bytes. Every table but the
+    first takes 8 bytes per word of a sketch (the first words, on which a random fingerprint fails) and 4 bytes for a
+    number, which the later half of the tables omits if the sketch is the entire fingerprint. Integer ids take 8 bytes
+    and, unless they ascend, 5 to 11 bytes for their lookup; row numbers take nothing. Added fingerprints are visible at
+    once. Sorting and merging are amortized; the longest pause is one merge of all fingerprints.
 
-    Several threads may search at once.
+    Several threads may search at the same time.
 
     References
     ----------
@@ -140,6 +138,8 @@ class HammingIndex(CopiedByFile):
     [{'left': 10, 'right': 30, 'distance': 4}]
     """
 
+    _core: HammingCore
+
     def __init__(
         self,
         bits: int | None = None,
@@ -149,79 +149,76 @@ class HammingIndex(CopiedByFile):
         memory_limit: int | None = None,
         recipe: Recipe | str | None = None,
     ) -> None:
-        made = None if recipe is None else Recipe.of(recipe)
+        recipe = None if recipe is None else Recipe.of(recipe)
         if bits is None:
-            bits = 64 if made is None else made.bits
+            bits = 64 if recipe is None else recipe.bits
         self.bits = check_bits(bits)
-        if made is not None and made.bits != self.bits:
-            raise mismatch("bits", f"an index of {self.bits}", f"a recipe of {made.bits}")
+        if recipe is not None and recipe.bits != self.bits:
+            raise mismatch("bits", f"an index of {self.bits}", f"a recipe of {recipe.bits}")
         self.method: Method = method
         if not isinstance(method, str):
             raise bad_parameter("method", repr(method), '"auto", "scan", "bits", "blocks", "tables" or "multi"')
         self.radius = None if radius is None else self._check_radius(radius)
         if memory_limit is not None:
-            memory_limit = check_count("memory_limit", memory_limit, 0, _MOST, "0 to 2**63 - 1 bytes, or None")
+            memory_limit = check_count("memory_limit", memory_limit, 0, INT64_MAX, "0 to 2**63 - 1 bytes, or None")
         self.memory_limit = memory_limit
         self._core = HammingCore(self.bits, method, self.radius, memory_limit)
-        self._bound()
-        if made is not None:
-            self._core.set_note(json.dumps({"digest": made.digest, "recipe": json.loads(made.to_json())}))
+        self._set_memory_budget()
+        if recipe is not None:
+            self._core.set_note(json.dumps({"digest": recipe.digest, "recipe": json.loads(recipe.to_json())}))
 
-    def _bound(self) -> None:
-        """Let the machine's memory bound what nobody else bounds."""
+    def _set_memory_budget(self) -> None:
+        """Limit tables to a share of the machine's memory if no other limit applies."""
         if self.memory_limit is None and self.method == "auto":
-            self._core.set_share(share_of_memory(None, INDEX_SHARE))
+            self._core.set_share(memory_budget(None, INDEX_SHARE))
 
     def _check_radius(self, radius: int) -> int:
         return check_count("radius", radius, 0, self.bits, f"0 to bits={self.bits}")
 
-    def _held(self) -> HammingCore:
-        return self._core
-
-    def _save_core(self, place: str) -> None:
-        self._core.save(place)
+    def _save_core(self, path: str) -> None:
+        self._core.save(path)
 
     def __repr__(self) -> str:
         return f"HammingIndex(bits={self.bits}, method={self.method!r}, {len(self)} fingerprints)"
 
     @property
     def recipe(self) -> Recipe | None:
-        """How the fingerprints were made, or None if the index was not told.
+        """Recipe of the fingerprints, or None if the index was created without one.
 
         Raises
         ------
         CorruptStoreError
-            The file's recipe does not match its digest.
+            The recipe in the file does not match its digest.
         MismatchError
-            The file's recipe is of another version of the rules.
+            The recipe in the file is of another version of the rules.
         """
-        note = self._core.note()
-        if note is None:
+        metadata = self._core.note()
+        if metadata is None:
             return None
         try:
-            content = json.loads(note)
-            slots, digest = json.dumps(content["recipe"]), content["digest"]
+            content = json.loads(metadata)
+            recipe_json, digest = json.dumps(content["recipe"]), content["digest"]
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            reason = f"its note is not a recipe ({error!r})"
+            reason = f"its metadata is not a recipe ({error!r})"
             raise CorruptStoreError(f"the index: {reason}", place="the index", reason=reason) from None
-        recipe = Recipe.from_json(slots)
+        recipe = Recipe.from_json(recipe_json)
         if recipe.digest != digest:
-            reason = f"its recipe has the digest {recipe.digest} and not {digest}, as it says"
+            reason = f"its recipe has the digest {recipe.digest}, but the file states {digest}"
             raise CorruptStoreError(f"the index: {reason}", place="the index", reason=reason)
         return recipe
 
     def check_recipe(self, recipe: Recipe | str) -> None:
-        """Refuses fingerprints that were made in another way than those of the index.
+        """Raise MismatchError unless the index stores fingerprints of this recipe.
 
         Parameters
         ----------
         recipe : Recipe or str
-            How other fingerprints were made.
+            Recipe of other fingerprints.
 
         Raises
         ------
         MismatchError
-            Names the first slot in which the recipes differ; also if the index was not told a recipe.
+            Names the first field that differs; also raised if the index has no recipe.
 
         Examples
         --------
@@ -234,14 +231,11 @@ class HammingIndex(CopiedByFile):
             ...
         nearkin.errors.MismatchError: recipe slot hash differs: xxh3 against md5; compare only what was made alike
         """
-        other, own = Recipe.of(recipe), self.recipe
-        if own is None:
-            raise mismatch("recipe", "an index that was made without one", str(other))
-        own.check_same(other)
+        check_recipe(self.recipe, recipe)
 
     @property
     def next_row(self) -> int:
-        """How many were ever added, removed ones included: the row number of the next one."""
+        """Row number of the next fingerprint: the number of fingerprints ever added, including removed ones."""
         return self._core.total()
 
     @property
@@ -251,23 +245,23 @@ class HammingIndex(CopiedByFile):
         return fingerprints + ids
 
     def add(self, ids: Ids | None, fps: npt.ArrayLike, *, existing: Existing = "error") -> int:
-        """Adds fingerprints; returns how many were added.
+        """Add fingerprints and return how many were added.
 
         Parameters
         ----------
         ids : iterable of int or str, array, column, or None
-            One id for each fingerprint, integers of 64 bits or strings, of one kind in an index. None stands for row
-            numbers, counted from the first fingerprint ever added.
+            One id for each fingerprint, 64-bit integers or strings, of one kind per index. None stands for row numbers,
+            counted from the first fingerprint ever added.
         fps : uint64 array of shape (n,) up to 64 bits, (n, words) above
-            Bits at or above `bits` are zero.
+            Bits at or above `bits` must be zero.
         existing : {"error", "update", "skip"}, default="error"
-            For an id that is already there, or occurs twice in the call: refuse the call, replace the fingerprint (the
-            last one wins), or keep the first.
+            For an id that already exists or occurs twice in the call: refuse the call, update the fingerprint (the last
+            one wins), or skip the new one.
 
         Raises
         ------
         ParameterError
-            An id that is already there or occurs twice, ids of another kind, counts that differ, a bit above the
+            An id that already exists or occurs twice, ids of another kind, counts that differ, or a bit above the
             width. The index is unchanged.
         """
         rows = flat_rows(fps, self.bits, "fps")
@@ -276,25 +270,25 @@ class HammingIndex(CopiedByFile):
     def search(
         self, queries: npt.ArrayLike, radius: int, *, limit: int | None = None, progress: ShowProgress = None
     ) -> SearchResult:
-        """Everything within a radius of each query, nearest first, ties by id.
+        """Return all fingerprints within a radius of each query, nearest first, ties by id.
 
         Parameters
         ----------
         queries : uint64 array of shape (n_queries,) up to 64 bits, (n_queries, words) above
             One fingerprint (an int, or an array of `words` words) is one query.
         radius : int
-            Largest distance that counts, 0 to bits, inclusive.
+            Maximum distance, 0 to bits, inclusive.
         limit : int, optional
-            Most matches of a query, 1 or more: the first ones in the order of results. `hits.truncated` tells which
-            queries had more. No limit by default.
+            Maximum number of matches per query, 1 or more, taken in the order of results. `hits.truncated` is True for
+            queries that had more. No limit by default.
         progress : bool or function, optional
-            True shows a bar in a terminal or a notebook; a function is called with "search", queries done and all. The
-            queries are then asked some thousand at a time, each time of the index as it is.
+            True shows a bar in a terminal or a notebook; a function is called with "search", the number of finished
+            queries, and the total. The queries then run in batches of a few thousand, each on the current index.
 
         Raises
         ------
         ParameterError
-            A radius or limit outside its range, queries of another width.
+            A radius or limit out of range, or queries of another width.
 
         Examples
         --------
@@ -305,9 +299,9 @@ class HammingIndex(CopiedByFile):
         >>> hits.ids, hits.truncated
         (array([0, 1, 3]), array([ True, False]))
         """
-        rows, words = flat_rows(queries, self.bits, "queries"), words_of(self.bits)
+        rows, words = flat_rows(queries, self.bits, "queries"), words_per_row(self.bits)
         radius, limit = self._check_radius(radius), _check_limit(limit)
-        return ask(
+        return search_in_batches(
             lambda start, stop: self._search(rows[start * words : stop * words], radius, limit),
             len(rows) // words,
             progress,
@@ -316,14 +310,14 @@ class HammingIndex(CopiedByFile):
     def iter_search(
         self, queries: npt.ArrayLike, radius: int, *, batch_size: int = 4096, limit: int | None = None
     ) -> Iterator[SearchResult]:
-        """The results of `search`, `batch_size` queries at a time, so that only theirs are in memory.
+        """Iterate over the results of `search`, `batch_size` queries at a time, to bound memory.
 
         Parameters
         ----------
         queries, radius, limit
-            As for `search`; with a limit a batch holds at most `batch_size * limit` matches.
+            As for `search`; with a limit a batch has at most `batch_size * limit` matches.
         batch_size : int, default=4096
-            Queries of a result, 1 or more; the last one may have fewer.
+            Queries per result, 1 or more; the last result may have fewer.
 
         Raises
         ------
@@ -332,7 +326,7 @@ class HammingIndex(CopiedByFile):
         """
         rows = flat_rows(queries, self.bits, "queries")
         radius, limit = self._check_radius(radius), _check_limit(limit)
-        step = check_count("batch_size", batch_size, 1, _MOST, "1 or more") * words_of(self.bits)
+        step = check_count("batch_size", batch_size, 1, INT64_MAX, "1 or more") * words_per_row(self.bits)
         return (self._search(rows[i : i + step], radius, limit) for i in range(0, len(rows), step))
 
     def _search(self, rows: npt.NDArray[np.uint64], radius: int, limit: int | None) -> SearchResult:
@@ -342,24 +336,24 @@ class HammingIndex(CopiedByFile):
     def nearest(
         self, queries: npt.ArrayLike, k: int = 10, *, rank: Rank = "hamming", progress: ShowProgress = None
     ) -> SearchResult:
-        """The k nearest of each query; of those at the last distance, the smallest ids.
+        """Return the k nearest fingerprints of each query; ties at the last distance by smallest id.
 
         Parameters
         ----------
         queries : uint64 array of shape (n_queries,) up to 64 bits, (n_queries, words) above
         k : int, default=10
-            1 or more; everything where the index holds fewer.
+            1 or more; all fingerprints if the index has fewer.
         rank : {"hamming", "jaccard", "spherical"}, default="hamming"
-            The distance: `|a xor b|`, the bits that differ; `|a xor b| / |a or b|`; or `|a xor b| / |a and b|` [1]_,
-            for codes whose 1 means "inside" (of a set, of a sphere). The latter two are float64, always take a scan,
-            and rank alike. Without a common bit they are 1 and infinity; two empty fingerprints are at 0.
+            The distance: `|a xor b|`, the number of bits that differ; `|a xor b| / |a or b|`; or `|a xor b| / |a and
+            b|` [1]_, for codes whose 1 means "inside" (a set, a sphere). The latter two are float64, always use a scan,
+            and rank identically. Without a common bit they are 1 and infinity; two empty fingerprints have distance 0.
         progress : bool or function, optional
             As for `search`.
 
         Raises
         ------
         ParameterError
-            A k below 1, a rank that does not exist, queries of another width.
+            A k below 1, an unknown rank, or queries of another width.
 
         References
         ----------
@@ -373,22 +367,21 @@ class HammingIndex(CopiedByFile):
         >>> index.nearest(0b1111_1111, k=2, rank="jaccard")[0]
         Matches([(1, 0.125), (0, 0.875)])
         """
-        k = check_count("k", k, 1, _MOST, "1 or more")
-        rows, words = flat_rows(queries, self.bits, "queries"), words_of(self.bits)
+        k = check_count("k", k, 1, INT64_MAX, "1 or more")
+        rows, words = flat_rows(queries, self.bits, "queries"), words_per_row(self.bits)
         if not isinstance(rank, str):
             raise bad_parameter("rank", repr(rank), '"hamming", "jaccard" or "spherical"')
 
         def nearest(start: int, stop: int) -> SearchResult:
-            some = rows[start * words : stop * words]
+            batch = rows[start * words : stop * words]
             if rank != "hamming":
-                return SearchResult(*self._core.ranked(some, k, rank))
-            offsets, ids, distances, _ = self._core.nearest(some, k)
-            return SearchResult(offsets, ids, distances)
+                return SearchResult(*self._core.ranked(batch, k, rank))
+            return SearchResult(*self._core.nearest(batch, k)[:3])
 
-        return ask(nearest, len(rows) // words, progress)
+        return search_in_batches(nearest, len(rows) // words, progress)
 
     def pairs(self, radius: int) -> Pairs:
-        """All pairs within a radius (0 to bits, inclusive), each once.
+        """Return all pairs within a radius (0 to bits, inclusive), each once.
 
         Parameters
         ----------
@@ -398,35 +391,32 @@ class HammingIndex(CopiedByFile):
         Raises
         ------
         ParameterError
-            A radius outside its range.
+            A radius out of range.
 
         Notes
         -----
-        The result takes about 40 bytes per pair while it is made; n equal fingerprints make n (n - 1) / 2 pairs.
-        `iter_pairs` holds fewer at once.
+        Building the result takes about 40 bytes per pair; n equal fingerprints make n (n - 1) / 2 pairs. `iter_pairs`
+        needs less memory.
         """
-        left, right, distances = self._core.pairs(self._check_radius(radius))
-        return Pairs(left, right, distances)
+        return Pairs(*self._core.pairs(self._check_radius(radius)))
 
     def iter_pairs(self, radius: int, *, batch_size: int = 1_000_000) -> Iterator[Pairs]:
-        """The pairs of `pairs`, in the same order, `batch_size` at a time.
+        """Iterate over the pairs of `pairs`, in the same order, `batch_size` at a time.
 
         Parameters
         ----------
         radius : int
             0 to bits, inclusive.
         batch_size : int, default=1_000_000
-            Pairs of a batch, 1 or more; the last one may have fewer.
+            Pairs per batch, 1 or more; the last batch may have fewer.
 
         Raises
         ------
         ParameterError
-            A radius or batch size outside its range; while iterating, if the index was changed.
+            A radius or batch size out of range; during iteration, a change of the index.
 
-        Notes
-        -----
-        Memory: about 20 bytes for each of `batch_size` pairs (at least a million), and 4 to 8 bytes per row. Every row
-        is searched once, which takes longer than `pairs`.
+        Notes ----- Memory: about 20 bytes for each of `batch_size` pairs (at least a million), and 4 to 8 bytes per
+        row. Every row is searched once, which takes longer than `pairs`.
 
         Examples
         --------
@@ -437,39 +427,36 @@ class HammingIndex(CopiedByFile):
         [[('a', 'b'), ('a', 'c')], [('b', 'c')]]
         """
         radius = self._check_radius(radius)
-        batch_size = check_count("batch_size", batch_size, 1, _MOST, "1 or more")
-        return self._batches(radius, batch_size)
+        batch_size = check_count("batch_size", batch_size, 1, INT64_MAX, "1 or more")
+        return self._stream_pairs(radius, batch_size)
 
-    def _batches(self, radius: int, batch_size: int) -> Iterator[Pairs]:
+    def _stream_pairs(self, radius: int, batch_size: int) -> Iterator[Pairs]:
         stream = self._core.pair_stream(radius, batch_size)
-        while True:
-            left, right, distances = stream.next_batch()
-            if not len(left):
-                return
-            yield Pairs(left, right, distances)
+        while len((pairs := Pairs(*stream.next_batch())).left):
+            yield pairs
 
     def join(self, other: HammingIndex | npt.ArrayLike, radius: int) -> Pairs:
-        """All pairs of a fingerprint in `other` and one in this index within a radius: new against old.
+        """Return all pairs of a fingerprint in `other` and one in this index within a radius.
 
         Parameters
         ----------
         other : HammingIndex, or uint64 array of shape (n,) up to 64 bits, (n, words) above
-            Fingerprints of an array are named by their row numbers.
+            Fingerprints of an array are identified by their row numbers.
         radius : int
             0 to bits, inclusive.
 
         Returns
         -------
         Pairs
-            `left` names what is in `other`, `right` what is in this index; sorted by left, then right. `iter_search`
-            gives the same as a stream.
+            `left` is an id of `other`, `right` an id of this index; sorted by left, then right. `iter_search` yields
+            the same matches as a stream.
 
         Raises
         ------
         MismatchError
             An index of another width or recipe.
         ParameterError
-            A radius outside its range, fingerprints of another width.
+            A radius out of range, or fingerprints of another width.
 
         Examples
         --------
@@ -480,35 +467,33 @@ class HammingIndex(CopiedByFile):
         [{'left': 0, 'right': 'b', 'distance': 1}, {'left': 1, 'right': 'a', 'distance': 1}]
         """
         radius = self._check_radius(radius)
-        if isinstance(other, HammingIndex):
-            if self.recipe is not None and other.recipe is not None:
-                self.check_recipe(other.recipe)
-            left, right, distances = self._core.join(other._core, radius)
-            return Pairs(left, right, distances)
-        left, right, distances = self._core.join_rows(flat_rows(other, self.bits, "other"), radius)
-        return Pairs(left, right, distances)
+        if not isinstance(other, HammingIndex):
+            return Pairs(*self._core.join_rows(flat_rows(other, self.bits, "other"), radius))
+        if self.recipe is not None and other.recipe is not None:
+            self.check_recipe(other.recipe)
+        return Pairs(*self._core.join(other._core, radius))
 
     def clusters(self, radius: int, *, linkage: Linkage = "centred") -> Clusters:
-        """Groups of fingerprints within a radius; fingerprints near no other are left out.
+        """Return clusters of fingerprints within a radius; fingerprints without a neighbour are left out.
 
         Parameters
         ----------
         radius : int
             0 to bits, inclusive.
         linkage : {"centred", "connected"}, default="centred"
-            "centred" visits the ids in order of addition; one that is not yet in a cluster opens one and takes in all
-            free ones within the radius, so every member is near to the first and no two first ones are near to each
-            other. "connected" takes chains of matches, whose ends may be any distance apart.
+            "centred" visits the ids in order of addition. An id that is in no cluster starts one and absorbs all free
+            ids within the radius, so every member is near the first one and no two first ones are near each other.
+            "connected" follows chains of matches, whose ends may be at any distance.
 
         Raises
         ------
         ParameterError
-            A radius or linkage outside its range.
+            A radius or linkage out of range.
 
         Notes
         -----
-        Pairs are never held: memory is about 30 bytes per id beside the index, and with "centred" 32 MB for the matches
-        at hand.
+        Pairs are not stored: memory is about 30 bytes per id in addition to the index and, with "centred", 32 MB for a
+        batch of matches.
 
         Examples
         --------
@@ -520,41 +505,40 @@ class HammingIndex(CopiedByFile):
         """
         if not isinstance(linkage, str):
             raise bad_parameter("linkage", repr(linkage), '"centred" or "connected"')
-        offsets, ids, distances = self._core.clusters(self._check_radius(radius), linkage)
-        return Clusters(offsets, ids, distances)
+        return Clusters(*self._core.clusters(self._check_radius(radius), linkage))
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Saves the index as one file with a checksum for every part.
+        """Save the index atomically as one file with a checksum for every section.
 
-        The file is written aside, synced and renamed: after a crash at any moment there is the old file or the new one.
-        It holds the tables for the announced radius, if there is one. `docs/format.md` describes it.
+        After a crash at any moment the file is the old one or the new one. It contains the tables for the announced
+        radius, if there is one (`docs/format.md`).
 
         Parameters
         ----------
         path : str or os.PathLike
-            The file; one of that name is replaced.
+            The file; an existing one is replaced.
         overwrite : bool, default False
-            Whether it is replaced even if it has changed since this index was opened from it, or saved to it.
+            Replace the file even if it has changed since this index was opened from it or saved to it.
 
         Raises
         ------
         OutputError
-            The file has changed since this index was opened from it, or saved to it.
+            The file has changed since this index was opened from it or saved to it.
         StoreLockedError
-            Somebody else is changing the file.
+            Another thread or process is changing the file.
         OSError
-            The file system refuses; an old file is as it was.
+            The file can't be written; an existing file is unchanged.
         """
-        with self._replacing(path, overwrite=overwrite) as place:
-            self._core.save(place)
+        with self._save_to(path, overwrite=overwrite) as file:
+            self._core.save(file)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> HammingIndex:
-        """Opens a saved index through a memory map.
+        """Open a saved index through a memory map.
 
-        The header is checked; the rest stays in the file until it is read, so that an index of any size opens at once
-        (ids that are strings or do not ascend are read for their look-up). Adding, removing and saving again are as
-        for any index. The file must not be changed in place while it is open.
+        Only the header is checked; other sections are read when they are needed, so that an index of any size opens at
+        once (ids that are strings or do not ascend are read for their lookup). The index can be changed and saved
+        again. Other programs must not modify the file while it is open.
 
         Parameters
         ----------
@@ -564,7 +548,7 @@ class HammingIndex(CopiedByFile):
         Raises
         ------
         CorruptStoreError, FormatVersionError, OSError
-            A file that is not a whole index, that a newer nearkin wrote, or that can't be read.
+            A file that is not a complete index, that a newer nearkin wrote, or that can't be read.
 
         Examples
         --------
@@ -581,37 +565,37 @@ class HammingIndex(CopiedByFile):
         Matches([('a', 1), ('b', 1)])
         """
         check_regular(path)
-        origin = Origin.of(path)
+        stamp = file_stamp(path)
         core, bits, method, radius, memory_limit = HammingCore.open(os.fspath(path))
         index = cls.__new__(cls)
         index.bits = bits
-        index.method = method  # type: ignore[assignment]  # The file holds one of the names.
+        index.method = method  # type: ignore[assignment]  # The file has one of the names.
         index.radius = radius
         index.memory_limit = memory_limit
         index._core = core
-        index._bound()
-        index._remember(origin)
+        index._set_memory_budget()
+        index._remember_stamp(*stamp)
         return index
 
     def explain(self, radius: int | None = None) -> dict[str, Any]:
-        """How a search would be answered, and why.
+        """Return how a search would run, and why.
 
         Parameters
         ----------
         radius : int, optional
-            0 to bits; the announced radius, or 3, if not given.
+            0 to bits; by default the announced radius, or 3.
 
         Returns
         -------
         dict
-            `bits`, `radius`, `fingerprints` (how many), `ids` (their kind), `bytes_fingerprints`, `bytes_ids`,
+            `bits`, `radius`, `fingerprints` (their number), `ids` (their kind), `bytes_fingerprints`, `bytes_ids`,
             `kernel`;
-            `memory`, the formula of each method's bytes per fingerprint;
-            and `parts`: for each sorted run and the unsorted tail its distinct fingerprints (`slots`), `method`,
-            whether its tables are `built`, how many (`tables`), the radius in each block (`radii`), expected `probes`
-            and `candidates` per query, sampled from the data, `fair_candidates`, those of fair bits (skew makes more),
-            expected nanoseconds per query (`cost`) and by scan (`scan_cost`), its `bytes`, and what the part would
-            cost by each of the `methods` that are possible (`cost` and `bytes`).
+            `memory`, the formula for the bytes per fingerprint of each method;
+            and `parts`, one entry for each sorted run and the unsorted tail: the number of distinct fingerprints
+            (`slots`), `method`, `built` (True if its tables exist), their number (`tables`), the radius in each block
+            (`radii`), expected `probes` and `candidates` per query, sampled from the data, `fair_candidates` for fair
+            bits (skew increases them), expected nanoseconds per query (`cost`) and by scan (`scan_cost`), `bytes`, and
+            the `cost` and `bytes` of each of the possible `methods`.
         """
         if radius is None:
             radius = min(3, self.bits) if self.radius is None else self.radius
@@ -631,4 +615,4 @@ class HammingIndex(CopiedByFile):
 
 
 def _check_limit(limit: int | None) -> int | None:
-    return None if limit is None else check_count("limit", limit, 1, _MOST, "1 or more, or None")
+    return None if limit is None else check_count("limit", limit, 1, INT64_MAX, "1 or more, or None")

@@ -1,13 +1,13 @@
-"""How much memory the machine has, and what share of it a collection takes when nobody says how much it may.
+"""Memory of the machine, and the share of it that a collection uses by default.
 
-| system | asked |
+| system | source |
 |---|---|
 | any with `sysconf` | pages of physical memory |
-| Linux | also `memory.max` (cgroup 2) or `memory.limit_in_bytes` (cgroup 1) of the process's group and those above it |
+| Linux | also `memory.max` (cgroup 2) or `memory.limit_in_bytes` (cgroup 1) of the process's group and its ancestors |
 | Unix | `RLIMIT_AS` and `RLIMIT_DATA` of the process (`ulimit -v`, `ulimit -d`) |
 | Windows | `GlobalMemoryStatusEx` |
 
-The least of these counts. It decides how much is held at a time, never what is found.
+The smallest limit applies. It decides how much data is in memory at a time; it never changes results.
 
 Sources: sysconf(3); getrlimit(2); the Linux kernel's documentation of control groups; MEMORYSTATUSEX in sysinfoapi.h.
 """
@@ -24,12 +24,12 @@ from typing import Any, ClassVar
 from nearkin.errors import bad_parameter
 
 INDEX_SHARE = 0.25
-"""Share of the machine's memory that an index takes at most without a limit of its caller's."""
+"""Maximum share of the machine's memory that an index takes without an explicit limit."""
 _PROC, _CGROUPS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
 
 
 def machine_memory() -> int | None:
-    """Bytes of memory that this process may use; None where the system does not tell.
+    """Return the bytes of memory that this process may use; None if the system does not report them.
 
     Examples
     --------
@@ -37,42 +37,42 @@ def machine_memory() -> int | None:
     >>> machine_memory() > 1 << 20
     True
     """
-    limits = (_physical(), *_group_limits(_PROC, _CGROUPS), *_process_limits())
-    found = [size for size in limits if size is not None and size > 0]
-    return min(found, default=None)
+    limits = (_physical_memory(), *_cgroup_limits(_PROC, _CGROUPS), *_process_limits())
+    return min((size for size in limits if size is not None and size > 0), default=None)
 
 
-def share_of_memory(memory: float | None, default: float, name: str = "memory") -> int | None:
-    """Bytes for an option that is a number of bytes or a share of the machine's memory.
+def memory_budget(memory: float | None, default: float, name: str = "memory") -> int | None:
+    """Return the bytes for an option that is a number of bytes or a share of the machine's memory.
 
     Parameters
     ----------
     memory : int, float or None
-        An int is bytes, 1 or more; a float is a share, above 0 and up to 1; None is the default share.
+        An int is a number of bytes, 1 or more; a float is a share, above 0 and up to 1; None is the default share.
     default : float
+        The default share.
     name : str
-        What a message calls the option.
+        Name of the option in error messages.
 
     Returns
     -------
     int or None
-        None where a share was asked for and the system does not tell its memory.
+        None for a share if the system does not report its memory.
 
     Raises
     ------
     ParameterError
-        Anything else.
+        Any other value.
     """
-    given: Any = memory
-    if isinstance(given, int) and not isinstance(given, bool) and 1 <= given < 1 << 63:
-        return given
-    if given is not None and not (isinstance(given, float) and 0 < given <= 1):
+    value: Any = memory
+    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value < 1 << 63:
+        return value
+    if value is not None and not (isinstance(value, float) and 0 < value <= 1):
         raise bad_parameter(name, repr(memory), "bytes, a whole number from 1; or a share of memory, above 0 to 1.0")
-    whole = machine_memory()
-    return None if whole is None else max(int(whole * (default if memory is None else memory)), 1)
+    total = machine_memory()
+    return None if total is None else max(int(total * (default if memory is None else memory)), 1)
 
 
-def _physical() -> int | None:
+def _physical_memory() -> int | None:
     if sys.platform == "win32":
         return _windows_memory()
     try:
@@ -82,7 +82,7 @@ def _physical() -> int | None:
 
 
 def _process_limits() -> Iterator[int]:
-    """Limits of this process."""
+    """Yield the resource limits of this process."""
     try:
         import resource
     except ImportError:
@@ -93,8 +93,8 @@ def _process_limits() -> Iterator[int]:
             yield limit
 
 
-def _group_limits(groups: Path, root: Path) -> Iterator[int]:
-    """Limits of the control groups that the process is in, from its own up to the root."""
+def _cgroup_limits(groups: Path, root: Path) -> Iterator[int]:
+    """Yield the limits of the control groups of the process, from its own group up to the root."""
     try:
         lines = groups.read_text().splitlines()
     except OSError:
@@ -107,18 +107,18 @@ def _group_limits(groups: Path, root: Path) -> Iterator[int]:
             base, name = root / "memory", "memory.limit_in_bytes"
         else:
             continue
-        # Within a container the group's path may be that of the host: then its own limit is at the root.
-        inner = base / path.strip("/")
-        for folder in (inner, *inner.parents):
-            limit = _number(folder / name)
+        # In a container the path may be that of the host; then the container's own limit is at the root.
+        group = base / path.strip("/")
+        for folder in (group, *group.parents):
+            limit = _read_number(folder / name)
             if limit is not None:
                 yield limit
             if folder == base:
                 break
 
 
-def _number(path: Path) -> int | None:
-    """The number in a file; None for "max", and where there is none."""
+def _read_number(path: Path) -> int | None:
+    """Return the number in a file; None for "max" or a missing file."""
     try:
         return int(path.read_text())
     except (OSError, ValueError):
@@ -129,14 +129,12 @@ class _MemoryStatus(ctypes.Structure):
     """MEMORYSTATUSEX; DWORD is `c_uint32`, DWORDLONG is `c_uint64`."""
 
     _fields_: ClassVar = [
-        ("dwLength", ctypes.c_uint32),
-        ("dwMemoryLoad", ctypes.c_uint32),
-        ("ullTotalPhys", ctypes.c_uint64),
-        ("ullAvailPhys", ctypes.c_uint64),
-        ("ullTotalPageFile", ctypes.c_uint64),
-        ("ullAvailPageFile", ctypes.c_uint64),
-        ("ullTotalVirtual", ctypes.c_uint64),
-        ("ullAvailVirtual", ctypes.c_uint64),
+        *((name, ctypes.c_uint32) for name in ("dwLength", "dwMemoryLoad")),
+        *(
+            (f"ull{kind}{name}", ctypes.c_uint64)
+            for name in ("Phys", "PageFile", "Virtual")
+            for kind in ("Total", "Avail")
+        ),
         ("ullAvailExtendedVirtual", ctypes.c_uint64),
     ]
 

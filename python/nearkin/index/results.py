@@ -1,8 +1,7 @@
-"""Results of searches as arrays and tables, and the ids that they name.
+"""Results of index queries: arrays with names, cut by query, and convertible to tables.
 
-A search of many queries gives three arrays: `offsets`, the `ids` that matched, and how close each is (`distances`, or
-`scores` of digests). The classes here give them names, cut them by query and turn them into tables; every index returns
-one of them. Ids are 64-bit integers or strings, one kind in an index.
+A search with many queries returns three arrays: `offsets`, the `ids` of the matches, and their `distances` (`scores`
+for digests). The classes here name them, cut them by query and turn them into tables; every index returns one of them.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeAlias, Ty
 import numpy as np
 import numpy.typing as npt
 
-from nearkin.index.ids import Id, IdArray, plain_id
+from nearkin.index.ids import Id, IdArray, to_python_id
 from nearkin.io.tables import Tabular
 from nearkin.notebook import ROWS, count_of, html_table
 from nearkin.progress import ShowProgress, reporting, ticker, unreported
@@ -26,91 +25,108 @@ if TYPE_CHECKING:
 __all__ = ["Candidates", "Clusters", "Linkage", "Match", "Matches", "Pairs", "SearchResult"]
 
 Distances: TypeAlias = npt.NDArray[np.uint16] | npt.NDArray[np.float32] | npt.NDArray[np.float64]
-
 Column: TypeAlias = npt.NDArray[Any]
 """A column of a table."""
-
 Linkage = Literal["centred", "connected"]
-"""Which ids make a cluster: those that the first of it is near to, or those that chains of pairs join."""
+"""Rule for clusters: every member is near the first one, or pairs connect the members."""
 
-_Rows = TypeVar("_Rows")
-_One = TypeVar("_One")
+_Row = TypeVar("_Row")
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result", bound="BatchResult[Any]")
 
-
-def first_of_each(offsets: npt.NDArray[np.int64], k: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """Offsets of the first k matches of each query, and which of all matches they are."""
-    lengths = np.diff(offsets)
-    place = np.arange(offsets[-1], dtype=np.int64) - np.repeat(offsets[:-1], lengths)
-    return np.concatenate(([0], np.cumsum(np.minimum(lengths, k)))).astype(np.int64), place < k
+_BATCH = 1 << 12
+"""Queries per batch when progress is reported."""
 
 
-def _numbers(offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The number of the part that owns each position."""
+def _repeat_numbers(offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return for each position the number of the slice that contains it."""
     return np.repeat(np.arange(len(offsets) - 1, dtype=np.int64), np.diff(offsets))
 
 
-class QueryMatches(Tabular, Generic[_Rows]):
-    """What the results of a batch of queries share: `offsets` and `ids` cut by query.
+def _slice_of(offsets: npt.NDArray[np.int64], index: int, name: str) -> slice:
+    """Return the slice with this number, counted from the end if negative."""
+    count = len(offsets) - 1
+    if not -count <= operator.index(index) < count:
+        raise IndexError(f"{name} {index} of {count}")
+    number = operator.index(index) % count
+    return slice(int(offsets[number]), int(offsets[number + 1]))
 
-    A subclass names its measure, one value per match in the attribute of that name and an s, and `_row`, which makes
-    the matches of one query from their ids and values.
-    """
+
+class _Measured:
+    """Base of the results: each class has one value per match, in the attribute `_measure` plus "s"."""
 
     _measure: ClassVar[str]
-    offsets: npt.NDArray[np.int64]
-    ids: IdArray
-
-    def _row(self, ids: IdArray, values: Column) -> _Rows:
-        raise NotImplementedError
 
     def _values(self) -> Column:
         values: Column = getattr(self, f"{self._measure}s")
         return values
 
+
+class BatchResult(_Measured, Tabular, Generic[_Row]):
+    """Base of the results of a batch of queries: `offsets` and `ids` cut by query.
+
+    A subclass names its measure and the class of the matches of one query.
+    """
+
+    _row_type: ClassVar[Callable[..., Any]]
+    offsets: npt.NDArray[np.int64]
+    ids: IdArray
+
     @classmethod
-    def joined(cls, parts: Sequence[Self]) -> Self:
-        """The results of several batches of queries, one after another, as of one batch.
+    def concat(cls, results: Sequence[Self]) -> Self:
+        """Concatenate the results of several batches of queries.
 
         Parameters
         ----------
-        parts : sequence of results
-            One or more, of one index and one kind of search.
+        results : sequence of results
+            One or more, of the same index and kind of search.
 
         Examples
         --------
         >>> from nearkin import HammingIndex, SearchResult
         >>> index = HammingIndex(bits=8)
         >>> _ = index.add(["a", "b"], [0b1100, 0b1111])
-        >>> SearchResult.joined(list(index.iter_search([0b1100, 0b1110], radius=1, batch_size=1))).ids
+        >>> SearchResult.concat(list(index.iter_search([0b1100, 0b1110], radius=1, batch_size=1))).ids
         array(['a', 'a', 'b'], dtype=object)
         """
-        ends = np.cumsum([0, *(int(part.offsets[-1]) for part in parts)], dtype=np.int64)
-        offsets = [part.offsets[:-1] + end for part, end in zip(parts, ends.tolist(), strict=False)]
-        made: dict[str, Any] = {"offsets": np.concatenate([*offsets, ends[-1:]])}
+        ends = np.cumsum([0, *(int(result.offsets[-1]) for result in results)], dtype=np.int64)
+        offsets = [result.offsets[:-1] + end for result, end in zip(results, ends.tolist(), strict=False)]
+        values: dict[str, Any] = {"offsets": np.concatenate([*offsets, ends[-1:]])}
         for name in (field.name for field in fields(cls) if field.name != "offsets"):  # type: ignore[arg-type]  # Subclasses are dataclasses.
-            cells = [getattr(part, name) for part in parts]
-            if isinstance(cells[0], np.ndarray):
-                made[name] = np.concatenate(cells)
+            parts = [getattr(result, name) for result in results]
+            if isinstance(parts[0], np.ndarray):
+                values[name] = np.concatenate(parts)
             else:
-                # How many look-ups were skipped; or nothing.
-                made[name] = None if cells[0] is None else sum(cells)
-        return cls(**made)
+                # The number of skipped lookups, or None.
+                values[name] = None if parts[0] is None else sum(parts)
+        return cls(**values)
+
+    def head(self, k: int) -> Self:
+        """Return the first k matches of each query.
+
+        Parameters
+        ----------
+        k : int
+            1 or more.
+        """
+        lengths = np.diff(self.offsets)
+        ranks = np.arange(self.offsets[-1], dtype=np.int64) - np.repeat(self.offsets[:-1], lengths)
+        offsets = np.concatenate(([0], np.cumsum(np.minimum(lengths, k)))).astype(np.int64)
+        values = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        cut = {name: values[name][ranks < k] for name in ("ids", f"{self._measure}s")}
+        return type(self)(**values | cut | {"offsets": offsets})
 
     def __len__(self) -> int:
-        """How many queries were asked."""
+        """Return the number of queries."""
         return len(self.offsets) - 1
 
-    def __getitem__(self, query: int) -> _Rows:
-        """The matches of one query."""
-        number = operator.index(query)
-        if number < 0:
-            number += len(self)
-        if not 0 <= number < len(self):
-            raise IndexError(f"query {query} of {len(self)}")
-        part = slice(int(self.offsets[number]), int(self.offsets[number + 1]))
-        return self._row(self.ids[part], self._values()[part])
+    def __getitem__(self, query: int) -> _Row:
+        """Return the matches of one query."""
+        part = _slice_of(self.offsets, query, "query")
+        row: _Row = self._row_type(self.ids[part], self._values()[part])
+        return row
 
-    def __iter__(self) -> Iterator[_Rows]:
+    def __iter__(self) -> Iterator[_Row]:
         return (self[i] for i in range(len(self)))
 
     def __repr__(self) -> str:
@@ -122,72 +138,59 @@ class QueryMatches(Tabular, Generic[_Rows]):
     @property
     def queries(self) -> npt.NDArray[np.int64]:
         """The number of the query of each match, int64 of shape (n_matches,)."""
-        return _numbers(self.offsets)
+        return _repeat_numbers(self.offsets)
 
     def _columns(self) -> dict[str, Column]:
         return {"query": self.queries, "id": self.ids, self._measure: self._values()}
 
 
-_Asked = TypeVar("_Asked", bound="QueryMatches[Any]")
-
-_QUERIES = 1 << 12
-"""Queries that are asked at once where progress is told."""
-
-
-def ask(search: Callable[[int, int], _Asked], count: int, progress: ShowProgress) -> _Asked:
-    """The answers of a batch of queries: of all at once, or some at a time where progress is to be told.
+def search_in_batches(search: Callable[[int, int], _Result], count: int, progress: ShowProgress) -> _Result:
+    """Run all queries at once, or batch by batch if progress is reported.
 
     Parameters
     ----------
     search : function
-        Answers queries from one place to another (exclusive).
+        Returns the result of the queries from one position to another (exclusive).
     count : int
-        How many queries there are.
+        Number of queries.
     progress : function, bool or None
-        As the caller gave it.
+        As passed by the caller.
     """
-    if progress is None or progress is False:
+    if not progress:
         return search(0, count)
     with reporting(progress) as report:
         if report is unreported:
             return search(0, count)
-        tick, parts = ticker(report, "search", count), []
-        for start in range(0, max(count, 1), _QUERIES):
-            stop = min(start + _QUERIES, count)
-            parts.append(search(start, stop))
+        tick, results = ticker(report, "search", count), []
+        for start in range(0, max(count, 1), _BATCH):
+            stop = min(start + _BATCH, count)
+            results.append(search(start, stop))
             tick(stop - start)
-    return type(parts[0]).joined(parts)
+    return type(results[0]).concat(results)
 
 
-class IdMatches(Sequence[_One]):
-    """What the matches of one query share: `ids`, and one value each; `_match` makes one of them."""
+class IdMatches(_Measured, Sequence[_Item]):
+    """Base of the matches of one query: `ids`, and one value for each."""
 
-    _measure: ClassVar[str]
+    _item_type: ClassVar[Callable[..., Any]]
     ids: IdArray
-
-    def _match(self, found: Id, value: Any) -> _One:
-        raise NotImplementedError
 
     def __len__(self) -> int:
         return len(self.ids)
 
     @overload
-    def __getitem__(self, place: int) -> _One: ...
+    def __getitem__(self, index: int) -> _Item: ...
     @overload
-    def __getitem__(self, place: slice) -> Self: ...
-    def __getitem__(self, place: int | slice) -> _One | Self:
-        """One match, or matches for a slice."""
-        if isinstance(place, slice):
-            # Subclasses are made of the two.
-            return type(self)(self.ids[place], self._values()[place])  # type: ignore[call-arg]
-        return self._match(plain_id(self.ids[place]), self._values()[place].item())
-
-    def _values(self) -> Column:
-        values: Column = getattr(self, f"{self._measure}s")
-        return values
+    def __getitem__(self, index: slice) -> Self: ...
+    def __getitem__(self, index: int | slice) -> _Item | Self:
+        """Return one match, or the matches of a slice."""
+        if isinstance(index, slice):
+            return type(self)(self.ids[index], self._values()[index])  # type: ignore[call-arg]  # Fields of subclasses.
+        item: _Item = self._item_type(to_python_id(self.ids[index]), self._values()[index].item())
+        return item
 
     def _repr_html_(self) -> str:
-        """The first of them, for a notebook."""
+        """Return the first matches as a table for notebooks."""
         rows = zip(self.ids[:ROWS].tolist(), self._values()[:ROWS].tolist(), strict=True)
         return html_table(["id", self._measure], rows, total=len(self))
 
@@ -195,15 +198,14 @@ class IdMatches(Sequence[_One]):
         return f"{type(self).__name__}({list(zip(self.ids.tolist(), self._values().tolist(), strict=True))})"
 
 
-class IdPairs(Tabular):
-    """What pairs of ids share: `left`, `right`, and one value per pair."""
+class IdPairs(_Measured, Tabular):
+    """Base of pairs of ids: `left`, `right`, and one value per pair."""
 
-    _measure: ClassVar[str]
     left: IdArray
     right: IdArray
 
     def __len__(self) -> int:
-        """How many pairs there are."""
+        """Return the number of pairs."""
         return len(self.left)
 
     def __repr__(self) -> str:
@@ -213,7 +215,40 @@ class IdPairs(Tabular):
         return count_of(rows, "pair")
 
     def _columns(self) -> dict[str, Column]:
-        return {"left": self.left, "right": self.right, self._measure: getattr(self, f"{self._measure}s")}
+        return {"left": self.left, "right": self.right, self._measure: self._values()}
+
+
+class IdClusters(_Measured, Tabular, Sequence[list[Id]]):
+    """Base of clusters: `offsets` and `ids` cut by cluster, and one value per member."""
+
+    offsets: npt.NDArray[np.int64]
+    ids: IdArray
+
+    def __len__(self) -> int:
+        """Return the number of clusters."""
+        return len(self.offsets) - 1
+
+    @overload
+    def __getitem__(self, index: int) -> list[Id]: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[list[Id]]: ...
+    def __getitem__(self, index: int | slice) -> list[Id] | list[list[Id]]:
+        """Return the ids of one cluster; for a slice, a list of such lists."""
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        members: list[Id] = self.ids[_slice_of(self.offsets, index, "cluster")].tolist()
+        return members
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self)} clusters, {len(self.ids)} members)"
+
+    def _columns(self) -> dict[str, Column]:
+        return {
+            "id": self.ids,
+            "cluster": _repeat_numbers(self.offsets),
+            "representative": np.repeat(self.ids[self.offsets[:-1]], np.diff(self.offsets)),
+            self._measure: self._values(),
+        }
 
 
 @dataclass(frozen=True)
@@ -226,35 +261,33 @@ class Match:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Matches(IdMatches[Match]):
-    """The matches of one query, nearest first, ties by id.
+    """Matches of one query, nearest first, ties by id.
 
     Attributes
     ----------
     ids : int64 array, or object array of str
-    distances : uint16 array; float64 where distances are not whole numbers
+    distances : uint16 array; float32 or float64 if distances are not integers
     """
 
     _measure = "distance"
+    _item_type = Match
 
     ids: IdArray
     distances: Distances
 
-    def _match(self, found: Id, value: int | float) -> Match:
-        return Match(found, value)
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SearchResult(QueryMatches[Matches]):
+class SearchResult(BatchResult[Matches]):
     """Matches of a batch of queries, nearest first, ties by id.
 
     Attributes
     ----------
     offsets : int64 array of shape (n_queries + 1,)
-        Query i owns positions `offsets[i]` to `offsets[i + 1]` (exclusive) of the other two.
+        Query i owns positions `offsets[i]` to `offsets[i + 1]` (exclusive) of `ids` and `distances`.
     ids : int64 array, or object array of str, of shape (n_matches,)
-    distances : uint16 array of shape (n_matches,); float64 where distances are not whole numbers
+    distances : uint16 array of shape (n_matches,); float32 or float64 if distances are not integers
     truncated : bool array of shape (n_queries,), or None
-        Which queries had more matches than `limit`; None without a limit.
+        True for queries that had more matches than `limit`; None without a limit.
 
     Examples
     --------
@@ -267,27 +300,24 @@ class SearchResult(QueryMatches[Matches]):
     """
 
     _measure = "distance"
+    _row_type = Matches
 
     offsets: npt.NDArray[np.int64]
     ids: IdArray
     distances: Distances
     truncated: npt.NDArray[np.bool_] | None = None
 
-    def _row(self, ids: IdArray, values: Column) -> Matches:
-        return Matches(ids, values)
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Pairs(IdPairs):
     """Pairs within a radius, sorted by left and right.
 
-    A search within one index gives each pair once, `left < right`. In a join `left` is the other set's id and
-    `right` the index's.
+    A search within one index returns each pair once, `left < right`. In a join, `left` is an id of the other set and
+    `right` an id of the index.
 
     Attributes
     ----------
     left, right : int64 arrays, or object arrays of str, of shape (n_pairs,)
-        Ids.
     distances : uint16 array of shape (n_pairs,)
     """
 
@@ -298,55 +328,16 @@ class Pairs(IdPairs):
     distances: Distances
 
 
-class IdClusters(Tabular, Sequence[list[Id]]):
-    """What clusters of ids share: `offsets` and `ids` cut by cluster, and one value per member."""
-
-    _measure: ClassVar[str]
-    offsets: npt.NDArray[np.int64]
-    ids: IdArray
-
-    def __len__(self) -> int:
-        """How many clusters there are."""
-        return len(self.offsets) - 1
-
-    @overload
-    def __getitem__(self, place: int) -> list[Id]: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[list[Id]]: ...
-    def __getitem__(self, place: int | slice) -> list[Id] | list[list[Id]]:
-        """The ids of one cluster; for a slice, a list of such lists."""
-        if isinstance(place, slice):
-            return [self[i] for i in range(*place.indices(len(self)))]
-        number = operator.index(place)
-        if not -len(self) <= number < len(self):
-            raise IndexError(f"cluster {place} of {len(self)}")
-        number %= len(self)
-        members: list[Id] = self.ids[int(self.offsets[number]) : int(self.offsets[number + 1])].tolist()
-        return members
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({len(self)} clusters, {len(self.ids)} members)"
-
-    def _columns(self) -> dict[str, Column]:
-        sizes = np.diff(self.offsets)
-        return {
-            "id": self.ids,
-            "cluster": _numbers(self.offsets),
-            "representative": np.repeat(self.ids[self.offsets[:-1]], sizes),
-            self._measure: getattr(self, f"{self._measure}s"),
-        }
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Clusters(IdClusters):
-    """Clusters of two and more ids, in order of their first members; each is a list of ids in order of addition.
+    """Clusters of two or more ids, in order of their first members; each is a list of ids in order of addition.
 
     Attributes
     ----------
     offsets : int64 array of shape (n_clusters + 1,)
-        Cluster c owns positions `offsets[c]` to `offsets[c + 1]` (exclusive) of the other two.
+        Cluster c owns positions `offsets[c]` to `offsets[c + 1]` (exclusive) of `ids` and `distances`.
     ids : int64 array, or object array of str, of shape (n_members,)
-        The first of each cluster is its representative.
+        The first id of each cluster is its representative.
     distances : array of shape (n_members,)
         Distance of each member to the representative.
     """
@@ -360,34 +351,31 @@ class Clusters(IdClusters):
 
 @dataclass(frozen=True, eq=False)
 class Candidates(Tabular):
-    """Rows that the filter gives a batch of queries, each once, in order of addition.
+    """Candidate rows of a batch of queries, each once, in order of addition.
 
     Attributes
     ----------
     offsets : int64 array of shape (n_queries + 1,)
         Query i owns positions `offsets[i]` to `offsets[i + 1]` (exclusive) of `ids`.
     ids : int64 array, or object array of str, of shape (n_candidates,)
-    met : uint64 array of shape (n_queries,)
-        Entries of the buckets that were read, before duplicates and removed rows were dropped.
+    entries_read : uint64 array of shape (n_queries,)
+        Bucket entries that the query read, before duplicates and removed rows were dropped.
     """
 
     offsets: npt.NDArray[np.int64]
     ids: IdArray
-    met: npt.NDArray[np.uint64]
+    entries_read: npt.NDArray[np.uint64]
 
     def __len__(self) -> int:
-        """How many queries were asked."""
+        """Return the number of queries."""
         return len(self.offsets) - 1
 
     def __getitem__(self, query: int) -> IdArray:
-        """Ids of the candidates of one query."""
-        if not -len(self) <= query < len(self):
-            raise IndexError(f"query {query} of {len(self)}")
-        query %= len(self)
-        return self.ids[self.offsets[query] : self.offsets[query + 1]]
+        """Return the ids of the candidates of one query."""
+        return self.ids[_slice_of(self.offsets, query, "query")]
 
     def _columns(self) -> dict[str, Column]:
-        return {"query": _numbers(self.offsets), "id": self.ids}
+        return {"query": _repeat_numbers(self.offsets), "id": self.ids}
 
     def __repr__(self) -> str:
         return f"Candidates({len(self)} queries, {len(self.ids)} candidates)"

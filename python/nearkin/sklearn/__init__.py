@@ -1,10 +1,10 @@
-"""Estimators of scikit-learn's contract: texts and vectors to hash codes as features, and graphs of near neighbours.
+"""scikit-learn estimators: hash codes of texts and vectors as features, and graphs of nearest neighbours.
 
-`SimHashVectorizer` and `MinHashVectorizer` make features of texts, so that a linear model learns a kernel of their
-similarity. `HyperplaneTransformer`, `PStableTransformer` and `CrossPolytopeTransformer` give the hash values of a
-family of vectors. `LSHTransformer` gives the sparse graph of near neighbours that other estimators take as precomputed.
+`SimHashVectorizer` and `MinHashVectorizer` turn texts into features whose dot product is a similarity kernel.
+`HyperplaneTransformer`, `PStableTransformer` and `CrossPolytopeTransformer` return the hash values of vectors.
+`LSHTransformer` returns the sparse graph of nearest neighbours that other estimators accept as precomputed.
 
-Here, and only here, scikit-learn's words are used: `n_neighbors`, `random_state`. The extra `sklearn` installs it.
+Only this package uses scikit-learn's parameter names: `n_neighbors`, `random_state`. The extra `sklearn` installs it.
 """
 
 from __future__ import annotations

@@ -1,21 +1,21 @@
-"""Texts to features whose dot products are kernels of similarity, so that a linear model learns them.
+"""Vectorizers of texts: features whose dot products are similarity kernels, for linear models.
 
 | estimator | features of a text | dot product of two texts |
 |---|---|---|
 | `SimHashVectorizer(output="signs")` | ±1/√n for each of n bits | 1 − 2 h / n, about 1 − 2 θ / π |
-| `MinHashVectorizer(output="onehot")` | 1/√k at one of 2^b places for each of k values | about J + (1 − J) / 2^b |
+| `MinHashVectorizer(output="onehot")` | 1/√k at one of 2^b positions for each of k values | about J + (1 − J) / 2^b |
 
 where h is the Hamming distance of the fingerprints, θ the angle between the weighted features of the texts, J the
 Jaccard similarity of their sets; the b lowest bits of different values are equal with probability 2^-b. Both are dot
 products, and so positive definite kernels. The variance is that of a mean of n signs or k indicators: (1 − (1 − 2
 θ/π)²) / n, and at most 1 / (4 k) for `minhash:k:classic`.
 
-Nothing is fitted: a text has the same features in every pipeline. A text without features, such as an empty one, is a
-row of zeros, which is similar to nothing; bits and signatures have what nearkin gives, zeros and the largest values.
+Fitting learns nothing: a text has the same features in every pipeline. A text without features, such as an empty one,
+is a row of zeros, with similarity 0 to every text; its bits are zeros, and its signature has the largest values.
 
-Cost: the fingerprints, in parallel, and n or k numbers per text. Sources: Charikar (STOC 2002), section 3; Li and
-König, "b-bit minwise hashing" (WWW 2010); Li, Shrivastava, Moore, König, "Hashing algorithms for large-scale learning"
-(NIPS 2011), section 4. Tests: `tests/test_sklearn_texts.py`.
+Cost: computing the fingerprints, in parallel, and n or k numbers per text. Sources: Charikar (STOC 2002), section 3; Li
+and König, "b-bit minwise hashing" (WWW 2010); Li, Shrivastava, Moore, König, "Hashing algorithms for large-scale
+learning" (NIPS 2011), section 4. Tests: `tests/test_sklearn_texts.py`.
 """
 
 from __future__ import annotations
@@ -48,12 +48,11 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
     from typing_extensions import Self
 
-_MOST_BITS = 16
-"""Largest number of bits of a value that has a place each."""
+_MAX_BITS = 16
 
 
 class _TextVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """What the vectorizers of texts share: nothing is fitted, parameters are checked by every call."""
+    """Base of the vectorizers of texts: stateless, with parameters checked by every call."""
 
     recipe: Recipe | str | None
 
@@ -65,18 +64,18 @@ class _TextVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         raise NotImplementedError
 
     def fit(self, X: Texts, y: object = None) -> Self:
-        """Checks the parameters; nothing is learned.
+        """Check the parameters; nothing is learned.
 
         Parameters
         ----------
         X : iterable of str
-            Not read.
+            Ignored, apart from its type.
         y : ignored
 
         Raises
         ------
         ValueError
-            A parameter that is not allowed, or texts that are one text or a table.
+            An invalid parameter, or a single text or a table instead of texts.
         """
         _check_texts(X)
         _ = self._n_features_out
@@ -95,7 +94,7 @@ class _TextVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
 
 def _check_texts(texts: object) -> None:
-    """Refuse what would be read as other texts than were meant: the characters of one, the names of columns."""
+    """Raise ParameterError for a single text or a table, whose characters or column names would be read as texts."""
     if isinstance(texts, (str, bytes)):
         raise bad_parameter("X", f"one {type(texts).__name__}", "a list of texts")
     if isinstance(texts, Mapping) or len(getattr(texts, "shape", (0,))) != 1:
@@ -108,8 +107,8 @@ class SimHashVectorizer(_TextVectorizer):
     Parameters
     ----------
     recipe : Recipe or str, default=None
-        How a text is hashed: a recipe with the family simhash, its text form or the name of a preset; None for
-        `char:4|binary|xxh3|simhash:128`. More bits are more exact.
+        Recipe of the family simhash, its text form or the name of a preset; None for `char:4|binary|xxh3|simhash:128`.
+        More bits are more accurate.
     output : {"signs", "bits", "packed"}, default="signs"
         `float64` of shape (n_samples, n_bits) with ±1/√n_bits, whose dot product estimates 1 - 2 θ/π; `uint8` of 0
         and 1; or `uint8` of shape (n_samples, ceil(n_bits / 8)) with bit i as bit i % 8 of byte i // 8.
@@ -143,24 +142,24 @@ class SimHashVectorizer(_TextVectorizer):
         return -(-bits // 8) if self.output == "packed" else bits
 
     def transform(self, X: Texts) -> npt.NDArray[np.float64] | npt.NDArray[np.uint8]:
-        """Features of texts.
+        """Return the features of texts.
 
         Parameters
         ----------
         X : iterable of str, or an Arrow string array
-            None is a text without features.
+            None counts as a text without features.
 
         Returns
         -------
         (n_samples, n_features) float64 or uint8
-            As `output` says.
+            Depends on `output`.
 
         Raises
         ------
         ValueError
-            A parameter that is not allowed, one text, or a table.
+            An invalid parameter, a single text, or a table.
         TypeError
-            A text that is no string.
+            A text that is not a string.
         """
         _check_texts(X)
         recipe = self._recipe()
@@ -184,14 +183,14 @@ class MinHashVectorizer(_TextVectorizer):
     Parameters
     ----------
     recipe : Recipe or str, default=None
-        How a text is hashed: a recipe with the family minhash, its text form or the name of a preset; None for
-        `char:4|binary|xxh3|minhash:128:fast`. More values are more exact.
+        Recipe of the family minhash, its text form or the name of a preset; None for
+        `char:4|binary|xxh3|minhash:128:fast`. More values are more accurate.
     output : {"onehot", "signature"}, default="onehot"
-        A sparse matrix of shape (n_samples, num_perm · 2^n_bits) with 1/√num_perm at one place for each value, whose
+        A sparse matrix of shape (n_samples, num_perm · 2^n_bits) with 1/√num_perm at one position for each value, whose
         dot product estimates J + (1 - J)/2^n_bits; or the values, of shape (n_samples, num_perm), `uint32` or `uint64`
-        as the recipe says.
+        depending on the recipe.
     n_bits : int, default=8
-        Lowest bits of a value that choose its place, 1 to 16. Only for "onehot".
+        Number of lowest bits of a value that choose its position, 1 to 16. Only for "onehot".
 
     Examples
     --------
@@ -218,7 +217,7 @@ class MinHashVectorizer(_TextVectorizer):
         check_minhash(recipe)
         if self.output not in ("onehot", "signature"):
             raise bad_parameter("output", repr(self.output), '"onehot" or "signature"')
-        check_count("n_bits", self.n_bits, 1, _MOST_BITS, f"1 to {_MOST_BITS}")
+        check_count("n_bits", self.n_bits, 1, _MAX_BITS, f"1 to {_MAX_BITS}")
         return recipe
 
     @property
@@ -227,33 +226,33 @@ class MinHashVectorizer(_TextVectorizer):
         return values << self.n_bits if self.output == "onehot" else values
 
     def transform(self, X: Texts) -> csr_matrix | Signatures:
-        """Features of texts.
+        """Return the features of texts.
 
         Parameters
         ----------
         X : iterable of str, or an Arrow string array
-            None is a text without features.
+            None counts as a text without features.
 
         Returns
         -------
         csr_matrix of shape (n_samples, n_features), or (n_samples, num_perm) uint32 or uint64
-            As `output` says.
+            Depends on `output`.
 
         Raises
         ------
         ValueError
-            A parameter that is not allowed, one text, or a table.
+            An invalid parameter, a single text, or a table.
         TypeError
-            A text that is no string.
+            A text that is not a string.
         """
         _check_texts(X)
         recipe = self._recipe()
         values, counts = signature(X, recipe, return_counts=True)
         if self.output == "signature":
             return values
-        found = values[counts > 0]
-        lowest = (found & found.dtype.type((1 << self.n_bits) - 1)).astype(np.int64)
-        places = (np.arange(recipe.num_perm) << self.n_bits) + lowest
+        nonempty = values[counts > 0]
+        lowest = (nonempty & nonempty.dtype.type((1 << self.n_bits) - 1)).astype(np.int64)
+        columns = (np.arange(recipe.num_perm) << self.n_bits) + lowest
         ends = np.concatenate([[0], np.cumsum((counts > 0) * recipe.num_perm)])
-        share = np.full(places.size, 1.0 / np.sqrt(recipe.num_perm))
-        return csr_matrix((share, places.ravel(), ends), shape=(len(counts), self._n_features_out))
+        data = np.full(columns.size, 1.0 / np.sqrt(recipe.num_perm))
+        return csr_matrix((data, columns.ravel(), ends), shape=(len(counts), self._n_features_out))

@@ -1,9 +1,9 @@
-"""Vectors: hash codes as features, and graphs of near neighbours.
+"""Transformers of vectors: hash codes as features, and graphs of nearest neighbours.
 
-The transformers of a family give the hash values of a family as columns for a pipeline: 0/1 or packed bits, or
-integers.
-`LSHTransformer` gives the sparse graph of near neighbours that `KNeighborsClassifier`, `DBSCAN`, `SpectralClustering`,
-`TSNE` and others take with `metric="precomputed"`: an approximate and faster stand-in for `KNeighborsTransformer`.
+`HyperplaneTransformer`, `PStableTransformer` and `CrossPolytopeTransformer` return the hash values of a family as
+columns: 0/1 or packed bits, or integers. `LSHTransformer` returns the sparse graph of nearest neighbours that
+`KNeighborsClassifier`, `DBSCAN`, `SpectralClustering`, `TSNE` and others accept with `metric="precomputed"`: a faster,
+approximate replacement of `KNeighborsTransformer`.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ import numpy.typing as npt
 from nearkin.errors import MissingExtraError, bad_parameter
 from nearkin.families import CrossPolytope, Hyperplane, PStable
 from nearkin.families.base import Family
-from nearkin.index.lsh.arrays import Hashed, Metric
-from nearkin.index.lsh.index import LSHIndex
-from nearkin.vectors.rows import Vectors, as_rows
+from nearkin.index.lsh import LSHIndex
+from nearkin.vectors.arrays import HashInput, Metric, Vectors, as_rows
 
 try:
     from scipy.sparse import csr_matrix
@@ -43,40 +42,39 @@ RandomState: TypeAlias = "int | np.random.RandomState | None"
 
 
 def _seed(random_state: RandomState) -> int:
-    """A seed of the families from scikit-learn's `random_state`; an integer is the seed itself."""
+    """Return a seed for a family from scikit-learn's `random_state`; an integer is the seed itself."""
     if isinstance(random_state, (int, np.integer)):
         return int(random_state)
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 
-def _checked(estimator: BaseEstimator, X: Vectors, **options: object) -> Hashed:
-    """X as scikit-learn checks it, `float32` or `float64`, an array or CSR."""
-    rows: Hashed = validate_data(estimator, X, accept_sparse="csr", dtype=[np.float64, np.float32], **options)
+def _validate(estimator: BaseEstimator, X: Vectors, **options: object) -> HashInput:
+    """Return X after scikit-learn's validation, `float32` or `float64`, an array or CSR."""
+    rows: HashInput = validate_data(estimator, X, accept_sparse="csr", dtype=[np.float64, np.float32], **options)
     return rows
 
 
 class _HashTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """What the transformers share: a family made of the parameters, fitted and applied."""
+    """Base of the transformers: create a family from the parameters, fit it and apply it."""
 
     def _family(self, seed: int) -> Family:
         raise NotImplementedError
 
     def fit(self, X: Vectors, y: object = None) -> Self:
-        """Draws the hash functions for X, {array, sparse matrix} of shape (n_samples, n_features)."""
-        # The mean of one sample is the sample.
-        least = 2 if getattr(self, "center", False) else 1
-        rows = _checked(self, X, ensure_min_samples=least)
+        """Draw the hash functions for X, {array, sparse matrix} of shape (n_samples, n_features)."""
+        # Centring needs two samples: the mean of one is the sample itself.
+        rows = _validate(self, X, ensure_min_samples=2 if getattr(self, "center", False) else 1)
         self.family_ = self._family(_seed(self.random_state)).fit(rows)
-        self._n_features_out = self._width()
+        self._n_features_out = self._num_columns()
         return self
 
-    def _width(self) -> int:
+    def _num_columns(self) -> int:
         return self.family_.num_hashes
 
     def transform(self, X: Vectors) -> npt.NDArray[np.int64] | npt.NDArray[np.uint8]:
-        """Hash values of X, {array, sparse matrix} of shape (n_samples, n_features)."""
+        """Return the hash values of X, {array, sparse matrix} of shape (n_samples, n_features)."""
         check_is_fitted(self)
-        rows = _checked(self, X, reset=False)
+        rows = _validate(self, X, reset=False)
         return self.family_.hash_values(rows)
 
     def __sklearn_tags__(self) -> Tags:
@@ -94,9 +92,9 @@ class HyperplaneTransformer(_HashTransformer):
     n_bits : int, default=64
         Number of hyperplanes, 1 to 65,536.
     center : bool, default=True
-        Whether planes go through the mean of the fitted samples.
+        Put the planes through the mean of the fitted samples.
     orthogonal : bool, default=False
-        Whether the normals of each block of n_features planes are orthonormal.
+        Use orthonormal normals in each block of n_features planes.
     output : {"bits", "packed"}, default="bits"
         `uint8` of shape (n_samples, n_bits) of 0 and 1, or (n_samples, ceil(n_bits / 8)) with bit i as bit i % 8 of
         byte i // 8.
@@ -138,11 +136,11 @@ class HyperplaneTransformer(_HashTransformer):
             raise bad_parameter("output", repr(self.output), '"bits" or "packed"')
         return Hyperplane(self.n_bits, center=self.center, orthogonal=self.orthogonal, seed=seed)
 
-    def _width(self) -> int:
+    def _num_columns(self) -> int:
         return self.family_.num_hashes if self.output == "bits" else -(-self.family_.num_hashes // 8)
 
     def transform(self, X: Vectors) -> npt.NDArray[np.uint8]:
-        """Bits of X, {array, sparse matrix} of shape (n_samples, n_features): `uint8`, as `output` says."""
+        """Return the bits of X, {array, sparse matrix} of shape (n_samples, n_features), as `uint8`; see `output`."""
         bits = super().transform(X).astype(np.uint8)
         return np.packbits(bits, axis=1, bitorder="little") if self.output == "packed" else bits
 
@@ -155,7 +153,7 @@ class PStableTransformer(_HashTransformer):
     n_hashes : int, default=16
         Number of keys, 1 to 65,536.
     metric : {"l2", "l1"}, default="l2"
-        Distance: Gaussian or Cauchy projections.
+        Distance, by Gaussian or Cauchy projections.
     width : float or "auto", default="auto"
         Width of a cell, above 0, in units of the distance; "auto" as for `nearkin.families.PStable`.
     random_state : int, RandomState instance or None, default=None
@@ -187,7 +185,7 @@ class PStableTransformer(_HashTransformer):
 class CrossPolytopeTransformer(_HashTransformer):
     """Nearest vertices of randomly rotated cross-polytopes as `int64` columns.
 
-    A zero vector, which is equally near to every vertex, gets vertex 0.
+    A zero vector, which is equally near all vertices, gets vertex 0.
 
     Parameters
     ----------
@@ -210,32 +208,32 @@ class CrossPolytopeTransformer(_HashTransformer):
         return CrossPolytope(self.n_hashes, seed=seed)
 
     def transform(self, X: Vectors) -> npt.NDArray[np.int64] | npt.NDArray[np.uint8]:
-        """Hash values of X, {array, sparse matrix} of shape (n_samples, n_features)."""
+        """Return the hash values of X, {array, sparse matrix} of shape (n_samples, n_features)."""
         check_is_fitted(self)
-        rows = _checked(self, X, reset=False)
-        directed = as_rows(rows).norms() > 0
-        values = np.zeros((len(directed), self.n_hashes), dtype=np.int64)
-        values[directed] = self.family_.hash_values(rows[directed])
+        rows = _validate(self, X, reset=False)
+        nonzero = as_rows(rows).norms() > 0
+        values = np.zeros((len(nonzero), self.n_hashes), dtype=np.int64)
+        values[nonzero] = self.family_.hash_values(rows[nonzero])
         return values
 
 
 class LSHTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """The graph of approximate nearest neighbours, for estimators with `metric="precomputed"`.
+    """Graph of approximate nearest neighbours, for estimators with `metric="precomputed"`.
 
     Parameters
     ----------
     n_neighbors : int, default=5
-        Neighbours of each sample. In mode "distance" one more is given, because a sample is its own first neighbour:
-        as `KNeighborsTransformer` does it.
+        Neighbours of each sample. Mode "distance" returns one more, because a sample is its own first neighbour, like
+        `KNeighborsTransformer`.
     mode : {"distance", "connectivity"}, default="distance"
         Distances, or ones.
     radius : float, optional
-        Drops neighbours farther than this; the graph may then have rows with fewer than n_neighbors.
+        Maximum distance of a neighbour; rows of the graph may then have fewer than n_neighbors entries.
     family : Family, optional
         Hash functions; default `Hyperplane(bits=256, center=True, orthogonal=True, seed=random_state)`.
     metric : {"l2", "l1", "cosine"}, default="l2"
     num_tables, hashes_per_table, num_probes, num_candidates : int, optional
-        As for `LSHIndex`; without any, codes are scanned and 200, or 10 n_neighbors if that is more, of them are
+        As for `LSHIndex`. By default codes are scanned, and the 200 nearest (or 10 n_neighbors, if that is more) are
         ranked.
     random_state : int, RandomState instance or None, default=None
 
@@ -247,8 +245,8 @@ class LSHTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     Notes
     -----
-    Rows have fewer entries than asked for where the hashes give fewer candidates. Each fitted sample finds itself at
-    distance 0, stored explicitly.
+    A row has fewer entries than n_neighbors if the hashes find fewer candidates. Each fitted sample finds itself at
+    distance 0, which is stored explicitly.
 
     Examples
     --------
@@ -290,20 +288,20 @@ class LSHTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.random_state = random_state
 
     def fit(self, X: Vectors, y: object = None) -> Self:
-        """Indexes X, {array, sparse matrix} of shape (n_samples, n_features).
+        """Index X, {array, sparse matrix} of shape (n_samples, n_features).
 
         Parameters
         ----------
         X : {array, sparse matrix} of shape (n_samples, n_features)
-            Samples to be indexed.
+            Samples to index.
         y : ignored
 
         Raises
         ------
         ValueError
-            A parameter that is not allowed; NaN or infinite values.
+            An invalid parameter; NaN or infinite values.
         """
-        rows = _checked(self, X)
+        rows = _validate(self, X)
         if self.mode not in ("distance", "connectivity"):
             raise bad_parameter("mode", repr(self.mode), '"distance" or "connectivity"')
         if self.metric not in ("l2", "l1", "cosine"):
@@ -311,7 +309,7 @@ class LSHTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         family = self.family
         if family is None:
             # Equal samples have no direction from their mean.
-            equal = rows.shape[0] < 2 or as_rows(rows).are_equal()
+            equal = rows.shape[0] < 2 or as_rows(rows).all_equal()
             family = Hyperplane(256, center=not equal, orthogonal=True, seed=_seed(self.random_state))
         tables = (self.num_tables, self.hashes_per_table, self.num_probes) != (None, None, None)
         candidates = self.num_candidates
@@ -331,7 +329,7 @@ class LSHTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return self
 
     def transform(self, X: Vectors) -> csr_matrix:
-        """The graph from X to the fitted samples, a sparse matrix of shape (n_samples, n_samples_fit).
+        """Return the graph from X to the fitted samples, a sparse matrix of shape (n_samples, n_samples_fit).
 
         Parameters
         ----------
@@ -343,13 +341,13 @@ class LSHTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         csr_matrix of shape (n_samples, n_samples_fit)
         """
         check_is_fitted(self)
-        rows = _checked(self, X, reset=False)
+        rows = _validate(self, X, reset=False)
         hits = self.index_.nearest(rows, self.n_neighbors + (self.mode == "distance"))
         offsets, ids, distances = hits.offsets, hits.ids.astype(np.int64), hits.distances.astype(np.float64)
         if self.radius is not None:
-            kept = distances <= self.radius
-            offsets = np.concatenate([[0], np.cumsum(kept)])[offsets]
-            ids, distances = ids[kept], distances[kept]
+            near = distances <= self.radius
+            offsets = np.concatenate([[0], np.cumsum(near)])[offsets]
+            ids, distances = ids[near], distances[near]
         values = distances if self.mode == "distance" else np.ones(len(ids))
         return csr_matrix((values, ids, offsets), shape=(rows.shape[0], self.n_samples_fit_))
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nearkin.index.memory import share_of_memory
+from nearkin.index.memory import memory_budget
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -58,7 +58,7 @@ class Budget:
         ParameterError
             Not a number of bytes, nor a share.
         """
-        size = share_of_memory(memory, SHARE)
+        size = memory_budget(memory, SHARE)
         return cls(1 << 62 if size is None else max(size, 1 << 20))
 
     @property

@@ -79,7 +79,7 @@ from nearkin.store.records import KNOWN, MAX_COUNT, Cell, Columns, columns_by_ro
 from nearkin.store.results import CheckResult, StoredDocument, StoredMatch, StoreStats
 from nearkin.store.snapshot import Snapshot, SnapshotRange
 from nearkin.text.batches import Texts
-from nearkin.vectors.rows import Vectors
+from nearkin.vectors.arrays import Vectors
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -1,4 +1,4 @@
-"""Collision probabilities of every family, expected costs of indexes, and parameters that follow from them."""
+"""Collision probabilities of the families, expected costs of indexes, and choice of their parameters."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from nearkin.theory.amplification import (
     u_tables,
 )
 from nearkin.theory.banding import Banding, banding_probability, choose_bands, minhash_variance
-from nearkin.theory.choice import Choice, Slaney, choose, law_of, next_cell, sample_distances, slaney
+from nearkin.theory.choice import Choice, Slaney, choose, collision_law, next_cell, sample_distances, slaney
 from nearkin.theory.containment import (
     CONTAINMENT_RECALL,
-    containment_least,
+    containment_min_shared,
+    containment_overlap,
     containment_recall,
-    containment_shared,
     containment_size,
 )
 from nearkin.theory.hamming import (
@@ -78,9 +78,10 @@ __all__ = [
     "choose_bands",
     "codes_radius",
     "codes_recall",
-    "containment_least",
+    "collision_law",
+    "containment_min_shared",
+    "containment_overlap",
     "containment_recall",
-    "containment_shared",
     "containment_size",
     "cross_polytope",
     "fourier_variance",
@@ -89,7 +90,6 @@ __all__ = [
     "hashed_signs",
     "hyperplane",
     "keys_within",
-    "law_of",
     "minhash",
     "minhash_variance",
     "next_cell",

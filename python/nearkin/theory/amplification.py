@@ -1,11 +1,11 @@
-"""From one function to an index: AND within a table, OR over tables, sensitivity, ρ, and what multi-probe adds.
+"""Amplification: AND within a table, OR over tables, sensitivity, ρ, and multi-probe.
 
-A table's key is k functions of collision probability p; an index has L tables:
+The key of a table is k functions of collision probability p; an index has L tables:
 
     found = 1 − (1 − p^k)^L                              AND, then OR
-    AND: p^k        OR: 1 − (1 − p)^k                    steps of a cascade, each applied to the one before
+    AND: p^k        OR: 1 − (1 − p)^k                    steps of a cascade, each applied to the previous one
     found = 1 − (1 − q)^m − m q (1 − q)^(m−1)            u-functions: tables are pairs of m halves, q = p^(k/2)
-    ρ = ln p1 / ln p2                                    L grows as n^ρ where k = log_{1/p2} n
+    ρ = ln p1 / ln p2                                    L grows as n^ρ for k = log_{1/p2} n
 
 References
 ----------
@@ -28,14 +28,14 @@ import numpy.typing as npt
 from nearkin.errors import bad_parameter, check_count
 from nearkin.theory.laws import Floats, in_range
 
-_MOST = 2**62
+_MAX_COUNT = 2**62
 
 Step: TypeAlias = tuple[Literal["and", "or"], int]
-"""All of k copies of a construction, or at least one of them."""
+"""A collision in all of k copies of a construction, or in at least one of them."""
 
 
 def amplify(p: npt.ArrayLike, hashes_per_table: int, num_tables: int = 1) -> Floats:
-    """Probability that two vectors share the bucket of at least one table: 1 - (1 - p^k)^L.
+    """Return the probability that two vectors share a bucket in at least one table: 1 - (1 - p^k)^L.
 
     Parameters
     ----------
@@ -58,22 +58,50 @@ def amplify(p: npt.ArrayLike, hashes_per_table: int, num_tables: int = 1) -> Flo
     [0.0, 0.8969]
     """
     p = in_range("p", p, 0, 1)
-    k = check_count("hashes_per_table", hashes_per_table, 1, _MOST, "1 or more")
-    tables = check_count("num_tables", num_tables, 1, _MOST, "1 or more")
+    k = check_count("hashes_per_table", hashes_per_table, 1, _MAX_COUNT, "1 or more")
+    tables = check_count("num_tables", num_tables, 1, _MAX_COUNT, "1 or more")
+    return collision_in_any_table(p**k, tables)
+
+
+def collision_in_any_table(p: Floats, num_tables: int) -> Floats:
+    """Return 1 - (1 - p)^L for the probability p of a collision in one table."""
     with np.errstate(divide="ignore"):
-        found: Floats = -np.expm1(tables * np.log1p(-(p**k)))
-    return found
+        collision: Floats = -np.expm1(num_tables * np.log1p(-p))
+    return collision
+
+
+def min_tables(p: Floats, recall: float, max_tables: int) -> int | None:
+    """Return the fewest tables that find vectors with a mean probability of `recall`; None if `max_tables` do not.
+
+    Parameters
+    ----------
+    p : array
+        Probability of a collision in one table, for each vector.
+    recall : float
+    max_tables : int
+    """
+    if max_tables < 1 or float(collision_in_any_table(p, max_tables).mean()) < recall:
+        return None
+    low, high = 1, max_tables
+    while low < high:
+        middle = (low + high) // 2
+        if float(collision_in_any_table(p, middle).mean()) >= recall:
+            high = middle
+        else:
+            low = middle + 1
+    return high
 
 
 def cascade(p: npt.ArrayLike, steps: Iterable[Step]) -> Floats:
-    """Probability of a collision after AND- and OR-constructions in turn, each of copies of the one before.
+    """Return the probability of a collision after a cascade of AND- and OR-constructions.
 
     Parameters
     ----------
     p : float or array
         Collision probability of one function, 0 to 1.
     steps : iterable of ("and", k) or ("or", k)
-        The first is applied to functions, the next to what that gives; k is 1 or more. Without steps p is returned.
+        The first step is applied to functions, each other step to copies of the previous construction; k is 1 or more.
+        Without steps the result is p.
 
     Returns
     -------
@@ -83,12 +111,12 @@ def cascade(p: npt.ArrayLike, steps: Iterable[Step]) -> Floats:
     Raises
     ------
     ParameterError
-        A probability outside 0 to 1, a step of another name, or a count below 1.
+        A probability outside 0 to 1, an unknown step, or a count below 1.
 
     Notes
     -----
-    The steps need as many functions as the product of their counts. AND of k then OR of L is `amplify(p, k, L)`. OR is
-    AND of the complements, so p and 1 - p are carried along beside each other and both stay exact where they are tiny.
+    The number of functions is the product of the counts. AND of k then OR of L is `amplify(p, k, L)`. OR is AND of the
+    complements, so p and 1 - p are both computed, and both are accurate when they are tiny.
 
     Examples
     --------
@@ -99,30 +127,30 @@ def cascade(p: npt.ArrayLike, steps: Iterable[Step]) -> Floats:
     >>> cascade([0.8, 0.2], steps).round(7).tolist()
     [0.9999996, 0.0008715]
     """
-    found = in_range("p", p, 0, 1)
-    missed: Floats = 1 - found
+    collision = in_range("p", p, 0, 1)
+    miss: Floats = 1 - collision
     for step in steps:
         if not isinstance(step, tuple) or len(step) != 2 or step[0] not in ("and", "or"):
             raise bad_parameter("steps", repr(step), 'pairs such as ("and", 4) and ("or", 4)')
         name, count = step
-        k = check_count("steps", count, 1, _MOST, "counts of 1 or more")
+        k = check_count("steps", count, 1, _MAX_COUNT, "counts of 1 or more")
         if name == "and":
-            found, missed = _all_of(found, missed, k)
+            collision, miss = _power(collision, miss, k)
         else:
-            missed, found = _all_of(missed, found, k)
-    return found
+            miss, collision = _power(miss, collision, k)
+    return collision
 
 
-def _all_of(p: Floats, q: Floats, k: int) -> tuple[Floats, Floats]:
-    """p^k and 1 − p^k, where q = 1 − p."""
+def _power(p: Floats, q: Floats, k: int) -> tuple[Floats, Floats]:
+    """Return p^k and 1 − p^k, where q = 1 − p."""
     with np.errstate(divide="ignore"):
-        # Near 1 the complement says more of p than p does.
+        # Near 1 the complement is more precise than p.
         logs = np.where(p < 0.5, np.log(p), np.log1p(-q))
     return np.exp(k * logs), -np.expm1(k * logs)
 
 
 def u_functions(p: npt.ArrayLike, hashes_per_table: int, m: int) -> Floats:
-    """Probability of a shared bucket where m (m - 1) / 2 tables are the pairs of m halves of k / 2 functions.
+    """Return the probability of a shared bucket if m (m - 1) / 2 tables are the pairs of m halves of k / 2 functions.
 
     Parameters
     ----------
@@ -131,7 +159,7 @@ def u_functions(p: npt.ArrayLike, hashes_per_table: int, m: int) -> Floats:
     hashes_per_table : int
         k, even.
     m : int
-        Halves, 2 or more.
+        Number of halves, 2 or more.
 
     Raises
     ------
@@ -144,19 +172,14 @@ def u_functions(p: npt.ArrayLike, hashes_per_table: int, m: int) -> Floats:
     >>> float(u_functions(0.8005, 10, 11).round(3))
     0.92
     """
-    p = in_range("p", p, 0, 1)
-    k = check_count("hashes_per_table", hashes_per_table, 2, _MOST, "2 or more, even")
-    if k % 2:
-        raise bad_parameter("hashes_per_table", k, "an even number")
-    m = check_count("m", m, 2, _MOST, "2 or more")
-    q = p ** (k / 2)
-    found: Floats = 1 - (1 - q) ** m - m * q * (1 - q) ** (m - 1)
-    return found
+    m = check_count("m", m, 2, _MAX_COUNT, "2 or more")
+    return u_tables(p, hashes_per_table, m * (m - 1) // 2)
 
 
 def u_tables(p: npt.ArrayLike, hashes_per_table: int, num_tables: int) -> Floats:
-    """Probability of a shared bucket in the first tables of `PStable(u_functions=True)`: pairs of halves of k / 2
-    functions in the order (0, 1), (0, 2), (1, 2), (0, 3), and so on.
+    """Return the probability of a shared bucket in the first tables of `PStable(u_functions=True)`.
+
+    These tables are pairs of halves of k / 2 functions in the order (0, 1), (0, 2), (1, 2), (0, 3), and so on.
 
     Parameters
     ----------
@@ -172,11 +195,9 @@ def u_tables(p: npt.ArrayLike, hashes_per_table: int, num_tables: int) -> Floats
     ParameterError
         A probability outside 0 to 1, an odd k, or a count below 1.
 
-    Notes
-    -----
-    m halves are in all their pairs, and one more in r = L - m (m - 1) / 2 pairs with the first r of them. With
-    q = p^(k/2) a bucket is shared unless at most one of the m halves agrees, and not both that one, among the first r,
-    and the half behind them:
+    Notes ----- The tables are all pairs of m halves, and r = L - m (m - 1) / 2 pairs of one more half with the first r
+    of them. With q = p^(k/2), no bucket is shared if at most one of the m halves agrees, unless that one is among the
+    first r and the additional half agrees:
 
         1 - (1 - q)^m - m q (1 - q)^(m - 1) (1 - q r / m)
 
@@ -187,24 +208,24 @@ def u_tables(p: npt.ArrayLike, hashes_per_table: int, num_tables: int) -> Floats
     ([0.108, 0.868, 0.92], 0.92)
     """
     p = in_range("p", p, 0, 1)
-    k = check_count("hashes_per_table", hashes_per_table, 2, _MOST, "2 or more, even")
+    k = check_count("hashes_per_table", hashes_per_table, 2, _MAX_COUNT, "2 or more, even")
     if k % 2:
         raise bad_parameter("hashes_per_table", k, "an even number")
-    tables = check_count("num_tables", num_tables, 1, _MOST, "1 or more")
+    tables = check_count("num_tables", num_tables, 1, _MAX_COUNT**2, "1 or more")
     m = (1 + math.isqrt(1 + 8 * tables)) // 2
     rest = tables - m * (m - 1) // 2
     q = p ** (k / 2)
-    found: Floats = 1 - (1 - q) ** m - m * q * (1 - q) ** (m - 1) * (1 - q * rest / m)
-    return found
+    collision: Floats = 1 - (1 - q) ** m - m * q * (1 - q) ** (m - 1) * (1 - q * rest / m)
+    return collision
 
 
 def tables_needed(p: float, hashes_per_table: int, recall: float) -> int:
-    """Fewest tables that find a vector of collision probability p with probability `recall`.
+    """Return the fewest tables that find a vector of collision probability p with probability `recall`.
 
     Parameters
     ----------
     p : float
-        Of one function, above 0, at most 1.
+        Collision probability of one function, above 0, at most 1.
     hashes_per_table : int
     recall : float
         Above 0 and below 1.
@@ -212,7 +233,7 @@ def tables_needed(p: float, hashes_per_table: int, recall: float) -> int:
     Raises
     ------
     ParameterError
-        A value out of its range.
+        A value out of range.
 
     Examples
     --------
@@ -221,7 +242,7 @@ def tables_needed(p: float, hashes_per_table: int, recall: float) -> int:
     >>> [tables_needed(p, k, 0.9) for k in (10, 14, 18, 20)]
     [21, 51, 126, 196]
     """
-    _between("recall", recall)
+    _check_probability("recall", recall)
     if not 0 < p <= 1:
         raise bad_parameter("p", p, "above 0, at most 1")
     if p == 1:
@@ -230,12 +251,12 @@ def tables_needed(p: float, hashes_per_table: int, recall: float) -> int:
 
 
 def u_functions_needed(p: float, hashes_per_table: int, recall: float) -> int:
-    """Fewest halves m whose pairs find a vector of collision probability p with probability `recall`.
+    """Return the fewest halves m whose pairs find a vector of collision probability p with probability `recall`.
 
     Parameters
     ----------
     p : float
-        Of one function, above 0, at most 1.
+        Collision probability of one function, above 0, at most 1.
     hashes_per_table : int
         k, even.
     recall : float
@@ -244,7 +265,7 @@ def u_functions_needed(p: float, hashes_per_table: int, recall: float) -> int:
     Raises
     ------
     ParameterError
-        A value out of its range, or a p so small that no number of halves reaches the recall.
+        A value out of range, or a p so small that no number of halves reaches the recall.
 
     Examples
     --------
@@ -252,7 +273,7 @@ def u_functions_needed(p: float, hashes_per_table: int, recall: float) -> int:
     >>> [u_functions_needed(0.8005, k, 0.9) for k in (10, 14, 18, 20)]
     [11, 17, 28, 35]
     """
-    _between("recall", recall)
+    _check_probability("recall", recall)
     high = 2
     while float(u_functions(p, hashes_per_table, high)) < recall:
         high *= 2
@@ -269,7 +290,7 @@ def u_functions_needed(p: float, hashes_per_table: int, recall: float) -> int:
 
 
 def rho(p1: float, p2: float) -> float:
-    """Ln p1 / ln p2: an index for near probability p1 and far probability p2 needs about n^rho tables.
+    """Return ln p1 / ln p2: an index for near probability p1 and far probability p2 needs about n^rho tables.
 
     Parameters
     ----------
@@ -279,7 +300,7 @@ def rho(p1: float, p2: float) -> float:
     Raises
     ------
     ParameterError
-        Probabilities that are not in this order.
+        Probabilities in another order.
 
     Examples
     --------
@@ -294,14 +315,14 @@ def rho(p1: float, p2: float) -> float:
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """A construction that finds vectors within `near` with probability p_near, and vectors beyond `far` with p_far."""
+    """Probabilities that a construction finds vectors within `near` and vectors beyond `far`."""
 
     near: float
     far: float
     p_near: float
-    """At least, for vectors at most `near` apart (or at least so similar)."""
+    """Lower bound for distances up to `near` (or similarities from `near`)."""
     p_far: float
-    """At most, for vectors at least `far` apart (or at most so similar)."""
+    """Upper bound for distances from `far` (or similarities up to `far`)."""
 
     @property
     def rho(self) -> float:
@@ -309,7 +330,7 @@ class Sensitivity:
         return rho(self.p_near, self.p_far)
 
     def amplified(self, hashes_per_table: int, num_tables: int) -> Sensitivity:
-        """The construction of `num_tables` tables of `hashes_per_table` functions each.
+        """Return the sensitivity of `num_tables` tables of `hashes_per_table` functions each.
 
         Parameters
         ----------
@@ -320,7 +341,7 @@ class Sensitivity:
         return Sensitivity(self.near, self.far, float(near), float(far))
 
     def cascaded(self, steps: Iterable[Step]) -> Sensitivity:
-        """The construction after AND- and OR-constructions in turn.
+        """Return the sensitivity after a cascade of AND- and OR-constructions.
 
         Parameters
         ----------
@@ -331,8 +352,8 @@ class Sensitivity:
         --------
         >>> from nearkin.theory import Sensitivity
         >>> s = Sensitivity(near=0.9, far=0.5, p_near=0.8, p_far=0.2)
-        >>> found = s.cascaded([("or", 4), ("and", 4)])
-        >>> round(found.p_near, 4), round(found.p_far, 4)
+        >>> amplified = s.cascaded([("or", 4), ("and", 4)])
+        >>> round(amplified.p_near, 4), round(amplified.p_far, 4)
         (0.9936, 0.1215)
         """
         near, far = cascade([self.p_near, self.p_far], steps)
@@ -340,19 +361,19 @@ class Sensitivity:
 
 
 def sensitivity(law: Callable[[npt.ArrayLike], Floats], near: float, far: float) -> Sensitivity:
-    """The sensitivity of a law at two distances, or two similarities.
+    """Return the sensitivity of a law at two distances or similarities.
 
     Parameters
     ----------
     law : callable
-        Collision probability of a distance or similarity, such as `family.collision_probability`.
+        Collision probability as a function of distance or similarity, such as `family.collision_probability`.
     near, far : float
-        Where collisions should be frequent, and rare.
+        Distances or similarities at which collisions should be frequent and rare.
 
     Raises
     ------
     ParameterError
-        If the law is not larger at `near`.
+        The law is not larger at `near`.
 
     Examples
     --------
@@ -365,21 +386,23 @@ def sensitivity(law: Callable[[npt.ArrayLike], Floats], near: float, far: float)
     """
     p_near, p_far = (float(p) for p in law(np.array([near, far])))
     if not p_near > p_far:
-        raise bad_parameter("near, far", f"{near}, {far}", "two places of which the first collides more often")
+        raise bad_parameter(
+            "near, far", f"{near}, {far}", "two distances or similarities, the first with more collisions"
+        )
     return Sensitivity(near, far, p_near, p_far)
 
 
 def s_curve(
     law: Callable[[npt.ArrayLike], Floats], at: npt.ArrayLike, hashes_per_table: int, num_tables: int
 ) -> Floats:
-    """Probability of being found at each distance or similarity: `amplify` of the law.
+    """Return the probability of being found at each distance or similarity: `amplify` of the law.
 
     Parameters
     ----------
     law : callable
-        Collision probability of a distance or similarity, such as `family.collision_probability`.
+        Collision probability as a function of distance or similarity, such as `family.collision_probability`.
     at : array
-        Distances or similarities, as the law takes them.
+        Arguments of the law: distances or similarities.
     hashes_per_table, num_tables : int
         k and L, 1 or more.
 
@@ -393,16 +416,16 @@ def s_curve(
 
 
 def probe_scores(hashes_per_table: int, width: float = 1.0) -> Floats:
-    """Expected squared distances of a query to the 2 M nearer and farther cell edges of M p-stable functions, sorted.
+    """Return the expected squared distances of a query to the 2 M cell edges of M p-stable functions, sorted.
 
-    The precomputed order of Lv et al. 2007, section 4.5: E[z_j²] for j = 1 to 2 M.
+    These scores give the precomputed probing order of Lv et al. 2007, section 4.5: E[z_j²] for j = 1 to 2 M.
 
     Parameters
     ----------
     hashes_per_table : int
         M, 1 or more.
     width : float, default 1
-        Width of a cell; scores grow with its square.
+        Width of a cell; scores are proportional to its square.
 
     Raises
     ------
@@ -415,7 +438,7 @@ def probe_scores(hashes_per_table: int, width: float = 1.0) -> Floats:
     >>> probe_scores(2).round(3).tolist()
     [0.042, 0.125, 0.458, 0.708]
     """
-    m = check_count("hashes_per_table", hashes_per_table, 1, _MOST, "1 or more")
+    m = check_count("hashes_per_table", hashes_per_table, 1, _MAX_COUNT, "1 or more")
     j = np.arange(1, 2 * m + 1)
     back = 2 * m + 1 - j
     near = j * (j + 1) / (4 * (m + 1) * (m + 2))
@@ -424,7 +447,7 @@ def probe_scores(hashes_per_table: int, width: float = 1.0) -> Floats:
 
 
 def ball_regions(balls: int, dimension: int) -> int:
-    """The most regions into which balls can cut space: C(c - 1, d) + sum of C(c, i) for i = 0 to d.
+    """Return the maximum number of regions that balls cut space into: C(c - 1, d) + sum of C(c, i) for i = 0 to d.
 
     Parameters
     ----------
@@ -434,7 +457,7 @@ def ball_regions(balls: int, dimension: int) -> int:
     Raises
     ------
     ParameterError
-        A count out of its range.
+        A count out of range.
 
     Examples
     --------
@@ -448,7 +471,7 @@ def ball_regions(balls: int, dimension: int) -> int:
 
 
 def plane_regions(planes: int, dimension: int) -> int:
-    """The most regions into which hyperplanes can cut space: the sum of C(c, i) for i = 0 to d.
+    """Return the maximum number of regions that hyperplanes cut space into: the sum of C(c, i) for i = 0 to d.
 
     Parameters
     ----------
@@ -458,7 +481,7 @@ def plane_regions(planes: int, dimension: int) -> int:
     Raises
     ------
     ParameterError
-        A count out of its range.
+        A count out of range.
 
     Examples
     --------
@@ -471,6 +494,6 @@ def plane_regions(planes: int, dimension: int) -> int:
     return sum(math.comb(c, i) for i in range(min(c, d) + 1))
 
 
-def _between(name: str, value: float) -> None:
+def _check_probability(name: str, value: float) -> None:
     if not 0 < value < 1:
         raise bad_parameter(name, value, "a number between 0 and 1")

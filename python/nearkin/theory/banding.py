@@ -1,8 +1,9 @@
-"""MinHash: variance of its schemes, and bands from a threshold and a recall.
+"""MinHash: variance of the schemes, and the choice of bands for a threshold and a recall.
 
-A value of two signatures agrees with probability J, their sets' Jaccard similarity (Broder 1997); b bands of r values
-propose a pair of similarity s with probability 1 − (1 − s^r)^b (Leskovec, Rajaraman and Ullman, *Mining of Massive
-Datasets*, section 3.4). The laws are tested in `tests/families/test_minhash.py` and `tests/index/test_bands.py`.
+A value of two signatures agrees with probability J, the Jaccard similarity of their sets (Broder 1997). With b bands of
+r values, a pair of similarity s becomes a candidate with probability 1 − (1 − s^r)^b (Leskovec, Rajaraman and Ullman,
+*Mining of Massive Datasets*, section 3.4). The laws are tested in `tests/families/test_minhash.py` and
+`tests/index/test_bands.py`.
 """
 
 from __future__ import annotations
@@ -15,42 +16,43 @@ from nearkin.errors import bad_parameter, check_count
 
 Scheme: TypeAlias = Literal["classic", "one", "fast"]
 
+_FAST_ROUNDS = 3
+"""Rounds of `fast`, as in the kernel."""
+
 
 def minhash_variance(
     similarity: float, num_perm: int, *, scheme: Scheme = "classic", union: int | None = None
 ) -> float:
-    """Variance of the share of equal values of two signatures.
+    """Return the variance of the share of equal values of two signatures.
 
     Parameters
     ----------
     similarity : float
         Jaccard similarity J of the sets, 0 to 1.
     num_perm : int
-        Values k of a signature.
+        Number of values k of a signature.
     scheme : {"classic", "one", "fast"}, default "classic"
-        How the k values are made; see the notes.
+        How the k values are computed; see the notes.
     union : int, optional
-        Features of both sets together, f; needed for "one" and "fast".
+        Number of features f of the union of both sets; required for "one" and "fast".
 
     Raises
     ------
     ParameterError
-        A similarity outside 0 to 1, an unknown scheme, or a scheme without the `union` that it needs.
+        A similarity outside 0 to 1, an unknown scheme, or a scheme without the `union` that it requires.
 
-    Notes
-    -----
-    `classic` has k independent functions: J (1 - J) / k. In `one`, f features fall into k bins, N of them are not
-    empty, and their smallest features are N of the f drawn without replacement. A bin that is not empty counts 1 + b
-    times, b of the k - N empty bins having it as their source, so that with W the sum of the squares of these counts
+    Notes ----- `classic` has k independent functions: J (1 - J) / k. In `one`, f features fall into k bins. N bins are
+    not empty, and their smallest features are N of the f, drawn without replacement. A bin that is not empty counts 1 +
+    b times, where b of the k - N empty bins copy it. With W the sum of the squares of these counts
 
         Var = J (1 - J) / k^2 · (E[W] f - k^2) / (f - 1),    E[W | N] = N + 3 (k - N) + (k - N)(k - N - 1) / N
 
-    averaged over N and over the bins' orders. The orders of a family are fixed, which changes W by about a part in k.
-    N's distribution is that of occupied bins.
+    averaged over N and over the orders of the bins. The orders of a family are fixed, which changes W by about one part
+    in k. The distribution of N is that of occupied bins.
 
-    In `fast`, no feature is the first of two bins in one of the R = 3 rounds. With e1 = (1 - 1/k)^f and
-    e2 = (1 - 2/k)^f two bins are filled in the same round with the probability S, and features are drawn independently
-    otherwise (`crates/nearkin-core/src/families/minhash/fast.rs`):
+    In `fast`, no feature is the first of two bins in one of the R = 3 rounds. With e1 = (1 - 1/k)^f and e2 = (1 -
+    2/k)^f, two bins are filled in the same round with probability S; otherwise features are drawn independently
+    (`crates/nearkin-core/src/families/minhash/fast.rs`):
 
         Var = J (1 - J) / k · (1 - (k - 1) S / (f - 1)),    S = (1 - 2 e1 + e2) (1 - e2^R) / (1 - e2)
 
@@ -75,9 +77,9 @@ def minhash_variance(
     if union == 1:
         return 0.0
     if scheme == "fast":
-        return similarity * (1 - similarity) / num_perm * _repeated(union, num_perm)
+        return similarity * (1 - similarity) / num_perm * _fast_variance_share(union, num_perm)
     squares = 0.0
-    for full, probability in enumerate(_occupied(union, num_perm)):
+    for full, probability in enumerate(_occupied_bins(union, num_perm)):
         if probability:
             empty = num_perm - full
             squares += probability * (full + 3 * empty + empty * (empty - 1) / full)
@@ -85,41 +87,35 @@ def minhash_variance(
     return max(0.0, scale * (squares * union - num_perm**2) / (union - 1))
 
 
-def _repeated(union: int, num_perm: int) -> float:
-    """The share of the variance of independent values that `fast` has."""
+def _fast_variance_share(union: int, num_perm: int) -> float:
+    """Return the variance of `fast`, as a share of the variance of independent values."""
     if num_perm == 1:
         return 1.0
     one, two = (1 - 1 / num_perm) ** union, (1 - 2 / num_perm) ** union
-    together = (1 - 2 * one + two) * (1 - two**_ROUNDS) / (1 - two)
-    return max(0.0, 1 - (num_perm - 1) * together / (union - 1))
+    same_round = (1 - 2 * one + two) * (1 - two**_FAST_ROUNDS) / (1 - two)
+    return max(0.0, 1 - (num_perm - 1) * same_round / (union - 1))
 
 
-_ROUNDS = 3
-"""Rounds of `fast`, as in the kernel."""
-
-
-def _occupied(balls: int, bins: int) -> list[float]:
-    """Probability that exactly this many bins, from 0 to all of them, are not empty."""
+def _occupied_bins(balls: int, bins: int) -> list[float]:
+    """Return the probabilities that exactly 0, 1, ..., all bins are not empty."""
     if balls > 40 * bins:
         # An empty bin has probability below bins * exp(-40).
         return [0.0] * bins + [1.0]
-    now = [1.0] + [0.0] * bins
+    p = [1.0] + [0.0] * bins
     for _ in range(balls):
-        now = [0.0] + [
-            now[full] * full / bins + now[full - 1] * (bins - full + 1) / bins for full in range(1, bins + 1)
-        ]
-    return now
+        p = [0.0] + [p[full] * full / bins + p[full - 1] * (bins - full + 1) / bins for full in range(1, bins + 1)]
+    return p
 
 
 def banding_probability(similarity: float, num_bands: int, num_rows: int) -> float:
-    """Probability that two signatures agree in a whole band: 1 - (1 - s^rows)^bands.
+    """Return the probability that two signatures agree in all rows of some band: 1 - (1 - s^rows)^bands.
 
     Parameters
     ----------
     similarity : float
         Probability s that a value agrees, 0 to 1: for MinHash the Jaccard similarity.
     num_bands, num_rows : int
-        Bands, and values of each.
+        Number of bands, and values per band.
 
     Raises
     ------
@@ -135,68 +131,66 @@ def banding_probability(similarity: float, num_bands: int, num_rows: int) -> flo
     _check_similarity(similarity)
     check_count("num_bands", num_bands, 1, 1 << 32, "1 or more")
     check_count("num_rows", num_rows, 1, 1 << 32, "1 or more")
-    # log1p keeps small probabilities.
+    # log1p preserves small probabilities.
     agree = similarity**num_rows
     return 1.0 if agree == 1 else -math.expm1(num_bands * math.log1p(-agree))
 
 
 @dataclass(frozen=True)
 class Banding:
-    """How a signature is cut so that pairs at a threshold are found.
+    """Division of a signature into bands for a threshold and a recall.
 
     Attributes
     ----------
     num_bands, num_rows : int
-        Bands, and values of each.
-    least : int
-        Values of the whole signature in which a candidate must agree.
+        Number of bands, and values per band.
+    min_matches : int
+        Minimum number of equal values, of all values of the signature, of a candidate.
     recall : float
-        Probability that a pair at the threshold is a candidate; pairs above it have a larger one.
+        Probability that a pair at the threshold is a candidate; it is higher for pairs above the threshold.
     waste : float
-        Mean probability that a pair below the threshold is a candidate by its bands, over similarities from 0 to the
-        threshold.
+        Mean probability that a pair below the threshold shares a band, over similarities from 0 to the threshold.
     precision : float
-        Share of candidates by bands at or above the threshold, if similarities were spread evenly from 0 to 1.
+        Share of pairs at or above the threshold among those that share a band, if similarities were uniform from 0 to
+        1.
     """
 
     num_bands: int
     num_rows: int
-    least: int
+    min_matches: int
     recall: float
     waste: float
     precision: float
 
 
 def choose_bands(threshold: float, recall: float, num_perm: int) -> Banding:
-    """The bands that find pairs at a threshold with a wanted recall, and waste the least.
+    """Return the bands that find pairs at a threshold with a required recall and the fewest other candidates.
 
     Parameters
     ----------
     threshold : float
         Jaccard similarity, above 0 and up to 1.
     recall : float
-        Wanted probability that a pair at the threshold becomes a candidate, above 0 and below 1.
+        Required probability that a pair at the threshold becomes a candidate, above 0 and below 1.
     num_perm : int
-        Values of a signature, 1 to 65,536.
+        Number of values of a signature, 1 to 65,536.
 
     Raises
     ------
     ParameterError
-        If no bands of this many values have that recall; the message says how many values would.
+        No bands of this many values reach the recall; the message names the required number of values.
 
-    Notes
-    -----
-    For each number of rows the smallest number of bands with the recall is taken; more rows and more bands make a
-    steeper curve. Of those that fit into the signature the one with the least waste wins (`Banding.waste`), and of
-    equal ones the one with fewer bands. The surplus of the recall over the wanted one is spent on `least`: a candidate
-    must agree in at least this many values. It is the largest number that a pair at the threshold misses with a
-    probability, by the binomial distribution, of at most that surplus.
+    Notes ----- For each number of rows, the smallest number of bands with the recall is a choice; more rows and more
+    bands make a steeper curve. Among the choices that fit the signature, the one with the least waste wins
+    (`Banding.waste`), and among equal ones the one with fewer bands. The surplus of the recall over the required one is
+    spent on `min_matches`: it is the largest number that a pair at the threshold misses, by the binomial distribution,
+    with a probability of at most that surplus.
 
     Examples
     --------
     >>> from nearkin.theory import choose_bands
-    >>> found = choose_bands(0.8, 0.95, 128)
-    >>> found.num_bands, found.num_rows, round(found.recall, 3)
+    >>> banding = choose_bands(0.8, 0.95, 128)
+    >>> banding.num_bands, banding.num_rows, round(banding.recall, 3)
     (13, 7, 0.951)
     >>> choose_bands(0.1, 0.99, 16)
     Traceback (most recent call last):
@@ -206,9 +200,7 @@ def choose_bands(threshold: float, recall: float, num_perm: int) -> Banding:
     for name, value in (("threshold", threshold), ("recall", recall)):
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
         if not number or not 0 < value <= 1 or (name == "recall" and value == 1):
-            allowed = (
-                "above 0 and up to 1" if name == "threshold" else "above 0 and below 1: nothing is sure to collide"
-            )
+            allowed = "above 0 and up to 1" if name == "threshold" else "above 0 and below 1: no collision is certain"
             raise bad_parameter(name, repr(value), allowed)
     check_count("num_perm", num_perm, 1, 1 << 16, "1 to 65,536")
     best: Banding | None = None
@@ -218,24 +210,24 @@ def choose_bands(threshold: float, recall: float, num_perm: int) -> Banding:
         bands = max(1, bands)
         if bands * rows > num_perm:
             continue
-        found = _banding(threshold, recall, num_perm, bands, rows)
-        if best is None or (found.waste, found.num_bands) < (best.waste, best.num_bands):
-            best = found
+        banding = _evaluate_banding(threshold, recall, num_perm, bands, rows)
+        if best is None or (banding.waste, banding.num_bands) < (best.waste, best.num_bands):
+            best = banding
     if best is None:
         needed = max(1, math.ceil(math.log1p(-recall) / math.log1p(-threshold) - 1e-9))
         raise bad_parameter("num_perm", num_perm, f"at least {needed} for recall={recall} at threshold={threshold}")
     return best
 
 
-def _banding(threshold: float, recall: float, num_perm: int, bands: int, rows: int) -> Banding:
+def _evaluate_banding(threshold: float, recall: float, num_perm: int, bands: int, rows: int) -> Banding:
     reached = banding_probability(threshold, bands, rows)
-    least, lost = 0, 0.0
+    min_matches, lost = 0, 0.0
     below = (1 - threshold) ** num_perm if threshold < 1 else 0.0
     for equal in range(num_perm):
-        # `below` is the probability of at most `equal` values that agree.
+        # `below` is the probability that at most `equal` values agree.
         if below > reached - recall:
             break
-        least, lost = equal + 1, below
+        min_matches, lost = equal + 1, below
         below += (
             math.exp(
                 math.lgamma(num_perm + 1)
@@ -255,7 +247,7 @@ def _banding(threshold: float, recall: float, num_perm: int, bands: int, rows: i
         for low, high in ((0.0, threshold), (threshold, 1.0))
     ]
     precision = areas[1] / (areas[0] + areas[1])
-    return Banding(bands, rows, least, reached - lost, areas[0] / threshold, precision)
+    return Banding(bands, rows, min_matches, reached - lost, areas[0] / threshold, precision)
 
 
 def _check_similarity(similarity: float) -> None:

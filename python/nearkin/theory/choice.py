@@ -1,16 +1,16 @@
-"""Parameters of an index from the data: widths, hashes per table, tables and probes for a wanted recall.
+"""Choice of index parameters from data: width, hashes per table, tables and probes for a required recall.
 
-Two samples of distances describe a query: `near`, to the neighbours that are to be found, and `others`, to any vector.
-With p(c, w) the probability of an equal hash value at distance c, q(c, w) that of the next cell on the query's nearer
-side, and all sets of up to r changed hashes probed in each table of k hashes:
+Two samples of distances describe the data: `near`, from queries to the neighbours to find, and `others`, to random
+vectors. Let p(c, w) be the probability of an equal hash value at distance c, q(c, w) that of the next cell on the
+query's nearer side, and let each table of k hashes be probed with all sets of up to r changed hashes:
 
     s(c) = Σ_{i<=r} C(k, i) p^(k−i) q^i            found in one table
     recall = mean over near of 1 − (1 − s)^L        checks = n · mean over others of 1 − (1 − s)^L
     cost = hash_cost · L · (k + probes) + check_cost · checks
 
-`choose` takes the cheapest of all widths, k and r whose L tables reach the recall within the memory. `slaney` is the
-closed form of Slaney, Lifshits and He, which averages p and q first, probes sets of exactly r changes to one side, and
-takes k from the far collisions alone.
+`choose` returns the cheapest width, k and r whose L tables reach the recall within the memory. `slaney` is the closed
+form of Slaney, Lifshits and He, which averages p and q first, probes sets of exactly r changes to one side, and derives
+k only from the far collisions.
 
 References
 ----------
@@ -29,11 +29,12 @@ import numpy as np
 import numpy.typing as npt
 
 from nearkin.errors import bad_parameter, check_count
+from nearkin.theory.amplification import collision_in_any_table, min_tables
 from nearkin.theory.laws import (
     Floats,
-    _nodes,
+    check_cell_distances,
     cross_polytope,
-    distances_of_cells,
+    gauss_legendre,
     hyperplane,
     normal_cdf,
     pstable,
@@ -41,22 +42,22 @@ from nearkin.theory.laws import (
 
 Law: TypeAlias = Callable[[Floats, float], tuple[Floats, Floats]]
 """(distances or similarities, width) → p and q."""
-_POINTS = 64
-"""Quantiles that stand for a sample of distances."""
+_NUM_QUANTILES = 64
+"""Quantiles that represent a sample of distances."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Parameters of an index, and what they are expected to give."""
+    """Parameters of an index, with expected recall and cost."""
 
     hashes_per_table: int
     num_tables: int
     num_probes: int
-    """Buckets that are looked up in each table, the query's own included."""
+    """Buckets probed in each table, including the query's own."""
     width: float | None
     """Width of a cell; None for families without one."""
     recall: float
-    """Expected share of near vectors that are found."""
+    """Expected share of near vectors that the index finds."""
     checks: float
     """Expected candidates per query."""
     cost: float
@@ -65,8 +66,7 @@ class Choice:
 
 
 def next_cell(distance: npt.ArrayLike, metric: Literal["l2", "l1"] = "l2", *, width: float = 1.0) -> Floats:
-    """Probability that a vector at a distance lies in the next cell of a p-stable function, on the side nearer to the
-    query.
+    """Return the probability that a vector is in the next cell of a p-stable function, on the query's nearer side.
 
     Parameters and errors are those of `pstable`.
 
@@ -76,8 +76,8 @@ def next_cell(distance: npt.ArrayLike, metric: Literal["l2", "l1"] = "l2", *, wi
     >>> float(next_cell(1.0, width=4.0).round(4))
     0.1952
     """
-    distance = distances_of_cells(distance, metric, width)
-    nodes, weights = _nodes(48)
+    distance = check_cell_distances(distance, metric, width)
+    nodes, weights = gauss_legendre(48)
     edge = (nodes + 1) / 4
     scale = np.maximum(distance, width * 1e-12)[..., None] / width
     if metric == "l2":
@@ -87,23 +87,22 @@ def next_cell(distance: npt.ArrayLike, metric: Literal["l2", "l1"] = "l2", *, wi
     return np.asarray(np.where(distance == 0, 0.0, (inside * weights).sum(-1) / 2))
 
 
-def law_of(distance: Literal["l2", "l1", "cosine"], *, dims: int | None = None) -> Law:
-    """P and q of p-stable functions ("l2", "l1"), of hyperplanes ("cosine"), or of cross-polytopes ("cosine" with
-    `dims`).
+def collision_law(distance: Literal["l2", "l1", "cosine"], *, dims: int | None = None) -> Law:
+    """Return p and q of p-stable functions, hyperplanes or cross-polytopes as functions of distance and width.
 
-    For cross-polytopes q is 0: the gain from a runner-up has no closed form.
+    For cross-polytopes q is 0, because the gain from the second nearest vertex has no closed form.
 
     Parameters
     ----------
     distance : {"l2", "l1", "cosine"}
-        What the law takes.
+        Argument of the law; "cosine" for hyperplanes.
     dims : int, optional
-        Cross-polytopes of this many coordinates, with "cosine".
+        With "cosine": cross-polytopes of this many coordinates instead of hyperplanes.
 
     Returns
     -------
     callable
-        Takes distances (or similarities) and a width, and gives p and q.
+        Takes distances (or similarities) and a width, and returns p and q.
 
     Raises
     ------
@@ -112,8 +111,8 @@ def law_of(distance: Literal["l2", "l1", "cosine"], *, dims: int | None = None) 
 
     Examples
     --------
-    >>> from nearkin.theory import law_of
-    >>> p, q = law_of("l2")(1.0, 4.0)
+    >>> from nearkin.theory import collision_law
+    >>> p, q = collision_law("l2")(1.0, 4.0)
     >>> float(p.round(4)), float(q.round(4))
     (0.8005, 0.1952)
     """
@@ -136,7 +135,7 @@ def _quantiles(name: str, values: npt.ArrayLike) -> Floats:
     array = np.asarray(values, np.float64).ravel()
     if not len(array) or not np.isfinite(array).all():
         raise bad_parameter(name, "no values, or values that are NaN or infinite", "a sample of finite numbers")
-    return np.quantile(array, (np.arange(_POINTS) + 0.5) / _POINTS)
+    return np.quantile(array, (np.arange(_NUM_QUANTILES) + 0.5) / _NUM_QUANTILES)
 
 
 def choose(
@@ -155,27 +154,27 @@ def choose(
     check_cost: float = 1.0,
     bytes_per_entry: int = 8,
 ) -> Choice:
-    """The cheapest parameters that are expected to reach a recall.
+    """Return the cheapest parameters that are expected to reach a recall.
 
     Parameters
     ----------
     near : array
-        Distances (cosine similarities with "cosine") of sampled queries to the neighbours that are to be found.
+        Distances (cosine similarities with "cosine") from sampled queries to the neighbours to find.
     others : array
         Distances (similarities) of random pairs.
     n : int
-        Vectors in the index, 1 or more.
+        Number of vectors in the index, 1 or more.
     distance : {"l2", "l1", "cosine"}, default "l2"
     recall : float, default 0.9
         Above 0 and below 1.
     memory : int, optional
-        Most bytes of the tables' entries.
+        Maximum bytes of the tables' entries.
     max_tables, max_hashes, max_changes : int
-        Bounds of the search: tables, hashes per table, and changed hashes of a probe (r).
+        Upper bounds of tables, hashes per table, and changed hashes of a probe (r).
     dims : int, optional
         Cross-polytopes of this many coordinates instead of hyperplanes.
     hash_cost, check_cost : float, default 1
-        Cost of a hash or look-up, and of a candidate, 0 or more, in the same unit: measure both.
+        Measured cost of a hash or lookup, and of a candidate, 0 or more, in the same unit.
     bytes_per_entry : int, default 8
 
     Returns
@@ -198,14 +197,15 @@ def choose(
     n = check_count("n", n, 1, 2**50, "1 or more")
     if not 0 < recall < 1:
         raise bad_parameter("recall", recall, "a number between 0 and 1")
-    most = check_count("max_tables", max_tables, 1, 1 << 20, "1 to 1,048,576")
+    max_tables = check_count("max_tables", max_tables, 1, 1 << 20, "1 to 1,048,576")
     check_count("max_hashes", max_hashes, 1, 1 << 16, "1 to 65,536")
     check_count("max_changes", max_changes, 0, 64, "0 to 64")
     check_count("bytes_per_entry", bytes_per_entry, 1, 1 << 20, "1 or more")
     _check_costs(hash_cost, check_cost)
     if memory is not None:
-        most = min(most, check_count("memory", memory, 1, 1 << 62, "bytes, 1 or more") // (n * bytes_per_entry))
-    law = law_of(distance, dims=dims)
+        size = check_count("memory", memory, 1, 1 << 62, "bytes, 1 or more")
+        max_tables = min(max_tables, size // (n * bytes_per_entry))
+    law = collision_law(distance, dims=dims)
     close, far = _quantiles("near", near), _quantiles("others", others)
     widths: list[float | None] = [None]
     if distance != "cosine":
@@ -215,25 +215,25 @@ def choose(
     for width in widths:
         (p, q), (p_far, q_far) = law(close, width or 1.0), law(far, width or 1.0)
         for k in range(1, max_hashes + 1):
-            found, found_far, probes = p**k, p_far**k, 1
+            hit, hit_far, probes = p**k, p_far**k, 1
             for changes in range(min(max_changes, k) + 1):
                 if changes:
                     ways = math.comb(k, changes)
-                    found = found + ways * p ** (k - changes) * q**changes
-                    found_far = found_far + ways * p_far ** (k - changes) * q_far**changes
+                    hit = hit + ways * p ** (k - changes) * q**changes
+                    hit_far = hit_far + ways * p_far ** (k - changes) * q_far**changes
                     probes += ways
                     if not q.any():
                         break
-                tables = _tables(np.minimum(found, 1.0), recall, most)
+                tables = min_tables(np.minimum(hit, 1.0), recall, max_tables)
                 if tables is None:
                     continue
-                checks = n * float(_any(np.minimum(found_far, 1.0), tables).mean())
+                checks = n * float(collision_in_any_table(np.minimum(hit_far, 1.0), tables).mean())
                 cost = hash_cost * tables * (k + probes) + check_cost * checks
                 if best is None or cost < best.cost:
-                    reached = float(_any(np.minimum(found, 1.0), tables).mean())
+                    reached = float(collision_in_any_table(np.minimum(hit, 1.0), tables).mean())
                     best = Choice(k, tables, probes, width, reached, checks, cost, tables * n * bytes_per_entry)
     if best is None:
-        allowed = f"less: no parameters with up to {most} tables are expected to reach it on these distances"
+        allowed = f"less: no parameters with up to {max_tables} tables are expected to reach it on these distances"
         raise bad_parameter("recall", recall, allowed)
     return best
 
@@ -242,26 +242,6 @@ def _check_costs(hash_cost: float, check_cost: float) -> None:
     for name, cost in (("hash_cost", hash_cost), ("check_cost", check_cost)):
         if not 0 <= cost < math.inf:
             raise bad_parameter(name, cost, "a number from 0 on")
-
-
-def _any(found: Floats, tables: int) -> Floats:
-    with np.errstate(divide="ignore"):
-        share: Floats = -np.expm1(tables * np.log1p(-found))
-    return share
-
-
-def _tables(found: Floats, recall: float, most: int) -> int | None:
-    """Fewest tables whose mean recall is reached, or None."""
-    if most < 1 or float(_any(found, most).mean()) < recall:
-        return None
-    low, high = 1, most
-    while low < high:
-        middle = (low + high) // 2
-        if float(_any(found, middle).mean()) >= recall:
-            high = middle
-        else:
-            low = middle + 1
-    return high
 
 
 @dataclass(frozen=True)
@@ -288,21 +268,21 @@ def slaney(
     check_cost: float = 1.0,
     widths: int = 500,
 ) -> Slaney:
-    """Width, hashes per table and tables of an L2 index by the closed form of Slaney, Lifshits and He (2012).
+    """Return width, hashes per table and tables of an L2 index by the closed form of Slaney, Lifshits and He (2012).
 
     Parameters
     ----------
     near, others : array
-        Distances to nearest neighbours and to any vector.
+        Distances to nearest neighbours and to random vectors.
     n : int
-        Vectors in the index.
+        Number of vectors in the index.
     miss : float, default 1/e
-        Accepted probability of not finding the neighbour.
+        Accepted probability of missing the neighbour.
     changes : int, default 0
         r: sets of exactly r hashes are probed in their next cell, to one side.
     hash_cost, check_cost : float, default 1
     widths : int, default 500
-        Widths that are tried, in equal ratios.
+        Number of widths that are tried, in a geometric sequence.
 
     Returns
     -------
@@ -311,14 +291,14 @@ def slaney(
     Raises
     ------
     ParameterError
-        A value out of range; distances for which no width suits.
+        A value out of range; distances that no width suits.
 
     Examples
     --------
     >>> import numpy as np
     >>> from nearkin.theory import slaney
-    >>> found = slaney(np.full(10, 1.0), np.full(10, 5.0), 100_000)
-    >>> found.hashes_per_table > 5, found.num_tables >= 1
+    >>> choice = slaney(np.full(10, 1.0), np.full(10, 5.0), 100_000)
+    >>> choice.hashes_per_table > 5, choice.num_tables >= 1
     (True, True)
     """
     if not 0 < miss < 1:
@@ -333,12 +313,12 @@ def slaney(
     best: Slaney | None = None
     for width in np.geomspace(float(np.median(close)) / 10, float(np.median(far)) * 10, widths):
         p, p_any = float(pstable(close, width=width).mean()), float(pstable(far, width=width).mean())
-        q, q_any = float(_one_side(close, width).mean()), float(_one_side(far, width).mean())
+        q, q_any = float(_next_cell_one_side(close, width).mean()), float(_next_cell_one_side(far, width).mean())
         if not 0 < p_any < 1 or p <= 0:
             continue
         k = max(1, r, round(math.log(n) / -math.log(p_any)))
-        found = math.comb(k, r) * p ** (k - r) * q**r
-        if found <= 0 or not math.isfinite(tables := -math.log(miss) / found):
+        hit = math.comb(k, r) * p ** (k - r) * q**r
+        if hit <= 0 or not math.isfinite(tables := -math.log(miss) / hit):
             continue
         checks = math.ceil(tables) * n * math.comb(k, r) * p_any ** (k - r) * q_any**r
         cost = hash_cost * tables + check_cost * tables * n * math.comb(k, r) * p_any ** (k - r) * q_any**r
@@ -349,19 +329,19 @@ def slaney(
     return best
 
 
-def _one_side(distance: Floats, width: float) -> Floats:
-    """Probability of the next cell on one given side."""
-    nodes, weights = _nodes(48)
-    place = (nodes + 1) / 2
+def _next_cell_one_side(distance: Floats, width: float) -> Floats:
+    """Return the probability of the next cell on one fixed side."""
+    nodes, weights = gauss_legendre(48)
+    position = (nodes + 1) / 2
     scale = np.maximum(distance, width * 1e-12)[:, None] / width
-    inside = normal_cdf((place + 1) / scale) - normal_cdf(place / scale)
+    inside = normal_cdf((position + 1) / scale) - normal_cdf(position / scale)
     return np.asarray((inside * weights).sum(-1) / 2)
 
 
 def sample_distances(
     X: npt.ArrayLike, *, distance: Literal["l2", "l1", "cosine"] = "l2", k: int = 1, queries: int = 100, seed: int = 0
 ) -> tuple[Floats, Floats]:
-    """Distances of sampled vectors to their k nearest among all of X, and to random vectors of X.
+    """Return the distances of sampled vectors to their k nearest in X, and to random vectors of X.
 
     Parameters
     ----------
@@ -370,15 +350,15 @@ def sample_distances(
     distance : {"l2", "l1", "cosine"}, default "l2"
         Cosine similarities with "cosine".
     k : int, default 1
-        Neighbours, the vector itself and its copies left out.
+        Number of neighbours, without the vector itself and its copies.
     queries : int, default 100
-        Vectors that are sampled.
+        Number of sampled vectors.
     seed : int, default 0
 
     Returns
     -------
     near : (queries · k,) float64
-        Fewer where a vector has fewer than k others that differ from it.
+        Fewer if a vector has fewer than k vectors that differ from it.
     others : (queries · 10,) float64
 
     Raises
@@ -408,15 +388,14 @@ def sample_distances(
     chosen = rng.permutation(len(rows))[: check_count("queries", queries, 1, 2**40, "1 or more")]
     norms = np.sqrt((rows**2).sum(1))
     near, others = [], []
-    for at in chosen:
+    for i in chosen:
         if distance == "cosine":
-            values = -(rows @ rows[at]) / norms / norms[at]
+            values = -(rows @ rows[i]) / norms / norms[i]
         elif distance == "l1":
-            values = np.abs(rows - rows[at]).sum(1)
+            values = np.abs(rows - rows[i]).sum(1)
         else:
-            values = np.sqrt(((rows - rows[at]) ** 2).sum(1))
-        same = (rows == rows[at]).all(axis=1)
-        rest = values[~same]
+            values = np.sqrt(((rows - rows[i]) ** 2).sum(1))
+        rest = values[~(rows == rows[i]).all(axis=1)]
         if not len(rest):
             continue
         near.append(np.sort(rest)[:k])

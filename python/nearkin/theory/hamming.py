@@ -1,8 +1,8 @@
-r"""The cost of a Hamming search: expected probes, candidates and memory of each method.
+r"""Cost of a Hamming search: expected probes, candidates and memory of each method.
 
 Symbols: n fingerprints of f bits (w = ceil(f / 64) words of 8 bytes), d = log2 n, radius k, all bits fair and
-independent. A *probe* looks into one bucket; a *candidate* is an entry of a bucket, counted in full. B(p, r) = sum of
-C(p, j) for j <= r is the number of keys of p bits within distance r of one.
+independent. A *probe* reads one bucket; a *candidate* is an entry of a bucket, which is compared in full. B(p, r) = sum
+of C(p, j) for j <= r is the number of keys of p bits within distance r of a key.
 
 ```
 scan    candidates n                             bytes 0
@@ -12,16 +12,16 @@ tables  C(m, k) probes, candidates sum of n / 2^p_i      the same with C(m, k) t
 multi   sum of B(p_i, r_i) probes, each n / 2^p_i        the same with m tables;  sum of (r_i + 1) = k + 1
 ```
 
-Bytes are those of the tables, beside the fingerprints themselves: an entry of every table but the last, which is the
-sorted fingerprints, has a sketch of s words, as many as a random fingerprint needs to differ in more than k bits, at
-most 4; and h tables have slot numbers, m - 1, or ceil(m / 2) where s = w and m > 1. p_i is the width of a table's key:
-at most log2 n + 1 and 26, since a directory of 2^p starts replaces the search for a key (docs/hamming.md).
+Bytes are those of the tables, in addition to the fingerprints. The last table is the sorted fingerprints. An entry of
+every other table has a sketch of s words, at most 4: enough words for a random fingerprint to differ in more than k
+bits. h tables have slot numbers: m - 1, or ceil(m / 2) if s = w and m > 1. p_i is the width of a table's key, at most
+log2 n + 1 and 26, because a directory of 2^p starts replaces the search for a key (docs/hamming.md).
 
-**Permuted tables** (Manku, Jain and Das Sarma 2007, section 3) have no directory, and keys as wide as the choice of
-blocks makes them. Cut f bits into r > k blocks; at least r - k of them agree, so C(r, k) tables, one for every choice
-of r - k blocks, sorted by these in front, find every match among the n / 2^p entries of equal key, p = (r - k) f / r.
-Within the other k f / r bits of a choice the same can be done again, with blocks of their own: C(r, k) times as many
-tables, and a longer key. With at most 2^t candidates per probe, the smallest number of tables is
+**Permuted tables** (Manku, Jain and Das Sarma 2007, section 3) have no directory, and the choice of blocks sets the
+width of their keys. Divide f bits into r > k blocks; at least r - k of them agree. So C(r, k) tables, one for every
+choice of r - k blocks, sorted with these bits first, find every match among the n / 2^p entries of equal key, p = (r -
+k) f / r. The other k f / r bits of a choice can be divided again: that gives C(r, k) times as many tables, and a longer
+key. With at most 2^t candidates per probe, the smallest number of tables is
 
     X(f, k, d) = 1                                                        if d <= t
     X(f, k, d) = min over r > k of C(r, k) X(k f / r, k, d - (r - k) f / r)       otherwise
@@ -59,10 +59,9 @@ Method = Literal["scan", "bits", "blocks", "tables", "multi"]
 MAX_BITS = 1024
 MAX_KEY_BITS = 26
 """Widest key of a directory: 2^26 starts are 256 MiB."""
-SKETCH_WORDS = 4
-"""Most words of a sketch."""
-_MOST_BLOCKS = 64
-_MOST_TABLES = 1_000_000
+MAX_SKETCH_WORDS = 4
+_MAX_BLOCKS = 64
+_MAX_TABLES = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -72,19 +71,19 @@ class HammingCost:
     Attributes
     ----------
     tables : int
-        Tables; 0 for the scan, the number of inverted lists for "bits".
+        Number of tables; 0 for the scan, the number of inverted lists for "bits".
     keys : tuple of int
         Bits of each table's key.
     radii : tuple of int
-        Largest distance of a key that each table is asked for; -1 where it is not asked.
+        Maximum distance of the keys that each table is probed with; -1 if it is not probed.
     probes : float
-        Buckets that a query looks into.
+        Buckets that a query reads.
     candidates : float
-        Entries that a query counts.
+        Entries that a query compares.
     table_bytes : int
-        Bytes of the tables, beside the fingerprints.
+        Bytes of the tables, without the fingerprints.
     total_bytes : int
-        With the fingerprints and the row number (4 bytes) of each; without ids.
+        Including the fingerprints and 4 bytes for the row number of each, without ids.
     """
 
     tables: int
@@ -97,7 +96,7 @@ class HammingCost:
 
 
 def keys_within(bits: int, radius: int) -> int:
-    """How many keys of `bits` bits lie within `radius` of one, itself included: sum of C(bits, j).
+    """Return the number of keys of `bits` bits within `radius` of a key, including itself: sum of C(bits, j).
 
     Parameters
     ----------
@@ -113,21 +112,21 @@ def keys_within(bits: int, radius: int) -> int:
     return sum(math.comb(bits, j) for j in range(radius + 1))
 
 
-def _key_bits(n: int) -> int:
+def _max_key_bits(n: int) -> int:
     return max(1, min((max(n, 2)).bit_length(), MAX_KEY_BITS))
 
 
-def _spread(keys: Sequence[int], n: int, radius: int) -> tuple[int, ...] | None:
-    """The radius of each table by lowest marginal probes and candidates, ties to the earlier; None if they can't reach.
+def _distribute_radius(keys: Sequence[int], n: int, radius: int) -> tuple[int, ...] | None:
+    """Return the radius of each table by lowest marginal cost, ties to the earlier; None if the keys are too short.
 
-    Going from radius r - 1 to r asks C(p, r) more buckets of n / 2^p entries.
+    Increasing the radius from r - 1 to r probes C(p, r) more buckets of n / 2^p entries.
     """
     radii = [-1] * len(keys)
     for _ in range(radius + 1):
-        open_ones = [i for i, key in enumerate(keys) if radii[i] < key]
-        if not open_ones:
+        growing = [i for i, key in enumerate(keys) if radii[i] < key]
+        if not growing:
             return None
-        best = min(open_ones, key=lambda i: math.comb(keys[i], radii[i] + 1) * (1 + n / 2 ** keys[i]))
+        best = min(growing, key=lambda i: math.comb(keys[i], radii[i] + 1) * (1 + n / 2 ** keys[i]))
         radii[best] += 1
     return tuple(radii)
 
@@ -135,29 +134,29 @@ def _spread(keys: Sequence[int], n: int, radius: int) -> tuple[int, ...] | None:
 def hamming_cost(
     method: Method, n: int, bits: int, radius: int, *, blocks: int | None = None, sketch: int | None = None
 ) -> HammingCost:
-    """Expected probes, candidates and memory of a search of random fingerprints.
+    """Return the expected probes, candidates and memory of a search of random fingerprints.
 
     Parameters
     ----------
     method : {"scan", "bits", "blocks", "tables", "multi"}
         As for `HammingIndex`.
     n : int
-        Distinct fingerprints, 1 or more.
+        Number of distinct fingerprints, 1 or more.
     bits : int
-        Their width, 1 to 1024.
+        Width of the fingerprints, 1 to 1024.
     radius : int
         0 to bits.
     blocks : int, optional
-        Blocks that the bits are cut into. "blocks" has radius + 1 and takes no other; "tables" radius + 2 if not given;
-        "multi" the number with the fewest probes and candidates together.
+        Number of blocks that the bits are divided into. "blocks" always has radius + 1; the default is radius + 2 for
+        "tables", and the number with the lowest sum of probes and candidates for "multi".
     sketch : int, optional
-        Words of a fingerprint that an entry of a table carries, 0 to its words; as many as the radius needs, if not
-        given. An index under a memory limit may have none: 0.
+        Words of the fingerprint in an entry of a table, 0 to its words; by default as many as the radius needs. 0 for
+        an index under a memory limit that leaves no memory for sketches.
 
     Raises
     ------
     ParameterError
-        An argument outside its range.
+        An argument out of range.
 
     Examples
     --------
@@ -176,63 +175,62 @@ def hamming_cost(
     if blocks is not None:
         check_count("blocks", blocks, 1, bits, f"1 to bits={bits}, or None")
     words = -(-bits // 64)
-    own = n * (8 * words + 4)
+    row_bytes = n * (8 * words + 4)
     if sketch is None:
         sketch = sketch_words(words, radius)
     check_count("sketch", sketch, 0, words, f"0 to {words} words, or None")
     if method == "scan":
-        return HammingCost(0, (), (), 0, n, 0, own)
+        return HammingCost(0, (), (), 0, n, 0, row_bytes)
     if method == "bits":
-        # Half of a query's bits are set, and half of the fingerprints are in the list of each.
+        # Half of a query's bits are set, and the list of each contains half of the fingerprints.
         size = 4 * n * bits // 2
-        return HammingCost(bits, (), (), bits / 2, n * bits / 4, size, own + size)
+        return HammingCost(bits, (), (), bits / 2, n * bits / 4, size, row_bytes + size)
     if method == "multi" and blocks is None:
-        costs = [_multi(n, bits, radius, count, sketch) for count in range(1, min(radius + 1, bits, 24) + 1)]
+        costs = [_multi_cost(n, bits, radius, count, sketch) for count in range(1, min(radius + 1, bits, 24) + 1)]
         return min((cost for cost in costs if cost is not None), key=lambda cost: cost.probes + cost.candidates)
     if method == "multi" and blocks is not None:
-        found = _multi(n, bits, radius, blocks, sketch)
-        if found is None:
+        cost = _multi_cost(n, bits, radius, blocks, sketch)
+        if cost is None:
             raise bad_parameter("blocks", blocks, f"blocks whose keys reach radius={radius}; more of them")
-        return found
-    wanted = _key_bits(n)
+        return cost
+    max_key = _max_key_bits(n)
     if method == "blocks":
         if radius >= bits or (blocks is not None and blocks != radius + 1):
             raise bad_parameter("blocks", blocks, f"radius + 1 = {radius + 1} blocks of at least one of {bits} bits")
-        keys = [min(width, wanted) for width in block_widths(bits, radius + 1)]
+        keys = [min(width, max_key) for width in block_widths(bits, radius + 1)]
     else:
         blocks = radius + 2 if blocks is None else blocks
         if not radius < blocks <= bits:
             raise bad_parameter("blocks", blocks, f"radius + 1 = {radius + 1} to bits={bits}")
-        keys = [min(width, wanted) for width in _choice_widths(bits, radius, blocks)]
+        keys = [min(width, max_key) for width in _choice_widths(bits, radius, blocks)]
     return _tables_cost(n, bits, keys, [0] * len(keys), sketch)
 
 
 def sketch_words(words: int, radius: int) -> int:
-    """Words after which a random fingerprint differs in more than `radius` bits: 2.6 deviations below the mean."""
-    enough = (count for count in range(1, words) if 32 * count - 1.3 * math.sqrt(64 * count) > radius)
-    return min(next(enough, words), SKETCH_WORDS)
+    """Return the words in which random fingerprints differ in more than `radius` bits, 2.6 sigma below the mean."""
+    sufficient = (count for count in range(1, words) if 32 * count - 1.3 * math.sqrt(64 * count) > radius)
+    return min(next(sufficient, words), MAX_SKETCH_WORDS)
 
 
-def _multi(n: int, bits: int, radius: int, blocks: int, sketch: int) -> HammingCost | None:
-    wanted = _key_bits(n)
-    keys = [min(width, wanted) for width in block_widths(bits, blocks)]
-    radii = _spread(keys, n, radius)
+def _multi_cost(n: int, bits: int, radius: int, blocks: int, sketch: int) -> HammingCost | None:
+    keys = [min(width, _max_key_bits(n)) for width in block_widths(bits, blocks)]
+    radii = _distribute_radius(keys, n, radius)
     return None if radii is None else _tables_cost(n, bits, keys, radii, sketch)
 
 
 def _tables_cost(n: int, bits: int, keys: Sequence[int], radii: Sequence[int], sketch: int) -> HammingCost:
     words = -(-bits // 64)
-    looks = [keys_within(key, most) if most >= 0 else 0 for key, most in zip(keys, radii, strict=True)]
-    copied = len(keys) - 1
-    # Whole fingerprints find their slot by a search: the later half of such tables holds no numbers.
-    numbered = sum(sketch < words or 2 * table < len(keys) for table in range(copied))
-    size = n * (4 * numbered + 8 * sketch * copied) + sum(4 * (2**key + 1) for key in keys)
-    candidates = sum(look * n / 2**key for look, key in zip(looks, keys, strict=True))
-    return HammingCost(len(keys), tuple(keys), tuple(radii), sum(looks), candidates, size, size + n * (8 * words + 4))
+    probes = [keys_within(key, radius) if radius >= 0 else 0 for key, radius in zip(keys, radii, strict=True)]
+    copies = len(keys) - 1
+    # Complete fingerprints are looked up by value: the later half of such tables has no slot numbers.
+    numbered = sum(sketch < words or 2 * table < len(keys) for table in range(copies))
+    size = n * (4 * numbered + 8 * sketch * copies) + sum(4 * (2**key + 1) for key in keys)
+    candidates = sum(count * n / 2**key for count, key in zip(probes, keys, strict=True))
+    return HammingCost(len(keys), tuple(keys), tuple(radii), sum(probes), candidates, size, size + n * (8 * words + 4))
 
 
 def hamming_candidates(method: Method, n: int, bits: int, radius: int, *, blocks: int | None = None) -> float:
-    """Expected candidates of a query: `hamming_cost(...).candidates`.
+    """Return the expected candidates of a query: `hamming_cost(...).candidates`.
 
     Parameters
     ----------
@@ -249,12 +247,12 @@ def hamming_candidates(method: Method, n: int, bits: int, radius: int, *, blocks
 
 
 def block_widths(bits: int, blocks: int) -> list[int]:
-    """Widths of blocks in equal shares, the wider ones first."""
+    """Return the widths of equal blocks, the wider ones first."""
     return [bits // blocks + (i < bits % blocks) for i in range(blocks)]
 
 
 def _choice_widths(bits: int, radius: int, blocks: int) -> list[int]:
-    """Bits of every choice of `blocks - radius` blocks."""
+    """Return the number of bits of every choice of `blocks - radius` blocks."""
     return [sum(choice) for choice in combinations(block_widths(bits, blocks), blocks - radius)]
 
 
@@ -265,11 +263,11 @@ class PermutedTables:
     Attributes
     ----------
     splits : tuple of int
-        Into how many blocks the bits are cut, then into how many those that were not chosen, and so on.
+        Number of blocks that the bits are divided into, then the bits that were not chosen, and so on.
     keys : tuple of int
-        p_i: the bits in which table i must agree.
+        p_i, the number of bits that must agree in table i.
     candidates : tuple of float
-        2^(d - p_i): expected entries of equal key in table i.
+        2^(d - p_i), the expected number of entries with the same key in table i.
     """
 
     splits: tuple[int, ...]
@@ -278,57 +276,58 @@ class PermutedTables:
 
     @property
     def tables(self) -> int:
-        """How many tables there are: one per key."""
+        """Number of tables, one per key."""
         return len(self.keys)
 
 
-def _keys(bits: int, radius: int, splits: Sequence[int]) -> list[int]:
+def _table_keys(bits: int, radius: int, splits: Sequence[int]) -> list[int]:
     if not splits:
         return [0]
     first, rest = splits[0], splits[1:]
     if not radius < first <= bits:
         raise bad_parameter("splits", first, f"radius + 1 = {radius + 1} to {bits} blocks of {bits} bits")
-    found = []
-    for chosen in _choice_widths(bits, radius, first):
-        found += [chosen + more for more in _keys(bits - chosen, radius, rest)]
-    return found
+    return [
+        chosen + more
+        for chosen in _choice_widths(bits, radius, first)
+        for more in _table_keys(bits - chosen, radius, rest)
+    ]
 
 
 def permuted_tables(bits: int, radius: int, log2_n: float, splits: Sequence[int]) -> PermutedTables:
-    """The tables of a way to cut the bits, with whole block widths.
+    """Return the tables of a division of the bits, with integer block widths.
 
     Parameters
     ----------
     bits, radius : int
         1 to 1024; 0 to bits - 1.
     log2_n : float
-        d, the logarithm of the number of fingerprints.
+        d, the binary logarithm of the number of fingerprints.
     splits : sequence of int
-        Blocks of each level, each more than `radius`.
+        Number of blocks of each level, more than `radius`.
 
     Raises
     ------
     ParameterError
-        An argument out of its range, or a level that does not cut the bits into radius + 1 blocks or more.
+        An argument out of range, or a level with fewer than radius + 1 blocks.
 
     Examples
     --------
     >>> from nearkin.theory import permuted_tables
-    >>> found = permuted_tables(64, 3, 34, [6])
-    >>> found.tables, min(found.keys), max(found.keys), max(found.candidates)
+    >>> config = permuted_tables(64, 3, 34, [6])
+    >>> config.tables, min(config.keys), max(config.keys), max(config.candidates)
     (20, 31, 33, 8.0)
     """
     check_count("bits", bits, 1, MAX_BITS, f"1 to {MAX_BITS}")
     check_count("radius", radius, 0, bits - 1, f"0 to bits - 1 = {bits - 1}")
-    keys = _keys(bits, radius, list(splits))
+    keys = _table_keys(bits, radius, list(splits))
     return PermutedTables(tuple(splits), tuple(keys), tuple(2.0 ** (log2_n - key) for key in keys))
 
 
 def tables_for(bits: int, radius: int, log2_n: float, log2_candidates: float) -> PermutedTables:
-    """The fewest tables with at most 2^log2_candidates expected candidates per probe: the recursion X(f, k, d).
+    """Return the fewest tables with at most 2^log2_candidates expected candidates per probe: the recursion X(f, k, d).
 
-    Ties go to fewer levels, then to fewer candidates. The recursion takes blocks of f / r bits, whole or not; the
-    result has whole ones, so that a table's candidates may lie a little above or below.
+    Ties go to fewer levels, then to fewer candidates. The recursion uses blocks of f / r bits; the result has integer
+    widths, so the candidates of a table may be slightly above or below the limit.
 
     Parameters
     ----------
@@ -340,7 +339,7 @@ def tables_for(bits: int, radius: int, log2_n: float, log2_candidates: float) ->
     Raises
     ------
     ParameterError
-        An argument outside its range, or no configuration of a million tables reaches t.
+        An argument out of range, or no configuration of up to a million tables reaches t.
 
     Examples
     --------
@@ -355,17 +354,17 @@ def tables_for(bits: int, radius: int, log2_n: float, log2_candidates: float) ->
 
     def walk(width: float, left: float, tables: int, splits: tuple[int, ...]) -> None:
         nonlocal best
-        # The allowance is for sums of fractions that are whole: 34 - 16 - 12 = 6.
+        # The tolerance is for fractions whose exact sum is an integer: 34 - 16 - 12 = 6.
         if left <= log2_candidates + 1e-9:
-            found = (tables, len(splits), left, splits)
-            best = found if best is None or found < best else best
+            config = (tables, len(splits), left, splits)
+            best = config if best is None or config < best else best
             return
-        # At most all but `radius` of the bits can be made to agree.
+        # At most `width - radius` bits can be required to agree.
         if left - (width - radius) > log2_candidates:
             return
-        for r in range(radius + 1, min(int(width), _MOST_BLOCKS) + 1):
+        for r in range(radius + 1, min(int(width), _MAX_BLOCKS) + 1):
             more = tables * math.comb(r, radius)
-            if more > (_MOST_TABLES if best is None else best[0]):
+            if more > (_MAX_TABLES if best is None else best[0]):
                 break
             walk(width * radius / r, left - (r - radius) * width / r, more, (*splits, r))
 

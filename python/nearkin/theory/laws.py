@@ -1,6 +1,6 @@
 r"""Collision laws: the probability that a random function of a family gives two vectors the same value.
 
-| law | of | formula |
+| law | argument | formula |
 |---|---|---|
 | `hyperplane(c)` | the cosine c | 1 − arccos(c)/π |
 | `pstable(r, "l2")` | distance / width, 1/r below | 1 − 2Φ(−r) − 2/(√(2π) r) (1 − e^(−r²/2)) |
@@ -15,9 +15,9 @@ r"""Collision laws: the probability that a random function of a family gives two
 | `hashed_signs(x, y)` | the vectors themselves | by enumeration of all signs |
 | `cross_polytope(c, d)` | the cosine c | 2d ∫∫_{x,y>0} φ(x, y; c) P(\|X\| < x, \|Y\| < y)^(d−1) dx dy |
 
-Φ is the normal distribution, φ(x, y; c) the density of two standard normal numbers with correlation c. Each law is
-compared with random draws in `tests/families/test_laws.py`, and with printed values in
-`tests/theory/test_theory_laws.py`.
+Φ is the normal distribution, φ(x, y; c) the density of two standard normal numbers with correlation c.
+`tests/families/test_laws.py` compares each law with random draws, `tests/theory/test_theory_laws.py` with published
+values.
 
 References
 ----------
@@ -47,26 +47,26 @@ _erf = np.frompyfunc(math.erf, 1, 1)
 
 
 def normal_cdf(x: npt.ArrayLike) -> Floats:
-    """Φ(x), elementwise."""
+    """Return Φ(x), elementwise."""
     return 0.5 * (1.0 + np.asarray(_erf(np.asarray(x, np.float64) / math.sqrt(2.0)), np.float64))
 
 
-def in_range(name: str, values: npt.ArrayLike, least: float, most: float) -> Floats:
-    """`values` as float64, refused if any lies outside [least, most] or is not a number."""
+def in_range(name: str, values: npt.ArrayLike, low: float, high: float) -> Floats:
+    """Return values as float64; raise ParameterError for a value that is NaN or outside [low, high]."""
     array = np.asarray(values, np.float64)
-    bad = ~((array >= least) & (array <= most))
-    if bad.any():
-        raise bad_parameter(name, array[bad].flat[0], f"{least:g} to {most:g}")
+    invalid = ~((array >= low) & (array <= high))
+    if invalid.any():
+        raise bad_parameter(name, array[invalid].flat[0], f"{low:g} to {high:g}")
     return array
 
 
 def cosine(values: npt.ArrayLike) -> Floats:
-    """Cosine similarities; a value that rounding has pushed over 1 by less than 1e-6 becomes 1."""
+    """Return cosine similarities clipped to [-1, 1], which rounding may exceed by up to 1e-6."""
     return np.clip(in_range("similarity", values, -1.000001, 1.000001), -1.0, 1.0)
 
 
 def hyperplane(similarity: npt.ArrayLike) -> Floats:
-    """Probability that the sides of a random hyperplane agree: 1 - arccos(similarity) / pi.
+    """Return the probability that two vectors are on the same side of a hyperplane: 1 - arccos(similarity) / pi.
 
     Parameters
     ----------
@@ -83,14 +83,14 @@ def hyperplane(similarity: npt.ArrayLike) -> Floats:
 
 
 def pstable(distance: npt.ArrayLike, metric: Literal["l2", "l1"] = "l2", *, width: float = 1.0) -> Floats:
-    """Probability that two vectors at a distance fall into the same cell of a random p-stable projection.
+    """Return the probability that two vectors at a distance are in the same cell of a p-stable projection.
 
     Parameters
     ----------
     distance : float or array
         L2 or L1 distance, 0 or more.
     metric : {"l2", "l1"}, default "l2"
-        Gaussian or Cauchy projections.
+        For Gaussian or Cauchy projections.
     width : float, default 1
         Width of a cell in the same unit, above 0.
 
@@ -105,19 +105,19 @@ def pstable(distance: npt.ArrayLike, metric: Literal["l2", "l1"] = "l2", *, widt
     >>> pstable([0.0, 1.0], width=4.0).round(4).tolist(), float(pstable(1.0, "l1", width=4.0).round(4))
     ([1.0, 0.8005], 0.6186)
     """
-    distance = distances_of_cells(distance, metric, width)
+    distance = check_cell_distances(distance, metric, width)
     ratio = width / np.maximum(distance, width * 1e-12)
     if metric == "l2":
         tail = -np.expm1(-(ratio**2) / 2)
         value = 1.0 - 2.0 * normal_cdf(-ratio) - 2.0 * tail / (math.sqrt(2.0 * math.pi) * ratio)
     else:
         value = 2.0 * np.arctan(ratio) / math.pi - np.log1p(ratio**2) / (math.pi * ratio)
-    # Rounding leaves a few 1e-12 at distance 0, and below 0 far out, where the value is about ratio / sqrt(2 pi).
+    # Rounding leaves a few 1e-12 at distance 0, and values below 0 at large distances, where the law is near 0.
     return np.where(distance == 0, 1.0, np.clip(value, 0.0, 1.0))
 
 
-def distances_of_cells(distance: npt.ArrayLike, metric: str, width: float) -> Floats:
-    """Checked distances of vectors that p-stable functions of a metric put into cells of a width.
+def check_cell_distances(distance: npt.ArrayLike, metric: str, width: float) -> Floats:
+    """Return distances as float64 after checking them, the metric and the cell width.
 
     Raises
     ------
@@ -132,14 +132,14 @@ def distances_of_cells(distance: npt.ArrayLike, metric: str, width: float) -> Fl
 
 
 def stable(distance: npt.ArrayLike, density: Callable[[Floats], Floats], *, width: float = 1.0) -> Floats:
-    """The law of any p-stable distribution: the integral over [0, w] of f(t/c)/c (1 - t/w) dt at distance c.
+    """Return the law of any p-stable distribution: the integral over [0, w] of f(t/c)/c (1 - t/w) dt at distance c.
 
     Parameters
     ----------
     distance : float or array
         0 or more.
     density : callable
-        f, the density of the absolute value of the stable number, at arrays of 0 or more.
+        f, the density of the absolute value of the stable number, for arrays of values 0 or more.
     width : float, default 1
 
     Examples
@@ -151,17 +151,17 @@ def stable(distance: npt.ArrayLike, density: Callable[[Floats], Floats], *, widt
     0.8005
     """
     distance = np.asarray(in_range("distance", distance, 0, math.inf))
-    nodes, weights = _nodes(64)
-    found = []
+    nodes, weights = gauss_legendre(64)
+    values = []
     for c in distance.ravel():
-        # Pieces of doubling length from the density's own scale: each is smooth.
+        # On intervals that double in length from the density's own scale, the integrand is smooth.
         ends = [0.0, *(c * 2.0**power for power in range(-3, 64) if c * 2.0**power < width), width]
         total = 0.0
         for low, high in pairwise(ends):
             t = low + (high - low) * (nodes + 1) / 2
             total += float((density(t / c) / c * (1 - t / width) * weights).sum() * (high - low) / 2)
-        found.append(1.0 if c == 0 else min(1.0, total))
-    return np.array(found).reshape(distance.shape)
+        values.append(1.0 if c == 0 else min(1.0, total))
+    return np.array(values).reshape(distance.shape)
 
 
 def shift_invariant(
@@ -171,18 +171,18 @@ def shift_invariant(
     gamma: float = 1.0,
     dither: bool = True,
 ) -> Floats:
-    """Probability that random waves of a kernel's spectrum give two vectors the same bit.
+    """Return the probability that random waves of a kernel's spectrum give two vectors the same bit.
 
     Parameters
     ----------
     distance : float or array
         L2 (gaussian) or L1 (laplacian), 0 or more.
     kernel : {"gaussian", "laplacian"} or callable, default "gaussian"
-        exp(-gamma d²/2), exp(-gamma d), or the kernel as a function of an array of multiples of the difference.
+        exp(-gamma d²/2), exp(-gamma d), or the kernel as a function of an array of multiples of the distance.
     gamma : float, default 1
         Above 0.
     dither : bool, default True
-        Whether levels are random; otherwise the sign alone is taken.
+        Use random levels; otherwise only the sign.
 
     Raises
     ------
@@ -191,7 +191,7 @@ def shift_invariant(
 
     Notes
     -----
-    256 terms of the sum are taken, and the rest as an integral; the error is below 1e-7.
+    The result is 256 terms of the sum, plus an integral for the rest; the error is below 1e-7.
 
     Examples
     --------
@@ -202,36 +202,36 @@ def shift_invariant(
     if not 0 < gamma < math.inf:
         raise bad_parameter("gamma", gamma, "a number above 0")
     delta = in_range("distance", distance, 0, math.inf)[..., None]
-    of: Callable[[Floats], Floats]
-    if callable(kernel):
-        of = kernel
-    elif kernel == "gaussian":
-        of = lambda x: np.exp(-gamma * x**2 / 2)  # noqa: E731
-    elif kernel == "laplacian":
-        of = lambda x: np.exp(-gamma * x)  # noqa: E731
-    else:
+    if not callable(kernel) and kernel not in ("gaussian", "laplacian"):
         raise bad_parameter("kernel", repr(kernel), '"gaussian", "laplacian" or a function')
+
+    def k(x: Floats) -> Floats:
+        if callable(kernel):
+            return kernel(x)
+        values: Floats = np.exp(-gamma * (x**2 / 2 if kernel == "gaussian" else x))
+        return values
+
     terms = 256
-    nodes, weights = _nodes(64)
+    nodes, weights = gauss_legendre(64)
     share, weights = (nodes + 1) / 2, weights / 2
     with np.errstate(over="ignore", invalid="ignore"):
         if dither:
             m = np.arange(1, terms + 1)
-            head = ((1 - of(m * delta)) / (4 * m**2 - 1)).sum(-1)
-            # Σ_{m > M} g(m) / (4 m² − 1) is about ∫_A^∞ g(t) / (4 t²) dt, A = M + ½; t = A / s.
+            head = ((1 - k(m * delta)) / (4 * m**2 - 1)).sum(-1)
+            # Σ_{m > M} g(m) / (4 m² − 1) ≈ ∫_A^∞ g(t) / (4 t²) dt, A = M + ½; t = A / s.
             start = terms + 0.5
-            tail = ((1 - of(start / share * delta)) * weights).sum(-1) / (4 * start)
+            tail = ((1 - k(start / share * delta)) * weights).sum(-1) / (4 * start)
             return np.asarray(1 - 8 / math.pi**2 * (head + tail))
         m = 2 * np.arange(terms) + 1
-        head = (of(m * delta) / m**2).sum(-1)
-        # Odd m beyond M: half of ∫_A^∞ K(t δ) / t² dt, A = M + 1.
+        head = (k(m * delta) / m**2).sum(-1)
+        # Odd m > M: half of ∫_A^∞ K(t δ) / t² dt, A = M + 1.
         start = 2.0 * terms
-        tail = (of(start / share * delta) * weights).sum(-1) / (2 * start)
+        tail = (k(start / share * delta) * weights).sum(-1) / (2 * start)
         return np.asarray(np.minimum(1.0, 0.5 + 4 / math.pi**2 * (head + tail)))
 
 
 def bit_sampling(distance: npt.ArrayLike, d: int, *, spread: float = 1.0) -> Floats:
-    """Probability that a random coordinate, or a random threshold of one, agrees: 1 - distance / (d · spread).
+    """Return the probability that a random coordinate, or its random threshold, agrees: 1 - distance / (d · spread).
 
     Parameters
     ----------
@@ -256,8 +256,9 @@ def bit_sampling(distance: npt.ArrayLike, d: int, *, spread: float = 1.0) -> Flo
 
 
 def shifted_grid(differences: npt.ArrayLike, *, width: float = 1.0) -> Floats:
-    """Probability that two vectors lie in the same cell of a randomly shifted grid: the product of 1 - |difference| /
-    width.
+    """Return the probability that two vectors are in the same cell of a randomly shifted grid.
+
+    It is the product of 1 - |difference| / width over the coordinates.
 
     Parameters
     ----------
@@ -283,14 +284,14 @@ def shifted_grid(differences: npt.ArrayLike, *, width: float = 1.0) -> Floats:
 
 
 def minhash(similarity: npt.ArrayLike, bits: int | None = None) -> Floats:
-    """Probability that a MinHash value, or its lowest `bits` bits, agrees: J, or J + (1 - J) 2^-bits.
+    """Return the probability that a MinHash value, or its lowest `bits` bits, agrees: J, or J + (1 - J) 2^-bits.
 
     Parameters
     ----------
     similarity : float or array
         Jaccard similarity J, 0 to 1.
     bits : int, optional
-        Bits that are kept, 1 to 64; for sets that are small in relation to their universe.
+        Number of stored bits, 1 to 64; the law holds for sets that are small compared with their universe.
 
     Raises
     ------
@@ -310,14 +311,14 @@ def minhash(similarity: npt.ArrayLike, bits: int | None = None) -> Floats:
 
 
 def simple_lsh(product: npt.ArrayLike) -> Floats:
-    """The law of hyperplanes on [x; sqrt(1 - |x|²)] for inner products over the largest norm, -1 to 1.
+    """Return the law of hyperplanes on [x; sqrt(1 - |x|²)] for inner products divided by the largest norm.
 
     The query has norm 1 and the vectors at most 1: Neyshabur and Srebro (ICML 2015).
 
     Parameters
     ----------
     product : float or array
-        Inner product over the largest norm, -1 to 1.
+        Inner product divided by the largest norm, -1 to 1.
 
     Examples
     --------
@@ -329,12 +330,12 @@ def simple_lsh(product: npt.ArrayLike) -> Floats:
 
 
 def hashed_signs(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
-    """Probability that the signs of two sums with random signs agree, by enumeration; a sum of 0 counts as negative.
+    """Return the probability that the signs of two random sums agree, by enumeration; a sum of 0 counts as negative.
 
     Parameters
     ----------
     x, y : (n,) array
-        Weights of the same features, at most 20 of them not 0 in both.
+        Weights of the same features; at most 20 features may have a non-zero weight.
 
     Raises
     ------
@@ -343,7 +344,7 @@ def hashed_signs(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
 
     Notes
     -----
-    It tends to 1 - angle / pi only where no coordinate dominates.
+    It tends to 1 - angle / pi only if no coordinate dominates.
 
     Examples
     --------
@@ -360,19 +361,19 @@ def hashed_signs(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
 
 
 def angle_variance(angle: npt.ArrayLike, bits: int) -> Floats:
-    """Variance of the angle pi · distance / bits estimated from a Hamming distance: angle (pi - angle) / bits.
+    """Return the variance of an angle estimated as pi · distance / bits: angle (pi - angle) / bits.
 
     Parameters
     ----------
     angle : float or array
-        The angle in radians, 0 to pi.
+        Angle in radians, 0 to pi.
     bits : int
         Width of the fingerprint, 1 or more.
 
     Raises
     ------
     ParameterError
-        An angle or a count out of its range.
+        An angle or a count out of range.
 
     Examples
     --------
@@ -386,12 +387,12 @@ def angle_variance(angle: npt.ArrayLike, bits: int) -> Floats:
 
 
 def fourier_variance(kernel: npt.ArrayLike, features: int, form: Literal["paired", "phase"] = "paired") -> Floats:
-    """Variance of a Gaussian kernel's estimate by `features` random Fourier features.
+    """Return the variance of the estimate of a Gaussian kernel by random Fourier features.
 
     Parameters
     ----------
     kernel : float or array
-        The kernel's value K, 0 to 1.
+        Value K of the kernel, 0 to 1.
     features : int
         Length D of the features.
     form : {"paired", "phase"}, default "paired"
@@ -400,7 +401,7 @@ def fourier_variance(kernel: npt.ArrayLike, features: int, form: Literal["paired
     Raises
     ------
     ParameterError
-        A kernel's value outside 0 to 1, a count below 1, or an unknown form.
+        A value of the kernel outside 0 to 1, a count below 1, or an unknown form.
 
     Examples
     --------
@@ -416,25 +417,24 @@ def fourier_variance(kernel: npt.ArrayLike, features: int, form: Literal["paired
 
 
 def cross_polytope(similarity: npt.ArrayLike, d: int) -> Floats:
-    """Probability that the nearest vertices ±e_i of two randomly projected vectors are the same one.
+    """Return the probability that two randomly projected vectors have the same nearest vertex ±e_i.
 
     Parameters
     ----------
     similarity : float or array
         Cosine, -1 to 1.
     d : int
-        Number of coordinates that compete, 1 or more.
+        Number of competing coordinates, 1 or more.
 
     Raises
     ------
     ParameterError
         A similarity outside -1 to 1, or d below 1.
 
-    Notes
-    -----
-    Exact for d independent Gaussian projections. A random rotation, and three rounds of random signs and Hadamard
-    transforms, come near it: docs/families/cross-polytope.md has the differences. The leading term of the paper,
-    ln(1/p) ~ tau^2 / (4 - tau^2) ln d, is not close: at d = 1024 and cosine 0.9 it is 0.36, the integral 1.05.
+    Notes ----- Exact for d independent Gaussian projections, and approximate for a random rotation and for three rounds
+    of random signs and Hadamard transforms; docs/families/cross-polytope.md lists the differences. The leading term in
+    the paper, ln(1/p) ~ tau^2 / (4 - tau^2) ln d, is inaccurate: at d = 1024 and cosine 0.9 it is 0.36, the integral
+    1.05.
 
     Examples
     --------
@@ -444,29 +444,29 @@ def cross_polytope(similarity: npt.ArrayLike, d: int) -> Floats:
     """
     d = check_count("d", d, 1, 2**40, "1 or more")
     values = cosine(similarity)
-    found = [_cross_polytope(float(value), d) for value in values.ravel()]
-    return np.array(found, np.float64).reshape(values.shape)
+    laws = [_cross_polytope(float(value), d) for value in values.ravel()]
+    return np.array(laws, np.float64).reshape(values.shape)
 
 
 @cache
-def _nodes(count: int) -> tuple[Floats, Floats]:
-    """Nodes in [-1, 1] and weights of Gauss and Legendre."""
+def gauss_legendre(count: int) -> tuple[Floats, Floats]:
+    """Return the nodes in [-1, 1] and the weights of Gauss-Legendre quadrature."""
     nodes, weights = np.polynomial.legendre.leggauss(count)
     return nodes, weights
 
 
 @lru_cache(maxsize=4096)
 def _cross_polytope(rho: float, d: int) -> float:
-    """The integral, with y = rho x + s z, s = sqrt(1 - rho²), so that its scale in z does not depend on rho."""
+    """Integrate with y = rho x + s z, s = sqrt(1 - rho²), so that the scale in z does not depend on rho."""
     if abs(rho) == 1.0:
         return (1.0 + rho) / 2.0
     s = math.sqrt((1.0 - rho) * (1.0 + rho))
-    least, top = _least(d), 8.0 + math.sqrt(2.0 * math.log(d))
-    nodes, weights = _nodes(96)
-    x = (least + (top - least) * (nodes + 1) / 2)[:, None]
-    x_weights = ((top - least) * weights / 2)[:, None]
-    nodes, weights = _nodes(64)
-    low = np.clip((least - rho * x) / s, -9.0, 9.0)
+    bottom, top = _lower_limit(d), 8.0 + math.sqrt(2.0 * math.log(d))
+    nodes, weights = gauss_legendre(96)
+    x = (bottom + (top - bottom) * (nodes + 1) / 2)[:, None]
+    x_weights = ((top - bottom) * weights / 2)[:, None]
+    nodes, weights = gauss_legendre(64)
+    low = np.clip((bottom - rho * x) / s, -9.0, 9.0)
     z, z_weights = low + (9.0 - low) * (nodes + 1) / 2, (9.0 - low) * weights / 2
     y = np.maximum(rho * x + s * z, 0.0)
     density = np.exp(-(x**2 + z**2) / 2) / (2 * math.pi)
@@ -474,8 +474,8 @@ def _cross_polytope(rho: float, d: int) -> float:
     return float(min(1.0, 2.0 * d * (x_weights * z_weights * density * below ** (d - 1)).sum()))
 
 
-def _least(d: int) -> float:
-    """A number below which the largest of d absolute values lies with probability under e^-40: nothing to integrate."""
+def _lower_limit(d: int) -> float:
+    """Return a number that the largest of d absolute values is below with negligible probability, under e^-40."""
     low, high = 0.0, 40.0
     for _ in range(60):
         middle = (low + high) / 2
@@ -484,15 +484,16 @@ def _least(d: int) -> float:
 
 
 def _both_below(x: Floats, y: Floats, rho: float, s: float) -> Floats:
-    """P(|X| < x, |Y| < y) for correlation rho: 2 ∫_0^x φ(t) P(|Y| < y | X = t) dt.
+    """Return P(|X| < x, |Y| < y) for correlation rho: 2 ∫_0^x φ(t) P(|Y| < y | X = t) dt.
 
-    Given t the second factor falls from 1 to 0 within a few s / rho of y / rho: before that the integral is Φ's.
+    The second factor falls from 1 to 0 within a few s / rho of t = y / rho; below that interval the integral is that of
+    φ.
     """
     if rho < 1e-9:
         return (2 * normal_cdf(x) - 1) * (2 * normal_cdf(y) - 1)
     low = np.clip((y - 9 * s) / rho, 0.0, x)
     high = np.minimum(x, (y + 9 * s) / rho)
-    nodes, weights = _nodes(32)
+    nodes, weights = gauss_legendre(32)
     t = low[..., None] + (high - low)[..., None] * (nodes + 1) / 2
     inside = normal_cdf((y[..., None] - rho * t) / s) - normal_cdf((-y[..., None] - rho * t) / s)
     part = (np.exp(-(t**2) / 2) * inside * weights).sum(-1) * (high - low) / (2 * math.sqrt(2 * math.pi))

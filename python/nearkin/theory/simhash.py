@@ -1,18 +1,18 @@
-"""SimHash of texts: collision probabilities, and the radius that follows from a similarity.
+"""SimHash of texts: collision probabilities, and the radius for a similarity.
 
-SimHash: two sources at angle θ differ in a bit with probability p = θ/π (Charikar 2002, section 3). For sets A and B of
-equal size with Jaccard similarity J the cosine of their indicator vectors is |A ∩ B| / |A| = 2J/(1+J), so that
+Two vectors at angle θ differ in a SimHash bit with probability p = θ/π (Charikar 2002, section 3). For sets A and B of
+equal size with Jaccard similarity J, the cosine of their indicator vectors is |A ∩ B| / |A| = 2J/(1+J), so that
 
     p(J) = arccos(2J / (1 + J)) / π
 
-At the same J sets of unequal sizes are at a smaller angle: |A ∩ B| / √(|A| |B|) ≥ 2J / (1 + J).
+At the same J, sets of unequal sizes have a smaller angle: |A ∩ B| / √(|A| |B|) ≥ 2J / (1 + J).
 
-The angle is the limit of many features. For sets with s features in both, a in A alone and b in B alone, a bit is 1
-where a sum of signs is above 0, and with S, X, Y sums of s, a, b fair signs
+The angle is the limit for many features. For sets with s common features, a features only in A and b only in B, a bit
+is 1 if a sum of signs is above 0. With S, X, Y sums of s, a, b fair signs
 
     p(s, a, b) = P[S + X > 0 ≥ S + Y] + P[S + Y > 0 ≥ S + X]
 
-exactly. Bits are independent, so a distance is Binomial(bits, p): it depends on the number of features through p alone.
+exactly. Bits are independent, so a distance is Binomial(bits, p): it depends on the number of features only through p.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from numpy.typing import NDArray
 from nearkin.errors import bad_parameter
 
 SIMHASH_RECALL = 0.995
-"""Recall of a pair at the threshold that `simhash_radius` reaches unless another is wanted."""
+"""Default recall of `simhash_radius` for a pair at the threshold."""
 
 
 def simhash_difference(similarity: float) -> float:
-    """Probability that a SimHash bit differs between two sets of equal size and this Jaccard similarity (0 to 1).
+    """Return the probability that a SimHash bit differs between two sets of equal size with this Jaccard similarity.
 
     Parameters
     ----------
@@ -55,34 +55,34 @@ def simhash_difference(similarity: float) -> float:
 
 
 def codes_recall(difference: float, bits: int, radius: int) -> float:
-    """P[Binomial(bits, difference) <= radius]: how often two codes lie within a radius.
+    """Return the probability that two codes are within a radius: P[Binomial(bits, difference) <= radius].
 
     Parameters
     ----------
     difference : float
-        Probability that a bit differs, 0 to 1, each bit by itself.
+        Probability that a bit differs, 0 to 1; bits are independent.
     bits : int
         Width of the codes.
     radius : int
-        Largest Hamming distance, inclusive.
+        Maximum Hamming distance, inclusive.
     """
-    return min(math.fsum(islice(_distances(difference, bits), max(radius + 1, 0))), 1.0)
+    return min(math.fsum(islice(_distance_probabilities(difference, bits), max(radius + 1, 0))), 1.0)
 
 
 def codes_radius(difference: float, bits: int, recall: float) -> int:
-    """The least radius within which two codes lie with at least this probability; `bits` for a recall of 1."""
+    """Return the smallest radius that two codes are within with probability `recall`; `bits` for a recall of 1."""
     if recall >= 1:
         return 0 if difference <= 0 else bits
     reached = 0.0
-    for radius, share in enumerate(_distances(difference, bits)):
+    for radius, share in enumerate(_distance_probabilities(difference, bits)):
         reached += share
         if reached >= recall:
             return radius
     return bits
 
 
-def _distances(difference: float, bits: int) -> Iterator[float]:
-    """Probabilities of the distances 0, 1, …, bits: Binomial(bits, difference)."""
+def _distance_probabilities(difference: float, bits: int) -> Iterator[float]:
+    """Yield the probabilities of the distances 0, 1, …, bits: Binomial(bits, difference)."""
     if difference <= 0 or difference >= 1:
         certain = 0 if difference <= 0 else bits
         yield from (float(distance == certain) for distance in range(bits + 1))
@@ -93,10 +93,10 @@ def _distances(difference: float, bits: int) -> Iterator[float]:
 
 
 def simhash_recall(threshold: float, bits: int, radius: int) -> float:
-    """Probability that a pair of this Jaccard similarity lies within a radius, over the choice of hash functions.
+    """Return the probability, over hash functions, that a pair of this Jaccard similarity is within a radius.
 
-    That of sets of equal size; sets of unequal sizes at the same similarity lie nearer. Pairs above the threshold do,
-    too, so that this is the least recall of all pairs from the threshold on.
+    It is the probability for sets of equal size. Sets of unequal sizes at the same similarity are nearer, and so are
+    pairs above the threshold. So it is a lower bound of the recall of all pairs at or above the threshold.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def simhash_recall(threshold: float, bits: int, radius: int) -> float:
     bits : int
         Width of the fingerprint.
     radius : int
-        Largest distance, inclusive.
+        Maximum distance, inclusive.
 
     Raises
     ------
@@ -122,10 +122,10 @@ def simhash_recall(threshold: float, bits: int, radius: int) -> float:
 
 
 def simhash_radius(threshold: float, bits: int, recall: float = SIMHASH_RECALL) -> int:
-    """Radius that `dedup` takes for candidates of at least this Jaccard similarity.
+    """Return the radius that `dedup` uses for candidates of at least this Jaccard similarity.
 
-    The least one within which a pair at the threshold lies with probability `recall`: `simhash_recall`. docs/quality.md
-    has the recall that this gives on real texts, and what it costs.
+    It is the smallest radius that contains a pair at the threshold with probability `recall` (`simhash_recall`).
+    docs/quality.md reports the recall and the cost on real texts.
 
     Parameters
     ----------
@@ -134,12 +134,12 @@ def simhash_radius(threshold: float, bits: int, recall: float = SIMHASH_RECALL) 
     bits : int
         Width of the fingerprint.
     recall : float, default 0.995
-        Least probability that a pair is found, above 0 and up to 1.
+        Required probability that a pair is found, above 0 and up to 1.
 
     Raises
     ------
     ParameterError
-        A threshold or recall outside its range.
+        A threshold or recall out of range.
 
     Examples
     --------
@@ -156,12 +156,12 @@ def simhash_radius(threshold: float, bits: int, recall: float = SIMHASH_RECALL) 
 
 
 def simhash_difference_of_sets(shared: int, left: int, right: int) -> float:
-    """Exact probability that a SimHash bit differs between two sets of features of equal weight.
+    """Return the exact probability that a SimHash bit differs between two sets of features of equal weight.
 
     Parameters
     ----------
     shared, left, right : int
-        Features in both sets, in the first alone, and in the second alone; at least one in each set.
+        Numbers of features in both sets, only in the first, and only in the second; at least one in each set.
 
     Raises
     ------
@@ -184,19 +184,19 @@ def simhash_difference_of_sets(shared: int, left: int, right: int) -> float:
         if value < 0 or (name != "shared" and shared + value == 0):
             raise bad_parameter(name, value, "at least 0, with at least one feature in each set")
     sums = 2 * np.arange(shared + 1) - shared
-    one, two = _above(sums, left), _above(sums, right)
-    return float((_halves(shared) * (one * (1 - two) + (1 - one) * two)).sum())
+    p_left, p_right = _positive_probability(sums, left), _positive_probability(sums, right)
+    return float((_fair_binomial(shared) * (p_left * (1 - p_right) + (1 - p_left) * p_right)).sum())
 
 
-def _halves(n: int) -> NDArray[np.float64]:
-    """Probabilities of 0 to n heads of n fair coins."""
+def _fair_binomial(n: int) -> NDArray[np.float64]:
+    """Return the probabilities of 0 to n heads of n fair coins."""
     logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, n + 1)))])
-    found: NDArray[np.float64] = np.exp(logs[n] - logs - logs[::-1] - n * math.log(2))
-    return found
+    probabilities: NDArray[np.float64] = np.exp(logs[n] - logs - logs[::-1] - n * math.log(2))
+    return probabilities
 
 
-def _above(sums: NDArray[np.int64], n: int) -> NDArray[np.float64]:
-    """Probability that a sum and n fair signs more are above 0."""
-    least = np.clip((n - sums) // 2 + 1, 0, n + 1)
-    above: NDArray[np.float64] = 1 - np.concatenate([[0.0], np.cumsum(_halves(n))])
-    return above[least]
+def _positive_probability(sums: NDArray[np.int64], n: int) -> NDArray[np.float64]:
+    """Return the probability that a sum plus n fair signs is above 0."""
+    min_heads = np.clip((n - sums) // 2 + 1, 0, n + 1)
+    tails: NDArray[np.float64] = 1 - np.concatenate([[0.0], np.cumsum(_fair_binomial(n))])
+    return tails[min_heads]

@@ -1,1 +1,1 @@
-"""What dense and sparse families share: rows, projections, samples of rows."""
+"""Shared code of families and indexes of vectors: rows, projections, samples."""

@@ -1,39 +1,39 @@
-"""Samples of the vectors that a family is fitted on, chosen by counters: the same for a seed and a number of rows."""
+"""Samples of training vectors, drawn by counter: they depend only on the seed and the number of rows."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from nearkin._core import draw_matrix
-from nearkin.vectors.rows import Floats, Ints, Rows
+from nearkin.vectors.arrays import Floats, Ints, Rows
 
 
-def sample(rows: Rows, count: int, seed: int, stream: int) -> Floats:
-    """At most `count` of the rows without repetition, dense `float64`, in their order."""
-    return np.require(rows.take(places(len(rows), count, seed, stream)).wide().dense(), np.float64)
+def sample_rows(rows: Rows, count: int, seed: int, stream: int) -> Floats:
+    """Return at most `count` distinct rows in their order, as dense `float64`."""
+    return np.require(rows.take(sample_positions(len(rows), count, seed, stream)).as_float64().dense(), np.float64)
 
 
-def places(total: int, count: int, seed: int, stream: int) -> Ints:
-    """At most `count` of the numbers 0 to total - 1 without repetition, ascending."""
+def sample_positions(total: int, count: int, seed: int, stream: int) -> Ints:
+    """Return at most `count` distinct numbers from 0 to total - 1, ascending."""
     if count >= total:
         return np.arange(total, dtype=np.int64)
     order = np.argsort(draw_matrix("word", seed, stream, 0, 1, total), kind="stable")
     return np.sort(order[:count]).astype(np.int64)
 
 
-def subsets(total: int, size: int, count: int, seed: int, stream: int) -> Ints:
-    """`count` sets of `size` of the numbers 0 to total - 1, each without repetition: `(count, size)`."""
+def random_subsets(total: int, size: int, count: int, seed: int, stream: int) -> Ints:
+    """Return `count` sets of `size` distinct numbers from 0 to total - 1: `(count, size)`."""
     words = draw_matrix("word", seed, stream, 0, count, total).reshape(count, total)
     return np.argsort(words, axis=1, kind="stable")[:, :size].astype(np.int64)
 
 
 def neighbour_distances(base: Floats, metric: str, rank: int, queries: int) -> Floats:
-    """Distances of the first rows to their `rank`-th nearest among the rows that differ from them."""
-    found = []
-    for at in range(min(queries, len(base))):
-        difference = np.abs(base - base[at])
+    """Return the distances of the first rows to their `rank`-th nearest among the rows that differ from them."""
+    nearest = []
+    for query in base[:queries]:
+        difference = np.abs(base - query)
         distances = difference.sum(1) if metric == "l1" else np.sqrt((difference**2).sum(1))
         above = np.sort(distances[distances > 0])
         if len(above):
-            found.append(above[min(rank, len(above)) - 1])
-    return np.array(found)
+            nearest.append(above[min(rank, len(above)) - 1])
+    return np.array(nearest)

@@ -37,7 +37,7 @@ def test_confirmed_candidates_are_those_of_both(first: str, pieces: int) -> None
     def match(i: int, j: int) -> bool:
         near = distance(bits[i], bits[j]) <= 40
         if first == "simhash":
-            return near and equal_values(signatures, i, j) >= bands.banding.least
+            return near and equal_values(signatures, i, j) >= bands.banding.min_matches
         return near and shares_band(bands, signatures, i, j)
 
     with mock.patch.object(confirm, "_AT_ONCE", pieces):
@@ -80,5 +80,5 @@ def test_the_summary_names_both_families() -> None:
     assert source.first.recall is not None
     assert source.second.recall is not None
     assert source.first.recall * source.second.recall == expected == source.recall
-    assert source.most == 64 - MinHashCandidates(MINHASH, 0.5).banding.least
+    assert source.most == 64 - MinHashCandidates(MINHASH, 0.5).banding.min_matches
     assert 40 == families("minhash").most

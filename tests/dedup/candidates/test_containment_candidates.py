@@ -25,7 +25,7 @@ from nearkin.dedup import cluster
 from nearkin.dedup.candidates.containment import ContainmentCandidates, ContainmentSearch
 from nearkin.dedup.documents import hash_texts
 from nearkin.errors import ParameterError
-from nearkin.theory import containment_recall, containment_shared
+from nearkin.theory import containment_recall, containment_overlap
 
 WORDS = nk.Recipe("letters:python|word:1|binary|xxh3|simhash:64")
 """Features are words, so that a text is the set of its words."""
@@ -143,7 +143,7 @@ def test_older_documents_are_found_whichever_is_the_smaller(
 
 def at_the_threshold(n: int, threshold: float, prefix: str, larger: int) -> tuple[str, str]:
     """A text of n words, and one of `larger` words more that has just enough of them."""
-    shared = containment_shared(threshold, n)
+    shared = containment_overlap(threshold, n)
     small = words(range(n), prefix)
     large = words([*range(shared), *range(n, n + (n - shared) + larger)], prefix)
     return small, large

@@ -64,7 +64,7 @@ def test_distances_count_values_that_differ() -> None:
 def test_the_nearest_entry_of_an_index_with_enough_equal_values_counts(by_share: bool) -> None:
     """By the bands of the index; ties by id; None for none."""
     source, values = signed(0.8, by_share=by_share)
-    index = BandIndex.of(source.banding, source.recipe)
+    index = BandIndex.from_banding(source.banding, source.recipe)
     index.add([f"f{row:02}" for row in range(4)], values[:4])
     older = source.older_index(index)
     assert older is not None
@@ -102,11 +102,11 @@ def test_the_summary_says_what_is_expected_of_the_bands() -> None:
             "num_perm": 128,
             "num_bands": bands.num_bands,
             "num_rows": bands.num_rows,
-            "least_equal_values": bands.least,
+            "least_equal_values": bands.min_matches,
             "expected_recall": bands.recall,
             "expected_precision": bands.precision,
         } == source.summary()
-        assert bands.least / 128 == source.share
+        assert bands.min_matches / 128 == source.share
 
 
 # Deduplication

@@ -222,7 +222,7 @@ class BucketSearch(KnowsPlaces):
     def within(self, places: Places) -> CandidateBatch:
         """The pairs of these that share a band and enough values."""
         some = np.flatnonzero(self._buckets.are_shared(places))
-        index = BandIndex.of(self._source.banding, self._source.recipe)
+        index = BandIndex.from_banding(self._source.banding, self._source.recipe)
         if len(some):
             index.add(None, self._values[places[some]])
         pairs = index.pairs(self._source.share)

@@ -57,7 +57,7 @@ class ConfirmedCandidates:
         if isinstance(second, SimHashCandidates):
             self.most = second.radius
         else:
-            self.most = second.recipe.num_perm - second.banding.least
+            self.most = second.recipe.num_perm - second.banding.min_matches
 
     def hash(self, texts: TextBatch) -> tuple[Values, NDArray[np.uint64]]:
         """Both hashes side by side, one record per text; the feature counts of the first family."""

@@ -37,7 +37,7 @@ from nearkin.dedup.candidates.base import (
 from nearkin.dedup.summary import Summary
 from nearkin.errors import bad_parameter
 from nearkin.recipe import Recipe
-from nearkin.theory.containment import CONTAINMENT_RECALL, containment_least, containment_size
+from nearkin.theory.containment import CONTAINMENT_RECALL, containment_min_shared, containment_size
 
 __all__ = ["ContainmentCandidates", "ContainmentSearch"]
 
@@ -95,7 +95,7 @@ class ContainmentCandidates:
 
     def least(self, counts: NDArray[np.integer]) -> NDArray[np.uint16]:
         """How many hashes of the sketch of a document with this many features another one must have."""
-        return containment_least(self.threshold, counts, self.size, self.recall)
+        return containment_min_shared(self.threshold, counts, self.size, self.recall)
 
     def summary(self) -> Summary:
         """The size of a sketch, and the recall that was asked for, which every size of document reaches."""

@@ -76,7 +76,7 @@ class MinHashCandidates:
     @property
     def share(self) -> float:
         """Share of equal values from which a pair is a candidate."""
-        return self.threshold if self.by_share else self.banding.least / self.recipe.num_perm
+        return self.threshold if self.by_share else self.banding.min_matches / self.recipe.num_perm
 
     @property
     def least(self) -> int:
@@ -148,7 +148,7 @@ class MinHashCandidates:
             "num_perm": self.recipe.num_perm,
             "num_bands": self.banding.num_bands,
             "num_rows": self.banding.num_rows,
-            "least_equal_values": self.banding.least,
+            "least_equal_values": self.banding.min_matches,
             "expected_recall": self.banding.recall,
             "expected_precision": self.banding.precision,
         }
@@ -162,7 +162,7 @@ class BandSearch:
         self._index = self._empty()
 
     def _empty(self) -> BandIndex:
-        return BandIndex.of(self._source.banding, self._source.recipe)
+        return BandIndex.from_banding(self._source.banding, self._source.recipe)
 
     def _similarity(self, distances: NDArray[Any]) -> NDArray[np.float64] | None:
         return 1 - distances / self._source.recipe.num_perm if self._source.by_share else None

@@ -256,7 +256,7 @@ class TextSettings(KindSettings):
         """Return an empty HammingIndex for the radius of the store, or BandIndex with its bands."""
         if isinstance(self.source, SimHashCandidates):
             return FingerprintIndex(self.source, HammingIndex(radius=self.source.radius, recipe=self.recipe))
-        return SignatureIndex(self.source, BandIndex.of(self.source.banding, self.recipe))
+        return SignatureIndex(self.source, BandIndex.from_banding(self.source.banding, self.recipe))
 
     def open_index(self, path: Path) -> StoreIndex:
         """Map the index of a segment, which must have the same recipe."""

@@ -52,7 +52,7 @@ from nearkin.errors import (
     NotFittedError,
     bad_parameter,
 )
-from nearkin.families.base import Family, load, unfitted
+from nearkin.families.base import Family, family_from_description, load
 from nearkin.index.bands import BandIndex
 from nearkin.index.hamming import HammingIndex
 from nearkin.io import Column
@@ -68,7 +68,7 @@ from nearkin.store.kinds.base import (
     encode_settings,
 )
 from nearkin.store.kinds.texts import skipped_comparisons
-from nearkin.vectors.rows import Rows, as_rows
+from nearkin.vectors.arrays import Rows, as_rows
 
 VectorMetric: TypeAlias = Literal["cosine", "l2", "l1"]
 
@@ -310,7 +310,7 @@ def repair_family(settings: dict[str, Any], place: str) -> CorruptStoreError | N
         VectorSettings.from_json(settings, place)
     except (CorruptStoreError, FormatVersionError) as damage:
         try:
-            family = unfitted(settings["family"]).fit(np.ones((1, settings["dimension"])))
+            family = family_from_description(settings["family"]).fit(np.ones((1, settings["dimension"])))
         except NearkinError:
             raise damage from None
         if family.digest != settings["family_digest"]:

@@ -66,11 +66,11 @@ def test_codes_deliver_what_their_law_promises_on_any_data(metric: Any, wanted: 
         assert wanted <= np.mean(recalls), name
 
 
-@pytest.mark.parametrize("filter", ["codes", "cells"])
+@pytest.mark.parametrize("filter", ["codes", "partitions"])
 @pytest.mark.parametrize("metric", METRICS)
 def test_with_a_low_bound_and_all_cells_nothing_is_lost(metric: Any, filter: Any) -> None:
     X, Q = grouped(2, 900, 20), grouped(5, 20, 20)
-    given = {"num_cells": 9, "num_probes": 9} if filter == "cells" else {}
+    given = {"num_partitions": 9, "num_probes": 9} if filter == "partitions" else {}
     made = index(metric=metric, filter=filter, recall=1 - 1e-12, **given).fit(X)
     truth = apart(X, Q, metric)
     hits = made.nearest(Q, k=7)
@@ -82,7 +82,7 @@ def test_with_a_low_bound_and_all_cells_nothing_is_lost(metric: Any, filter: Any
 
 def test_answers_depend_on_no_batch_and_survive_a_file_and_a_pickle(tmp_path: Path) -> None:
     X, Q = grouped(1, 2000, 70), grouped(7, 40, 70)
-    for options in ({"filter": "codes"}, {"filter": "cells", "num_cells": 20, "num_probes": 3}):
+    for options in ({"filter": "codes"}, {"filter": "partitions", "num_partitions": 20, "num_probes": 3}):
         made = index(metric="l2", recall=0.8, **options).fit(X)
         hits = made.nearest(Q, k=5)
         singles = [made.nearest(Q[i : i + 1], k=5) for i in range(len(Q))]
@@ -91,7 +91,7 @@ def test_answers_depend_on_no_batch_and_survive_a_file_and_a_pickle(tmp_path: Pa
         opened = nk.LSHIndex.open(tmp_path / "index")
         opened.verify()
         assert made.settings_ == opened.settings_
-        assert repr(made.given) == repr(opened.given)
+        assert repr(made.params) == repr(opened.params)
         for other in (opened, pickle.loads(pickle.dumps(made))):  # noqa: S301 it is our own
             assert hits.ids.tolist() == other.nearest(Q, k=5).ids.tolist()
             other.add(None, Q)
@@ -99,10 +99,10 @@ def test_answers_depend_on_no_batch_and_survive_a_file_and_a_pickle(tmp_path: Pa
 
 
 @settings(max_examples=20, deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 30), st.booleans()), max_size=30), st.sampled_from(["codes", "cells"]))
+@given(st.lists(st.tuples(st.integers(0, 30), st.booleans()), max_size=30), st.sampled_from(["codes", "partitions"]))
 def test_additions_and_removals_are_seen_at_once(steps: list[tuple[int, bool]], filter: Any) -> None:
     X = grouped(4, 200, 12)
-    given = {"num_cells": 5, "num_probes": 5} if filter == "cells" else {}
+    given = {"num_partitions": 5, "num_probes": 5} if filter == "partitions" else {}
     made = index(metric="l2", filter=filter, recall=1 - 1e-12, **given).fit(X[:50], [f"first-{i}" for i in range(50)])
     held = {f"first-{i}": X[i] for i in range(50)}
     for number, (amount, removes) in enumerate(steps):
@@ -136,18 +136,18 @@ def test_pairs_and_clusters_are_those_of_the_distances() -> None:
 
 def test_auto_scans_codes_of_few_rows_and_visits_cells_of_many() -> None:
     few = index(metric="l2").fit(grouped(1, 100, 8))
-    assert ("codes", 0, 0.95) == (few.settings_.filter, few.settings_.num_cells, few.settings_.recall)
+    assert ("codes", 0, 0.95) == (few.settings_.filter, few.settings_.num_partitions, few.settings_.recall)
     assert "65,536 rows or fewer" in few.explain()["why"]
     X = grouped(1, 66000, 4)
     many = index(metric="l2").fit(X)
-    assert "cells" == many.settings_.filter
+    assert "partitions" == many.settings_.filter
     explained = many.explain()
-    assert many.settings_.num_cells == explained["num_cells"] > 400
-    assert 0.95 == explained["codes_promise"]
-    assert explained["cells_measured"] is None
+    assert many.settings_.num_partitions == explained["num_partitions"] > 400
+    assert 0.95 == explained["guaranteed_recall"]
+    assert explained["tuning"] is None
     products = index(metric="inner_product").fit(X)
     assert "codes" == products.settings_.filter
-    assert "for inner products all codes are scanned" in products.explain()["why"]
+    assert "a scan of all codes guarantees the recall" in products.explain()["why"]
     assert "recall=0.95" in repr(few.settings_)
     assert "num_tables" not in repr(many.settings_)
 
@@ -156,10 +156,10 @@ def test_auto_scans_codes_of_few_rows_and_visits_cells_of_many() -> None:
     "given",
     [
         {"filter": "codes"},
-        {"filter": "cells"},
-        {"filter": "cells", "num_cells": 30},
+        {"filter": "partitions"},
+        {"filter": "partitions", "num_partitions": 30},
         {"metric": "inner_product"},
-        {"filter": "cells", "metric": "inner_product", "num_cells": 150},
+        {"filter": "partitions", "metric": "inner_product", "num_partitions": 150},
     ],
 )
 def test_tuning_reaches_the_recall_with_no_more_than_it_needs(given: dict[str, Any], tmp_path: Path) -> None:
@@ -170,15 +170,15 @@ def test_tuning_reaches_the_recall_with_no_more_than_it_needs(given: dict[str, A
         settings_ = made.tune(X, recall=wanted, k=10)
         tuning = settings_.tuning
         assert tuning is not None
-        assert wanted <= tuning.least_recall <= tuning.measured_recall
+        assert wanted <= tuning.recall_lower_bound <= tuning.measured_recall
         assert tuning.expected_microseconds is None
         assert wanted - 0.02 <= share(made, X, Q, 10, given["metric"])
         # The least promise, or the fewest cells, of which there are not many.
         if (settings_.recall or 0) > 0.5:
-            assert tuning.least_recall <= wanted + 0.02
-        elif given.get("filter") == "cells":
-            assert tuning.least_recall <= wanted + 0.06
-        assert tuning.measured_recall == made.explain()["cells_measured"]
+            assert tuning.recall_lower_bound <= wanted + 0.02
+        elif given.get("filter") == "partitions":
+            assert tuning.recall_lower_bound <= wanted + 0.06
+        assert tuning.measured_recall == made.explain()["tuning"]["measured_recall"]
     made.save(tmp_path / "index")
     opened = nk.LSHIndex.open(tmp_path / "index")
     assert made.settings_ == opened.settings_
@@ -187,11 +187,11 @@ def test_tuning_reaches_the_recall_with_no_more_than_it_needs(given: dict[str, A
 
 def test_tuning_keeps_what_was_given_and_names_what_is_too_small() -> None:
     X = grouped(2, 3000, 16)
-    made = index(metric="l2", filter="cells", num_probes=4, recall=0.9)
+    made = index(metric="l2", filter="partitions", num_probes=4, recall=0.9)
     settings_ = made.tune(X, recall=0.99)
     assert (4, 0.9) == (settings_.num_probes, settings_.recall)
     assert settings_.tuning is not None
-    assert settings_.tuning.least_recall < 0.99
+    assert settings_.tuning.recall_lower_bound < 0.99
     with pytest.raises(ParameterError, match="bytes or more"):
         index(metric="l2").tune(X, memory=1000)
     assert index(metric="l2").tune(X, seed=3) == index(metric="l2").tune(X, seed=3)
@@ -202,12 +202,12 @@ def test_the_plan_of_an_index_is_shown() -> None:
     from nearkin.report.plan import plan_page
 
     X = grouped(2, 600, 16)
-    for filter in ("codes", "cells"):  # noqa: A001 the name of the parameter
+    for filter in ("codes", "partitions"):  # noqa: A001 the name of the parameter
         made = index(metric="l2", filter=filter)
         made.tune(X, recall=0.9)
         page = plan_page(made.explain())
-        assert "promised by the codes" in page
-        assert ("choose cells" in page) == (filter == "cells")
+        assert "guarantee of the codes" in page
+        assert ("choose partitions" in page) == (filter == "partitions")
 
 
 def test_inner_products_need_no_longest_vector() -> None:
@@ -224,7 +224,7 @@ def test_cells_of_inner_products_are_those_of_the_largest_products() -> None:
     """A tenth of the cells holds nearly all of the largest products, whatever the mean and the norms are."""
     X, Q = grouped(3, 20_000, 30) + 2, grouped(8, 100, 30)
     X *= np.random.default_rng(4).lognormal(0, 0.5, (len(X), 1))
-    made = index(metric="inner_product", filter="cells", num_cells=150, num_probes=15, recall=0.99).fit(X)
+    made = index(metric="inner_product", filter="partitions", num_partitions=150, num_probes=15, recall=0.99).fit(X)
     assert 0.95 <= share(made, X, Q, 10, "inner_product")
     distances = made.nearest(Q, k=10).distances.reshape(100, 10)
     np.testing.assert_allclose(distances[:, 0], (-(Q @ X.T)).min(axis=1), rtol=1e-4)
@@ -235,19 +235,19 @@ def test_cells_of_inner_products_are_those_of_the_largest_products() -> None:
     [
         ({"family": Hyperplane(64)}, "orthogonal"),
         ({"family": CrossPolytope()}, "orthogonal"),
-        ({"filter": "buckets"}, '"codes" or "cells"'),
+        ({"filter": "buckets"}, '"codes" or "partitions"'),
         ({"num_candidates": 100}, "give recall="),
         ({"num_tables": 3}, "None with rank"),
         ({"max_norm": 3.0}, "None with rank"),
-        ({"num_cells": 3}, 'filter="cells"'),
-        ({"num_probes": 3}, 'filter="cells"'),
+        ({"num_partitions": 3}, 'filter="partitions"'),
+        ({"num_probes": 3}, 'filter="partitions"'),
         ({"metric": "l1"}, "inner_product"),
         ({"recall": 0.3}, "0.5 to below 1"),
         ({"recall": 1.0}, "0.5 to below 1"),
         ({"recall": "much"}, "0.5 to below 1"),
-        ({"filter": "cells", "num_cells": 0}, "1 to"),
+        ({"filter": "partitions", "num_partitions": 0}, "1 to"),
         ({"rank": "hamming", "recall": 0.9}, 'rank="estimate"'),
-        ({"rank": "hamming", "filter": "cells"}, 'rank="estimate"'),
+        ({"rank": "hamming", "filter": "partitions"}, 'rank="estimate"'),
         ({"rank": "estimates"}, '"estimate"'),
         ({"family": hadamard(bits=128)}, "64 for vectors of 8"),
     ],

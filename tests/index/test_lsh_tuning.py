@@ -15,6 +15,9 @@ import nearkin as nk
 import reference
 from nearkin.errors import ForgottenTuningWarning, InputError, ParameterError
 from nearkin.families import CrossPolytope, Hyperplane, PStable, SparseSimHash, SphericalHash
+from nearkin.index import lsh_tuning
+from nearkin.index.lsh_tuning import true_neighbours
+from nearkin.vectors.arrays import Metric, as_rows
 
 
 def clustered(seed: int, n: int, d: int = 16) -> Any:
@@ -44,7 +47,7 @@ def test_the_wanted_recall_is_reached_on_other_queries(family: Any, options: dic
     index = nk.LSHIndex(family, **options)
     tuning = index.tune(X, recall=0.9, k=10).tuning
     assert tuning is not None
-    assert tuning.measured_recall >= tuning.least_recall >= 0.9
+    assert tuning.measured_recall >= tuning.recall_lower_bound >= 0.9
     true = [[far for _, far in reference.nearest(index.settings_.metric, q, X, range(len(X)), 10)] for q in Q]
     assert index.recall(Q, true) >= 0.87, tuning
     assert asdict(tuning) == index.explain()["tuning"]
@@ -59,7 +62,7 @@ def test_no_more_is_ranked_than_the_recall_needs(wanted: float) -> None:
     settings = nk.LSHIndex(Hyperplane(128, center=True), filter="codes", metric="l2").tune(X, recall=wanted)
     assert settings.tuning is not None
     # 31 rows are ranked at 0.8, and each is one step.
-    assert wanted <= settings.tuning.least_recall < wanted + 0.015
+    assert wanted <= settings.tuning.recall_lower_bound < wanted + 0.015
     assert settings.num_candidates == settings.tuning.expected_candidates
 
 
@@ -82,7 +85,7 @@ def test_no_more_tables_or_probes_are_taken_than_the_recall_needs() -> None:
     index = nk.LSHIndex(PStable(), hashes_per_table=6)
     tuning = index.tune(X, recall=0.9).tuning
     assert tuning is not None
-    assert 0.9 <= tuning.least_recall < 0.94
+    assert 0.9 <= tuning.recall_lower_bound < 0.94
 
 
 @pytest.mark.filterwarnings("ignore::nearkin.errors.ConvergenceWarning")
@@ -93,7 +96,7 @@ def test_codes_by_spherical_distance_are_tuned() -> None:
     settings = index.tune(X, recall=0.9, k=10)
     assert ("codes", "spherical") == (settings.filter, settings.rank)
     assert settings.tuning is not None
-    assert settings.tuning.least_recall >= 0.9
+    assert settings.tuning.recall_lower_bound >= 0.9
     assert 200 > settings.num_candidates
 
 
@@ -119,8 +122,8 @@ def test_cells_out_of_reach_hold_hardly_a_neighbour(shared: Path, name: str) -> 
     z = np.load(shared / "data" / f"{name}.npz")
     X, Q, true = z["base"].astype(np.float32), z["queries"].astype(np.float32), z["l2_distances"][:, :10]
     family = Hyperplane(None, orthogonal="hadamard")
-    index = nk.LSHIndex(family, rank="estimate", filter="cells", metric="l2", recall=0.99).fit(X)
-    cells = index.settings_.num_cells
+    index = nk.LSHIndex(family, rank="estimate", filter="partitions", metric="l2", recall=0.99).fit(X)
+    cells = index.settings_.num_partitions
     assert cells is not None
     every = index.recall(Q, true, num_probes=cells)
     assert every >= 0.99
@@ -199,7 +202,7 @@ def test_fitting_again_chooses_everything_anew(again: str) -> None:
 def test_a_fit_warns_of_tuned_cells_that_it_replaces() -> None:
     """A second fit would visit other numbers of cells in silence; turned into an error, it leaves the index tuned."""
     X = clustered(2, 3000)
-    index = nk.LSHIndex(Hyperplane(None, orthogonal="hadamard"), rank="estimate", filter="cells", metric="l2")
+    index = nk.LSHIndex(Hyperplane(None, orthogonal="hadamard"), rank="estimate", filter="partitions", metric="l2")
     tuned = index.tune(X, recall=0.99)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -227,20 +230,20 @@ def test_given_parameters_never_change(family: Any, options: dict[str, Any], tmp
     """Nor does the family; what was chosen stands apart, and with what was given makes the settings; also in a file."""
     X = clustered(8, 400) + 0.1
     index = nk.LSHIndex(family, **options)
-    before, params = index.given, family.get_params()
+    before, params = index.params, family.get_params()
     for act in (index.fit, index.tune, index.fit):
         act(X)
         settings = index.settings_
-        assert before == index.given == nk.LSHIndex(family, **options).given
+        assert before == index.params == nk.LSHIndex(family, **options).params
         assert params == family.get_params()
         for name, value in options.items():
             assert value == getattr(settings, name)
             assert name not in settings.chosen
-            assert name in settings.given
+            assert name in settings.explicit
         index.save(tmp_path / "index")
         opened = nk.LSHIndex.open(tmp_path / "index")
         assert settings == opened.settings_
-        assert str(before) == str(opened.given)
+        assert str(before) == str(opened.params)
         opened.fit(10 * X)
         index.fit(10 * X)
         assert index.settings_ == opened.settings_
@@ -278,7 +281,7 @@ def test_rows_of_zeros_are_no_queries_for_inner_products() -> None:
     X[::3] = 0.0
     tuning = nk.LSHIndex(Hyperplane(bits=128), metric="inner_product").tune(X, recall=0.8, k=5).tuning
     assert tuning is not None
-    assert tuning.least_recall >= 0.8
+    assert tuning.recall_lower_bound >= 0.8
     with pytest.raises(InputError, match="not zero"):
         nk.LSHIndex(Hyperplane(bits=128), metric="inner_product").tune(0 * X, recall=0.8, k=5)
 
@@ -289,3 +292,38 @@ def test_ids_that_can_be_read_once_are_read_once() -> None:
     index = nk.LSHIndex(PStable(), num_probes=4, hashes_per_table=4)
     index.tune(X, (f"row {i}" for i in range(200)), recall=0.9, k=3)
     assert "row 7" == index.nearest(X[7:8], 1).ids[0]
+
+
+@pytest.mark.parametrize("metric", ["l2", "l1", "cosine", "inner_product"])
+@pytest.mark.parametrize("form", [np.float32, np.float64, csr_array])
+def test_true_neighbours_are_those_of_brute_force(metric: Metric, form: Any) -> None:
+    """Without the row itself; their distances to the last digits."""
+    X = clustered(0, 300).astype(np.float32)
+    queries = np.array([0, 7, 299])
+    rows, far = true_neighbours(as_rows(form(X)), queries, metric, 5)
+    for place, query in enumerate(queries):
+        expected = reference.nearest(metric, X[query], X, set(range(300)) - {int(query)}, 5)
+        assert [row for row, _ in expected] == rows[place].tolist()
+        assert np.allclose([distance for _, distance in expected], far[place], rtol=1e-6)
+
+
+@pytest.mark.parametrize("metric", ["l2", "l1", "cosine", "inner_product"])
+@pytest.mark.parametrize("block", [1, 50, 10_000])
+def test_blocks_change_nothing(metric: Metric, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fewer rows at a time than neighbours are wanted, and queries at the ends of blocks."""
+    rows = as_rows(clustered(1, 60))
+    queries = np.array([0, 9, 10, 59])
+    places, far = true_neighbours(rows, queries, metric, 7)
+    monkeypatch.setattr(lsh_tuning, "_BLOCK", block)
+    again, other = true_neighbours(rows, queries, metric, 7)
+    assert places.tolist() == again.tolist()
+    assert far.tolist() == other.tolist()
+    assert not (places == queries[:, None]).any()
+
+
+def test_copies_are_neighbours_at_no_distance() -> None:
+    """A row is left out by its place, not by its values; equal ones come by place."""
+    X = np.ones((6, 3))
+    places, far = true_neighbours(as_rows(X), np.array([2]), "l2", 3)
+    assert [[0, 1, 3]] == places.tolist()
+    assert [[0.0, 0.0, 0.0]] == far.tolist()

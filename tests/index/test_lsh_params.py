@@ -23,18 +23,16 @@ from nearkin.families import (
     ShiftInvariant,
     SphericalHash,
 )
-from nearkin.index.lsh.params import (
-    Given,
+from nearkin.index.lsh_params import (
+    IndexParams,
     Settings,
-    check,
-    longest,
-    of_codes,
-    of_tables,
-    settle,
-    why,
-    with_effort,
+    code_settings,
+    explain_filter,
+    resolve_max_norm,
+    resolve_settings,
+    table_settings,
 )
-from nearkin.vectors.rows import as_rows
+from nearkin.vectors.arrays import as_rows
 
 X = np.random.default_rng(0).standard_normal((300, 8))
 
@@ -56,8 +54,8 @@ X = np.random.default_rng(0).standard_normal((300, 8))
 )
 def test_the_metric_is_the_one_that_goes_with_the_family(family: Any, metric: str) -> None:
     """Unless another is given."""
-    assert metric == check(Given(family=family))
-    assert "l1" == check(Given(family=family, metric="l1"))
+    assert metric == IndexParams(family=family).check()
+    assert "l1" == IndexParams(family=family, metric="l1").check()
 
 
 @pytest.mark.parametrize(
@@ -81,27 +79,27 @@ def test_tables_are_probed_wherever_the_family_has_margins(family: Any, probes: 
 @pytest.mark.parametrize(
     ("given", "name"),
     [
-        (Given(family="hyperplane"), "family"),  # type: ignore[arg-type]
-        (Given(family=RandomFourier()), "family"),
-        (Given(family=Hyperplane(), filter="trees"), "filter"),  # type: ignore[arg-type]
-        (Given(family=PStable(), filter="codes"), "filter"),
-        (Given(family=Hyperplane(), num_tables=0), "num_tables"),
-        (Given(family=Hyperplane(), num_tables=True), "num_tables"),
-        (Given(family=Hyperplane(), hashes_per_table=(1 << 16) + 1), "hashes_per_table"),
-        (Given(family=Hyperplane(), num_probes=(1 << 20) + 1), "num_probes"),
-        (Given(family=Hyperplane(), filter="codes", num_probes=2), "num_probes"),
-        (Given(family=Hyperplane(), num_candidates=-1), "num_candidates"),
-        (Given(family=Hyperplane(), filter="buckets", num_candidates=5), "num_candidates"),
-        (Given(family=Hyperplane(), rank="cosine"), "rank"),  # type: ignore[arg-type]
-        (Given(family=PStable(), rank="spherical"), "rank"),
-        (Given(family=Hyperplane(), metric="l3"), "metric"),  # type: ignore[arg-type]
-        (Given(family=PStable(), metric="inner_product"), "metric"),
+        (IndexParams(family="hyperplane"), "family"),  # type: ignore[arg-type]
+        (IndexParams(family=RandomFourier()), "family"),
+        (IndexParams(family=Hyperplane(), filter="trees"), "filter"),  # type: ignore[arg-type]
+        (IndexParams(family=PStable(), filter="codes"), "filter"),
+        (IndexParams(family=Hyperplane(), num_tables=0), "num_tables"),
+        (IndexParams(family=Hyperplane(), num_tables=True), "num_tables"),
+        (IndexParams(family=Hyperplane(), hashes_per_table=(1 << 16) + 1), "hashes_per_table"),
+        (IndexParams(family=Hyperplane(), num_probes=(1 << 20) + 1), "num_probes"),
+        (IndexParams(family=Hyperplane(), filter="codes", num_probes=2), "num_probes"),
+        (IndexParams(family=Hyperplane(), num_candidates=-1), "num_candidates"),
+        (IndexParams(family=Hyperplane(), filter="buckets", num_candidates=5), "num_candidates"),
+        (IndexParams(family=Hyperplane(), rank="cosine"), "rank"),  # type: ignore[arg-type]
+        (IndexParams(family=PStable(), rank="spherical"), "rank"),
+        (IndexParams(family=Hyperplane(), metric="l3"), "metric"),  # type: ignore[arg-type]
+        (IndexParams(family=PStable(), metric="inner_product"), "metric"),
     ],
     ids=str,
 )
-def test_what_can_not_be_is_refused_by_name(given: Given, name: str) -> None:
+def test_what_can_not_be_is_refused_by_name(given: IndexParams, name: str) -> None:
     with pytest.raises(ParameterError, match="is not allowed; use") as error:
-        check(given)
+        given.check()
     assert name == error.value.name
 
 
@@ -109,48 +107,52 @@ def test_codes_are_scanned_where_bits_are_few_and_nothing_is_said_of_tables() ->
     """Otherwise tables are built; the reason is told."""
     rows = as_rows(X)
     for given, expected, reason in (
-        (Given(family=Hyperplane(64)), "codes", "scanned faster"),
-        (Given(family=Hyperplane(64), filter="codes"), "codes", "was given"),
-        (Given(family=Hyperplane(64), filter="buckets"), "buckets", "was given"),
-        (Given(family=Hyperplane(64), num_probes=2), "buckets", "parameters of tables"),
-        (Given(family=Hyperplane(1025)), "buckets", "more than"),
-        (Given(family=PStable(width=1.0)), "buckets", "integers"),
+        (IndexParams(family=Hyperplane(64)), "codes", "scanned faster"),
+        (IndexParams(family=Hyperplane(64), filter="codes"), "codes", "was given"),
+        (IndexParams(family=Hyperplane(64), filter="buckets"), "buckets", "was given"),
+        (IndexParams(family=Hyperplane(64), num_probes=2), "buckets", "parameters of tables"),
+        (IndexParams(family=Hyperplane(1025)), "buckets", "more than"),
+        (IndexParams(family=PStable(width=1.0)), "buckets", "integers"),
     ):
-        settings = settle(given, check(given), None, rows.dense())
+        settings = resolve_settings(given, given.check(), None, rows.dense())
         assert expected == settings.filter
-        assert reason in why(given, settings, 300)
+        assert reason in explain_filter(given, settings, 300)
     with pytest.raises(ParameterError, match="bits"):
-        settle(Given(family=Hyperplane(1025), filter="codes"), "cosine", None, X)
+        resolve_settings(IndexParams(family=Hyperplane(1025), filter="codes"), "cosine", None, X)
     with pytest.raises(ParameterError, match="num_candidates"):
-        settle(Given(family=Hyperplane(1025), num_candidates=5), "cosine", None, X)
+        resolve_settings(IndexParams(family=Hyperplane(1025), num_candidates=5), "cosine", None, X)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 300])
 def test_hashes_per_table_leave_about_one_random_row_per_bucket(n: int) -> None:
     """The number is ln n / -ln p, rounded up, with p the law's for random rows; one where nothing is known."""
-    settings = settle(Given(family=Hyperplane(64), num_tables=4), "cosine", None, X[:n])
+    settings = resolve_settings(IndexParams(family=Hyperplane(64), num_tables=4), "cosine", None, X[:n])
     assert (4, 16) == (settings.num_tables, settings.num_probes)
     if n < 3:
         assert 1 == settings.hashes_per_table
     elif n == 300:
         # Random directions agree on half of the bits: log2 300 = 8.2. The share of 300 x 64 bits varies by 0.02.
         assert settings.hashes_per_table in (8, 9)
-    equal = settle(Given(family=PStable(width=1.0)), "l2", None, np.ones((50, 3)))
+    equal = resolve_settings(IndexParams(family=PStable(width=1.0)), "l2", None, np.ones((50, 3)))
     assert 1 == equal.hashes_per_table
 
 
 def test_what_was_left_open_is_what_was_chosen() -> None:
     """Names of the filter's own settings, the metric, the longest vector and the width."""
-    tables = of_tables(Given(family=PStable(), num_probes=3), "l2", None, 7, 5, 3)
+    tables = table_settings(IndexParams(family=PStable(), num_probes=3), "l2", None, 7, 5, 3)
     assert ("filter", "num_tables", "hashes_per_table", "metric", "width") == tables.chosen
-    tables = of_tables(
-        Given(family=PStable(width=2.0), num_tables=7, metric="l2", filter="buckets"), "l2", None, 7, 5, 3
+    tables = table_settings(
+        IndexParams(family=PStable(width=2.0), num_tables=7, metric="l2", filter="buckets"), "l2", None, 7, 5, 3
     )
     assert ("hashes_per_table", "num_probes") == tables.chosen
-    codes = of_codes(Given(family=Hyperplane(), metric="inner_product", rank="spherical"), "inner_product", 2.0, 9)
+    codes = code_settings(
+        IndexParams(family=Hyperplane(), metric="inner_product", rank="spherical"), "inner_product", 2.0, 9
+    )
     assert ("filter", "num_candidates", "max_norm") == codes.chosen
-    assert ("rank", "metric") == codes.given
-    codes = of_codes(Given(family=Hyperplane(), metric="inner_product", max_norm=2.0), "inner_product", 2.0, 9)
+    assert ("rank", "metric") == codes.explicit
+    codes = code_settings(
+        IndexParams(family=Hyperplane(), metric="inner_product", max_norm=2.0), "inner_product", 2.0, 9
+    )
     assert ("filter", "num_candidates") == codes.chosen
 
 
@@ -165,30 +167,32 @@ def test_settings_show_what_applies_and_can_not_be_changed() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         Settings("codes").num_candidates = 3  # type: ignore[misc]
     with pytest.raises(dataclasses.FrozenInstanceError):
-        nk.LSHIndex(Hyperplane()).given.num_tables = 3  # type: ignore[misc]
+        nk.LSHIndex(Hyperplane()).params.num_tables = 3  # type: ignore[misc]
 
 
 def test_the_longest_vector_is_learned_or_given() -> None:
     """For inner products alone; one for rows of zeros, which have no length to go by."""
     rows = as_rows(np.array([[3.0, 4.0], [1.0, 0.0]]))
-    open_one = Given(family=Hyperplane(), metric="inner_product")
-    assert 5.0 == longest(open_one, "inner_product", rows)
-    assert longest(open_one, "cosine", rows) is None
-    assert 1.0 == longest(open_one, "inner_product", as_rows(np.zeros((3, 2))))
-    assert 9.0 == longest(dataclasses.replace(open_one, max_norm=9), "inner_product", rows)
+    open_one = IndexParams(family=Hyperplane(), metric="inner_product")
+    assert 5.0 == resolve_max_norm(open_one, "inner_product", rows)
+    assert resolve_max_norm(open_one, "cosine", rows) is None
+    assert 1.0 == resolve_max_norm(open_one, "inner_product", as_rows(np.zeros((3, 2))))
+    assert 9.0 == resolve_max_norm(dataclasses.replace(open_one, max_norm=9), "inner_product", rows)
     for bad in (0.0, -1.0, float("inf"), float("nan"), "long"):
         with pytest.raises(ParameterError, match="max_norm"):
-            longest(dataclasses.replace(open_one, max_norm=bad), "inner_product", rows)  # type: ignore[arg-type]
+            resolve_max_norm(dataclasses.replace(open_one, max_norm=bad), "inner_product", rows)  # type: ignore[arg-type]
 
 
-def test_effort_of_one_call_goes_with_the_filter() -> None:
-    codes, tables = Settings("codes", num_candidates=9), Settings("buckets", 3, 2, 1)
-    assert codes == with_effort(codes, None, None)
-    assert 20 == with_effort(codes, None, 20).num_candidates
-    assert 5 == with_effort(tables, 5, None).num_probes
-    for settings, effort in ((codes, (5, None)), (tables, (None, 5)), (codes, (None, 0)), (tables, (0, None))):
+def test_parameters_of_one_call_apply_to_the_filter() -> None:
+    """They replace the settings in that call only; counts that the filter does not use are refused."""
+    codes = nk.LSHIndex(Hyperplane(64), filter="codes", num_candidates=9).fit(X)
+    tables = nk.LSHIndex(Hyperplane(64), 3, hashes_per_table=2, num_probes=1).fit(X)
+    assert (0, 9, 0.0) == codes._search_params(None, None, None)
+    assert (0, 20, 0.0) == codes._search_params(None, 20, None)
+    assert (5, 0, 0.0) == tables._search_params(5, None, None)
+    for index, effort in ((codes, (5, None)), (tables, (None, 5)), (codes, (None, 0)), (tables, (0, None))):
         with pytest.raises(ParameterError):
-            with_effort(settings, *effort)
+            index._search_params(*effort, None)
 
 
 @pytest.mark.parametrize("tuned", [False, True])

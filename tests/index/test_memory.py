@@ -10,7 +10,7 @@ import pytest
 import nearkin as nk
 from nearkin.errors import ParameterError
 from nearkin.index import memory
-from nearkin.index.memory import machine_memory, share_of_memory
+from nearkin.index.memory import machine_memory, memory_budget
 
 
 def group(root: Path, path: str, limit: str, name: str = "memory.max") -> None:
@@ -24,7 +24,7 @@ def test_the_least_limit_of_the_groups_above_counts(tmp_path: Path, monkeypatch:
     proc, root = tmp_path / "cgroup", tmp_path / "fs"
     monkeypatch.setattr(memory, "_PROC", proc)
     monkeypatch.setattr(memory, "_CGROUPS", root)
-    monkeypatch.setattr(memory, "_physical", lambda: 1000)
+    monkeypatch.setattr(memory, "_physical_memory", lambda: 1000)
     monkeypatch.setattr(memory, "_process_limits", lambda: iter(()))
     assert 1000 == machine_memory()
     proc.write_text("0::/a/b\n")
@@ -45,7 +45,7 @@ def test_the_least_limit_of_the_groups_above_counts(tmp_path: Path, monkeypatch:
     proc.write_text("0::/host/path\n")
     group(root, ".", "700")
     assert 700 == machine_memory()
-    monkeypatch.setattr(memory, "_physical", lambda: None)
+    monkeypatch.setattr(memory, "_physical_memory", lambda: None)
     proc.unlink()
     assert machine_memory() is None
 
@@ -66,12 +66,12 @@ def test_a_limit_of_the_process_counts(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_option_is_bytes_or_a_share(monkeypatch: pytest.MonkeyPatch) -> None:
     """None is the default share; where the system does not tell there is no bound."""
     monkeypatch.setattr(memory, "machine_memory", lambda: 1000)
-    assert [7, 500, 1000, 250] == [share_of_memory(given, 0.25) for given in (7, 0.5, 1.0, None)]
+    assert [7, 500, 1000, 250] == [memory_budget(given, 0.25) for given in (7, 0.5, 1.0, None)]
     monkeypatch.setattr(memory, "machine_memory", lambda: None)
-    assert [7, None, None] == [share_of_memory(given, 0.25) for given in (7, 0.5, None)]
+    assert [7, None, None] == [memory_budget(given, 0.25) for given in (7, 0.5, None)]
     for wrong in (0, -1, 0.0, 1.5, True, "1G", float("nan")):
         with pytest.raises(ParameterError, match="share of memory"):
-            share_of_memory(wrong, 0.25)  # type: ignore[arg-type]
+            memory_budget(wrong, 0.25)  # type: ignore[arg-type]
 
 
 def test_an_index_stays_within_its_share_and_finds_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

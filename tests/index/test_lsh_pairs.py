@@ -15,7 +15,7 @@ import nearkin as nk
 import reference
 from nearkin.errors import NotFittedError, ParameterError
 from nearkin.families import CrossPolytope, Hyperplane, PStable, SphericalHash
-from nearkin.index.lsh import links
+from nearkin.index import lsh
 
 FORMS = {"float32": np.float32, "float64": np.float64, "sparse": csr_array}
 
@@ -57,7 +57,7 @@ def test_pairs_are_those_of_brute_force_where_everything_is_a_candidate(
     index = nk.LSHIndex(family, metric=metric, **options).fit(FORMS[form](X))  # type: ignore[arg-type]
     index.remove([3, 50])
     for rows in (4096, 7):
-        monkeypatch.setattr(links, "_ROWS", rows)
+        monkeypatch.setattr(lsh, "_MAX_BATCH_ROWS", rows)
         pairs = index.pairs(radius)
         got = found(pairs)
         assert list(expected) == list(got)

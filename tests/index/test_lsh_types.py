@@ -49,7 +49,7 @@ def test_the_nearest_are_those_of_brute_force(dtype: str, metric: str) -> None:
     X, Q = vectors(dtype, 200), vectors(dtype, 20)
     index = codes(metric).fit(X)
     wide = codes(metric).fit(X.astype(np.float32))
-    assert (dtype, dtype) == (index.vectors_, index.explain()["type"])
+    assert (dtype, dtype) == (index.vector_type_, index.explain()["type"])
     assert index.family_.digest == wide.family_.digest
     assert index.explain()["bytes_vectors"] < wide.explain()["bytes_vectors"]
     for asked in (Q, Q.astype(np.float64) + 0.25):
@@ -92,7 +92,7 @@ def test_what_is_added_later_becomes_the_type_of_the_index(dtype: str, tmp_path:
     opened.verify()
     expected = index.nearest(X, 3)
     for other in (opened, copy.deepcopy(index), copy.deepcopy(opened)):
-        assert dtype == other.vectors_
+        assert dtype == other.vector_type_
         found = other.nearest(X, 3)
         assert (expected.ids.tolist(), expected.distances.tolist()) == (found.ids.tolist(), found.distances.tolist())
         other.add([91], X[:1])
@@ -120,4 +120,4 @@ def test_tuning_keeps_the_type() -> None:
     index = nk.LSHIndex(PStable(seed=1))
     settings = index.tune(X, recall=0.8, k=3)
     assert settings.tuning is not None
-    assert ("uint8", 300) == (index.vectors_, len(index))
+    assert ("uint8", 300) == (index.vector_type_, len(index))

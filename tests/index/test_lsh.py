@@ -1,8 +1,10 @@
-"""LSHIndex: candidates against a model of tables, results against brute force, files, errors, and its statistics."""
+"""LSHIndex: candidates against a model, results against brute force, ids, copies, files, errors, statistics."""
 
 from __future__ import annotations
 
+import copy
 import itertools
+import pickle
 import shutil
 from pathlib import Path
 from typing import Any
@@ -25,9 +27,9 @@ from nearkin.errors import (
     ParameterError,
 )
 from nearkin.families import CrossPolytope, Hyperplane, PStable, SphericalHash, spherical_hamming
-from nearkin.vectors.rows import as_rows
+from nearkin.vectors.arrays import as_rows, as_typed_rows, hash_input
 
-FIXTURES = Path(__file__).parents[2] / "fixtures"
+FIXTURES = Path(__file__).parents[1] / "fixtures"
 
 
 def clustered(seed: int, n: int, d: int = 12, dtype: Any = np.float64) -> Any:
@@ -35,6 +37,13 @@ def clustered(seed: int, n: int, d: int = 12, dtype: Any = np.float64) -> Any:
     rng = np.random.default_rng(seed)
     centres = rng.normal(size=(6, d)) * 3
     return np.round(centres[rng.integers(0, 6, n)] + rng.normal(size=(n, d)) * 0.4 + 0.05, 1).astype(dtype)
+
+
+def hash_inputs(index: nk.LSHIndex, X: Any, Q: Any) -> tuple[Any, Any]:
+    """Rows and queries as the index passes them to its family."""
+    rows, queries = (as_typed_rows(each, index.vector_type_, index.dimension_) for each in (X, Q))
+    max_norm = index.settings_.max_norm
+    return hash_input(rows, max_norm), hash_input(queries, max_norm, query=True)
 
 
 FAMILIES = [
@@ -57,11 +66,10 @@ def test_candidates_and_results_are_those_of_the_model(family: Any, metric: Any,
     per_table = 4 if family.name != "cross_polytope" else 2
     index = nk.LSHIndex(family, 3, hashes_per_table=per_table, num_probes=7, metric=metric).fit(given(X))
     fitted = index.family_
-    hashed = index._hashed_form(index._stored_form(X, "X"))
-    asked = index._hashed_form(index._stored_form(Q, "Q"), query=True)
+    hashed, queries = hash_inputs(index, X, Q)
     keys, layout = fitted.hash_values(hashed), fitted.hash_layout(3, per_table)
     count = min(6, fitted.num_alternatives)
-    values, others, costs = fitted.probes(asked, count)
+    values, others, costs = fitted.probes(queries, count)
     found, hits = index.candidates(Q), index.nearest(Q, k=5)
     for query in range(len(Q)):
         probes = [
@@ -116,8 +124,9 @@ def test_codes_that_give_every_row_equal_brute_force(metric: Any) -> None:
         expected = reference.nearest(metric, Q[query], X, range(300), 11)
         assert np.allclose([far for _, far in expected], hits[query].distances, rtol=1e-9, atol=1e-9)
     exact = nk.HammingIndex(bits=100)
-    exact.add(None, index.family_.transform(index._hashed_form(index._stored_form(X, "X"))))
-    near = exact.nearest(index.family_.transform(index._hashed_form(index._stored_form(Q, "Q"), query=True)), k=40)
+    rows, queries = (index.family_.transform(hashed) for hashed in hash_inputs(index, X, Q))
+    exact.add(None, rows)
+    near = exact.nearest(queries, k=40)
     found = index.candidates(Q, num_candidates=40)
     assert [sorted(row.ids.tolist()) for row in near] == [found[query].tolist() for query in range(len(Q))]
 
@@ -137,7 +146,7 @@ def test_spherical_ranking_gives_the_rows_of_brute_force(form: Any, tmp_path: Pa
     path = tmp_path / "index"
     index.save(path)
     opened = nk.LSHIndex.open(path)
-    assert "spherical" == opened.rank == opened.settings_.rank == opened.explain()["rank"]
+    assert "spherical" == opened.params.rank == opened.settings_.rank == opened.explain()["rank"]
     for made in (index, opened):
         found = made.candidates(form(Q))
         assert expected == [found[query].tolist() for query in range(len(Q))]
@@ -197,9 +206,9 @@ def test_adding_and_removing_leaves_what_a_new_index_would_hold(data: st.DataObj
         there.append(again)
     assert len(there) == len(index)
     assert {ids[i] for i in there} == {key for key in ids if key in index}
-    new = nk.LSHIndex(index.family, metric="l2", **options)
+    new = nk.LSHIndex(index.params.family, metric="l2", **options)
     new.__dict__.update({key: value for key, value in index.__dict__.items() if key != "_core"})
-    new._core = new._make_core(as_rows(X))
+    new._core = new._new_core(as_rows(X))
     new.add([ids[i] for i in there], X[there])
     for left, right in (
         (index.nearest(Q, 4), new.nearest(Q, 4)),
@@ -291,7 +300,7 @@ def test_multi_probe_success_is_that_of_the_specification() -> None:
             X[0, part % 8] = 1.0
             index = nk.LSHIndex(family, tables, hashes_per_table=m, num_probes=1).fit(X)
             for probes in row:
-                found[probes] += int(index.candidates(np.zeros((1, 8)), num_probes=probes).met.sum())
+                found[probes] += int(index.candidates(np.zeros((1, 8)), num_probes=probes).entries_read.sum())
         assert total >= 100_000
         for probes, success in row.items():
             n = trials // tables * tables
@@ -309,7 +318,7 @@ def test_hyperplane_probes_by_margin_find_as_the_specification_says() -> None:
         X[0, :2], q[0, 0] = (np.cos(angle), np.sin(angle)), 1.0
         index = nk.LSHIndex(Hyperplane(seed=part), tables, hashes_per_table=16, num_probes=1).fit(X)
         for probes in found:
-            found[probes] += int(index.candidates(q, num_probes=probes).met.sum())
+            found[probes] += int(index.candidates(q, num_probes=probes).entries_read.sum())
     for probes, (success, rounding) in {
         1: (0.152, 0.0005),
         5: (0.43, 0.005),
@@ -463,7 +472,7 @@ def test_damaged_files_are_errors(tmp_path: Path) -> None:
     X = clustered(17, 40, dtype=np.float32)
     path, bad = tmp_path / "index", tmp_path / "bad"
     rng = np.random.default_rng(1)
-    cells = {"filter": "cells", "rank": "estimate", "num_cells": 3}
+    cells = {"filter": "partitions", "rank": "estimate", "num_partitions": 3}
     for options in ({"num_tables": 2, "hashes_per_table": 3}, {"filter": "codes"}, cells, {"rank": "estimate"}):
         family = Hyperplane(None, orthogonal="hadamard") if "rank" in options else Hyperplane(bits=32)
         nk.LSHIndex(family, metric="l2", **options).fit(X, [f"id {i}" for i in range(40)]).save(path)
@@ -489,6 +498,120 @@ def test_damaged_files_are_errors(tmp_path: Path) -> None:
         nk.LSHIndex.open(bad)
     with pytest.raises(CorruptStoreError):
         nk.HammingIndex.open(path)
+
+
+SMALL = np.random.default_rng(0).integers(1, 9, size=(80, 5)).astype(np.float64)
+TABLES: dict[str, Any] = {"num_tables": 4, "hashes_per_table": 3}
+
+
+def answers(index: nk.LSHIndex) -> list[Any]:
+    hits = index.nearest(SMALL, 4)
+    return [hits.offsets.tolist(), hits.ids.tolist(), hits.distances.tolist()]
+
+
+def restored(index: nk.LSHIndex) -> nk.LSHIndex:
+    """By way of a pickle."""
+    made: nk.LSHIndex = pickle.loads(pickle.dumps(index))  # noqa: S301
+    return made
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        nk.LSHIndex(PStable(seed=1), **TABLES),
+        nk.LSHIndex(Hyperplane(64), filter="codes"),
+        nk.LSHIndex(CrossPolytope(), hashes_per_table=1),
+        nk.LSHIndex(Hyperplane(64), metric="inner_product"),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("form", [np.float32, np.float64, csr_array])
+def test_pickles_and_copies_answer_the_same_and_go_their_own_way(index: nk.LSHIndex, form: Any) -> None:
+    """Fitted or not; what is added to one is not in the other."""
+    assert repr(index.params) == repr(restored(nk.LSHIndex(**vars_of(index))).params)
+    index.fit(form(SMALL), [f"n{i}" for i in range(80)])
+    index.remove(["n3"])
+    for other in (restored(index), copy.deepcopy(index), copy.copy(index)):
+        assert answers(index) == answers(other)
+        assert index.settings_ == other.settings_
+        other.add(["n3"], form(SMALL[3:4]))
+        assert ("n3" in other, "n3" in index) == (True, False)
+        assert (80, 79) == (len(other), len(index))
+
+
+def vars_of(index: nk.LSHIndex) -> dict[str, Any]:
+    """What the constructor was given."""
+    return dict(vars(index.params))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_ids_are_given_in_order_of_addition_in_batches(data: st.DataObject) -> None:
+    """Whatever their kind and the batch; removed ones are not."""
+    kind = data.draw(st.sampled_from(["rows", "ints", "names"]))
+    keys: list[Any] = list(range(80)) if kind == "rows" else data.draw(st.permutations(range(80)))
+    keys = [f"n{key}" for key in keys] if kind == "names" else keys
+    index = nk.LSHIndex(Hyperplane(16), filter="codes").fit(SMALL[:50], None if kind == "rows" else keys[:50])
+    index.add(None if kind == "rows" else keys[50:], SMALL[50:])
+    gone = data.draw(st.lists(st.sampled_from(keys), unique=True, max_size=20))
+    index.remove(gone)
+    size = data.draw(st.integers(1, 90))
+    batches = list(index.iter_ids(batch_size=size))
+    expected = [key for key in keys if key not in gone]
+    assert expected == [key for batch in batches for key in batch.tolist()]
+    assert all(size == len(batch) for batch in batches[:-1])
+    assert len(expected) == len(index)
+    assert all((key in index) == (key not in gone) for key in keys)
+
+
+def test_bytes_are_those_that_explain_names_and_grow_with_the_vectors() -> None:
+    """Vectors take their own size, codes their words in blocks of eight."""
+    index = nk.LSHIndex(Hyperplane(70), filter="codes").fit(SMALL)
+    explained = index.explain()
+    assert 80 * 5 * 8 + 80 * 8 == explained["bytes_vectors"]
+    assert 80 * 2 * 8 == explained["bytes_filter"]
+    assert sum(explained[name] for name in ("bytes_filter", "bytes_vectors", "bytes_ids")) == index.nbytes
+    before = index.nbytes
+    index.add(None, SMALL)
+    assert index.nbytes > before
+
+
+def test_vectors_in_memory_verify_and_what_is_not_fitted_says_so() -> None:
+    index = nk.LSHIndex(PStable(width=2.0), **TABLES)
+    assert 0 == len(index)
+    for call in (
+        index.verify,
+        index.explain,
+        lambda: index.nbytes,
+        lambda: 1 in index,
+        lambda: index.remove([1]),
+        lambda: index.add(None, SMALL),
+        lambda: index.iter_ids(),
+        lambda: index.expected_recall([1.0]),
+    ):
+        with pytest.raises(NotFittedError, match=r"call fit\(X\) first"):
+            call()
+    index.fit(SMALL)
+    index.verify()
+    assert 1 in index
+    assert not any(key in index for key in (80, -1, "1", 1.0, None, True, 1 << 70))
+
+
+@pytest.mark.parametrize("form", [np.float32, csr_array])
+@pytest.mark.parametrize("options", [TABLES, {"filter": "codes", "num_candidates": 200}], ids=str)
+def test_a_replaced_vector_is_found_in_its_new_place_only(form: Any, options: dict[str, Any]) -> None:
+    """`existing="update"`; with "skip" it stays, with "error" nothing changes."""
+    index = nk.LSHIndex(Hyperplane(64, seed=1), metric="l2", **options).fit(form(SMALL), range(80))
+    far = SMALL[:1] * -3.0
+    with pytest.raises(ParameterError, match="already there"):
+        index.add([100, 7], form(np.vstack([far, far])))
+    assert 100 not in index
+    assert 0 == index.add([7], form(far), existing="skip")
+    assert 0 == len(index.search(form(far), 1e-3)[0])
+    index.add([7], form(far), existing="update")
+    assert [(7, 0.0)] == [(match.id, match.distance) for match in index.search(form(far), 1e-3)[0]]
+    assert 7 not in index.search(form(SMALL[7:8]), 1e-3)[0].ids
+    assert 80 == len(index)
 
 
 @pytest.mark.parametrize("name", ["buckets", "codes", "rotation", "cells"])
@@ -523,7 +646,7 @@ def write_fixtures() -> None:
         "buckets": {"num_tables": 3, "hashes_per_table": 4},
         "codes": {"filter": "codes"},
         "rotation": {"filter": "codes", "rank": "estimate"},
-        "cells": {"filter": "cells", "rank": "estimate", "num_cells": 4, "num_probes": 2},
+        "cells": {"filter": "partitions", "rank": "estimate", "num_partitions": 4, "num_probes": 2},
     }
     for name, options in made.items():
         family = Hyperplane(None, orthogonal="hadamard", seed=5) if "rank" in options else Hyperplane(bits=48, seed=5)

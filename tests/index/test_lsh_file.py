@@ -46,10 +46,10 @@ def test_an_opened_index_was_given_and_has_the_same(index: nk.LSHIndex, tmp_path
     index.fit(X)
     index.save(tmp_path / "index")
     opened = nk.LSHIndex.open(tmp_path / "index")
-    assert repr(index.given) == repr(opened.given)
+    assert repr(index.params) == repr(opened.params)
     assert index.settings_ == opened.settings_
     assert index.family_.digest == opened.family_.digest
-    assert ("float32", 6) == (opened.vectors_, opened.dimension_)
+    assert ("float32", 6) == (opened.vector_type_, opened.dimension_)
     assert repr(index) == repr(opened)
     assert index.explain()["why"] == opened.explain()["why"]
     assert index.fit(9 * X).settings_ == opened.fit(9 * X).settings_
@@ -59,8 +59,8 @@ def test_an_opened_index_was_given_and_has_the_same(index: nk.LSHIndex, tmp_path
 def test_files_without_the_given_family_are_opened() -> None:
     """As the first ones were: the fixtures have neither it nor the names of what was chosen."""
     for name in ("buckets", "codes"):
-        index = nk.LSHIndex.open(Path(__file__).parents[2] / "fixtures" / f"lsh-{name}-v1.nks")
-        assert "Hyperplane" in repr(index.given.family)
+        index = nk.LSHIndex.open(Path(__file__).parents[1] / "fixtures" / f"lsh-{name}-v1.nks")
+        assert "Hyperplane" in repr(index.params.family)
         assert () == index.settings_.chosen
         assert index.settings_.tuning is None
 

@@ -12,21 +12,10 @@ from hypothesis.extra.numpy import arrays
 from scipy.sparse import csr_array, issparse
 
 from nearkin.errors import InputError, MismatchError, ParameterError
-from nearkin.index.lsh.arrays import (
-    Metric,
-    Stored,
-    as_queries,
-    as_stored,
-    flat,
-    from_flat,
-    hashed_form,
-    plain,
-    stored_as,
-)
-from nearkin.vectors.rows import Rows, as_rows
+from nearkin.vectors.arrays import Rows, VectorType, as_rows, as_typed_rows, hash_input
 
 MATRICES = arrays(np.float32, st.tuples(st.integers(1, 6), st.integers(1, 5)), elements=st.integers(-3, 3).map(float))
-KINDS: dict[Stored, Any] = {
+KINDS: dict[VectorType, Any] = {
     "float32": np.float32,
     "float64": np.float64,
     "sparse": csr_array,
@@ -39,14 +28,14 @@ KINDS: dict[Stored, Any] = {
 def test_every_form_has_the_same_values(X: Any) -> None:
     """Stored in any form from any form, flat and back: the vectors that were given."""
     for given_as, make in KINDS.items():
-        assert given_as == stored_as(as_rows(make(X)))
+        assert given_as == as_rows(make(X)).vector_type
         for kind in KINDS:
-            rows = as_stored(make(X), kind, X.shape[1], "X")
-            assert kind == stored_as(rows)
-            back = from_flat(flat(rows), X.shape[1])
-            assert kind == stored_as(back)
+            rows = as_typed_rows(make(X), kind, X.shape[1])
+            assert kind == rows.vector_type
+            back = Rows.from_flat(rows.flat(), X.shape[1])
+            assert kind == back.vector_type
             assert X.tolist() == rows.dense().tolist() == back.dense().tolist()
-            assert issparse(plain(rows)) == (kind == "sparse")
+            assert issparse(rows.matrix) == (kind == "sparse")
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -56,51 +45,51 @@ def test_narrow_numbers_stay_as_they_came(dtype: Any, order: Any) -> None:
     X = np.array(np.arange(24).reshape(6, 4), dtype, order=order)[::2]
     rows = as_rows(X)
     some = np.array([2, 0])
-    for part, expected in [(rows, X), (rows.part(1, 3), X[1:3]), (rows.take(some), X[some])]:
-        assert dtype == stored_as(part)
-        back = from_flat(flat(part), 4)
+    for part, expected in [(rows, X), (rows.slice(1, 3), X[1:3]), (rows.take(some), X[some])]:
+        assert dtype == part.vector_type
+        back = Rows.from_flat(part.flat(), 4)
         assert np.float32 == part.dtype == back.dtype
         assert back.narrow is not None
         assert (dtype, expected.tolist()) == (back.narrow.dtype, back.narrow.tolist())
         assert expected.tolist() == back.dense().tolist()
-    assert as_queries(X, dtype, 4, "Q").narrow is not None
+    assert as_typed_rows(X, dtype, 4, query=True).narrow is not None
     for other in (
         X.astype(np.float64) + 0.5,
         X.astype(np.float32),
         X.astype(np.int64),
         csr_array(X.astype(np.float32)),
     ):
-        asked = as_queries(other, dtype, 4, "Q")
+        asked = as_typed_rows(other, dtype, 4, query=True)
         assert asked.narrow is None
         assert np.float32 == asked.dtype
         assert (other.toarray() if issparse(other) else other).tolist() == asked.dense().tolist()
-    assert as_queries(X, "float32", 4, "Q").narrow is None
+    assert as_typed_rows(X, "float32", 4, query=True).narrow is None
 
 
 def test_numbers_that_a_narrow_index_cannot_hold_are_refused() -> None:
     """Whole numbers are never cut; float16 rounds, up to its largest number."""
     for bad in (0.5, -1.0, 256.0, 1e300):
-        with pytest.raises(InputError, match=r"row 1: .* is no number of uint8.*astype"):
-            as_stored(np.array([[0.0, 1.0], [2.0, bad]]), "uint8", 2, "X")
-    with pytest.raises(InputError, match=r"row 0: 70000 is no number of float16"):
-        as_stored(np.array([[70000.0]]), "float16", 1, "X")
+        with pytest.raises(InputError, match=r"row 1: .* can't be stored as uint8.*astype"):
+            as_typed_rows(np.array([[0.0, 1.0], [2.0, bad]]), "uint8", 2)
+    with pytest.raises(InputError, match=r"row 0: 70000 can't be stored as float16"):
+        as_typed_rows(np.array([[70000.0]]), "float16", 1)
     for value in (np.nan, np.inf):
         with pytest.raises(InputError, match="NaN or an infinite"):
-            as_stored(np.array([[value]]), "float16", 1, "X")
+            as_typed_rows(np.array([[value]]), "float16", 1)
         with pytest.raises(InputError, match="NaN or an infinite"):
-            as_stored(np.array([[value]]), "int8", 1, "X")
-    rows = as_stored(np.array([[0.1]]), "float16", 1, "X")
+            as_typed_rows(np.array([[value]]), "int8", 1)
+    rows = as_typed_rows(np.array([[0.1]]), "float16", 1)
     # What is hashed is what is kept.
     assert [[float(np.float16(0.1))]] == rows.dense().tolist()
-    assert [[-128.0, 127.0]] == as_stored([[-128, 127]], "int8", 2, "X").dense().tolist()
+    assert [[-128.0, 127.0]] == as_typed_rows([[-128, 127]], "int8", 2).dense().tolist()
 
 
 def test_another_dimension_and_too_many_coordinates_are_refused() -> None:
     with pytest.raises(MismatchError, match="dimension"):
-        as_stored(np.ones((2, 3)), "float32", 4, "X")
+        as_typed_rows(np.ones((2, 3)), "float32", 4)
     wide = csr_array((np.ones(1), np.zeros(1, np.int64), np.array([0, 1], np.int64)), shape=(1, 1 << 32))
     with pytest.raises(ParameterError, match="dimension"):
-        flat(Rows(None, wide))
+        Rows(None, wide).flat()
 
 
 @pytest.mark.parametrize("form", [np.float64, csr_array])
@@ -109,24 +98,22 @@ def test_cosines_on_the_sphere_are_inner_products(form: Any) -> None:
     rng = np.random.default_rng(0)
     X, Q = rng.normal(size=(20, 4)), rng.normal(size=(5, 4))
     M = float(np.linalg.norm(X, axis=1).max()) * 1.5
-    rows = hashed_form(as_rows(form(X)), "inner_product", M)
-    asked = hashed_form(as_rows(form(Q)), "inner_product", M, query=True)
+    rows = hash_input(as_rows(form(X)), M)
+    asked = hash_input(as_rows(form(Q)), M, query=True)
     a, b = (value.toarray() if issparse(value) else value for value in (rows, asked))
     assert np.allclose(1, np.linalg.norm(a, axis=1))
     assert np.allclose(1, np.linalg.norm(b, axis=1))
     assert np.allclose(X @ Q.T / (M * np.linalg.norm(Q, axis=1)), a @ b.T)
-    metrics: list[Metric] = ["l2", "l1", "cosine"]
-    for metric in metrics:
-        same = hashed_form(as_rows(form(X)), metric, None)
-        assert X.tolist() == (same.toarray() if issparse(same) else same).tolist()
+    same = hash_input(as_rows(form(X)), None)
+    assert X.tolist() == (same.toarray() if issparse(same) else same).tolist()
 
 
 def test_rows_that_are_too_long_and_queries_of_zeros_are_refused() -> None:
     """The longest row may be a rounding longer; zeros are rows, but no queries."""
     X = np.array([[3.0, 4.0], [0.0, 0.0]])
-    assert (2, 3) == hashed_form(as_rows(X), "inner_product", 5.0).shape
-    assert (2, 3) == hashed_form(as_rows(X), "inner_product", 5.0 * (1 - 5e-7)).shape
+    assert (2, 3) == hash_input(as_rows(X), 5.0).shape
+    assert (2, 3) == hash_input(as_rows(X), 5.0 * (1 - 5e-7)).shape
     with pytest.raises(ParameterError, match=r"max_norm=4\.9"):
-        hashed_form(as_rows(X), "inner_product", 4.9)
+        hash_input(as_rows(X), 4.9)
     with pytest.raises(InputError, match="row 1"):
-        hashed_form(as_rows(X), "inner_product", 5.0, query=True)
+        hash_input(as_rows(X), 5.0, query=True)

@@ -1,1 +1,0 @@
-"""The index of vectors by any family of hash functions."""

@@ -1,0 +1,646 @@
+"""Tuning of `LSHIndex`: settings that reach a recall within a memory limit in the shortest expected time.
+
+The theory needs the distances of neighbours and of random pairs. They are sampled from the data: 200 rows serve as
+queries, their k true neighbours are found by brute force, and as many random rows are drawn. For h hashes per table and
+T probes, sampled tables give the rate s_i at which neighbour i of its query is in one of the T probed buckets. L
+independent tables find it with probability
+
+    1 − (1 − s_i)^L        recall(L) = mean over all neighbours        candidates(L) = n · the same mean over random
+    rows
+
+At T = 1 this is the law 1 − (1 − p^h)^L with p^h measured instead of assumed (Slaney, Lifshits and He 2012 take p from
+the histogram of distances and a law; families without a law have none). The smallest L that reaches the recall follows
+for each (h, T). Among the candidates whose tables fit the memory, the one with the shortest expected time wins. If the
+family gives bits, a scan of codes competes: the ranks of neighbours among the sampled codes give the number m of codes
+to rank.
+
+Finally the index is built and its recall measured on up to 1,000 queries. If the recall minus two standard errors of
+the mean over queries is too low, m, T or L grow until it is not: the recall of other queries varies around the same
+mean. Then L (with up to three more indexes) and m or T (which needs none) are bisected down to the smallest value that
+still reaches the recall.
+
+Ranking by estimates needs no law of candidates: a guaranteed recall sets the bound, and the index finds more than that.
+Partitions have no law. So both are tuned by measured recall alone, by bisection, since recall grows with both:
+
+1. the smallest guarantee whose codes reach the recall in all partitions (half the remaining misses if partitions are
+   tuned);
+2. the fewest partitions that reach the recall with that guarantee;
+3. the smallest guarantee that reaches the recall in that many partitions.
+
+Expected times are sums of the constants below, measured on one machine; on other machines they cost time, never recall.
+Nothing is timed during tuning, so the same data give the same settings on every machine.
+
+Sources: Slaney, Lifshits, He, "Optimal Parameters for Locality-Sensitive Hashing", Proc. IEEE 100 (2012), section III;
+Dong, Wang, Josephson, Charikar, Li, "Modeling LSH for Performance Tuning", CIKM 2008, section 4.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from nearkin._core import LshCore
+from nearkin.errors import InputError, bad_parameter, check_count
+from nearkin.families.base import Family
+from nearkin.index.lsh_params import (
+    IndexParams,
+    Settings,
+    TuneReport,
+    code_settings,
+    estimate_settings,
+    resolve_max_norm,
+    table_settings,
+)
+from nearkin.index.results import SearchResult
+from nearkin.theory.choice import collision_in_any_table, min_tables
+from nearkin.vectors.arrays import Floats, HashInput, Ints, Metric, Rows, Vectors, hash_input
+
+_NUM_QUERIES = 200
+"""Rows that serve as queries of the sampled tables and codes."""
+_MAX_MEASURED = 1000
+"""Maximum number of rows that serve as queries of the built index, including the above."""
+_MAX_COORDINATES = 1 << 33
+"""Coordinates compared at most to find the neighbours of more than 200 queries: a few seconds."""
+_MAX_REBUILDS = 3
+"""Maximum number of further indexes built to find the smallest number of tables."""
+_RESOLUTION = 0.02
+"""Relative resolution of the bisection of m or T."""
+_NUM_RANDOM = 2000
+"""Random rows that represent all rows."""
+_STANDARD_ERRORS = 2.0
+"""Standard errors that the measured recall must exceed the target by."""
+_SAMPLED_TABLES = 16
+"""The rate s at which tables find a neighbour is then known to within 0.1."""
+_PROBES = (1, 8, 32, 128)
+_MARGIN = 0.02
+"""Required excess of the expected recall over the target, because the sample is finite."""
+_GUARANTEES = [1 - 0.5 * 0.98**step for step in range(512)]
+"""Guaranteed recalls that are tried: each misses 0.98 times as much as the one before, the last 2 of 100,000."""
+_BLOCK = 1 << 24
+"""Distances (or differences of the Manhattan distance) in memory during brute force."""
+
+# Nanoseconds per query on one thread of a server core of 2024, fitted on sift, mnist, gist and lsa.
+_NS_HASH = 0.1
+"""One coordinate of a projection that decides a code."""
+_NS_EXACT = 0.3
+"""One coordinate of a projection whose margin is needed, with more than one probe."""
+_NS_MARGIN = 60.0
+"""Margin and alternatives of one function, with more than one probe."""
+_NS_PROBING = 25_000.0
+"""Preparation of the probes of a query."""
+_NS_PROBE = 120.0
+"""Creation and lookup of one probe."""
+_NS_CANDIDATE = 25.0
+"""Fetching a candidate from a bucket or from the nearest codes."""
+_NS_STEP = 0.25
+"""One coordinate of a dense candidate that is ranked."""
+_NS_SPARSE = 2.0
+"""One value of a sparse candidate that is ranked."""
+_NS_WORD = 0.1
+"""One word of a scanned code."""
+_NS_CODE = 0.3
+"""Selection among the codes, per row."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TuneTarget:
+    """Arguments of `LSHIndex.tune`, where they are described."""
+
+    recall: float
+    k: int
+    memory: int | None
+    max_tables: int
+    seed: int
+
+    def __post_init__(self) -> None:
+        if not 0 < self.recall < 1:
+            raise bad_parameter("recall", self.recall, "a number between 0 and 1, both exclusive")
+        check_count("k", self.k, 1, 1 << 20, "1 or more")
+        check_count("max_tables", self.max_tables, 1, 1 << 14, f"1 to {1 << 14}")
+        if self.memory is not None:
+            check_count("memory", self.memory, 1, 1 << 62, "bytes, 1 or more, or None")
+
+    def fits(self, size: float) -> bool:
+        """Return True if tables or codes of this many bytes are within the memory limit."""
+        return self.memory is None or size <= self.memory
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Settings that reach the recall on the sample, with their expected cost."""
+
+    family: Family
+    settings: Settings
+    recall: float
+    candidates: float
+    nanoseconds: float
+    bytes: float
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Data of the choice: rows that serve as queries, their true neighbours, and random rows."""
+
+    params: IndexParams
+    metric: Metric
+    max_norm: float | None
+    rows: Rows
+    queries: Ints
+    """`(n_queries,)` positions."""
+    nearest: Ints
+    """`(n_queries, k)` positions of the true neighbours."""
+    random: Ints
+    """Positions of random rows."""
+    measured: Ints
+    """Positions of all queries that the recall is measured with, including `queries`."""
+    limits: Floats
+    """Distance of the k-th true neighbour of each of `measured`."""
+
+    @cached_property
+    def hashed(self) -> HashInput:
+        """All rows as a family receives them."""
+        return hash_input(self.rows, self.max_norm)
+
+    def take(self, positions: Ints, *, query: bool = False) -> HashInput:
+        """Return rows as a family receives them."""
+        return hash_input(self.rows.take(positions), self.max_norm, query=query)
+
+
+class TunableIndex(Protocol):
+    """An `LSHIndex`; its module imports this one."""
+
+    settings_: Settings
+    family_: Family
+
+    def nearest(self, Q: Vectors, k: int = 10) -> SearchResult:
+        """Return the k nearest rows of each query."""
+
+    @property
+    def filter_nbytes(self) -> int:
+        """Bytes of tables or codes."""
+
+
+Tuned = TypeVar("Tuned", bound=TunableIndex)
+
+
+def tune(
+    params: IndexParams,
+    metric: Metric,
+    rows: Rows,
+    target: TuneTarget,
+    build: Callable[[Family, Settings, HashInput], Tuned],
+) -> Tuned:
+    """Return the index that reaches the recall; `build` creates an index from a family, settings and hash input."""
+    sample = draw_sample(params, metric, rows, target)
+    if params.rank == "estimate":
+        return _tune_estimates(sample, target, build)
+    candidates: list[Candidate] = []
+    scannable = params.family.kind == "bits" and params.family.num_hashes <= 1024
+    if scannable and params.filter != "buckets" and not params.has_tables:
+        candidates += _code_candidates(sample, target)
+    if params.filter != "codes" and params.rank == "hamming" and params.num_candidates is None:
+        candidates += _table_candidates(sample, target)
+    if not candidates:
+        limits = f"max_tables={target.max_tables}, memory={target.memory} and the given parameters"
+        allowed = f"less: no choice within {limits} reaches it on a sample of the data"
+        raise bad_parameter("recall", target.recall, allowed)
+    best = min(candidates, key=lambda candidate: candidate.nanoseconds)
+    index = build(best.family, best.settings, sample.hashed)
+    measured = measure_recall(index, sample, target.k)
+    while measured[1] < target.recall:
+        larger = _increase_effort(best, sample, target, index.family_)
+        if larger is None:
+            break
+        if larger.settings.filter == "codes":
+            # The codes are the same; only more of them are ranked.
+            index.settings_ = replace(index.settings_, num_candidates=larger.settings.num_candidates)
+        else:
+            index = build(larger.family, larger.settings, sample.hashed)
+        best, measured = larger, measure_recall(index, sample, target.k)
+    else:
+        index, best, measured = _reduce_tables(build, index, sample, target, best, measured)
+        best, measured = _reduce_effort(index, sample, target, best, measured)
+    report = TuneReport(
+        recall=target.recall,
+        k=target.k,
+        expected_recall=best.recall,
+        measured_recall=measured[0],
+        recall_lower_bound=measured[1],
+        expected_candidates=best.candidates,
+        expected_microseconds=best.nanoseconds / 1000,
+        choices=len(candidates),
+    )
+    index.settings_ = replace(index.settings_, tuning=report)
+    return index
+
+
+def draw_sample(params: IndexParams, metric: Metric, rows: Rows, target: TuneTarget) -> Sample:
+    """Draw queries and random rows, and find the true neighbours of the queries."""
+    n, k = len(rows), target.k
+    if n < 2 * k + 2:
+        reason = f"{n} rows are too few to sample {k} neighbours; give {2 * k + 2} or more, or set the parameters"
+        raise InputError(f"X: {reason}", place="X", reason=reason)
+    max_norm = resolve_max_norm(params, metric, rows)
+    # A row of zeros can't be a query for inner products: they are all zero.
+    eligible = np.flatnonzero(rows.norms() > 0) if metric == "inner_product" else np.arange(n)
+    if len(eligible) < 2:
+        reason = "fewer than two rows are not zero, so there are no queries to measure with"
+        raise InputError(f"X: {reason}", place="X", reason=reason)
+    rng = np.random.default_rng(target.seed)
+    # Differences of the Manhattan distance take several times as long as products.
+    affordable = _MAX_COORDINATES // (n * rows.d) // (8 if metric == "l1" else 1)
+    count = min(max(_NUM_QUERIES, min(_MAX_MEASURED, affordable)), n // 2, len(eligible))
+    drawn = rng.choice(eligible, count, replace=False).astype(np.int64)
+    random = np.sort(rng.choice(n, min(_NUM_RANDOM, n), replace=False)).astype(np.int64)
+    queries, measured = np.sort(drawn[:_NUM_QUERIES]), np.sort(drawn)
+    nearest, distances = true_neighbours(rows, measured, metric, k)
+    own = np.searchsorted(measured, queries)
+    return Sample(params, metric, max_norm, rows, queries, nearest[own], random, measured, distances[:, -1])
+
+
+def measure_recall(index: TunableIndex, sample: Sample, k: int) -> tuple[float, float]:
+    """Return the recall of queries that are rows of the index, and its lower bound."""
+    far = sample.limits
+    limit = far + 1e-5 * np.abs(far) + 1e-12
+    queries = sample.rows.take(sample.measured)
+    hits = index.nearest(queries.matrix, k + 1)
+    good = np.bincount(hits.queries[hits.distances <= limit[hits.queries]], minlength=len(far))
+    # Each row finds itself or an equal row; by inner product only if it is long enough.
+    own = -(queries.norms() ** 2) if sample.metric == "inner_product" else np.zeros(len(far))
+    shares: Floats = np.minimum(np.maximum(good - (own <= limit), 0), k) / k
+    mean = float(shares.mean())
+    return mean, mean - _STANDARD_ERRORS * float(shares.std(ddof=1)) / math.sqrt(len(shares))
+
+
+def _reduce_tables(
+    build: Callable[[Family, Settings, HashInput], Tuned],
+    index: Tuned,
+    sample: Sample,
+    target: TuneTarget,
+    best: Candidate,
+    measured: tuple[float, float],
+) -> tuple[Tuned, Candidate, tuple[float, float]]:
+    """Return an index with fewer tables that still reaches the recall, unless their number was set."""
+    high, low = best.settings.num_tables, 0
+    if best.settings.filter == "codes" or sample.params.num_tables is not None:
+        return index, best, measured
+    # Each table reduces the misses by the same factor.
+    middle = math.ceil(high * math.log(1 - target.recall) / math.log(max(1 - measured[1], 1e-6)))
+    for _ in range(_MAX_REBUILDS):
+        middle = min(max(middle, low + 1), high - 1)
+        if high - low < 2:
+            break
+        size = best.bytes / best.settings.num_tables * middle
+        fewer = replace(best, settings=replace(best.settings, num_tables=middle), bytes=size)
+        other = build(fewer.family, fewer.settings, sample.hashed)
+        other_measured = measure_recall(other, sample, target.k)
+        if other_measured[1] >= target.recall:
+            index, best, measured, high = other, fewer, other_measured, middle
+        else:
+            low = middle
+        middle = (low + high) // 2
+    return index, best, measured
+
+
+def _reduce_effort(
+    index: TunableIndex, sample: Sample, target: TuneTarget, best: Candidate, measured: tuple[float, float]
+) -> tuple[Candidate, tuple[float, float]]:
+    """Bisect the candidates of codes, or the probes of tables, down to the recall, unless their number was set."""
+    name = "num_candidates" if best.settings.filter == "codes" else "num_probes"
+    if getattr(sample.params, name) is not None:
+        return best, measured
+    high: int = getattr(best.settings, name)
+    # A query is a row of the index, and itself a candidate.
+    low = target.k if name == "num_candidates" else 0
+    while high - low > max(1, int(_RESOLUTION * high)):
+        middle = (low + high) // 2
+        index.settings_ = replace(index.settings_, **{name: middle})  # type: ignore[arg-type]  # An int.
+        result = measure_recall(index, sample, target.k)
+        if result[1] >= target.recall:
+            high, measured = middle, result
+        else:
+            low = middle
+    index.settings_ = replace(index.settings_, **{name: high})  # type: ignore[arg-type]
+    if name == "num_candidates":
+        cost = _codes_cost(best.family.num_hashes, sample.rows, high)
+        best = replace(best, candidates=float(high), nanoseconds=cost)
+    return replace(best, settings=replace(best.settings, **{name: high})), measured  # type: ignore[arg-type]
+
+
+def _increase_effort(best: Candidate, sample: Sample, target: TuneTarget, family: Family) -> Candidate | None:
+    """Return the next larger choice within the limits, or None; parameters that were set do not grow."""
+    params, settings, n = sample.params, best.settings, len(sample.rows)
+    if settings.filter == "codes":
+        if params.num_candidates is not None or settings.num_candidates >= n:
+            return None
+        more = min(n, math.ceil(settings.num_candidates * 1.25) + 1)
+        return replace(best, settings=replace(settings, num_candidates=more))
+    tables = min(target.max_tables, math.ceil(settings.num_tables * 1.15))
+    size = best.bytes / settings.num_tables * tables
+    if params.num_tables is None and tables > settings.num_tables and target.fits(size):
+        return replace(best, settings=replace(settings, num_tables=tables), bytes=size)
+    if params.num_probes is None and family.num_alternatives and settings.num_probes < 1 << 16:
+        return replace(best, settings=replace(settings, num_probes=settings.num_probes * 2))
+    return None
+
+
+def _code_candidates(sample: Sample, target: TuneTarget) -> list[Candidate]:
+    """Return the scan that ranks enough codes to include the required share of neighbours, if it fits the memory."""
+    params, nearest, n = sample.params, sample.nearest, len(sample.rows)
+    bits = params.family.num_hashes
+    size = 8 * -(-bits // 64) * n
+    if not target.fits(size):
+        return []
+    family = params.family.resized(bits).fit(sample.hashed)
+
+    def codes(positions: Ints, *, query: bool = False) -> npt.NDArray[np.bool_]:
+        return family.hash_values(sample.take(positions, query=query)).astype(bool)
+
+    own, near, random = codes(sample.queries, query=True), codes(nearest.ravel()), codes(sample.random)
+    near = near.reshape(*nearest.shape, -1)
+    # Distances of all queries to all random rows, by products of 0 and 1.
+    a, b = own.astype(np.float32), random.astype(np.float32)
+    common_random = a @ b.T
+    random_gaps: Floats = (a.sum(axis=1)[:, None] + b.sum(axis=1)[None, :] - 2 * common_random).astype(np.float64)
+    near_gaps: Floats = (own[:, None, :] != near).sum(axis=2).astype(np.float64)
+    if params.rank == "spherical":
+        common_near = (own[:, None, :] & near).sum(axis=2)
+        random_gaps = _spherical_distances(random_gaps, common_random)
+        near_gaps = _spherical_distances(near_gaps, common_near)
+    # The rank of a neighbour's code: the number of nearer rows, and half of those at the same distance.
+    before = [
+        np.searchsorted(far, gaps, side="left") + np.searchsorted(far, gaps, side="right")
+        for far, gaps in zip(np.sort(random_gaps, axis=1), near_gaps, strict=True)
+    ]
+    ranks = np.stack(before) / 2 / len(sample.random) * n
+    count = int(np.ceil(np.quantile(ranks, min(1.0, target.recall + _MARGIN)))) + nearest.shape[1]
+    count = min(n, max(count, 2 * nearest.shape[1]))
+    if params.num_candidates is not None:
+        if params.num_candidates < count:
+            return []
+        count = params.num_candidates
+    recall = float(np.mean(ranks <= count))
+    settings = code_settings(params, sample.metric, sample.max_norm, count)
+    return [
+        Candidate(params.family, settings, recall, float(count), _codes_cost(bits, sample.rows, count), float(size))
+    ]
+
+
+def _codes_cost(bits: int, rows: Rows, ranked: int) -> float:
+    """Return the expected nanoseconds of a query that scans the codes of these rows."""
+    scan = len(rows) * (-(-bits // 64) * _NS_WORD + _NS_CODE)
+    return bits * _values_per_row(rows) * _NS_HASH + scan + ranked * _candidate_cost(rows)
+
+
+def _tables_cost(tables: int, h: int, probes: int, rows: Rows, candidates: float) -> float:
+    """Return the expected nanoseconds of a query that looks up hash tables."""
+    functions = tables * h
+    exact = functions * (_values_per_row(rows) * _NS_EXACT + _NS_MARGIN) + _NS_PROBING
+    hashing = exact if probes > 1 else functions * _values_per_row(rows) * _NS_HASH
+    return hashing + tables * probes * _NS_PROBE + candidates * _candidate_cost(rows)
+
+
+def _candidate_cost(rows: Rows) -> float:
+    """Return the expected nanoseconds of one candidate."""
+    return _NS_CANDIDATE + _values_per_row(rows) * (_NS_STEP if rows.csr is None else _NS_SPARSE)
+
+
+def _values_per_row(rows: Rows) -> float:
+    """Return the dimension of dense rows, or the mean number of non-zeros of sparse ones."""
+    return float(rows.d) if rows.csr is None else rows.csr.nnz / len(rows)
+
+
+def _spherical_distances(differ: Floats, common: npt.NDArray[np.float32] | Ints) -> Floats:
+    """Return spherical Hamming distances; two empty codes are equal."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(differ == 0, 0.0, differ / common)
+
+
+def _table_candidates(sample: Sample, target: TuneTarget) -> list[Candidate]:
+    """Return for each number of hashes and probes the tables that reach the recall within the limits."""
+    params = sample.params
+    can_probe = params.family.count_alternatives(sample.hashed.shape[1]) > 0
+    probes = [params.num_probes] if params.num_probes else list(_PROBES if can_probe else _PROBES[:1])
+    candidates = []
+    for family in _width_variants(sample):
+        for h in _hashes_per_table(sample, family):
+            for count, (near, random) in _hit_rates(sample, family, h, probes).items():
+                candidate = _table_candidate(sample, target, family, h, count, near, random)
+                if candidate is not None:
+                    candidates.append(candidate)
+    return candidates
+
+
+def _hashes_per_table(sample: Sample, family: Family) -> list[int]:
+    """Return numbers of hashes per table to try: around one random row per bucket."""
+    values = family.resized(64).fit(sample.hashed).hash_values(sample.take(sample.random))
+    equal = float(np.mean(values[1:] == values[:-1]))
+    if equal >= 1:
+        return []
+    middle = math.log(len(sample.rows)) / -math.log(max(equal, 1e-9))
+    counts = sorted({max(1, round(middle * factor)) for factor in (0.35, 0.6, 0.8, 1.0)})
+    if sample.params.hashes_per_table:
+        counts = [sample.params.hashes_per_table]
+    return [h for h in counts if family.kind == "keys" or h <= 64]
+
+
+def _table_candidate(
+    sample: Sample, target: TuneTarget, family: Family, h: int, probes: int, near: Floats, random: Floats
+) -> Candidate | None:
+    """Return the tables of h hashes and this many probes that reach the recall; None if none do within the limits."""
+    params, n = sample.params, len(sample.rows)
+    near, random = np.minimum(near, 1 - 1e-12), np.minimum(random, 1 - 1e-12)
+    required = min(target.recall + _MARGIN, (1 + target.recall) / 2)
+    tables = min_tables(near, required, params.num_tables or target.max_tables)
+    if tables is None:
+        return None
+    tables = params.num_tables or tables
+    size = n * 12.0 * tables
+    if not target.fits(size):
+        return None
+    recall = float(np.mean(collision_in_any_table(near, tables)))
+    candidates = n * float(np.mean(collision_in_any_table(random, tables)))
+    cost = _tables_cost(tables, h, probes, sample.rows, candidates)
+    settings = table_settings(params, sample.metric, sample.max_norm, tables, h, probes)
+    return Candidate(family, settings, recall, candidates, cost, size)
+
+
+def _width_variants(sample: Sample) -> list[Family]:
+    """Return the family; one that chooses its own cell width also with smaller ones."""
+    family = sample.params.family
+    if getattr(family, "width", None) != "auto":
+        return [family]
+    width: float = family.resized(1).fit(sample.hashed).width_  # type: ignore[attr-defined]  # It has one.
+    return [type(family)(**{**family.get_params(), "width": factor * width}) for factor in (0.5, 0.75, 1.0)]
+
+
+def _hit_rates(sample: Sample, family: Family, h: int, probes: list[int]) -> dict[int, tuple[Floats, Floats]]:
+    """Return for each number of probes the share of sampled tables that find each neighbour and each random row."""
+    # Neighbours first, then random rows; every table is queried separately.
+    num_queries, num_near = len(sample.queries), sample.nearest.size
+    positions = np.concatenate([sample.nearest.ravel(), sample.random])
+    counts = {count: (np.zeros(num_near), np.zeros((num_queries, len(sample.random)))) for count in probes}
+    owner = np.repeat(np.arange(num_queries), sample.nearest.shape[1])
+    layout = family.hash_layout(_SAMPLED_TABLES, h)
+    functions = family.resized(int(layout.max()) + 1, group=h).fit(sample.hashed)
+    values = functions.hash_values(sample.take(positions))
+    queries = sample.take(sample.queries, query=True)
+    max_probes = max(probes)
+    probed = functions.probes(queries, min(functions.num_alternatives, max_probes - 1)) if max_probes > 1 else None
+    own = functions.hash_values(queries) if probed is None else probed.values
+    # Only candidates are read from the tables, never vectors.
+    vectors = np.zeros(len(positions), dtype=np.float32)
+    for columns in layout:
+        core = LshCore.buckets("l2", "float32", 1, True, h, h, np.arange(h, dtype=np.uint32))
+        core.add(None, np.ascontiguousarray(values[:, columns]).reshape(-1), vectors, "error")
+        hashes = np.ascontiguousarray(own[:, columns]).reshape(-1)
+        for count in probes:
+            others = None
+            if count > 1 and probed is not None:
+                size = min(probed.others.shape[2], count - 1)
+                others = (
+                    size,
+                    np.ascontiguousarray(probed.others[:, columns, :size]).reshape(-1),
+                    np.ascontiguousarray(probed.costs[:, columns, :size], dtype=np.float64).reshape(-1),
+                )
+            offsets, row_numbers, _ = core.candidates(hashes, others, count, None)
+            ids = np.asarray(row_numbers, dtype=np.int64)
+            query = np.repeat(np.arange(num_queries), np.diff(offsets))
+            is_near = ids < num_near
+            is_own = is_near & (owner[np.minimum(ids, num_near - 1)] == query)
+            counts[count][0][ids[is_own]] += 1
+            counts[count][1][query[~is_near], ids[~is_near] - num_near] += 1
+    return {count: (near / _SAMPLED_TABLES, random / _SAMPLED_TABLES) for count, (near, random) in counts.items()}
+
+
+def _tune_estimates(sample: Sample, target: TuneTarget, build: Callable[[Family, Settings, HashInput], Tuned]) -> Tuned:
+    """Return the index with `rank="estimate"` that reaches the recall."""
+    params, n = sample.params, len(sample.rows)
+    index = build(params.family, estimate_settings(params, sample.metric, n), sample.hashed)
+    if not target.fits(index.filter_nbytes):
+        allowed = f"{index.filter_nbytes} bytes or more: rotation codes have one bit per coordinate of the rotation"
+        raise bad_parameter("memory", target.memory, allowed)
+    settings = index.settings_
+    measurements: dict[tuple[float, int], tuple[float, float]] = {}
+
+    def measure(guarantee: float, probes: int) -> tuple[float, float]:
+        if (guarantee, probes) not in measurements:
+            index.settings_ = replace(settings, recall=guarantee, num_probes=probes)
+            measurements[guarantee, probes] = measure_recall(index, sample, target.k)
+        return measurements[guarantee, probes]
+
+    def min_guarantee(probes: int, recall: float) -> float:
+        """Return the smallest guarantee that reaches a recall in this many partitions; the largest if none does."""
+        if params.recall is not None:
+            return float(params.recall)
+        low, high = 0, len(_GUARANTEES) - 1
+        while low < high:
+            middle = (low + high) // 2
+            if measure(_GUARANTEES[middle], probes)[1] >= recall:
+                high = middle
+            else:
+                low = middle + 1
+        return _GUARANTEES[low]
+
+    def min_probes(guarantee: float) -> int:
+        """Return the fewest partitions that reach the recall; all if none do."""
+        low, high = 0, settings.num_partitions
+        while high - low > 1:
+            middle = (low + high) // 2
+            if measure(guarantee, middle)[1] >= target.recall:
+                high = middle
+            else:
+                low = middle
+        return high
+
+    if settings.filter == "partitions" and params.num_probes is None:
+        guarantee = min_guarantee(settings.num_partitions, (1 + target.recall) / 2)
+        probes = min_probes(guarantee)
+        guarantee = min_guarantee(probes, target.recall)
+    else:
+        probes = settings.num_probes
+        guarantee = min_guarantee(probes, target.recall)
+    recall, lower_bound = measure(guarantee, probes)
+    report = TuneReport(
+        recall=target.recall,
+        k=target.k,
+        expected_recall=guarantee,
+        measured_recall=recall,
+        recall_lower_bound=lower_bound,
+        expected_candidates=float(n * (probes / settings.num_partitions if settings.num_partitions else 1)),
+        expected_microseconds=None,
+        choices=len(measurements),
+    )
+    index.settings_ = replace(settings, recall=guarantee, num_probes=probes, tuning=report)
+    return index
+
+
+def true_neighbours(rows: Rows, queries: Ints, metric: Metric, k: int) -> tuple[Ints, Floats]:
+    """Return the k nearest other rows of some rows, and their distances, by brute force in blocks.
+
+    The distances in a block are a matrix product (inner products, cosines, and ‖y‖² − 2 x·y, which has the same order
+    as the Euclidean distance) or, for the Manhattan distance, sums of differences. The k smallest distances are summed
+    again in `float64`, so that they do not depend on the blocks. Cost: n d steps per query; memory: 2^24 distances at a
+    time.
+
+    Returns
+    -------
+    (n_queries, k) int64, (n_queries, k) float64
+        Nearest first.
+    """
+    n = len(rows)
+    points = rows.take(queries)
+    best_distances = np.full((len(queries), k), np.inf)
+    best_rows = np.full((len(queries), k), -1, dtype=np.int64)
+    norms = rows.norms()
+    step = max(1, _BLOCK // max(len(queries), 1) // (rows.d if metric == "l1" else 1))
+    for start in range(0, n, step):
+        block = rows.slice(start, min(start + step, n))
+        distances = _block_distances(block, points, metric, norms[start : start + len(block)])
+        inside = (queries >= start) & (queries < start + len(block))
+        distances[np.flatnonzero(inside), queries[inside] - start] = np.inf
+        # The nearest of the block, then of all blocks up to here.
+        count = min(k, distances.shape[1])
+        positions = np.argpartition(distances, count - 1, axis=1)[:, :count]
+        distances = np.concatenate([best_distances, np.take_along_axis(distances, positions, axis=1)], axis=1)
+        numbers = np.concatenate([best_rows, positions + start], axis=1)
+        order = np.lexsort((numbers, distances), axis=1)[:, :k]
+        best_distances = np.take_along_axis(distances, order, axis=1)
+        best_rows = np.take_along_axis(numbers, order, axis=1)
+    exact = np.stack(
+        [_exact_distances(rows.take(best), points.slice(i, i + 1), metric) for i, best in enumerate(best_rows)]
+    )
+    order = np.argsort(exact, axis=1, kind="stable")
+    return np.take_along_axis(best_rows, order, axis=1), np.take_along_axis(exact, order, axis=1)
+
+
+def _block_distances(block: Rows, points: Rows, metric: Metric, norms: Floats) -> Floats:
+    """Return `(n_points, n_block)` numbers with the order of the distances."""
+    if metric == "l1":
+        q, x = points.dense().astype(np.float64), block.dense().astype(np.float64)
+        return np.stack([np.abs(x - point).sum(axis=1) for point in q])
+    dot: Floats = block.product(np.ascontiguousarray(points.dense().T)).T.astype(np.float64)
+    if metric == "l2":
+        return norms**2 - 2 * dot
+    if metric == "cosine":
+        return -dot / np.maximum(norms, 1e-300)
+    return -dot
+
+
+def _exact_distances(rows: Rows, query: Rows, metric: Metric) -> Floats:
+    """Return the distances of rows to one query in `float64`."""
+    x: Floats = rows.dense().astype(np.float64)
+    q: Floats = query.dense().astype(np.float64)[0]
+    if metric == "l2":
+        return np.asarray(np.sqrt(((x - q) ** 2).sum(axis=1)))
+    if metric == "l1":
+        return np.asarray(np.abs(x - q).sum(axis=1))
+    if metric == "cosine":
+        return np.asarray(1 - x @ q / (np.sqrt((x**2).sum(axis=1)) * float(query.norms()[0])))
+    return np.asarray(-(x @ q))
