@@ -111,13 +111,13 @@ def rows_of(frame: Any) -> list[dict[str, Any]]:
     if isinstance(frame, pl.LazyFrame):
         frame = frame.collect()
     if isinstance(frame, pd.DataFrame):
-        found = frame.astype(object).where(frame.notna(), None).to_dict("records")
+        result = frame.astype(object).where(frame.notna(), None).to_dict("records")
     elif isinstance(frame, pl.DataFrame):
-        found = frame.to_dicts()
+        result = frame.to_dicts()
     elif isinstance(frame, pa.RecordBatchReader):
-        found = frame.read_all().to_pylist()
+        result = frame.read_all().to_pylist()
     elif isinstance(frame, (pa.Table, pa.RecordBatch)):
-        found = frame.to_pylist()
+        result = frame.to_pylist()
     else:
-        found = list(frame)
-    return [{str(k): v.decode() if isinstance(v, bytes) else v for k, v in row.items()} for row in found]
+        result = list(frame)
+    return [{str(k): v.decode() if isinstance(v, bytes) else v for k, v in row.items()} for row in result]

@@ -101,14 +101,14 @@ def test_explanations_are_what_their_fields_say(a: str, b: str) -> None:
     meets = [(i, j) for i in (0, 1) for j in (0, 1) if sizes[0] << i == sizes[1] << j]
     assert [(i + 1, j + 1) for i, j in meets] == [part.parts for part in why.compared]
     for (i, j), part in zip(meets, why.compared, strict=True):
-        one, other = left[i], right[j]
-        assert (sizes[0] << i, (len(one), len(other))) == (part.block_size, part.lengths)
-        shared = [one[at : at + 7] for at in range(len(one) - 6) if one[at : at + 7] in other]
+        first, other = left[i], right[j]
+        assert (sizes[0] << i, (len(first), len(other))) == (part.block_size, part.lengths)
+        shared = [first[at : at + 7] for at in range(len(first) - 6) if first[at : at + 7] in other]
         assert (shared[0] if shared else None) == part.gram
         assert min(part.uncapped, part.cap) == part.score
         assert (part.gram is None) == (part.score == 0)
         if shared:
-            assert subsequence(one, other) == part.common
+            assert subsequence(first, other) == part.common
     longest = max((min(part.lengths) for part in why.compared), default=0)
     bounds = {"none": (0, 7), "low": (7, 16), "fair": (16, 32), "good": (32, 65)}
     assert longest in range(*bounds[why.reliability])
@@ -117,14 +117,18 @@ def test_explanations_are_what_their_fields_say(a: str, b: str) -> None:
 @given(WHOLE, WHOLE)
 def test_an_explanation_turns_round_with_its_digests(a: str, b: str) -> None:
     """Swapping the digests swaps parts, lengths and runs, but not scores. Bytes equal text."""
-    one, other = nk.ssdeep.explain(a, b), nk.ssdeep.explain(b.encode(), a)
-    assert (one.score, one.runs_removed, one.reliability) == (other.score, other.runs_removed[::-1], other.reliability)
-    assert sorted((part.parts, part.lengths, part.score, part.cap) for part in one.compared) == sorted(
+    first, other = nk.ssdeep.explain(a, b), nk.ssdeep.explain(b.encode(), a)
+    assert (first.score, first.runs_removed, first.reliability) == (
+        other.score,
+        other.runs_removed[::-1],
+        other.reliability,
+    )
+    assert sorted((part.parts, part.lengths, part.score, part.cap) for part in first.compared) == sorted(
         (part.parts[::-1], part.lengths[::-1], part.score, part.cap) for part in other.compared
     )
-    lines = str(one).split("\n")
-    assert [f"score {one.score}", f"reliability by length: {one.reliability}"] == [lines[0], lines[-1]]
-    assert any(one.runs_removed) == any(line.startswith("characters of long runs left out: ") for line in lines)
+    lines = str(first).split("\n")
+    assert [f"score {first.score}", f"reliability by length: {first.reliability}"] == [lines[0], lines[-1]]
+    assert any(first.runs_removed) == any(line.startswith("characters of long runs left out: ") for line in lines)
 
 
 @pytest.mark.parametrize("other", [5, None, ["3::"]])

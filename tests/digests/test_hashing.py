@@ -50,15 +50,15 @@ def _module(path: Path) -> ModuleType:
 def inputs(shared: Path, ssdeep_vectors: dict[str, Any]) -> list[tuple[dict[str, Any], bytes]]:
     """Return each entry of the vectors with its input, without files that this machine does not have."""
     build = _module(shared / "vectors" / "gen_vectors.py").build
-    found = []
+    result = []
     for entry in ssdeep_vectors["files"]:
         data = build(entry["recipe"])
         if data is None or hashlib.sha256(data).hexdigest() != entry["sha256"]:
             assert "file" == entry["recipe"]["k"], entry["id"]
             continue
-        found.append((entry, data))
-    assert len(found) >= 240
-    return found
+        result.append((entry, data))
+    assert len(result) >= 240
+    return result
 
 
 def test_digests_equal_the_real_librarys_under_every_flag(inputs: list[tuple[dict[str, Any], bytes]]) -> None:
@@ -125,9 +125,9 @@ def test_what_is_no_regular_file_is_refused_without_being_opened(tmp_path: Path)
     """A FIFO would block, a device is endless, and /proc has no lengths."""
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
-    found = nk.ssdeep.hash_files([fifo, tmp_path, "/dev/zero", tmp_path / "none"], on_error="return")
-    assert [InputError, InputError, InputError, FileNotFoundError] == [type(error) for error in found]
-    assert "not a regular file" in str(found[0])
+    result = nk.ssdeep.hash_files([fifo, tmp_path, "/dev/zero", tmp_path / "none"], on_error="return")
+    assert [InputError, InputError, InputError, FileNotFoundError] == [type(error) for error in result]
+    assert "not a regular file" in str(result[0])
     with pytest.raises(InputError, match="a directory, not a regular file"):
         nk.ssdeep.hash(tmp_path)
     if Path("/proc/self/status").exists():
@@ -213,8 +213,8 @@ def test_the_first_error_of_many_files_is_raised(tmp_path: Path) -> None:
     for normalize in ((), ("space",)):
         with pytest.raises(FileNotFoundError):
             nk.ssdeep.hash_files(paths, normalize=normalize)
-        found = nk.ssdeep.hash_files(paths, on_error="return", normalize=normalize)
-        assert [str, FileNotFoundError, InputError] == [type(one) for one in found]
+        result = nk.ssdeep.hash_files(paths, on_error="return", normalize=normalize)
+        assert [str, FileNotFoundError, InputError] == [type(item) for item in result]
     assert [] == nk.ssdeep.hash_files([])
 
 
@@ -225,8 +225,8 @@ def test_progress_of_many_files_ends_at_all(tmp_path: Path, monkeypatch: pytest.
     for path in paths[:4]:
         path.write_bytes(path.name.encode() * 100)
     for call in (nk.ssdeep.hash_files, nk.ssdeep.DigestRecipe("html|ssdeep").hash_files):
-        told: list[tuple[str, int, int | None]] = []
-        found = call(paths, on_error="return", progress=lambda *event: told.append(event))  # noqa: B023
-        assert [("hash", done, 5) for done in (0, 2, 4, 5)] == told
-        assert [False] * 4 + [True] == [isinstance(one, OSError) for one in found]
-        assert found[:4] == call(paths[:4])
+        events: list[tuple[str, int, int | None]] = []
+        result = call(paths, on_error="return", progress=lambda *event: events.append(event))  # noqa: B023
+        assert [("hash", done, 5) for done in (0, 2, 4, 5)] == events
+        assert [False] * 4 + [True] == [isinstance(item, OSError) for item in result]
+        assert result[:4] == call(paths[:4])

@@ -30,9 +30,9 @@ def test_short_inputs_are_measured_by_their_grams() -> None:
 @given(st.binary(max_size=200), st.binary(max_size=200))
 def test_likeness_does_not_depend_on_order(a: bytes, b: bytes) -> None:
     """The score is symmetric, from 0 to 100, and 100 for equal inputs, also empty ones."""
-    found = nk.ssdeep.likeness(a, b)
-    assert found == nk.ssdeep.likeness(b, a)
-    assert 0 <= found.score <= 100
+    result = nk.ssdeep.likeness(a, b)
+    assert result == nk.ssdeep.likeness(b, a)
+    assert 0 <= result.score <= 100
     assert 100 == nk.ssdeep.likeness(a, a).score
 
 

@@ -105,8 +105,8 @@ def test_each_form_is_told_by_its_first_bytes(tmp_path: Path) -> None:
         {"digest": "6::", "path": "q", "recipe": "ssdeep"},
     ]
     path.write_text("\n" + "\n\n".join(map(json.dumps, rows)))
-    found = list(read_digests(path))
-    assert [("3::", "p", "space|ssdeep"), ("6::", "q", "ssdeep")] == [(*entry[:2], str(entry[2])) for entry in found]
+    result = list(read_digests(path))
+    assert [("3::", "p", "space|ssdeep"), ("6::", "q", "ssdeep")] == [(*entry[:2], str(entry[2])) for entry in result]
     path.write_bytes(b"3::\r\n\n  6:a:b  \n\xff\n")
     assert [("3::", f"{path}:1"), ("6:a:b", f"{path}:3"), ("\udcff", f"{path}:4")] == [
         entry[:2] for entry in read_digests(path)
@@ -125,18 +125,18 @@ def test_a_line_that_is_no_entry_is_named(tmp_path: Path, line: str) -> None:
     path.write_text('{"digest": "3::", "path": "a", "recipe": "ssdeep"}\n' + line + "\n")
     entries = read_digests(path)
     assert "a" == next(entries).name
-    with pytest.raises(InputError, match="line 2: no entry of `nearkin ssdeep hash --json`") as found:
+    with pytest.raises(InputError, match="line 2: no entry of `nearkin ssdeep hash --json`") as caught:
         next(entries)
-    assert f"{path}, line 2" == found.value.place
+    assert f"{path}, line 2" == caught.value.place
 
 
 def test_a_broken_list_names_its_file_and_line(tmp_path: Path) -> None:
     """The error has the line of `read_list` and the file."""
     path = tmp_path / "known"
     path.write_bytes(b"ssdeep,1.1--blocksize:hash:hash,filename\nwhat\n")
-    with pytest.raises(InputError, match="line 2: no record") as found:
+    with pytest.raises(InputError, match="line 2: no record") as caught:
         list(read_digests(path))
-    assert f"{path}, line 2" == found.value.place
+    assert f"{path}, line 2" == caught.value.place
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes of a POSIX system")
@@ -207,8 +207,8 @@ def test_lists_in_json_come_back(entries: list[tuple[str, str, str]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "list"
         path.write_text("\n \r\n".join(rows), encoding="utf-8")
-        found = [(entry.digest, entry.name, str(entry.recipe)) for entry in read_digests(path)]
-    assert entries == found
+        result = [(entry.digest, entry.name, str(entry.recipe)) for entry in read_digests(path)]
+    assert entries == result
 
 
 def test_names_may_be_paths(tmp_path: Path) -> None:
@@ -226,9 +226,9 @@ def test_names_may_be_paths(tmp_path: Path) -> None:
 def test_a_line_that_is_no_record_is_numbered(line: bytes, number: int) -> None:
     """Lines are counted from the header, which is line 1."""
     head = b"ssdeep,1.1--blocksize:hash:hash,filename\n"
-    with pytest.raises(InputError) as found:
+    with pytest.raises(InputError) as caught:
         nk.ssdeep.read_list(head + line)
-    assert f'line {number}: no record; one reads `size:part:part,"name"`' == str(found.value)
+    assert f'line {number}: no record; one reads `size:part:part,"name"`' == str(caught.value)
 
 
 @given(st.text('a,"\n:3\\', max_size=12), st.text('a,"\n:3\\', max_size=12))

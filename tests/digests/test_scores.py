@@ -69,10 +69,10 @@ def test_what_is_no_digest_is_refused() -> None:
         nk.ssdeep.compare(1, "3::")  # type: ignore[arg-type]  # the point
     with pytest.raises(TypeError, match="pass a list"):
         nk.ssdeep.compare_many("3::", "3::")
-    with pytest.raises(InputError, match=r'row 1, digest "7:a:b": the block size is not') as found:
+    with pytest.raises(InputError, match=r'row 1, digest "7:a:b": the block size is not') as caught:
         nk.ssdeep.matrix(["3::", "7:a:b"])
-    assert ('row 1, digest "7:a:b"', "strict=False") == (found.value.place, found.value.remedy)
-    assert found.value.reason.endswith("a digest reads `size:part:part`")
+    assert ('row 1, digest "7:a:b"', "strict=False") == (caught.value.place, caught.value.remedy)
+    assert caught.value.reason.endswith("a digest reads `size:part:part`")
     with pytest.raises(InputError, match="outside of A-Z"):
         nk.ssdeep.compare("3:\ud800:", "3::")
     with pytest.raises(InputError) as lenient:
@@ -121,8 +121,8 @@ def test_what_scores_shares_seven_characters(a: str, b: str) -> None:
     """Parts with a score above 0 share seven characters after shortening runs, or the digests are equal."""
 
     def parts(digest: str) -> dict[int, str]:
-        size, one, two = digest.split(":")
-        short = [re.sub(r"(.)\1{3,}", r"\1\1\1", part) for part in (one, two)]
+        size, first, two = digest.split(":")
+        short = [re.sub(r"(.)\1{3,}", r"\1\1\1", part) for part in (first, two)]
         return {int(size): short[0], 2 * int(size): short[1]}
 
     left, right = parts(a), parts(b)
@@ -137,7 +137,7 @@ def test_what_scores_shares_seven_characters(a: str, b: str) -> None:
 def test_another_least_length_decides_what_scores_at_all(a: str, b: str, length: int) -> None:
     """A smaller length lets more pairs score; pairs that score have the score of ssdeep."""
     b = b if b.partition(":")[0] == a.partition(":")[0] else a.partition(":")[0] + ":" + b.partition(":")[2]
-    scores = [nk.ssdeep.compare(a, b, least_common=least) for least in (4, length, 32)]
+    scores = [nk.ssdeep.compare(a, b, least_common=length_limit) for length_limit in (4, length, 32)]
     assert sorted(scores, reverse=True) == scores
     assert nk.ssdeep.compare(b, a, least_common=length) == scores[1]
     assert nk.ssdeep.compare(a, b, least_common=7) == nk.ssdeep.compare(a, b)
@@ -172,9 +172,9 @@ def test_a_matrix_is_compare_of_every_pair(left: list[str], right: list[str]) ->
     # Equal and modified digests, so that scores above 0 occur.
     right = [*right, *left, *(digest + "A" for digest in left if len(digest.split(":")[2]) < 64)]
     for rows, columns, given_columns in ((left, right, iter(right)), (right, right, None)):
-        found = nk.ssdeep.matrix(iter(rows), given_columns)
-        assert (np.dtype(np.uint8), (len(rows), len(columns))) == (found.dtype, found.shape)
-        assert [[nk.ssdeep.compare(a, b) for b in columns] for a in rows] == found.tolist()
+        result = nk.ssdeep.matrix(iter(rows), given_columns)
+        assert (np.dtype(np.uint8), (len(rows), len(columns))) == (result.dtype, result.shape)
+        assert [[nk.ssdeep.compare(a, b) for b in columns] for a in rows] == result.tolist()
 
 
 @pytest.mark.parametrize("fault", ["x", "3:a", "3:a-b:c", "0::", "5::", "3:" + "a" * 65 + ":"])
@@ -187,10 +187,10 @@ def test_every_batch_names_the_row_at_fault(fault: str) -> None:
         lambda: nk.ssdeep.compare_many("3::", ["3::", fault, "y"]),
     ]
     for call in calls:
-        with pytest.raises(InputError) as found:
+        with pytest.raises(InputError) as caught:
             call()
-        assert str(found.value).startswith("row 1, digest ")
-        assert str(found.value.place).startswith("row 1, digest ")
+        assert str(caught.value).startswith("row 1, digest ")
+        assert str(caught.value.place).startswith("row 1, digest ")
     with pytest.raises(InputError, match=r"^digest "):
         nk.ssdeep.compare_many(fault, ["3::"])
 

@@ -221,7 +221,7 @@ def test_a_file_per_input(tmp_path: Path, kind: str) -> None:
         assert ["kept-0", "kept-1", "kept-2"] == [name[:6] for name in names]
         with OutputDir(tmp_path / "out", names=names) as out:
             corpus.write_kept(mask, out, layout="input")
-    found = []
+    result = []
     for name, part in zip(names, parts, strict=True):
         if kind == "parquet":
             file = pq.ParquetFile(tmp_path / "out" / name)
@@ -233,8 +233,8 @@ def test_a_file_per_input(tmp_path: Path, kind: str) -> None:
                 if n
             ] == groups
         with open_corpus(tmp_path / "out" / name) as kept:
-            found.append(read_all(kept)[0])
-    assert [[text for text in part if not text.startswith("text 1")] for part in parts] == found
+            result.append(read_all(kept)[0])
+    assert [[text for text in part if not text.startswith("text 1")] for part in parts] == result
     with open_corpus(paths) as corpus:
         read_all(corpus)
         with pytest.raises(ParameterError, match="single for a stream"):
@@ -288,11 +288,11 @@ def test_settled_batches_come_when_each_column_was_seen(
         expected = [(batch.first_row, list(batch.texts), list(batch.columns["m"])) for batch in corpus.batches()]
         assert len(expected) > 5
         read_before: list[int] = []
-        found = []
+        result = []
         for batch in corpus.batches(wait_for_columns=True):
             read_before.append(corpus.rows)
-            found.append((batch.first_row, list(batch.texts), list(batch.columns["m"])))
-        assert expected == found
+            result.append((batch.first_row, list(batch.texts), list(batch.columns["m"])))
+        assert expected == result
         assert 30 < read_before[0] < 60
         assert [f"text {i}" if html else rows[i]["text"] for i in range(60)] == list(corpus.texts(range(60)))
 

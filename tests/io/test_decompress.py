@@ -49,14 +49,14 @@ def test_what_is_compressed_is_decompressed(parts: list[bytes], size: int, kind:
 
 def test_gzip_members_may_be_padded_with_zeros_and_are_checked() -> None:
     """Zero bytes after a member are skipped. Other bytes, a truncated member and a wrong checksum raise errors."""
-    one = gzip.compress(b"one")
-    assert b"oneone" == whole(decompressed(io.BytesIO(one + b"\0" * 700 + one + b"\0"), "gz"), 100)
-    assert 0 == decompressed(io.BytesIO(one), "gz").readinto(bytearray())
+    member = gzip.compress(b"one")
+    assert b"oneone" == whole(decompressed(io.BytesIO(member + b"\0" * 700 + member + b"\0"), "gz"), 100)
+    assert 0 == decompressed(io.BytesIO(member), "gz").readinto(bytearray())
     for damaged, error in [
-        (one[:-1], EOFError),
-        (one[:5], EOFError),
-        (one + b"garbage", zlib.error),
-        (one[:-8] + bytes(8), zlib.error),
+        (member[:-1], EOFError),
+        (member[:5], EOFError),
+        (member + b"garbage", zlib.error),
+        (member[:-8] + bytes(8), zlib.error),
     ]:
         with pytest.raises(error):
             whole(decompressed(io.BytesIO(damaged), "gz"), 100)
@@ -154,9 +154,9 @@ def test_a_stream_that_is_cut_off_is_an_error(tmp_path: Path, kind: str, ending:
 @pytest.mark.parametrize("ending", [".gz", ".zst"])
 def test_members_of_a_stream_are_read_one_after_another(tmp_path: Path, ending: str) -> None:
     """Concatenated gzip members or zstd frames, as written by cat and pigz, are one stream."""
-    one = pack(tmp_path / f"a.txt{ending}", b"one\ntw").read_bytes()
+    member = pack(tmp_path / f"a.txt{ending}", b"one\ntw").read_bytes()
     two = pack(tmp_path / f"a.txt{ending}", b"o\nthree\n").read_bytes()
-    (tmp_path / f"b.txt{ending}").write_bytes(one + two + pack(tmp_path / f"a.txt{ending}", b"").read_bytes())
+    (tmp_path / f"b.txt{ending}").write_bytes(member + two + pack(tmp_path / f"a.txt{ending}", b"").read_bytes())
     with open_corpus(tmp_path / f"b.txt{ending}") as corpus:
         assert ["one", "two", "three"] == read_all(corpus)[0]
 

@@ -63,21 +63,21 @@ def test_every_file_that_is_no_text_is_told(tmp_path: Path, monkeypatch: pytest.
         "whole.txt": b"whole",
     }.items():
         (tmp_path / name).write_bytes(content)
-    texts, told = reasons(tmp_path)
+    texts, reported = reasons(tmp_path)
     assert ["whole"] == texts
-    assert "a NUL byte; this is not a text file" == told["nul.txt"]
-    assert "the file is UTF-16; convert it to UTF-8, or give encoding='utf-16'" == told["utf16.txt"]
-    assert told["latin.txt"].startswith("not UTF-8; convert the file to UTF-8, or give the encoding")
-    assert "the file is longer than 0 MiB" == told["long.txt"] == told["long.txt.gz"]
+    assert "a NUL byte; this is not a text file" == reported["nul.txt"]
+    assert "the file is UTF-16; convert it to UTF-8, or give encoding='utf-16'" == reported["utf16.txt"]
+    assert reported["latin.txt"].startswith("not UTF-8; convert the file to UTF-8, or give the encoding")
+    assert "the file is longer than 0 MiB" == reported["long.txt"] == reported["long.txt.gz"]
 
 
 def test_files_of_another_encoding(tmp_path: Path) -> None:
     """A file with invalid bytes is malformed; the others are decoded."""
     (tmp_path / "a.txt").write_bytes("日本".encode("shift_jis"))
     (tmp_path / "b.txt").write_bytes(b"\x81")
-    texts, told = reasons(tmp_path, encoding="shift_jis")
-    assert (["日本"], ["b.txt"]) == (texts, list(told))
-    assert "shift_jis" in told["b.txt"]
+    texts, reported = reasons(tmp_path, encoding="shift_jis")
+    assert (["日本"], ["b.txt"]) == (texts, list(reported))
+    assert "shift_jis" in reported["b.txt"]
 
 
 def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,8 +63,8 @@ def test_texts_are_those_of_the_frame(kind: pa.DataType) -> None:
     """Texts and bytes share the buffers of the frame."""
     frame = table(CELLS, kind, 2)
     own = addresses(frame["body"])
-    for one in (frame, Stream(frame), frame.to_reader()):
-        column = text_column(read_columns(one, {"text": "body"})["body"], "body")
+    for item in (frame, Stream(frame), frame.to_reader()):
+        column = text_column(read_columns(item, {"text": "body"})["body"], "body")
         assert own == addresses(column)
 
 
@@ -85,9 +85,9 @@ def test_rows_of_views_are_those_of_a_list(data: st.DataObject) -> None:
     edges = [0, *cuts, len(texts)]
     column = pa.chunked_array([whole[a:b] for a, b in pairwise(edges)], pa.string_view())
     rows = sorted(data.draw(st.lists(st.integers(0, len(texts) - 1), max_size=30))) if texts else []
-    found = take_views(column, np.array(rows, np.int64))
-    found.validate(full=True)
-    assert [texts[row] for row in rows] == found.to_pylist()
+    result = take_views(column, np.array(rows, np.int64))
+    result.validate(full=True)
+    assert [texts[row] for row in rows] == result.to_pylist()
 
 
 @pytest.mark.parametrize("rows", [[], [0], [1, 2], [0, 2], [0, 1, 2]])
@@ -96,10 +96,10 @@ def test_rows_of_arrow_keep_schema_and_order(kind: pa.DataType, rows: list[int])
     """Tables, batches, columns and arrays keep their type and metadata."""
     whole = table(CELLS, kind, 2).replace_schema_metadata({"by": "me"})
     batch = whole.combine_chunks().to_batches()[0]
-    for one in (whole, batch):
-        kept = keep_rows(one, np.array(rows, np.int64), 3)
-        assert one.schema.equals(kept.schema, check_metadata=True)
-        assert [one.to_pylist()[row] for row in rows] == kept.to_pylist()
+    for item in (whole, batch):
+        kept = keep_rows(item, np.array(rows, np.int64), 3)
+        assert item.schema.equals(kept.schema, check_metadata=True)
+        assert [item.to_pylist()[row] for row in rows] == kept.to_pylist()
     for column in (whole["body"], batch["body"]):
         kept = keep_rows(column, np.array(rows, np.int64), 3)
         assert column.type == kept.type
@@ -146,11 +146,11 @@ def test_fields_of_structs_are_columns(frame: Any) -> None:
     """A dotted path names a field, unless a column has that name. Fields of a null struct are null."""
     names = {"text": "meta.body", "id": "meta.page.url", "columns=1": "meta.n", "columns=2": "doc.v.w"}
     columns = read_columns(frame, names)
-    found = {name: one if isinstance(one, list) else one.to_pylist() for name, one in columns.items()}
-    assert ["one", None, None, "four"] == found["meta.body"]
-    assert ["a", None, None, "d"] == found["meta.page.url"]
-    assert [7, 8, 9, None] == [None if n is None or n != n else n for n in found["meta.n"]]
-    assert [1.5, None, None, 2.5] == found["doc.v.w"]
+    result = {name: item if isinstance(item, list) else item.to_pylist() for name, item in columns.items()}
+    assert ["one", None, None, "four"] == result["meta.body"]
+    assert ["a", None, None, "d"] == result["meta.page.url"]
+    assert [7, 8, 9, None] == [None if n is None or n != n else n for n in result["meta.n"]]
+    assert [1.5, None, None, 2.5] == result["doc.v.w"]
     assert [None, None] == list(scalar_column(columns["meta.page.url"], "id", "meta.page.url"))[1:3]
 
 
@@ -158,9 +158,9 @@ def test_fields_of_structs_are_columns(frame: Any) -> None:
 @pytest.mark.parametrize("name", ["meta.text", "meta.page.body", "meta.", "nothing.body"])
 def test_a_field_that_is_not_there(make: Any, name: str) -> None:
     """The error lists the fields of the struct, or the columns if there is no such struct."""
-    with pytest.raises(ParameterError, match=r"text='[a-z.]*' is not allowed; use one of the") as told:
+    with pytest.raises(ParameterError, match=r"text='[a-z.]*' is not allowed; use one of the") as caught:
         read_columns(make(NESTED), {"text": name})
-    assert ("'meta'" if name == "nothing.body" else "meta.body") in str(told.value)
+    assert ("'meta'" if name == "nothing.body" else "meta.body") in str(caught.value)
 
 
 def test_fields_of_a_dataset_are_columns() -> None:
@@ -200,11 +200,11 @@ def test_bytes_that_are_no_utf8_are_named_by_row() -> None:
     ]
     columns.append(pa.chunked_array([pa.array(cells, pa.binary()).dictionary_encode()]))
     for column in [*columns, cells]:
-        with pytest.raises(InputError) as told:
+        with pytest.raises(InputError) as caught:
             text_column(column, "body")
-        assert "row 2: column 'body' is not UTF-8 at byte 3; decode it first" == str(told.value)
-        some = text_column(column[:2], "body")
-        assert ["one", None] == (some if isinstance(some, list) else some.to_pylist())
+        assert "row 2: column 'body' is not UTF-8 at byte 3; decode it first" == str(caught.value)
+        subset = text_column(column[:2], "body")
+        assert ["one", None] == (subset if isinstance(subset, list) else subset.to_pylist())
 
 
 @pytest.mark.parametrize(
@@ -243,16 +243,16 @@ def test_values_of_every_type_that_orders_documents(column: Any, values: list[An
 )
 def test_values_that_order_nothing_or_name_nothing(column: Any, argument: str, message: str) -> None:
     """The message contains the column, its type, and the allowed types."""
-    given = column if isinstance(column, list) else pa.chunked_array([column])
-    with pytest.raises(ParameterError) as told:
-        scalar_column(given, argument, "n")
-    assert message in str(told.value)
+    column_input = column if isinstance(column, list) else pa.chunked_array([column])
+    with pytest.raises(ParameterError) as caught:
+        scalar_column(column_input, argument, "n")
+    assert message in str(caught.value)
 
 
 def test_objects_of_numpy_and_of_decimal_are_numbers() -> None:
     """NumPy scalars and decimals in object columns become numbers."""
-    found = scalar_column([np.int64(3), np.bool_(True), Decimal("0.5"), None, "x"], "keep", "n")
-    assert [3, 1, 0.5, None, "x"] == found.to_list()
+    result = scalar_column([np.int64(3), np.bool_(True), Decimal("0.5"), None, "x"], "keep", "n")
+    assert [3, 1, 0.5, None, "x"] == result.to_list()
 
 
 def test_a_column_of_a_type_that_is_no_text() -> None:
@@ -291,8 +291,8 @@ def test_rows_that_stay_are_of_the_same_kind(kind: str) -> None:
     kept = keep_rows(frame, rows, 4)
     if kind != "a stream":
         assert type(frame) is type(kept)
-    found = read_columns(kept, {"id": "n"})["n"] if kind in KINDS else kept
-    assert [0.0, 3.0] == [float(value) for value in (found.to_pylist() if hasattr(found, "to_pylist") else found)]
+    result = read_columns(kept, {"id": "n"})["n"] if kind in KINDS else kept
+    assert [0.0, 3.0] == [float(value) for value in (result.to_pylist() if hasattr(result, "to_pylist") else result)]
     frame = KINDS[kind](cells) if kind in KINDS else columns[kind](cells["n"])
     with pytest.raises(ParameterError, match=r"one of 4 rows is not allowed; use the one that was dedup.* had 5"):
         read_columns(keep_rows(frame, rows, 5), {"id": "n"})
@@ -308,10 +308,10 @@ def test_what_has_no_rows_keeps_none(value: Any) -> None:
 def test_a_stream_of_a_dataset_has_no_row_numbers() -> None:
     """Streamed datasets and dictionaries of datasets are refused."""
     datasets = pytest.importorskip("datasets", reason="datasets is not installed")
-    one = datasets.Dataset.from_dict({"n": [1]})
+    item = datasets.Dataset.from_dict({"n": [1]})
     for value, allowed in (
-        (one.to_iterable_dataset(), "a Dataset, whose rows have numbers"),
-        (datasets.DatasetDict(train=one), "one of its datasets, whose rows have numbers"),
+        (item.to_iterable_dataset(), "a Dataset, whose rows have numbers"),
+        (datasets.DatasetDict(train=item), "one of its datasets, whose rows have numbers"),
     ):
         with pytest.raises(ParameterError, match=f"use {allowed}"):
             keep_rows(value, np.array([0]), 1)

@@ -41,12 +41,12 @@ def test_order_is_as_given_and_by_name_within(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text('{"text": "a"}\n')
     (tmp_path / "link").symlink_to(tmp_path / "sub")
-    for given, expected in [
+    for inputs, expected in [
         (tmp_path, ["a.jsonl", "b.jsonl", "sub/d.jsonl", "z/f.jsonl"]),
         (tmp_path / "*.jsonl", ["a.jsonl", "b.jsonl"]),
         ([tmp_path / "z", tmp_path / "*.jsonl"], ["z/f.jsonl", "a.jsonl", "b.jsonl"]),
     ]:
-        kind, sources = resolve(given, None)  # type: ignore[arg-type]
+        kind, sources = resolve(inputs, None)  # type: ignore[arg-type]
         assert ("jsonl", expected) == (kind, [str(Path(source.name).relative_to(tmp_path)) for source in sources])
 
 
@@ -141,9 +141,9 @@ def test_inputs_that_can_not_be_told(
         Path(name).parent.mkdir(exist_ok=True)
         Path(name).write_text("{}")
     Path("empty").mkdir()
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as caught:
         resolve(inputs, format)
-    assert reason in str(told.value)
+    assert reason in str(caught.value)
 
 
 def test_arguments_that_name_nothing() -> None:

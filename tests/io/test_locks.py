@@ -35,9 +35,9 @@ def test_a_second_process_is_told(path: Path) -> None:
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
             assert process.stdout is not None
             assert b"held" == process.stdout.readline().strip()
-            with pytest.raises(StoreLockedError, match="another process is changing the index; run again") as found:
+            with pytest.raises(StoreLockedError, match="another process is changing the index; run again") as caught:
                 lock_file(path, "index").__enter__()
-            assert str(path) == found.value.place
+            assert str(path) == caught.value.place
             if kill:
                 process.kill()
             process.communicate()
@@ -100,7 +100,7 @@ def test_the_guarded_file_is_never_written(path: Path) -> None:
     """The lock is a separate empty file."""
     with lock_file(path):
         pass
-    assert {"index": b"content", ".index.lock": b""} == {one.name: one.read_bytes() for one in path.parent.iterdir()}
+    assert {"index": b"content", ".index.lock": b""} == {item.name: item.read_bytes() for item in path.parent.iterdir()}
 
 
 HOLDER = """

@@ -258,8 +258,8 @@ def test_an_output_is_promised_whole_and_put_when_it_was_given(tmp_path: Path) -
         with pytest.raises(NearkinError, match=r"a prepared output must have a summary.json; write it first"):
             out.prepare(log)
         out.write_json(SUMMARY, {})
-        place, prepared = out.prepare(log)
-        assert (target, False) == (place, target.exists())
+        published, prepared = out.prepare(log)
+        assert (target, False) == (published, target.exists())
         database(log, prepared)
         out.commit()
         assert ["kept.jsonl", SUMMARY] == names(target)

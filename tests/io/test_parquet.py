@@ -82,9 +82,9 @@ def test_texts_of_every_string_type(tmp_path: Path, kind: pa.DataType) -> None:
     with open_corpus(tmp_path / "a.parquet", id_column="n") as corpus:
         assert (expected, list(range(50))) == read_all(corpus)
         rows = [0, 3, 3, 6, 7, 48, 49]
-        found = corpus.texts(rows)
-        assert [expected[row] for row in rows] == list(found)
-        assert [place for place, row in enumerate(rows) if texts[row] is None] == found.nulls.tolist()
+        result = corpus.texts(rows)
+        assert [expected[row] for row in rows] == list(result)
+        assert [position for position, row in enumerate(rows) if texts[row] is None] == result.nulls.tolist()
         corpus.write_kept(range(0, 50, 3), out := io.BytesIO())
     kept = pq.read_table(io.BytesIO(out.getvalue()))
     assert list(range(0, 50, 3)) == kept["n"].to_pylist()

@@ -65,8 +65,8 @@ def test_rows_are_looked_up_as_in_a_list(tmp_path: Path, kind: str, monkeypatch:
         monkeypatch.setattr(module, "BLOCK", 1 << 9)
     expected = [f"text {i} " + "x" * (i * 37 % 300) for i in range(90)]
     for part in range(3):
-        some = expected[part * 30 : part * 30 + 30]
-        lines = [json.dumps({"text": text}) if kind == "jsonl" else text for text in some]
+        subset = expected[part * 30 : part * 30 + 30]
+        lines = [json.dumps({"text": text}) if kind == "jsonl" else text for text in subset]
         (tmp_path / f"{part}.{kind}").write_text("\n".join((["text"] if kind == "csv" else []) + lines))
     rng = np.random.default_rng(0)
     with open_corpus([tmp_path / f"{part}.{kind}" for part in range(3)]) as corpus:
@@ -341,15 +341,15 @@ def test_too_many_bad_records_are_an_error(tmp_path: Path) -> None:
     """A share is checked at the end, a number at once, and all malformed records are written."""
     path = tmp_path / "a.jsonl"
     path.write_text('{"text": "a"}\n{\n' * 30)
-    for most, said in (
+    for limit, said in (
         (0.1, "30 of 60 records can't be read, more than 10%"),
         (29, "more than 29 records"),
         (0, "more than 0"),
     ):
-        with open_corpus(path, max_malformed=most) as corpus, pytest.raises(InputError, match=said):
+        with open_corpus(path, max_malformed=limit) as corpus, pytest.raises(InputError, match=said):
             read_all(corpus)
-    for most in (0.5, 30, 1.0):
-        with open_corpus(path, max_malformed=most) as corpus:
+    for limit in (0.5, 30, 1.0):
+        with open_corpus(path, max_malformed=limit) as corpus:
             assert 30 == len(read_all(corpus)[0])
             corpus.malformed.write(out := io.BytesIO())
         lines = [json.loads(line) for line in out.getvalue().splitlines()]
@@ -374,9 +374,9 @@ def test_quoted_names_in_a_header(tmp_path: Path, delimiter: str) -> None:
     path.write_text(f'"text"{delimiter}"the id"\n"one{delimiter}two"{delimiter}7\n')
     with open_corpus(path, id_column="the id") as corpus:
         assert ([f"one{delimiter}two"], ["7"]) == read_all(corpus)
-    with open_corpus(path, id_column="id") as corpus, pytest.raises(InputError) as told:
+    with open_corpus(path, id_column="id") as corpus, pytest.raises(InputError) as caught:
         read_all(corpus)
-    assert str(told.value).endswith("no column 'id'; the header has text, the id")
+    assert str(caught.value).endswith("no column 'id'; the header has text, the id")
 
 
 def test_a_header_that_no_delimiter_reads(tmp_path: Path) -> None:

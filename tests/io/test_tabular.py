@@ -34,22 +34,22 @@ def results() -> dict[str, Any]:
     digests.add(IDS[:2], ["96:eWJN08TSaEp9PT3WOiOG0PPs71raVR:D/klkTUPirvyE0U"] * 2)
     points = np.random.default_rng(0).standard_normal((40, 8))
     vectors = nk.LSHIndex(nk.families.Hyperplane(64), filter="buckets").fit(points)
-    found: dict[str, Any] = {f"{name} {type(one).__name__}": one for name, one in (("text", deduplicated.clusters),
+    result: dict[str, Any] = {f"{name} {type(item).__name__}": item for name, item in (("text", deduplicated.clusters),
         ("text", deduplicated.pairs), ("all", nk.dedup(TEXTS, threshold=0.5, links="all").pairs))}  # fmt: skip
     cases: list[tuple[str, Any, Any, Any]] = [
         ("hamming", hamming, codes[:3], 5), ("bands", bands, nk.signature(TEXTS[:3]), 0.5),
         ("digests", digests, ["3:aaX8v:aV"], 1), ("vectors", vectors, points[:2], 0.5),
     ]  # fmt: skip
     for name, index, queries, limit in cases:
-        for one in (index.search(queries, limit), index.pairs(limit), index.clusters(limit)):
-            found[f"{name} {type(one).__name__}"] = one
-    found["vectors Candidates"] = vectors.candidates(points[:2])
-    found["join"] = hamming.join(codes[:4], 3)
-    found["Evaluation"] = nk.evaluate(deduplicated, dict.fromkeys(IDS, "x"))
-    found["Evaluation of pairs"] = nk.evaluate([("a", "b", True)], [("a", "b", True), ("a", "c", False)])
-    found["Tuning"] = nk.tune(TEXTS, threshold=0.6, bits=[64])
-    found["BandTuning"] = nk.tune_bands(TEXTS, threshold=0.6, num_perms=[32])
-    return found
+        for item in (index.search(queries, limit), index.pairs(limit), index.clusters(limit)):
+            result[f"{name} {type(item).__name__}"] = item
+    result["vectors Candidates"] = vectors.candidates(points[:2])
+    result["join"] = hamming.join(codes[:4], 3)
+    result["Evaluation"] = nk.evaluate(deduplicated, dict.fromkeys(IDS, "x"))
+    result["Evaluation of pairs"] = nk.evaluate([("a", "b", True)], [("a", "b", True), ("a", "c", False)])
+    result["Tuning"] = nk.tune(TEXTS, threshold=0.6, bits=[64])
+    result["BandTuning"] = nk.tune_bands(TEXTS, threshold=0.6, num_perms=[32])
+    return result
 
 
 RESULTS = results()
@@ -86,15 +86,15 @@ def test_results_are_tables_everywhere(name: str) -> None:
 @pytest.mark.parametrize("ids", [None, list("abc"), [7, 5, 6]])
 def test_a_table_without_rows_has_the_types_of_one_with_rows(ids: Any) -> None:
     """Empty tables can be joined with others."""
-    some = nk.dedup(["one two three four", "one two three four", "one two three four!"], ids)
+    subset = nk.dedup(["one two three four", "one two three four", "one two three four!"], ids)
     none = nk.dedup(["one two three four", "five six seven eight", "nine ten eleven twelve"], ids)
-    assert 3 == len(some.clusters)
+    assert 3 == len(subset.clusters)
     assert 0 == len(none.clusters)
     for table in ("clusters", "pairs"):
-        left, right = getattr(some, table).to_arrow(), getattr(none, table).to_arrow()
+        left, right = getattr(subset, table).to_arrow(), getattr(none, table).to_arrow()
         assert left.schema == right.schema
     unverified = nk.dedup(["one two three four", "one two three four!"], ids and ids[:2], verify="none")
-    assert some.clusters.to_arrow().schema == unverified.clusters.to_arrow().schema
+    assert subset.clusters.to_arrow().schema == unverified.clusters.to_arrow().schema
     assert [1.0, None] == unverified.clusters.to_arrow()["similarity"].to_pylist()
 
 
@@ -128,8 +128,8 @@ def test_a_missing_package_is_named(package: str, monkeypatch: pytest.MonkeyPatc
     """The message contains the install command and the alternative."""
     monkeypatch.setitem(sys.modules, package, None)
     result = RESULTS["hamming Pairs"]
-    wanted = rf"to_{package}\(\) needs {package}, which is not installed; `pip install {package}`, or use to_arrow\(\)"
-    with pytest.raises(MissingExtraError, match=wanted) as caught:
+    message = rf"to_{package}\(\) needs {package}, which is not installed; `pip install {package}`, or use to_arrow\(\)"
+    with pytest.raises(MissingExtraError, match=message) as caught:
         getattr(result, f"to_{package}")()
     assert package == caught.value.extra
     assert len(result) == len(result.to_arrow())
@@ -137,5 +137,5 @@ def test_a_missing_package_is_named(package: str, monkeypatch: pytest.MonkeyPatc
 
 def test_candidates_are_a_table_of_queries_and_ids() -> None:
     """Each candidate occurs once per query."""
-    found = Candidates(np.array([0, 2, 2, 3]), np.array([5, 6, 7]), np.array([2, 0, 1], np.uint64))
-    assert {"query": [0, 0, 2], "id": [5, 6, 7]} == found.to_arrow().to_pydict()
+    result = Candidates(np.array([0, 2, 2, 3]), np.array([5, 6, 7]), np.array([2, 0, 1], np.uint64))
+    assert {"query": [0, 0, 2], "id": [5, 6, 7]} == result.to_arrow().to_pydict()

@@ -188,9 +188,9 @@ def reasons_of(path: Path) -> tuple[list[str], list[tuple[int, str]]]:
     with open_corpus(path, max_malformed=100) as corpus:
         texts = read_all(corpus)[0]
         assert all(
-            found == BadRecord(str(path), found.line, found.reason, "record") for found in corpus.malformed.first
+            result == BadRecord(str(path), result.line, result.reason, "record") for result in corpus.malformed.first
         )
-        return texts, [(found.line, found.reason) for found in corpus.malformed.first]
+        return texts, [(result.line, result.reason) for result in corpus.malformed.first]
 
 
 def whole(number: int) -> bytes:
@@ -224,10 +224,10 @@ def test_a_damaged_record_costs_itself_alone(
     """A damaged record is reported once with its number and reason, and all others are read."""
     monkeypatch.setattr("nearkin.io.records.BLOCK", block)
     path = write(tmp_path / "a.warc", [whole(1), damaged, whole(3), whole(4)])
-    texts, found = reasons_of(path)
+    texts, result = reasons_of(path)
     assert ["text 1", "text 3", "text 4"] == texts
-    assert [2] == [line for line, _ in found]
-    assert reason in found[0][1]
+    assert [2] == [line for line, _ in result]
+    assert reason in result[0][1]
 
 
 def test_the_last_record_is_cut_off(tmp_path: Path) -> None:
@@ -255,15 +255,15 @@ def test_a_record_that_is_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("nearkin.io.records.MAX_RECORD", 1 << 15)
     monkeypatch.setattr(warc, "MAX_RECORD", 1 << 15)
     path = write(tmp_path / "a.warc", [whole(1), conversion(2, "WARC/1.0\r\n\r\n" * 4000), whole(3)])
-    texts, found = reasons_of(path)
-    assert (["text 1", "text 3"], [2]) == (texts, [line for line, _ in found])
-    assert "the record is longer than" in found[0][1]
+    texts, result = reasons_of(path)
+    assert (["text 1", "text 3"], [2]) == (texts, [line for line, _ in result])
+    assert "the record is longer than" in result[0][1]
     # A page that exceeds the limit only after decompression.
     packed = gzip.compress(b"a" * (1 << 16))
     bomb = response(2, packed, said="text/html\r\nContent-Encoding: gzip")
-    texts, found = reasons_of(write(tmp_path / "b.warc", [whole(1), bomb, whole(3)]))
-    assert (["text 1", "text 3"], 2) == (texts, found[0][0])
-    assert "the content is longer than" in found[0][1]
+    texts, result = reasons_of(write(tmp_path / "b.warc", [whole(1), bomb, whole(3)]))
+    assert (["text 1", "text 3"], 2) == (texts, result[0][0])
+    assert "the content is longer than" in result[0][1]
 
 
 @pytest.mark.parametrize("at", [2, 30, -6, -2])
@@ -274,10 +274,10 @@ def test_a_damaged_member_costs_itself_alone(tmp_path: Path, at: int) -> None:
     broken[at] ^= 0xFF
     path = tmp_path / "a.warc.gz"
     path.write_bytes(b"".join([members[0], bytes(broken), *members[2:]]))
-    texts, found = reasons_of(path)
+    texts, result = reasons_of(path)
     assert ["text 1", "text 3", "text 4"] == [text[:6] for text in texts]
-    assert [2] == [line for line, _ in found]
-    assert "compressed bytes are damaged (" in found[0][1]
+    assert [2] == [line for line, _ in result]
+    assert "compressed bytes are damaged (" in result[0][1]
 
 
 def test_every_damaged_member_is_told(tmp_path: Path) -> None:
@@ -287,11 +287,11 @@ def test_every_damaged_member_is_told(tmp_path: Path) -> None:
         members[at] = members[at][:40] + b"\xff" * 9 + members[at][49:]
     path = tmp_path / "a.warc.gz"
     path.write_bytes(b"".join(members))
-    texts, found = reasons_of(path)
-    assert (["text 1", "text 4"], [2, 3]) == ([text[:6] for text in texts], [line for line, _ in found])
+    texts, result = reasons_of(path)
+    assert (["text 1", "text 4"], [2, 3]) == ([text[:6] for text in texts], [line for line, _ in result])
     path.write_bytes(members[0] + b"words that are no gzip, and nothing after them")
-    texts, found = reasons_of(path)
-    assert (["text 1"], [2]) == ([text[:6] for text in texts], [line for line, _ in found])
+    texts, result = reasons_of(path)
+    assert (["text 1"], [2]) == ([text[:6] for text in texts], [line for line, _ in result])
     path.write_bytes(members[0] + bytes(512) + members[3])
     assert ["text 1", "text 4"] == [text[:6] for text in reasons_of(path)[0]]
 
@@ -351,19 +351,19 @@ def test_members_of_other_compressions(
     broken = bytearray(packed[1])
     broken[len(broken) // 2] ^= 0xFF
     path.write_bytes(b"".join([packed[0], bytes(broken), *packed[2:]]))
-    found, faults = reasons_of(path)
+    result, faults = reasons_of(path)
     if faults:
-        assert ([texts[0], *texts[2:]], [2]) == (found, [line for line, _ in faults])
+        assert ([texts[0], *texts[2:]], [2]) == (result, [line for line, _ in faults])
         assert "compressed bytes are damaged (" in faults[0][1]
     else:
         # pyarrow writes zstd frames without a checksum, so changed letters are not detected.
-        assert ("zst", texts[0], texts[2:]) == (ending, found[0], found[2:])
+        assert ("zst", texts[0], texts[2:]) == (ending, result[0], result[2:])
     path.write_bytes(b"".join([*packed[:3], packed[3][:-20]]))
-    found, faults = reasons_of(path)
-    assert (texts[:3], [4]) == (found, [line for line, _ in faults])
+    result, faults = reasons_of(path)
+    assert (texts[:3], [4]) == (result, [line for line, _ in faults])
     path.write_bytes(packed[0] + b"words that are no member" + packed[2])
-    found, faults = reasons_of(path)
-    assert ([texts[0], texts[2]], [2]) == (found, [line for line, _ in faults])
+    result, faults = reasons_of(path)
+    assert ([texts[0], texts[2]], [2]) == (result, [line for line, _ in faults])
 
 
 @pytest.mark.parametrize("ending", MEMBERS)
@@ -437,9 +437,9 @@ def test_any_bytes_are_read_or_told(tmp_path_factory: pytest.TempPathFactory, da
 )
 def test_the_encoding_of_a_page(payload: bytes, charset: str, text: str | None) -> None:
     """Byte order mark, header, <meta>, UTF-8, windows-1252, in this order, with the names that browsers accept."""
-    found = decode(payload, charset, html=True)
-    assert text is None or text == found
-    found.encode()
+    result = decode(payload, charset, html=True)
+    assert text is None or text == result
+    result.encode()
 
 
 def test_the_charset_of_header_and_meta(tmp_path: Path) -> None:
@@ -497,9 +497,9 @@ def test_a_reason_is_short(tmp_path: Path) -> None:
     path = write(
         tmp_path / "a.warc", [response(1, b"y" * 5000, said="text/html\r\nTransfer-Encoding: chunked"), whole(2)]
     )
-    texts, found = reasons_of(path)
+    texts, result = reasons_of(path)
     assert ["text 2"] == texts
-    assert (203, True) == (len(found[0][1]), found[0][1].endswith("yyy..."))
+    assert (203, True) == (len(result[0][1]), result[0][1].endswith("yyy..."))
 
 
 def test_records_that_say_little_are_left_out(tmp_path: Path) -> None:

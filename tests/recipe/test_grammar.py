@@ -24,13 +24,13 @@ def test_nothing_given_is_the_default() -> None:
 @given(name=st.sampled_from(sorted(RANGES)), value=st.integers(-(2**70), 2**70))
 def test_numbers_are_those_of_their_ranges(name: str, value: int) -> None:
     """Both ends of a range are allowed, and values outside are refused with the range."""
-    least, most = RANGES[name]
+    minimum, maximum = RANGES[name]
     given_slots = {"family": "minhash" if name == "num_perm" else "simhash", name: value}
-    if least <= value <= most:
+    if minimum <= value <= maximum:
         slots: dict[str, Any] = {**check_slots(given_slots)}
         assert value == slots[name]
     else:
-        with pytest.raises(ParameterError, match=f"{name}={value} is not allowed; use {least} to {most}"):
+        with pytest.raises(ParameterError, match=f"{name}={value} is not allowed; use {minimum} to {maximum}"):
             check_slots(given_slots)
 
 
@@ -38,8 +38,8 @@ def test_numbers_are_those_of_their_ranges(name: str, value: int) -> None:
 @pytest.mark.parametrize("value", [True, 4.0, "4", None])
 def test_numbers_are_whole(name: str, value: object) -> None:
     """Bools, floats and strings are refused."""
-    least, most = RANGES[name]
-    with pytest.raises(ParameterError, match=f"{name}={value!r} is not allowed; use {least} to {most}"):
+    minimum, maximum = RANGES[name]
+    with pytest.raises(ParameterError, match=f"{name}={value!r} is not allowed; use {minimum} to {maximum}"):
         check_slots({"family": "minhash" if name == "num_perm" else "simhash", name: value})
 
 
@@ -139,10 +139,10 @@ def test_user_words_must_be_those_of_the_digest() -> None:
     assert "云计算 5 n" == recipe.user_words
     assert recipe == nk.Recipe(str(recipe), user_words="云计算 5 n\n")
     assert recipe == nk.Recipe.from_json(recipe.to_json(), user_words="云计算 5 n")
-    for words, found in (("", "against no words"), ("云", "against words with user:")):
-        with pytest.raises(MismatchError, match=found):
+    for words, result in (("", "against no words"), ("云", "against words with user:")):
+        with pytest.raises(MismatchError, match=result):
             nk.Recipe(str(recipe), user_words=words)
-        with pytest.raises(MismatchError, match=found):
+        with pytest.raises(MismatchError, match=result):
             nk.Recipe.from_json(recipe.to_json(), user_words=words)
 
 

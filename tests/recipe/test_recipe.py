@@ -396,8 +396,8 @@ def test_golden_fingerprints_come_out_again(entry: dict[str, Any]) -> None:
     assert (entry["recipe"], entry["digest"], entry["json"]) == (str(recipe), recipe.digest, recipe.to_json())
     fps, counts = nk.fingerprint(list(GOLDEN["texts"].values()), recipe, return_counts=True)
     assert entry["counts"] == dict(zip(GOLDEN["texts"], counts.tolist(), strict=True))
-    found = dict(zip(GOLDEN["texts"], as_integers(fps), strict=True))
-    assert {name: int(value, 16) for name, value in entry["fingerprints"].items()} == found
+    result = dict(zip(GOLDEN["texts"], as_integers(fps), strict=True))
+    assert {name: int(value, 16) for name, value in entry["fingerprints"].items()} == result
 
 
 @pytest.mark.parametrize("entry", GOLDEN["slots"]["recipes"], ids=lambda entry: entry["recipe"])
@@ -407,8 +407,8 @@ def test_golden_fingerprints_of_the_younger_slots_come_out_again(entry: dict[str
     assert (entry["recipe"], entry["digest"], entry["json"]) == (str(recipe), recipe.digest, recipe.to_json())
     fps, counts = nk.fingerprint(list(texts.values()), recipe, return_counts=True)
     assert entry["counts"] == dict(zip(texts, counts.tolist(), strict=True))
-    found = dict(zip(texts, as_integers(fps), strict=True))
-    assert {name: int(value, 16) for name, value in entry["fingerprints"].items()} == found
+    result = dict(zip(texts, as_integers(fps), strict=True))
+    assert {name: int(value, 16) for name, value in entry["fingerprints"].items()} == result
 
 
 @pytest.mark.parametrize(
@@ -425,8 +425,8 @@ def test_golden_fingerprints_are_those_of_the_definition(entry: dict[str, Any]) 
     """A reference in plain Python computes the same golden values."""
     slots = json.loads(entry["json"])
     expected = {name: reference.simhash_of_text(text, slots) for name, text in GOLDEN["texts"].items()}
-    found = {name: (int(entry["fingerprints"][name], 16), entry["counts"][name]) for name in GOLDEN["texts"]}
-    assert expected == found
+    result = {name: (int(entry["fingerprints"][name], 16), entry["counts"][name]) for name in GOLDEN["texts"]}
+    assert expected == result
 
 
 @pytest.mark.parametrize("entry", GOLDEN["signatures"], ids=lambda entry: entry["recipe"])
@@ -434,16 +434,16 @@ def test_golden_signatures_come_out_again(entry: dict[str, Any]) -> None:
     """Signatures of every scheme and width, with several hashes and segmenters."""
     recipe = nk.Recipe(entry["recipe"])
     assert entry["digest"] == recipe.digest
-    found = nk.signature(list(GOLDEN["texts"].values()), recipe).tolist()
-    assert entry["signatures"] == dict(zip(GOLDEN["texts"], found, strict=True))
+    result = nk.signature(list(GOLDEN["texts"].values()), recipe).tolist()
+    assert entry["signatures"] == dict(zip(GOLDEN["texts"], result, strict=True))
 
 
 @pytest.mark.parametrize("preset", list(GOLDEN["keywords"]))
 def test_golden_keywords_come_out_again(preset: str) -> None:
     """Words, order and weights are equal to the last bit."""
-    found = nk.keywords(list(GOLDEN["texts"].values()), preset, top="5")
+    result = nk.keywords(list(GOLDEN["texts"].values()), preset, top="5")
     expected = [[tuple(pair) for pair in GOLDEN["keywords"][preset][name]] for name in GOLDEN["texts"]]
-    assert expected == found
+    assert expected == result
 
 
 @pytest.mark.parametrize("space", ["\u00a0", "\u3000", "\u2009", "\t"])
@@ -453,23 +453,23 @@ def test_keywords_do_not_depend_on_the_kind_of_space(space: str) -> None:
     for preset in ("zh-keywords", "zh-textrank", "jieba-jenkins", "go-fnv1a"):
         assert nk.keywords([text], preset) == nk.keywords([text.replace(" ", space)], preset)
     for recipe in ("char:4|count|xxh3|simhash:64", "word:2|count|xxh3|simhash:64", "zh-keywords", "minhash"):
-        one, other = (
+        first, other = (
             nk.signature([each], recipe) if recipe == "minhash" else nk.fingerprint([each], recipe)
             for each in (text, text.replace(" ", space))
         )
-        assert one.tolist() == other.tolist()
+        assert first.tolist() == other.tolist()
 
 
 @pytest.mark.parametrize("entry", GOLDEN["given"], ids=lambda entry: entry["hash"])
 def test_golden_fingerprints_of_given_features_come_out_again(entry: dict[str, Any]) -> None:
     """Given features with integers beyond 2^53 and floats as weights."""
     name, seed = entry["hash"].split(":")
-    found = nk.SimHash(128, hash=name, seed=int(seed)).fingerprint([[tuple(pair) for pair in entry["document"]]])
-    assert [int(value, 16) for value in entry["fingerprint"]] == as_integers(found)
+    result = nk.SimHash(128, hash=name, seed=int(seed)).fingerprint([[tuple(pair) for pair in entry["document"]]])
+    assert [int(value, 16) for value in entry["fingerprint"]] == as_integers(result)
 
 
 def test_golden_fingerprints_of_sparse_rows_come_out_again() -> None:
     """Rows of a CSR matrix, including an empty one."""
     rows = csr_array(np.array(GOLDEN["csr"]["rows"]))
-    found = nk.SimHash(64).fingerprint_csr(rows)
-    assert [int(value, 16) for value in GOLDEN["csr"]["fingerprints"]] == as_integers(found)
+    result = nk.SimHash(64).fingerprint_csr(rows)
+    assert [int(value, 16) for value in GOLDEN["csr"]["fingerprints"]] == as_integers(result)

@@ -26,8 +26,8 @@ TEXTS: list[str | None] = ["a", None, "", "é"]
 def lengths(texts: Texts) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     """Return the length of each text, and 1 for each text that is not missing."""
     assert isinstance(texts, Iterable)
-    found = [(0, 0) if text is None else (len(text), 1) for text in texts]
-    return np.array([pair[0] for pair in found], np.uint64), np.array([pair[1] for pair in found], np.uint64)
+    result = [(0, 0) if text is None else (len(text), 1) for text in texts]
+    return np.array([pair[0] for pair in result], np.uint64), np.array([pair[1] for pair in result], np.uint64)
 
 
 @pytest.mark.parametrize(
@@ -44,9 +44,9 @@ def lengths(texts: Texts) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
 )
 def test_what_can_be_read_in_place_is_one_batch(whole: Any) -> None:
     """The same object is passed on without a copy."""
-    found = list(iterate_batches(whole))
-    assert 1 == len(found)
-    assert whole is found[0]
+    result = list(iterate_batches(whole))
+    assert 1 == len(result)
+    assert whole is result[0]
 
 
 def test_columns_of_objects_are_lists() -> None:
@@ -63,10 +63,10 @@ def test_iterators_are_read_in_bounded_batches(count: int, batch: int) -> None:
     texts = [str(i) for i in range(count)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(batches, "_BATCH", batch)
-        found: list[Any] = list(iterate_batches(iter(texts)))
+        result: list[Any] = list(iterate_batches(iter(texts)))
         values, counts = hash_batches(lengths, (text for text in texts), np.uint64)
-    assert texts == [text for part in found for text in part]
-    assert all(1 <= len(part) <= batch for part in found)
+    assert texts == [text for part in result for text in part]
+    assert all(1 <= len(part) <= batch for part in result)
     assert [len(text) for text in texts] == values.tolist()
     assert [1] * count == counts.tolist()
     assert ("uint64", "uint64") == (str(values.dtype), str(counts.dtype))
@@ -83,8 +83,8 @@ def test_iterators_are_not_read_ahead() -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(batches, "_BATCH", 4)
-        found = iter(iterate_batches(texts()))
-        assert ["0", "1", "2", "3"] == next(found)
+        result = iter(iterate_batches(texts()))
+        assert ["0", "1", "2", "3"] == next(result)
     assert [0, 1, 2, 3] == read
 
 
@@ -110,8 +110,8 @@ RECIPE = "char:2|count|xxh3|simhash:64"
 def test_every_layout_gives_the_same_fingerprints(same: Any) -> None:
     """All Arrow layouts with nulls equal the list."""
     expected, counts = nk.fingerprint(TEXTS, RECIPE, return_counts=True)
-    found, found_counts = nk.fingerprint(same, RECIPE, return_counts=True)
-    assert (expected.tolist(), counts.tolist()) == (found.tolist(), found_counts.tolist())
+    result, found_counts = nk.fingerprint(same, RECIPE, return_counts=True)
+    assert (expected.tolist(), counts.tolist()) == (result.tolist(), found_counts.tolist())
 
 
 def test_null_columns_are_missing_texts() -> None:

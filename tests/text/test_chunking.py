@@ -18,11 +18,11 @@ TEXTS = st.text("ab 一。\u3000\n\r\x0b\x85\u2028\u2029é\U0001f600", max_size=
 
 def breaks(text: str) -> list[tuple[int, int, str]]:
     """Return the start and end of each line, and its line break."""
-    found, start = [], 0
+    result, start = [], 0
     for match in re.finditer("\r\n|[\n\x0b\x0c\r\x85\u2028\u2029]", text):
-        found.append((start, match.start(), match.group()))
+        result.append((start, match.start(), match.group()))
         start = match.end()
-    return [*found, (start, len(text), "")]
+    return [*result, (start, len(text), "")]
 
 
 def trimmed(text: str, start: int, end: int) -> tuple[int, int] | None:
@@ -46,17 +46,19 @@ def parts_of(text: str, unit: str) -> list[tuple[int, int]]:
             if begun is not None and (blank or sign == "\u2029" or not sign):
                 spans.append((begun, end))
                 begun = None
-    return [place for start, end in spans if (place := trimmed(text, start, end)) is not None]
+    return [span for start, end in spans if (span := trimmed(text, start, end)) is not None]
 
 
 @given(st.lists(st.none() | TEXTS, max_size=5), st.sampled_from(["document", "line", "paragraph"]))
 def test_parts_are_those_of_the_definition(texts: list[str | None], unit: str) -> None:
     parts = split(texts, unit)
     expected = [parts_of(text or "", unit) for text in texts]
-    assert [place for places in expected for place in places] == [tuple(span) for span in parts.spans.tolist()]
+    assert [place for spans_of_text in expected for place in spans_of_text] == [
+        tuple(span) for span in parts.spans.tolist()
+    ]
     assert np.cumsum([0, *map(len, expected)]).tolist() == parts.ends.tolist()
     assert [[len(text or ""), len("".join((text or "").split()))] for text in texts] == parts.sizes.tolist()
-    flat = [(text or "")[a:b] for text, places in zip(texts, expected, strict=True) for a, b in places]
+    flat = [(text or "")[a:b] for text, spans_of_text in zip(texts, expected, strict=True) for a, b in spans_of_text]
     assert flat == list(parts.texts)
     assert [len("".join(part.split())) for part in flat] == parts.visible.tolist()
 
@@ -66,19 +68,19 @@ def test_some_parts_are_those_that_are_chosen(texts: list[str], unit: str, least
     everything = split(texts, unit, least)
     assert all(end - start >= least for start, end in everything.spans.tolist())
     chosen = sorted(data.draw(st.sets(st.integers(0, len(everything) - 1)))) if len(everything) else []
-    some = split(texts, unit, least, chosen=np.array(chosen, np.int64))
-    assert [everything.texts[part] for part in chosen] == list(some.texts)
-    assert everything.ends.tolist() == some.ends.tolist()
+    subset = split(texts, unit, least, chosen=np.array(chosen, np.int64))
+    assert [everything.texts[part] for part in chosen] == list(subset.texts)
+    assert everything.ends.tolist() == subset.ends.tolist()
 
 
 def test_windows_of_two_texts_with_a_passage_in_common_are_cut_alike() -> None:
     generator = np.random.default_rng(7)
     letters = np.array(list("天地玄黄宇宙洪荒日月盈昃辰宿列张寒来暑往秋收冬藏闰余成岁律吕调阳云腾致雨露结为霜"))
     passage, before = ("".join(generator.choice(letters, size)) for size in (400, 333))
-    one, other = (list(split([text], "window:20").texts) for text in (passage, before + passage))
-    common = set(one) & set(other)
+    first, other = (list(split([text], "window:20").texts) for text in (passage, before + passage))
+    common = set(first) & set(other)
     assert len("".join(common)) > 0.85 * len(passage)
-    lengths = [len(part) for part in one]
+    lengths = [len(part) for part in first]
     assert 10 <= min(lengths)
     assert max(lengths) <= 100
     assert 15 <= np.mean(lengths) <= 28

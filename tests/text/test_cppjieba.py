@@ -40,11 +40,11 @@ def recipe() -> nk.Recipe:
 @pytest.fixture(scope="module")
 def texts(shared: Path) -> list[str]:
     """Return news and reviews."""
-    found: list[str] = []
+    result: list[str] = []
     for name in ("zh_news_sogou", "zh_reviews"):
         with gzip.open(shared / "data" / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
-            found += [json.loads(line)["text"] for line, _ in zip(lines, range(400), strict=False)]
-    return found
+            result += [json.loads(line)["text"] for line, _ in zip(lines, range(400), strict=False)]
+    return result
 
 
 def tokens(text: str) -> list[str]:

@@ -28,31 +28,31 @@ def distance(a: str | list[str], b: str | list[str]) -> int:
 
 @given(a=WORDS, b=WORDS)
 def test_edits_turn_one_text_into_the_other(a: str, b: str) -> None:
-    found = edits(a, b)
-    assert a == "".join(piece.a for piece in found.pieces)
-    assert b == "".join(piece.b for piece in found.pieces)
-    assert distance(a, b) == found.distance
-    for piece in found.pieces:
+    result = edits(a, b)
+    assert a == "".join(piece.a for piece in result.pieces)
+    assert b == "".join(piece.b for piece in result.pieces)
+    assert distance(a, b) == result.distance
+    for piece in result.pieces:
         assert (piece.kind == "equal") == (piece.a == piece.b)
         assert piece.kind != "delete" or not piece.b
         assert piece.kind != "insert" or not piece.a
         assert piece.kind != "replace" or len(piece.a) == len(piece.b)
     sizes = {
-        kind: sum(max(len(p.a), len(p.b)) for p in found.pieces if p.kind == kind)
+        kind: sum(max(len(p.a), len(p.b)) for p in result.pieces if p.kind == kind)
         for kind in ("insert", "delete", "replace")
     }
     assert (sizes["insert"], sizes["delete"], sizes["replace"]) == (
-        found.insertions,
-        found.deletions,
-        found.substitutions,
+        result.insertions,
+        result.deletions,
+        result.substitutions,
     )
 
 
 @given(a=WORDS, b=WORDS)
 def test_words_are_edited_as_a_whole(a: str, b: str) -> None:
-    found = edits(a, b, unit="word")
-    assert (a, b) == ("".join(piece.a for piece in found.pieces), "".join(piece.b for piece in found.pieces))
-    assert distance(re.findall(r"\w+|\W", a), re.findall(r"\w+|\W", b)) == found.distance
+    result = edits(a, b, unit="word")
+    assert (a, b) == ("".join(piece.a for piece in result.pieces), "".join(piece.b for piece in result.pieces))
+    assert distance(re.findall(r"\w+|\W", a), re.findall(r"\w+|\W", b)) == result.distance
 
 
 @given(a=WORDS, b=WORDS)

@@ -84,8 +84,8 @@ def test_example_2_their_md5_values() -> None:
         "reyo": 310879434437019318776469684649603935114,
         "eyou": 32675000308058660898513414756955031020,
     }
-    found = feature_hashes("md5", [name.encode() for name in printed])
-    assert [value % 2**64 for value in printed.values()] == found.tolist()
+    result = feature_hashes("md5", [name.encode() for name in printed])
+    assert [value % 2**64 for value in printed.values()] == result.tolist()
 
 
 def test_example_7_word_grams_of_three_sentences() -> None:
@@ -128,11 +128,11 @@ def test_mixed_grams_are_those_of_scikit_learn(text: str, least: int, more: int,
         preprocessor=lambda text: "".join(re.findall(r"\w", text)) if analyzer == "char" else text,
     )  # fmt: skip
     expected = Counter(counted.build_analyzer()(text))
-    found = features(text, f"norm:none|case:keep|letters:python|{analyzer}:{least}-{least + more}")
+    result = features(text, f"norm:none|case:keep|letters:python|{analyzer}:{least}-{least + more}")
     if not expected:
-        assert len(found) <= 1
+        assert len(result) <= 1
     else:
-        assert dict(expected) == found
+        assert dict(expected) == result
 
 
 @pytest.mark.parametrize("step", [31, pytest.param(1, marks=pytest.mark.slow)])

@@ -134,8 +134,8 @@ def test_whole_numbers_are_told_apart(one: str, other: str, features: str) -> No
 def test_minus_signs_are_one() -> None:
     """Hyphen, full-width hyphen and minus before a digit are one sign, but not after letters and digits."""
     for features in ("char:4", "word:1", "cut:jieba|word:1"):
-        one, *others = (found(f"at {sign}5 °C", f"numbers:whole|{features}") for sign in "-－\u2212")
-        assert others == [one, one]
+        first, *others = (found(f"at {sign}5 °C", f"numbers:whole|{features}") for sign in "-－\u2212")
+        assert others == [first, first]
     for text in ("A-5", "10-5", "2024-11-22", "- 5", "x\u22125"):
         assert found(text, "char:4") == found(text, "numbers:whole|char:4"), text
 

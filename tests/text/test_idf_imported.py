@@ -34,9 +34,9 @@ def test_words_weigh_what_their_lines_say(tmp_path: Path, unknown: Any, weight: 
 def test_keywords_are_weighed_by_the_table(tmp_path: Path) -> None:
     idf = nk.Idf.read(table(tmp_path, "red 0.5\nwine 5\ncheese 3\n"), PLAIN)
     recipe = nk.Recipe(f"{PLAIN}|idf:{idf.digest}|top:2|xxh3|simhash:64", idf=idf)
-    found = nk.keywords(["red red red wine cheese"], recipe)[0]
+    result = nk.keywords(["red red red wine cheese"], recipe)[0]
     # Each is one word of five.
-    assert [(word, round(5 * weight, 9)) for word, weight in found] == [("wine", 5.0), ("cheese", 3.0)]
+    assert [(word, round(5 * weight, 9)) for word, weight in result] == [("wine", 5.0), ("cheese", 3.0)]
 
 
 def test_words_are_normalised_as_the_recipe_does(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def test_tfidf_keywords_are_jiebas(analyse: Any) -> None:
     """Words, order, and weights to the last bit."""
     expected = [analyse.extract_tags(text, topK=None, withWeight=True) for text in TEXTS]
     assert expected == nk.keywords(TEXTS, TFIDF)
-    assert [found[:5] for found in expected] == nk.keywords(TEXTS, TFIDF, top=5)
+    assert [result[:5] for result in expected] == nk.keywords(TEXTS, TFIDF, top=5)
 
 
 def test_tfidf_keywords_of_parts_of_speech_are_jiebas(analyse: Any) -> None:
@@ -58,7 +58,7 @@ def test_textrank_keywords_are_jiebas(analyse: Any) -> None:
     """Words, order, and ranks to the last bit; the preset keeps 20."""
     expected = [analyse.textrank(text, topK=None, withWeight=True) for text in TEXTS]
     assert expected == nk.keywords(TEXTS, "zh-textrank", top="all")
-    assert [found[:20] for found in expected] == nk.keywords(TEXTS, "zh-textrank")
+    assert [result[:20] for result in expected] == nk.keywords(TEXTS, "zh-textrank")
 
 
 @given(words=st.lists(st.sampled_from(["资源", "线程", "连接", "任务", "的", "，", "研究", "学习", "\n"]), max_size=60))
@@ -74,14 +74,14 @@ def test_textrank_of_any_words_is_jiebas(analyse: Any, words: list[str]) -> None
 def test_jieba_jenkins_gives_the_published_fingerprint() -> None:
     """The README example of yanyiwu/simhash: five keywords, their weights, and the value."""
     text = "我是蓝翔技工拖拉机学院手扶拖拉机专业的。不用多久，我就会升职加薪，当上总经理，出任CEO，走上人生巅峰。"
-    found = nk.keywords([text], "jieba-jenkins")[0]
-    assert ["蓝翔", "CEO", "升职", "加薪", "手扶拖拉机"] == [word for word, _ in found]
+    result = nk.keywords([text], "jieba-jenkins")[0]
+    assert ["蓝翔", "CEO", "升职", "加薪", "手扶拖拉机"] == [word for word, _ in result]
     # The weight is count times IDF, without division by the number of words.
     published = [11.7392, 11.7392, 10.8562, 10.6426, 10.0089]
-    assert published == [round(weight, 4) for _, weight in found]
+    assert published == [round(weight, 4) for _, weight in result]
     assert 17831459094038722629 == int(nk.fingerprint([text], "jieba-jenkins")[0])
     # Computed from the published keywords by a reference of the hash and the sums.
-    weighted = [(word.encode(), round(weight * 10_000)) for (word, _), weight in zip(found, published, strict=True)]
+    weighted = [(word.encode(), round(weight * 10_000)) for (word, _), weight in zip(result, published, strict=True)]
     assert 17831459094038722629 == reference.simhash(weighted, 64, "jenkins64")
 
 
@@ -92,8 +92,8 @@ def test_keyword_fingerprints_are_sums_over_keywords(preset: str, top: int) -> N
     """Compared with a reference: bit 1 if the sum of signed weights exceeds 0."""
     recipe = nk.Recipe.preset(preset).with_(top=str(top))
     for text in TEXTS:
-        found = nk.keywords([text], recipe)[0]
-        weighted = [(word.encode(), reference.exact(weight)) for word, weight in found]
+        result = nk.keywords([text], recipe)[0]
+        weighted = [(word.encode(), reference.exact(weight)) for word, weight in result]
         assert reference.simhash(weighted, 64, recipe.hash) == int(nk.fingerprint([text], recipe)[0])
 
 
@@ -105,9 +105,9 @@ def test_weights_are_those_of_the_table() -> None:
     text = ["b a c b a b"]
     assert [[("b", 3.0), ("a", 2.0), ("c", 1.0)]] == nk.keywords(text, "word:1|count")
     assert [[("b", 1.0), ("a", 1.0), ("c", 1.0)]] == nk.keywords(text, "word:1|binary")
-    found = nk.keywords(text, "word:1|log")[0]
-    assert ["b", "a", "c"] == [word for word, _ in found]
-    assert [1 + math.log(3), 1 + math.log(2), 1.0] == pytest.approx([weight for _, weight in found], rel=1e-15)
+    result = nk.keywords(text, "word:1|log")[0]
+    assert ["b", "a", "c"] == [word for word, _ in result]
+    assert [1 + math.log(3), 1 + math.log(2), 1.0] == pytest.approx([weight for _, weight in result], rel=1e-15)
 
 
 @pytest.mark.parametrize(("top", "kept"), [("all", 7), ("3", 3), ("9", 7), ("1%", 1), ("50%", 4), ("100%", 7)])
@@ -168,7 +168,7 @@ def test_a_saved_table_is_loaded_again(tmp_path_factory: pytest.TempPathFactory,
         again.rules,
     )
     assert idf.frequencies.tolist() == again.frequencies.tolist()
-    assert ["table.idf"] == [found.name for found in path.parent.iterdir()]
+    assert ["table.idf"] == [result.name for result in path.parent.iterdir()]
 
 
 def test_a_recipe_carries_its_table_by_digest() -> None:

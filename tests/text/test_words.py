@@ -99,7 +99,7 @@ def test_parts_of_speech_of_unknown_characters_are_jiebas(jieba: Any) -> None:
     ]
     theirs = [list(posseg.cut(text)) for text in texts]
     for tag in ("n", "v", "nr", "zg", "a", "d", "m", "nz", "vn", "g"):
-        expected = [[w.word for w in found if w.flag == tag] for found in theirs]
+        expected = [[w.word for w in result if w.flag == tag] for result in theirs]
         assert expected == nk.words(texts, f"{PLAIN}|tags:{tag}")
 
 
@@ -254,9 +254,9 @@ def test_words_are_parts_of_the_text_in_order(text: str) -> None:
     for cut in ("jieba", "script"):
         at = 0
         for word in nk.words([text], f"norm:none|case:keep|cut:{cut}|word:1")[0]:
-            found = text.find(word, at)
-            assert found >= at
-            at = found + len(word)
+            result = text.find(word, at)
+            assert result >= at
+            at = result + len(word)
 
 
 @given(text=strategies.texts())
@@ -295,8 +295,8 @@ before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 large = seconds(100_000_000)
 print(small / 5, large / 100, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / 1e8)
 """
-    found = subprocess.run([sys.executable, "-c", program, tokenizer], capture_output=True, text=True, check=True)
-    small, large, memory = map(float, found.stdout.split())
+    result = subprocess.run([sys.executable, "-c", program, tokenizer], capture_output=True, text=True, check=True)
+    small, large, memory = map(float, result.stdout.split())
     assert large <= 4 * small
     assert memory <= 40
 
@@ -325,9 +325,9 @@ recipe = nk.Recipe("cut:jieba|word:1|count|xxh3|simhash:64"); nk.fingerprint([],
 middle = time.process_time(); nk.words(["我来到北京"], recipe)
 print((time.process_time() - middle) / imported)
 """
-    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     # Measured: 0.15 s and 0.37 s. Both grow in proportion on a slower machine.
-    assert float(found.stdout) < 2
+    assert float(result.stdout) < 2
 
 
 # Refusals
@@ -395,15 +395,15 @@ def test_words_are_theirs_whichever_were_made_before() -> None:
     ]
     recipe = "norm:none|case:keep|letters:all|word:1"
     assert [text.split() for text in texts] == nk.words(texts, recipe)
-    (found,) = nk.words(["的 一 的"], recipe)
-    assert found[0] is found[2]
+    (result,) = nk.words(["的 一 的"], recipe)
+    assert result[0] is result[2]
 
 
 @given(st.lists(st.one_of(st.none(), strategies.texts()), max_size=6))
 def test_arrow_holds_the_same_words(texts: list[str | None]) -> None:
-    found = nk.words(texts, result="arrow")
-    assert nk.words(texts) == found.to_pylist()
-    found.validate(full=True)
+    result = nk.words(texts, result="arrow")
+    assert nk.words(texts) == result.to_pylist()
+    result.validate(full=True)
 
 
 def test_an_unknown_result_is_refused() -> None:

@@ -64,15 +64,15 @@ def values_at(records: list[Any], path: str) -> list[Any] | None:
     >>> values_at([{"a": {"b": 1}}, {"a": None}, None, {"a.b": 2}], "a.b")
     [1, None, None, 2]
     """
-    found = False
+    exists = False
     values = []
     for record in records:
         keys = find_keys(record, path)
-        found |= keys is not None
+        exists |= keys is not None
         for key in keys or ():
             record = record[key]
         values.append(None if keys is None else record)
-    return values if found else None
+    return values if exists else None
 
 
 def types_at(schema: pa.Schema, name: str) -> list[pa.DataType]:

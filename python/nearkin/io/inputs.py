@@ -283,9 +283,9 @@ def _expand_folder(
     expected = format or format_of(tables[0])
     if format is None:
         for name in names:
-            if (found := format_of(name)) != expected and (found or not _MARKERS.fullmatch(Path(name).name)):
+            if (actual := format_of(name)) != expected and (actual or not _MARKERS.fullmatch(Path(name).name)):
                 remedy = "give inputs of one format, or format='files' to take every file as a document"
-                reason = f"is {found or 'of no known format'}, while {tables[0]} is {expected}; {remedy}"
+                reason = f"is {actual or 'of no known format'}, while {tables[0]} is {expected}; {remedy}"
                 raise file_error(name, reason)
     chosen = [name for name in names if format_of(name) == expected]
     if not chosen:
