@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin.quality.ground_truth import SampleFingerprints, similar_pairs
+from nearkin.quality.ground_truth import SampleFingerprints, find_similar_pairs
 from nearkin.theory import Banding
 from quality_sets import Rows, Set
 
@@ -63,7 +63,7 @@ def exact(corpus: Set, recipe: Any) -> tuple[list[Cut], Any]:
         similarity = nk.similarity(corpus.texts, corpus.left, corpus.right, recipe=recipe)
         return cuts_of_similarities(corpus, similarity, None), (corpus.left, corpus.right, similarity)
     least = 0.35
-    found = similar_pairs(corpus.texts, recipe, least, lambda done: None, deviations=2.0)
+    found = find_similar_pairs(corpus.texts, recipe, least, lambda done: None, deviations=2.0)
     cuts = cuts_of_similarities(corpus, found.similarity, (found.left, found.right))
     return [cut for cut in cuts if cut[0] >= least], (found.left, found.right, found.similarity)
 
@@ -104,7 +104,7 @@ def banded(signatures: NDArray[Any], left: Rows, right: Rows, banding: Banding) 
         part = slice(start, start + (1 << 16))
         equal = signatures[left[part]] == signatures[right[part]]
         shared = equal[:, : b * r].reshape(-1, b, r).all(axis=2).any(axis=1)
-        parts.append(shared & (equal.sum(axis=1) >= banding.least))
+        parts.append(shared & (equal.sum(axis=1) >= banding.min_matches))
     return np.concatenate(parts)
 
 

@@ -23,7 +23,7 @@ import numpy as np
 
 import common
 import quality_sets
-from nearkin.quality.ground_truth import SampleFingerprints, similar_pairs
+from nearkin.quality.ground_truth import SampleFingerprints, find_similar_pairs
 from nearkin.theory import simhash_difference, simhash_difference_of_sets, simhash_radius
 
 BITS = 128
@@ -66,7 +66,7 @@ def similar(data: Path) -> list[Pair]:
     found: list[Pair] = []
     for file, first in CORPORA.items():
         texts = list(dict.fromkeys(common.texts(data, file)[:first]))
-        truth = similar_pairs(texts, nk.Recipe(), 0.8, lambda done: None)
+        truth = find_similar_pairs(texts, nk.Recipe(), 0.8, lambda done: None)
         rows = np.arange(len(truth.left))
         if len(rows) > MOST:
             rows = np.sort(rng.choice(rows, MOST, replace=False))

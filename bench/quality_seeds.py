@@ -20,7 +20,7 @@ import numpy as np
 import common
 import nearkin as nk
 from nearkin.dedup.candidates import MinHashCandidates, SimHashCandidates
-from nearkin.quality.ground_truth import similar_pairs
+from nearkin.quality.ground_truth import find_similar_pairs
 
 CORPORA = {
     "en_20news": 8000,
@@ -76,7 +76,7 @@ def peer_found(sets: list[list[str]], wanted: Any, seed: int) -> float:
 def measured(data: Path, name: str) -> dict[str, Any]:
     """One corpus: pairs of distinct texts, and what each seed finds of them."""
     texts = list(dict.fromkeys(common.texts(data, name)[: CORPORA[name]]))
-    truth = similar_pairs(texts, nk.Recipe(), THRESHOLD, lambda done, total: None)
+    truth = find_similar_pairs(texts, nk.Recipe(), THRESHOLD, lambda done, total: None)
     wanted = keys(truth.left, truth.right)
     result: dict[str, Any] = {"texts": len(texts), "pairs": len(wanted)}
     for family in FAMILIES:

@@ -36,7 +36,7 @@ import numpy as np
 
 import common
 import quality_page
-from nearkin.quality.ground_truth import SampleFingerprints, similar_pairs
+from nearkin.quality.ground_truth import SampleFingerprints, find_similar_pairs
 from quality_cuts import (
     banded,
     best,
@@ -129,7 +129,7 @@ def of_dedup(corpus: Set, tops: Scores, defaults: Scores) -> None:
     for name, features in FEATURES.items():
         recipe = recipe_of(features)
         if corpus.match is None:
-            found = similar_pairs(corpus.texts, recipe, 0.8, lambda done: None)
+            found = find_similar_pairs(corpus.texts, recipe, 0.8, lambda done: None)
             left, right = found.left, found.right
         else:
             similarity = nk.similarity(corpus.texts, corpus.left, corpus.right, recipe=recipe)

@@ -53,7 +53,7 @@ def cost(corpus: Path, folder: Path, rounds: int) -> dict[str, Any]:
 
 def large_page(path: Path, pairs: int) -> None:
     """A page of that many pairs, and as many texts as have room; random words."""
-    from nearkin.report import Run, write
+    from nearkin.report import Run, write_report
 
     random = np.random.default_rng(1)
     words = np.array(["".join(map(chr, random.integers(97, 123, 7))) for _ in range(30_000)])
@@ -92,7 +92,7 @@ def large_page(path: Path, pairs: int) -> None:
         "similarity": [0.7] * (pairs - 1),
     }
     texts = {name: " ".join(words[random.integers(0, 30_000, 1_100)]) for name in ids[:12_000]}
-    write(
+    write_report(
         path,
         Run("large", summary, clusters, near, lambda wanted: {name: texts[name] for name in wanted & texts.keys()}),
     )

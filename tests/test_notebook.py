@@ -25,7 +25,7 @@ def test_numbers_are_short_and_true() -> None:
     cells = [0.206549, 0.9996, 1.0, 12.3456, 1234567.8, 0.0, 0.00001234, -0.5, None, float("nan")]
     shown = re.findall("<td>(.*?)</td>", html_table(["x"], [[cell] for cell in cells], total=len(cells)))
     assert ["0.207", "0.9996", "1", "12.3", "1,234,568", "0", "1.23e-05", "-0.5", "", "nan"] == shown
-    assert "and 1 more row<" in html_table(["x"], [[1], [2]], total=2, most=1)
+    assert "and 1 more row<" in html_table(["x"], [[1], [2]], total=2, max_rows=1)
 
 
 def test_a_deduplication_shows_its_counts_and_clusters() -> None:

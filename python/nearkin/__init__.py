@@ -34,9 +34,8 @@ if _TYPE_CHECKING:
     from nearkin.patterns.urls import UrlPatterns
     from nearkin.quality.band_tuning import BandTuning, tune_bands
     from nearkin.quality.evaluation import Evaluation, evaluate
-    from nearkin.quality.labels import ClusterLabels
-    from nearkin.quality.tuning import tune
-    from nearkin.quality.tuning_results import Tuning
+    from nearkin.quality.judgements import ClusterLabels
+    from nearkin.quality.tuning import Tuning, tune
     from nearkin.service.client import Client
     from nearkin.store.results import CheckResult
     from nearkin.store.store import Store
@@ -58,7 +57,7 @@ _LATER = {
     "CheckResult": "store.results",
     "BandTuning": "quality.band_tuning",
     "Client": "service.client",
-    "ClusterLabels": "quality.labels",
+    "ClusterLabels": "quality.judgements",
     "DigestIndex": "index.digests",
     "Evaluation": "quality.evaluation",
     "Idf": "text.idf",
@@ -68,7 +67,7 @@ _LATER = {
     "PairLabels": "dedup.labels",
     "PayloadGroups": "patterns.payloads",
     "Store": "store.store",
-    "Tuning": "quality.tuning_results",
+    "Tuning": "quality.tuning",
     "UrlPatterns": "patterns.urls",
     "contains": "dedup.contains",
     "dedup_files": "dedup.files",
@@ -101,9 +100,9 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "CheckResult",
     "BandIndex",
     "BandTuning",
-    "CheckResult",
     "Client",
     "ClusterLabels",
     "DedupResult",

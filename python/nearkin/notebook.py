@@ -1,4 +1,4 @@
-"""Results as notebooks and terminals show them. What they hold is data, and escaped."""
+"""Tables and numbers for notebooks and terminals. All data is escaped."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 
 ROWS = 10
-"""Rows that a notebook shows."""
-_WIDEST = 200
-"""Characters of a cell."""
+"""Default number of rows in a notebook."""
+_MAX_CHARACTERS = 200
+"""Maximum length of a cell."""
 
 
 def html_table(
-    names: Sequence[str], rows: Iterable[Sequence[object]], *, total: int, caption: str = "", most: int = ROWS
+    names: Sequence[str], rows: Iterable[Sequence[object]], *, total: int, caption: str = "", max_rows: int = ROWS
 ) -> str:
-    """The first rows of a table as HTML.
+    """Return the first rows of a table as HTML.
 
     Parameters
     ----------
     names : sequence of str
+        Names of the columns.
     rows : iterable of sequences
     total : int
-        How many rows there are; those that are not shown are counted.
+        Number of rows in all; a line below the table counts the others.
     caption : str
-        Above the table.
-    most : int
-        Rows that are taken.
+    max_rows : int
+        Maximum number of rows.
 
     Examples
     --------
@@ -35,22 +35,21 @@ def html_table(
     '<table><thead><tr><th>id</th></tr></thead><tbody><tr><td>&lt;b&gt;</td></tr></tbody></table>'
     """
     head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
-    shown = list(islice(rows, most))
-    body = "".join("<tr>" + "".join(f"<td>{html_cell(cell)}</td>" for cell in row) + "</tr>" for row in shown)
-    above = f"<caption>{html.escape(caption)}</caption>" if caption else ""
-    rest = f"<p>and {count_of(total - len(shown), 'more row')}</p>" if total > len(shown) else ""
-    return f"<table>{above}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}"
+    first = list(islice(rows, max_rows))
+    body = "".join("<tr>" + "".join(f"<td>{html_cell(cell)}</td>" for cell in row) + "</tr>" for row in first)
+    title = f"<caption>{html.escape(caption)}</caption>" if caption else ""
+    rest = f"<p>and {count_of(total - len(first), 'more row')}</p>" if total > len(first) else ""
+    return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}"
 
 
 def html_cell(value: object) -> str:
-    """A cell: numbers of three digits, long texts cut."""
+    """Return the content of a cell: numbers with three digits, long texts shortened."""
     text = "" if value is None else short(value) if isinstance(value, float) else str(value)
-    return html.escape(text if len(text) <= _WIDEST else f"{text[:_WIDEST]}…")
+    return html.escape(text if len(text) <= _MAX_CHARACTERS else f"{text[:_MAX_CHARACTERS]}…")
 
 
 def short(value: float, digits: int = 3) -> str:
-    """A number of three digits, or as many as it takes not to show a share below 1 as 1; whole ones in full, and none
-    above 1 in powers of ten.
+    """Return a number with three significant digits; integers in full, and no number below 1 as "1".
 
     Examples
     --------
@@ -66,8 +65,8 @@ def short(value: float, digits: int = 3) -> str:
     return f"{value:.6g}" if text == "1" and value < 1 else text
 
 
-def count_of(number: int, noun: str, several: str | None = None) -> str:
-    """A number of things: `several` is what more than one are called, with an s if not given.
+def count_of(number: int, noun: str, plural: str | None = None) -> str:
+    """Return a number with its noun; the default plural adds an s.
 
     Examples
     --------
@@ -75,11 +74,11 @@ def count_of(number: int, noun: str, several: str | None = None) -> str:
     >>> count_of(1, "true pair"), count_of(1200, "match", "matches")
     ('1 true pair', '1,200 matches')
     """
-    return f"{number:,} {noun if number == 1 else several or f'{noun}s'}"
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
 def html_facts(facts: Iterable[tuple[object, ...]]) -> str:
-    """Names and values, one row each; what follows a value, such as what it means, stands beside it.
+    """Return names and values as an HTML table, one row each; further cells, such as a meaning, follow the value.
 
     Examples
     --------
@@ -95,7 +94,7 @@ def html_facts(facts: Iterable[tuple[object, ...]]) -> str:
 
 
 def cells(text: str) -> int:
-    r"""Columns of a terminal that a text takes: two for each full-width character, none for combining marks.
+    r"""Return the width of a text in columns of a terminal: two per full-width character, none per combining mark.
 
     Examples
     --------
@@ -111,7 +110,7 @@ def cells(text: str) -> int:
 
 
 def padded(text: str, width: int, *, right: bool = False) -> str:
-    """A text with spaces up to a width in columns of a terminal, after it or before it."""
+    """Return a text padded with spaces to a width in columns of a terminal; `right` aligns it to the right."""
     spaces = " " * (width - cells(text))
     return spaces + text if right else text + spaces
 

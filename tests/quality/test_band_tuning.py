@@ -1,4 +1,4 @@
-"""nearkin.tune_bands: curves against brute force and the index, advice against what a deduplication then finds."""
+"""nearkin.tune_bands: curves equal brute force and the index, and deduplication reaches the recommended recall."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import nearkin as nk
 from nearkin import errors
 from nearkin.quality import band_tuning
-from nearkin.quality.evaluation import wilson
 from nearkin.quality.ground_truth import take_sample
+from nearkin.quality.intervals import wilson
 from nearkin.theory import choose_bands
 from planted import corpus, jaccard
 
@@ -46,11 +46,11 @@ def test_curves_equal_brute_force() -> None:
         assert (len(candidates & true) / len(candidates) if candidates else None) == row["precision"]
         assert row["recall_low"] <= row["recall"] <= row["recall_high"]
         asked = choose_bands(0.6, row["nominal_recall"], row["num_perm"])
-        assert (bands, rows, row["least_equal_values"]) == (asked.num_bands, asked.num_rows, asked.least)
+        assert (bands, rows, row["least_equal_values"]) == (asked.num_bands, asked.num_rows, asked.min_matches)
 
 
-def test_the_advice_delivers_its_recall() -> None:
-    """Deduplication with the advised recipe and nominal recall finds just the pairs that were measured."""
+def test_the_recommendation_reaches_its_recall() -> None:
+    """Deduplication with the recommended recipe and nominal recall finds exactly the measured pairs."""
     texts = list(dict.fromkeys(corpus(300)))
     tuned = nk.tune_bands(texts, threshold=0.6, recall=0.9, recipe=RECIPE)
     chosen = tuned.chosen
@@ -66,7 +66,7 @@ def test_the_advice_delivers_its_recall() -> None:
 
 
 def test_the_same_arguments_give_the_same_result() -> None:
-    """Whatever the threads; copies are left out, and texts without pairs give no advice."""
+    """The result does not depend on threads or copies; texts without pairs give no recommendation."""
     texts = corpus(150)
     first = nk.tune_bands(texts, threshold=0.6, recipe=RECIPE, sample=100)
     nk.set_num_threads(1)
@@ -78,8 +78,8 @@ def test_the_same_arguments_give_the_same_result() -> None:
     assert none.notes
 
 
-def test_what_is_out_of_range_is_an_error() -> None:
-    """Every message says what is allowed; each family has its own call."""
+def test_arguments_out_of_range_are_errors() -> None:
+    """Every message says what is allowed; each family has its own function."""
     for call in (
         lambda: nk.tune_bands(["a"], recipe="simhash:64"),
         lambda: nk.tune_bands(["a"], num_perms=[]),
@@ -100,7 +100,7 @@ def test_what_is_out_of_range_is_an_error() -> None:
     ("threshold", "num_perms"), [(0.3, [16, 48]), (0.5, [1, 8, 100]), (0.8, [20, 128]), (1.0, [4, 32])]
 )
 def test_curves_of_many_bands_equal_plain_loops(threshold: float, num_perms: list[int]) -> None:
-    """Few and many values, low and high thresholds: counts, cost and bytes of every row, pair by pair."""
+    """Counts, cost and bytes of every row equal loops over pairs, for few and many values, low and high thresholds."""
     texts = list(dict.fromkeys(corpus(60, seed=3)))
     # Other orders of words have the same features, and so a similarity of one.
     texts += [" ".join(reversed(text.split())) for text in texts[:5]]
@@ -131,8 +131,8 @@ def test_curves_of_many_bands_equal_plain_loops(threshold: float, num_perms: lis
         assert row["bytes"] == row["num_perm"] * nk.signature(texts[:1], recipe).itemsize
 
 
-def test_a_curve_holds_all_bands_once_by_their_lowest_recall() -> None:
-    """Nominal recalls that lead to the same bands share a row, which a lower one never leads to; values ascend."""
+def test_a_curve_has_distinct_bands_with_their_lowest_recall() -> None:
+    """Nominal recalls with the same bands share a row with the lowest of them; values ascend."""
     tuned = nk.tune_bands(corpus(30), threshold=0.7, recipe=RECIPE, num_perms=(count for count in (64, 4, 64)))
     rows = list(tuned.curve.rows())
     assert [4, 64] == tuned.hashing["num_perm"]
@@ -147,11 +147,11 @@ def test_a_curve_holds_all_bands_once_by_their_lowest_recall() -> None:
             except errors.ParameterError:
                 assert nominal > max(recall for shape, recall in lowest.items() if shape[0] == count)
                 continue
-            assert lowest[count, asked.num_bands, asked.num_rows, asked.least] <= nominal + 1e-12
+            assert lowest[count, asked.num_bands, asked.num_rows, asked.min_matches] <= nominal + 1e-12
 
 
-def test_a_sample_stands_for_its_corpus() -> None:
-    """Candidates per document grow with the corpus; copies and missing texts are counted, and found in no pair."""
+def test_a_sample_represents_its_corpus() -> None:
+    """Candidates per document grow with the corpus; copies and missing texts are counted and occur in no pair."""
     texts = list(dict.fromkeys(corpus(90, seed=5)))
     whole = nk.tune_bands(texts, threshold=0.5, recipe=RECIPE, num_perms=[32])
     doubled = nk.tune_bands([*texts, None, *texts], threshold=0.5, recipe=RECIPE, num_perms=[32])
@@ -195,38 +195,38 @@ def setting(recall: float, low: float, cost: float, num_perm: int, nominal: floa
     }
 
 
-@given(rows=ROWS, wanted=st.integers(1, 10), pairs=st.sampled_from([1, 99, 100, 5000]))
-def test_the_cheapest_bands_with_the_recall_are_advised(
-    rows: list[tuple[int, int, int, int]], wanted: int, pairs: int
+@given(rows=ROWS, target=st.integers(1, 10), pairs=st.sampled_from([1, 99, 100, 5000]))
+def test_the_cheapest_bands_with_the_recall_are_recommended(
+    rows: list[tuple[int, int, int, int]], target: int, pairs: int
 ) -> None:
-    """By the lower bound if any have it, else by estimate and theory; of equal costs the fewer values; what to know."""
-    made = [
+    """The lower bound decides if any bands reach it, otherwise the estimate and theory; ties go to fewer values."""
+    settings = [
         setting(max(a, b) / 10, min(a, b) / 10, cost, count, nominal / 10)
         for (a, b, cost, count), nominal in zip(rows, cycle([9, 3, 10]), strict=False)
     ]
-    recall = wanted / 10
-    chosen, notes = band_tuning._advice(made, recall, pairs)
-    sure = [row for row in made if row["recall_low"] >= recall]
-    promised = [row for row in made if row["nominal_recall"] >= min(recall, 0.999)]
+    recall = target / 10
+    chosen, notes = band_tuning._choose(settings, recall, pairs)
+    sure = [row for row in settings if row["recall_low"] >= recall]
+    promised = [row for row in settings if row["nominal_recall"] >= min(recall, 0.999)]
     likely = [row for row in promised if row["recall"] is not None and row["recall"] >= recall]
     among = sure or likely
     noun = "true pair" if pairs == 1 else "true pairs"
-    few = [f"only {pairs} {noun} in the sample; a larger one has more, if there are any"] if pairs < 100 else []
+    few = [f"only {pairs} {noun} in the sample; a larger sample may have more"] if pairs < 100 else []
     if not among:
         assert chosen is None
-        assert [f"no bands find {recall:g} of the true pairs; ask for less, or try more values", *few] == notes
+        assert [f"no bands find {recall:g} of the true pairs; use a lower recall or more values", *few] == notes
         return
     assert chosen in among
     assert all((chosen["cost"], chosen["num_perm"]) <= (row["cost"], row["num_perm"]) for row in among)
     estimate = [
-        f"recall {chosen['recall']:.3f} is an estimate from few pairs or clusters, its interval begins at "
-        f"{chosen['recall_low']:.3f}; what is advised is no less than theory asks for at the threshold"
+        f"recall {chosen['recall']:.3f} is an estimate from few pairs or clusters, and its interval starts at "
+        f"{chosen['recall_low']:.3f}; the recommended setting is at least that of theory at the threshold"
     ]
     assert [*([] if sure else estimate), *few] == notes
 
 
-def test_nothing_similar_gives_no_advice() -> None:
-    """No texts, one text and different ones: rows without a recall, a note, no command, null in JSON."""
+def test_texts_without_pairs_give_no_recommendation() -> None:
+    """For no texts, one text and dissimilar texts there is a note, no recall and no command; JSON has null."""
     for texts in ([], ["one two three"], [None, ""], ["one two", "three four"]):
         tuned = nk.tune_bands(texts, recipe=RECIPE, num_perms=[16])
         assert (None, None, 0) == (tuned.chosen, tuned.command(), tuned.truth["pairs"])
@@ -237,26 +237,24 @@ def test_nothing_similar_gives_no_advice() -> None:
         assert written == json.loads(json.dumps(written, allow_nan=False))
 
 
-def test_few_values_can_not_find_all_pairs() -> None:
-    """The note says so, and that pairs are few; with more values there is an estimate, whose bound is told."""
+def test_few_values_cannot_find_all_pairs() -> None:
+    """Notes say so, and mention the few pairs; with more values the recall is an estimate with a bound."""
     texts = list(dict.fromkeys(corpus(40, seed=2)))
     tuned = nk.tune_bands(texts, threshold=0.2, recall=1.0, recipe=RECIPE, num_perms=[1])
     assert (None, None) == (tuned.chosen, tuned.command())
-    assert "no bands find 1 of the true pairs; ask for less, or try more values" == tuned.notes[0]
+    assert "no bands find 1 of the true pairs; use a lower recall or more values" == tuned.notes[0]
     tuned = nk.tune_bands(texts, threshold=0.7, recall=1.0, recipe=RECIPE, num_perms=[128])
     assert tuned.chosen is not None
     assert 1.0 == tuned.chosen["recall"]
     assert tuned.chosen["recall_low"] < 1.0
-    about = "recall 1.000 is an estimate from few pairs or clusters, its interval begins at "
+    about = "recall 1.000 is an estimate from few pairs or clusters, and its interval starts at "
     assert tuned.notes[0].startswith(f"{about}{tuned.chosen['recall_low']:.3f}; ")
     assert tuned.chosen["nominal_recall"] >= 0.999
-    assert f"only {tuned.truth['pairs']} true pairs in the sample; a larger one has more, if there are any" in (
-        tuned.notes
-    )
+    assert f"only {tuned.truth['pairs']} true pairs in the sample; a larger sample may have more" in (tuned.notes)
 
 
-def test_the_command_is_one_that_a_shell_can_read() -> None:
-    """Names with spaces are quoted; recipe, threshold and nominal recall are those of the advice."""
+def test_the_command_is_quoted_for_a_shell() -> None:
+    """Names with spaces are quoted; recipe, threshold and nominal recall are those of the recommendation."""
     tuned = nk.tune_bands(corpus(80), threshold=0.625, recall=0.8, recipe=RECIPE, num_perms=[64])
     chosen = tuned.chosen
     assert chosen is not None
@@ -273,7 +271,7 @@ def test_the_command_is_one_that_a_shell_can_read() -> None:
 
 
 def test_progress_names_each_stage() -> None:
-    """The sample, the pairs that are compared, then each number of values."""
+    """The stages are the sample, the comparison of pairs, and each number of values."""
     told: list[tuple[str, int, int | None]] = []
     texts = list(dict.fromkeys(corpus(30)))
     nk.tune_bands(texts, recipe=RECIPE, num_perms=[32, 16], progress=lambda *event: told.append(event))
@@ -301,30 +299,30 @@ SHARE = "a number above 0 and up to 1"
         ({"sample": 2.0}, "sample=2.0 is not allowed; use at least 2 documents"),
         ({"sample": True}, "sample=True is not allowed; use at least 2 documents"),
         ({"num_perms": ()}, "num_perms=none is not allowed; use at least one"),
-        ({"num_perms": 64}, "num_perms=64 is not allowed; use an iterable of whole numbers, such as [64, 128]"),
-        ({"num_perms": "64"}, "num_perms='64' is not allowed; use an iterable of whole numbers, such as [64, 128]"),
-        ({"num_perms": [64, "x"]}, "num_perms='x' is not allowed; use whole numbers from 1 to 512"),
-        ({"num_perms": [0]}, "num_perms=0 is not allowed; use whole numbers from 1 to 512"),
-        ({"num_perms": [True]}, "num_perms=True is not allowed; use whole numbers from 1 to 512"),
+        ({"num_perms": 64}, "num_perms=64 is not allowed; use an iterable of integers, such as [64, 128]"),
+        ({"num_perms": "64"}, "num_perms='64' is not allowed; use an iterable of integers, such as [64, 128]"),
+        ({"num_perms": [64, "x"]}, "num_perms='x' is not allowed; use integers from 1 to 512"),
+        ({"num_perms": [0]}, "num_perms=0 is not allowed; use integers from 1 to 512"),
+        ({"num_perms": [True]}, "num_perms=True is not allowed; use integers from 1 to 512"),
     ],
 )
-def test_each_message_holds_what_was_found(options: dict[str, Any], message: str) -> None:
-    """And what is allowed, word for word; no text is looked at before."""
+def test_messages_have_found_and_allowed_values(options: dict[str, Any], message: str) -> None:
+    """The message is compared word for word; texts are not read before."""
     with pytest.raises(errors.ParameterError) as raised:
         nk.tune_bands(7, **options)  # type: ignore[arg-type]
     assert message == str(raised.value)
 
 
 @pytest.mark.parametrize("recipe", ["simhash:64", "given|minhash:64"])
-def test_recipes_that_are_no_minhash_of_texts_are_refused(recipe: str) -> None:
-    """The message names the recipe, and one that would do."""
-    with pytest.raises(errors.ParameterError, match=r"^recipe=.* is not allowed; use a recipe that reads texts, with"):
+def test_recipes_without_minhash_of_texts_are_refused(recipe: str) -> None:
+    """The message names the recipe and a valid one."""
+    with pytest.raises(errors.ParameterError, match=r"^recipe=.* is not allowed; use a recipe of texts, with"):
         nk.tune_bands(["a"], recipe=recipe)
 
 
 @pytest.mark.parametrize("ids", [[], ["a"], ["a", "b", "c"]])
-def test_ids_are_as_many_as_texts(ids: list[str]) -> None:
-    """Fewer and more are refused; so they are where fingerprints are tuned."""
+def test_there_must_be_as_many_ids_as_texts(ids: list[str]) -> None:
+    """Fewer and more ids are refused by both functions."""
     for call in (nk.tune_bands, nk.tune):
         with pytest.raises(errors.ParameterError) as raised:
             call(["one two", "one three"], ids)

@@ -1,4 +1,4 @@
-"""nearkin.evaluate: every measure against its definition, written out over all pairs and documents."""
+"""nearkin.evaluate: every measure equals its definition, computed over all pairs and documents."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 import nearkin as nk
 import reference
 from nearkin import errors
-from nearkin.quality.evaluation import BCubed, PairScores, Ratio, bcubed, pairwise, wilson
-from nearkin.quality.labels import ClusterLabels, DedupRun, PairLabels, read_labels
+from nearkin.quality.evaluation import BCubed, PairScores, Ratio, bcubed, pairwise
+from nearkin.quality.intervals import wilson
+from nearkin.quality.judgements import ClusterLabels, DedupRun, PairLabels, read_judgements
 
 NAMES = [str(i) for i in range(12)]
 CLUSTERS = st.dictionaries(st.sampled_from(NAMES), st.integers(0, 4))
@@ -32,7 +33,7 @@ def counts(found: set[tuple[str, str]], true: set[tuple[str, str]]) -> tuple[int
     return len(found & true), len(found - true), len(true - found)
 
 
-def of(scores: nk.evaluate.PairScores) -> tuple[int, int, int]:  # type: ignore[name-defined]
+def count_of(scores: nk.evaluate.PairScores) -> tuple[int, int, int]:  # type: ignore[name-defined]
     return scores.true_positives, scores.false_positives, scores.false_negatives
 
 
@@ -41,7 +42,7 @@ def of(scores: nk.evaluate.PairScores) -> tuple[int, int, int]:  # type: ignore[
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=30))
 def test_cluster_measures_equal_their_definitions(labels: list[tuple[int, int]]) -> None:
-    """B-cubed document by document, pairwise pair by pair, for any two clusterings."""
+    """B-cubed equals the mean over documents, pairwise the count over pairs, for any two clusterings."""
     found = {str(i): a for i, (a, _) in enumerate(labels)}
     true = {str(i): b for i, (_, b) in enumerate(labels)}
     arrays = np.array(list(found.values())), np.array(list(true.values()))
@@ -50,7 +51,7 @@ def test_cluster_measures_equal_their_definitions(labels: list[tuple[int, int]])
     assert tuple(map(float, expected)) == pytest.approx((scores.precision, scores.recall), abs=1e-12)
     assert scores.f1 == pytest.approx(float(2 * expected[0] * expected[1] / (expected[0] + expected[1])), abs=1e-12)
     pairs = reference.pairs_of_clusters(found), reference.pairs_of_clusters(true)
-    assert counts(*pairs) == of(pairwise(*arrays))
+    assert counts(*pairs) == count_of(pairwise(*arrays))
 
 
 def test_bcubed_of_the_published_example() -> None:
@@ -75,7 +76,7 @@ def test_wilson_intervals_of_known_examples(hits: int, total: int, expected: tup
 
 
 @given(st.integers(1, 500).flatmap(lambda of: st.tuples(st.integers(0, of), st.just(of))))
-def test_bounds_lie_one_quantile_away(share: tuple[int, int]) -> None:
+def test_bounds_are_one_quantile_away(share: tuple[int, int]) -> None:
     """Each bound p solves |p - k/n| = z sqrt(p (1 - p) / n)."""
     hits, total = share
     for bound in wilson(hits, total):
@@ -83,7 +84,7 @@ def test_bounds_lie_one_quantile_away(share: tuple[int, int]) -> None:
         assert abs(bound - hits / total) == pytest.approx(z * math.sqrt(bound * (1 - bound) / total), abs=1e-9)
 
 
-def test_shares_of_nothing_are_not_numbers() -> None:
+def test_a_ratio_without_cases_is_not_a_number() -> None:
     """0 of 0 is NaN between 0 and 1, null in JSON."""
     ratio = Ratio(0, 0)
     assert math.isnan(ratio.value)
@@ -94,17 +95,17 @@ def test_shares_of_nothing_are_not_numbers() -> None:
     json.dumps(empty.to_dict(), allow_nan=False)
 
 
-# What stands against what
+# Combinations of inputs
 
 
 @given(found=CLUSTERS, true=CLUSTERS, complete=st.booleans())
 @settings(deadline=None)
 def test_clusters_against_clusters(found: dict[str, int], true: dict[str, int], complete: bool) -> None:
-    """Documents that only the truth has are alone in the run; those that only the run has are left out, or alone."""
+    """Documents missing from the run are alone in it; documents missing from the truth are excluded, or alone."""
     scores = nk.evaluate(found, true, unlisted="false" if complete else "auto")
     names = set(found) | set(true) if complete else set(true)
     sides = [{name: side.get(name, 100 + at) for at, name in enumerate(sorted(names))} for side in (found, true)]
-    assert counts(*map(reference.pairs_of_clusters, sides)) == of(scores.pairwise)
+    assert counts(*map(reference.pairs_of_clusters, sides)) == count_of(scores.pairwise)
     assert (0 if complete else len(set(found) - set(true))) == scores.counts["unknown"]
     assert scores.bcubed.documents == len(names)  # type: ignore[union-attr]
     if names:
@@ -117,7 +118,7 @@ def test_clusters_against_clusters(found: dict[str, int], true: dict[str, int], 
 def test_pairs_against_pairs(
     found: dict[tuple[str, str], bool], true: dict[tuple[str, str], bool], unlisted: str
 ) -> None:
-    """With pairs that do not match, others are not judged unless one says so; without them all others are false."""
+    """If the truth has pairs that do not match, unlisted pairs are unjudged by default; otherwise they are false."""
     scores = nk.evaluate(
         PairLabels(*columns(found)),
         PairLabels(*columns(true)),
@@ -131,7 +132,7 @@ def test_pairs_against_pairs(
     together = reference.pairs_of_clusters(reference.clusters_of_pairs(names, listed))
     for pairs, result in ((listed, scores.pairs), (together, scores.pairwise)):
         judged = pairs if complete else pairs & (positives | negatives)
-        assert counts(judged, positives) == of(result)
+        assert counts(judged, positives) == count_of(result)
         assert (None if complete else len(negatives - pairs)) == result.true_negatives  # type: ignore[union-attr]
     assert len(listed) - len(listed if complete else listed & set(true)) == scores.counts["unjudged_pairs"]
     if not complete:
@@ -148,28 +149,28 @@ def columns(pairs: dict[tuple[str, str], bool]) -> tuple[list[str], list[str], l
 @given(found=PAIRS, true=CLUSTERS)
 @settings(deadline=None)
 def test_pairs_against_clusters(found: dict[tuple[str, str], bool], true: dict[str, int]) -> None:
-    """Pairs of documents that the truth doesn't know are not judged."""
+    """Pairs of documents that are not in the truth are not judged."""
     scores = nk.evaluate(PairLabels(*columns(found)), true)
     listed = {pair for pair, match in found.items() if match}
     judged = {pair for pair in listed if set(pair) <= set(true)}
-    assert counts(judged, reference.pairs_of_clusters(true)) == of(scores.pairs)
+    assert counts(judged, reference.pairs_of_clusters(true)) == count_of(scores.pairs)
     assert len(listed - judged) == scores.counts["unjudged_pairs"]
 
 
 @given(found=CLUSTERS, true=PAIRS)
 @settings(deadline=None)
 def test_clusters_against_pairs(found: dict[str, int], true: dict[tuple[str, str], bool]) -> None:
-    """Pairs of one cluster are looked up among the labels."""
+    """Pairs within a cluster are judged by the labels."""
     scores = nk.evaluate(found, PairLabels(*columns(true)))
     together = reference.pairs_of_clusters(found)
     positives = {pair for pair, match in true.items() if match}
     judged = together if all(true.values()) else together & set(true)
-    assert counts(judged, positives) == of(scores.pairwise)
+    assert counts(judged, positives) == count_of(scores.pairwise)
     assert len(together - judged) == scores.counts["unjudged_pairwise"]
 
 
-def test_f1_and_its_interval_belong_together() -> None:
-    """F1 is 2 TP / (2 TP + FP + FN) and lies inside of its interval."""
+def test_f1_is_inside_its_interval() -> None:
+    """F1 is 2 TP / (2 TP + FP + FN) and inside its interval."""
     scores = nk.evaluate([("a", "b"), ("c", "d"), ("e", "f")], [("a", "b"), ("c", "d"), ("g", "h")]).pairs
     assert 4 / 6 == pytest.approx(scores.f1)  # type: ignore[union-attr]
     assert 0 < scores.f1_low < scores.f1 < scores.f1_high < 1  # type: ignore[union-attr]
@@ -188,47 +189,47 @@ TEXTS = {
 
 
 def test_a_run_is_scored_by_links_and_clusters() -> None:
-    """Documents outside its clusters are known to the run, so nothing of the truth is missing."""
+    """A run also contains the documents outside its clusters, so none is missing."""
     run = nk.dedup(list(TEXTS.values()), ids=list(TEXTS))
     scores = nk.evaluate(run, {"a": 0, "c": 0, "d": 0, "b": 1, "e": 1})
-    assert (3, 0, 1) == of(scores.pairwise)
-    assert (2, 2) == (scores.links.hits, scores.links.of)  # type: ignore[union-attr]
+    assert (3, 0, 1) == count_of(scores.pairwise)
+    assert (2, 2) == (scores.links.hits, scores.links.total)  # type: ignore[union-attr]
     assert scores.pairs is None
     assert (0, 0) == (scores.counts["unknown"], scores.counts["missing"])
 
 
 def test_unknown_and_missing_documents_are_named() -> None:
-    """An id that the run never read, and one of which the truth says nothing."""
+    """An id that the run never read is missing, an id that the truth lacks is unknown."""
     run = nk.dedup(list(TEXTS.values()), ids=list(TEXTS))
     scores = nk.evaluate(run, {"a": 0, "c": 0, "z": 0})
     assert (1, ["z"]) == (scores.counts["missing"], scores.counts["missing_first"])
     assert (3, ["b", "d", "e"]) == (scores.counts["unknown"], scores.counts["unknown_first"])
     assert "z" in str(scores)
     # a with c is found, a with z and c with z are missed; d is not judged.
-    assert (1, 0, 2) == of(scores.pairwise)
-    assert (1, 1) == (scores.links.hits, scores.links.of)  # type: ignore[union-attr]
+    assert (1, 0, 2) == count_of(scores.pairwise)
+    assert (1, 1) == (scores.links.hits, scores.links.total)  # type: ignore[union-attr]
 
 
 def test_a_run_that_lists_all_pairs_is_scored_by_them() -> None:
-    """links="all" gives the pairs measure too."""
+    """With links="all" there is also the measure of pairs."""
     run = nk.dedup(list(TEXTS.values()), ids=list(TEXTS), links="all")
     scores = nk.evaluate(run, [("a", "c"), ("a", "d"), ("c", "d")])
-    assert (2, 0, 1) == of(scores.pairs)
-    assert (3, 0, 0) == of(scores.pairwise)
+    assert (2, 0, 1) == count_of(scores.pairs)
+    assert (3, 0, 0) == count_of(scores.pairwise)
     assert any("exact copy" in note for note in scores.notes)
 
 
-def test_documents_removed_for_older_ones_are_counted_apart() -> None:
-    """Their links name ids of another corpus, which may be ids of this one."""
+def test_documents_removed_for_the_reference_are_counted_separately() -> None:
+    """Their links name ids of another corpus, which may equal ids of this one."""
     run = nk.dedup(list(TEXTS.values()), ids=list(TEXTS), against=[TEXTS["b"]], against_ids=["a"])
     scores = nk.evaluate(run, {"a": 0, "b": 0, "c": 0, "d": 0, "e": 1})
     assert 1 == scores.counts["removed_for_older"]
-    assert (2, 2) == (scores.links.hits, scores.links.of)  # type: ignore[union-attr]
-    assert (3, 0, 3) == of(scores.pairwise)
+    assert (2, 2) == (scores.links.hits, scores.links.total)  # type: ignore[union-attr]
+    assert (3, 0, 3) == count_of(scores.pairwise)
 
 
 def test_a_run_may_be_the_truth() -> None:
-    """Two runs agree where both saw the same documents; documents outside clusters are alone, not unknown."""
+    """Two runs agree on common documents; documents outside clusters are alone, not unknown."""
     run = nk.dedup(list(TEXTS.values()), ids=list(TEXTS))
     scores = nk.evaluate(run, run)
     assert (1.0, 1.0, 5) == (scores.bcubed.precision, scores.bcubed.recall, scores.bcubed.documents)  # type: ignore[union-attr]
@@ -236,24 +237,24 @@ def test_a_run_may_be_the_truth() -> None:
 
 
 @pytest.mark.parametrize("found", [7, b"ab", b"", [("a", "b", "c", "d")], [1, 2]])
-def test_what_is_neither_pairs_nor_clusters_is_an_error(found: object) -> None:
-    """With what is allowed."""
+def test_other_arguments_are_errors(found: object) -> None:
+    """The message says what is allowed."""
     with pytest.raises(errors.ParameterError, match="pairs"):
         nk.evaluate(found, {"a": 1})  # type: ignore[arg-type]
 
 
-def test_files_and_folders_may_be_named(tmp_path: Path) -> None:
-    """Each side as a path, as the command takes it."""
+def test_both_sides_may_be_paths(tmp_path: Path) -> None:
+    """Each side may be a path, as on the command line."""
     path = tmp_path / "pairs.tsv"
     path.write_text("left\tright\tmatch\na\tb\t1\na\tc\t0\n")
     scores = nk.evaluate(str(path), path)
-    assert (1, 0, 0) == of(scores.pairs)
+    assert (1, 0, 0) == count_of(scores.pairs)
     with pytest.raises(errors.InputError, match="no such file or folder"):
         nk.evaluate("nowhere.tsv", path)
 
 
 def test_an_unknown_rule_for_the_unlisted_is_an_error() -> None:
-    """auto, false or unjudged."""
+    """The allowed values are auto, false and unjudged."""
     with pytest.raises(errors.ParameterError, match="unjudged"):
         nk.evaluate({}, {}, unlisted="maybe")  # type: ignore[arg-type]
 
@@ -262,7 +263,7 @@ def test_an_unknown_rule_for_the_unlisted_is_an_error() -> None:
 
 
 def exact_wilson(hits: int, total: int) -> tuple[Decimal, Decimal]:
-    """The two roots of (p - k/n)^2 = z^2 p (1 - p) / n, in sixty digits."""
+    """Return the two roots of (p - k/n)^2 = z^2 p (1 - p) / n, with sixty digits."""
     with localcontext() as context:
         context.prec = 60
         k, n, z2 = Decimal(hits), Decimal(total), Decimal("1.959963984540054") ** 2
@@ -273,7 +274,7 @@ def exact_wilson(hits: int, total: int) -> tuple[Decimal, Decimal]:
 
 @given(st.integers(1, 10**12).flatmap(lambda of: st.tuples(st.integers(0, of), st.just(of))))
 def test_wilson_intervals_equal_the_exact_roots(share: tuple[int, int]) -> None:
-    """The closed formula against the quadratic equation, up to a million millions of pairs; never outside of 0 to 1."""
+    """The formula equals the roots of the quadratic equation for up to 10^12 pairs, and is within 0 and 1."""
     hits, total = share
     low, high = wilson(hits, total)
     assert tuple(map(float, exact_wilson(hits, total))) == pytest.approx((low, high), rel=1e-9, abs=1e-12)
@@ -283,7 +284,7 @@ def test_wilson_intervals_equal_the_exact_roots(share: tuple[int, int]) -> None:
 
 @given(st.integers(1, 400).flatmap(lambda of: st.tuples(st.integers(0, of), st.just(of))))
 def test_wilson_intervals_are_symmetric_and_rise_with_hits(share: tuple[int, int]) -> None:
-    """Counting misses for hits mirrors the interval; one more hit moves both bounds up; more data narrow it."""
+    """Swapping hits and misses mirrors the interval; one more hit raises both bounds; more data narrows it."""
     hits, total = share
     low, high = wilson(hits, total)
     mirrored = wilson(total - hits, total)
@@ -297,8 +298,8 @@ def test_wilson_intervals_are_symmetric_and_rise_with_hits(share: tuple[int, int
 
 
 @pytest.mark.parametrize(("hits", "total"), [(-1, 5), (6, 5), (1, 0)])
-def test_more_hits_than_there_are_is_an_error(hits: int, total: int) -> None:
-    """The message says what was found, and up to where it may go; a Ratio checks likewise."""
+def test_more_hits_than_cases_are_an_error(hits: int, total: int) -> None:
+    """The message has the value and its range; a Ratio is checked in the same way."""
     message = f"^hits={hits} is not allowed; use 0 to {total}$"
     for make in (wilson, Ratio):
         with pytest.raises(errors.ParameterError, match=message) as raised:
@@ -307,7 +308,7 @@ def test_more_hits_than_there_are_is_an_error(hits: int, total: int) -> None:
 
 
 def test_ratios_print_their_counts_with_separators() -> None:
-    """Three digits, thousands set apart; the dictionary holds the bounds that are printed."""
+    """Values have three digits and counts thousands separators; the dictionary has the same bounds."""
     ratio = Ratio(1234, 5000)
     low, high = wilson(1234, 5000)
     assert f"0.247 ({low:.3f} to {high:.3f}, 1,234 of 5,000)" == str(ratio)
@@ -318,10 +319,10 @@ def test_ratios_print_their_counts_with_separators() -> None:
 
 @given(st.integers(0, 60), st.integers(0, 60), st.integers(0, 60))
 def test_pair_scores_follow_from_their_counts(hits: int, false: int, missed: int) -> None:
-    """Precision, recall, F1 by its own formula, F1's interval by that of TP / (TP + FP + FN); JSON has no NaN."""
+    """Precision, recall, F1 and the interval of F1 equal their formulas; JSON has no NaN."""
     scores = PairScores(hits, false, missed)
-    assert (hits, hits + false) == (scores.precision.hits, scores.precision.of)
-    assert (hits, hits + missed) == (scores.recall.hits, scores.recall.of)
+    assert (hits, hits + false) == (scores.precision.hits, scores.precision.total)
+    assert (hits, hits + missed) == (scores.recall.hits, scores.recall.total)
     total = hits + false + missed
     written = json.loads(json.dumps(scores.to_dict(), allow_nan=False))
     assert (hits, false, missed, None) == tuple(written[f"{a}_{b}s"] for a, b in (
@@ -338,11 +339,11 @@ def test_pair_scores_follow_from_their_counts(hits: int, false: int, missed: int
 
 
 def test_bcubed_of_nothing_is_not_a_number() -> None:
-    """No documents, and no share at all: null in JSON, F1 as well."""
+    """Without documents, or without any proportion, F1 is NaN and null in JSON."""
     none = np.zeros(0, np.int64)
     scores = bcubed(none, none)
     assert {"documents": 0, "precision": None, "recall": None, "f1": None} == scores.to_dict()
-    assert (0, 0, 0) == of(pairwise(none, none))
+    assert (0, 0, 0) == count_of(pairwise(none, none))
     assert {"documents": 3, "precision": 0.0, "recall": 0.0, "f1": None} == BCubed(3, 0.0, 0.0).to_dict()
     assert math.isnan(BCubed(3, 0.0, 0.0).f1)
 
@@ -353,18 +354,18 @@ def test_bcubed_of_nothing_is_not_a_number() -> None:
     st.integers(1, 1000),
 )
 def test_numbers_of_clusters_do_not_matter(labels: list[tuple[int, int]], other: list[int], step: int) -> None:
-    """Other numbers with gaps give the same scores; exchanging the sides exchanges precision and recall."""
+    """Other numbers with gaps give the same scores; swapping the sides swaps precision and recall."""
     found, true = (np.array(side, np.int64) for side in zip(*labels, strict=True))
     renamed = np.array(other, np.int64)[found] * step
     scores, again, swapped = bcubed(found, true), bcubed(renamed, true), bcubed(true, renamed)
     assert (scores.precision, scores.recall) == pytest.approx((again.precision, again.recall))
     assert (scores.precision, scores.recall) == pytest.approx((swapped.recall, swapped.precision))
-    hits, false, missed = of(pairwise(found, true))
-    assert (hits, false, missed) == of(pairwise(renamed, true))
-    assert (hits, missed, false) == of(pairwise(true, renamed))
+    hits, false, missed = count_of(pairwise(found, true))
+    assert (hits, false, missed) == count_of(pairwise(renamed, true))
+    assert (hits, missed, false) == count_of(pairwise(true, renamed))
 
 
-# What may be given
+# Types of inputs
 
 
 @given(found=PAIRS, true=PAIRS, seed=st.integers(0, 10**6))
@@ -372,7 +373,7 @@ def test_numbers_of_clusters_do_not_matter(labels: list[tuple[int, int]], other:
 def test_order_and_container_of_pairs_do_not_matter(
     found: dict[tuple[str, str], bool], true: dict[tuple[str, str], bool], seed: int
 ) -> None:
-    """Shuffled generators of reversed pairs as lists, with whole numbers as ids, score as the labels do."""
+    """Shuffled generators of reversed pairs with integer ids have the same scores as the labels."""
     draw = random.Random(seed)
 
     def given_anew(pairs: dict[tuple[str, str], bool]) -> Iterator[list[Any]]:
@@ -386,43 +387,43 @@ def test_order_and_container_of_pairs_do_not_matter(
 
 @given(found=CLUSTERS, true=CLUSTERS)
 @settings(deadline=None)
-def test_mappings_are_taken_as_cluster_labels(found: dict[str, int], true: dict[str, int]) -> None:
-    """Numbers and strings as ids, any hashable as a cluster; "unjudged" says what "auto" does of clusters."""
+def test_mappings_are_cluster_labels(found: dict[str, int], true: dict[str, int]) -> None:
+    """Ids may be numbers or strings and clusters any hashable; for clusters "auto" equals "unjudged"."""
     labels = [ClusterLabels(side.keys(), side.values()) for side in (found, true)]
     expected = nk.evaluate(*labels).to_dict()
     as_numbers = {int(name): ("cluster", number) for name, number in found.items()}
     assert expected == nk.evaluate(as_numbers, true, unlisted="unjudged").to_dict()
 
 
-def test_none_is_a_cluster_of_its_own_whatever_others_are_called() -> None:
+def test_none_is_a_cluster_of_its_own() -> None:
     """Two documents with None are not together, nor with one whose cluster is a tuple of a number."""
     labels = ClusterLabels(["a", "b", "c", "d"], [None, (0,), None, (2,)])
     assert 4 == len(set(labels.labels.values()))
-    assert (0, 0, 0) == of(nk.evaluate(labels, {"a": None, "b": (0,), "c": None, "d": (2,)}).pairwise)
+    assert (0, 0, 0) == count_of(nk.evaluate(labels, {"a": None, "b": (0,), "c": None, "d": (2,)}).pairwise)
 
 
-def test_pairs_may_say_that_they_do_not_match() -> None:
-    """Rows of two match, rows of three as they say; a pair that the run says does not match is not found."""
+def test_rows_of_three_have_a_label() -> None:
+    """Rows of two match; a pair that the run labels as different is not found."""
     scores = nk.evaluate([("a", "b"), ("a", "c", False), ("c", "d", True)], [("b", "a"), ("c", "a", False)])
-    assert (1, 0, 0) == of(scores.pairs)
+    assert (1, 0, 0) == count_of(scores.pairs)
     assert 1 == scores.pairs.true_negatives  # type: ignore[union-attr]
     assert 1 == scores.counts["unjudged_pairs"]
     assert scores.bcubed is None
-    assert "pairs that the truth does not list are not judged; so no B-cubed" in scores.notes
-    assert (1, 1, 0) == of(
+    assert "pairs that the truth does not list are not judged, so there is no B-cubed" in scores.notes
+    assert (1, 1, 0) == count_of(
         nk.evaluate([("a", "b"), ("c", "d")], [("a", "b"), ("a", "c", False)], unlisted="false").pairs
     )
 
 
 def test_only_the_first_five_unknown_documents_are_named() -> None:
-    """By text, in order; the count and the note hold all, with separators."""
+    """They are sorted by text; the count and the note include all, with separators."""
     found = {f"{number:04}": 0 for number in reversed(range(1200))}
     scores = nk.evaluate(found, {"0000": 0, "0001": 0})
     assert (1198, ["0002", "0003", "0004", "0005", "0006"]) == (
         scores.counts["unknown"],
         scores.counts["unknown_first"],
     )
-    note = "documents unknown to the truth, not counted: 1,198, first 0002, 0003, 0004, 0005, 0006"
+    note = "documents not in the truth, not counted: 1,198, first 0002, 0003, 0004, 0005, 0006"
     assert [note] == scores.notes
     assert str(scores).endswith(f"\nnote: {note}")
     assert 1200 * 1199 // 2 - 1 == scores.counts["unjudged_pairwise"]
@@ -439,14 +440,14 @@ def test_only_the_first_five_unknown_documents_are_named() -> None:
     ],
 )
 def test_messages_name_the_side_and_the_type(found: object, truth: object, message: str) -> None:
-    """A string of two characters is no pair of ids."""
+    """A string of two characters is not a pair of ids."""
     with pytest.raises(errors.ParameterError, match=message):
         nk.evaluate(found, truth)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("unlisted", ["none", "", None, True, "AUTO"])
 def test_the_message_of_an_unknown_rule_lists_all(unlisted: object) -> None:
-    """Found and allowed values, word for word."""
+    """The message is compared word for word."""
     with pytest.raises(errors.ParameterError) as raised:
         nk.evaluate({}, {}, unlisted=unlisted)  # type: ignore[arg-type]
     assert f"unlisted={unlisted!r} is not allowed; use auto, false, unjudged" == str(raised.value)
@@ -462,7 +463,7 @@ def test_the_message_of_an_unknown_rule_lists_all(unlisted: object) -> None:
 )
 @settings(deadline=None)
 def test_links_of_a_run_equal_brute_force(clusters: dict[str, int], alone: set[str], true: dict[str, int]) -> None:
-    """A link counts if the truth knows both its ends; documents that only the truth knows are missing."""
+    """A link counts if both its ends are in the truth; documents that only the truth has are missing."""
     first: dict[int, str] = {}
     for name, cluster in clusters.items():
         first.setdefault(cluster, name)
@@ -473,7 +474,7 @@ def test_links_of_a_run_equal_brute_force(clusters: dict[str, int], alone: set[s
         "representative": [first[cluster] for cluster in clusters.values()],
         "reason": ["near" if name in links else "kept" for name in clusters],
     }
-    run = DedupRun.of_tables(table, {}, alone)
+    run = DedupRun.from_tables(table, {}, alone)
     if true and run.documents and run.documents.isdisjoint(true):
         with pytest.raises(errors.InputError, match="no id of the run"):
             nk.evaluate(run, true)
@@ -482,17 +483,17 @@ def test_links_of_a_run_equal_brute_force(clusters: dict[str, int], alone: set[s
     judged = {name: kept for name, kept in links.items() if name in true and kept in true}
     right = sum(true[name] == true[kept] for name, kept in judged.items())
     assert scores.links is not None
-    assert (right, len(judged)) == (scores.links.hits, scores.links.of)
+    assert (right, len(judged)) == (scores.links.hits, scores.links.total)
     assert scores.pairs is None
     missing = sorted(set(true) - set(clusters) - alone)
     assert (len(missing), missing[:5]) == (scores.counts["missing"], scores.counts["missing_first"])
     assert len((set(clusters) | alone) - set(true)) == scores.counts["unknown"]
     sides = [{name: side.get(name, 100 + at) for at, name in enumerate(sorted(true))} for side in (clusters, true)]
-    assert counts(*map(reference.pairs_of_clusters, sides)) == of(scores.pairwise)
+    assert counts(*map(reference.pairs_of_clusters, sides)) == count_of(scores.pairwise)
 
 
 def test_an_evaluation_prints_and_writes_every_measure() -> None:
-    """All four measures line by line; JSON holds the same numbers, and reads back equal."""
+    """All four measures are printed, and JSON has the same numbers."""
     run = nk.dedup(list(TEXTS.values()), ids=list(TEXTS), links="all")
     scores = nk.evaluate(run, {"a": 0, "c": 0, "d": 1, "b": 1, "e": 2})
     lines = str(scores).splitlines()
@@ -510,7 +511,7 @@ def test_an_evaluation_prints_and_writes_every_measure() -> None:
 
 
 def test_contradictory_labels_are_errors() -> None:
-    """An id in two clusters, a number and a string of one text, no id."""
+    """An id in two clusters, a number and a string with the same text, and a missing id are errors."""
     with pytest.raises(errors.InputError, match="two clusters"):
         ClusterLabels(["a", "a"], [0, 1])
     with pytest.raises(errors.InputError, match="as a number and as a string"):
@@ -523,36 +524,35 @@ def test_contradictory_labels_are_errors() -> None:
         ClusterLabels(["a"], [])
 
 
-def test_repeated_pairs_and_pairs_of_one_are_counted() -> None:
-    """They are left out, not taken twice; so is a pair with both labels."""
+def test_repeated_and_reflexive_pairs_are_counted() -> None:
+    """They count once or not at all; pairs with both labels are excluded."""
     labels = PairLabels([1, 2, 3, 5, 6, 5], [2, 1, 3, 6, 5, 6], [True, True, True, True, False, True])
     assert {("1", "2"): True} == labels.labels
     assert (3, 1, 1) == (labels.repeated, labels.selves, labels.contradictory)
     scores = nk.evaluate(labels, labels)
     names = ("repeated_pairs", "pairs_with_itself", "repeated_labels", "labels_of_itself", "contradictory_labels")
     assert (3, 1, 3, 1, 1) == tuple(dict(scores.counts)[name] for name in names)
-    assert any("both a match and none" in note for note in scores.notes)
+    assert any("contradictory labels" in note for note in scores.notes)
 
 
 @pytest.mark.shared
 def test_the_default_job_on_labelled_laws(shared: Path) -> None:
-    """Against every pair with J >= 0.8 of the corpus's own list, which has the default's features but for case folding:
-    no link is wrong, and nearly every pair lies in a cluster. The list is complete, so recall below 0.95 or precision
-    below 0.95 means a fault, not a matter of taste.
+    """The truth is every pair with J >= 0.8 in the corpus's own list, whose features equal the default's except for
+    case folding. The list is complete, so precision or recall below 0.95 is a fault.
     """
     import gzip
 
     with gzip.open(shared / "data" / "zh_laws.jsonl.gz", "rt", encoding="utf-8") as lines:
         records = [json.loads(line) for line in lines]
-    truth = read_labels(shared / "data" / "zh_laws.pairs_c4_j50.tsv.gz", label_column="jaccard", at_least=0.8)
+    truth = read_judgements(shared / "data" / "zh_laws.pairs_c4_j50.tsv.gz", label_column="jaccard", at_least=0.8)
     run = nk.dedup([record["text"] for record in records], ids=[record["id"] for record in records], links="all")
     scores = nk.evaluate(run, truth, unlisted="false")
     assert scores.pairs.precision.value > 0.95  # type: ignore[union-attr]
     assert scores.pairs.recall.value > 0.95  # type: ignore[union-attr]
 
 
-def test_a_sample_of_what_was_found_says_nothing_of_recall(tmp_path: Path) -> None:
-    """Recall and F1 are not known, in words, JSON and tables; a label of a near miss, found or not, tells them."""
+def test_a_sample_of_found_pairs_has_no_recall(tmp_path: Path) -> None:
+    """Recall and F1 are unknown in text, JSON and tables, unless there is a label of a near miss."""
     pairs = [("a", "b"), ("c", "d")]
     labels = nk.PairLabels(["a", "c"], ["b", "d"], [True, False], [3, 1], ["0.90-0.92", "0.80-0.82"])
     scores = nk.evaluate(pairs, labels)
@@ -565,28 +565,28 @@ def test_a_sample_of_what_was_found_says_nothing_of_recall(tmp_path: Path) -> No
     assert found["pairs"]["f1"] == {"value": None, "low": 0.0, "high": 1.0}
     assert [None, None] == scores.to_arrow().column("recall").to_pylist()
     assert "not known" in scores._repr_html_()
-    # Judged, and not found.
+    # A judged pair that was not found.
     more = nk.PairLabels(["a", "c", "e"], ["b", "d", "f"], [True, False, False], [3, 1, 9])
     assert 1 == nk.evaluate(pairs, more).pairs.recall.value  # type: ignore[union-attr]
-    # Not removed by the run that the labels were drawn from, and found by this one.
+    # A pair that the sampled run did not remove, and this one found.
     path = tmp_path / "labels.tsv"
     path.write_text("left\tright\tmatch\tweight\tremoved\na\tb\t1\t3\t1\nc\td\t1\t1\t0\n")
     known = nk.evaluate(pairs, path)
     assert 1 == known.pairs.recall.value  # type: ignore[union-attr]
     assert not any("recall" in note for note in known.notes)
-    # Removed by that run alone: the share of these.
+    # All labelled pairs were removed by that run: recall is among these.
     path.write_text("left\tright\tmatch\tweight\tremoved\na\tb\t1\t3\t1\nx\ty\t1\t1\t1\ne\tf\tunsure\t1\t0\n")
     some = nk.evaluate(pairs, path)
     assert 0.75 == some.pairs.recall.value  # type: ignore[union-attr]
-    assert any("recall is that of these pairs" in note for note in some.notes)
-    # Labels that are no sample are all that was asked; a sample without a label says nothing at all.
+    assert any("recall may be overstated" in note for note in some.notes)
+    # Labels that are not a sample have a recall; a sample without labels has no scores.
     assert 1 == nk.evaluate(pairs, [("a", "b", True), ("c", "d", False)]).pairs.recall.value  # type: ignore[union-attr]
     nothing = nk.evaluate(pairs, nk.PairLabels(["a"], ["b"], [None], [1]))
     assert "of none" in str(nothing)
 
 
 def test_a_truth_of_other_documents_is_an_error(tmp_path: Path) -> None:
-    """No id in common with a run: both sides are named. One is enough for figures."""
+    """The message names an id of each side if there is no common one."""
     run = nk.dedup(list(TEXTS.values()), ids=list(TEXTS))
     message = r"the truth has no id of the run: 'x' is the first of its 2, 'a' of the run's 5"
     for truth in ([("x", "y")], {"x": 0, "y": 0}):
@@ -601,10 +601,11 @@ def test_a_truth_of_other_documents_is_an_error(tmp_path: Path) -> None:
     assert nk.evaluate(nk.dedup([], ids=[]), [("x", "y")]).pairwise is not None
 
 
-def test_labels_of_older_documents_are_told_as_such() -> None:
-    """A run that was held against older documents did read them, though its tables name few."""
+def test_labels_of_reference_documents_have_a_note() -> None:
+    """A run with a reference corpus read its documents, though its tables name few of them."""
     run = nk.dedup(list(TEXTS.values()), ids=list(TEXTS), against=[TEXTS["b"]], against_ids=["old"])
     [note] = [each for each in nk.evaluate(run, [("b", "old", True)]).notes if "old" in each]
     assert note == (
-        "documents that are none of the run's own (older ones of --against, say), counted as found alone: 1, first old"
+        "documents not among the run's own (they may be older ones, as with --against), counted as found alone: "
+        "1, first old"
     )

@@ -1,4 +1,6 @@
-"""nearkin.quality.intervals: a bootstrap over clusters, written out plainly, and what few clusters can't say."""
+"""nearkin.quality.intervals: the bootstrap over clusters equals a plain implementation; few clusters give wide
+intervals.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nearkin.quality.evaluation import wilson
-from nearkin.quality.intervals import RESAMPLES, RecallIntervals
+from nearkin.quality.intervals import NUM_RESAMPLES, RecallIntervals, wilson
 
 PAIRS = st.lists(st.tuples(st.integers(0, 14), st.integers(0, 14), st.integers(0, 9)), max_size=25)
 
@@ -23,7 +24,7 @@ def intervals_of(
 
 
 def clusters_of(pairs: list[tuple[int, int]]) -> list[int]:
-    """The least document of the component of each pair, by walking until nothing changes."""
+    """Return the smallest document of the component of each pair, by repeated relabelling."""
     label = {document: document for pair in pairs for document in pair}
     changed = True
     while changed:
@@ -38,7 +39,7 @@ def clusters_of(pairs: list[tuple[int, int]]) -> list[int]:
 def plain(
     pairs: list[tuple[int, int]], hits: list[bool], seed: int, weight: list[float] | None = None
 ) -> tuple[float, float]:
-    """The interval by its definition; without weights each pair counts 1, and each cluster is one case."""
+    """Return the interval by its definition; without weights each pair counts 1, and each cluster is one case."""
     sums: dict[int, float] = defaultdict(float)
     right: dict[int, float] = defaultdict(float)
     weights = [1.0] * len(pairs) if weight is None else weight
@@ -52,7 +53,7 @@ def plain(
         count = sum(sums.values()) ** 2 / sum(number**2 for number in sums.values())
     low, high = wilson(min(sum(right.values()) / sum(sums.values()), 1.0) * count, count)
     shares = []
-    for draw in np.random.default_rng(seed).poisson(1.0, (RESAMPLES, len(sums))).tolist():
+    for draw in np.random.default_rng(seed).poisson(1.0, (NUM_RESAMPLES, len(sums))).tolist():
         total = sum(times * sums[name] for times, name in zip(draw, sorted(sums), strict=True))
         found = sum(times * right[name] for times, name in zip(draw, sorted(sums), strict=True))
         if total:
@@ -66,55 +67,56 @@ def plain(
 @given(PAIRS, st.integers(0, 50))
 @settings(deadline=None)
 def test_intervals_equal_a_plain_bootstrap_over_clusters(rows: list[tuple[int, int, int]], seed: int) -> None:
-    """Of what is found, and of what lies within each radius."""
+    """Both for a list of hits and for each radius."""
     pairs = [(a, b) for a, b, _ in rows]
     made = intervals_of([a for a, _ in pairs], [b for _, b in pairs], seed)
-    assert len(set(clusters_of(pairs))) == made.clusters
+    assert len(set(clusters_of(pairs))) == made.num_clusters
     distances = np.array([distance for _, _, distance in rows], np.int64)
-    low, high = made.within(distances, 7)
+    low, high = made.by_radius(distances, 7)
     for radius in range(8):
         hits = [distance <= radius for distance in distances.tolist()]
         expected = plain(pairs, hits, seed)
         assert expected == pytest.approx((low[radius], high[radius]))
-        assert expected == pytest.approx(made.of(np.array(hits, bool)))
+        assert expected == pytest.approx(made.of_hits(np.array(hits, bool)))
 
 
 @given(PAIRS, st.lists(st.floats(0.5, 50), min_size=25, max_size=25), st.integers(0, 50))
 @settings(deadline=None)
 def test_weights_count_pairs_and_clusters(rows: list[tuple[int, int, int]], weights: list[float], seed: int) -> None:
-    """Shares are those of the weights, and cases of Wilson's interval are the effective number of clusters."""
+    """Proportions are those of the weights, and the n of Wilson's interval is the effective number of clusters."""
     pairs, weight = [(a, b) for a, b, _ in rows], weights[: len(rows)]
     made = intervals_of([a for a, _ in pairs], [b for _, b in pairs], seed, weight)
     distances = np.array([distance for _, _, distance in rows], np.int64)
-    low, high = made.within(distances, 7)
+    low, high = made.by_radius(distances, 7)
     for radius in range(8):
         hits = [distance <= radius for distance in distances.tolist()]
         expected = plain(pairs, hits, seed, weight)
         assert expected == pytest.approx((low[radius], high[radius]), abs=1e-6)
-        assert expected == pytest.approx(made.of(np.array(hits, bool)), abs=1e-6)
+        assert expected == pytest.approx(made.of_hits(np.array(hits, bool)), abs=1e-6)
 
 
 def test_pairs_of_one_cluster_are_less_certain_than_independent_ones() -> None:
-    """The same hits of the same number: around two hubs, of which one is found, nothing is known."""
+    """With the same counts, pairs around two hubs, one of them found, have a wide interval."""
     count = 200
     hits = np.arange(count) < count // 2
-    apart = intervals_of(list(range(count)), list(range(count, 2 * count))).of(hits)
+    apart = intervals_of(list(range(count)), list(range(count, 2 * count))).of_hits(hits)
     assert wilson(100, 200) == pytest.approx(apart, abs=0.06)
-    hubs = intervals_of([0] * (count // 2) + [1] * (count // 2), list(range(2, count + 2))).of(hits)
+    hubs = intervals_of([0] * (count // 2) + [1] * (count // 2), list(range(2, count + 2))).of_hits(hits)
     assert (0.0, 1.0) == hubs
-    assert (0.0, 1.0) == intervals_of([], []).of(np.zeros(0, bool))
+    assert (0.0, 1.0) == intervals_of([], []).of_hits(np.zeros(0, bool))
 
 
-def test_one_cluster_whose_pairs_are_all_found_shows_little() -> None:
+def test_one_cluster_is_one_case() -> None:
     """A thousand pairs of one cluster count as one case."""
-    low, high = intervals_of([0] * 1000, list(range(1, 1001))).of(np.ones(1000, bool))
+    low, high = intervals_of([0] * 1000, list(range(1, 1001))).of_hits(np.ones(1000, bool))
     assert (wilson(1, 1)[0], 1.0) == (low, high)
 
 
-def test_the_interval_holds_a_share_that_clusters_have() -> None:
-    """200 trials of 60 clusters, each found whole with probability 0.9: at least 180 of the intervals hold 0.9.
+def test_the_interval_covers_the_recall_of_clusters() -> None:
+    """200 trials of 60 clusters, each found with probability 0.9: at least 180 of the intervals contain 0.9.
 
-    Of intervals that held with probability 0.95, fewer than 180 of 200 would have probability 1.6e-3; seeds are fixed.
+    If an interval covered it with probability 0.95, fewer than 180 of 200 would have probability 1.6e-3; seeds are
+    fixed.
     """
     rng = np.random.default_rng(1)
     held = 0
@@ -123,6 +125,6 @@ def test_the_interval_holds_a_share_that_clusters_have() -> None:
         starts = np.concatenate([[0], np.cumsum(sizes + 1)[:-1]])
         left = np.repeat(starts, sizes)
         right = left + 1 + np.concatenate([np.arange(size) for size in sizes])
-        low, high = RecallIntervals(left, right, trial).of(np.repeat(rng.random(60) < 0.9, sizes))
+        low, high = RecallIntervals(left, right, trial).of_hits(np.repeat(rng.random(60) < 0.9, sizes))
         held += low <= 0.9 <= high
     assert held >= 180

@@ -1,7 +1,8 @@
-"""nearkin.tune: curves against brute force, advice against what a deduplication then finds, samples and intervals."""
+"""nearkin.tune: curves equal brute force, deduplication reaches the recommended recall, samples and intervals."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from collections.abc import Iterable
@@ -12,25 +13,33 @@ import pytest
 
 import nearkin as nk
 from nearkin import errors
+from nearkin.dedup.result import ResultTable
 from nearkin.io import open_corpus
-from nearkin.quality.evaluation import wilson
 from nearkin.quality.ground_truth import SampleFingerprints
-from nearkin.quality.labels import ClusterLabels, PairLabels
+from nearkin.quality.intervals import wilson
+from nearkin.quality.judgements import ClusterLabels, PairLabels
+from nearkin.quality.tuning import Setting, Tuning, check_options, estimate_notes
 from planted import WORDS, corpus, jaccard
 
 
+def similarities(texts: list[str], recipe: nk.Recipe) -> dict[tuple[int, int], float]:
+    """Return the Jaccard similarity of every pair of texts, from their sets of features."""
+    sets = [set(recipe.features_of(text)) for text in texts]
+    pairs = itertools.combinations(range(len(texts)), 2)
+    return {(i, j): len(sets[i] & sets[j]) / max(len(sets[i] | sets[j]), 1) for i, j in pairs}
+
+
 def brute(texts: list[str], recipe: nk.Recipe, threshold: float) -> dict[tuple[int, int], tuple[int, bool]]:
-    """Distance of every pair of distinct texts, and whether it is similar."""
-    fps = nk.fingerprint(texts, recipe)
-    return {
-        (i, j): (int(nk.hamming(fps[i : i + 1], fps[j : j + 1])[0]), jaccard(recipe, texts[i], texts[j]) >= threshold)  # type: ignore[index]
-        for i in range(len(texts))
-        for j in range(i + 1, len(texts))
-    }
+    """Return the distance of every pair of distinct texts, and whether it is similar."""
+    values = nk.fingerprint(texts, recipe)
+    jaccard_of = similarities(texts, recipe)
+    left, right = np.array(list(jaccard_of)).T
+    distances = np.asarray(nk.hamming(values[left], values[right])).tolist()
+    return {pair: (far, near >= threshold) for (pair, near), far in zip(jaccard_of.items(), distances, strict=True)}
 
 
 def measured(rows: Iterable[dict[str, object]]) -> list[dict[str, object]]:
-    """Rows without what a clock says."""
+    """Return rows without measured times."""
     return [{name: value for name, value in row.items() if not name.endswith("_seconds")} for row in rows]
 
 
@@ -56,9 +65,9 @@ def test_curves_equal_brute_force() -> None:
                 assert row["precision_low"] <= row["precision"] <= row["precision_high"]
 
 
-def test_the_advice_delivers_its_recall() -> None:
-    """Deduplication with the advised recipe and radius finds the wanted share of the similar pairs; one bit less would
-    not have reached it.
+def test_the_recommendation_reaches_its_recall() -> None:
+    """Deduplication with the recommended recipe and radius reaches the target recall; with a radius smaller by one it
+    would not.
     """
     texts = list(dict.fromkeys(corpus(300)))
     tuned = nk.tune(texts, threshold=0.6, recall=0.9)
@@ -79,7 +88,7 @@ def test_the_advice_delivers_its_recall() -> None:
 
 
 def test_the_same_arguments_give_the_same_result(tmp_path: Path) -> None:
-    """Twice, by one thread, and through a corpus on disk; another seed takes another sample."""
+    """The result is equal when repeated, with one thread, and for a corpus on disk; another seed differs."""
     texts = corpus(150)
     path = tmp_path / "corpus.jsonl"
     path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
@@ -98,7 +107,7 @@ def test_the_same_arguments_give_the_same_result(tmp_path: Path) -> None:
 
 
 def test_pairs_of_one_cluster_widen_the_interval() -> None:
-    """Sixty documents around one give 1,770 pairs; they are no 1,770 independent observations."""
+    """Sixty documents around a common one have 1,770 pairs, which are not independent observations."""
     rng = random.Random(3)
     base = [rng.choice(WORDS) for _ in range(60)]
     texts = []
@@ -116,8 +125,8 @@ def test_pairs_of_one_cluster_widen_the_interval() -> None:
 
 
 @pytest.mark.parametrize("pairs", [1, 8, 13, 40])
-def test_few_pairs_advise_no_less_than_theory(pairs: int) -> None:
-    """All of them lie nearer than pairs at the threshold do: that is no proof that others would."""
+def test_few_pairs_do_not_justify_less_than_theory(pairs: int) -> None:
+    """Their distances are smaller than those of pairs at the threshold, which does not prove that others are."""
     rng = random.Random(pairs)
     texts = []
     for _ in range(pairs):
@@ -128,14 +137,14 @@ def test_few_pairs_advise_no_less_than_theory(pairs: int) -> None:
         bits = nk.Recipe(row["recipe"]).bits
         assert 1.0 == row["recall"]
         assert nk.theory.simhash_radius(0.7, bits, 0.95) == row["radius"]
-    assert any("no less than theory asks for" in note for note in tuned.notes)
+    assert any("at least that of theory" in note for note in tuned.notes)
     bands = nk.tune_bands(texts, threshold=0.7, recall=0.95)
     assert bands.chosen is not None
     assert bands.chosen["nominal_recall"] >= 0.95
 
 
-def test_many_pairs_show_that_less_is_enough() -> None:
-    """400 clusters whose pairs lie near: a smaller radius than that of theory."""
+def test_many_pairs_justify_less_than_theory() -> None:
+    """400 clusters with small distances need a smaller radius than that of theory."""
     rng = random.Random(4)
     texts = []
     for _ in range(400):
@@ -146,11 +155,11 @@ def test_many_pairs_show_that_less_is_enough() -> None:
     assert row["radius"] < nk.theory.simhash_radius(0.7, 128, 0.95)
 
 
-def test_the_interval_holds_the_truth_in_most_samples() -> None:
-    """Of 20 samples of half of 600 documents, the recall of all lies inside of at least 14 intervals of 95%.
+def test_the_interval_covers_the_truth_in_most_samples() -> None:
+    """At least 14 of 20 samples of half of 600 documents have an interval that contains the recall of all.
 
-    If each held with probability 0.9 alone, fewer than 14 would have probability P[Bin(20, 0.9) <= 13] = 2.4e-3; the
-    seeds are fixed, so this is one outcome, not a chance at each run.
+    If each covered it with probability 0.9 only, fewer than 14 would have probability P[Bin(20, 0.9) <= 13] = 2.4e-3.
+    The seeds are fixed, so the outcome does not vary between runs.
     """
     texts = corpus(600, seed=8)
     options = {"threshold": 0.6, "bits": [64]}
@@ -165,9 +174,9 @@ def test_the_interval_holds_the_truth_in_most_samples() -> None:
 
 
 def test_candidates_are_scaled_to_the_corpus() -> None:
-    """A fifth of the documents has a fifth of the candidates per document; the estimate of all is within a third.
+    """A fifth of the documents has a fifth of the candidates per document, and the estimate is scaled.
 
-    Documents are of one kind, every pair within the radius 64 a candidate: the estimate is exact there.
+    Every pair within the radius 64 is a candidate, so the estimate is exact.
     """
     texts = corpus(500)
     tuned = nk.tune(texts, threshold=0.01, bits=[64], sample=100)
@@ -178,20 +187,17 @@ def test_candidates_are_scaled_to_the_corpus() -> None:
 
 
 def test_labels_choose_features_and_threshold() -> None:
-    """Labels that follow word order choose words; every score of the thresholds is that of the labelled pairs."""
+    """Labels that depend on word order choose words; every score of a threshold is that of the labelled pairs."""
     texts = corpus(200, seed=4)
     recipe = nk.Recipe("word:2|binary|xxh3|simhash:64")
     rng = random.Random(0)
-    labels = {}
-    for _ in range(1500):
-        i, j = sorted(rng.sample(range(200), 2))
-        labels[i, j] = jaccard(recipe, texts[i], texts[j]) >= 0.33
-    for i in range(190):
-        for j in range(i + 1, i + 10):
-            labels[i, j] = jaccard(recipe, texts[i], texts[j]) >= 0.33
+    jaccard_of = similarities(texts, recipe)
+    chosen = [tuple(sorted(rng.sample(range(200), 2))) for _ in range(1500)]
+    chosen += [(i, j) for i in range(190) for j in range(i + 1, i + 10)]
+    labels = {(i, j): jaccard_of[i, j] >= 0.33 for i, j in chosen}
     pairs = [(f"d{i}", f"d{j}", match) for (i, j), match in labels.items()]
     names = [f"d{i}" for i in range(200)]
-    tuned = nk.tune(texts, names, pairs=pairs, recipes=["char:4", "word:2"], recall=0.9)
+    tuned = nk.tune(texts, names, truth=pairs, recipes=["char:4", "word:2"], recall=0.9)
     assert tuned.chosen is not None
     assert tuned.chosen["recipe"].startswith("word:2")
     assert 0.35 == tuned.chosen["threshold"]
@@ -199,30 +205,28 @@ def test_labels_choose_features_and_threshold() -> None:
     for row in tuned.thresholds.rows():
         if row["features"] != "word:2":
             continue
-        accepted = [pair for pair in labels if jaccard(recipe, texts[pair[0]], texts[pair[1]]) >= row["threshold"]]
+        accepted = [pair for pair in labels if jaccard_of[pair] >= row["threshold"]]
         hits = sum(labels[pair] for pair in accepted)
         assert hits / true == pytest.approx(row["recall"])
         assert (hits / len(accepted) if accepted else None) == pytest.approx(row["precision"])
     # The curve counts labelled pairs alone, candidates all.
-    fps = nk.fingerprint(texts, tuned.chosen["recipe"])
+    values = nk.fingerprint(texts, tuned.chosen["recipe"])
+    left, right = np.array(list(labels)).T
+    distances = np.asarray(nk.hamming(values[left], values[right])).tolist()
     rows = [row for row in tuned.curve.rows() if row["recipe"] == tuned.chosen["recipe"]]
     for row in rows[:: len(rows) // 5]:
-        near = [
-            match
-            for (i, j), match in labels.items()
-            if nk.hamming(fps[i : i + 1], fps[j : j + 1])[0] <= row["radius"]  # type: ignore[index]
-        ]
+        near = [match for match, far in zip(labels.values(), distances, strict=True) if far <= row["radius"]]
         assert (sum(near) / len(near) if near else None) == pytest.approx(row["precision"])
     assert "command" in tuned.to_dict()
     json.dumps(tuned.to_dict(), allow_nan=False)
 
 
 def test_clusters_are_labels_of_all_pairs() -> None:
-    """Pairs that the clusters do not hold count against precision."""
+    """Pairs outside the clusters count against precision."""
     texts = ["red wine and old cheese on the table", "red wine and old cheese on a table", "old cheese on the table"]
     texts += ["nothing of the kind is said in here at all"]
     labels = ClusterLabels(range(4), [0, 0, 1, 2])
-    tuned = nk.tune(texts, pairs=labels, recipes=["word:1"], bits=[64], recall=1.0)
+    tuned = nk.tune(texts, truth=labels, recipes=["word:1"], bits=[64], recall=1.0)
     best = max(tuned.thresholds.rows(), key=lambda row: row["f1"])
     assert (1.0, 1.0) == (best["precision"], best["recall"])
     similar = jaccard(nk.Recipe("word:1"), texts[0], texts[2])
@@ -234,16 +238,16 @@ def test_clusters_are_labels_of_all_pairs() -> None:
     assert "labels of all pairs" == tuned.truth["method"]
 
 
-def test_a_threshold_may_be_fixed_against_labels() -> None:
-    """Then it is taken, whatever its F1."""
+def test_a_threshold_may_be_fixed() -> None:
+    """It is used whatever its F1."""
     texts = corpus(60)
-    tuned = nk.tune(texts, pairs=[(0, 1), (3, 4), (6, 7)], threshold=0.42, recipes=["char:4"], bits=[64], recall=0.5)
+    tuned = nk.tune(texts, truth=[(0, 1), (3, 4), (6, 7)], threshold=0.42, recipes=["char:4"], bits=[64], recall=0.5)
     assert {0.42} == set(tuned.settings["threshold"])
     assert 0.42 in tuned.thresholds["threshold"]
 
 
-def test_texts_without_letters_are_never_near() -> None:
-    """They have no fingerprint, so they are no candidates and no pairs."""
+def test_texts_without_letters_have_no_neighbours() -> None:
+    """They have no fingerprint, so they occur in no candidates and no pairs."""
     tuned = nk.tune(["...", "!!!", "one two three four", "one two three five"], threshold=0.3, bits=[64])
     assert 1 == tuned.truth["pairs"]
     assert max(tuned.curve["candidates_per_document"]) <= 1
@@ -251,8 +255,8 @@ def test_texts_without_letters_are_never_near() -> None:
     assert 65 == prints.distances(np.array([0]), np.array([1]))[0]
 
 
-def test_a_corpus_without_similar_pairs_gives_no_advice() -> None:
-    """And says so."""
+def test_a_corpus_without_similar_pairs_gives_no_recommendation() -> None:
+    """A note says so."""
     tuned = nk.tune(["one two three four five", "something else entirely", "a third text about cats"])
     assert tuned.chosen is None
     assert tuned.command() is None
@@ -260,16 +264,16 @@ def test_a_corpus_without_similar_pairs_gives_no_advice() -> None:
     json.dumps(tuned.to_dict(), allow_nan=False)
 
 
-def test_a_recall_out_of_reach_gives_no_advice() -> None:
-    """Labelled pairs that lie too far apart: no radius that is looked at finds them."""
+def test_a_recall_out_of_reach_gives_no_recommendation() -> None:
+    """No measured radius includes these labelled pairs."""
     texts = corpus(30)
-    tuned = nk.tune(texts, pairs=[(0, 9), (3, 12), (6, 21)], recipes=["word:3"], bits=[64], recall=1.0, threshold=0.01)
+    tuned = nk.tune(texts, truth=[(0, 9), (3, 12), (6, 21)], recipes=["word:3"], bits=[64], recall=1.0, threshold=0.01)
     assert tuned.chosen is None
     assert any("no radius" in note or "no true pair" in note for note in tuned.notes)
 
 
 def test_the_curve_becomes_a_data_frame() -> None:
-    """With pandas, a row each radius."""
+    """With pandas, it has a row per radius."""
     frame = nk.tune(corpus(40), threshold=0.6, bits=[64]).to_pandas()
     assert {"recipe", "radius", "recall", "recall_low", "recall_high", "candidates_per_document"} <= set(frame.columns)
 
@@ -284,19 +288,19 @@ def test_the_curve_becomes_a_data_frame() -> None:
         ({"bits": []}, "bits"),
         ({"recipes": []}, "recipes"),
         ({"recipes": ["given"]}, "recipe"),
-        ({"pairs": [1, 2]}, "truth"),
+        ({"truth": [1, 2]}, "truth"),
     ],
 )
 def test_numbers_out_of_range_are_errors(options: dict[str, object], name: str) -> None:
-    """Each names its argument."""
+    """The message names the argument."""
     with pytest.raises(errors.ParameterError, match=name):
         nk.tune(["a", "b"], **options)  # type: ignore[arg-type]
 
 
 def test_labels_of_other_documents_are_an_error() -> None:
-    """Instead of a recall of nothing."""
+    """There is no recall without labelled pairs."""
     with pytest.raises(errors.InputError, match="check the ids"):
-        nk.tune(["one two", "one three"], pairs=PairLabels(["x"], ["y"]))
+        nk.tune(["one two", "one three"], truth=PairLabels(["x"], ["y"]))
 
 
 @pytest.mark.shared
@@ -308,7 +312,7 @@ def test_labelled_citations_are_tuned(shared: Path) -> None:
         records = [json.loads(line) for line in lines]
     labels = ClusterLabels([record["id"] for record in records], [record["cluster"] for record in records])
     texts, ids = [record["text"] for record in records], [record["id"] for record in records]
-    tuned = nk.tune(texts, ids, pairs=labels, recipes=["char:4"], bits=[128])
+    tuned = nk.tune(texts, ids, truth=labels, recipes=["char:4"], bits=[128])
     assert tuned.chosen is not None
     assert tuned.chosen["match_f1"] > 0.8
     default = next(row for row in tuned.thresholds.rows() if row["threshold"] == 0.8)
@@ -319,7 +323,9 @@ def test_labelled_citations_are_tuned(shared: Path) -> None:
 
 
 def labelled(weights: dict[bool, float]) -> tuple[list[str], PairLabels]:
-    """60 texts; neighbours match with a probability that grows with the similarity of words; labels have weights."""
+    """Return 60 texts and weighted labels of neighbours, which match with a probability that grows with their
+    similarity.
+    """
     texts = corpus(60, seed=4)
     recipe = nk.Recipe("word:1")
     pairs = [(i, j) for i in range(60) for j in range(i + 1, min(i + 6, 60))]
@@ -329,8 +335,8 @@ def labelled(weights: dict[bool, float]) -> tuple[list[str], PairLabels]:
     return texts, PairLabels([i for i, _ in pairs], [j for _, j in pairs], match, weight)
 
 
-def test_weights_count_in_every_share() -> None:
-    """Of thresholds, of the curve and of lengths: sums of weights where counts were."""
+def test_weights_count_in_every_proportion() -> None:
+    """Thresholds, curve and lengths use sums of weights instead of counts."""
     texts, labels = labelled({True: 1.0, False: 9.0})
     tuned = nk.tune(texts, truth=labels, recipes=["char:4"], bits=[64], recall=0.9)
     recipe = nk.Recipe("char:4|binary|xxh3|simhash:64")
@@ -364,7 +370,7 @@ def test_weights_count_in_every_share() -> None:
 
 
 def test_a_biased_sample_needs_its_weights() -> None:
-    """Pairs that do not match were sampled thinly: with their weights a higher threshold is advised."""
+    """If pairs that do not match were sampled thinly, weights raise the recommended threshold."""
     texts, labels = labelled({True: 1.0, False: 50.0})
     plain = PairLabels(labels.left, labels.right, labels.match)
     options = {"recipes": ["char:4"], "bits": [64], "recall": 0.9}
@@ -374,7 +380,7 @@ def test_a_biased_sample_needs_its_weights() -> None:
 
 
 def test_weights_of_one_change_nothing() -> None:
-    """Every figure is that of the labels alone."""
+    """Every figure equals that of the labels without weights."""
     texts, labels = labelled({True: 1.0, False: 1.0})
     ones = PairLabels(labels.left, labels.right, labels.match, [1.0] * 285)
     plain = PairLabels(labels.left, labels.right, labels.match)
@@ -385,7 +391,7 @@ def test_weights_of_one_change_nothing() -> None:
 
 
 def test_labels_are_read_from_their_file(tmp_path: Path) -> None:
-    """As the page of a report writes them, unsure ones and all; matches alone are not all there are."""
+    """The file is as a report exports it, with unsure labels; a sample of matches is not complete."""
     texts = corpus(60)
     path = tmp_path / "labels.tsv"
     rows = ["0\t1\t1\t0.81\t0.80-0.82\t3\t1", "3\t4\t1\t0.81\t0.80-0.82\t3\t1", "6\t7\tunsure\t0.79\t0.78-0.80\t9\t0"]
@@ -396,17 +402,69 @@ def test_labels_are_read_from_their_file(tmp_path: Path) -> None:
         assert any("weighted: 2 labels stand for 6 pairs" in note for note in tuned.notes)
 
 
-def test_what_is_no_truth_is_refused(tmp_path: Path) -> None:
-    """Both names at once, and the folder of a run."""
+def test_an_invalid_truth_is_refused(tmp_path: Path) -> None:
+    """Rows of four values, and the folder of a run."""
     texts = corpus(9)
-    with pytest.raises(errors.ParameterError, match="earlier name of truth"):
-        nk.tune(texts, truth=[(0, 1)], pairs=[(0, 1)])
-    with pytest.raises(errors.ParameterError, match="truth=other rows"):
+    with pytest.raises(errors.ParameterError, match="truth=list is not allowed"):
         nk.tune(texts, truth=[(0, 1, True, 4)])  # type: ignore[list-item]
     tables = {"clusters": "id,cluster,representative,reason\n", "pairs": "left,right\n", "kept": "text\n"}
     for name, text in tables.items():
         (tmp_path / f"{name}.csv").write_text(text)
     told = {"documents": 0, "kept_file": "kept.csv", "text_column": "text", "id_column": None, "format": "csv"}
     (tmp_path / "summary.json").write_text(json.dumps(told))
-    with pytest.raises(errors.InputError, match="not what is true"):
+    with pytest.raises(errors.InputError, match="which is not the truth"):
         nk.tune(texts, truth=tmp_path)
+
+
+# The result
+
+SETTING: Setting = {"recipe": "char:4|count|xxh3|simhash:64", "threshold": 0.85, "radius": 9, "recall": 0.97}
+
+
+def tuning(chosen: Setting | None) -> Tuning:
+    rows = ResultTable.of_rows([] if chosen is None else [chosen], Setting.__annotations__)
+    empty = ResultTable({"radius": []})
+    return Tuning(
+        "recall", chosen, rows, ResultTable({"radius": [0, 1], "recall": [0.5, 1.0]}), empty, empty,
+        {"documents": 9, "sample": 8, "copies": 1, "pairs": 3, "method": "labels", "missed": 0.0, "seed": 0}, ["few"],
+    )  # fmt: skip
+
+
+def test_the_command_is_quoted_for_a_shell() -> None:
+    """Bars and spaces are quoted; without a recommendation there is no command."""
+    assert (
+        "nearkin dedup 'a b.jsonl' --out clean --recipe 'char:4|count|xxh3|simhash:64' --threshold 0.85 --radius 9"
+    ) == tuning(SETTING).command("a b.jsonl")
+    assert (
+        "nearkin dedup a.jsonl 'b c.jsonl' --id-column 'my id' --out clean-2 --recipe 'char:4|count|xxh3|simhash:64' "
+        "--threshold 0.85 --radius 9"
+    ) == tuning(SETTING).command(["a.jsonl", "b c.jsonl"], reading=["--id-column", "my id"], out="clean-2")
+    assert tuning(None).command() is None
+
+
+@pytest.mark.parametrize("chosen", [SETTING, None])
+def test_everything_is_json(chosen: Setting | None) -> None:
+    """Tables are lists of rows, and the command is included."""
+    found = json.loads(json.dumps(tuning(chosen).to_dict()))
+    assert [{"radius": 0, "recall": 0.5}, {"radius": 1, "recall": 1.0}] == found["curve"]
+    assert ([] if chosen is None else [chosen]) == found["settings"]
+    assert (chosen, ["few"], "recall", 3) == (found["chosen"], found["notes"], found["goal"], found["truth"]["pairs"])
+    assert tuning(chosen).command() == found["command"]
+    assert [0, 1] == tuning(chosen).to_pandas()["radius"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("recall", "low", "expected"),
+    [(0.97, 0.95, 0), (0.97, 0.949, 1), (0.97, None, 0), (None, 0.1, 0)],
+)
+def test_a_recall_with_a_low_bound_is_an_estimate(recall: float | None, low: float | None, expected: int) -> None:
+    """A bound equal to the target is sufficient."""
+    notes = estimate_notes(recall, low, 0.95)
+    assert expected == len(notes)
+    assert all("recall 0.970 is an estimate" in note and "starts at 0.949" in note for note in notes)
+
+
+def test_numbers_at_their_bounds_are_accepted() -> None:
+    """Fractions are above 0 and up to 1, samples have two documents or more."""
+    check_options(1.0, 1, 2)
+    check_options(1e-9, 0.5, 10**9)

@@ -1,4 +1,4 @@
-"""Labels of a sample: weighted shares against the population that the sample was drawn from."""
+"""Labels of a sample: weighted proportions estimate those of the population."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import pytest
 
 import nearkin as nk
 from nearkin import errors
-from nearkin.quality.evaluation import Evaluation, PairScores, wilson
-from nearkin.quality.labels import PairLabels, read_labels
-from nearkin.quality.weights import WeightSums
+from nearkin.quality.evaluation import Evaluation, PairScores
+from nearkin.quality.intervals import WeightSums, wilson
+from nearkin.quality.judgements import PairLabels, read_judgements
 from nearkin.report import sampling
-from nearkin.report.sampling import Pairs, strata
+from nearkin.report.sampling import NearPairs, stratify
 
 THRESHOLD = 0.8
 ROUNDS = 120
@@ -25,7 +25,7 @@ Rows = npt.NDArray[np.int64]
 
 
 def population(rng: np.random.Generator) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
-    """Similarities of 40,000 pairs, few of them high, and which match: half of those at 0.78."""
+    """Return the similarities of 40,000 pairs, few of them high, and the matches: half of those at 0.78."""
     similarity = 0.5 + 0.5 * rng.beta(1.2, 2.5, 40_000)
     return similarity, rng.random(len(similarity)) < 1 / (1 + np.exp(-48 * (similarity - 0.78)))
 
@@ -33,13 +33,13 @@ def population(rng: np.random.Generator) -> tuple[npt.NDArray[np.float64], npt.N
 def queue(
     rng: np.random.Generator, similarity: npt.NDArray[np.float64], found: npt.NDArray[np.bool_]
 ) -> tuple[Rows, list[float], list[str]]:
-    """The pairs that a report gives people to judge, of a population in random order; their weights and strata."""
+    """Return the pairs that a report selects from a shuffled population, with their weights and strata."""
     rows = rng.permutation(len(similarity))
     names = [str(row) for row in rows.tolist()]
     ones = np.ones(len(rows))
-    pairs = Pairs(names, names, similarity[rows], np.zeros(len(rows), np.int64), found[rows], ones)
-    of_run = strata(pairs, 1.0)
-    judged = sampling.queue(of_run, THRESHOLD, 1.0)
+    pairs = NearPairs(names, names, similarity[rows], np.zeros(len(rows), np.int64), found[rows], ones)
+    of_run = stratify(pairs, 1.0)
+    judged = sampling.build_queue(of_run, THRESHOLD, 1.0)
     chosen = np.array([rows[number] for number, _, _ in judged])
     return chosen, [weight for _, _, weight in judged], [of_run[stratum].name for _, stratum, _ in judged]
 
@@ -60,11 +60,11 @@ def scored(found: Rows, labels: PairLabels) -> PairScores:
 
 
 def test_weights_make_a_sample_by_strata_unbiased() -> None:
-    """Judged 120 times: the mean of weighted shares is the population's, intervals hold it, and the same labels without
-    weights overstate recall by more than 0.1.
+    """Over 120 samples the mean of the weighted proportions is that of the population and intervals contain it; without
+    weights the same labels overstate recall by more than 0.1.
 
-    Over 1,000 rounds the interval of precision holds it in 91%, that of recall in 98%. 89 of 120 are reached with
-    another seed but for a probability below 1e-6.
+    Over 1,000 rounds the interval of precision contains it in 91%, that of recall in 98%. With another seed fewer than
+    89 of 120 have a probability below 1e-6.
     """
     rng = np.random.default_rng(11)
     similarity, match = population(rng)
@@ -86,8 +86,8 @@ def test_weights_make_a_sample_by_strata_unbiased() -> None:
     assert naive[1] < 12
 
 
-def test_weighted_shares_are_sums_of_weights() -> None:
-    """Precision, recall, F1, and intervals of Kish's effective size, by hand."""
+def test_weighted_proportions_are_sums_of_weights() -> None:
+    """Precision, recall, F1, and intervals with Kish's effective size, computed by hand."""
     labels = PairLabels(["a"] * 5, list("bcdef"), [True, True, False, True, False], [1, 3, 2, 10, 4])
     scores = nk.evaluate([("a", "b"), ("a", "c"), ("a", "d")], labels)
     pairs = scores.pairs
@@ -113,8 +113,8 @@ def test_weighted_shares_are_sums_of_weights() -> None:
     json.dumps(scores.to_dict(), allow_nan=False)
 
 
-def test_links_of_a_run_have_weights_too() -> None:
-    """Each removed document with the one kept for it."""
+def test_links_of_a_run_have_weights() -> None:
+    """Each removed document is linked with the kept one."""
     texts = ["one two three four five six seven", "one two three four five six seven!", "something else entirely"]
     run = nk.dedup(texts, ids=["a", "b", "c"])
     labels = PairLabels(["a", "b"], ["b", "c"], [True, True], [2, 6])
@@ -125,8 +125,8 @@ def test_links_of_a_run_have_weights_too() -> None:
     assert (1.0, 0.25) == (scores.pairwise.precision.value, scores.pairwise.recall.value)
 
 
-def test_equal_weights_change_no_share() -> None:
-    """Of one weight n labels are worth n; a weight of 1 changes no bit of the result."""
+def test_equal_weights_change_no_proportion() -> None:
+    """The effective size is then the number of labels; a weight of 1 changes no bit of the result."""
     pairs = [("a", "b", True), ("a", "c", False), ("c", "d", True), ("d", "e", True)]
     left, right, match = zip(*pairs, strict=True)
     found = [("a", "b"), ("a", "c"), ("c", "d")]
@@ -143,8 +143,8 @@ def test_equal_weights_change_no_share() -> None:
     assert 4 == pytest.approx(threes.counts["effective_labels"])
 
 
-def test_labels_of_a_sample_are_never_all_there_are() -> None:
-    """Where every label is a match, pairs that are not listed still say nothing."""
+def test_labels_of_a_sample_are_never_complete() -> None:
+    """Even if every label is a match, unlisted pairs are unjudged."""
     labels = PairLabels(["a"], ["b"], [True], [5.0])
     scores = nk.evaluate([("a", "b"), ("c", "d")], labels)
     assert scores.pairs is not None
@@ -155,7 +155,7 @@ def test_labels_of_a_sample_are_never_all_there_are() -> None:
 
 
 def page_export(path: Path) -> Path:
-    """Labels as the page of a report writes them."""
+    """Return labels as the page of a report exports them."""
     header = "left\tright\tmatch\tsimilarity\tstratum\tweight\tremoved\n"
     path.write_text(
         header
@@ -168,9 +168,9 @@ def page_export(path: Path) -> Path:
     return path
 
 
-def test_labels_of_a_page_are_read_as_they_are(tmp_path: Path) -> None:
-    """Strata and weights beside the labels; an undecided pair has none."""
-    labels = read_labels(page_export(tmp_path / "labels.tsv"))
+def test_labels_of_a_page_are_read(tmp_path: Path) -> None:
+    """They have strata and weights; an undecided pair has none."""
+    labels = read_judgements(page_export(tmp_path / "labels.tsv"))
     assert isinstance(labels, PairLabels)
     assert {("a", "b"): 10.0, ("a", "c"): 4.5, ("b", "d"): 30.0, ("e", "f"): 30.0} == labels.weights
     assert "0.82-0.84" == labels.strata["a", "c"]
@@ -184,8 +184,8 @@ def confusion(scores: Evaluation) -> list[tuple[str, int, int, int]]:
     ]
 
 
-def test_an_evaluation_says_what_each_stratum_says(tmp_path: Path) -> None:
-    """Right, wrong and missed by step of similarity, with the share that matches."""
+def test_an_evaluation_has_scores_per_stratum(tmp_path: Path) -> None:
+    """Each has right, wrong and missed pairs, and the proportion that matches."""
     scores = nk.evaluate([("a", "b"), ("a", "c")], page_export(tmp_path / "labels.tsv"))
     assert [("0.78-0.80", 0, 0, 1), ("0.82-0.84", 0, 1, 0), ("0.90-0.92", 1, 0, 0)] == confusion(scores)
     assert (60.0, 0.5) == (scores.strata[0].pairs, scores.strata[0].matching.value)
@@ -205,44 +205,44 @@ def test_an_evaluation_says_what_each_stratum_says(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("weight", ["", "0", "-1", "nan", "inf", "many", "1e999"])
-def test_a_weight_that_is_none_is_an_error(tmp_path: Path, weight: str) -> None:
-    """The file and the row are named, and what weights are."""
+def test_invalid_weights_are_errors(tmp_path: Path, weight: str) -> None:
+    """The message names the file and the row, and says what weights are."""
     path = tmp_path / "labels.tsv"
     path.write_text(f"left\tright\tmatch\tweight\na\tb\t1\t2\na\tc\t0\t{weight}\n")
     with pytest.raises(errors.InputError) as refused:
-        read_labels(path)
+        read_judgements(path)
     reason = f"record 2 has the weight {weight or None!r}; weights are numbers above 0: the pairs that one stands for"
     assert f"{path}: {reason}" == str(refused.value)
 
 
 @pytest.mark.parametrize("weight", [None, True, 0, -2.0, math.nan, math.inf, [], "x"])
-def test_weights_of_python_are_checked_as_well(weight: object) -> None:
-    """Among them None and booleans."""
+def test_weights_in_memory_are_checked(weight: object) -> None:
+    """None and booleans are refused."""
     with pytest.raises(errors.InputError, match="row 0 has the weight"):
         PairLabels(["a"], ["b"], [True], [weight])  # type: ignore[list-item]
     with pytest.raises(errors.ParameterError, match="columns of 1, 1, 1 and 2 rows"):
         PairLabels(["a"], ["b"], [True], [1.0, 2.0])
 
 
-def test_the_weight_of_a_list_of_matches_is_no_weight(tmp_path: Path) -> None:
-    """Nor is the column that the caller takes for similarities."""
+def test_a_list_of_matches_has_no_weights(tmp_path: Path) -> None:
+    """Nor is a column of similarities a weight."""
     path = tmp_path / "pairs.csv"
     path.write_text("left,right,weight\na,b,0.9\na,c,-1\n")
-    for labels in (read_labels(path), read_labels(path, label_column="weight", at_least=0.5)):
+    for labels in (read_judgements(path), read_judgements(path, label_column="weight", at_least=0.5)):
         assert isinstance(labels, PairLabels)
         assert ({}, False) == (labels.weights, labels.sampled)
 
 
 def test_a_pair_of_two_weights_counts_once() -> None:
-    """With the first, and the evaluation says so; one with both labels has neither."""
+    """The first weight counts, with a note; a pair with both labels is excluded."""
     labels = PairLabels(["a", "b", "c", "c"], ["b", "a", "d", "d"], [True, True, True, False], [2, 3, 4, 4])
     assert ({("a", "b"): 2.0}, 1, 1, 2) == (labels.weights, labels.reweighted, labels.contradictory, labels.repeated)
-    note = "pairs labelled with more than one weight, of which the first counts: 1"
+    note = "pairs labelled with several weights, of which the first counts: 1"
     assert note in nk.evaluate([("a", "b")], labels).notes
 
 
 def test_the_effective_size_of_labels() -> None:
-    """All of them if weights are equal, one if one weight is everything, none of none."""
+    """It is n for equal weights, 1 if one weight dominates, 0 without labels."""
     assert 7 == pytest.approx(WeightSums.of(np.full(7, 0.3)).effective)
     assert 1 == pytest.approx(WeightSums.of(np.array([1e9, 1.0, 1.0])).effective)
     assert 0 == WeightSums.of(np.zeros(0)).effective

@@ -4,32 +4,25 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from browsing import PATIENCE, Visit, chromium
+from browsing import PATIENCE, Visit
 from made import Made, contents_of, corpus
 from opened import opened, written
 
-from nearkin.quality.evaluation import wilson
-from nearkin.quality.labels import PairLabels, read_labels
+from nearkin.quality.intervals import wilson
+from nearkin.quality.judgements import PairLabels, read_judgements
 from nearkin.report.model import Contents
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext
 
 ANSWERS = {"y": "1", "n": "0", "u": "unsure"}
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    pytest.importorskip("jinja2", reason="jinja2 is not installed (nearkin[report])")
-    with chromium() as program:
-        yield program
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +146,7 @@ def test_labels_are_exported_as_evaluate_reads_them(browser: Browser, made: Made
         decided = sum(1 for other, (_, h, _) in zip(keys, queue, strict=True) if h == stratum and other != "u")
         looked = sum(1 for _, h, _ in queue if h == stratum)
         assert strata[stratum]["pairs"] / (decided or looked) == pytest.approx(float(row["weight"]))
-    labels = read_labels(target)
+    labels = read_judgements(target)
     assert isinstance(labels, PairLabels)
     assert keys.count("y") == sum(labels.labels.values())
     assert keys.count("u") == labels.unsure
@@ -215,7 +208,7 @@ def test_ids_of_every_kind_come_back_from_the_file(browser: Browser, tmp_path: P
         target = export(visit, tmp_path)
     pairs = {tuple(sorted((made.ids[left], made.ids[right]))) for left, right, _, _ in made.pairs}
     assert pairs == {tuple(sorted((row["left"], row["right"]))) for row in rows_of(target)}
-    labels = read_labels(target)
+    labels = read_judgements(target)
     assert isinstance(labels, PairLabels)
     assert pairs == {tuple(sorted(pair)) for pair in labels.labels}
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from browsing import Visit, chromium
+from browsing import Visit
 from made import corpus
 from opened import opened
 
@@ -16,13 +15,6 @@ from command import call, write_jsonl
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    pytest.importorskip("jinja2", reason="jinja2 is not installed (nearkin[report])")
-    with chromium() as program:
-        yield program
 
 
 def judge_all(visit: Visit) -> int:
@@ -39,7 +31,7 @@ def judge_all(visit: Visit) -> int:
 
 
 def test_what_a_person_judges_changes_the_next_run(browser: Browser, tmp_path: Path) -> None:
-    made = corpus(16)
+    made = corpus(8)
     texts = {name: text for name, text in zip(made.ids, made.texts, strict=True) if text is not None}
     source = write_jsonl(tmp_path / "corpus.jsonl", texts)
     recipe = ("--id-column", "id", "--quiet", "--threshold", "0.6", "--recipe", "word:1|binary|xxh3|simhash:128")

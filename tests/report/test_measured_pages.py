@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from browsing import chromium
 from opened import opened, written
-from test_curves import drawn
+from test_charts import drawn
 
 import nearkin as nk
 from command import call
 from nearkin.dedup.result import ResultTable
 from nearkin.errors import ParameterError
-from nearkin.quality.evaluation import wilson
-from nearkin.quality.labels import ClusterLabels, DedupRun, PairLabels, read_labels
-from nearkin.quality.weights import WeightSums
-from nearkin.report.evaluation import Step, by_similarity, contents_of_evaluation
+from nearkin.quality.intervals import WeightSums, wilson
+from nearkin.quality.judgements import ClusterLabels, DedupRun, PairLabels, read_judgements
+from nearkin.report.evaluation import Step, build_evaluation, group_by_similarity
 from nearkin.report.model import Contents, Section
-from nearkin.report.plan import contents_of_plan
+from nearkin.report.plan import build_plan
 from nearkin.report.run import Run
-from nearkin.report.sampling import pairs_of
-from nearkin.report.tuning import contents_of_tuning
+from nearkin.report.sampling import near_pairs
+from nearkin.report.tuning import build_tuning
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -96,7 +93,7 @@ def tuned() -> nk.Tuning:
 
 def test_a_tuning(tuned: nk.Tuning) -> None:
     """The advised setting first; a row for each setting, a picture for each recipe with all of its radii."""
-    contents = check(contents_of_tuning(tuned, "garden.jsonl", recall=0.95))
+    contents = check(build_tuning(tuned, "garden.jsonl", recall=0.95))
     chosen = tuned.chosen
     assert chosen is not None
     assert f"Tuning of garden.jsonl: radius {chosen['radius']} of {chosen['bytes'] * 8} bits" == contents.title
@@ -116,7 +113,7 @@ def test_a_tuning(tuned: nk.Tuning) -> None:
             assert f"{row['recall_low']:.4f} to {row['recall_high']:.4f}" == shown[2]
     assert len(tuned.by_length) == len(section(contents, "Recall by length").tables[0].rows)
     # The same measurement gives the same page.
-    assert contents == contents_of_tuning(tuned, "garden.jsonl", recall=0.95)
+    assert contents == build_tuning(tuned, "garden.jsonl", recall=0.95)
 
 
 def test_many_recipes_are_cut_and_the_cut_is_told() -> None:
@@ -124,45 +121,45 @@ def test_many_recipes_are_cut_and_the_cut_is_told() -> None:
     texts = corpus(40)
     widths = [128, 32, 48, 64, 80, 96, 112]
     found = nk.tune(texts, threshold=0.6, bits=widths)
-    contents = contents_of_tuning(found)
+    contents = build_tuning(found)
     assert 6 == len(section(contents, "Recall and precision by radius").charts)
     assert ("Curves of 6 of 7 recipes; nearkin tune --json has all of them.",) == contents.cuts
     rows = section(contents, "Settings").tables[0].rows
     assert sorted(widths) == [int(row[0].rpartition(":")[2]) for row in rows]
     many = [{**row, "recipe": f"{row['recipe']}0{at}"} for row in found.settings.rows() for at in range(6)]
     more = replace(found, settings=ResultTable.of_rows(many))
-    contents = contents_of_tuning(more)
+    contents = build_tuning(more)
     reached = sum(row["radius"] is not None for row in many)
     assert reached > 24
     assert (
         "Curves of 6 of 42 recipes; nearkin tune --json has all of them.",
-        f"Costs of 24 of {reached} recipes that reach what was wanted; nearkin tune --json has all of them.",
+        f"Costs of 24 of {reached} recipes that reach the target; nearkin tune --json has all of them.",
     ) == contents.cuts
     assert 24 == len(section(contents, "Settings").charts[0].rows)
 
 
 def test_a_tuning_by_labels() -> None:
-    """Precision and recall by threshold for each kind of features, and the F1 of what is verified."""
+    """Precision and recall by threshold for each kind of features, and the F1 of verified pairs."""
     texts = corpus(60)
     labels = [(at, at + 1, texts[at][:4] == texts[at + 1][:4]) for at in range(len(texts) - 1)]
     found = nk.tune(texts, truth=labels, bits=[64])
-    contents = check(contents_of_tuning(found))
+    contents = check(build_tuning(found))
     charts = section(contents, "Precision and recall by threshold").charts
     assert {chart.title for chart in charts} <= {row["features"] for row in found.thresholds.rows()}
     assert "F1" in figures(contents)
-    assert "F1 of what is verified" in section(contents, "Settings").tables[0].columns
+    assert "F1 of verified pairs" in section(contents, "Settings").tables[0].columns
 
 
 def test_nothing_is_advised() -> None:
-    contents = check(contents_of_tuning(nk.tune(["one", "two", "three"], bits=[64]), "few"))
-    assert "Tuning of few: nothing is advised" == contents.title
-    assert "No setting reaches what was wanted." in contents.sentences
+    contents = check(build_tuning(nk.tune(["one", "two", "three"], bits=[64]), "few"))
+    assert "Tuning of few: no recommendation" == contents.title
+    assert "No setting reaches the target." in contents.sentences
     assert () == contents.figures
 
 
 def test_a_tuning_of_bands() -> None:
     found = nk.tune_bands(corpus(), threshold=0.6)
-    contents = check(contents_of_tuning(found, recall=0.95))
+    contents = check(build_tuning(found, recall=0.95))
     assert found.chosen is not None
     assert f"{found.chosen['num_bands']} bands of {found.chosen['num_rows']} values" in contents.title
     charts = section(contents, "Recall by candidates").charts
@@ -182,7 +179,7 @@ def test_an_evaluation() -> None:
     """Every measure with its interval, and the four cells."""
     truth = [(1, 2, True), (1, 3, False), (4, 5, True), (6, 7, False)]
     found = nk.evaluate([(1, 2), (1, 3)], truth)
-    contents = check(contents_of_evaluation(found, "clean", "labels.tsv"))
+    contents = check(build_evaluation(found, "clean", "labels.tsv"))
     assert "clean against labels.tsv: precision 0.500, recall 0.500" == contents.title
     low, high = wilson(1, 2)
     rows = section(contents, "Measures").charts[0].rows
@@ -190,13 +187,13 @@ def test_an_evaluation() -> None:
     square = section(contents, "Found and true").charts[0]
     assert ["1", "1", "1", "1"] == [row[1] for row in square.rows]
     assert not [each for each in contents.sections if each.title == "By similarity"]
-    clusters = contents_of_evaluation(nk.evaluate({1: "x", 2: "x", 3: "x"}, {1: "a", 2: "a", 3: "b", 4: "b"}))
+    clusters = build_evaluation(nk.evaluate({1: "x", 2: "x", 3: "x"}, {1: "a", 2: "a", 3: "b", 4: "b"}))
     assert "0.667" == {row[0]: row[1] for row in section(clusters, "Measures").charts[0].rows}["B-cubed, precision"]
     assert "not known" == section(clusters, "Found and true").charts[0].rows[3][1]
 
 
 def test_an_evaluation_without_any_pair() -> None:
-    contents = check(contents_of_evaluation(nk.evaluate({1: "x", 2: "y"}, {1: "a", 2: "b"})))
+    contents = check(build_evaluation(nk.evaluate({1: "x", 2: "y"}, {1: "a", 2: "b"})))
     assert "run against truth: precision –, recall –" == contents.title
 
 
@@ -207,7 +204,7 @@ def test_labels_by_similarity() -> None:
     strata = ["0.78-0.80"] * 20 + ["0.80-0.82"] * 20
     labels = PairLabels(left, right, match, weight=[5.0] * 20 + [1.0] * 20, stratum=strata)
     found = nk.evaluate(PairLabels(left[20:], right[20:]), labels)
-    part = section(check(contents_of_evaluation(found)), "By similarity")
+    part = section(check(build_evaluation(found)), "By similarity")
     hits, missed = sum(match[20:]), sum(match[:20])
     assert [
         ("0.78-0.80", "0", "0", f"{5 * missed}", f"{5 * (20 - missed)}"),
@@ -222,7 +219,7 @@ def test_labels_by_similarity() -> None:
 def test_a_recall_that_is_not_known_is_no_number(weight: list[float]) -> None:
     """Labels of found pairs alone: neither headline, picture nor table has a recall of 1."""
     labels = PairLabels([1, 3], [2, 4], [True, False], weight=weight, stratum=["0.90-0.92", "0.82-0.84"])
-    contents = check(contents_of_evaluation(nk.evaluate([(1, 2), (3, 4)], labels)))
+    contents = check(build_evaluation(nk.evaluate([(1, 2), (3, 4)], labels)))
     precision = weight[0] / sum(weight)
     assert f"run against truth: precision {precision:.3f}, recall not known" == contents.title
     assert [("recall", "–", "not known"), ("F1", "–", "not known")] == list(contents.figures[1:3])
@@ -250,7 +247,7 @@ def test_many_strata_are_joined(*, weighted: bool, first: int, width: float) -> 
     )
     found = nk.evaluate([(2 * at, 2 * at + 1) for at in range(count) if lows[at] > 0.79], labels)
     assert len(found.strata) > 16
-    part = section(check(contents_of_evaluation(found)), "By similarity")
+    part = section(check(build_evaluation(found)), "By similarity")
     names = [row[0] for row in part.charts[0].rows]
     assert 8 <= len(names) <= 18
     steps = [tuple(map(float, name.split("-"))) for name in names]
@@ -276,7 +273,7 @@ def test_many_strata_are_joined(*, weighted: bool, first: int, width: float) -> 
     assert part.sentences[0].startswith(f"F1 is highest, {best:.3f}, at a threshold of ")
 
 
-def test_strata_of_several_widths_are_not_joined() -> None:
+def test_strata_of_several_widths_are_not_bundle_script() -> None:
     """No step of one width would hold whole strata; those of scores are joined as those of shares are."""
     count = 20
     for names, expected in (
@@ -285,7 +282,7 @@ def test_strata_of_several_widths_are_not_joined() -> None:
         (["other", *(f"{60 + 2 * at}-{62 + 2 * at}" for at in range(1, count))], 20),
     ):
         labels = PairLabels(list(range(count)), list(range(count, 2 * count)), [True] * count, stratum=names)
-        part = section(check(contents_of_evaluation(nk.evaluate([(0, count)], labels))), "By similarity")
+        part = section(check(build_evaluation(nk.evaluate([(0, count)], labels))), "By similarity")
         rows = part.charts[0].rows
         assert expected == len(rows)
         assert float(count) == sum(float(cell) for row in rows for cell in row[1:])
@@ -296,12 +293,12 @@ def run() -> tuple[Run, list[str]]:
     """A run with near misses."""
     texts = corpus()
     result = nk.dedup(texts, threshold=0.8, near_misses="auto")
-    return Run.of_texts(result, texts), texts
+    return Run.from_texts(result, texts), texts
 
 
 def by_hand(run: Run, step: Step, truth: Any) -> list[float]:
     """Pairs of a step of similarity, found or not, against a function that says whether two rows match."""
-    pairs = pairs_of(run)
+    pairs = near_pairs(run)
     cells = [0.0] * 4
     assert step.low is not None
     assert step.high is not None
@@ -319,7 +316,7 @@ def test_pairs_of_a_run_by_similarity(run: tuple[Run, list[str]]) -> None:
     family = {str(at): " ".join(text.replace("x", "").split()[:5]) for at, text in enumerate(texts)}
     clusters = ClusterLabels(family.keys(), family.values())
     some = dict(list(family.items())[::2])
-    labelled = [(str(a), str(b)) for a, b in zip(pairs_of(made).left, pairs_of(made).right, strict=True)][::2]
+    labelled = [(str(a), str(b)) for a, b in zip(near_pairs(made).left, near_pairs(made).right, strict=True)][::2]
     match = [family[a] == family[b] for a, b in labelled]
     true = [pair for pair, same in zip(labelled, match, strict=True) if same]
     left, right = ([pair[side] for pair in labelled] for side in range(2))
@@ -340,23 +337,23 @@ def test_pairs_of_a_run_by_similarity(run: tuple[Run, list[str]]) -> None:
         (PairLabels([a for a, _ in true], [b for _, b in true]), "auto", lambda a, b: (a, b) in true or (b, a) in true),
     ]
     for known, unlisted, truth in cases:
-        steps = by_similarity(made, known, unlisted)  # type: ignore[arg-type]  # one of the three
-        assert len(pairs_of(made)) == sum(step.pairs for step in steps)
+        steps = group_by_similarity(made, known, unlisted)  # type: ignore[arg-type]  # one of the three
+        assert len(near_pairs(made)) == sum(step.pairs for step in steps)
         assert len(steps) <= 16
         for step in steps:
             totals = [cell.total for cell in step.cells]
             assert totals == pytest.approx(by_hand(made, step, truth))
             assert (step.judged == 0) == (sum(totals) == 0)
-    assert any(step.cells[2].total + step.cells[3].total > 0 for step in by_similarity(made, clusters))
+    assert any(step.cells[2].total + step.cells[3].total > 0 for step in group_by_similarity(made, clusters))
     found = nk.evaluate({str(at): str(at) for at in range(len(texts))}, clusters)
-    part = section(check(contents_of_evaluation(found, steps=by_similarity(made, clusters))), "By similarity")
+    part = section(check(build_evaluation(found, steps=group_by_similarity(made, clusters))), "By similarity")
     assert ("similarity", "found, match", "found, no match", "not found, match", "not found, no match") == part.charts[
         0
     ].columns
     nothing = WeightSums(0.0, 0.0)
     assert not [
         each
-        for each in contents_of_evaluation(
+        for each in build_evaluation(
             found, steps=[Step("0.8-0.9", 0.8, 0.9, (nothing, nothing, nothing, nothing), 0, 3)]
         ).sections
         if each.title == "By similarity"
@@ -376,42 +373,42 @@ def test_a_plan_of_fingerprints(radius: int) -> None:
     """The stages of the method that is taken, and what each other one would cost."""
     made = index(64, radius)
     about = made.explain(radius)
-    contents = check(contents_of_plan(about, "corpus.nks"))
+    contents = check(build_plan(about, "corpus.nks"))
     part = next(part for part in about["parts"] if part["slots"])
     assert f"corpus.nks: 60,000 fingerprints of 64 bits, radius {radius}" == contents.title
     assert part["method"] in figures(contents)["method"]
     rows = section(contents, "What a query does").charts[0].rows
     assert (f"{part['tables']} tables" in {row[1] for row in rows}) == (part["tables"] > 0)
-    weighed = section(contents, "What was weighed").charts[0].rows
+    weighed = section(contents, "Alternatives").charts[0].rows
     assert part["methods"].keys() == {row[0] for row in weighed}
-    assert [part["method"]] == [row[0] for row in weighed if row[2] == "taken"]
+    assert [part["method"]] == [row[0] for row in weighed if row[2] == "chosen"]
     assert [str(part["tables"])] == [row[2] for row in section(contents, "Parts").tables[0].rows][:1]
 
 
 def test_plans_of_other_indexes() -> None:
     X = np.random.default_rng(0).standard_normal((500, 16)).astype(np.float32)
     tables = nk.LSHIndex(nk.families.PStable(), num_tables=4, hashes_per_table=3).fit(X).explain()
-    contents = check(contents_of_plan(tables))
+    contents = check(build_plan(tables))
     assert sum(tables["bucket_sizes"]) == sum(
         int(row[1].replace(",", "")) for row in section(contents, "Buckets").charts[0].rows
     )
     codes = nk.LSHIndex(nk.families.Hyperplane()).fit(X).explain()
     assert ("compare codes", "500 codes", "by hamming distance") in section(
-        check(contents_of_plan(codes)), "What a query does"
+        check(build_plan(codes)), "What a query does"
     ).charts[0].rows
     measured = nk.LSHIndex(nk.families.Hyperplane())
     measured.tune(X, k=5, recall=0.8)
     tuned = measured.explain()
-    assert f"{tuned['tuning']['measured_recall']:.3f}" == figures(check(contents_of_plan(tuned)))["recall"]
+    assert f"{tuned['tuning']['measured_recall']:.3f}" == figures(check(build_plan(tuned)))["recall"]
     bands = nk.BandIndex(128, threshold=0.8)
-    curve = section(check(contents_of_plan(bands.explain())), "What the bands promise").charts[0]
+    curve = section(check(build_plan(bands.explain())), "Recall of the bands").charts[0]
     [at] = [row for row in curve.rows if row[0] == "0.8"]
     assert float(at[1]) == pytest.approx(bands.recall, abs=1e-4)
     digests = nk.DigestIndex()
     digests.add(["a"], [nk.ssdeep.hash(bytes(range(256)) * 40)])
-    assert "1" == figures(check(contents_of_plan(digests.explain())))["digests"]
-    with pytest.raises(ParameterError, match=r"explained=a mapping of one.*explain\(\) of HammingIndex"):
-        contents_of_plan({"one": 1})
+    assert "1" == figures(check(build_plan(digests.explain())))["digests"]
+    with pytest.raises(ParameterError, match=r"plan=a mapping of one.*explain\(\) of HammingIndex"):
+        build_plan({"one": 1})
 
 
 def test_a_plan_of_spark() -> None:
@@ -420,7 +417,7 @@ def test_a_plan_of_spark() -> None:
 
     for recipe in (None, "char:4|binary|xxh3|simhash:64"):
         about = explain(10**7, recipe)
-        contents = check(contents_of_plan(about, "crawl"))
+        contents = check(build_plan(about, "crawl"))
         assert f"crawl: 10,000,000 documents by {about['method']}" == contents.title
 
 
@@ -431,17 +428,10 @@ def test_labels_that_a_page_exports_are_read(tmp_path: Path) -> None:
         "left\tright\tmatch\tsimilarity\tstratum\tweight\tremoved\n"
         "a\tb\t1\t0.81\t0.80-0.82\t2\t1\nc\td\t0\t0.79\t0.78-0.80\t3\t0\ne\tf\tunsure\t0.79\t0.78-0.80\t3\t0\n"
     )
-    labels = read_labels(path)
+    labels = read_judgements(path)
     assert isinstance(labels, PairLabels)
-    part = section(contents_of_evaluation(nk.evaluate([("a", "b")], labels)), "By similarity")
+    part = section(build_evaluation(nk.evaluate([("a", "b")], labels)), "By similarity")
     assert [("0.78-0.80", "0", "0", "0", "3"), ("0.80-0.82", "2", "0", "0", "0")] == part.charts[0].rows
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    pytest.importorskip("jinja2", reason="jinja2 is not installed (nearkin[report])")
-    with chromium() as program:
-        yield program
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(320, "dark"), (1280, "light")])
@@ -453,9 +443,9 @@ def test_pages_open_without_a_fault(
     truth = ClusterLabels(range(len(texts)), [" ".join(text.replace("x", "").split()[:5]) for text in texts])
     scores = nk.evaluate({at: at for at in range(len(texts))}, truth)
     for contents in (
-        contents_of_tuning(tuned, "<script>alert(1)</script>", recall=0.95),
-        contents_of_evaluation(scores, "clean", "labels.tsv", by_similarity(made, truth)),
-        contents_of_plan(index(64, 3).explain(3)),
+        build_tuning(tuned, "<script>alert(1)</script>", recall=0.95),
+        build_evaluation(scores, "clean", "labels.tsv", group_by_similarity(made, truth)),
+        build_plan(index(64, 3).explain(3)),
     ):
         with opened(browser, written(contents, tmp_path), width=width, color_scheme=scheme, bypass_csp=True) as visit:
             assert contents.title == visit.text("h1")
@@ -475,7 +465,7 @@ def test_files_by_score(tmp_path: Path) -> None:
     files = sorted(tmp_path.glob("*.txt"))
     made = call("dedup", "--family", "ssdeep", *files, "--out", tmp_path / "clean", "--quiet")
     assert 0 == made.code, made.err
-    steps = by_similarity(Run.of_folder(tmp_path / "clean"), read_labels(tmp_path / "truth.csv"))
+    steps = group_by_similarity(Run.from_folder(tmp_path / "clean"), read_judgements(tmp_path / "truth.csv"))
     assert 3 == sum(step.judged for step in steps)
     assert (1.0, 2.0) == (sum(step.cells[0].total for step in steps), sum(step.cells[1].total for step in steps))
     assert all(step.name == f"{step.low:.0f}-{step.high:.0f}" and (step.low or 0) > 50 for step in steps)

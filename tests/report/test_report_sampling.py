@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 from nearkin.report import Run, sampling
-from nearkin.report.files import NearFiles
+from nearkin.report.run import NearFiles
 
 
-def random_pairs(count: int, seed: int = 0, weight: float = 3.0) -> sampling.Pairs:
+def random_pairs(count: int, seed: int = 0, weight: float = 3.0) -> sampling.NearPairs:
     """Pairs above and below 0.8; near misses have a weight."""
     random = np.random.default_rng(seed)
     similarity = random.beta(4, 2, count)
     match = similarity >= 0.8
     names = [f"n{row}" for row in range(count)]
-    return sampling.Pairs(
+    return sampling.NearPairs(
         names, names[::-1], similarity, np.zeros(count, np.int64), match, np.where(match, 1.0, weight)
     )
 
@@ -33,7 +33,7 @@ def run_of(summary: Mapping[str, object], rows: list[tuple[str, str, str, float 
 def test_strata_part_the_pairs(count: int) -> None:
     """Each pair is in one stratum, within its bounds, removed ones apart; weights add up to those of the pairs."""
     pairs = random_pairs(count)
-    strata = sampling.strata(pairs, 1.0)
+    strata = sampling.stratify(pairs, 1.0)
     rows = np.concatenate([np.zeros(0, np.int64), *(stratum.rows for stratum in strata)])
     assert sorted(rows.tolist()) == list(range(count))
     for stratum in strata:
@@ -48,16 +48,18 @@ def test_full_similarity_is_in_the_last_stratum() -> None:
     pairs = random_pairs(3)
     pairs.similarity[:] = 1.0
     pairs.match[:] = True
-    assert ["0.98-1.00"] == [stratum.name for stratum in sampling.strata(pairs, 1.0)]
+    assert ["0.98-1.00"] == [stratum.name for stratum in sampling.stratify(pairs, 1.0)]
 
 
 @pytest.mark.parametrize("count", [0, 3, 200, 20_000])
 def test_the_queue_weighs_as_much_as_the_run(count: int) -> None:
     """Whatever the sample, the weights of a stratum add up to its pairs; more are taken beside the threshold."""
     pairs = random_pairs(count)
-    strata = sampling.strata(pairs, 1.0)
-    queue = sampling.queue(strata, 0.8, 1.0)
-    assert len({row for row, _, _ in queue}) == len(queue) <= max(sampling.JUDGED, len(strata) * sampling.MORE)
+    strata = sampling.stratify(pairs, 1.0)
+    queue = sampling.build_queue(strata, 0.8, 1.0)
+    assert (
+        len({row for row, _, _ in queue}) == len(queue) <= max(sampling.MAX_QUEUE, len(strata) * sampling.NEAR_FACTOR)
+    )
     for number, stratum in enumerate(strata):
         weights = [weight for _, own, weight in queue if own == number]
         assert sum(weights) == pytest.approx(stratum.pairs)
@@ -66,16 +68,16 @@ def test_the_queue_weighs_as_much_as_the_run(count: int) -> None:
         taken = {strata[number].name: 0 for _, number, _ in queue}
         for _, number, _ in queue:
             taken[strata[number].name] += 1
-        assert taken["0.82-0.84"] == sampling.MORE * taken["0.50-0.52"]
+        assert taken["0.82-0.84"] == sampling.NEAR_FACTOR * taken["0.50-0.52"]
         assert [row for row, _, _ in queue] != sorted(row for row, _, _ in queue)
 
 
 def test_the_border_is_what_is_nearest() -> None:
     pairs = random_pairs(5000)
     for removed in (True, False):
-        rows = sampling.border(pairs, 0.8, removed=removed)
+        rows = sampling.select_border(pairs, 0.8, removed=removed)
         far = np.abs(pairs.similarity - 0.8)
-        assert len(rows) == sampling.BORDER
+        assert len(rows) == sampling.MAX_BORDER
         assert (pairs.match[rows] == removed).all()
         others = np.setdiff1d(np.flatnonzero(pairs.match == removed), rows)
         assert far[rows].max() <= far[others].min()
@@ -84,13 +86,13 @@ def test_the_border_is_what_is_nearest() -> None:
 def test_what_is_shown_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first ones always, others at random up to the bound; all of them where there is room."""
     pairs = random_pairs(1000)
-    assert sampling.shown(pairs, [5, 900]).tolist() == list(range(1000))
-    monkeypatch.setattr(sampling, "PAIRS", 100)
-    some = sampling.shown(pairs, [5, 900]).tolist()
+    assert sampling.select_pairs(pairs, [5, 900]).tolist() == list(range(1000))
+    monkeypatch.setattr(sampling, "MAX_PAIRS", 100)
+    some = sampling.select_pairs(pairs, [5, 900]).tolist()
     assert 100 == len(some)
     assert {5, 900} <= set(some)
     assert some == sorted(some)
-    assert list(range(120)) == sampling.shown(pairs, range(120)).tolist()
+    assert list(range(120)) == sampling.select_pairs(pairs, range(120)).tolist()
 
 
 def test_copies_and_older_documents_are_no_pairs() -> None:
@@ -103,7 +105,7 @@ def test_copies_and_older_documents_are_no_pairs() -> None:
         ("e", "x", "near-old", 0.9),
         ("f", "a", "near", None),
     ]
-    pairs = sampling.pairs_of(run_of({}, rows))
+    pairs = sampling.near_pairs(run_of({}, rows))
     assert [("a", "b"), ("a", "d")] == list(zip(pairs.left, pairs.right, strict=True))
     assert pairs.match.all()
 
@@ -124,10 +126,10 @@ def test_near_misses_weigh_what_they_stand_for() -> None:
             "similarity": [0.5] * len(seen),
         }
         summary = {"near_misses": {"sampled": sampled, "of": kept, "pairs": len(seen)}}
-        either.append(float(sampling.pairs_of(run_of(summary, [], near)).weight.sum()))
+        either.append(float(sampling.near_pairs(run_of(summary, [], near)).weight.sum()))
         within = [(str(a), str(b), 60) for a, b in every if {a, b} <= chosen]
         run = run_of({}, [])
         files = Run(run.name, {}, run.clusters, None, run.texts, near_files=NearFiles(within, sampled, kept))
-        both.append(float(sampling.pairs_of(files).weight.sum()))
+        both.append(float(sampling.near_pairs(files).weight.sum()))
     assert np.mean(either) == pytest.approx(len(every), rel=0.02)
     assert np.mean(both) == pytest.approx(len(every), rel=0.06)

@@ -538,7 +538,7 @@ def _write_texts(
     if job.output.report:
         if result.near_misses is None:
             warn("the report has no recall: near misses need --verify jaccard or indel, and --cluster absorb")
-        write_report(Run.of_result(result, corpus, summary, Path(job.output.out).resolve().name), target)
+        write_report(Run.from_result(result, corpus, summary, Path(job.output.out).resolve().name), target)
     corpus.write_rejected(target)
     return target.write_json("summary.json", summary)
 
@@ -840,7 +840,7 @@ def _write_files(
         }
         write_table(target, name, columns, "jsonl")
     if output.report:
-        write_report(Run.of_files_result(result, summary, Path(output.out).resolve().name), target)
+        write_report(Run.from_files(result, summary, Path(output.out).resolve().name), target)
     return target.write_json("summary.json", summary)
 
 

@@ -106,12 +106,12 @@ def evaluate(
     if isinstance(run, DedupRun) and run.numbered:
         warn(f"{result}: its ids are row numbers, since nearkin dedup was run without --id-column")
     if report is not None:
-        from nearkin.report.evaluation import by_similarity, evaluation_page
+        from nearkin.report.evaluation import evaluation_page, group_by_similarity
         from nearkin.report.run import Run
 
         steps = None
         if isinstance(run, DedupRun):
-            steps = by_similarity(Run.of_folder(Path(result)), labels, unlisted)  # type: ignore[arg-type]
+            steps = group_by_similarity(Run.from_folder(Path(result)), labels, unlisted)  # type: ignore[arg-type]
         write_page(report, evaluation_page(scores, result, truth, steps))
     if as_json:
         say_json(scores.to_dict())

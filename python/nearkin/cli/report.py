@@ -76,10 +76,10 @@ def check_report(out: str) -> None:
 
 def write_report(run: Run, target: OutputDir) -> None:
     """Write the report of a run into its output folder."""
-    from nearkin.report import page_of
+    from nearkin.report import report_page
 
     with target.open(REPORT) as file:
-        file.write(page_of(run).encode())
+        file.write(report_page(run).encode())
 
 
 @app.add()
@@ -112,7 +112,7 @@ def report(
     nearkin report clean --against labels.tsv --out judged.html
     """
     from nearkin.quality.judgements import PairLabels, read_judgements
-    from nearkin.report import Run, page_of
+    from nearkin.report import Run, report_page
     from nearkin.report.page import check_installed
 
     check_page(out, "out")
@@ -120,7 +120,7 @@ def report(
     limit = parse_bytes(max_size, "max_size")
     if limit < _MIN_SIZE:
         raise bad_parameter("max_size", max_size, "1M or more")
-    run = Run.of_folder(folder)
+    run = Run.from_folder(folder)
     labels: PairLabels | None = None
     if against is not None:
         table = read_judgements(against)
@@ -128,7 +128,7 @@ def report(
             raise bad_parameter("against", against, "a table of labelled pairs, as the page exports it")
         labels = table
         _check_labels(labels, against, folder)
-    page = page_of(run, labels, limit, folder=folder)
+    page = report_page(run, labels, limit, folder=folder)
     path = folder / REPORT if out is None else out
     if out is None:
         _add_to_summary(folder)

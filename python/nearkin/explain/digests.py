@@ -5,7 +5,7 @@ r"""Every step from a file to its ssdeep digest.
 For the window b_0 (oldest) to b_6, with zeros before the first byte:
 
     S = Σ (j + 2) b_j  +  xor (b_j << 5 (6 − j))                mod 2^32
-    B = the largest 3 · 2^i, starting at the smallest with 64 B >= n and halving, with 32 reset points or more; else 3
+    B = the largest 3 · 2^i, starting at the smallest with 64 B >= n and halving, with 32 reset points or more; or 3
     h = 0x27 at the start of a piece;  h ← (19 h xor c) mod 64 for each byte c;  the character is the h-th of base64
 
 Part 1 has at most 63 pieces that end at a reset point of B, part 2 at most 31 of 2 B (63 without truncation). The rest

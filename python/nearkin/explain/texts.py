@@ -128,7 +128,9 @@ class SimHashSteps(TextSteps):
         if not self.features:
             return np.zeros((0, bits), np.int64)
         signs = [[1 if feature.hash >> bit & 1 else -1 for bit in range(bits)] for feature in self.features]
-        return np.array(signs, np.int64) * np.array([feature.weight for feature in self.features])[:, None]
+        weights: npt.NDArray[Any] = np.array([feature.weight for feature in self.features])
+        rows: npt.NDArray[Any] = np.array(signs, np.int64) * weights[:, None]
+        return rows
 
     @cached_property
     def sums(self) -> npt.NDArray[Any]:

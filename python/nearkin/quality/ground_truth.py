@@ -1,19 +1,17 @@
-"""The ground truth of tuning: a sample of documents, their true pairs, and distances.
+"""The ground truth of tuning: a sample of documents, its true pairs, and their distances.
 
-**Sample.** Every document gets a random key; the smallest ones are taken, so that the sample depends on the seed and
-the order of documents alone. A pair is in the sample with probability (sample / documents)², whatever its similarity,
-so recall and precision of a radius estimate those of the corpus; candidates per document grow with the corpus and are
-scaled.
+**Sample.** Every document gets a random key, and the documents with the smallest keys are sampled, so the sample
+depends only on the seed and the order of documents. A pair is in the sample with probability (sample / documents)²,
+whatever its similarity. So recall and precision of a radius estimate those of the corpus; candidates per document grow
+with the corpus and are scaled.
 
 **True pairs** without labels are those whose features have at least the threshold's Jaccard similarity. Up to
-`_BRUTE_FORCE` pairs of documents all are compared. Above that, candidates come from a fingerprint of 256 bits of
-distinct features under another seed, within four standard deviations of the expected distance at the threshold, and are
-verified. A true pair exactly at the threshold is missed with probability `missed` (1e-4 at 0.8), those above it less
-often. Recall is overstated by at most that share, since pairs missed there may lie far apart in other fingerprints,
-too.
+`_MAX_BRUTE_FORCE` pairs of documents, all are compared. Above that, candidates come from a 256-bit fingerprint of
+distinct features with another seed, within four standard deviations of the expected distance at the threshold, and are
+verified. This misses a true pair at the threshold with probability `missed` (1e-4 at 0.8), and pairs above it less
+often. It overstates recall by at most that probability, because a missed pair may be distant in other fingerprints.
 
-Copies are collapsed before a search and found in any case, so the sample holds every text once where there are no
-labels.
+Copies are collapsed before a search and always found, so without labels the sample contains every text once.
 """
 
 from __future__ import annotations
@@ -37,22 +35,22 @@ from nearkin.recipe import Recipe
 from nearkin.text.batches import Texts
 from nearkin.theory import simhash_difference
 
-_BRUTE_FORCE = 1 << 21
-"""Pairs that are compared one by one: 1 to 7 microseconds each, 2 to 15 seconds in all."""
-_SEED = 0x6E6B
-"""Seed of the wide fingerprint: any but those of the recipes that are measured."""
-_WIDE = 256
+_MAX_BRUTE_FORCE = 1 << 21
+"""Maximum number of pairs that are all compared: 1 to 7 microseconds each, 2 to 15 seconds in all."""
+_WIDE_SEED = 0x6E6B
+"""Seed of the wide fingerprint, which differs from those of the measured recipes."""
+_WIDE_BITS = 256
 _CHUNK = 1024
 
 SampleRows = NDArray[np.int64]
 """Rows of a sample."""
 
 
-class AboutTruth(TypedDict):
-    """How true pairs were found, and in which sample.
+class TruthSummary(TypedDict):
+    """The origin of true pairs.
 
-    Documents of the corpus and of its sample, copies that the sample left out, true pairs, by which method, with which
-    probability one at the threshold is missed, and the seed.
+    Number of documents in the corpus and in the sample, copies excluded from the sample, true pairs, the method, the
+    probability that a pair at the threshold is missed, and the seed.
     """
 
     documents: int
@@ -66,16 +64,16 @@ class AboutTruth(TypedDict):
 
 @dataclass
 class Sample:
-    """Documents that are measured.
+    """A sample of documents.
 
     Attributes
     ----------
     texts, names : lists
         Texts, and their ids as text.
     documents : int
-        Documents of the corpus without missing texts.
+        Number of documents in the corpus, without missing texts.
     copies : int
-        Texts left out because the sample already has their content.
+        Number of excluded copies.
     """
 
     texts: list[str]
@@ -84,7 +82,7 @@ class Sample:
     copies: int = 0
 
     def without_copies(self) -> Sample:
-        """The first of each content."""
+        """Return the first document of each content."""
         first = dict(zip(reversed(self.texts), reversed(range(len(self.texts))), strict=True))
         rows = sorted(first.values())
         texts, names = [self.texts[row] for row in rows], [self.names[row] for row in rows]
@@ -96,51 +94,52 @@ def take_sample(
     ids: Ids | None,
     size: int,
     seed: int,
-    wanted: set[str] | None = None,
+    priority: set[str] | None = None,
     report: Progress = unreported,
 ) -> Sample:
-    """At most `size` documents by random keys, those named in `wanted` first, in the corpus's order."""
+    """Return at most `size` random documents in the corpus's order; documents named in `priority` come first."""
     rng = np.random.default_rng(seed)
-    keys, held, names, documents = np.zeros(0), list[str](), list[str](), 0
-    for batch, batch_names in _batches(texts, ids):
-        drawn = rng.random(len(batch))
+    keys, kept, names, documents = np.zeros(0), list[str](), list[str](), 0
+
+    def truncate() -> None:
+        nonlocal keys
+        num_rows = max(size, int((keys < 0).sum()))
+        rows = np.sort(np.argsort(keys, kind="stable")[:num_rows])
+        keys = keys[rows]
+        kept[:], names[:] = [kept[row] for row in rows], [names[row] for row in rows]
+
+    for batch, batch_names in _read_batches(texts, ids):
+        batch_keys = rng.random(len(batch))
         rows = [row for row, text in enumerate(batch) if text is not None]
         documents += len(rows)
         report("sample", documents, None)
-        if wanted is not None:
-            drawn[[row for row in rows if batch_names[row] in wanted]] = -1.0
-        keys = np.concatenate([keys, drawn[rows]])
-        held += [text for text in batch if text is not None]
+        if priority is not None:
+            batch_keys[[row for row in rows if batch_names[row] in priority]] = -1.0
+        keys = np.concatenate([keys, batch_keys[rows]])
+        kept += [text for text in batch if text is not None]
         names += [batch_names[row] for row in rows]
         if len(keys) > 2 * size:
-            keys, held, names = _least(keys, held, names, size)
-    keys, held, names = _least(keys, held, names, size)
-    return Sample(held, names, documents)
+            truncate()
+    truncate()
+    return Sample(kept, names, documents)
 
 
-def _least(
-    keys: NDArray[np.float64], held: list[str], names: list[str], size: int
-) -> tuple[NDArray[np.float64], list[str], list[str]]:
-    kept = np.sort(np.argsort(keys, kind="stable")[: max(size, int((keys < 0).sum()))]).tolist()
-    return keys[kept], [held[row] for row in kept], [names[row] for row in kept]
-
-
-def _batches(texts: Texts | Corpus, ids: Ids | None) -> Iterator[tuple[list[str | None], list[str]]]:
+def _read_batches(texts: Texts | Corpus, ids: Ids | None) -> Iterator[tuple[list[str | None], list[str]]]:
+    """Yield batches of texts and their ids as text."""
     if isinstance(texts, Corpus):
         for batch in texts.batches():
             nulls = set(batch.texts.nulls.tolist())
-            found = [None if row in nulls else text for row, text in enumerate(batch.texts)]
-            yield found, [str(name) for name in batch.ids.to_list()]
+            values = [None if row in nulls else text for row, text in enumerate(batch.texts)]
+            yield values, [str(name) for name in batch.ids.to_list()]
         return
-    look_up, n = texts_by_row(texts)
+    get_rows, n = texts_by_row(texts)
     names = [str(name) for name in (range(n) if ids is None else ids)]
     if len(names) != n:
         raise bad_parameter("ids", f"{len(names)} values", f"{n} values, one per text")
     for start in range(0, n, 1 << 14):
         rows = np.arange(start, min(start + (1 << 14), n))
-        some = look_up(rows)
-        found = some.to_pylist() if hasattr(some, "to_pylist") else list(some)
-        yield found, names[start : start + len(rows)]
+        chunk = get_rows(rows)
+        yield chunk.to_pylist() if hasattr(chunk, "to_pylist") else list(chunk), names[start : start + len(rows)]
 
 
 @dataclass
@@ -153,11 +152,11 @@ class TruePairs:
     similarity : (n,) float64
         Jaccard similarity of the recipe's features.
     method : str
-        How they were found.
+        Method by which they were found.
     missed : float
         Probability that a pair at the threshold is not among them.
     weight : (n,) float64, or None
-        How many pairs each stands for, if labels of a sample say so.
+        Number of pairs that each represents, for labels of a sample.
     """
 
     left: SampleRows
@@ -167,8 +166,8 @@ class TruePairs:
     missed: float = 0.0
     weight: NDArray[np.float64] | None = None
 
-    def about(self, sample: Sample, seed: int) -> AboutTruth:
-        """How they were found, and on what."""
+    def summarize(self, sample: Sample, seed: int) -> TruthSummary:
+        """Return their origin."""
         return {
             "documents": sample.documents,
             "sample": len(sample.texts),
@@ -182,7 +181,7 @@ class TruePairs:
 
 @dataclass
 class SampleFingerprints:
-    """Fingerprints of the texts that have features, and how far apart they are.
+    """Fingerprints of the texts with features, and their distances.
 
     Attributes
     ----------
@@ -190,7 +189,7 @@ class SampleFingerprints:
         Rows of the sample that have a fingerprint.
     values : (n_texts,) or (n_texts, words) uint64
     counts : (n_texts,) int64
-        Features of each text, counting repetitions.
+        Number of features of each text, with repetitions.
     """
 
     recipe: Recipe
@@ -203,20 +202,20 @@ class SampleFingerprints:
 
     @classmethod
     def of(cls, texts: list[str], recipe: Recipe) -> SampleFingerprints:
-        """Those of all texts."""
+        """Return the fingerprints of all texts."""
         values, counts = fingerprint(texts, recipe, return_counts=True)
         return cls(recipe, values, counts.astype(np.int64))
 
     def distances(self, left: SampleRows, right: SampleRows) -> NDArray[np.int64]:
-        """Distances of pairs; `bits + 1` for a text without features, which nothing finds."""
+        """Return the distances of pairs; `bits + 1` for a text without features, which no search finds."""
         if not len(left):
             return np.zeros(0, np.int64)
-        found = np.asarray(hamming(self.values[left], self.values[right], bits=self.recipe.bits), np.int64)
-        found[(self.counts[left] == 0) | (self.counts[right] == 0)] = self.recipe.bits + 1
-        return found
+        distances = np.asarray(hamming(self.values[left], self.values[right], bits=self.recipe.bits), np.int64)
+        distances[(self.counts[left] == 0) | (self.counts[right] == 0)] = self.recipe.bits + 1
+        return distances
 
     def pairs(self, radius: int) -> Iterator[tuple[SampleRows, SampleRows, NDArray[np.int64]]]:
-        """All pairs within the radius, in pieces: left, right, distance."""
+        """Yield all pairs within the radius, in chunks: left, right, distance."""
         index = HammingIndex(self.recipe.bits, radius=radius)
         index.add(self.rows, self.values[self.rows])
         for start in range(0, len(self.rows), _CHUNK):
@@ -228,19 +227,19 @@ class SampleFingerprints:
             yield left[later], right[later], np.asarray(hits.distances, np.int64)[later]
 
 
-def widest(threshold: float, bits: int, deviations: float) -> int:
-    """The expected distance at a similarity and this many standard deviations more."""
+def max_distance(threshold: float, bits: int, deviations: float) -> int:
+    """Return the expected distance at a similarity plus this many standard deviations."""
     p = simhash_difference(threshold)
     return min(bits, math.floor(bits * p + deviations * math.sqrt(bits * p * (1 - p))))
 
 
-def beyond(threshold: float, bits: int, radius: int) -> float:
-    """Probability that a pair at the threshold lies beyond the radius: the binomial's tail."""
+def miss_probability(threshold: float, bits: int, radius: int) -> float:
+    """Return the probability that a pair at the threshold is beyond the radius: the tail of the binomial."""
     p = simhash_difference(threshold)
     return math.fsum(math.comb(bits, d) * p**d * (1 - p) ** (bits - d) for d in range(radius + 1, bits + 1))
 
 
-def similar_pairs(
+def find_similar_pairs(
     texts: list[str],
     recipe: Recipe,
     threshold: float,
@@ -248,25 +247,25 @@ def similar_pairs(
     *,
     deviations: float = 4.0,
 ) -> TruePairs:
-    """All pairs of different rows whose features have at least this Jaccard similarity."""
-    wide = SampleFingerprints.of(texts, recipe.with_(weight="binary", hash="xxh3", seed=_SEED, bits=_WIDE))
+    """Return all pairs of different rows whose features have at least this Jaccard similarity."""
+    wide = SampleFingerprints.of(texts, recipe.with_(weight="binary", hash="xxh3", seed=_WIDE_SEED, bits=_WIDE_BITS))
     n = len(wide.rows)
-    brute = n * (n - 1) // 2 <= _BRUTE_FORCE
-    radius = _WIDE if brute else widest(threshold, _WIDE, deviations)
-    pieces = _all_pairs(wide.rows) if brute else (piece[:2] for piece in wide.pairs(radius))
-    kept = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
+    brute_force = n * (n - 1) // 2 <= _MAX_BRUTE_FORCE
+    radius = _WIDE_BITS if brute_force else max_distance(threshold, _WIDE_BITS, deviations)
+    candidates = _all_pairs(wide.rows) if brute_force else (pairs[:2] for pairs in wide.pairs(radius))
+    chunks = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
     compared = 0
-    for left, right in pieces:
-        found = similarity(texts, left, right, recipe=recipe)
-        match = found >= threshold
-        kept.append((left[match], right[match], found[match]))
+    for left, right in candidates:
+        values = similarity(texts, left, right, recipe=recipe)
+        match = values >= threshold
+        chunks.append((left[match], right[match], values[match]))
         compared += len(left)
-        report(compared, n * (n - 1) // 2 if brute else None)
-    method = "every pair of the sample compared"
-    if not brute:
-        method = f"{compared:,} pairs within {radius} of {_WIDE} bits compared"
-    left, right, found = (np.concatenate(parts) for parts in zip(*kept, strict=True))
-    return TruePairs(left, right, found, method, 0.0 if brute else beyond(threshold, _WIDE, radius))
+        report(compared, n * (n - 1) // 2 if brute_force else None)
+    left, right, values = (np.concatenate(column) for column in zip(*chunks, strict=True))
+    if brute_force:
+        return TruePairs(left, right, values, "every pair of the sample compared")
+    method = f"{compared:,} pairs within {radius} of {_WIDE_BITS} bits compared"
+    return TruePairs(left, right, values, method, miss_probability(threshold, _WIDE_BITS, radius))
 
 
 def _all_pairs(rows: SampleRows) -> Iterator[tuple[SampleRows, SampleRows]]:

@@ -1,64 +1,64 @@
-"""Which bits and radius give the wanted recall, and which features and threshold agree with labels; measured.
+"""`tune`: measure which bits and radius reach a recall, and which features and threshold agree with labels.
 
-**Without labels** a true pair is one whose features have at least the threshold's Jaccard similarity, as deduplication
-verifies it (`quality.ground_truth`). For every width the smallest radius is taken whose lower bound of the recall
-reaches the wanted share; where no radius in reach does (few pairs), the smallest whose estimate does, and no smaller
-than theory asks for at the threshold (`nearkin.theory.simhash_radius`): few pairs can't show that less is enough.
-Features are not compared with one another: each defines itself what similar means, and only labels can say which is
-right.
+**Without labels** a true pair is one whose features have at least the threshold's Jaccard similarity, which is how
+deduplication verifies pairs (`quality.ground_truth`). For each width the smallest radius is chosen whose lower bound of
+the recall reaches the target. If no radius reaches it that way (few pairs), the smallest radius whose estimate does is
+chosen, but at least the radius of theory (`nearkin.theory.simhash_radius`), because few pairs cannot justify less.
+Features are not compared with each other: each defines its own similarity, and only labels can decide between them.
 
-**With labels** every kind of features is tried. Verification by its Jaccard similarity at a threshold t accepts pairs;
-the t of the best F1 against the labels is taken, and then the smallest radius that finds the wanted share of the true
-pairs that are accepted there. The features of the best F1 are chosen. Labels of a sample have weights
-(`nearkin.quality.weights`): all shares are then those of the weights.
+**With labels** several kinds of features are tried. Verification at a Jaccard threshold t accepts pairs; the t with the
+best F1 against the labels is chosen, and then the smallest radius that reaches the target recall of the true pairs
+that are accepted. The features with the best F1 win. Labels of a sample have weights (`nearkin.quality.intervals`), and
+all proportions are then those of the weights.
 
-Of several widths the one of the lowest cost is chosen, by counts, so that the choice depends on arguments alone: a
-candidate that does not match costs `_CANDIDATE` of hashing a document, a further word of the fingerprint `_WORD`.
-A document that has a match stops there, so only candidates that do not match count, scaled to the size of the corpus.
-The seconds in the result are measured, and decide nothing.
+Of several widths the one with the lowest cost is chosen. The cost is computed from counts, so the choice depends on
+arguments alone: a candidate that does not match costs `CANDIDATE_COST` of hashing a document, another word of the
+fingerprint `_WORD_COST`. A document with a match stops there, so only candidates that do not match count, scaled to the
+size of the corpus. The seconds in the result are measured and do not affect the choice.
 
-Intervals are of 95%: of recall by clusters (`nearkin.quality.intervals`), of precision Wilson's.
+Intervals are of 95%: for recall by clusters (`nearkin.quality.intervals`), for precision Wilson's.
 
 Cost: one pass over the corpus; hashing the sample once per recipe and width; all pairs of the sample within the largest
-radius, by counts alone. Memory: twice the sample's texts.
+radius, as counts. Memory: twice the texts of the sample.
 """
 
 from __future__ import annotations
 
 import math
 import os
+import shlex
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nearkin.dedup.inputs import Columns, Documents, Frame, Paths, opened
+from nearkin.dedup.labels import pair_labels
 from nearkin.dedup.result import ResultTable
 from nearkin.dedup.texts import THRESHOLD
 from nearkin.dedup.verify import similarity
 from nearkin.errors import InputError, bad_parameter
 from nearkin.index.ids import Ids
 from nearkin.io import Corpus
-from nearkin.notebook import count_of
+from nearkin.io.tables import Tabular
+from nearkin.notebook import count_of, html_facts
 from nearkin.progress import Progress, ShowProgress, reporting
-from nearkin.quality.evaluation import wilson
 from nearkin.quality.ground_truth import (
     Sample,
     SampleFingerprints,
     SampleRows,
     TruePairs,
-    similar_pairs,
+    TruthSummary,
+    find_similar_pairs,
+    max_distance,
     take_sample,
-    widest,
 )
-from nearkin.quality.intervals import RecallIntervals
-from nearkin.quality.labels import ClusterLabels, DedupRun, PairLabels, read_labels
-from nearkin.quality.recipe_hints import slot_notes
-from nearkin.quality.tuning_results import CurvePoint, MatchScores, Setting, ThresholdPoint, Tuning
-from nearkin.quality.weights import WeightSums
+from nearkin.quality.intervals import RecallIntervals, WeightSums, wilson
+from nearkin.quality.judgements import ClusterLabels, DedupRun, PairLabels, is_complete, read_judgements
+from nearkin.quality.recipe_hints import recipe_hints
 from nearkin.recipe import Recipe
 from nearkin.text.batches import Texts
 from nearkin.theory import simhash_radius
@@ -70,22 +70,162 @@ Labels: TypeAlias = (
     | str
     | os.PathLike[str]
 )
-"""What is known of pairs: labels, pairs of ids with or without one, or a file of either."""
+"""Labels, pairs of ids with or without a label, or the path of a file of these."""
 
 RECIPES = ("char:3", "char:4", "char:5", "word:1", "word:2", "word:3")
-"""Features that are tried against labels, when the caller names none."""
+"""Default features to try if there are labels."""
 BITS = (64, 128, 256)
 
-_CANDIDATE = 0.3
-"""Cost of verifying a candidate, in hashings of a document: measured 0.16 (laws) to 0.34 (news), distinct features."""
-_WORD = 0.05
-"""Cost of a further word of the fingerprint: 0.05 to 0.15 of hashing a document, measured."""
-FEW = 100
-"""True pairs below which the result says that they are few."""
-_LOWEST = 0.35
-"""Least threshold that is tried against labels of all pairs, where candidates come from a wide fingerprint."""
+CANDIDATE_COST = 0.3
+"""Cost of verifying a candidate, relative to hashing a document: measured 0.16 (laws) to 0.34 (news)."""
+_WORD_COST = 0.05
+"""Cost of another word of the fingerprint, relative to hashing a document: measured 0.05 to 0.15."""
+MIN_PAIRS = 100
+"""Number of true pairs below which the result has a note."""
+_MIN_THRESHOLD = 0.35
+"""Smallest threshold to try if labels cover all pairs, because candidates come from a wide fingerprint."""
 _LABELLED_REACH = 0.42
-"""Share of the bits up to which distances of labelled pairs are counted: random pairs lie at a half."""
+"""Fraction of the bits up to which distances of labelled pairs are counted; random pairs have one half."""
+
+
+class Setting(TypedDict, total=False):
+    """A row of `Tuning.settings`; the last three keys exist only with labels."""
+
+    recipe: str
+    threshold: float
+    radius: int | None
+    recall: float | None
+    recall_low: float | None
+    recall_high: float | None
+    precision: float | None
+    candidates_per_document: float | None
+    usual_radius: int
+    bytes: int
+    hash_seconds: float
+    verify_seconds: float | None
+    match_precision: float
+    match_recall: float
+    match_f1: float
+
+
+class MatchScores(TypedDict):
+    """Agreement of the accepted matches with labels."""
+
+    match_precision: float
+    match_recall: float
+    match_f1: float
+
+
+class CurvePoint(TypedDict):
+    """A row of `Tuning.curve`."""
+
+    recipe: str
+    radius: int
+    recall: float
+    recall_low: float
+    recall_high: float
+    precision: float | None
+    precision_low: float
+    precision_high: float
+    f1: float | None
+    candidates_per_document: float
+
+
+class ThresholdPoint(TypedDict):
+    """A row of `Tuning.thresholds`."""
+
+    features: str
+    threshold: float
+    precision: float
+    recall: float
+    f1: float
+
+
+@dataclass(frozen=True)
+class Tuning(Tabular):
+    """The result of `tune`. As a table it is its curve.
+
+    Attributes
+    ----------
+    goal : {"recall", "f1"}
+        The objective: recall of similar pairs, or agreement with labels.
+    chosen : dict or None
+        The recommended row of `settings`; None if no setting reaches the recall.
+    settings : ResultTable
+        A row per recipe: recipe, threshold, radius (None if none reaches the recall), recall with its interval;
+        precision and candidates_per_document (all candidates, scaled to the corpus); bytes per document; measured CPU
+        seconds per million documents for hashing, and for verifying candidates that do not match; with labels the
+        scores of the verified matches: match_precision, match_recall, match_f1.
+    curve : ResultTable
+        A row per recipe and radius: recipe, radius, recall, recall_low, recall_high, precision, precision_low,
+        precision_high, f1, candidates_per_document.
+    thresholds : ResultTable
+        With labels, a row per kind of features and threshold: features, threshold, precision, recall, f1.
+    by_length : ResultTable
+        For the recommended recipe, a row per quarter of the true pairs, by features of the shorter text: from, to,
+        pairs, recall, median and 95th percentile of the distance.
+    truth : dict
+        The origin of the truth: documents, sample, copies, pairs, method, missed, seed.
+    notes : list of str
+        Remarks that a reader of the figures should know.
+    """
+
+    goal: str
+    chosen: Setting | None
+    settings: ResultTable
+    curve: ResultTable
+    thresholds: ResultTable
+    by_length: ResultTable
+    truth: TruthSummary
+    notes: list[str]
+
+    def _columns(self) -> dict[str, list[Any]]:
+        return self.curve.columns
+
+    def _repr_html_(self) -> str:
+        facts = [("advised", self.command() or "nothing: no setting reaches the recall")]
+        return html_facts([*facts, *(("note", note) for note in self.notes)]) + self.settings._repr_html_()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything, for JSON."""
+        tables = {name: list(getattr(self, name).rows()) for name in ("settings", "curve", "thresholds", "by_length")}
+        head = {"goal": self.goal, "chosen": self.chosen, "truth": self.truth, "notes": self.notes}
+        return {**head, "command": self.command(), **tables}
+
+    def command(
+        self, corpus: str | Sequence[str] = "CORPUS", *, reading: Sequence[str] = (), out: str = "clean"
+    ) -> str | None:
+        """Return the command line of a deduplication with the recommended setting; None if there is none.
+
+        Parameters
+        ----------
+        corpus : str or sequence of str, default "CORPUS"
+            Inputs of the command.
+        reading : sequence of str
+            Options for reading the inputs, such as `--id-column id`, one word each.
+        out : str, default "clean"
+            Output folder.
+
+        Examples
+        --------
+        >>> import nearkin as nk
+        >>> texts = [f"{a} {b} grows in the garden behind the house" for a in ("red", "old") for b in ("ivy", "oak")]
+        >>> nk.tune(texts, threshold=0.7, bits=[64]).command("corpus.jsonl")
+        "nearkin dedup corpus.jsonl --out clean --recipe 'char:4|binary|xxh3|simhash:64' --threshold 0.7 --radius 18"
+        """
+        if self.chosen is None:
+            return None
+        radius = ["--radius", str(self.chosen["radius"])]
+        return dedup_command(corpus, reading, out, self.chosen["recipe"], self.chosen["threshold"], radius)
+
+
+def dedup_command(
+    corpus: str | Sequence[str], reading: Sequence[str], out: str, recipe: str, threshold: float, options: Sequence[str]
+) -> str:
+    """Return a command line of `nearkin dedup`, quoted for a shell."""
+    inputs = [corpus] if isinstance(corpus, str) else corpus
+    settings = ["--recipe", recipe, "--threshold", f"{threshold:g}", *options]
+    return shlex.join(["nearkin", "dedup", *inputs, *reading, "--out", out, *settings])
 
 
 def tune(
@@ -95,7 +235,6 @@ def tune(
     text: str | None = None,
     id: str | None = None,
     truth: Labels | None = None,
-    pairs: Labels | None = None,
     threshold: float | None = None,
     recall: float = 0.95,
     recipes: Iterable[Recipe | str] | None = None,
@@ -104,36 +243,34 @@ def tune(
     seed: int = 0,
     progress: ShowProgress = None,
 ) -> Tuning:
-    """Measure which bits and radius find the wanted share of similar pairs, or which features agree with labels.
+    """Measure which bits and radius reach a recall of similar pairs, or which features agree with labels.
 
     Parameters
     ----------
     texts : sequence of str or None, an Arrow string array, a frame, paths, or an open Corpus
         As for `nearkin.dedup`.
     ids : integers or strings, one per text; optional
-        None means row numbers. A Corpus has its own.
+        Default: row numbers. A Corpus has its own.
     text, id : str, optional
-        Of a frame or files: the columns of the texts and of the ids, as for `nearkin.dedup`.
+        Columns of the texts and of the ids in a frame or in files, as for `nearkin.dedup`.
     truth : PairLabels, ClusterLabels, iterable of (id, id) or (id, id, bool or None), or a path; optional
-        Labels, also those of a file as `nearkin.evaluate` reads it. Where all pairs match, others are taken not to
-        match; where some do not, or where they are a sample with weights, others are not judged. With None, pairs of
-        at least the threshold are true.
-    pairs : optional
-        The earlier name of `truth`.
+        Labels, or a file of labels as for `nearkin.evaluate`. If all listed pairs match, other pairs do not match; if
+        some do not match, or if the labels are a sample with weights, other pairs are unjudged. Default: pairs with at
+        least the threshold's similarity are true.
     threshold : float, optional
-        Smallest similarity of a match, inclusive, above 0 and up to 1. None means 0.8 without labels, and with labels
-        the one of the best F1.
+        Minimum similarity of a match, inclusive, above 0 and up to 1. Default: 0.8, and with labels the threshold with
+        the best F1.
     recall : float, default 0.95
-        Share of the true pairs that the candidates have to hold, above 0 and up to 1.
+        Minimum fraction of the true pairs among the candidates, above 0 and up to 1.
     recipes : iterable of Recipe or str, optional
-        What features are and weigh; their bits are not used. None means the default recipe, and with labels
+        Features and weights to try; their bits are ignored. Default: the default recipe, and with labels
         `nearkin.tune.RECIPES`.
     bits : iterable of int, default (64, 128, 256)
         Widths to try.
     sample : int, default 20,000
-        Most documents that are measured; documents of labelled pairs come first where labels judge only what they list.
+        Maximum number of documents to measure; documents of labelled pairs have priority if other pairs are unjudged.
     seed : int, default 0
-        Of the sample and of the bootstrap.
+        Seed of the sample and of the bootstrap.
     progress : bool or function, optional
         True shows bars in a terminal or a notebook; a function is called with stage, done and total.
 
@@ -144,44 +281,41 @@ def tune(
     Raises
     ------
     ParameterError
-        For a number out of its range, no recipe or width, or both names of the labels.
+        A number is out of its range, or there is no recipe or width.
     InputError
-        If no labelled pair is among the texts, and for a file that can't be read or is none of labels.
+        No labelled pair is among the texts, or a file cannot be read or does not contain labels.
 
     Examples
     --------
     >>> import nearkin as nk
     >>> words = "the quick brown fox jumps over the lazy dog and runs away from the old grey hound".split()
     >>> texts = [" ".join(words[:i] + [f"w{i}"] + words[i + 1 :]) for i in range(len(words))]
-    >>> tuned = nk.tune(texts, threshold=0.6, bits=[128])
-    >>> tuned.chosen["radius"], round(tuned.chosen["recall"], 3), tuned.truth["pairs"]
+    >>> tuning = nk.tune(texts, threshold=0.6, bits=[128])
+    >>> tuning.chosen["radius"], round(tuning.chosen["recall"], 3), tuning.truth["pairs"]
     (37, 1.0, 136)
     """
     check_options(1.0 if threshold is None else threshold, recall, sample)
     widths = sorted(set(bits))
-    if truth is not None and pairs is not None:
-        raise bad_parameter("pairs", "labels beside truth", "None, since it is the earlier name of truth")
-    given_labels = pairs if truth is None else truth
-    labels = None if given_labels is None else _labels(given_labels)
-    tried = [Recipe.of(each) for each in (recipes if recipes is not None else [None] if labels is None else RECIPES)]
-    if not widths or not tried:
-        raise bad_parameter("bits" if tried else "recipes", "none", "at least one")
-    if any(recipe.family != "simhash" for recipe in tried):
-        raise bad_parameter("recipe", tried[0], "recipes with simhash; nearkin.tune_bands measures those with minhash")
-    if any(recipe.features == "given" for recipe in tried):
-        raise bad_parameter("recipe", tried[0], "a recipe with char:N or word:N features, which reads texts")
-    wanted = None
-    if isinstance(labels, PairLabels) and not _complete(labels):
-        wanted = {name for pair in labels.labels for name in pair}
-    given = Documents(texts, ids)  # type: ignore[arg-type]  # A frame or paths become texts when they are opened.
+    labels = None if truth is None else _parse_labels(truth)
+    parsed = [Recipe.of(item) for item in (recipes if recipes is not None else [None] if labels is None else RECIPES)]
+    if not widths or not parsed:
+        raise bad_parameter("bits" if parsed else "recipes", "none", "at least one")
+    if any(recipe.family != "simhash" for recipe in parsed):
+        raise bad_parameter("recipe", parsed[0], "recipes with simhash; nearkin.tune_bands measures those with minhash")
+    if any(recipe.features == "given" for recipe in parsed):
+        raise bad_parameter("recipe", parsed[0], "a recipe of texts, with char:N or word:N features")
+    priority = None
+    if isinstance(labels, PairLabels) and not is_complete(labels):
+        priority = {name for pair in labels.labels for name in pair}
+    inputs = Documents(texts, ids)  # type: ignore[arg-type]  # A frame or paths become texts when they are opened.
     with reporting(progress) as report:
         report("sample", 0, None)
-        with opened(given, Columns.of(text, id, texts)) as documents:
-            taken = take_sample(documents.texts, documents.ids, sample, seed, wanted, report)
-        measure = _Tuner(taken if labels is not None else taken.without_copies(), recall, widths, seed, report)
+        with opened(inputs, Columns.of(text, id, texts)) as documents:
+            drawn = take_sample(documents.texts, documents.ids, sample, seed, priority, report)
+        tuner = _Tuner(drawn if labels is not None else drawn.without_copies(), recall, widths, seed, report)
         if labels is None:
-            return measure.similar(tried, THRESHOLD if threshold is None else threshold)
-        return measure.labelled(tried, labels, threshold)
+            return tuner.tune_recall(parsed, THRESHOLD if threshold is None else threshold)
+        return tuner.tune_f1(parsed, labels, threshold)
 
 
 def check_options(threshold: float, recall: float, sample: int) -> None:
@@ -193,125 +327,113 @@ def check_options(threshold: float, recall: float, sample: int) -> None:
         raise bad_parameter("sample", repr(sample), "at least 2 documents")
 
 
-def estimate_notes(recall: float | None, low: float | None, wanted: float) -> list[str]:
-    """What to say about a recall whose lower bound does not reach the wanted one."""
-    if recall is None or low is None or low >= wanted:
+def estimate_notes(recall: float | None, low: float | None, target: float) -> list[str]:
+    """Return the note on a recall whose lower bound is below the target."""
+    if recall is None or low is None or low >= target:
         return []
     return [
-        f"recall {recall:.3f} is an estimate from few pairs or clusters, its interval begins at {low:.3f}; "
-        "what is advised is no less than theory asks for at the threshold"
+        f"recall {recall:.3f} is an estimate from few pairs or clusters, and its interval starts at {low:.3f}; the "
+        "recommended setting is at least that of theory at the threshold"
     ]
 
 
-def _labels(pairs: Labels) -> PairLabels | ClusterLabels:
-    if isinstance(pairs, (PairLabels, ClusterLabels)):
-        return pairs
-    if isinstance(pairs, (str, os.PathLike)):
-        found = read_labels(pairs)
-        if isinstance(found, DedupRun):
-            reason = "is the folder of a run, which says what was found, not what is true; give a table of labels"
-            raise InputError(f"{os.fspath(pairs)}: {reason}", place=os.fspath(pairs), reason=reason)
-        return found
-    rows = list(pairs)
-    if not all(isinstance(row, (tuple, list)) and len(row) in (2, 3) for row in rows):
-        raise bad_parameter("truth", "other rows", "tuples of two ids, or of two ids and a bool")
-    return PairLabels([row[0] for row in rows], [row[1] for row in rows], [len(row) == 2 or row[2] for row in rows])
-
-
-def _complete(labels: PairLabels) -> bool:
-    """Whether pairs that are not listed do not match."""
-    return not labels.sampled and all(labels.labels.values())
+def _parse_labels(truth: Labels) -> PairLabels | ClusterLabels:
+    if isinstance(truth, (PairLabels, ClusterLabels)):
+        return truth
+    if isinstance(truth, (str, os.PathLike)):
+        labels = read_judgements(truth)
+        if isinstance(labels, DedupRun):
+            reason = "is the folder of a run, which is not the truth; use a table of labels"
+            raise InputError(f"{os.fspath(truth)}: {reason}", place=os.fspath(truth), reason=reason)
+        return labels
+    return pair_labels(truth, "truth")
 
 
 @dataclass
-class _Known:
-    """Labelled pairs of the sample's rows."""
+class _LabelledPairs:
+    """Labelled pairs as rows of the sample."""
 
     left: SampleRows
     right: SampleRows
     match: NDArray[np.bool_]
     complete: bool
-    """Whether pairs that are not listed do not match."""
+    """True if pairs that are not listed do not match."""
     weight: NDArray[np.float64] | None = None
-    """How many pairs each stands for; None where each stands for itself."""
+    """Number of pairs that each represents; None if they have no weights."""
 
     @classmethod
-    def of(cls, labels: PairLabels | ClusterLabels, names: list[str]) -> _Known:
+    def of(cls, labels: PairLabels | ClusterLabels, names: list[str]) -> _LabelledPairs:
         row_of = {name: row for row, name in enumerate(names)}
         if isinstance(labels, ClusterLabels):
             members: dict[int, list[int]] = {}
             for name, cluster in labels.labels.items():
                 if name in row_of:
                     members.setdefault(cluster, []).append(row_of[name])
-            parts = [np.array(sorted(rows)) for rows in members.values() if len(rows) > 1]
-            ends = [np.array(np.triu_indices(len(rows), 1)) for rows in parts]
-            both = [rows[pair] for rows, pair in zip(parts, ends, strict=True)]
-            columns = np.concatenate(both, axis=1) if both else np.zeros((2, 0), np.int64)
+            clusters = [np.array(sorted(rows)) for rows in members.values()]
+            pairs = [rows[np.array(np.triu_indices(len(rows), 1))] for rows in clusters if len(rows) > 1]
+            columns = np.concatenate(pairs, axis=1) if pairs else np.zeros((2, 0), np.int64)
             return cls(columns[0], columns[1], np.ones(columns.shape[1], bool), True)
-        known = [(a, b) for a, b in labels.labels if a in row_of and b in row_of]
-        table = np.array([(row_of[a], row_of[b], labels.labels[a, b]) for a, b in known], np.int64).reshape(-1, 3)
-        ends_of = np.sort(table[:, :2], axis=1)
-        weight = np.array([labels.weights[pair] for pair in known]) if labels.weighted else None
-        return cls(ends_of[:, 0], ends_of[:, 1], table[:, 2] == 1, _complete(labels), weight)
+        inside = [(a, b) for a, b in labels.labels if a in row_of and b in row_of]
+        table = np.array([(row_of[a], row_of[b], labels.labels[a, b]) for a, b in inside], np.int64).reshape(-1, 3)
+        ends = np.sort(table[:, :2], axis=1)
+        weight = np.array([labels.weights[pair] for pair in inside]) if labels.weighted else None
+        return cls(ends[:, 0], ends[:, 1], table[:, 2] == 1, is_complete(labels), weight)
 
-    def chosen(self, rows: NDArray[np.bool_]) -> TruePairs:
-        """Some of these pairs, without their similarities."""
+    def select(self, rows: NDArray[np.bool_]) -> TruePairs:
+        """Return a subset of the pairs, without similarities."""
         weight = None if self.weight is None else self.weight[rows]
         return TruePairs(self.left[rows], self.right[rows], np.zeros(0), "labels", weight=weight)
 
 
-_Within: TypeAlias = "NDArray[np.int64] | NDArray[np.float64]"
+_ByRadius: TypeAlias = "NDArray[np.int64] | NDArray[np.float64]"
 """For each radius from 0 a number of pairs, or a sum of their weights."""
 
 
 @dataclass
 class _Counts:
-    """One recipe with its width: pairs within each radius from 0 to the largest that is looked at.
+    """Counts of pairs for one recipe and width, within each radius from 0 to the largest one.
 
     Attributes
     ----------
     distances : (n_target,) int64
-        Of the pairs that are to be found: those that verification accepts.
-    recall, low, high : (reach + 1,) float64
-        Share of these within the radius, and its interval.
-    hits, candidates : (reach + 1,) int64
-        True pairs within the radius, and all pairs of the sample.
+        Distances of the target pairs, which verification accepts.
+    recall, low, high : (max_radius + 1,) float64
+        Fraction of the target pairs within the radius, and its interval.
+    hits, candidates : (max_radius + 1,) int64
+        True pairs, and all pairs of the sample, within the radius.
     seconds : float
-        CPU seconds of hashing a document.
+        CPU seconds for hashing a document.
     """
 
-    prints: SampleFingerprints
+    fingerprints: SampleFingerprints
     distances: NDArray[np.int64]
     recall: NDArray[np.float64]
     low: NDArray[np.float64]
     high: NDArray[np.float64]
-    hits: _Within
+    hits: _ByRadius
     candidates: NDArray[np.int64]
     seconds: float
 
-    def first(self, recall: float, threshold: float) -> int | None:
-        """The smallest radius of this recall: by the lower bound if one in reach attains it, else by the estimate.
-
-        One by the estimate is no smaller than theory asks for at the threshold.
-        """
-        if len(sure := np.flatnonzero(self.low >= recall)):
-            return int(sure[0])
-        if not len(enough := np.flatnonzero(self.recall >= recall)):
+    def min_radius(self, recall: float, threshold: float) -> int | None:
+        """Return the smallest radius with this recall: by the lower bound, or else by the estimate and by theory."""
+        if len(certain := np.flatnonzero(self.low >= recall)):
+            return int(certain[0])
+        if not len(sufficient := np.flatnonzero(self.recall >= recall)):
             return None
-        least = simhash_radius(threshold, self.prints.recipe.bits, recall) if recall < 1 else 0
-        return min(max(int(enough[0]), least), len(self.recall) - 1)
+        theory = simhash_radius(threshold, self.fingerprints.recipe.bits, recall) if recall < 1 else 0
+        return min(max(int(sufficient[0]), theory), len(self.recall) - 1)
 
 
-_Option = tuple[tuple[float, ...], _Counts, Setting, TruePairs]
-"""What may be advised: its cost, the lowest first; its counts, its row of the settings, the pairs to be found."""
+_Candidate = tuple[tuple[float, ...], _Counts, Setting, TruePairs]
+"""A possible recommendation: its cost (the lowest wins), its counts, its row of the settings, and the target pairs."""
 
 
 @dataclass
 class _Tuner:
-    """A sample, what is wanted of it, and the tables as they grow."""
+    """A sample, the target recall, and the tables of the result."""
 
     sample: Sample
-    wanted: float
+    target: float
     widths: list[int]
     seed: int
     report: Progress
@@ -322,184 +444,159 @@ class _Tuner:
 
     @property
     def scale(self) -> float:
-        """How many documents of the corpus one of the sample represents."""
+        """Number of documents of the corpus per document of the sample."""
         return self.sample.documents / max(len(self.sample.texts) + self.sample.copies, 1)
 
-    def similar(self, recipes: list[Recipe], threshold: float) -> Tuning:
-        """The smallest radius that finds the wanted share of similar pairs; the first recipe's is advised."""
-        best: list[_Option] = []
+    def tune_recall(self, recipes: list[Recipe], threshold: float) -> Tuning:
+        """Find the smallest radius with the target recall of similar pairs; only the first recipe is recommended."""
+        candidates: list[_Candidate] = []
         truths = [self._similar_pairs(recipe, threshold) for recipe in recipes]
         first = truths[0]
         for recipe, truth in zip(recipes, truths, strict=True):
             for bits in self.widths:
-                reach = widest(threshold, bits, 4.0)
-                counted = self._count(recipe.with_(bits=bits), truth, truth, None, reach)
-                cost, row = self._setting(counted, threshold, truth, None)
+                counts = self._count(recipe.with_(bits=bits), truth, truth, None, max_distance(threshold, bits, 4.0))
+                cost, row = self._add_setting(counts, threshold, truth, None)
                 if row["radius"] is not None and truth is first:
-                    best.append(((cost, bits), counted, row, truth))
-        pairs = len(first.left)
-        if pairs < FEW:
-            self.notes.append(
-                f"only {count_of(pairs, 'true pair')} in the sample; a larger one has more, if there are any"
-            )
-        self.notes += slot_notes(self.sample.texts, first, recipes[0], threshold)
-        return self._result("recall", best, first)
+                    candidates.append(((cost, bits), counts, row, truth))
+        if len(first.left) < MIN_PAIRS:
+            number = count_of(len(first.left), "true pair")
+            self.notes.append(f"only {number} in the sample; a larger sample may have more")
+        self.notes += recipe_hints(self.sample.texts, first, recipes[0], threshold)
+        return self._build_result("recall", candidates, first)
 
-    def labelled(self, recipes: list[Recipe], labels: PairLabels | ClusterLabels, threshold: float | None) -> Tuning:
-        """The features and threshold of the best F1, and the smallest radius that keeps it."""
-        known = _Known.of(labels, self.sample.names)
-        if not known.match.any():
+    def tune_f1(self, recipes: list[Recipe], labels: PairLabels | ClusterLabels, threshold: float | None) -> Tuning:
+        """Find the features and threshold with the best F1, and the smallest radius that preserves it."""
+        labelled = _LabelledPairs.of(labels, self.sample.names)
+        if not labelled.match.any():
             reason = "no pair that is labelled a match has both its documents in the sample; check the ids"
-            raise InputError(f"pairs: {reason}", place="pairs", reason=reason)
-        positives, negatives = known.chosen(known.match), None if known.complete else known.chosen(~known.match)
-        best: list[_Option] = []
+            raise InputError(f"truth: {reason}", place="truth", reason=reason)
+        positives = labelled.select(labelled.match)
+        negatives = None if labelled.complete else labelled.select(~labelled.match)
+        candidates: list[_Candidate] = []
         for recipe in recipes:
-            chosen, scores, truth = self._thresholds(recipe, known, threshold)
+            best, scores, truth = self._choose_threshold(recipe, labelled, threshold)
             for bits in self.widths:
-                reach = math.floor(_LABELLED_REACH * bits)
-                counted = self._count(recipe.with_(bits=bits), truth, positives, negatives, reach)
-                cost, row = self._setting(counted, chosen, truth, scores)
+                max_radius = math.floor(_LABELLED_REACH * bits)
+                counts = self._count(recipe.with_(bits=bits), truth, positives, negatives, max_radius)
+                cost, row = self._add_setting(counts, best, truth, scores)
                 if row["radius"] is not None:
-                    best.append(((-scores["match_f1"], cost, bits), counted, row, truth))
-        self.notes += _label_notes(known, len(positives.left))
-        method = "labels of all pairs" if known.complete else f"{len(known.match):,} labelled pairs"
+                    candidates.append(((-scores["match_f1"], cost, bits), counts, row, truth))
+        self.notes += _label_notes(labelled, len(positives.left))
+        method = "labels of all pairs" if labelled.complete else f"{len(labelled.match):,} labelled pairs"
         truth = replace(positives, method=method)
-        if best:
-            _, counted, row, _ = min(best, key=lambda option: option[0])
-            self.notes += slot_notes(self.sample.texts, truth, counted.prints.recipe, row["threshold"])
-        return self._result("f1", best, truth)
-
-    # TruePairs
+        if candidates:
+            _, counts, row, _ = min(candidates, key=lambda candidate: candidate[0])
+            self.notes += recipe_hints(self.sample.texts, truth, counts.fingerprints.recipe, row["threshold"])
+        return self._build_result("f1", candidates, truth)
 
     def _similar_pairs(self, recipe: Recipe, threshold: float, deviations: float = 4.0) -> TruePairs:
-        stage = f"compare {_features(recipe)}"
-        return similar_pairs(
-            self.sample.texts,
-            recipe,
-            threshold,
-            lambda done, total: self.report(stage, done, total),
-            deviations=deviations,
-        )
+        def report(done: int, total: int | None) -> None:
+            self.report(f"compare {_features(recipe)}", done, total)
 
-    def _thresholds(self, recipe: Recipe, known: _Known, wanted: float | None) -> tuple[float, MatchScores, TruePairs]:
-        """The threshold of the best F1, its scores, and the labelled matches that it accepts."""
-        similarities = similarity(self.sample.texts, known.left, known.right, recipe=recipe)
-        judged, match, lowest = self._judged(recipe, known, similarities)
-        weight = np.ones(len(judged)) if known.weight is None else known.weight
-        steps = [round(step / 20, 2) for step in range(round(20 * lowest), 21)]
-        if wanted is not None:
-            steps = sorted({*steps, wanted})
-        points = [_threshold_point(_features(recipe), step, judged, match, weight) for step in steps]
+        return find_similar_pairs(self.sample.texts, recipe, threshold, report, deviations=deviations)
+
+    def _choose_threshold(
+        self, recipe: Recipe, labelled: _LabelledPairs, requested: float | None
+    ) -> tuple[float, MatchScores, TruePairs]:
+        """Return the threshold with the best F1, its scores, and the labelled matches that it accepts."""
+        similarities = similarity(self.sample.texts, labelled.left, labelled.right, recipe=recipe)
+        judged, match, lowest = similarities, labelled.match, 0.05
+        if labelled.complete:
+            # All other pairs from the lowest threshold on do not match.
+            similar, lowest = self._similar_pairs(recipe, _MIN_THRESHOLD, 2.0), _MIN_THRESHOLD
+            n = len(self.sample.texts)
+            other = ~np.isin(similar.left * n + similar.right, labelled.left * n + labelled.right)
+            judged = np.concatenate([similarities, similar.similarity[other]])
+            match = np.concatenate([labelled.match, np.zeros(int(other.sum()), bool)])
+        weight = np.ones(len(judged)) if labelled.weight is None else labelled.weight
+        steps = {round(step / 20, 2) for step in range(round(20 * lowest), 21)}
+        steps |= set() if requested is None else {requested}
+        points = [_score_threshold(_features(recipe), step, judged, match, weight) for step in sorted(steps)]
         self.thresholds += points
-        best = max(points, key=lambda point: point["f1"])
-        if wanted is not None:
-            best = points[steps.index(wanted)]
-        accepted = (similarities >= best["threshold"]) & known.match
+        options = [point for point in points if requested in (None, point["threshold"])]
+        best = max(options, key=lambda point: point["f1"])
+        accepted = (similarities >= best["threshold"]) & labelled.match
         scores: MatchScores = {
             "match_precision": best["precision"],
             "match_recall": best["recall"],
             "match_f1": best["f1"],
         }
-        return best["threshold"], scores, replace(known.chosen(accepted), similarity=similarities[accepted])
-
-    def _judged(
-        self, recipe: Recipe, known: _Known, similarities: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.bool_], float]:
-        """Similarities of all judged pairs, which of them match, and the lowest threshold to try."""
-        if not known.complete:
-            return similarities, known.match, 0.05
-        # All pairs from the lowest threshold on, of which the labelled ones are taken out.
-        found = self._similar_pairs(recipe, _LOWEST, 2.0)
-        n = len(self.sample.texts)
-        other = ~np.isin(found.left * n + found.right, known.left * n + known.right)
-        none = np.zeros(int(other.sum()), bool)
-        return (
-            np.concatenate([similarities, found.similarity[other]]),
-            np.concatenate([known.match, none]),
-            _LOWEST,
-        )
-
-    # Counting
+        return best["threshold"], scores, replace(labelled.select(accepted), similarity=similarities[accepted])
 
     def _count(
-        self,
-        recipe: Recipe,
-        truth: TruePairs,
-        positives: TruePairs,
-        negatives: TruePairs | None,
-        reach: int,
+        self, recipe: Recipe, truth: TruePairs, positives: TruePairs, negatives: TruePairs | None, max_radius: int
     ) -> _Counts:
+        """Count pairs within each radius, and add the points of the curve."""
         stage = f"count {recipe}"
         self.report(stage, 0, 1)
-        texts = self.sample.texts
         start = time.process_time()
-        prints = SampleFingerprints.of(texts, recipe)
-        seconds = (time.process_time() - start) / max(len(texts), 1)
-        distances = prints.distances(truth.left, truth.right)
-        candidates = np.zeros(reach + 1, np.int64)
-        for _, _, found in prints.pairs(reach):
-            candidates += np.bincount(found, minlength=reach + 1)
+        fingerprints = SampleFingerprints.of(self.sample.texts, recipe)
+        seconds = (time.process_time() - start) / max(len(self.sample.texts), 1)
+        distances = fingerprints.distances(truth.left, truth.right)
+        candidates = np.zeros(max_radius + 1, np.int64)
+        for _, _, values in fingerprints.pairs(max_radius):
+            candidates += np.bincount(values, minlength=max_radius + 1)
         candidates = candidates.cumsum()
-        near = prints.distances(positives.left, positives.right)
-        hits = _within(near, reach)
-        low, high = RecallIntervals(truth.left, truth.right, self.seed, truth.weight).within(distances, reach)
-        share = _within(distances, reach) / max(len(distances), 1)
-        if truth.weight is not None:
-            share = _within(distances, reach, truth.weight) / (float(truth.weight.sum()) or 1.0)
-        counted = _Counts(prints, distances, share, low, high, hits, candidates, seconds)
+        near = fingerprints.distances(positives.left, positives.right)
+        hits = _count_within(near, max_radius)
+        low, high = RecallIntervals(truth.left, truth.right, self.seed, truth.weight).by_radius(distances, max_radius)
+        total = len(distances) if truth.weight is None else float(truth.weight.sum())
+        recall = _count_within(distances, max_radius, truth.weight) / (total or 1)
+        counts = _Counts(fingerprints, distances, recall, low, high, hits, candidates, seconds)
         if negatives is None:
-            self._add_curve(counted, hits, candidates - hits, len(near))
-        elif positives.weight is None or negatives.weight is None:
-            far = prints.distances(negatives.left, negatives.right)
-            self._add_curve(counted, hits, _within(far, reach), len(near))
+            self._add_curve(counts, hits, candidates - hits, len(near))
         else:
-            far = prints.distances(negatives.left, negatives.right)
-            true, wrong = (_within(*side) for side in ((near, reach, positives.weight), (far, reach, negatives.weight)))
-            squares = _within(near, reach, positives.weight**2) + _within(far, reach, negatives.weight**2)
-            self._add_curve(counted, true, wrong, float(positives.weight.sum()), squares)
+            far = fingerprints.distances(negatives.left, negatives.right)
+            true, false = positives.weight, negatives.weight
+            if true is None or false is None:
+                self._add_curve(counts, hits, _count_within(far, max_radius), len(near))
+            else:
+                sums = [_count_within(near, max_radius, true), _count_within(far, max_radius, false)]
+                squares = _count_within(near, max_radius, true**2) + _count_within(far, max_radius, false**2)
+                self._add_curve(counts, sums[0], sums[1], float(true.sum()), squares)
         self.report(stage, 1, 1)
-        return counted
+        return counts
 
     def _add_curve(
-        self, counted: _Counts, found: _Within, false: _Within, true: float, squares: _Within | None = None
+        self, counts: _Counts, true: _ByRadius, false: _ByRadius, num_true: float, squares: _ByRadius | None = None
     ) -> None:
-        """A row for each radius: true pairs within it, those known not to match, and all true ones, as counts or as
-        sums of weights, whose squares are given.
+        """Add a point per radius, from true and false pairs within it and the number of true ones.
+
+        With weights these are sums of weights, and `squares` has the sums of their squares.
         """
-        per_document = 2 * self.scale / max(len(counted.prints.rows), 1)
-        for radius in range(len(counted.hits)):
-            hits, wrong = found[radius].item(), false[radius].item()
-            low, high = wilson(hits, hits + wrong)
-            if squares is not None and hits + wrong:
-                effective = WeightSums(hits + wrong, float(squares[radius])).effective
-                low, high = wilson(min(hits / (hits + wrong), 1.0) * effective, effective)
-            row: CurvePoint = {
-                "recipe": str(counted.prints.recipe),
+        per_document = 2 * self.scale / max(len(counts.fingerprints.rows), 1)
+        for radius in range(len(counts.hits)):
+            tp, fp = true[radius].item(), false[radius].item()
+            low, high = wilson(tp, tp + fp)
+            if squares is not None and tp + fp:
+                effective = WeightSums(tp + fp, float(squares[radius])).effective
+                low, high = wilson(min(tp / (tp + fp), 1.0) * effective, effective)
+            point: CurvePoint = {
+                "recipe": str(counts.fingerprints.recipe),
                 "radius": radius,
-                "recall": float(counted.recall[radius]),
-                "recall_low": float(counted.low[radius]),
-                "recall_high": float(counted.high[radius]),
-                "precision": hits / (hits + wrong) if hits + wrong else None,
+                "recall": float(counts.recall[radius]),
+                "recall_low": float(counts.low[radius]),
+                "recall_high": float(counts.high[radius]),
+                "precision": tp / (tp + fp) if tp + fp else None,
                 "precision_low": low,
                 "precision_high": high,
-                "f1": 2 * hits / (hits + wrong + true) if true else None,
-                "candidates_per_document": float(counted.candidates[radius]) * per_document,
+                "f1": 2 * tp / (tp + fp + num_true) if num_true else None,
+                "candidates_per_document": float(counts.candidates[radius]) * per_document,
             }
-            self.curve.append(row)
+            self.curve.append(point)
 
-    def _setting(
-        self, counted: _Counts, threshold: float, truth: TruePairs, scores: MatchScores | None
+    def _add_setting(
+        self, counts: _Counts, threshold: float, truth: TruePairs, scores: MatchScores | None
     ) -> tuple[float, Setting]:
-        """The row of this recipe, and what it costs, by counts."""
-        recipe = counted.prints.recipe
-        radius = counted.first(self.wanted, threshold) if len(counted.distances) else None
-        documents = max(len(counted.prints.rows), 1)
-        verify = self._seconds_per_pair(recipe, truth)
+        """Add the row of a recipe to the settings; return its cost, by counts, and the row."""
+        recipe = counts.fingerprints.recipe
+        radius = counts.min_radius(self.target, threshold) if len(counts.distances) else None
+        verify = self._seconds_per_pair(recipe)
         # The points of this recipe are the last ones of the curve.
-        point = None if radius is None else self.curve[radius - len(counted.hits)]
-        # Pairs that the labels don't list count as wrong here: they are verified, too.
-        false = 0 if radius is None else int(counted.candidates[radius] - counted.hits[radius])
-        wrong = 2 * self.scale * false / documents
+        point = None if radius is None else self.curve[radius - len(counts.hits)]
+        # Pairs that the labels do not list count as false, because they are also verified.
+        false = 0 if radius is None else int(counts.candidates[radius] - counts.hits[radius])
+        false_per_document = 2 * self.scale * false / max(len(counts.fingerprints.rows), 1)
         row: Setting = {
             "recipe": str(recipe),
             "threshold": threshold,
@@ -511,18 +608,16 @@ class _Tuner:
             "candidates_per_document": None if point is None else point["candidates_per_document"],
             "usual_radius": simhash_radius(threshold, recipe.bits),
             "bytes": 8 * recipe.words,
-            "hash_seconds": 1e6 * counted.seconds,
-            "verify_seconds": None if radius is None else 1e6 * verify * wrong,
+            "hash_seconds": 1e6 * counts.seconds,
+            "verify_seconds": None if radius is None else 1e6 * verify * false_per_document,
         }
         if scores is not None:
-            row["match_precision"] = scores["match_precision"]
-            row["match_recall"] = scores["match_recall"]
-            row["match_f1"] = scores["match_f1"]
+            row |= scores  # type: ignore[typeddict-item]  # Keys of both classes.
         self.settings.append(row)
-        return _CANDIDATE * wrong + _WORD * recipe.words, row
+        return CANDIDATE_COST * false_per_document + _WORD_COST * recipe.words, row
 
-    def _seconds_per_pair(self, recipe: Recipe, truth: TruePairs) -> float:
-        """CPU seconds of verifying a pair, over up to a thousand pairs of random documents."""
+    def _seconds_per_pair(self, recipe: Recipe) -> float:
+        """Return the CPU seconds for verifying a pair, measured on a thousand pairs of random documents."""
         n = len(self.sample.texts)
         if n < 2:
             return 0.0
@@ -531,54 +626,50 @@ class _Tuner:
         similarity(self.sample.texts, left, right, recipe=recipe)
         return (time.process_time() - start) / 1000
 
-    # Result
-
-    def _result(self, goal: str, best: list[_Option], truth: TruePairs) -> Tuning:
-        chosen, by_length = None, ResultTable({name: [] for name in _LENGTHS})
-        if best:
-            _, counted, chosen, target = min(best, key=lambda option: option[0])
-            self.notes += estimate_notes(chosen["recall"], chosen["recall_low"], self.wanted)
+    def _build_result(self, goal: str, candidates: list[_Candidate], truth: TruePairs) -> Tuning:
+        chosen, by_length = None, ResultTable({name: [] for name in _LENGTH_COLUMNS})
+        if candidates:
+            _, counts, chosen, target = min(candidates, key=lambda candidate: candidate[0])
+            self.notes += estimate_notes(chosen["recall"], chosen["recall_low"], self.target)
             if chosen["radius"] is not None:
-                by_length = _by_length(counted, chosen["radius"], target)
+                by_length = _group_by_length(counts, chosen["radius"], target)
+        elif len(truth.left):
+            self.notes.append(f"no radius finds {self.target:g} of the true pairs; use a lower recall or other recipes")
         else:
-            self.notes.append(
-                f"no radius finds {self.wanted:g} of the true pairs; ask for less, or try other recipes"
-                if len(truth.left)
-                else "no true pair in the sample; nothing can be tuned"
-            )
+            self.notes.append("no true pair in the sample; nothing can be tuned")
         settings, curve = ResultTable.of_rows(self.settings), ResultTable.of_rows(self.curve)
         thresholds = ResultTable.of_rows(self.thresholds, ThresholdPoint.__annotations__)
-        about = truth.about(self.sample, self.seed)
-        return Tuning(goal, chosen, settings, curve, thresholds, by_length, about, self.notes)
+        summary = truth.summarize(self.sample, self.seed)
+        return Tuning(goal, chosen, settings, curve, thresholds, by_length, summary, self.notes)
 
 
-def _label_notes(known: _Known, matches: int) -> list[str]:
-    """What to say of labels: that they are few, that they judge only what they list, and what weights make of them."""
+def _label_notes(labelled: _LabelledPairs, num_matches: int) -> list[str]:
+    """Return notes on the labels: unjudged pairs, weights, and few matches."""
     notes = []
-    if not known.complete:
-        notes.append("labels judge only the pairs that they list; precision and F1 are among these")
-    if known.weight is not None:
-        sums, of_true = WeightSums.of(known.weight), WeightSums.of(known.weight[known.match])
+    if not labelled.complete:
+        notes.append("labels judge only the listed pairs; precision and F1 are among these")
+    if labelled.weight is not None:
+        sums, true = WeightSums.of(labelled.weight), WeightSums.of(labelled.weight[labelled.match])
         notes.append(
-            f"weighted: {len(known.weight):,} labels stand for {sums.total:,.0f} pairs; the {matches:,} matches among "
-            f"them are worth {of_true.effective:,.1f} of equal weight (Kish's effective size)"
+            f"weighted: {len(labelled.weight):,} labels stand for {sums.total:,.0f} pairs; the {num_matches:,} matches "
+            f"among them are worth {true.effective:,.1f} of equal weight (Kish's effective size)"
         )
-    if matches < FEW:
-        found = count_of(matches, "labelled match", "labelled matches")
-        notes.append(f"only {found} in the sample: threshold and features may fit these alone")
+    if num_matches < MIN_PAIRS:
+        number = count_of(num_matches, "labelled match", "labelled matches")
+        notes.append(f"only {number} in the sample: threshold and features may be overfitted to these")
     return notes
 
 
-def _threshold_point(
+def _score_threshold(
     features: str,
     threshold: float,
     similarities: NDArray[np.float64],
     match: NDArray[np.bool_],
     weight: NDArray[np.float64],
 ) -> ThresholdPoint:
-    """How well the pairs accepted from a threshold on agree with the labels."""
+    """Return the agreement with the labels of the pairs that a threshold accepts."""
     accepted = similarities >= threshold
-    hits, total, true = (float(weight[which].sum()) for which in (accepted & match, accepted, match))
+    hits, total, true = (float(weight[rows].sum()) for rows in (accepted & match, accepted, match))
     return {
         "features": features,
         "threshold": threshold,
@@ -588,33 +679,33 @@ def _threshold_point(
     }
 
 
-_LENGTHS = ("from", "to", "pairs", "recall", "median", "p95")
+_LENGTH_COLUMNS = ("from", "to", "pairs", "recall", "median", "p95")
 
 
-def _by_length(counted: _Counts, radius: int, truth: TruePairs) -> ResultTable:
-    """Quarters of the pairs by features of the shorter text."""
-    shorter = np.minimum(counted.prints.counts[truth.left], counted.prints.counts[truth.right])
-    order = np.argsort(shorter, kind="stable")
-    columns: dict[str, list[float]] = {name: [] for name in _LENGTHS}
-    for part in np.array_split(order, 4):
-        if len(part):
-            distances = counted.distances[part]
-            quantiles = np.quantile(distances, [0.5, 0.95])
-            weight = None if truth.weight is None else truth.weight[part]
-            recall = np.average(distances <= radius, weights=weight)
-            values = (shorter[part[0]], shorter[part[-1]], len(part), recall, *quantiles)
-            for name, value in zip(_LENGTHS, values, strict=True):
-                columns[name].append(value.item() if hasattr(value, "item") else value)
-    return ResultTable(columns)
+def _group_by_length(counts: _Counts, radius: int, truth: TruePairs) -> ResultTable:
+    """Return the quarters of the pairs, by features of the shorter text."""
+    lengths = np.minimum(counts.fingerprints.counts[truth.left], counts.fingerprints.counts[truth.right])
+    rows = []
+    for quarter in np.array_split(np.argsort(lengths, kind="stable"), 4):
+        if len(quarter):
+            distances = counts.distances[quarter]
+            weight = None if truth.weight is None else truth.weight[quarter]
+            recall = np.average(distances <= radius, weights=weight).item()
+            ends = lengths[quarter[0]].item(), lengths[quarter[-1]].item()
+            rows.append((*ends, len(quarter), recall, *np.quantile(distances, [0.5, 0.95]).tolist()))
+    columns = zip(*rows, strict=True) if rows else ((),) * len(_LENGTH_COLUMNS)
+    return ResultTable({name: list(values) for name, values in zip(_LENGTH_COLUMNS, columns, strict=True)})
 
 
-def _within(distances: NDArray[np.int64], reach: int, weight: NDArray[np.float64] | None = None) -> _Within:
-    """How many of these, or which sum of their weights, are at most each radius up to `reach`."""
-    near = distances <= reach
+def _count_within(
+    distances: NDArray[np.int64], max_radius: int, weight: NDArray[np.float64] | None = None
+) -> _ByRadius:
+    """Return the number of pairs, or the sum of their weights, within each radius up to `max_radius`."""
+    near = distances <= max_radius
     weights = None if weight is None else weight[near]
-    return np.bincount(distances[near], weights, minlength=reach + 1).cumsum()
+    return np.bincount(distances[near], weights, minlength=max_radius + 1).cumsum()
 
 
 def _features(recipe: Recipe) -> str:
-    """The recipe's text form without weight, hash and family, which do not affect the set of features."""
+    """Return the text form without weight, hash and family, which do not affect the set of features."""
     return str(recipe).rsplit("|", 3)[0]

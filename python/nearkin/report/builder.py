@@ -1,4 +1,4 @@
-"""The report of a deduplication: figures and pictures of the whole run, and of some documents the texts."""
+"""The report of a deduplication: figures and charts of the run, and the texts of selected documents."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
+from dataclasses import dataclass
+from functools import cache
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,33 +16,36 @@ import numpy as np
 import numpy.typing as npt
 
 from nearkin.digests.ssdeep import DigestRecipe
-from nearkin.quality.labels import PairLabels, read_labels
+from nearkin.notebook import count_of
+from nearkin.quality.judgements import PairLabels, read_judgements
 from nearkin.recipe import Recipe
-from nearkin.report import charts, sampling
-from nearkin.report.files import NEAR, Shown, agreeing, shown_files
+from nearkin.report import sampling
+from nearkin.report.charts import draw_similarities, draw_sizes
 from nearkin.report.model import Contents, Section, Table
-from nearkin.report.page import packed
-from nearkin.report.run import Run
+from nearkin.report.page import pack
+from nearkin.report.run import NEAR_MARGIN, Run
+from nearkin.theory import banding_probability, simhash_recall
 
 if TYPE_CHECKING:
     from nearkin.quality.evaluation import Evaluation
 
-LIMIT = 20_000_000
-"""Bytes of a report, unless another number is asked for."""
-TEXT_CUT = 20_000
-"""Characters of a text that are shown."""
-_BLOCK = 1 << 20
-"""Characters of texts that are unpacked at once."""
-_PAGE = 200_000
-"""Bytes of a report without data: style, script, pictures."""
-_COMPARED = 100
-"""Pairs to judge whose features are compared: half a millisecond each."""
-_EXAMPLES = 12
-"""Features of a pair that are listed, of each kind."""
-_PIECES_BYTES = 16 << 20
-"""Bytes of pairs of files whose pieces are compared: two seconds."""
-_MEMBERS_READ = 3
-"""Documents of a cluster whose texts are shown, besides the one kept."""
+MAX_BYTES = 20_000_000
+"""Default maximum size of a report."""
+MAX_CHARACTERS = 20_000
+"""Maximum number of characters of a text."""
+_BLOCK_CHARACTERS = 1 << 20
+"""Number of characters that the page unpacks at a time."""
+_PAGE_BYTES = 200_000
+"""Size of a report without data: style, script, charts."""
+_MAX_COMPARED = 100
+"""Maximum number of pairs to judge whose features are compared: half a millisecond each."""
+_MAX_FEATURES = 12
+"""Maximum number of listed features of a pair, of each kind."""
+_MAX_PIECES_BYTES = 16 << 20
+"""Maximum size of pairs of files whose pieces are compared: two seconds."""
+_MAX_MEMBER_TEXTS = 3
+"""Maximum number of documents of a cluster with texts, besides the kept one."""
+_MAX_SOURCES = 50
 _MEASURES = {
     "jaccard": "Jaccard similarity",
     "containment": "containment",
@@ -53,186 +58,226 @@ _REASONS = {
     "exact": "exact copies",
     "same-letters": "same letters, other characters",
     "near": "near-duplicates",
-    "exact-old": "exact copies of older documents",
-    "same-letters-old": "same letters as older documents",
-    "near-old": "near-duplicates of older documents",
+    "exact-old": "exact copies of the reference corpus",
+    "same-letters-old": "same letters as the reference corpus",
+    "near-old": "near-duplicates of the reference corpus",
 }
+_MAGIC = (
+    (b"\x7fELF", "ELF program"),
+    (b"MZ", "Windows program"),
+    (b"%PDF-", "PDF"),
+    (b"PK\x03\x04", "ZIP archive"),
+    (b"\x89PNG\r\n", "PNG picture"),
+    (b"\xff\xd8\xff", "JPEG picture"),
+    (b"GIF8", "GIF picture"),
+    (b"\x1f\x8b", "gzip"),
+    (b"\xd0\xcf\x11\xe0", "old Office document"),
+    (b"SQLite format 3\0", "SQLite database"),
+)
+NO_NEAR_MISSES = (
+    "The run did not look for near misses. nearkin dedup --report does, if texts are compared (jaccard, indel) and "
+    "clusters have no chains. Recall is not known."
+)
 
 
-def contents_of(run: Run, labels: PairLabels | None = None, limit: int = LIMIT, folder: Path | None = None) -> Contents:
-    """What the report of a run shows.
+def build_report(
+    run: Run, labels: PairLabels | None = None, limit: int = MAX_BYTES, folder: Path | None = None
+) -> Contents:
+    """Return the content of the report of a run.
 
     Parameters
     ----------
     run : Run
     labels : PairLabels, optional
-        Pairs that people have judged: the page begins with them.
+        Judged pairs, with which the page starts.
     limit : int
-        Bytes of the report at most; texts that would go beyond are left out, and the report says so.
+        Maximum size of the report in bytes; further texts are omitted, and the report says so.
     folder : Path, optional
-        The run's folder, to score it by the labels.
+        The run's folder, to evaluate it by the labels.
     """
     scores = None
     if labels is not None and folder is not None:
         from nearkin.quality.evaluation import evaluate
 
-        scores = evaluate(read_labels(folder), labels)
-    return _Making(run, labels, limit, scores).contents()
+        scores = evaluate(read_judgements(folder), labels)
+    return _Builder(run, labels, limit, scores).build()
 
 
-NO_NEAR_MISSES = (
-    "The run did not look for near misses: nearkin dedup --report does, where texts are compared (jaccard, indel) and "
-    "clusters have no chains. Recall can't be told."
-)
+@dataclass(frozen=True)
+class _Document:
+    """The content of a document: its text, its length in characters or bytes; for files type, digest and data."""
+
+    text: str | None
+    length: int
+    type: str = ""
+    digest: str = ""
+    data: bytes = b""
+
+    @classmethod
+    def of(cls, content: bytes | str, recipe: DigestRecipe | None) -> _Document:
+        """Return a text or a file; the text of a file is None unless it is UTF-8 without NUL."""
+        if isinstance(content, str):
+            return cls(content, len(content))
+        try:
+            text = content.decode("utf-8")
+        except UnicodeDecodeError:
+            text = "\0"
+        is_text = "\0" not in text
+        default = "empty" if not content else "text" if is_text else "bytes"
+        type_ = next((name for magic, name in _MAGIC if content.startswith(magic)), default)
+        digest = "" if recipe is None else recipe.hash(content)
+        return cls(text if is_text else None, len(content), type_, digest, content)
 
 
-def _by_reason(counts: Mapping[str, int]) -> str:
-    """How many were removed for what, in few words."""
-    words = {"exact": "exact", "same-letters": "same letters", "near": "near"}
-    totals = {word: counts.get(name, 0) + counts.get(f"{name}-old", 0) for name, word in words.items()}
-    told = ", ".join(f"{total:,} {word}" for word, total in totals.items() if total)
-    return f": {told}" if told else ""
-
-
-class _Making:
-    """The parts of a report, made from one choice of pairs and clusters."""
+class _Builder:
+    """The parts of a report, from one selection of pairs and clusters."""
 
     def __init__(self, run: Run, labels: PairLabels | None, limit: int, scores: Evaluation | None) -> None:
         self.run, self.labels, self.limit, self.scores = run, labels, limit, scores
-        self.pairs = pairs = sampling.pairs_of(run)
-        self.scale = scale = 100.0 if run.of_files else 1.0
-        self.summary = run.summary
+        self.summary, self.scale = run.summary, run.scale
         self.threshold = float(self.summary["threshold"])
-        self.strata = sampling.strata(pairs, scale)
-        self.queue = sampling.queue(self.strata, self.threshold, scale)
-        self.above = sampling.border(pairs, self.threshold, removed=True)
-        self.below = sampling.border(pairs, self.threshold, removed=False)
-        self.random = sampling.at_random(pairs)
+        self.pairs = pairs = sampling.near_pairs(run)
+        self.strata = sampling.stratify(pairs, self.scale)
+        self.queue = sampling.build_queue(self.strata, self.threshold, self.scale)
+        self.groups = {
+            "above": sampling.select_border(pairs, self.threshold, removed=True).tolist(),
+            "below": sampling.select_border(pairs, self.threshold, removed=False).tolist(),
+            "random": sampling.select_random(pairs).tolist(),
+        }
         judged = [row for row, _, _ in self.queue]
-        self.first = list(dict.fromkeys([*judged, *self.above.tolist(), *self.below.tolist(), *self.random.tolist()]))
-        self.rows = sampling.shown(pairs, self.first)
-        self.clusters = sorted(_clusters(run.clusters["cluster"]), key=len, reverse=True)
+        self.first: list[int] = list(dict.fromkeys([*judged, *(row for rows in self.groups.values() for row in rows)]))
+        self.rows: list[int] = sampling.select_pairs(pairs, self.first).tolist()
+        self.position = {row: i for i, row in enumerate(self.rows)}
+        # Rows of a cluster are consecutive in the table.
+        names = run.clusters["cluster"]
+        starts = [row for row, name in enumerate(names) if row == 0 or name != names[row - 1]]
+        clusters = [range(start, end) for start, end in pairwise([*starts, len(names)])]
+        self.clusters = sorted(clusters, key=len, reverse=True)
+        self.digest_recipe = DigestRecipe(self.summary["recipe"]) if run.on_files else None
         self.cuts: list[str] = []
 
-    def contents(self) -> Contents:
-        """All of it."""
+    def build(self) -> Contents:
+        """Return all parts."""
         summary = self.summary
-        blocks, told = self._data()
-        share = summary["removed"] / summary["documents"] if summary["documents"] else 0.0
+        blocks, data = self._build_data()
+        removed = summary["removed"] / summary["documents"] if summary["documents"] else 0.0
         seconds = sum(stage["wall"] for stage in summary["timings"].values())
-        what = "files" if self.run.of_files else "documents"
+        what = "files" if self.run.on_files else "documents"
         largest = f"the largest of {summary['largest_cluster']:,}" if summary["clusters"] else ""
+        words = {"exact": "exact", "same-letters": "same letters", "near": "near"}
+        counts = summary["removed_by_reason"]
+        totals = {word: counts.get(name, 0) + counts.get(f"{name}-old", 0) for name, word in words.items()}
+        reasons = ", ".join(f"{total:,} {word}" for word, total in totals.items() if total)
         figures = (
             (what, f"{summary['documents']:,}", f"read in {seconds:.1f} s"),
-            ("kept", f"{summary['kept']:,}", f"{1 - share:.1%}" if summary["documents"] else ""),
-            ("removed", f"{summary['removed']:,}", f"{share:.1%}{_by_reason(summary['removed_by_reason'])}"),
+            ("kept", f"{summary['kept']:,}", f"{1 - removed:.1%}" if summary["documents"] else ""),
+            ("removed", f"{summary['removed']:,}", f"{removed:.1%}" + (f": {reasons}" if reasons else "")),
             ("clusters", f"{summary['clusters']:,}", largest),
         )
         title = f"{self.run.name}: {summary['kept']:,} of {summary['documents']:,} {what} kept"
         warnings = [*summary.get("warnings", ()), *self.run.notes]
         if summary["verify"] == "none":
-            warnings.append("No similarities were computed (--verify none): there are no pairs to look at or to judge.")
-        return Contents(
-            title,
-            figures,
-            tuple(sentences(summary)),
-            tuple(warnings),
-            tuple(self._sections()),
-            tuple(self.cuts),
-            told,
-            blocks,
-        )
+            warnings.append("No similarities were computed (--verify none), so there are no pairs to show or to judge.")
+        sentences, sections = tuple(describe_run(summary)), tuple(self._build_sections())
+        return Contents(title, figures, sentences, tuple(warnings), sections, tuple(self.cuts), data, blocks)
 
-    # Seen without JavaScript
+    # Visible without JavaScript
 
-    def _sections(self) -> Iterable[Section]:
-        matched = self.pairs.similarity[self.pairs.match]
+    def _build_sections(self) -> Iterable[Section]:
+        removed = self.pairs.similarity[self.pairs.match]
         missed = self.pairs.similarity[~self.pairs.match]
         weight = float(self.pairs.weight[~self.pairs.match].mean()) if len(missed) else 1.0
-        curve = charts.promise(self.summary)
-        pictures = []
-        if len(matched) or len(missed):
-            pictures.append(charts.similarities(matched, missed, weight, self.threshold, curve, self.scale))
+        charts = []
+        if len(removed) or len(missed):
+            curve = recall_curve(self.summary)
+            charts.append(draw_similarities(removed, missed, weight, self.threshold, curve, self.scale))
         if self.clusters:
-            pictures.append(charts.sizes(Counter(map(len, self.clusters))))
-        yield Section("What was removed for what", charts=tuple(pictures), tables=tuple(self._tables()))
+            charts.append(draw_sizes(Counter(map(len, self.clusters))))
+        yield Section("Removed documents", charts=tuple(charts), tables=tuple(self._build_tables()))
         if self.scores is not None and self.labels is not None:
-            from nearkin.report.evaluation import by_similarity, contents_of_evaluation
+            from nearkin.report.evaluation import build_evaluation, group_by_similarity
 
-            steps = by_similarity(self.run, self.labels)
-            told = contents_of_evaluation(self.scores, self.run.name, "labels", steps)
-            figures = Table("Figures by the labels", ("figure", "value", "interval"), list(told.figures))
-            yield Section("By the labels given", told.sentences, tables=(figures,))
-            yield from told.sections
+            steps = group_by_similarity(self.run, self.labels)
+            contents = build_evaluation(self.scores, self.run.name, "labels", steps)
+            figures = Table("Figures by the labels", ("figure", "value", "interval"), list(contents.figures))
+            yield Section("Evaluation by the labels", contents.sentences, tables=(figures,))
+            yield from contents.sections
 
-    def _tables(self) -> Iterable[Table]:
+    def _build_tables(self) -> Iterable[Table]:
         reasons = self.summary["removed_by_reason"]
         rows = [(words, f"{reasons[name]:,}") for name, words in _REASONS.items() if reasons.get(name)]
         if rows:
             yield Table("Removed, by reason", ("reason", "documents"), rows)
-        if self.summary.get("sources"):
-            told = [
-                (str(row["source"]) or "(none)", f"{row['documents']:,}", f"{row['removed']:,}", f"{row['share']:.1%}")
-                for row in self.summary["sources"]
-            ]
-            most = 50
-            if len(told) > most:
-                self.cuts.append(f"{most} of {len(told):,} sources: those that lose the largest share")
-            yield Table("Removed, by source", ("source", "documents", "removed", "share"), told[:most])
+        if sources := self.summary.get("sources"):
+            if len(sources) > _MAX_SOURCES:
+                self.cuts.append(f"{_MAX_SOURCES} of {len(sources):,} sources: those that lose the largest share")
+            yield Table.of(
+                "Removed, by source",
+                sources[:_MAX_SOURCES],
+                {
+                    "source": lambda row: str(row["source"]) or "(none)",
+                    "documents": lambda row: f"{row['documents']:,}",
+                    "removed": lambda row: f"{row['removed']:,}",
+                    "share": lambda row: f"{row['share']:.1%}",
+                },
+            )
         times = [
             (name, f"{stage['wall']:.2f}", f"{stage['cpu']:.2f}" if "cpu" in stage else "")
             for name, stage in self.summary["timings"].items()
         ]
         yield Table("Time, by stage", ("stage", "seconds", "CPU seconds"), times)
 
-    # What the script shows
+    # Data for the script
 
-    def _data(self) -> tuple[dict[str, str], dict[str, object]]:
-        place = {row: at for at, row in enumerate(self.rows.tolist())}
-        largest = self.clusters[: sampling.CLUSTERS]
-        table, rows = self.run.clusters, self.rows.tolist()
-        lefts, rights = ([side[row] for row in rows] for side in (self.pairs.left, self.pairs.right))
+    def _build_data(self) -> tuple[dict[str, str], dict[str, object]]:
+        largest, table = self.clusters[: sampling.MAX_CLUSTERS], self.run.clusters
+        ends = [[side[row] for row in self.rows] for side in (self.pairs.left, self.pairs.right)]
         listed = [
             table[column][row]
             for cluster in largest
-            for row in cluster[: sampling.MEMBERS + 1]
+            for row in cluster[: sampling.MAX_MEMBERS + 1]
             for column in ("id", "representative")
         ]
-        ids = {name: number for number, name in enumerate(dict.fromkeys([*lefts, *rights, *listed]))}
-        left, right = (np.array([ids[name] for name in side], np.uint32) for side in (lefts, rights))
-        clusters = [self._cluster(cluster, ids) for cluster in largest]
-        wanted = self._wanted(list(ids), clusters)
-        shown = self._shown(wanted)
-        blocks = {
-            "clusters": packed(_json(clusters)),
-            "pairs": packed(self._packed_pairs(left, right)),
-            "common": packed(_json(self._common(shown, place))),
-            **({"pieces": packed(_json(self._pieces(shown, place)))} if self.run.of_files else {}),
+        number_of = {name: i for i, name in enumerate(dict.fromkeys([*ends[0], *ends[1], *listed]))}
+        ids = list(number_of)
+        left, right = (np.array([number_of[name] for name in side], np.uint32) for side in ends)
+        clusters = [self._build_cluster(cluster, number_of) for cluster in largest]
+        selected = self._select_documents(ids, clusters)
+        contents = self.run.texts(dict.fromkeys(selected).keys())
+        documents = {
+            name: _Document.of(content, self.digest_recipe)
+            for name in selected
+            if (content := contents.get(name)) is not None and isinstance(content, bytes if self.run.on_files else str)
         }
-        # Documents whose texts are all there take the most room; mostly they are.
-        readable = [name for name in wanted if name in shown and shown[name].text is not None]
-        everywhere = {name: number for number, name in enumerate(readable)}
-        documents = packed(_json(self._documents(list(ids), everywhere, shown)))
-        room = self.limit - _PAGE - len(documents) - sum(map(len, blocks.values()))
-        firsts, texts, number_of = self._texts(readable, shown, room)
-        if number_of != everywhere:
-            documents = packed(_json(self._documents(list(ids), number_of, shown)))
-        blocks.update(texts, documents=documents)
-        self._tell_cuts(
-            len(number_of), len(wanted), shortened=any(len(each.text or "") > TEXT_CUT for each in shown.values())
-        )
-        told: dict[str, object] = {
-            "kind": "files" if self.run.of_files else "texts",
+        blocks = {
+            "clusters": pack(_to_json(clusters)),
+            "pairs": pack(self._pack_pairs(left, right)),
+            "common": pack(_to_json(self._compare_features(documents))),
+            **({"pieces": pack(_to_json(self._compare_pieces(documents)))} if self.run.on_files else {}),
+        }
+        # The table of documents is largest, and usually final, if all texts are included.
+        readable = [name for name in selected if name in documents and documents[name].text is not None]
+        text_number = {name: i for i, name in enumerate(readable)}
+        table_of_all = pack(_to_json(self._build_documents(ids, text_number, documents)))
+        remaining = self.limit - _PAGE_BYTES - len(table_of_all) - sum(map(len, blocks.values()))
+        firsts, texts, included = self._pack_texts(readable, documents, remaining)
+        if included != text_number:
+            table_of_all = pack(_to_json(self._build_documents(ids, included, documents)))
+        blocks.update(texts, documents=table_of_all)
+        is_cut = any(len(document.text or "") > MAX_CHARACTERS for document in documents.values())
+        self._add_cuts(len(included), len(selected), is_cut=is_cut)
+        data: dict[str, object] = {
+            "kind": "files" if self.run.on_files else "texts",
             "key": self._key(),
             "threshold": self.threshold,
             "scale": self.scale,
             "measure": _MEASURES[self.summary["verify"]],
-            "distance": "" if self.run.of_files or not _has_bits(self.summary) else "bits",
+            "distance": "bits" if not self.run.on_files and "radius" in self.summary else "",
             "documents": len(ids),
             "pairs": len(self.rows),
             "texts": len(texts),
             "firsts": firsts,
-            "text_cut": TEXT_CUT,
+            "text_cut": MAX_CHARACTERS,
             "strata": [
                 {
                     "name": stratum.name,
@@ -243,94 +288,86 @@ class _Making:
                 }
                 for stratum in self.strata
             ],
-            "queue": [[place[row], stratum, round(weight, 6)] for row, stratum, weight in self.queue],
-            "above": [place[row] for row in self.above.tolist()],
-            "below": [place[row] for row in self.below.tolist()],
-            "random": [place[row] for row in self.random.tolist()],
-            "near_misses": self._near_misses(),
+            "queue": [[self.position[row], stratum, round(weight, 6)] for row, stratum, weight in self.queue],
+            **{name: [self.position[row] for row in rows] for name, rows in self.groups.items()},
+            "near_misses": self._describe_near_misses(),
             "labels": [] if self.labels is None else [[*pair, match] for pair, match in self.labels.labels.items()],
         }
-        return blocks, told
+        return blocks, data
 
-    def _near_misses(self) -> str:
-        """How near misses were found, or why there are none, in a sentence."""
+    def _describe_near_misses(self) -> str:
+        """Return a sentence on the source of near misses, or on their absence."""
         if (files := self.run.near_files) is not None:
             return (
-                f"Near misses are pairs with a score of up to {NEAR} below the threshold, of {files.sampled:,} of the "
-                f"{files.of:,} kept files, drawn at random. Pairs of a lower score are in no figure."
+                f"Near misses are pairs with a score of up to {NEAR_MARGIN} below the threshold, among a random sample "
+                f"of {files.sampled:,} of the {files.total:,} kept files. Pairs with a lower score are not counted."
             )
         about = self.summary.get("near_misses")
         if about is None:
             return NO_NEAR_MISSES
         return (
-            f"Near misses are candidates below the threshold, of {about['sampled']:,} of the {about['of']:,} kept "
-            "documents, drawn at random. Pairs that were no candidates are in no figure."
+            f"Near misses are candidates below the threshold, among a random sample of {about['sampled']:,} of the "
+            f"{about['of']:,} kept documents. Pairs that were not candidates are not counted."
         )
 
-    def _cluster(self, rows: Sequence[int], ids: Mapping[str, int]) -> list[Any]:
+    def _build_cluster(self, rows: Sequence[int], number_of: Mapping[str, int]) -> list[Any]:
         table = self.run.clusters
-        members = [row for row in rows if table["reason"][row] != "kept"]
-        kept = table["representative"][rows[0]]
-        listed = members[: sampling.MEMBERS]
+        members = [row for row in rows if table["reason"][row] != "kept"][: sampling.MAX_MEMBERS]
         cells = [
-            [ids[table["id"][row]], table["similarity"][row], table["distance"][row], table["reason"][row]]
-            for row in listed
+            [number_of[table["id"][row]], *(table[name][row] for name in ("similarity", "distance", "reason"))]
+            for row in members
         ]
-        return [len(rows), ids[kept], cells]
+        return [len(rows), number_of[table["representative"][rows[0]]], cells]
 
-    def _wanted(self, ids: Sequence[str], clusters: Sequence[Sequence[Any]]) -> list[str]:
-        """Ids of documents whose texts are shown, the most important first."""
-        wanted: dict[str, None] = {}
+    def _select_documents(self, ids: Sequence[str], clusters: Sequence[Sequence[Any]]) -> list[str]:
+        """Return the ids of documents whose texts are included, the most important first."""
+        selected: dict[str, None] = {}
         for row in self.first:
-            wanted[self.pairs.left[row]] = wanted[self.pairs.right[row]] = None
+            selected[self.pairs.left[row]] = selected[self.pairs.right[row]] = None
         for _, kept, members in clusters:
-            wanted[ids[kept]] = None
-            wanted.update(dict.fromkeys(ids[member[0]] for member in members[:_MEMBERS_READ]))
-        return list(wanted)
+            selected[ids[kept]] = None
+            selected.update(dict.fromkeys(ids[member[0]] for member in members[:_MAX_MEMBER_TEXTS]))
+        return list(selected)
 
-    def _shown(self, wanted: Sequence[str]) -> dict[str, Shown]:
-        found = self.run.texts(dict.fromkeys(wanted).keys())
-        if self.run.of_files:
-            return shown_files(found, DigestRecipe(self.summary["recipe"]))
-        texts = ((name, found.get(name)) for name in wanted)
-        return {name: Shown(text, len(text)) for name, text in texts if isinstance(text, str)}
-
-    def _texts(
-        self, readable: Sequence[str], shown: Mapping[str, Shown], room: int
+    def _pack_texts(
+        self, readable: Sequence[str], documents: Mapping[str, _Document], remaining: int
     ) -> tuple[list[int], dict[str, str], dict[str, int]]:
-        """Blocks of texts, until there is no room: number of the first text of each, the blocks, numbers by id."""
+        """Pack texts into blocks up to a size; return the first number of each block, the blocks, numbers by id."""
         firsts: list[int] = []
         blocks: dict[str, str] = {}
-        number_of: dict[str, int] = {}
+        included: dict[str, int] = {}
         block: list[str] = []
         size = 0
-        for at, name in enumerate(readable):
-            block.append((shown[name].text or "")[:TEXT_CUT])
+        for i, name in enumerate(readable):
+            block.append((documents[name].text or "")[:MAX_CHARACTERS])
             size += len(block[-1])
-            if size >= _BLOCK or at == len(readable) - 1:
-                data = packed(_json(block))
-                room -= len(data)
-                if room < 0:
+            if size >= _BLOCK_CHARACTERS or i == len(readable) - 1:
+                data = pack(_to_json(block))
+                remaining -= len(data)
+                if remaining < 0:
                     break
-                first = at + 1 - len(block)
+                first = i + 1 - len(block)
                 firsts.append(first)
                 blocks[f"texts-{len(blocks)}"] = data
-                number_of.update((readable[number], number) for number in range(first, at + 1))
+                included.update((readable[number], number) for number in range(first, i + 1))
                 block, size = [], 0
-        return firsts, blocks, number_of
+        return firsts, blocks, included
 
-    def _documents(self, ids: list[str], number_of: Mapping[str, int], shown: Mapping[str, Shown]) -> dict[str, Any]:
-        told: dict[str, Any] = {
+    def _build_documents(
+        self, ids: Sequence[str], text_number: Mapping[str, int], documents: Mapping[str, _Document]
+    ) -> dict[str, Any]:
+        missing = _Document(None, -1)
+        rows = [documents.get(name, missing) for name in ids]
+        columns: dict[str, Any] = {
             "ids": ids,
-            "text": [number_of.get(name, -1) for name in ids],
-            "length": [shown[name].length if name in shown else -1 for name in ids],
+            "text": [text_number.get(name, -1) for name in ids],
+            "length": [row.length for row in rows],
         }
-        if self.run.of_files:
-            told["type"] = [shown[name].type if name in shown else "" for name in ids]
-            told["digest"] = [shown[name].digest if name in shown else "" for name in ids]
-        return told
+        if self.run.on_files:
+            columns |= {"type": [row.type for row in rows], "digest": [row.digest for row in rows]}
+        return columns
 
-    def _packed_pairs(self, left: npt.NDArray[np.uint32], right: npt.NDArray[np.uint32]) -> bytes:
+    def _pack_pairs(self, left: npt.NDArray[np.uint32], right: npt.NDArray[np.uint32]) -> bytes:
         distance = self.pairs.distance[self.rows]
         columns = [
             left.astype("<u4"),
@@ -341,110 +378,138 @@ class _Making:
         ]
         return b"".join(column.tobytes() for column in columns)
 
-    def _common(self, shown: Mapping[str, Shown], place: Mapping[int, int]) -> dict[int, dict[str, Any]]:
-        """Features that pairs have in common, and that one has alone: of the first ones to judge."""
-        if self.run.of_files:
+    def _compare_features(self, documents: Mapping[str, _Document]) -> dict[int, dict[str, Any]]:
+        """Return common features, and those of one document, for the first pairs to judge."""
+        if self.run.on_files:
             return {}
         recipe = Recipe.of(self.summary["recipe"])
-        features: dict[str, dict[str, int]] = {}
-        found = {}
-        for row, _, _ in self.queue[:_COMPARED]:
+
+        @cache
+        def features(name: str) -> dict[str, int]:
+            return recipe.features_of(documents[name].text or "")
+
+        def first(names: Iterable[str], common: set[str], *, inside: bool) -> list[str]:
+            return list(islice((name for name in names if (name in common) == inside), _MAX_FEATURES))
+
+        comparisons = {}
+        for row, _, _ in self.queue[:_MAX_COMPARED]:
             ends = self.pairs.left[row], self.pairs.right[row]
-            texts = [shown[name].text if name in shown else None for name in ends]
-            if any(text is None or len(text) > TEXT_CUT for text in texts):
+            if any(name not in documents or documents[name].length > MAX_CHARACTERS for name in ends):
                 continue
-            for name, text in zip(ends, texts, strict=True):
-                if name not in features and text is not None:
-                    features[name] = recipe.features_of(text)
-            one, two = (features[name].keys() for name in ends)
-            both = one & two
-            found[place[row]] = {
-                "both": len(both),
-                "left": len(one) - len(both),
-                "right": len(two) - len(both),
-                "some_both": _first(features[ends[0]], both, inside=True),
-                "some_left": _first(features[ends[0]], both, inside=False),
-                "some_right": _first(features[ends[1]], both, inside=False),
+            left, right = (features(name) for name in ends)
+            common = left.keys() & right.keys()
+            comparisons[self.position[row]] = {
+                "both": len(common),
+                "left": len(left) - len(common),
+                "right": len(right) - len(common),
+                "some_both": first(left, common, inside=True),
+                "some_left": first(left, common, inside=False),
+                "some_right": first(right, common, inside=False),
             }
-        return found
+        return comparisons
 
-    def _pieces(self, shown: Mapping[str, Shown], place: Mapping[int, int]) -> dict[int, list[list[int]]]:
-        """Where the bytes of files agree; pairs in the order of `first`, as long as there is time for their bytes."""
-        recipe = DigestRecipe(self.summary["recipe"])
-        found: dict[int, list[list[int]]] = {}
-        left = 0 if recipe.normalize else _PIECES_BYTES
+    def _compare_pieces(self, documents: Mapping[str, _Document]) -> dict[int, list[list[int]]]:
+        """Return the ranges of equal bytes of pairs of files, in the order of `first`, up to a total size."""
+        ranges: dict[int, list[list[int]]] = {}
+        recipe = self.digest_recipe
+        if recipe is None or recipe.normalize:
+            return ranges
+        remaining = _MAX_PIECES_BYTES
         for row in self.first:
-            one, two = shown.get(self.pairs.left[row]), shown.get(self.pairs.right[row])
-            if one is not None and two is not None and (left := left - one.length - two.length) >= 0:
-                found[place[row]] = agreeing(one.data, two.data, recipe)
-        return found
+            a, b = documents.get(self.pairs.left[row]), documents.get(self.pairs.right[row])
+            if a is not None and b is not None and (remaining := remaining - a.length - b.length) >= 0:
+                ranges[self.position[row]] = equal_ranges(a.data, b.data, recipe)
+        return ranges
 
-    def _tell_cuts(self, texts: int, wanted: int, *, shortened: bool) -> None:
-        if len(self.clusters) > sampling.CLUSTERS:
-            self.cuts.append(f"{sampling.CLUSTERS} of {len(self.clusters):,} clusters: the largest")
-        if self.clusters and len(self.clusters[0]) > sampling.MEMBERS + 1:
-            self.cuts.append(f"the first {sampling.MEMBERS} members of a cluster, as the run lists them")
+    def _add_cuts(self, num_texts: int, num_selected: int, *, is_cut: bool) -> None:
+        """Add the sentences on omissions of this file."""
+        if len(self.clusters) > sampling.MAX_CLUSTERS:
+            self.cuts.append(f"{sampling.MAX_CLUSTERS} of {len(self.clusters):,} clusters: the largest")
+        if self.clusters and len(self.clusters[0]) > sampling.MAX_MEMBERS + 1:
+            self.cuts.append(f"the first {sampling.MAX_MEMBERS} members of a cluster, as listed by the run")
         if len(self.rows) < len(self.pairs):
-            self.cuts.append(
-                f"{len(self.rows):,} of {len(self.pairs):,} pairs: those with texts, and others drawn at random"
-            )
+            numbers = f"{len(self.rows):,} of {len(self.pairs):,} pairs"
+            self.cuts.append(f"{numbers}: those with texts, and others at random")
         if len(self.pairs) > len(self.first):
-            rules = f"up to {sampling.JUDGED} to judge, {sampling.BORDER} nearest to the threshold on each side"
-            self.cuts.append(
-                f"texts of {len(self.first):,} pairs: {rules}, {sampling.RANDOM} drawn at random of those removed"
-            )
-        if texts < wanted:
-            reason = "the others are older documents, could not be read, or would make this file too large"
-            self.cuts.append(f"texts of {texts:,} of {wanted:,} documents that were chosen: {reason}")
-        if shortened:
-            self.cuts.append(f"the first {TEXT_CUT:,} characters of a text")
-        if not self.run.of_files and len(self.first) > _COMPARED:
-            self.cuts.append(f"features in common: of the first {_COMPARED} pairs to judge")
+            rules = f"up to {sampling.MAX_QUEUE} to judge, {sampling.MAX_BORDER} nearest to the threshold on each side"
+            self.cuts.append(f"texts of {len(self.first):,} pairs: {rules}, {sampling.MAX_RANDOM} random removed ones")
+        if num_texts < num_selected:
+            reason = "the others are in the reference corpus, could not be read, or would make this file too large"
+            self.cuts.append(f"texts of {num_texts:,} of {num_selected:,} selected documents: {reason}")
+        if is_cut:
+            self.cuts.append(f"the first {MAX_CHARACTERS:,} characters of a text")
+        if not self.run.on_files and len(self.first) > _MAX_COMPARED:
+            self.cuts.append(f"common features: of the first {_MAX_COMPARED} pairs to judge")
 
     def _key(self) -> str:
-        """What names this run in a browser: what it found, not when or how fast."""
-        named = [self.summary[name] for name in ("recipe", "threshold", "documents", "kept")]
-        digest = hashlib.sha256(_json([named, self.run.clusters["id"], self.run.clusters["representative"]]))
+        """Return the key of this run in the browser's storage, which depends on its result only."""
+        settings = [self.summary[name] for name in ("recipe", "threshold", "documents", "kept")]
+        digest = hashlib.sha256(_to_json([settings, self.run.clusters["id"], self.run.clusters["representative"]]))
         return digest.hexdigest()[:16]
 
 
-def sentences(summary: Mapping[str, Any]) -> Iterable[str]:
-    """How a run decided, in words."""
+def equal_ranges(a: bytes, b: bytes, recipe: DigestRecipe) -> list[list[int]]:
+    """Return ranges of equal bytes: common pieces at the smallest block size that both digests have.
+
+    Returns
+    -------
+    list of [start, end, start, end]
+        Ranges of the first and of the second file, in order.
+    """
+    from nearkin.explain.digests import compare_digests
+
+    runs = compare_digests(a, b, recipe).common_runs
+    return [[*run.a, *run.b] for run in runs if run.parts == runs[0].parts and run.equal and run.a[0] < run.a[1]]
+
+
+def recall_curve(summary: Mapping[str, Any]) -> list[tuple[float, float]]:
+    """Return the probability of a candidate by similarity, from the parameters of a run; empty if unknown."""
+    if summary.get("expected_recall") is None or summary["verify"] not in ("jaccard", "signature"):
+        return []
+    points = np.round(np.arange(0.01, 1.0001, 0.01), 2).tolist()
+    if "num_bands" in summary:
+        return [(s, banding_probability(s, summary["num_bands"], summary["num_rows"])) for s in points]
+    if "radius" in summary:
+        bits = Recipe.of(summary["recipe"]).bits
+        return [(s, simhash_recall(s, bits, summary["radius"])) for s in points]
+    return []
+
+
+def describe_run(summary: Mapping[str, Any]) -> Iterable[str]:
+    """Yield sentences on the decisions of a run."""
     threshold, verify = summary["threshold"], summary["verify"]
-    measure = _MEASURES[verify]
     if verify == "none":
-        yield f"Documents that are {_reach(summary)} count as near-duplicates; their texts were not compared."
+        yield f"Documents that {_describe_candidates(summary)} are near-duplicates; their texts were not compared."
     elif verify == "score":
-        yield f"Files whose ssdeep digests have a score of at least {threshold:g} of 100 count as near-duplicates."
+        yield f"Files whose ssdeep digests have a score of at least {threshold:g} of 100 are near-duplicates."
     else:
-        of = {"indel": "their texts", "signature": "their signatures"}.get(verify, "their features")
-        yield f"Documents count as near-duplicates if the {measure} of {of} is at least {threshold:g}."
-        seen = f"{_many(summary['candidates'], 'candidate')}, of which {summary['verified']:,} were compared"
-        yield f"Pairs that are {_reach(summary)} are candidates: {seen}."
+        of = {"indel": "texts", "signature": "signatures"}.get(verify, "features")
+        yield f"Documents are near-duplicates if the {_MEASURES[verify]} of their {of} is at least {threshold:g}."
+        counts = f"{count_of(summary['candidates'], 'candidate')}, {summary['verified']:,} of them compared"
+        yield f"Pairs that {_describe_candidates(summary)} are candidates: {counts}."
     if summary.get("pairs_that_differ"):
-        fate = "kept apart" if summary["differing"] == "keep" else "one of each goes"
-        names = ", ".join(summary["differ"])
-        yield f"{_many(summary['pairs_that_differ'], 'pair')} that would count differ in {names}: {fate}."
+        action = "both are kept" if summary["differing"] == "keep" else "one of each is removed"
+        number, names = count_of(summary["pairs_that_differ"], "near-duplicate pair"), ", ".join(summary["differ"])
+        yield f"{number} differ in {names}: {action}."
     if summary.get("labels"):
-        yield f"Labels of people kept {_many(summary['labels']['kept_apart'], 'pair')} apart."
+        yield f"Labels kept both documents of {count_of(summary['labels']['kept_apart'], 'pair')}."
     if older := sum(count for reason, count in summary["removed_by_reason"].items() if reason.endswith("-old")):
         yield (
-            f"{_many(older, 'document')} went for older ones: they are among the clusters, and in no pair to judge, "
-            "since the older texts are not read again."
+            f"{count_of(older, 'document')} matched the reference corpus: they are among the clusters, and in no pair "
+            "to judge, because the texts of the reference corpus are not read again."
         )
     if (recall := summary.get("expected_recall")) is not None:
         yield (
-            f"By these parameters a pair with a similarity of {threshold:g} is looked at with a probability of "
-            f"{recall:.1%}, one that is more similar with a greater one."
+            f"With these parameters a pair with a similarity of {threshold:g} is a candidate with probability "
+            f"{recall:.1%}, and a more similar pair with a higher probability."
         )
     if summary["cluster"] == "components":
-        yield "Chains of near-duplicates are one cluster, of which one document stays."
+        yield "Chains of near-duplicates form one cluster, and one document of each cluster is kept."
     else:
-        yield "Each document that goes is a near-duplicate of the one that stays for it: there are no chains."
-    yield f"Which document of a cluster stays: {summary['keep']} (--keep)."
-    yield f"Recipe {summary['recipe']}" + (
-        "." if verify == "score" else f": {_in_words(Recipe.of(summary['recipe']))}."
-    )
+        yield "Each removed document is a near-duplicate of the kept one: there are no chains."
+    yield f"Kept document of a cluster: {summary['keep']} (--keep)."
+    recipe = "" if verify == "score" else f": {_describe_recipe(Recipe.of(summary['recipe']))}"
+    yield f"Recipe {summary['recipe']}{recipe}."
 
 
 _WEIGHTS = {
@@ -456,56 +521,26 @@ _WEIGHTS = {
 }
 
 
-def _in_words(recipe: Recipe) -> str:
-    """How a recipe makes a fingerprint of a text."""
+def _describe_recipe(recipe: Recipe) -> str:
     unit = "characters" if recipe.features == "char" else "words"
     lengths = f"{recipe.min_n} to {recipe.n}" if recipe.min_n else recipe.n
     features = f"runs of {lengths} {unit}" if recipe.n > 1 else unit
-    top = f", of which the {recipe.top} of greatest weight stay" if recipe.top != "all" else ""
-    made = f"a SimHash of {recipe.bits} bits" if recipe.family == "simhash" else f"{recipe.num_perm} values of MinHash"
-    return f"{features}, {_WEIGHTS[recipe.weight]}{top}, hashed by {recipe.hash}, make {made}"
+    top = f", the {recipe.top} with the largest weight" if recipe.top != "all" else ""
+    value = f"a SimHash of {recipe.bits} bits" if recipe.family == "simhash" else f"{recipe.num_perm} values of MinHash"
+    return f"{features}, {_WEIGHTS[recipe.weight]}{top}, hashed by {recipe.hash} to {value}"
 
 
-def _many(count: int, noun: str) -> str:
-    """A number of things."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
-def _reach(summary: Mapping[str, Any]) -> str:
+def _describe_candidates(summary: Mapping[str, Any]) -> str:
     if "radius" in summary:
-        return f"within {summary['radius']} bits of each other"
+        return f"are within {summary['radius']} bits of each other"
     if "sketch_size" in summary:
-        return "near by sketches of their features"
+        return "have similar sketches of their features"
     if "num_bands" in summary:
-        return f"equal in one of {summary['num_bands']} bands of {summary['num_rows']} values"
-    return "alike by their digests"
+        return f"are equal in one of {summary['num_bands']} bands of {summary['num_rows']} values"
+    return "have similar digests"
 
 
-def _has_bits(summary: Mapping[str, Any]) -> bool:
-    return "radius" in summary
-
-
-def _clusters(names: Sequence[object]) -> list[Sequence[int]]:
-    """Rows of the table of clusters, by cluster, in its order; those of a cluster follow one another."""
-    starts = [row for row, name in enumerate(names) if row == 0 or name != names[row - 1]]
-    return [range(start, end) for start, end in pairwise([*starts, len(names)])]
-
-
-def _first(features: Mapping[str, int], both: Iterable[str], *, inside: bool) -> list[str]:
-    held = set(both)
-    found = []
-    for feature in features:
-        if (feature in held) == inside:
-            found.append(feature)
-            if len(found) == _EXAMPLES:
-                break
-    return found
-
-
-def _json(value: object) -> bytes:
-    """Compact JSON; half of a surrogate pair has no UTF-8 form, and is escaped."""
-    told = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return told.encode("utf-8", "backslashreplace")
-
-
-__all__ = ["LIMIT", "contents_of", "sentences"]
+def _to_json(value: object) -> bytes:
+    """Return compact JSON; a lone surrogate, which has no UTF-8 form, is escaped."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return text.encode("utf-8", "backslashreplace")

@@ -1,174 +1,504 @@
-"""Pictures of a run, as SVG: plain lines and bars, with the figures as a table for those who don't see them.
+"""Charts as SVG: curves with intervals, bars, columns, a confusion matrix, and the stages of a plan.
 
-Colours are classes of the page's style sheet, so that they follow light and dark.
+Every chart also has its figures as rows, for readers who do not see it. Colours are classes of the page's style sheet,
+so they follow light and dark mode.
 """
 
 from __future__ import annotations
 
 import html
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from nearkin.recipe import Recipe
-from nearkin.report.model import Chart
-from nearkin.theory import banding_probability, simhash_recall
+from nearkin.notebook import short
+from nearkin.report.model import Chart, format_fixed
 
 WIDTH, HEIGHT = 720, 260
-LEFT, RIGHT, TOP, BOTTOM = 56, 56, 26, 40
-_WIDEST = 96
-"""Width of a bar of few."""
-_STEPS = 50
-"""Bars from no similarity to full."""
+LEFT, RIGHT, TOP, BOTTOM = 56, 24, 44, 44
+_LETTER = 6.4
+"""Average width of a letter of 12 pixels."""
+_MAX_COLUMN = 96
+_NUM_BINS = 50
+"""Number of bins of a similarity from 0 to its maximum."""
+_CURVE_CLASSES = (("curve", "point"), ("curve second", "point second"))
+_HUES = ("hue-a", "hue-b", "hue-c", "hue-d")
 
 
-def sizes(counts: Mapping[int, int]) -> Chart:
-    """Clusters by size: a bar for each power of two, counts on a logarithmic scale."""
-    steps: dict[int, int] = {}
-    for size, count in counts.items():
-        steps[int(math.log2(size))] = steps.get(int(math.log2(size)), 0) + count
-    first, last = min(steps, default=1), max(steps, default=1)
-    names = ["1" if step == 0 else f"{1 << step} to {(2 << step) - 1}" for step in range(first, last + 1)]
-    values = [steps.get(step, 0) for step in range(first, last + 1)]
-    top = max(values, default=1)
-    height = HEIGHT - TOP - BOTTOM
-    width = (WIDTH - LEFT - RIGHT) / len(values)
-    parts = [axis("documents of a cluster", "clusters")]
-    for at, (name, value) in enumerate(zip(names, values, strict=True)):
-        # A bar of one cluster is seen: the scale begins below it.
-        tall = height * math.log1p(value) / math.log1p(top) if value else 0.0
-        x = LEFT + at * width
-        wide = min(width - 4, _WIDEST)
-        parts.append(bar(x + (width - wide) / 2, TOP + height - tall, wide, tall, "bar", f"{name}: {value:,}"))
-        # Ten names side by side are read; of more every second one is.
-        if len(values) <= 10 or at % 2 == 0:
-            parts.append(text(x + width / 2, HEIGHT - 24, name, "middle"))
-        if value:
-            parts.append(text(x + width / 2, TOP + height - tall - 4, f"{value:,}", "middle"))
-    rows = [(name, f"{value:,}") for name, value in zip(names, values, strict=True)]
-    note = "Counts are on a logarithmic scale."
-    if steps.get(0):
-        note += " A cluster of 1 is a document that went for an older one."
-    return Chart("Clusters by size", note, svg("Clusters by size", parts), ("documents", "clusters"), rows)
+@dataclass(frozen=True)
+class Point:
+    """A point of a curve.
+
+    Attributes
+    ----------
+    x, y : float
+    low, high : float, optional
+        Interval of y.
+    """
+
+    x: float
+    y: float
+    low: float | None = None
+    high: float | None = None
 
 
-def similarities(
-    matched: npt.NDArray[np.float64],
-    missed: npt.NDArray[np.float64],
-    weight: float,
-    threshold: float,
-    curve: Sequence[tuple[float, float]],
-    scale: float,
+@dataclass(frozen=True)
+class Curve:
+    """A named curve."""
+
+    name: str
+    points: Sequence[Point]
+
+
+def draw_curves(
+    title: str,
+    note: str,
+    curves: Sequence[Curve],
+    axes: tuple[str, str],
+    *,
+    mark: tuple[float, str] | None = None,
+    level: tuple[float, str] | None = None,
+    logarithmic: bool = False,
 ) -> Chart:
-    """Pairs by similarity, those that were removed on top of near misses, beside the probability that a pair is found.
+    """Draw one or two curves of proportions, 0 to 1, with their intervals as areas.
 
     Parameters
     ----------
-    matched, missed : arrays
-        Similarities.
-    weight : float
-        How many near misses of the run one stands for.
-    threshold, scale : float
-        Of the similarity, and what it is at most.
-    curve : sequence of (similarity, probability)
-        Empty where no law is known.
+    title, note : str
+    curves : sequence of Curve
+        One or two; the second is dashed.
+    axes : (str, str)
+        Names of the horizontal and the vertical axis.
+    mark : (float, str), optional
+        A labelled vertical line, at the recommended x.
+    level : (float, str), optional
+        A labelled horizontal line, at the target.
+    logarithmic : bool, default False
+        Use a logarithmic scale for x; points with x <= 0 are not drawn.
     """
-    least = min([threshold - 0.2 * scale, *missed[:].tolist(), *matched.tolist()])
-    first = max(0, math.floor(least / scale * _STEPS + 1e-9))
-    edges = np.arange(first, _STEPS + 1) / _STEPS * scale
-    low = float(edges[0])
-    found = np.histogram(np.clip(matched, low, scale), edges)[0]
-    near = np.histogram(np.clip(missed, low, scale), edges)[0] * weight
-    top = max(float((found + near).max()), 1.0)
-    height, width = HEIGHT - TOP - BOTTOM, WIDTH - LEFT - RIGHT
-
-    def x(similarity: float) -> float:
-        return LEFT + (similarity - low) / (scale - low) * width
-
-    parts = [axis("similarity", "pairs")]
-    rows = []
-    for start, end, one, other in zip(edges[:-1], edges[1:], found.tolist(), near.tolist(), strict=True):
-        told = f"{start:g} to {end:g}: {one:,.0f} removed, {other:,.0f} kept"
-        whole = height * math.log1p(one + other) / math.log1p(top)
-        # Within a bar of a logarithmic scale both parts have their share.
-        share = whole * one / (one + other) if one + other else 0.0
-        wide = x(end) - x(start) - 2
-        parts.append(bar(x(start) + 1, TOP + height - whole, wide, whole - share, "bar near", told))
-        parts.append(bar(x(start) + 1, TOP + height - share, wide, share, "bar", told))
-        rows.append((f"{start:g} to {end:g}", f"{one:,.0f}", f"{other:,.0f}"))
-    ticks = [tick / 10 * scale for tick in range(11) if tick / 10 * scale >= low - 1e-9]
-    parts += [text(x(tick), HEIGHT - 24, f"{tick:g}", "middle") for tick in ticks]
-    at = x(threshold)
-    parts.append(f'<line class="threshold" x1="{at:.1f}" x2="{at:.1f}" y1="{TOP}" y2="{TOP + height}"/>')
-    parts.append(text(at, TOP - 10, f"threshold {threshold:g}", "end"))
-    for place, kind, told in ((LEFT, "bar", "removed"), (LEFT + 80, "bar near", "kept: near misses")):
-        parts += [bar(place, HEIGHT - 14, 9, 9, kind, told), text(place + 13, HEIGHT - 6, told, "start")]
-    note = f"Counts are on a logarithmic scale; the highest bar has {top:,.0f}."
-    if curve:
-        points = " ".join(f"{x(s):.1f},{TOP + height * (1 - p):.1f}" for s, p in curve if s >= low)
-        parts.append(f'<polyline class="curve" points="{points}"/>')
-        parts.append(text(WIDTH - RIGHT + 6, TOP + 8, "100%", "start"))
-        parts.append(text(WIDTH - RIGHT + 6, TOP + height, "0%", "start"))
-        parts.append(text(WIDTH - 4, TOP - 10, "probability to be found", "end"))
-        note += " The line is the probability that a pair of this similarity is looked at, by the run's parameters."
-    title = "Pairs by similarity"
-    return Chart(title, note, svg(title, parts), ("similarity", "removed", "kept, near misses"), rows)
-
-
-def promise(summary: Mapping[str, Any]) -> list[tuple[float, float]]:
-    """The probability that a pair is found, over its similarity, as the parameters of a run promise it; else empty."""
-    if summary.get("expected_recall") is None or summary["verify"] not in ("jaccard", "signature"):
-        return []
-    points = np.round(np.arange(0.01, 1.0001, 0.01), 2).tolist()
-    if "num_bands" in summary:
-        return [(s, banding_probability(s, summary["num_bands"], summary["num_rows"])) for s in points]
-    if "radius" in summary:
-        bits = Recipe.of(summary["recipe"]).bits
-        return [(s, simhash_recall(s, bits, summary["radius"])) for s in points]
-    return []
-
-
-def svg(title: str, parts: Sequence[str]) -> str:
-    """A picture of its parts."""
-    inner = "".join(parts)
-    return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{html.escape(title)}">{inner}</svg>'
-
-
-def axis(below: str, beside: str) -> str:
-    """The ground line, with the names of both axes."""
+    drawn = [Curve(curve.name, [point for point in curve.points if point.x > 0 or not logarithmic]) for curve in curves]
+    xs = [point.x for curve in drawn for point in curve.points] + ([] if mark is None else [mark[0]])
+    to_x, ticks = _log_scale(xs) if logarithmic else _linear_scale(xs)
     bottom = HEIGHT - BOTTOM
-    line = f'<line class="axis" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{bottom}" y2="{bottom}"/>'
-    return line + text(WIDTH / 2, HEIGHT - 6, below, "middle") + text(4, TOP - 10, beside, "start")
+
+    def to_y(proportion: float) -> float:
+        return TOP + (bottom - TOP) * (1 - proportion)
+
+    parts = []
+    for quarter in range(5):
+        y = to_y(quarter / 4)
+        parts += [_hline("grid" if quarter else "axis", y), _text(LEFT - 8, y + 4, _percent(quarter / 4), "end")]
+    parts += [_text(to_x(value), bottom + 16, name, "middle") for value, name in ticks]
+    parts += _axis_names(axes)
+    for curve, (line_class, dot_class) in zip(drawn, _CURVE_CLASSES, strict=False):
+        parts += _curve_parts(curve, line_class, dot_class, to_x, to_y)
+    if level is not None:
+        y = to_y(level[0])
+        parts += [_hline("threshold", y), _text(LEFT + 6, y + 14, level[1], "start")]
+    if mark is not None and (mark[0] > 0 or not logarithmic):
+        x = to_x(mark[0])
+        on_left = x > WIDTH / 2
+        parts.append(_vline("threshold", x, TOP, bottom))
+        parts.append(_text(x - 4 if on_left else x + 4, bottom - 6, mark[1], "end" if on_left else "start"))
+    if len(curves) > 1:
+        names = [(curve.name, line_class) for curve, (line_class, _) in zip(curves, _CURVE_CLASSES, strict=False)]
+        parts.append(_legend(names, LEFT + 8 + _text_width(axes[1])))
+    columns, rows = _curve_rows(curves, axes[0])
+    return Chart(title, note, _svg(title, parts), columns, rows)
 
 
-def bar(x: float, y: float, width: float, height: float, kind: str, told: str) -> str:
-    """A bar, or nothing where it has no height."""
-    if height <= 0:
+def _curve_parts(
+    curve: Curve, line_class: str, dot_class: str, to_x: Callable[[float], float], to_y: Callable[[float], float]
+) -> list[str]:
+    """Return the area of the intervals, the line, and a dot with a tooltip per point."""
+    parts = []
+    bounds = [(point.x, point.low, point.high) for point in curve.points if None not in (point.low, point.high)]
+    if len(bounds) > 1:
+        upper = [f"{to_x(x):.1f},{to_y(high or 0.0):.1f}" for x, _, high in bounds]
+        lower = [f"{to_x(x):.1f},{to_y(low or 0.0):.1f}" for x, low, _ in reversed(bounds)]
+        parts.append(f'<polygon class="band" points="{" ".join(upper + lower)}"/>')
+    if len(curve.points) > 1:
+        path = " ".join(f"{to_x(point.x):.1f},{to_y(point.y):.1f}" for point in curve.points)
+        parts.append(f'<polyline class="{line_class}" points="{path}"/>')
+    for point in curve.points:
+        tip = f"{curve.name}: {_percent(point.y)} at {point.x:g}"
+        if point.low is not None and point.high is not None:
+            tip += f", {_percent(point.low)} to {_percent(point.high)}"
+        position = f'cx="{to_x(point.x):.1f}" cy="{to_y(point.y):.1f}"'
+        parts.append(f'<circle class="{dot_class}" {position} r="2.5"><title>{html.escape(tip)}</title></circle>')
+    return parts
+
+
+def _curve_rows(curves: Sequence[Curve], x_name: str) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Return column names and a row per x: the value of each curve, and its interval if it has one."""
+    columns = [x_name]
+    cells: dict[float, dict[str, str]] = {}
+    for curve in curves:
+        columns.append(curve.name)
+        columns += [f"{curve.name}, interval"] if any(point.low is not None for point in curve.points) else []
+        for point in curve.points:
+            row = cells.setdefault(point.x, {})
+            row[curve.name] = f"{point.y:.4f}"
+            if point.low is not None and point.high is not None:
+                row[f"{curve.name}, interval"] = f"{point.low:.4f} to {point.high:.4f}"
+    rows = [(f"{x:,.6g}", *(row.get(name, "–") for name in columns[1:])) for x, row in sorted(cells.items())]
+    return tuple(columns), rows
+
+
+def draw_intervals(title: str, note: str, rows: Sequence[tuple[str, float, float | None, float | None]]) -> Chart:
+    """Draw proportions with their intervals, one below the other.
+
+    Parameters
+    ----------
+    rows : sequence of (name, value, low, high)
+        A value of NaN is unknown without bounds; with bounds there are no cases.
+    """
+    left, right, top, step = _name_width(rows) + 20, 70, 12, 28
+    bottom = top + step * len(rows)
+
+    def to_x(proportion: float) -> float:
+        return left + (WIDTH - left - right) * proportion
+
+    parts = [_vline("grid", to_x(quarter / 4), top - 8, bottom) for quarter in range(5)]
+    parts += [_text(to_x(quarter / 4), bottom + 18, _percent(quarter / 4), "middle") for quarter in range(5)]
+    for i, (name, value, low, high) in enumerate(rows):
+        y = top + step * i + step / 2
+        parts.append(_text(8, y + 4, name, "start", "strong"))
+        if math.isnan(value):
+            parts.append(_text(left, y + 4, "not known" if low is None else "no case", "start"))
+            continue
+        if low is not None and high is not None:
+            parts.append(_rect("band", to_x(low), y - 6, max(to_x(high) - to_x(low), 1), 12))
+        parts.append(f'<circle class="point" cx="{to_x(value):.1f}" cy="{y:.1f}" r="4"/>')
+        parts.append(_text(WIDTH - 8, y + 4, f"{value:.3f}", "end", "strong"))
+    figures = [
+        (name, format_fixed(value), "–" if low is None or high is None else f"{low:.3f} to {high:.3f}")
+        for name, value, low, high in rows
+    ]
+    columns = ("measure", "value", "interval of 95%")
+    return Chart(title, note, _svg(title, parts, bottom + 34), columns, figures)
+
+
+def draw_stacked_bars(
+    title: str, note: str, row_name: str, kinds: Sequence[str], rows: Sequence[tuple[str, Sequence[float]]]
+) -> Chart:
+    """Draw counts of up to four kinds, one horizontal bar per row.
+
+    Parameters
+    ----------
+    row_name : str
+        Name of the column of row names.
+    kinds : sequence of str
+        Names for the legend.
+    rows : sequence of (name, counts)
+    """
+    total = max((sum(counts) for _, counts in rows), default=0.0) or 1.0
+    left, right, step = _name_width(rows) + 20, 86, 26
+    parts = [_legend(list(zip(kinds, _HUES, strict=False)), areas=True)]
+    for i, (name, counts) in enumerate(rows):
+        x, y = left, TOP + step * i
+        parts.append(_text(8, y + 15, name, "start", "strong"))
+        for kind, hue, count in zip(kinds, _HUES, counts, strict=False):
+            width = (WIDTH - left - right) * count / total
+            parts.append(_bar(hue, x, y + 3, width, 17, f"{name}: {kind} {short(count)}"))
+            x += width
+        parts.append(_text(x + 6, y + 15, short(sum(counts)), "start"))
+    figures = [(name, *map(short, counts)) for name, counts in rows]
+    return Chart(title, note, _svg(title, parts, TOP + step * len(rows) + 12), (row_name, *kinds), figures)
+
+
+CONFUSION = ("found, match", "found, no match", "not found, match", "not found, no match")
+"""Cells of a confusion matrix."""
+
+
+def draw_confusion(title: str, note: str, counts: Sequence[float | None]) -> Chart:
+    """Draw a confusion matrix; darker cells have larger counts.
+
+    Parameters
+    ----------
+    counts : four numbers
+        In the order of `CONFUSION`; None if unknown.
+    """
+    total = sum(count for count in counts if count is not None) or 1.0
+    parts = [_text(300, 20, "match", "middle", "strong"), _text(520, 20, "no match", "middle", "strong")]
+    rows = []
+    for i, (name, count) in enumerate(zip(CONFUSION, counts, strict=True)):
+        x, y = 192 + 220 * (i % 2), 32 + 92 * (i // 2)
+        if i % 2 == 0:
+            parts.append(_text(180, y + 48, "not found" if i else "found", "end", "strong"))
+        share = 0.0 if count is None else count / total
+        # Six shades: 0, up to 1%, 5%, 20%, 50% and above.
+        shade = sum(share > edge for edge in (0.0, 0.01, 0.05, 0.2, 0.5))
+        parts.append(f'<rect class="cell c{shade}" x="{x}" y="{y}" width="216" height="88" rx="4"/>')
+        cells = ("not known", "–") if count is None else (short(count), f"{share:.1%}")
+        for offset, text in zip((42, 62), cells if count is not None else cells[:1], strict=False):
+            parts.append(_text(x + 108, y + offset, text, "middle", "deep" if shade > 2 else "strong"))
+        rows.append((name, *cells))
+    return Chart(title, note, _svg(title, parts, 220), ("pairs", "count", "share"), rows)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stage of a plan.
+
+    Attributes
+    ----------
+    name, count, cost : str
+        The operation, the amount of data, and the cost or a detail.
+    """
+
+    name: str
+    count: str
+    cost: str
+
+
+def draw_stages(title: str, note: str, plans: Sequence[Sequence[Stage]]) -> Chart:
+    """Draw the stages of plans from left to right, joined by arrows, one plan per row."""
+    parts: list[str] = []
+    top, gap = 8.0, 22
+    for stages in plans:
+        width = (WIDTH - 4 - gap * (len(stages) - 1)) / len(stages)
+        letters = max(8, int((width - 14) / _LETTER))
+        boxes = [
+            [
+                *((line, "") for line in textwrap.wrap(stage.name, letters)),
+                *((line, "strong") for line in textwrap.wrap(stage.count, letters) or [""]),
+                *((line, "") for line in textwrap.wrap(stage.cost, letters)),
+            ]
+            for stage in stages
+        ]
+        height = 18 + 16 * max(map(len, boxes))
+        for i, lines in enumerate(boxes):
+            x = 2 + i * (width + gap)
+            parts.append(f'<rect class="box" x="{x:.1f}" y="{top:.1f}" width="{width:.1f}" height="{height}" rx="6"/>')
+            for number, (text, style) in enumerate(lines, 1):
+                parts.append(_text(x + width / 2, top + 6 + 16 * number, text, "middle", style))
+            if i:
+                arrow = f"M{x - gap + 3:.1f} {top + height / 2:.1f}H{x - 4:.1f}m-5 -4l5 4l-5 4"
+                parts.append(f'<path class="wire" d="{arrow}"/>')
+        top += height + 18
+    rows = [(stage.name, stage.count, stage.cost) for stages in plans for stage in stages]
+    return Chart(title, note, _svg(title, parts, round(top)), ("stage", "how much", "cost"), rows)
+
+
+def draw_bars(title: str, note: str, row_name: str, unit: str, rows: Sequence[tuple[str, float, bool]]) -> Chart:
+    """Draw numbers of different magnitudes as horizontal bars on a logarithmic scale.
+
+    Parameters
+    ----------
+    row_name, unit : str
+        Names of the columns.
+    rows : sequence of (name, number above 0, chosen)
+    """
+    values = [number for _, number, _ in rows if number > 0]
+    low = math.log10(min(values, default=1.0)) - 0.3
+    high = max(math.log10(max(values, default=1.0)), low + 0.6)
+    left, right, step = _name_width(rows) + 20, 96, 26
+    parts = []
+    for i, (name, number, chosen) in enumerate(rows):
+        y = 8 + step * i
+        share = (math.log10(number) - low) / (high - low) if number > 0 else 0.0
+        width = (WIDTH - left - right) * share
+        parts.append(_text(8, y + 15, name, "start", "strong" if chosen else ""))
+        parts.append(_bar("bar" if chosen else "bar kept", left, y + 3, width, 17, f"{name}: {short(number)} {unit}"))
+        parts.append(_text(left + width + 6, y + 15, short(number), "start"))
+    figures = [(name, short(number), "chosen" if chosen else "") for name, number, chosen in rows]
+    return Chart(title, note, _svg(title, parts, 12 + step * len(rows)), (row_name, unit, "choice"), figures)
+
+
+def draw_columns(title: str, note: str, axes: tuple[str, str], rows: Sequence[tuple[str, float]]) -> Chart:
+    """Draw counts as columns on a logarithmic scale that starts below 1."""
+    top = max((count for _, count in rows), default=1.0)
+    bottom, step = HEIGHT - BOTTOM, (WIDTH - LEFT - RIGHT) / max(len(rows), 1)
+    width = min(step - 4, _MAX_COLUMN)
+    parts = [_hline("axis", bottom), *_axis_names(axes)]
+    for i, (name, count) in enumerate(rows):
+        x, height = LEFT + (i + 0.5) * step, (bottom - TOP) * _log_share(count, top)
+        parts.append(_bar("bar", x - width / 2, bottom - height, width, height, f"{name}: {short(count)}"))
+        # More than ten names would overlap: every second one is drawn.
+        if len(rows) <= 10 or i % 2 == 0:
+            parts.append(_text(x, bottom + 16, name, "middle"))
+        if count:
+            parts.append(_text(x, bottom - height - 4, short(count), "middle"))
+    return Chart(title, note, _svg(title, parts), axes, [(name, short(count)) for name, count in rows])
+
+
+def draw_sizes(counts: Mapping[int, int]) -> Chart:
+    """Draw the number of clusters by size, one column per power of two."""
+    columns: dict[int, int] = {}
+    for size, count in counts.items():
+        columns[size.bit_length() - 1] = columns.get(size.bit_length() - 1, 0) + count
+    powers = range(min(columns, default=1), max(columns, default=1) + 1)
+    names = ["1" if power == 0 else f"{1 << power} to {(2 << power) - 1}" for power in powers]
+    note = "Counts are on a logarithmic scale."
+    if columns.get(0):
+        note += " A cluster of 1 is a document that was removed for one of the reference corpus."
+    rows = [(name, float(columns.get(power, 0))) for name, power in zip(names, powers, strict=True)]
+    return draw_columns("Clusters by size", note, ("documents of a cluster", "clusters"), rows)
+
+
+def draw_similarities(
+    removed: npt.NDArray[np.float64],
+    missed: npt.NDArray[np.float64],
+    weight: float,
+    threshold: float,
+    recall: Sequence[tuple[float, float]],
+    scale: float,
+) -> Chart:
+    """Draw a histogram of the similarities of removed pairs and near misses, with the probability of a candidate.
+
+    Parameters
+    ----------
+    removed, missed : arrays
+        Similarities of removed pairs and of near misses.
+    weight : float
+        Number of near misses of the run that each represents.
+    threshold, scale : float
+        The threshold, and the maximum similarity.
+    recall : sequence of (similarity, probability)
+        Empty if no law is known.
+    """
+    lowest = min([threshold - 0.2 * scale, *missed.tolist(), *removed.tolist()])
+    edges = np.arange(max(0, math.floor(lowest / scale * _NUM_BINS + 1e-9)), _NUM_BINS + 1) / _NUM_BINS * scale
+    low = float(edges[0])
+    counts = [np.histogram(np.clip(values, low, scale), edges)[0] for values in (removed, missed)]
+    top = max(float((counts[0] + counts[1] * weight).max()), 1.0)
+    bottom, right = HEIGHT - BOTTOM, WIDTH - LEFT
+
+    def to_x(similarity: float) -> float:
+        return LEFT + (similarity - low) / (scale - low) * (right - LEFT)
+
+    parts = [_hline("axis", bottom, right), *_axis_names(("similarity", "pairs"))]
+    rows = []
+    for start, end, num_removed, num_missed in zip(
+        edges[:-1].tolist(), edges[1:].tolist(), counts[0].tolist(), (counts[1] * weight).tolist(), strict=True
+    ):
+        name = f"{start:g} to {end:g}"
+        tip = f"{name}: {num_removed:,.0f} removed, {num_missed:,.0f} kept"
+        total = num_removed + num_missed
+        height = (bottom - TOP) * _log_share(total, top)
+        # Within a column of a logarithmic scale both kinds have their linear share.
+        part = height * num_removed / total if total else 0.0
+        x, width = to_x(start) + 1, to_x(end) - to_x(start) - 2
+        parts.append(_bar("bar near", x, bottom - height, width, height - part, tip))
+        parts.append(_bar("bar", x, bottom - part, width, part, tip))
+        rows.append((name, f"{num_removed:,.0f}", f"{num_missed:,.0f}"))
+    ticks = [tick / 10 * scale for tick in range(11) if tick / 10 * scale >= low - 1e-9]
+    parts += [_text(to_x(tick), bottom + 16, f"{tick:g}", "middle") for tick in ticks]
+    x = to_x(threshold)
+    parts += [_vline("threshold", x, TOP, bottom), _text(x, TOP - 10, f"threshold {threshold:g}", "end")]
+    for x, style, name in ((LEFT, "bar", "removed"), (LEFT + 80, "bar near", "kept: near misses")):
+        parts += [_bar(style, x, HEIGHT - 14, 9, 9, name), _text(x + 13, HEIGHT - 6, name, "start")]
+    note = f"Counts are on a logarithmic scale; the highest column has {top:,.0f}."
+    if recall:
+        points = " ".join(f"{to_x(s):.1f},{bottom - (bottom - TOP) * p:.1f}" for s, p in recall if s >= low)
+        parts.append(f'<polyline class="curve" points="{points}"/>')
+        parts += [_text(right + 6, TOP + 8, "100%", "start"), _text(right + 6, bottom, "0%", "start")]
+        parts.append(_text(WIDTH - 4, TOP - 10, "probability of a candidate", "end"))
+        note += " The line is the probability that a pair of this similarity is a candidate, by the run's parameters."
+    title = "Pairs by similarity"
+    return Chart(title, note, _svg(title, parts), ("similarity", "removed", "kept, near misses"), rows)
+
+
+def _log_share(count: float, top: float) -> float:
+    """Return the height of a count on a logarithmic scale, which starts below 1."""
+    return math.log1p(count) / math.log1p(max(top, 1.0))
+
+
+def _linear_scale(values: Sequence[float]) -> tuple[Callable[[float], float], list[tuple[float, str]]]:
+    """Return the function from values to x, and the ticks."""
+    first, last = min(values, default=0.0), max(values, default=1.0)
+    last = last if last > first else first + 1
+    # 1, 2 or 5 times a power of ten.
+    power = 10.0 ** math.floor(math.log10((last - first) / 8))
+    step = next(step * power for step in (1, 2, 5, 10) if step * power >= (last - first) / 8 * (1 - 1e-9))
+    steps = range(math.ceil(first / step - 1e-9), math.floor(last / step + 1e-9) + 1)
+    ticks = [(i * step, f"{i * step:g}") for i in steps]
+    return (lambda value: LEFT + (WIDTH - LEFT - RIGHT) * (value - first) / (last - first)), ticks
+
+
+def _log_scale(values: Sequence[float]) -> tuple[Callable[[float], float], list[tuple[float, str]]]:
+    """Return the function from values to x on a logarithmic scale, and the ticks, two or more."""
+    low, high = math.log10(min(values, default=1.0)) - 0.05, math.log10(max(values, default=10.0)) + 0.05
+    high = max(high, low + 0.4)
+    powers = range(math.floor(low), math.ceil(high) + 1)
+    near = [step * 10.0**power for power in powers for step in ((1, 2, 5) if high - low < 3 else (1,))]
+    ticks = [(value, f"{value:,.6g}") for value in near if low <= math.log10(value) <= high]
+    return (lambda value: LEFT + (WIDTH - LEFT - RIGHT) * (math.log10(value) - low) / (high - low)), ticks
+
+
+def _axis_names(axes: tuple[str, str]) -> list[str]:
+    return [_text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 6, axes[0], "middle"), _text(4, 16, axes[1], "start")]
+
+
+def _legend(names: Sequence[tuple[str, str]], x: float = 8.0, *, areas: bool = False) -> str:
+    """Return names with their colours, on the first line."""
+    parts: list[str] = []
+    for name, style in names:
+        line = f'<polyline class="{style}" points="{x - 8:.1f},12 {x + 14:.1f},12"/>'
+        parts += [_rect(style, x, 6, 12, 12) if areas else line, _text(x + 19, 16, name, "start")]
+        x += 44 + _text_width(name)
+    return "".join(parts)
+
+
+def _svg(title: str, parts: Sequence[str], height: float = HEIGHT) -> str:
+    inner = "".join(parts)
+    return f'<svg viewBox="0 0 {WIDTH} {height:g}" role="img" aria-label="{html.escape(title)}">{inner}</svg>'
+
+
+def _hline(style: str, y: float, right: float = WIDTH - RIGHT) -> str:
+    return f'<line class="{style}" x1="{LEFT}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}"/>'
+
+
+def _vline(style: str, x: float, top: float, bottom: float) -> str:
+    return f'<line class="{style}" x1="{x:.1f}" x2="{x:.1f}" y1="{top}" y2="{bottom}"/>'
+
+
+def _rect(style: str, x: float, y: float, width: float, height: float, inner: str = "") -> str:
+    box = f'x="{x:.1f}" y="{y:.1f}" width="{width:.4g}" height="{height:.4g}"'
+    return f'<rect class="{style}" {box}>{inner}</rect>' if inner else f'<rect class="{style}" {box}/>'
+
+
+def _bar(style: str, x: float, y: float, width: float, height: float, tip: str) -> str:
+    """Return a bar with a tooltip; nothing if it has no area."""
+    if width <= 0 or height <= 0:
         return ""
-    box = f'x="{x:.1f}" y="{y:.1f}" width="{max(width, 1):.1f}" height="{height:.1f}"'
-    return f'<rect class="{kind}" {box}><title>{html.escape(told)}</title></rect>'
+    return _rect(style, x, y, max(width, 1), height, f"<title>{html.escape(tip)}</title>")
 
 
-def text(x: float, y: float, words: str, anchor: str) -> str:
-    """Words at a place."""
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{html.escape(words)}</text>'
+def _text(x: float, y: float, text: str, anchor: str, style: str = "") -> str:
+    named = f' class="{style}"' if style else ""
+    return f'<text{named} x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{html.escape(text)}</text>'
+
+
+def _text_width(text: str) -> float:
+    return _LETTER * len(text)
+
+
+def _name_width(rows: Sequence[tuple[object, ...]]) -> float:
+    return max((_text_width(str(name)) for name, *_ in rows), default=0.0)
+
+
+def _percent(value: float) -> str:
+    return f"{value:.0%}" if value in (0, 0.25, 0.5, 0.75, 1) else f"{value:.1%}"
 
 
 __all__ = [
-    "BOTTOM",
-    "HEIGHT",
-    "LEFT",
-    "RIGHT",
-    "TOP",
-    "WIDTH",
-    "axis",
-    "bar",
-    "promise",
-    "similarities",
-    "sizes",
-    "svg",
-    "text",
+    "CONFUSION",
+    "Curve",
+    "Point",
+    "Stage",
+    "draw_bars",
+    "draw_columns",
+    "draw_confusion",
+    "draw_curves",
+    "draw_intervals",
+    "draw_similarities",
+    "draw_sizes",
+    "draw_stacked_bars",
+    "draw_stages",
 ]

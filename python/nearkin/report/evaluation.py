@@ -1,57 +1,64 @@
-"""The page of an evaluation: precision and recall with intervals, and what was found against what is true."""
+"""The page of an evaluation: precision and recall with intervals, found pairs against true pairs, and by similarity."""
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import accumulate
 from operator import add
 
 import numpy as np
 import numpy.typing as npt
 
-from nearkin.quality.evaluation import Evaluation, PairScores, Ratio, StratumScores, Unlisted, wilson
-from nearkin.quality.labels import ClusterLabels, DedupRun, PairLabels
-from nearkin.quality.weights import WeightSums
-from nearkin.report.curves import Curve, Point, curves, intervals, square, stacks
-from nearkin.report.model import Chart, Contents, Section, Table
+from nearkin.quality.evaluation import Evaluation, PairScores, Ratio, StratumScores, Unlisted
+from nearkin.quality.intervals import WeightSums, wilson
+from nearkin.quality.judgements import ClusterLabels, DedupRun, PairLabels, is_complete
+from nearkin.report.charts import (
+    CONFUSION,
+    Curve,
+    Point,
+    draw_confusion,
+    draw_curves,
+    draw_intervals,
+    draw_stacked_bars,
+)
+from nearkin.report.model import Chart, Contents, Section, Table, format_fixed
 from nearkin.report.page import render
 from nearkin.report.run import Run
-from nearkin.report.sampling import pairs_of
+from nearkin.report.sampling import near_pairs, stratum_name
 
-_KINDS = ("found, match", "found, no match", "not found, match", "not found, no match")
-_STEP = re.compile(r"(\d*\.?\d+)\s?[-–]\s?(\d*\.?\d+)")
-"""The name of a step of similarity, such as 0.80-0.82."""
-_WIDTHS, _MOST = (0.02, 0.05, 0.1), 16
-"""Widths of a step, as shares of the scale; steps that a picture has."""
-_TIMES = (2, 3, 5, 10)
-"""How many strata of labels are joined to one step: no stratum is cut."""
+_RANGE = re.compile(r"(\d*\.?\d+)\s?[-–]\s?(\d*\.?\d+)")
+"""The name of a range of similarity, such as 0.80-0.82."""
+_WIDTHS, _MAX_STEPS = (0.02, 0.05, 0.1), 16
+"""Widths of a step, as fractions of the scale; maximum number of steps of a chart."""
+_MULTIPLES = (2, 3, 5, 10)
+"""Numbers of strata that are merged to one step; a stratum is never split."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """Pairs of one step of similarity, as far as the truth judges them.
+    """The judged pairs of one range of similarity.
 
     Attributes
     ----------
     name : str
-        Such as `0.80-0.82`.
+        For example `0.80-0.82`.
     low, high : float or None
-        None for labels whose stratum is no step of similarity.
+        None for labels whose stratum is not a range of similarity.
     cells : tuple of four WeightSums
-        Pairs that are found and match, found and no match, not found and match, and neither; as many as they stand for.
+        Weights in the order of `CONFUSION`.
     judged : int
-        Pairs that the truth judges.
+        Number of judged pairs.
     pairs : float
-        Pairs of the run, judged or not; of labels those that they stand for.
+        Number of pairs of the run, judged or not; for labels the number of pairs that they represent.
     """
 
     name: str
     low: float | None
     high: float | None
-    cells: tuple[WeightSums, WeightSums, WeightSums, WeightSums]
+    cells: tuple[WeightSums, ...]
     judged: int
     pairs: float
 
@@ -62,83 +69,78 @@ class Step:
 
     @property
     def all(self) -> WeightSums:
-        """All pairs that are judged."""
+        """All judged pairs."""
         return self.matching + self.cells[1] + self.cells[3]
 
 
-def by_similarity(run: Run, known: PairLabels | ClusterLabels | DedupRun, unlisted: Unlisted = "auto") -> list[Step]:
-    """The pairs of a run and its near misses, by similarity, against what is true.
+def group_by_similarity(
+    run: Run, truth: PairLabels | ClusterLabels | DedupRun, unlisted: Unlisted = "auto"
+) -> list[Step]:
+    """Return the pairs of a run and its near misses by similarity, compared with the truth.
 
     Parameters
     ----------
     run : Run
-    known : PairLabels, ClusterLabels or DedupRun
-        What is true.
+    truth : PairLabels, ClusterLabels or DedupRun
     unlisted : {"auto", "false", "unjudged"}, default "auto"
         As for `nearkin.evaluate`.
     """
-    pairs = pairs_of(run)
-    scale = 100.0 if run.of_files else 1.0
-    truth = [_true(known, str(a), str(b), unlisted) for a, b in zip(pairs.left, pairs.right, strict=True)]
-    match = np.array([each is True for each in truth])
-    judged = np.array([each is not None for each in truth])
-    width, at = _steps(pairs.similarity / scale)
+    pairs, scale = near_pairs(run), run.scale
+    labels = [_judge(truth, str(a), str(b), unlisted) for a, b in zip(pairs.left, pairs.right, strict=True)]
+    match = np.array([label is True for label in labels])
+    judged = np.array([label is not None for label in labels])
+    width, numbers = _assign_steps(pairs.similarity / scale)
     steps = []
-    for number in np.unique(at).tolist():
-        here = at == number
-        cells = [
-            WeightSums.of(pairs.weight[here & judged & (pairs.match == found) & (match == true)])
+    for number in np.unique(numbers).tolist():
+        inside = numbers == number
+        cells = tuple(
+            WeightSums.of(pairs.weight[inside & judged & (pairs.match == found) & (match == true)])
             for found in (True, False)
             for true in (True, False)
-        ]
+        )
         low, high = round(number * width * scale, 9), round((number + 1) * width * scale, 9)
-        cut = (cells[0], cells[1], cells[2], cells[3])
-        steps.append(Step(_named(low, high, scale), low, high, cut, int((here & judged).sum()), float(here.sum())))
+        name = stratum_name(low, high, scale)
+        steps.append(Step(name, low, high, cells, int((inside & judged).sum()), float(inside.sum())))
     return steps
 
 
-def _named(low: float, high: float, scale: float) -> str:
-    return f"{low:.2f}-{high:.2f}" if scale == 1 else f"{low:.0f}-{high:.0f}"
-
-
-def _steps(shares: npt.NDArray[np.float64]) -> tuple[float, npt.NDArray[np.int64]]:
-    """The finest width of which at most `_MOST` steps have a pair, and the number of the step of each pair."""
+def _assign_steps(similarities: npt.NDArray[np.float64]) -> tuple[float, npt.NDArray[np.int64]]:
+    """Return the finest width with at most `_MAX_STEPS` non-empty steps, and the number of the step of each pair."""
     for width in _WIDTHS:
         last = round(1 / width) - 1
-        at = np.minimum(np.floor(shares / width + 1e-9).astype(np.int64), last)
-        if len(np.unique(at)) <= _MOST:
+        numbers = np.minimum(np.floor(similarities / width + 1e-9).astype(np.int64), last)
+        if len(np.unique(numbers)) <= _MAX_STEPS:
             break
-    return width, at
+    return width, numbers
 
 
-def _true(known: PairLabels | ClusterLabels | DedupRun, a: str, b: str, unlisted: Unlisted) -> bool | None:
-    """Whether two documents match; None where nothing is known. As `nearkin.evaluate` takes it."""
-    if isinstance(known, PairLabels):
-        label = known.labels.get((a, b) if a < b else (b, a))
+def _judge(truth: PairLabels | ClusterLabels | DedupRun, a: str, b: str, unlisted: Unlisted) -> bool | None:
+    """Return whether two documents match by the rules of `nearkin.evaluate`; None if they are unjudged."""
+    if isinstance(truth, PairLabels):
+        label = truth.labels.get((a, b) if a < b else (b, a))
         if label is not None:
             return label
-        whole = unlisted == "auto" and not known.sampled and all(known.labels.values())
-        return False if whole or unlisted == "false" else None
-    clusters = known.labels if isinstance(known, ClusterLabels) else known.clusters.labels
-    seen = clusters.keys() if isinstance(known, ClusterLabels) else known.documents
-    if a in seen and b in seen:
+        return False if unlisted == "false" or (unlisted == "auto" and is_complete(truth)) else None
+    clusters = truth.labels if isinstance(truth, ClusterLabels) else truth.clusters.labels
+    documents = clusters.keys() if isinstance(truth, ClusterLabels) else truth.documents
+    if a in documents and b in documents:
         return a in clusters and clusters.get(a) == clusters.get(b)
     return False if unlisted == "false" else None
 
 
 def evaluation_page(
-    found: Evaluation, run: str = "run", truth: str = "truth", steps: Sequence[Step] | None = None
+    scores: Evaluation, run: str = "run", truth: str = "truth", steps: Sequence[Step] | None = None
 ) -> str:
-    """The page of an evaluation, as HTML.
+    """Return the page of an evaluation, as HTML.
 
     Parameters
     ----------
-    found : Evaluation
-        What `nearkin.evaluate` gave.
+    scores : Evaluation
+        The result of `nearkin.evaluate`.
     run, truth : str
-        What the page calls what was found and what is true.
+        Names of both sides on the page.
     steps : sequence of Step, optional
-        The pairs of the run by similarity, as `by_similarity` gives them; shown where labels have no strata.
+        The pairs of the run by similarity, from `group_by_similarity`; shown if the labels have no strata.
 
     Raises
     ------
@@ -154,228 +156,195 @@ def evaluation_page(
     >>> "<h1>clean against truth.tsv: precision 0.333, recall 0.500</h1>" in page
     True
     """
-    return render(contents_of_evaluation(found, run, truth, steps))
+    return render(build_evaluation(scores, run, truth, steps))
 
 
-def contents_of_evaluation(
-    found: Evaluation, run: str = "run", truth: str = "truth", steps: Sequence[Step] | None = None
+def build_evaluation(
+    scores: Evaluation, run: str = "run", truth: str = "truth", steps: Sequence[Step] | None = None
 ) -> Contents:
-    """What the page of an evaluation is made of; parameters as for `evaluation_page`."""
-    scores = found.pairs if found.pairs is not None else found.pairwise
+    """Return the content of the page; the parameters are those of `evaluation_page`."""
+    main = scores.pairs if scores.pairs is not None else scores.pairwise
     title = f"{run} against {truth}"
     figures: list[tuple[str, str, str]] = []
-    if scores is not None:
-        title += f": precision {_number(scores.precision.value)}, recall {_told(scores.recall)}"
-        what = "pairs that were listed" if found.pairs is not None else "pairs in one cluster"
-        between = f"{scores.f1_low:.3f} to {scores.f1_high:.3f}" if scores.recall_known else "not known"
-        f1 = (_number(scores.f1), between)
+    sentences = [f"Compared: {scores.counts['documents']:,} documents."]
+    if main is not None:
+        recall = format_fixed(main.recall.value) if main.recall_known else "not known"
+        title += f": precision {format_fixed(main.precision.value)}, recall {recall}"
+        interval = f"{main.f1_low:.3f} to {main.f1_high:.3f}" if main.recall_known else "not known"
         figures = [
-            ("precision", _number(scores.precision.value), _between(scores.precision)),
-            ("recall", _number(scores.recall.value), _between(scores.recall)),
-            ("F1", f1[0], f1[1]),
+            ("precision", format_fixed(main.precision.value), _format_interval(main.precision)),
+            ("recall", format_fixed(main.recall.value), _format_interval(main.recall)),
+            ("F1", format_fixed(main.f1), interval),
         ]
-    said = [f"Compared: {found.counts['documents']:,} documents."]
-    if scores is not None:
-        said.append(f"The figures above are of the {what}; intervals are of 95%.")
-    if found.bcubed is not None:
-        figures.append(("B-cubed F1", _number(found.bcubed.f1), f"over {found.bcubed.documents:,} documents"))
-    similar = _similar(_of_strata(found.strata) or steps or ())
-    sections = [Section("Measures", charts=(_measures(found),)), *_confusions(found), *similar]
-    if found.notes:
-        sections.append(Section("Notes", tuple(_sentence(note) for note in found.notes)))
-    sections.append(Section("Counts", tables=(_counts(found),)))
-    return Contents(title, tuple(figures), tuple(said), (), tuple(sections))
-
-
-def _measures(found: Evaluation) -> Chart:
-    """Every measure with its interval."""
-    rows: list[tuple[str, float, float | None, float | None]] = []
-    for name, scores in (("pairs", found.pairs), ("pairwise", found.pairwise)):
-        if scores is not None:
-            rows.append(_ratio(f"{name}, precision", scores.precision))
-            rows.append(_ratio(f"{name}, recall", scores.recall))
-            bounds = (scores.f1_low, scores.f1_high) if scores.recall_known else (None, None)
-            rows.append((f"{name}, F1", scores.f1, *bounds))
-    if found.links is not None:
-        rows.append(_ratio("links, precision", found.links))
-    if found.bcubed is not None:
-        names = {"precision": "precision", "recall": "recall", "f1": "F1"}
-        rows += [(f"B-cubed, {told}", getattr(found.bcubed, name), None, None) for name, told in names.items()]
-    note = "The area is the interval of 95%. Pairs: as listed. Pairwise: all pairs of documents in one cluster."
-    return intervals("Precision and recall", note, rows)
-
-
-def _confusions(found: Evaluation) -> list[Section]:
-    """What was found against what is true, of pairs as listed and of pairs in one cluster."""
-    charts = [
-        square(title, _weighed(scores), _cells(scores))
-        for title, scores in (("Pairs as listed", found.pairs), ("Pairs in one cluster", found.pairwise))
-        if scores is not None
+        what = "pairs that were listed" if scores.pairs is not None else "pairs in one cluster"
+        sentences.append(f"The figures above are of the {what}; intervals are of 95%.")
+    if scores.bcubed is not None:
+        note = f"over {scores.bcubed.documents:,} documents"
+        figures.append(("B-cubed F1", format_fixed(scores.bcubed.f1), note))
+    sections = [Section("Measures", charts=(_draw_measures(scores),))]
+    confusions = [
+        draw_confusion(name, _weight_note(side), _confusion(side))
+        for name, side in (("Pairs as listed", scores.pairs), ("Pairs in one cluster", scores.pairwise))
+        if side is not None
     ]
-    return [Section("Found and true", charts=tuple(charts))] if charts else []
+    if confusions:
+        sections.append(Section("Found and true", charts=tuple(confusions)))
+    sections += _similarity_sections(_merge_strata(scores.strata) or steps or ())
+    if scores.notes:
+        sections.append(Section("Notes", tuple(f"{note[:1].upper()}{note[1:]}." for note in scores.notes)))
+    counts = [
+        (name.replace("_", " "), f"{value:,.1f}" if isinstance(value, float) else f"{value:,}")
+        for name, value in scores.counts.items()
+        if isinstance(value, (int, float))
+    ]
+    sections.append(Section("Counts", tables=(Table("What was counted", ("what", "count"), counts),)))
+    return Contents(title, tuple(figures), tuple(sentences), (), tuple(sections))
 
 
-def _of_strata(strata: Sequence[StratumScores]) -> list[Step]:
-    """The strata of labels; steps of similarity are joined to wider ones where there are many."""
+def _draw_measures(scores: Evaluation) -> Chart:
+    """Draw every measure with its interval."""
+    rows: list[tuple[str, float, float | None, float | None]] = []
+    for name, side in (("pairs", scores.pairs), ("pairwise", scores.pairwise)):
+        if side is not None:
+            rows += [_ratio_row(f"{name}, precision", side.precision), _ratio_row(f"{name}, recall", side.recall)]
+            bounds = (side.f1_low, side.f1_high) if side.recall_known else (None, None)
+            rows.append((f"{name}, F1", side.f1, *bounds))
+    if scores.links is not None:
+        rows.append(_ratio_row("links, precision", scores.links))
+    if scores.bcubed is not None:
+        values = (scores.bcubed.precision, scores.bcubed.recall, scores.bcubed.f1)
+        names = ("precision", "recall", "F1")
+        rows += [(f"B-cubed, {name}", value, None, None) for name, value in zip(names, values, strict=True)]
+    note = "The area is the interval of 95%. Pairs: as listed. Pairwise: all pairs of documents in one cluster."
+    return draw_intervals("Precision and recall", note, rows)
+
+
+def _merge_strata(strata: Sequence[StratumScores]) -> list[Step]:
+    """Return the strata of labels as steps; many ranges of similarity are merged to wider ones."""
     steps = []
-    for each in strata:
-        found = _STEP.fullmatch(each.name)
-        low, high = (None, None) if found is None else (float(found[1]), float(found[2]))
-        scores = each.scores
-        counts = (scores.true_positives, scores.false_positives, scores.false_negatives, scores.true_negatives or 0)
-        plain = [WeightSums(float(count), float(count)) for count in counts]
-        cells = (plain[0], plain[1], plain[2], plain[3]) if scores.weights is None else scores.weights
-        steps.append(Step(each.name, low, high, cells, each.matching.of, each.pairs))
-    if len(steps) <= _MOST:
-        return steps
+    for stratum in strata:
+        match = _RANGE.fullmatch(stratum.name)
+        low, high = (None, None) if match is None else (float(match[1]), float(match[2]))
+        cells = tuple(WeightSums(float(count or 0), float(count or 0)) for count in _counts(stratum.scores))
+        cells = stratum.scores.weights or cells
+        steps.append(Step(stratum.name, low, high, cells, stratum.matching.total, stratum.pairs))
     bounds = [(step.low, step.high) for step in steps if step.low is not None and step.high is not None]
     scale = 100.0 if max((high for _, high in bounds), default=0.0) > 1 else 1.0
-    own = min((high - low for low, high in bounds), default=0.0) / scale
-    if (
-        len(bounds) < len(steps)
-        or own <= 0
-        or not all(_regular(low / scale / own, high / scale / own) for low, high in bounds)
+    width = min((high - low for low, high in bounds), default=0.0)
+    if len(steps) <= _MAX_STEPS or len(bounds) < len(steps) or width <= 0:
+        return steps
+    starts = [low / width for low, _ in bounds]
+    if any(abs(start - round(start)) > 1e-6 for start in starts) or any(
+        abs(high - low - width) > 1e-6 * width for low, high in bounds
     ):
         return steps
-    places = [round(low / scale / own) for low, _ in bounds]
-    times = next((times for times in _TIMES if len({place // times for place in places}) <= _MOST), _TIMES[-1])
+    numbers = [round(start) for start in starts]
+    multiple = next((n for n in _MULTIPLES if len({i // n for i in numbers}) <= _MAX_STEPS), _MULTIPLES[-1])
     groups: dict[int, list[Step]] = {}
-    for place, step in zip(places, steps, strict=True):
-        groups.setdefault(place // times, []).append(step)
-    wide = times * own * scale
-    return [
-        _joined(number * wide, min((number + 1) * wide, scale), scale, group)
-        for number, group in sorted(groups.items())
-    ]
+    for number, step in zip(numbers, steps, strict=True):
+        groups.setdefault(number // multiple, []).append(step)
+    merged = []
+    for number, group in sorted(groups.items()):
+        low, high = (round(end * multiple * width, 9) for end in (number, number + 1))
+        high = min(high, scale)
+        sums = tuple(reduce(add, cell) for cell in zip(*(step.cells for step in group), strict=True))
+        judged, pairs = sum(step.judged for step in group), sum(step.pairs for step in group)
+        merged.append(Step(stratum_name(low, high, scale), low, high, sums, judged, pairs))
+    return merged
 
 
-def _regular(low: float, high: float) -> bool:
-    """Whether a stratum is one step of the scale, given in steps."""
-    return abs(low - round(low)) < 1e-6 and abs(high - low - 1) < 1e-6
-
-
-def _joined(low: float, high: float, scale: float, group: Sequence[Step]) -> Step:
-    cells = [reduce(add, cell) for cell in zip(*(step.cells for step in group), strict=True)]
-    cut = (cells[0], cells[1], cells[2], cells[3])
-    judged, pairs = sum(step.judged for step in group), sum(step.pairs for step in group)
-    return Step(_named(low, high, scale), round(low, 9), round(high, 9), cut, judged, pairs)
-
-
-def _similar(steps: Sequence[Step]) -> list[Section]:
-    """Pairs by similarity, the share that matches, and precision and recall of each threshold."""
+def _similarity_sections(steps: Sequence[Step]) -> list[Section]:
+    """Return the section of pairs by similarity: found and true pairs, matches, precision and recall by threshold."""
     if not any(step.judged for step in steps):
         return []
-    missed = any(step.cells[2].total or step.cells[3].total for step in steps)
-    kinds = _KINDS if missed else _KINDS[:2]
+    has_missed = any(step.cells[2].total or step.cells[3].total for step in steps)
+    kinds = CONFUSION if has_missed else CONFUSION[:2]
     rows = [(step.name, [cell.total for cell in step.cells[: len(kinds)]]) for step in steps]
-    note = "Pairs that the truth judges; each counts as the pairs of the run that it stands for."
-    charts = [stacks("Confusion by similarity", note, "similarity", kinds, rows)]
+    note = "Judged pairs; each counts as the number of pairs of the run that it represents."
+    charts = [draw_stacked_bars("Confusion by similarity", note, "similarity", kinds, rows)]
     points = [
-        Point((step.low + step.high) / 2, *_share(step.matching, step.all))
+        Point((step.low + step.high) / 2, *_proportion(step.matching, step.all))
         for step in steps
         if step.judged and step.low is not None and step.high is not None
     ]
+    sentences: tuple[str, ...] = ()
     if len(points) > 1:
-        told = "How many judged pairs of a similarity match; the area is the interval of 95%."
-        charts.append(curves("Share that match", told, [Curve("share that match", points)], ("similarity", "share")))
-    said: tuple[str, ...] = ()
-    if missed and len(points) > 1:
-        chart, said = _thresholds(steps)
-        charts.append(chart)
-    table = [(step.name, f"{step.judged:,}", f"{step.pairs:,.0f}", *_words(step)) for step in steps]
-    names = ("similarity", "judged", "pairs", "share that match", "interval")
-    return [Section("By similarity", said, tuple(charts), (Table("Pairs by similarity", names, table),))]
+        note = "Proportion of judged pairs that match; the area is the interval of 95%."
+        curve, axes = Curve("share that match", points), ("similarity", "share")
+        charts.append(draw_curves("Share that match", note, [curve], axes))
+        if has_missed:
+            chart, sentence = _draw_thresholds(steps)
+            charts.append(chart)
+            sentences = (sentence,)
+    table = Table.of(
+        "Pairs by similarity",
+        [(step, _proportion(step.matching, step.all)) for step in steps],
+        {
+            "similarity": lambda row: row[0].name,
+            "judged": lambda row: f"{row[0].judged:,}",
+            "pairs": lambda row: f"{row[0].pairs:,.0f}",
+            "share that match": lambda row: f"{row[1][0]:.3f}" if row[0].judged else "–",
+            "interval": lambda row: f"{row[1][1]:.3f} to {row[1][2]:.3f}" if row[0].judged else "–",
+        },
+    )
+    return [Section("By similarity", sentences, tuple(charts), (table,))]
 
 
-def _thresholds(steps: Sequence[Step]) -> tuple[Chart, tuple[str, ...]]:
-    """Precision and recall if pairs from a similarity on were taken, and where F1 is highest."""
-    known = sorted((step for step in steps if step.judged and step.low is not None), key=lambda step: step.low or 0.0)
-    every = reduce(add, [step.matching for step in known])
-    precision, recall = [], []
-    best = (-1.0, 0.0)
-    for at, step in enumerate(known):
-        taken = reduce(add, [each.matching for each in known[at:]])
-        low = step.low or 0.0
-        precision.append(Point(low, *_share(taken, reduce(add, [each.all for each in known[at:]]))))
-        recall.append(Point(low, *_share(taken, every)))
-        total = precision[-1].y + recall[-1].y
-        best = max(best, (2 * precision[-1].y * recall[-1].y / total if total > 0 else 0.0, low))
-    told = "Of taking every pair from a similarity on. The area is the interval of 95%."
-    chart = curves(
+def _draw_thresholds(steps: Sequence[Step]) -> tuple[Chart, str]:
+    """Draw precision and recall of each threshold; return the chart, and a sentence on the best F1."""
+    judged = sorted((step for step in steps if step.judged and step.low is not None), key=lambda step: step.low or 0.0)
+    # Sums over the steps from each threshold on.
+    matching = list(accumulate((step.matching for step in reversed(judged)), add))[::-1]
+    totals = list(accumulate((step.all for step in reversed(judged)), add))[::-1]
+    lows = [step.low or 0.0 for step in judged]
+    precision = [Point(low, *_proportion(*sums)) for low, *sums in zip(lows, matching, totals, strict=True)]
+    recall = [Point(low, *_proportion(hits, matching[0])) for low, hits in zip(lows, matching, strict=True)]
+    f1 = [2 * p.y * r.y / (p.y + r.y) if p.y + r.y > 0 else 0.0 for p, r in zip(precision, recall, strict=True)]
+    best, threshold = max(zip(f1, lows, strict=True))
+    chart = draw_curves(
         "Precision and recall by threshold",
-        told,
+        "All pairs with at least this similarity are taken. The area is the interval of 95%.",
         [Curve("recall", recall), Curve("precision", precision)],
         ("threshold of the similarity", "share"),
-        mark=(best[1], f"F1 {best[0]:.3f} at {best[1]:g}"),
+        mark=(threshold, f"F1 {best:.3f} at {threshold:g}"),
     )
-    said = (
-        f"F1 is highest, {best[0]:.3f}, at a threshold of {best[1]:g}. Recall is among the pairs that were looked at: "
-        "what no run has proposed is not counted.",
+    sentence = (
+        f"F1 is highest, {best:.3f}, at a threshold of {threshold:g}. Recall is among the candidates of the run: pairs "
+        "that were not candidates are not counted."
     )
-    return chart, said
+    return chart, sentence
 
 
-def _share(hits: WeightSums, cases: WeightSums) -> tuple[float, float, float]:
-    """A weighted share with its Wilson interval, of the effective number of cases."""
+def _proportion(hits: WeightSums, cases: WeightSums) -> tuple[float, float, float]:
+    """Return a weighted proportion with its Wilson interval, for the effective number of cases."""
     if not cases.total:
         return 0.0, 0.0, 1.0
     value = min(hits.total / cases.total, 1.0)
     return value, *wilson(value * cases.effective, cases.effective)
 
 
-def _words(step: Step) -> tuple[str, str]:
-    if not step.judged:
-        return "–", "–"
-    value, low, high = _share(step.matching, step.all)
-    return f"{value:.3f}", f"{low:.3f} to {high:.3f}"
+def _counts(scores: PairScores) -> tuple[int, int, int, int | None]:
+    return scores.true_positives, scores.false_positives, scores.false_negatives, scores.true_negatives
 
 
-def _counts(found: Evaluation) -> Table:
-    rows = []
-    for name, value in found.counts.items():
-        if isinstance(value, list):
-            continue
-        shown = f"{value:,.1f}" if isinstance(value, float) else f"{value:,}"
-        rows.append((name.replace("_", " "), shown))
-    return Table("What was counted", ("what", "count"), rows)
+def _confusion(scores: PairScores) -> list[float | None]:
+    """Return counts, or the numbers of pairs that the labels represent; None if unknown."""
+    cells = _counts(scores) if scores.weights is None else tuple(sums.total for sums in scores.weights)
+    return [*cells] if scores.recall_known else [*cells[:2], None, None]
 
 
-def _cells(scores: PairScores) -> tuple[float, float, float | None, float | None]:
-    """Counts, or what the labels stand for; None for what is not known."""
-    missed: float | None
-    neither: float | None
-    if scores.weights is not None:
-        hits, false, missed, neither = (sums.total for sums in scores.weights)
-    else:
-        hits, false = float(scores.true_positives), float(scores.false_positives)
-        missed, neither = scores.false_negatives, scores.true_negatives
-    return (hits, false, missed, neither) if scores.recall_known else (hits, false, None, None)
+def _weight_note(scores: PairScores) -> str:
+    return "" if scores.weights is None else "Counts are the numbers of pairs that the labels represent."
 
 
-def _weighed(scores: PairScores) -> str:
-    return "" if scores.weights is None else "Counts are the pairs that the labels stand for."
-
-
-def _ratio(name: str, ratio: Ratio) -> tuple[str, float, float | None, float | None]:
+def _ratio_row(name: str, ratio: Ratio) -> tuple[str, float, float | None, float | None]:
     return (name, ratio.value, ratio.low, ratio.high) if ratio.known else (name, ratio.value, None, None)
 
 
-def _told(ratio: Ratio) -> str:
-    return _number(ratio.value) if ratio.known else "not known"
-
-
-def _between(ratio: Ratio) -> str:
+def _format_interval(ratio: Ratio) -> str:
     if not ratio.known:
         return "not known"
-    return "no case" if not ratio.of else f"{ratio.low:.3f} to {ratio.high:.3f}"
+    return f"{ratio.low:.3f} to {ratio.high:.3f}" if ratio.total else "no case"
 
 
-def _number(value: float) -> str:
-    return "–" if math.isnan(value) else f"{value:.3f}"
-
-
-def _sentence(note: str) -> str:
-    return f"{note[:1].upper()}{note[1:]}."
-
-
-__all__ = ["Step", "by_similarity", "contents_of_evaluation", "evaluation_page"]
+__all__ = ["Step", "build_evaluation", "evaluation_page", "group_by_similarity"]

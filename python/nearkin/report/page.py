@@ -1,10 +1,10 @@
-"""A report as one HTML file: all is in it, it asks nothing of anybody, and the same contents give the same bytes.
+"""A page as one HTML file without external resources; equal contents give equal bytes.
 
-The file's content policy allows its own script and style, named by their SHA-256, and nothing else: no request, no
-other script, no style attribute. What comes from documents is escaped by Jinja, or is JSON and compressed blocks in
-elements that no browser runs; the script puts it into the page as text.
+The file's content policy allows its own script and style, by their SHA-256, and nothing else: no request, no other
+script, no style attribute. Data from documents is escaped by Jinja, or is JSON and compressed blocks in elements that
+browsers do not run; the script inserts it as text.
 
-Blocks are gzip (RFC 1952, no time, no name) in base64; the script unpacks one when it is looked at.
+Blocks are gzip (RFC 1952, without time and name) in base64. The script unpacks a block when it is needed.
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ SCRIPTS = (
     "results.js",
     "main.js",
 )
-"""Modules of the script, each after those that it imports. Their names at the outermost level differ."""
+"""Modules of the script in the order of their imports. Their top-level names differ."""
 _CODE = re.compile(r"""(?P<code>[^"'`{}]*)(?P<end>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|["'`{}]|$)""")
 _TEMPLATE = re.compile(r"(?P<code>(?:[^`$\\]|\\.|\$(?!\{))*)(?P<end>`|\$\{)", re.DOTALL)
-_BESIDE_SIGNS = re.compile(r"(?<=[=<>!?:&|*,;(){}\[\]]) +| +(?=[=<>!?:&|*,;(){}\[\]])")
+_OPERATOR_SPACES = re.compile(r"(?<=[=<>!?:&|*,;(){}\[\]]) +| +(?=[=<>!?:&|*,;(){}\[\]])")
 _GZIP_HEAD = b"\x1f\x8b\x08\0\0\0\0\0\0\xff"
 _BLOCK = re.compile(r"[a-z]+(-[0-9]+)?")
 _NUMBER = re.compile(r"[-−–+~≈<>]? ?[\d,.]+ ?(%|s|ms|KB|MB|GB|bits)?|–|")
-_UNSEEN = re.compile(
+_INVISIBLE = re.compile(
     "[\x00-\x1f\x7f-\x9f\xad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164"
     "\ud800-\udfff\ufeff\uffa0]"
 )
 
 
 def render(contents: Contents) -> str:
-    """The page of a report.
+    """Return a page as HTML.
 
     Parameters
     ----------
@@ -65,14 +65,14 @@ def render(contents: Contents) -> str:
     Returns
     -------
     str
-        HTML, to be written as UTF-8. The same contents give the same text.
+        HTML, to be written as UTF-8. Equal contents give equal text.
 
     Raises
     ------
     MissingExtraError
         Jinja2 is not installed.
     ParameterError
-        A block's name is not letters with a number, or `run` holds what JSON has not (NaN).
+        The name of a block is invalid, or `run` has a value without a JSON form (NaN).
 
     Examples
     --------
@@ -81,8 +81,8 @@ def render(contents: Contents) -> str:
     >>> "<h1>3 &lt; 4</h1>" in render(Contents("3 < 4"))
     True
     """
-    style = _file("page.css")
-    script = "" if contents.run is None else joined()
+    style = (FOLDER / "page.css").read_text(encoding="utf-8")
+    script = "" if contents.run is None else bundle_script()
     return (
         _environment()
         .get_template("report.html")
@@ -91,68 +91,65 @@ def render(contents: Contents) -> str:
             policy=_policy(script, style),
             style=_markup(style),
             script=_markup(script),
-            run=_markup("" if contents.run is None else _json(contents.run)),
-            blocks=[(_name(name), _markup(_packed(data))) for name, data in sorted(contents.blocks.items())],
+            run=_markup("" if contents.run is None else _to_json(contents.run)),
+            blocks=[
+                (_check_name(name), _markup(data if isinstance(data, str) else pack(data)))
+                for name, data in sorted(contents.blocks.items())
+            ],
             version=__version__,
-            kinds=_kinds,
+            kinds=_cell_classes,
             svg=_markup,
         )
     )
 
 
-def joined() -> str:
-    """The script: its modules in order as one function, without comments, indents, and words that import and export.
+def bundle_script() -> str:
+    """Return the modules of the script as one function, without comments, indents, imports and exports.
 
-    Spaces beside signs go, too, but none of a string or a template.
+    Spaces around operators are also removed, except in strings and templates.
     """
     shared = assets()
     modules = [(shared[name] if name in shared else FOLDER / name).read_text(encoding="utf-8") for name in SCRIPTS]
     plain = [re.sub(r"^import\b[^;]*;\n", "", text, flags=re.MULTILINE) for text in modules]
     bare = [re.sub(r"^ *//.*\n|^ +|^export |^\n| // .*$", "", text, flags=re.MULTILINE) for text in plain]
-    return '(() => {\n"use strict";\n' + "".join(map(_close, bare)) + "})();\n"
+    return '(() => {\n"use strict";\n' + "".join(map(_minify, bare)) + "})();\n"
 
 
-def _close(code: str) -> str:
-    """Code without spaces beside signs. A string or a template ends where it ends in JavaScript; a lone quote, which
-    only a regular expression may have, is a sign.
-    """
-    written: list[str] = []
-    held: list[str] = []  # what is open: templates and braces
-    place = 0
-    while place < len(code):
-        inside = held[-1:] == ["`"]
-        found = (_TEMPLATE if inside else _CODE).match(code, place)
-        if found is None:
-            raise ValueError(f"a template does not end: {code[place : place + 40]}")
-        end = found["end"]
-        before, after = code[max(place - 1, 0) : place], end[:1]
-        bare = _BESIDE_SIGNS.sub("", f"{before}{found['code']}{after}")[len(before) :] if not inside else ""
-        written.append(found.group() if inside else bare + end[1:])
-        place = found.end()
-        if end in ("}", "`") and held and (end == "}" or inside):
-            held.pop()
+def _minify(code: str) -> str:
+    """Remove spaces around operators. A lone quote, which only a regular expression may contain, is an operator."""
+    output: list[str] = []
+    open_: list[str] = []  # Templates and braces.
+    position = 0
+    while position < len(code):
+        in_template = open_[-1:] == ["`"]
+        match = (_TEMPLATE if in_template else _CODE).match(code, position)
+        if match is None:
+            raise ValueError(f"a template does not end: {code[position : position + 40]}")
+        end = match["end"]
+        before, after = code[max(position - 1, 0) : position], end[:1]
+        bare = _OPERATOR_SPACES.sub("", f"{before}{match['code']}{after}")[len(before) :]
+        output.append(match.group() if in_template else bare + end[1:])
+        position = match.end()
+        if end in ("}", "`") and open_ and (end == "}" or in_template):
+            open_.pop()
         elif end in ("`", "{", "${"):
-            held.append(end)
-    return "".join(written)
+            open_.append(end)
+    return "".join(output)
 
 
-def packed(data: bytes) -> str:
-    """Bytes as gzip in base64, with nothing in it that depends on the time or the system.
+def pack(data: bytes) -> str:
+    """Return bytes as gzip in base64, independent of time and system.
 
-    At level 1, which takes a third of the time of 6 and a sixth more room.
+    Level 1 takes a third of the time of level 6 and a sixth more space.
     """
     packer = zlib.compressobj(1, zlib.DEFLATED, -zlib.MAX_WBITS)
     body = packer.compress(data) + packer.flush()
-    whole = _GZIP_HEAD + body + struct.pack("<II", zlib.crc32(data), len(data) & 0xFFFFFFFF)
-    return base64.b64encode(whole).decode("ascii")
-
-
-def _packed(data: bytes | str) -> str:
-    return data if isinstance(data, str) else packed(data)
+    tail = struct.pack("<II", zlib.crc32(data), len(data) & 0xFFFFFFFF)
+    return base64.b64encode(_GZIP_HEAD + body + tail).decode("ascii")
 
 
 def check_installed() -> None:
-    """Refuse a report before there is any work for it.
+    """Check the dependencies of a report before the work starts.
 
     Raises
     ------
@@ -162,20 +159,20 @@ def check_installed() -> None:
     _environment()
 
 
-def visible(value: object) -> str:
-    r"""A value as text in which signs that are not seen, or that turn the order of others, are escapes.
+def escape_invisible(value: object) -> str:
+    r"""Return a value as text, with escapes for characters that are invisible or change the direction of writing.
 
     Examples
     --------
-    >>> from nearkin.report.page import visible
-    >>> visible("a\u202eb")
+    >>> from nearkin.report.page import escape_invisible
+    >>> escape_invisible("a\u202eb")
     'a\\u{202e}b'
     """
-    return _UNSEEN.sub(lambda found: f"\\u{{{ord(found.group()):x}}}", "" if value is None else str(value))
+    return _INVISIBLE.sub(lambda match: f"\\u{{{ord(match.group()):x}}}", "" if value is None else str(value))
 
 
 def _environment() -> Environment:
-    """Templates that escape, and in which undefined names are errors."""
+    """Return an environment that escapes values and refuses undefined names."""
     try:
         from jinja2 import Environment, FileSystemLoader, StrictUndefined
         from markupsafe import Markup
@@ -188,12 +185,12 @@ def _environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=lambda value: value if isinstance(value, Markup) else visible(value),
+        finalize=lambda value: value if isinstance(value, Markup) else escape_invisible(value),
     )
 
 
 def _markup(text: str) -> str:
-    """A text that is put into the page as it is."""
+    """Mark a text as HTML that needs no escaping."""
     try:
         from markupsafe import Markup
     except ImportError:
@@ -201,12 +198,8 @@ def _markup(text: str) -> str:
     return Markup(text)  # noqa: S704 - our own files, JSON without "<", base64
 
 
-def _file(name: str) -> str:
-    return (FOLDER / name).read_text(encoding="utf-8")
-
-
 def _policy(script: str, style: str) -> str:
-    """The content policy: what is inline is named by its hash, all else is refused."""
+    """Return the content policy, which allows only the inline script and style, by their hashes."""
 
     def source(text: str) -> str:
         digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
@@ -218,8 +211,8 @@ def _policy(script: str, style: str) -> str:
     )
 
 
-def _json(run: Mapping[str, object]) -> str:
-    """JSON in which nothing ends the element that holds it."""
+def _to_json(run: Mapping[str, object]) -> str:
+    """Return JSON that cannot end its HTML element."""
     try:
         text = json.dumps(run, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     except (TypeError, ValueError) as error:
@@ -227,18 +220,18 @@ def _json(run: Mapping[str, object]) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _name(block: str) -> str:
+def _check_name(block: str) -> str:
     if _BLOCK.fullmatch(block) is None:
         raise bad_parameter("block", repr(block), "letters a to z, then a number or none, such as texts-0")
     return block
 
 
-def _kinds(table: Table) -> list[str]:
-    """For each column the class of its cells: "number" where all of them are."""
+def _cell_classes(table: Table) -> list[str]:
+    """Return the class of the cells of each column: "number" if all of them are numbers, otherwise "words"."""
     return [
-        "number" if table.rows and all(_NUMBER.fullmatch(row[place]) for row in table.rows) else "words"
-        for place in range(len(table.columns))
+        "number" if table.rows and all(_NUMBER.fullmatch(row[i]) for row in table.rows) else "words"
+        for i in range(len(table.columns))
     ]
 
 
-__all__ = ["check_installed", "joined", "packed", "render", "visible"]
+__all__ = ["bundle_script", "check_installed", "escape_invisible", "pack", "render"]

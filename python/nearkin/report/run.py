@@ -1,6 +1,6 @@
-"""What a report is made of: the summary, clusters and near misses of a run, and the texts of some documents.
+"""The input of a report: summary, clusters and near misses of a run, and the contents of its documents.
 
-Ids are compared by their text, as labels are: a table of CSV has no other, and a page shows no other.
+Ids are compared as text, like those of labels, because a CSV table and a page have nothing else.
 """
 
 from __future__ import annotations
@@ -15,257 +15,290 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from nearkin.dedup.cluster import sample_of
+from nearkin.digests import ssdeep
 from nearkin.digests.ssdeep import DigestRecipe
 from nearkin.errors import InputError, bad_parameter, printable
+from nearkin.index.digests import DigestIndex
 from nearkin.io import Column, Corpus, open_corpus, read_table
 from nearkin.io.values import INT
-from nearkin.report.files import NearFiles, near_files
 
 if TYPE_CHECKING:
     from nearkin.dedup.result import DedupResult, ResultTable
 
-Table: TypeAlias = Mapping[str, list[Any]]
-"""Columns by name."""
-LookUp: TypeAlias = "Callable[[Collection[str]], Mapping[str, bytes | str | None]]"
-"""From ids to their texts, or to the bytes of files; an id without a text is left out."""
-LARGEST_FILE = 8 << 20
-"""Bytes of the largest file that a report reads."""
-MOST_BYTES = 256 << 20
-"""Bytes of all files that it reads."""
+Columns: TypeAlias = Mapping[str, list[Any]]
+"""A table, by column names."""
+ReadTexts: TypeAlias = "Callable[[Collection[str]], Mapping[str, bytes | str | None]]"
+"""Maps ids to texts, or to the contents of files; an id without a text may be missing."""
+MAX_FILE_BYTES = 8 << 20
+"""Maximum size of a file that a report reads."""
+MAX_TOTAL_BYTES = 256 << 20
+"""Maximum size of all files that a report reads."""
+MAX_SAMPLED_FILES = 2000
+"""Maximum number of kept files that are compared with each other."""
+NEAR_MARGIN = 30
+"""Maximum difference between the threshold and the score of a near miss."""
+_MEASURES = ("distance", "similarity")
+_IDS = ("id", "representative", "left", "right")
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run, as a report sees it.
+    """The result of a deduplication, as a report needs it.
 
     Attributes
     ----------
     name : str
-        What the report calls it: the folder's name.
+        Title of the report: the name of the folder.
     summary : mapping
-        As summary.json has it.
+        The content of summary.json.
     clusters : mapping of str to list
-        Columns of the table of clusters: id, cluster, representative, distance, similarity, reason.
+        The table of clusters: id, cluster, representative, distance, similarity, reason.
     near : mapping of str to list, or None
-        Columns of near misses: left, right, distance, similarity. None where the run did not look for any.
+        Near misses: left, right, distance, similarity. None if the run did not look for any.
     texts : function
-        The texts of ids.
+        Returns the texts of ids.
     notes : list of str
-        Why texts are missing, or may be others than those of the run; more may come when texts are read.
+        Reasons why texts are missing, or may differ from those of the run; reading texts may add more.
     near_files : NearFiles or None
-        Of files: near misses among those that were kept.
+        For files: near misses among the kept ones.
     """
 
     name: str
     summary: Mapping[str, Any]
-    clusters: Table
-    near: Table | None
-    texts: LookUp
+    clusters: Columns
+    near: Columns | None
+    texts: ReadTexts
     notes: list[str] = field(default_factory=list)
     near_files: NearFiles | None = None
 
     @property
-    def of_files(self) -> bool:
-        """Whether its documents are files, compared by fuzzy digests."""
+    def on_files(self) -> bool:
+        """True if the documents are files, compared by fuzzy digests."""
         return str(self.summary["verify"]) == "score"
 
-    @classmethod
-    def of_result(cls, result: DedupResult, corpus: Corpus, summary: Mapping[str, Any], name: str) -> Run:
-        """A run over a corpus that is still open."""
-
-        def texts(ids: Collection[str]) -> dict[str, str]:
-            rows = _rows(result.ids, ids)
-            found = corpus.texts(sorted(rows.values()))
-            return dict(zip(sorted(rows, key=rows.__getitem__), found, strict=True))
-
-        near = None if result.near_misses is None else _typed(_plain(result.near_misses))
-        return cls(name, summary, _typed(_plain(result.clusters)), near, texts)
+    @property
+    def scale(self) -> float:
+        """The maximum similarity: 100 for scores, otherwise 1."""
+        return 100.0 if self.on_files else 1.0
 
     @classmethod
-    def of_texts(cls, result: DedupResult, texts: Sequence[str | None], name: str = "run") -> Run:
-        """A run of `nearkin.dedup` over texts in memory.
+    def from_result(cls, result: DedupResult, corpus: Corpus, summary: Mapping[str, Any], name: str) -> Run:
+        """Return a run on an open corpus."""
+
+        def read_texts(ids: Collection[str]) -> dict[str, str]:
+            rows = _find_rows(result.ids, ids)
+            texts = corpus.texts(sorted(rows.values()))
+            return dict(zip(sorted(rows, key=rows.__getitem__), texts, strict=True))
+
+        return cls(name, summary, _convert(result.clusters), _convert_optional(result.near_misses), read_texts)
+
+    @classmethod
+    def from_texts(cls, result: DedupResult, texts: Sequence[str | None], name: str = "run") -> Run:
+        """Return a run of `nearkin.dedup` on texts in memory.
 
         Parameters
         ----------
         result : DedupResult
-            With `near_misses="auto"` the report can tell recall, too.
+            With `near_misses="auto"` the report can also estimate recall.
         texts : sequence of str or None
-            What was deduplicated, in its order.
+            The deduplicated texts, in their order.
         name : str
-            What the report calls it.
+            Title of the report.
 
         Raises
         ------
         ParameterError
-            Another number of texts than the result has rows.
+            The number of texts differs from the number of rows of the result.
         """
         if len(texts) != len(result.ids):
             raise bad_parameter("texts", f"{len(texts)} texts", f"{len(result.ids)} texts, one per row of the result")
 
-        def found(ids: Collection[str]) -> dict[str, str | None]:
-            return {own: texts[row] for own, row in _rows(result.ids, ids).items()}
+        def read_texts(ids: Collection[str]) -> dict[str, str | None]:
+            return {name: texts[row] for name, row in _find_rows(result.ids, ids).items()}
 
-        near = None if result.near_misses is None else _typed(_plain(result.near_misses))
-        return cls(name, result.summary, _typed(_plain(result.clusters)), near, found)
-
-    @classmethod
-    def of_files_result(cls, result: DedupResult, summary: Mapping[str, Any], name: str) -> Run:
-        """A run over files, which are read again by their paths."""
-        clusters = {column: list(map(_escaped, cells)) for column, cells in _plain(result.clusters).items()}
-        return cls(name, summary, _typed(clusters), None, read_files, near_files=_near_files(result.kept, summary))
+        return cls(name, result.summary, _convert(result.clusters), _convert_optional(result.near_misses), read_texts)
 
     @classmethod
-    def of_folder(cls, folder: Path) -> Run:
-        """A run by the folder that `nearkin dedup` wrote. Removed texts are read from the run's inputs again.
+    def from_files(cls, result: DedupResult, summary: Mapping[str, Any], name: str) -> Run:
+        """Return a run on files, which are read again by their paths."""
+        columns = {column: list(map(_escape_bytes, cells)) for column, cells in result.clusters.columns.items()}
+        near_files = find_near_files(result.kept, DigestRecipe(summary["recipe"]), int(summary["threshold"]))
+        return cls(name, summary, _convert_columns(columns), None, read_files, near_files=near_files)
+
+    @classmethod
+    def from_folder(cls, folder: Path) -> Run:
+        """Return the run of a folder that `nearkin dedup` wrote; removed texts are read from the run's inputs.
 
         Raises
         ------
         InputError
-            It is no such folder, or its tables can't be read.
+            The folder is not the output of a run, or its tables cannot be read.
         """
-        summary = _summary(folder)
-        of_files = summary["verify"] == "score"
-        written = {"txt": "jsonl", "files": "jsonl", "warc": "jsonl"}.get(summary.get("format", "files"), "")
-        written = written or str(summary["format"])
-        clusters = _columns(folder / f"clusters.{written}", "id", "cluster", "representative", *_MEASURED, "reason")
+        summary = _read_summary(folder)
+        format_ = summary.get("format", "files")
+        suffix = "jsonl" if format_ in ("txt", "files", "warc") else str(format_)
+        clusters = _read_columns(folder / f"clusters.{suffix}", "id", "cluster", "representative", *_MEASURES, "reason")
         name = folder.resolve().name
-        if of_files:
-            names = [os.fsdecode(path) for path in (folder / "kept.nul").read_bytes().split(b"\0")[:-1]]
-            return cls(name, summary, clusters, None, read_files, near_files=_near_files(names, summary))
-        path = folder / f"near.{written}"
-        near = _columns(path, "left", "right", *_MEASURED) if path.exists() else None
+        if summary["verify"] == "score":
+            kept = [os.fsdecode(path) for path in (folder / "kept.nul").read_bytes().split(b"\0")[:-1]]
+            near_files = find_near_files(kept, DigestRecipe(summary["recipe"]), int(summary["threshold"]))
+            return cls(name, summary, clusters, None, read_files, near_files=near_files)
+        path = folder / f"near.{suffix}"
+        near = _read_columns(path, "left", "right", *_MEASURES) if path.exists() else None
         notes: list[str] = []
-        inputs = _inputs(summary, folder, notes)
-        return cls(name, summary, clusters, near, lambda ids: _read(inputs, summary, ids, notes), notes)
+        inputs = _find_inputs(summary, folder, notes)
+        return cls(name, summary, clusters, near, lambda ids: _read_inputs(inputs, summary, ids, notes), notes)
 
 
-def _summary(folder: Path) -> dict[str, Any]:
-    """The summary of a run over documents or files."""
+def _read_summary(folder: Path) -> dict[str, Any]:
+    """Return the summary of a run on documents or files."""
     try:
         summary: dict[str, Any] = json.loads((folder / "summary.json").read_text("utf-8"))
-        needed = {"verify", "documents", "clusters", "threshold", "timings", "inputs", "removed_by_reason"}
-        missing = sorted(needed - summary.keys())
+        required = {"verify", "documents", "clusters", "threshold", "timings", "inputs", "removed_by_reason"}
+        missing = sorted(required - summary.keys())
         reason = f"its summary.json has no {missing[0]!r}" if missing else ""
     except FileNotFoundError:
-        reason = "it has no summary.json" if folder.is_dir() else "there is no such folder"
+        reason = "it has no summary.json" if folder.is_dir() else "the folder does not exist"
     except (OSError, ValueError, AttributeError, RecursionError) as error:
-        reason = f"its summary.json can't be read ({error})"
+        reason = f"its summary.json cannot be read ({error})"
     if reason:
-        reason = f"is no folder that nearkin dedup wrote for documents or files: {reason}"
+        reason = f"is not a folder that nearkin dedup wrote for documents or files: {reason}"
         raise InputError(f"{folder}: {reason}", place=str(folder), reason=reason)
     return summary
 
 
-def _inputs(summary: Mapping[str, Any], folder: Path, notes: list[str]) -> list[str]:
-    """Where the texts of a run are: its inputs, or what it kept where they are gone, which is noted.
+def _find_inputs(summary: Mapping[str, Any], folder: Path, notes: list[str]) -> list[str]:
+    """Return the inputs of a run, or the kept documents, with a note, if the inputs do not exist.
 
-    Relative names hold where this process works, or else beside the run's folder.
+    Relative names are resolved from the working directory, then from the parent of the run's folder.
     """
     inputs = [str(name) for name in summary["inputs"]]
-    gone: list[str] = []
+    missing: list[str] = []
     for base in (Path(), folder.resolve().parent):
-        found = [name if "://" in name else str(base / name) for name in inputs]
-        gone = gone or [name for name in found if "://" not in name and not _is_there(name)]
-        if inputs and "-" not in inputs and all("://" in name or _is_there(name) for name in found):
-            return found
-    read_again = inputs and "-" not in inputs
-    what = f"{printable(gone[0])} is not there any more" if read_again else "standard input can't be read again"
-    notes.append(f"{what}: the texts of removed documents can't be shown")
+        names = [name if "://" in name else str(base / name) for name in inputs]
+        missing = missing or [name for name in names if "://" not in name and not _exists(name)]
+        if inputs and "-" not in inputs and all("://" in name or _exists(name) for name in names):
+            return names
+    can_read = inputs and "-" not in inputs
+    problem = f"{printable(missing[0])} does not exist" if can_read else "standard input cannot be read again"
+    notes.append(f"{problem}: the texts of removed documents cannot be shown")
     return [str(folder / name) for name in summary.get("kept_files") or [summary["kept_file"]]]
 
 
-def _is_there(name: str) -> bool:
-    """Whether there is such a file or folder, or one that a pattern names."""
+def _exists(name: str) -> bool:
+    """Return True for an existing file or folder, or a pattern with a match."""
     return Path(name).exists() or bool(glob.has_magic(name) and glob.glob(name))  # noqa: PTH207 - absolute patterns
 
 
-def _near_files(kept: Sequence[str], summary: Mapping[str, Any]) -> NearFiles:
-    return near_files(kept, DigestRecipe(summary["recipe"]), int(summary["threshold"]))
-
-
-def _escaped(cell: Any) -> Any:
-    """Names of files as the tables have them: bytes without a UTF-8 form are escaped."""
+def _escape_bytes(cell: Any) -> Any:
+    """Return a file name as the tables spell it: bytes that are not UTF-8 are escaped."""
     return cell.encode("utf-8", "backslashreplace").decode() if isinstance(cell, str) else cell
 
 
 def read_files(ids: Collection[str]) -> dict[str, bytes | str | None]:
-    """The bytes of files by their paths, in this order; None for one that is gone, too large or beyond `MOST_BYTES`."""
-    found: dict[str, bytes | str | None] = {}
-    left = MOST_BYTES
+    """Return the contents of files by their paths; None if a file is missing, too large or beyond the total."""
+    contents: dict[str, bytes | str | None] = {}
+    remaining = MAX_TOTAL_BYTES
     for name in ids:
         try:
-            file = Path(name)
-            found[name] = file.read_bytes() if file.stat().st_size <= min(LARGEST_FILE, left) else None
+            path = Path(name)
+            contents[name] = path.read_bytes() if path.stat().st_size <= min(MAX_FILE_BYTES, remaining) else None
         except (OSError, ValueError):
-            found[name] = None
-        left -= len(found[name] or b"")
-    return found
+            contents[name] = None
+        remaining -= len(contents[name] or b"")
+    return contents
 
 
-def _rows(column: Column, ids: Collection[str]) -> dict[str, int]:
-    """The rows of some ids, by their text."""
+def _find_rows(column: Column, ids: Collection[str]) -> dict[str, int]:
+    """Return the rows of ids, by their text."""
     if len(column) and (column.kinds == INT).all():
-        # Numbers are found without making objects of all of them.
-        wanted = np.array([int(own) for own in ids], np.int64)
-        rows = np.flatnonzero(np.isin(column.values, wanted)).tolist()
+        # Does not convert all numbers to objects.
+        rows = np.flatnonzero(np.isin(column.values, np.array([int(name) for name in ids], np.int64))).tolist()
         return {str(column.values[row]): row for row in rows}
-    row_of = {own: row for row, own in enumerate(map(str, column.to_list()))}
-    return {own: row_of[own] for own in ids if own in row_of}
+    row_of = {name: row for row, name in enumerate(map(str, column.to_list()))}
+    return {name: row_of[name] for name in ids if name in row_of}
 
 
-def _plain(table: ResultTable) -> dict[str, list[Any]]:
-    return {name: list(cells) for name, cells in table.columns.items()}
-
-
-_MEASURED = ("distance", "similarity")
-
-
-def _columns(path: Path, *names: str) -> Table:
-    """Columns of a table; a table of JSON without rows names none."""
+def _read_columns(path: Path, *names: str) -> Columns:
+    """Return columns of a table; a JSON table without rows has none."""
     table = read_table(path, ids=_IDS)
-    return _typed({name: table.get(name, []) for name in names})
+    return _convert_columns({name: table.get(name, []) for name in names})
 
 
-_IDS = ("id", "representative", "left", "right")
+def _convert(table: ResultTable) -> Columns:
+    return _convert_columns({name: list(cells) for name, cells in table.columns.items()})
 
 
-def _typed(table: Table) -> Table:
-    """Ids as text, numbers as numbers: tables of CSV have text alone, results have NaN where files have nothing."""
-    typed: dict[str, list[Any]] = {}
+def _convert_optional(table: ResultTable | None) -> Columns | None:
+    return None if table is None else _convert(table)
+
+
+def _convert_columns(table: Columns) -> Columns:
+    """Return ids as text and measures as numbers, with None for empty cells and NaN."""
+    columns: dict[str, list[Any]] = {}
     for name, cells in table.items():
         if name in _IDS:
-            typed[name] = list(map(str, cells))
-        elif name in _MEASURED:
-            kind = float if name == "similarity" else _whole
-            # NaN is not equal to itself.
-            typed[name] = [None if cell is None or cell != cell or cell == "" else kind(cell) for cell in cells]
+            columns[name] = list(map(str, cells))
+        elif name in _MEASURES:
+            numbers = [None if cell is None or cell != cell or cell == "" else float(cell) for cell in cells]
+            is_distance = name == "distance"
+            columns[name] = [int(value) if is_distance and value is not None else value for value in numbers]
         else:
-            typed[name] = list(cells)
-    return typed
+            columns[name] = list(cells)
+    return columns
 
 
-def _whole(cell: Any) -> int:
-    return int(float(cell))
-
-
-def _read(inputs: list[str], summary: Mapping[str, Any], ids: Collection[str], notes: list[str]) -> dict[str, str]:
-    """The texts of ids in the inputs of a run; it is noted if these have changed."""
-    found: dict[str, str] = {}
+def _read_inputs(
+    inputs: list[str], summary: Mapping[str, Any], ids: Collection[str], notes: list[str]
+) -> dict[str, str]:
+    """Return the texts of ids from the inputs of a run; add a note if the inputs have changed."""
+    texts: dict[str, str] = {}
     columns = {"text_column": summary["text_column"], "id_column": summary["id_column"]}
     if summary["format"] in ("txt", "files", "warc"):
-        columns = {"id_column": summary["id_column"]}
-    told = {"format": summary["format"], "max_malformed": 1.0, **columns, **summary.get("read_as", {})}
-    with open_corpus(inputs, **told) as corpus:
+        del columns["text_column"]
+    options = {"format": summary["format"], "max_malformed": 1.0, **columns, **summary.get("read_as", {})}
+    with open_corpus(inputs, **options) as corpus:
         for batch in corpus.batches():
             names = [str(name) for name in batch.ids.to_list()]
-            rows = [row for row, name in enumerate(names) if name in ids]
-            if rows:
-                texts = batch.texts
-                found |= {names[row]: texts[row] for row in rows}
+            texts.update({name: batch.texts[row] for row, name in enumerate(names) if name in ids})
         if not notes and corpus.bytes_read != summary["bytes_read"]:
             sizes = f"{corpus.bytes_read:,} bytes, not {summary['bytes_read']:,}"
-            notes.append(f"the run's inputs have changed ({sizes}): texts may be others than those that it compared")
-    return found
+            notes.append(f"the run's inputs have changed ({sizes}): texts may differ from those of the run")
+    return texts
 
 
-__all__ = ["LARGEST_FILE", "LookUp", "Run", "Table", "read_files"]
+@dataclass(frozen=True)
+class NearFiles:
+    """Pairs of kept files that nearly match, from a random sample.
+
+    Attributes
+    ----------
+    pairs : list of (str, str, int)
+        Paths and score, which is below the threshold.
+    sampled, total : int
+        Number of sampled files and of kept files.
+    """
+
+    pairs: list[tuple[str, str, int]]
+    sampled: int
+    total: int
+
+
+def find_near_files(kept: Sequence[str], recipe: DigestRecipe, threshold: int) -> NearFiles:
+    """Return pairs of kept files whose digests score below the threshold by at most `NEAR_MARGIN`."""
+    names = [kept[i] for i in np.sort(sample_of(len(kept), MAX_SAMPLED_FILES)).tolist()]
+    digests = ssdeep.hash_files(names, on_error="return", **recipe.flags)
+    readable = [(name, digest) for name, digest in zip(names, digests, strict=True) if isinstance(digest, str)]
+    index = DigestIndex(recipe=recipe)
+    index.add(list(range(len(readable))), [digest for _, digest in readable])
+    hits = index.pairs(max(threshold - NEAR_MARGIN, 1), skip_hubs=MAX_SAMPLED_FILES)
+    pairs = [
+        (readable[left][0], readable[right][0], score)
+        for left, right, score in zip(hits.left.tolist(), hits.right.tolist(), hits.scores.tolist(), strict=True)
+        if score < threshold
+    ]
+    return NearFiles(pairs, len(readable), len(kept))
+
+
+__all__ = ["MAX_FILE_BYTES", "NearFiles", "ReadTexts", "Run", "find_near_files", "read_files"]

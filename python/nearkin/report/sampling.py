@@ -1,13 +1,13 @@
-"""Which clusters and pairs a report shows, by rules that it states: never more than fits, always the same ones.
+"""The clusters and pairs that a report shows, chosen by fixed rules and bounded in number.
 
-| what | rule |
+| group | rule |
 |---|---|
 | clusters | the largest, then by number |
-| the border | pairs nearest to the threshold, on both sides |
-| at random | of all near-duplicates, alike often |
-| to judge | of each step of similarity alike many, more beside the threshold, drawn at random |
+| border | the pairs nearest to the threshold, on both sides |
+| random | a uniform sample of all near-duplicates |
+| queue | pairs to judge: an equal number per range of similarity, more near the threshold, at random |
 
-A pair to judge has a weight: how many pairs of the run it stands for.
+A pair to judge has a weight: the number of pairs of the run that it represents.
 """
 
 from __future__ import annotations
@@ -22,35 +22,34 @@ import numpy.typing as npt
 from nearkin.dedup.cluster import sample_of
 from nearkin.report.run import Run
 
-PAIRS = 100_000
-"""Pairs with their similarity."""
-CLUSTERS = 500
-MEMBERS = 50
-"""Documents of a cluster that are listed."""
-BORDER = 800
-"""Pairs on each side of the threshold."""
-RANDOM = 400
-JUDGED = 300
-"""Pairs of the queue."""
-STEP = 0.02
-"""Similarity of a stratum, as a share of the scale."""
-NEAR, MORE = 0.1, 4
-"""How near to the threshold a stratum is, as a share of the scale, of which more is judged; how many times as much."""
+MAX_PAIRS = 100_000
+"""Maximum number of pairs that are listed with their similarity."""
+MAX_CLUSTERS = 500
+MAX_MEMBERS = 50
+"""Maximum number of listed documents of a cluster."""
+MAX_BORDER = 800
+"""Maximum number of pairs on each side of the threshold."""
+MAX_RANDOM = 400
+MAX_QUEUE = 300
+STRATUM_WIDTH = 0.02
+"""Width of a stratum, as a fraction of the scale."""
+NEAR_THRESHOLD, NEAR_FACTOR = 0.1, 4
+"""Strata up to this distance from the threshold, as a fraction of the scale, get this many times as many pairs."""
 
 
 @dataclass(frozen=True)
-class Pairs:
-    """All pairs of a run that are near: removed documents with the kept ones, and near misses.
+class NearPairs:
+    """All near pairs of a run: removed documents with the kept ones, and near misses.
 
     Attributes
     ----------
     left, right : list of str
-        Ids: the document that stays and the one that goes, or both that stay.
+        Ids of the kept and of the removed document, or of two kept ones.
     similarity, weight : (n,) float64
-        In the run's own scale. Weight: how many pairs of the run one stands for; 1 for those that were removed.
+        Similarity in the run's own scale. Number of pairs of the run that each represents; 1 for removed ones.
     distance : (n,) int64
     match : (n,) bool
-        Whether the right one was removed for the left one.
+        True if the right document was removed for the left one.
     """
 
     left: list[Any]
@@ -64,18 +63,18 @@ class Pairs:
         return len(self.left)
 
 
-def pairs_of(run: Run) -> Pairs:
-    """The near pairs of a run; exact copies, and documents removed for older ones, are not among them."""
+def near_pairs(run: Run) -> NearPairs:
+    """Return the near pairs of a run, without exact copies and documents removed for the reference corpus."""
     table = run.clusters
     rows = [
         row
         for row, (reason, value) in enumerate(zip(table["reason"], table["similarity"], strict=True))
         if reason in ("near", "same-letters") and value is not None
     ]
-    near, weight = _near(run)
-    columns = {name: [table[own][row] for row in rows] + near[name] for name, own in _COLUMNS.items()}
+    missed, weight = _near_misses(run)
+    columns = {name: [table[source][row] for row in rows] + missed[name] for name, source in _COLUMNS.items()}
     match = np.arange(len(columns["left"])) < len(rows)
-    return Pairs(
+    return NearPairs(
         columns["left"],
         columns["right"],
         np.array(columns["similarity"], np.float64),
@@ -88,51 +87,51 @@ def pairs_of(run: Run) -> Pairs:
 _COLUMNS = {"left": "representative", "right": "id", "distance": "distance", "similarity": "similarity"}
 
 
-def _near(run: Run) -> tuple[dict[str, list[Any]], float]:
-    """Near misses by column, and how many of the run one stands for: one over the probability that it was seen."""
+def _near_misses(run: Run) -> tuple[dict[str, list[Any]], float]:
+    """Return the columns of near misses, and their weight: the inverse of the probability of being sampled."""
     if run.near_files is not None:
         # Both files of a pair are in the sample.
-        sampled, of = run.near_files.sampled, run.near_files.of
+        sampled, total = run.near_files.sampled, run.near_files.total
         rows = [(left, right, 100 - score, float(score)) for left, right, score in run.near_files.pairs]
-        columns = {name: [row[at] for row in rows] for at, name in enumerate(_COLUMNS)}
-        return columns, of * (of - 1) / (sampled * (sampled - 1)) if sampled > 1 else 1.0
+        columns = {name: [row[i] for row in rows] for i, name in enumerate(_COLUMNS)}
+        return columns, total * (total - 1) / (sampled * (sampled - 1)) if sampled > 1 else 1.0
     about = run.summary.get("near_misses")
     if run.near is None or not about or not about["sampled"]:
         return {name: [] for name in _COLUMNS}, 1.0
-    # A pair is seen unless both documents are among those that are not in the sample.
-    sampled, of = about["sampled"], about["of"]
-    neither = (of - sampled) * (of - sampled - 1) / (of * (of - 1)) if of > 1 else 0.0
+    # A pair is found unless neither of its documents is in the sample.
+    sampled, total = about["sampled"], about["of"]
+    neither = (total - sampled) * (total - sampled - 1) / (total * (total - 1)) if total > 1 else 0.0
     return {name: list(run.near[name]) for name in _COLUMNS}, 1 / (1 - neither)
 
 
-def border(pairs: Pairs, threshold: float, *, removed: bool) -> npt.NDArray[np.int64]:
-    """The pairs nearest to the threshold, of those that were removed or of near misses; ties by number."""
+def select_border(pairs: NearPairs, threshold: float, *, removed: bool) -> npt.NDArray[np.int64]:
+    """Return the pairs nearest to the threshold, among removed pairs or near misses; ties by number."""
     rows = np.flatnonzero(pairs.match == removed)
     order = np.argsort(np.abs(pairs.similarity[rows] - threshold), kind="stable")
-    return rows[order[:BORDER]]
+    return rows[order[:MAX_BORDER]]
 
 
-def at_random(pairs: Pairs) -> npt.NDArray[np.int64]:
-    """Some of the pairs that were removed, in random order."""
+def select_random(pairs: NearPairs) -> npt.NDArray[np.int64]:
+    """Return a uniform sample of removed pairs, in random order."""
     rows = np.flatnonzero(pairs.match)
-    return rows[sample_of(len(rows), RANDOM)]
+    return rows[sample_of(len(rows), MAX_RANDOM)]
 
 
 @dataclass(frozen=True)
 class Stratum:
-    """Pairs of one step of similarity, removed ones or near misses.
+    """The pairs of one range of similarity, either removed ones or near misses.
 
     Attributes
     ----------
     name : str
-        Such as `0.80-0.82`.
+        For example `0.80-0.82`.
     low, high : float
-        From and below which similarity; 1 is in the last one.
+        Bounds, `high` exclusive; 1 is in the last stratum.
     removed : bool
     rows : (n,) int64
-        Its pairs.
+        The pairs.
     pairs : float
-        Pairs of the run that they stand for.
+        Number of pairs of the run that they represent.
     """
 
     name: str
@@ -143,69 +142,56 @@ class Stratum:
     pairs: float
 
 
-def strata(pairs: Pairs, scale: float) -> list[Stratum]:
-    """All pairs by similarity, in steps of `STEP` of the scale; removed ones apart from near misses."""
-    last = round(1 / STEP) - 1
-    steps = np.minimum(np.floor(pairs.similarity / (STEP * scale) + 1e-9).astype(np.int64), last)
-    found = []
-    for step, removed in sorted({*zip(steps.tolist(), pairs.match.tolist(), strict=True)}):
-        rows = np.flatnonzero((steps == step) & (pairs.match == removed))
-        low, high = round(step * STEP * scale, 9), round((step + 1) * STEP * scale, 9)
-        name = f"{low:.2f}-{high:.2f}" if scale == 1 else f"{low:.0f}-{high:.0f}"
-        found.append(Stratum(name, low, high, removed, rows, float(pairs.weight[rows].sum())))
-    return found
+def stratum_name(low: float, high: float, scale: float) -> str:
+    """Return the name of a range of similarity."""
+    return f"{low:.2f}-{high:.2f}" if scale == 1 else f"{low:.0f}-{high:.0f}"
 
 
-def queue(found: Sequence[Stratum], threshold: float, scale: float) -> list[tuple[int, int, float]]:
-    """Pairs to judge, in random order: pair, stratum, and how many pairs of the run it stands for.
+def stratify(pairs: NearPairs, scale: float) -> list[Stratum]:
+    """Return all pairs by similarity, in ranges of `STRATUM_WIDTH`, removed pairs and near misses separately."""
+    last = round(1 / STRATUM_WIDTH) - 1
+    numbers = np.minimum(np.floor(pairs.similarity / (STRATUM_WIDTH * scale) + 1e-9).astype(np.int64), last)
+    strata = []
+    for number, removed in sorted({*zip(numbers.tolist(), pairs.match.tolist(), strict=True)}):
+        rows = np.flatnonzero((numbers == number) & (pairs.match == removed))
+        low, high = (round(end * STRATUM_WIDTH * scale, 9) for end in (number, number + 1))
+        name = stratum_name(low, high, scale)
+        strata.append(Stratum(name, low, high, removed, rows, float(pairs.weight[rows].sum())))
+    return strata
 
-    Of each stratum as many as of any other, as far as there are; of those beside the threshold, where a judgement says
-    most about it, `MORE` times as many.
+
+def build_queue(strata: Sequence[Stratum], threshold: float, scale: float) -> list[tuple[int, int, float]]:
+    """Return pairs to judge, in random order: pair, stratum, and the number of pairs of the run that it represents.
+
+    Every stratum contributes the same number, if it has as many. Strata near the threshold, where a judgement is most
+    informative, contribute `NEAR_FACTOR` times as many.
     """
-    near = NEAR * scale + 1e-9
-    shares = [MORE if low - near <= threshold <= high + near else 1 for low, high in ((s.low, s.high) for s in found)]
-    level = _level([len(stratum.rows) for stratum in found], shares, JUDGED)
-    judged = []
-    for number, (stratum, share) in enumerate(zip(found, shares, strict=True)):
-        taken = stratum.rows[sample_of(len(stratum.rows), level * share)]
-        judged += [(int(row), number, stratum.pairs / len(taken)) for row in taken]
-    return [judged[at] for at in sample_of(len(judged), len(judged))]
+    margin = NEAR_THRESHOLD * scale + 1e-9
+    factors = [NEAR_FACTOR if s.low - margin <= threshold <= s.high + margin else 1 for s in strata]
+    sizes = [len(stratum.rows) for stratum in strata]
+    level = _max_level(sizes, factors, MAX_QUEUE)
+    queue = []
+    for number, (stratum, factor) in enumerate(zip(strata, factors, strict=True)):
+        drawn = stratum.rows[sample_of(len(stratum.rows), level * factor)]
+        queue += [(int(row), number, stratum.pairs / len(drawn)) for row in drawn]
+    return [queue[i] for i in sample_of(len(queue), len(queue))]
 
 
-def _level(sizes: Sequence[int], shares: Sequence[int], total: int) -> int:
-    """The largest number, at least 1, of which the share may be taken of each, so that at most `total` are taken."""
-
-    def taken(level: int) -> int:
-        return sum(min(size, level * share) for size, share in zip(sizes, shares, strict=True))
-
+def _max_level(sizes: Sequence[int], factors: Sequence[int], limit: int) -> int:
+    """Return the largest number of pairs per stratum, times its factor, with at most `limit` in all; 1 or more."""
     level = 1
-    while level < max(sizes, default=0) and taken(level + 1) <= total:
+    while level < max(sizes, default=0):
+        total = sum(min(size, (level + 1) * factor) for size, factor in zip(sizes, factors, strict=True))
+        if total > limit:
+            break
         level += 1
     return level
 
 
-def shown(pairs: Pairs, first: Sequence[int]) -> npt.NDArray[np.int64]:
-    """The pairs of which a report tells at all, ascending: `first`, then others at random, no more than `PAIRS`."""
-    wanted = np.zeros(len(pairs), np.bool_)
-    wanted[np.array(first, np.int64)] = True
-    others = np.flatnonzero(~wanted)
-    wanted[others[sample_of(len(others), max(PAIRS - int(wanted.sum()), 0))]] = True
-    return np.flatnonzero(wanted)
-
-
-__all__ = [
-    "BORDER",
-    "CLUSTERS",
-    "JUDGED",
-    "MEMBERS",
-    "PAIRS",
-    "RANDOM",
-    "Pairs",
-    "Stratum",
-    "at_random",
-    "border",
-    "pairs_of",
-    "queue",
-    "shown",
-    "strata",
-]
+def select_pairs(pairs: NearPairs, first: Sequence[int]) -> npt.NDArray[np.int64]:
+    """Return the listed pairs, ascending: `first`, then others at random, up to `MAX_PAIRS`."""
+    selected = np.zeros(len(pairs), np.bool_)
+    selected[np.array(first, np.int64)] = True
+    others = np.flatnonzero(~selected)
+    selected[others[sample_of(len(others), max(MAX_PAIRS - int(selected.sum()), 0))]] = True
+    return np.flatnonzero(selected)

@@ -1,38 +1,43 @@
-"""The page of a tuning: what is advised and why, recall and precision over radius or cost, with intervals."""
+"""The page of a tuning: the recommended setting, and recall and precision over radius or cost, with intervals."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nearkin.notebook import count_of, short
 from nearkin.quality.band_tuning import BandTuning
-from nearkin.quality.tuning_results import Tuning
-from nearkin.report.curves import Curve, Point, curves, stacks
-from nearkin.report.model import Chart, Contents, Section, Table
+from nearkin.quality.tuning import Tuning
+from nearkin.report.charts import Curve, Point, draw_curves, draw_stacked_bars
+from nearkin.report.model import Chart, Contents, Section, Table, format_percent, format_value
 from nearkin.report.page import render
 
-_MOST, _BARS = 6, 24
-"""Recipes whose curves are drawn, and whose cost."""
+_MAX_CURVES, _MAX_BARS = 6, 24
+"""Maximum numbers of recipes with curves, and with bars of costs."""
 _INTERVAL = "The area is the interval of 95%."
+
+_Row = dict[str, Any]
+_Figures = tuple[tuple[str, str, str], ...]
+_Parts = tuple[_Figures, tuple[Section, ...], tuple[str, ...]]
+"""Figures, sections and cuts of a page."""
 
 
 def tuning_page(
-    found: Tuning | BandTuning, corpus: str = "CORPUS", *, recall: float | None = None, command: str | None = None
+    tuning: Tuning | BandTuning, corpus: str = "CORPUS", *, recall: float | None = None, command: str | None = None
 ) -> str:
-    """The page of a tuning, as HTML.
+    """Return the page of a tuning, as HTML.
 
     Parameters
     ----------
-    found : Tuning or BandTuning
-        What `nearkin.tune` or `nearkin.tune_bands` gave.
+    tuning : Tuning or BandTuning
+        The result of `nearkin.tune` or `nearkin.tune_bands`.
     corpus : str, default "CORPUS"
-        What the page calls the documents, and the advised command names as its input.
+        Name of the documents on the page, and input of the recommended command.
     recall : float, optional
-        What was wanted: a line in the pictures.
+        The target recall, drawn as a line.
     command : str, optional
-        The command that is advised, where it needs more than the corpus.
+        The recommended command, if it needs more than the corpus.
 
     Raises
     ------
@@ -48,264 +53,224 @@ def tuning_page(
     >>> "<h1>Tuning of garden.jsonl: radius 18 of 64 bits</h1>" in page
     True
     """
-    return render(contents_of_tuning(found, corpus, recall=recall, command=command))
+    return render(build_tuning(tuning, corpus, recall=recall, command=command))
 
 
-def contents_of_tuning(
-    found: Tuning | BandTuning, corpus: str = "CORPUS", *, recall: float | None = None, command: str | None = None
+def build_tuning(
+    tuning: Tuning | BandTuning, corpus: str = "CORPUS", *, recall: float | None = None, command: str | None = None
 ) -> Contents:
-    """What the page of a tuning is made of; parameters as for `tuning_page`."""
-    truth = found.truth
-    method = f"{truth['sample']:,} of {truth['documents']:,} documents were measured"
-    said = [f"{method}, with {count_of(truth['pairs'], 'true pair')}: {truth['method']}."]
-    if recall is not None and not (isinstance(found, Tuning) and found.goal == "f1"):
-        said.append(f"Wanted: {recall:.1%} of the true pairs among the candidates.")
-    command = command or found.command(corpus)
-    said.append("No setting reaches what was wanted." if command is None else f"To run: {command}")
-    notes = (Section("Notes", tuple(found.notes)),) if found.notes else ()
-    if isinstance(found, BandTuning):
-        figures, sections, cuts = _bands(found, recall)
-        what = "" if found.chosen is None else f"{found.chosen['num_bands']} bands of {found.chosen['num_rows']} values"
+    """Return the content of the page; the parameters are those of `tuning_page`."""
+    truth = tuning.truth
+    measured = f"{truth['sample']:,} of {truth['documents']:,} documents were measured"
+    sentences = [f"{measured}, with {count_of(truth['pairs'], 'true pair')}: {truth['method']}."]
+    if recall is not None and not (isinstance(tuning, Tuning) and tuning.goal == "f1"):
+        sentences.append(f"Target: {recall:.1%} of the true pairs among the candidates.")
+    command = command or tuning.command(corpus)
+    sentences.append("No setting reaches the target." if command is None else f"To run: {command}")
+    notes = (Section("Notes", tuple(tuning.notes)),) if tuning.notes else ()
+    if isinstance(tuning, BandTuning):
+        figures, sections, cuts = _build_bands(tuning, recall)
+        band = tuning.chosen
+        setting = "" if band is None else f"{band['num_bands']} bands of {band['num_rows']} values"
     else:
-        figures, sections, cuts = _bits(found, recall)
-        what = "" if found.chosen is None else f"radius {found.chosen['radius']} of {_width(found.chosen['recipe'])}"
-    title = f"Tuning of {corpus}: {what or 'nothing is advised'}"
-    return Contents(title, figures, tuple(said), (), (*sections, *notes), cuts)
+        figures, sections, cuts = _build_bits(tuning, recall)
+        row = tuning.chosen
+        setting = "" if row is None else f"radius {row['radius']} of {row['recipe'].rpartition(':')[2]} bits"
+    title = f"Tuning of {corpus}: {setting or 'no recommendation'}"
+    return Contents(title, figures, tuple(sentences), (), (*sections, *notes), cuts)
 
 
-_Made = tuple[tuple[tuple[str, str, str], ...], tuple[Section, ...], tuple[str, ...]]
-
-
-def _bits(found: Tuning, recall: float | None) -> _Made:
-    """Figures, sections and cuts of bits and radius."""
-    chosen: Mapping[str, Any] | None = found.chosen
-    figures: tuple[tuple[str, str, str], ...] = ()
-    if chosen is not None:
-        figures = (
-            ("recall", _percent(chosen["recall"]), _between(chosen)),
-            ("candidates", _short(chosen["candidates_per_document"]), "per document"),
-            ("of these match", _percent(chosen["precision"]), "precision of candidates"),
-            ("a fingerprint", f"{chosen['bytes']:,}", "bytes"),
-            *((("F1", _short(chosen["match_f1"]), "of what is verified"),) if "match_f1" in chosen else ()),
-        )
-    settings = sorted(found.settings.rows(), key=lambda row: _by_number(row["recipe"]))
-    order = sorted(settings, key=lambda row: chosen is None or row["recipe"] != chosen["recipe"])
-    shown = [row["recipe"] for row in order[:_MOST]]
-    reached = [row for row in order if row["verify_seconds"] is not None]
-    cuts = [
-        f"{what} of {most} of {len(rows)} recipes{which}; nearkin tune --json has all of them."
-        for what, most, rows, which in (
-            ("Curves", _MOST, order, ""),
-            ("Costs", _BARS, reached, " that reach what was wanted"),
-        )
-        if len(rows) > most
-    ]
-    points = list(found.curve.rows())
-    radii = {row["recipe"]: row["radius"] for row in settings}
-    charts = tuple(
-        _by_radius(name, [row for row in points if row["recipe"] == name], radii[name], recall) for name in shown
+def _headline(chosen: Mapping[str, Any], *others: tuple[str, str, str]) -> _Figures:
+    """Return the headline figures of the recommended setting."""
+    return (
+        ("recall", format_percent(chosen["recall"]), _format_interval(chosen)),
+        ("candidates", _format_number(chosen["candidates_per_document"]), "per document"),
+        ("of these match", format_percent(chosen["precision"]), "precision of candidates"),
+        *others,
     )
+
+
+def _build_bits(tuning: Tuning, recall: float | None) -> _Parts:
+    """Return the parts of a tuning of bits and radius."""
+    chosen: Mapping[str, Any] | None = tuning.chosen
+    figures: _Figures = ()
+    if chosen is not None:
+        f1 = (("F1", _format_number(chosen["match_f1"]), "of verified pairs"),) if "match_f1" in chosen else ()
+        figures = _headline(chosen, ("a fingerprint", f"{chosen['bytes']:,}", "bytes"), *f1)
+    settings = sorted(tuning.settings.rows(), key=lambda row: _natural_key(row["recipe"]))
+    order = sorted(settings, key=lambda row: chosen is None or row["recipe"] != chosen["recipe"])
+    sufficient = [row for row in order if row["verify_seconds"] is not None]
+    cuts = tuple(
+        f"{what} of {limit} of {len(rows)} recipes{which}; nearkin tune --json has all of them."
+        for what, limit, rows, which in (
+            ("Curves", _MAX_CURVES, order, ""),
+            ("Costs", _MAX_BARS, sufficient, " that reach the target"),
+        )
+        if len(rows) > limit
+    )
+    points = list(tuning.curve.rows())
+    charts = tuple(
+        _draw_radii(row, [point for point in points if point["recipe"] == row["recipe"]], recall)
+        for row in order[:_MAX_CURVES]
+    )
+    explanation = "Recall is the proportion of true pairs within the radius, precision that of candidates that match."
     sections = [
-        Section("Settings", tables=(_settings(settings),), charts=_cost(reached[:_BARS])),
-        Section(
-            "Recall and precision by radius",
-            ("Recall is the share of true pairs within the radius, precision the share of candidates that match.",),
-            charts,
-        ),
+        Section("Settings", tables=(_table_settings(settings),), charts=_draw_costs(sufficient[:_MAX_BARS])),
+        Section("Recall and precision by radius", (explanation,), charts),
+        *_threshold_sections(tuning),
     ]
-    sections += _thresholds(found)
-    if len(found.by_length):
-        sections.append(Section("Recall by length", tables=(_by_length(found),)))
-    return figures, tuple(sections), tuple(cuts)
+    if len(tuning.by_length):
+        table = Table.of(
+            "Quarters of the true pairs",
+            tuning.by_length.rows(),
+            {
+                "features": lambda row: f"{row['from']:,} to {row['to']:,}",
+                "pairs": lambda row: f"{row['pairs']:,}",
+                "recall": lambda row: format_percent(row["recall"]),
+                "median distance": lambda row: f"{row['median']:g}",
+                "distance of 95%": lambda row: f"{row['p95']:g}",
+            },
+        )
+        sections.append(Section("Recall by length", tables=(table,)))
+    return figures, tuple(sections), cuts
 
 
-def _by_number(text: str) -> list[tuple[int, str]]:
-    """Where a text stands among others: the numbers in it count as numbers, 64 before 128."""
+def _natural_key(text: str) -> list[tuple[int, str]]:
+    """Return a sort key in which numbers compare as numbers, 64 before 128."""
     return [(int(part), "") if part.isdigit() else (0, part) for part in re.split(r"([0-9]+)", text)]
 
 
-def _by_radius(name: str, rows: list[dict[str, Any]], radius: int | None, recall: float | None) -> Chart:
-    """Recall and precision of the candidates of one recipe."""
-    lines = [
-        Curve("recall", [Point(row["radius"], row["recall"], row["recall_low"], row["recall_high"]) for row in rows]),
-        Curve(
-            "precision",
-            [
-                Point(row["radius"], row["precision"], row["precision_low"], row["precision_high"])
-                for row in rows
-                if row["precision"] is not None
-            ],
-        ),
-    ]
-    advised = None if radius is None else (float(radius), f"radius {radius}")
-    wanted = None if recall is None else (recall, f"wanted {recall:g}")
-    return curves(name, _INTERVAL, lines, ("radius, bits that differ", "share"), mark=advised, level=wanted)
+def _level(recall: float | None) -> tuple[float, str] | None:
+    return None if recall is None else (recall, f"target {recall:g}")
 
 
-def _settings(rows: list[dict[str, Any]]) -> Table:
+def _curve(name: str, rows: Sequence[_Row], x: str) -> Curve:
+    """Return a column of measured rows as a curve, with its interval."""
+    return Curve(
+        name,
+        [Point(row[x], row[name], row[f"{name}_low"], row[f"{name}_high"]) for row in rows if row[name] is not None],
+    )
+
+
+def _draw_radii(setting: _Row, rows: Sequence[_Row], recall: float | None) -> Chart:
+    """Draw recall and precision of the candidates of one recipe."""
+    radius = setting["radius"]
+    mark = None if radius is None else (float(radius), f"radius {radius}")
+    curves = [_curve("recall", rows, "radius"), _curve("precision", rows, "radius")]
+    axes = ("radius, bits that differ", "share")
+    return draw_curves(setting["recipe"], _INTERVAL, curves, axes, mark=mark, level=_level(recall))
+
+
+def _table_settings(rows: Sequence[_Row]) -> Table:
     labelled = any("match_f1" in row for row in rows)
-    columns = ("recipe", "threshold", "radius", "recall", "interval", "candidates per document", "precision", "bytes")
-    columns += ("hashing, CPU s", "verifying, CPU s", *(("F1 of what is verified",) if labelled else ()))
-    table = [
-        (
-            row["recipe"],
-            f"{row['threshold']:g}",
-            "–" if row["radius"] is None else str(row["radius"]),
-            _percent(row["recall"]),
-            _between(row),
-            _short(row["candidates_per_document"]),
-            _percent(row["precision"]),
-            f"{row['bytes']:,}",
-            _short(row["hash_seconds"]),
-            _short(row["verify_seconds"]),
-            *((_short(row["match_f1"]),) if labelled else ()),
-        )
-        for row in rows
-    ]
-    return Table("What each recipe needs", columns, table)
+    return Table.of(
+        "What each recipe needs",
+        rows,
+        {
+            "recipe": lambda row: row["recipe"],
+            "threshold": lambda row: f"{row['threshold']:g}",
+            "radius": lambda row: format_value(row["radius"], str),
+            "recall": lambda row: format_percent(row["recall"]),
+            "interval": _format_interval,
+            "candidates per document": lambda row: _format_number(row["candidates_per_document"]),
+            "precision": lambda row: format_percent(row["precision"]),
+            "bytes": lambda row: f"{row['bytes']:,}",
+            "hashing, CPU s": lambda row: _format_number(row["hash_seconds"]),
+            "verifying, CPU s": lambda row: _format_number(row["verify_seconds"]),
+            **({"F1 of verified pairs": lambda row: _format_number(row["match_f1"])} if labelled else {}),
+        },
+    )
 
 
-def _cost(rows: list[dict[str, Any]]) -> tuple[Chart, ...]:
-    """CPU seconds of recipes that reach what is wanted."""
+def _draw_costs(rows: Sequence[_Row]) -> tuple[Chart, ...]:
+    """Draw the CPU seconds of recipes that reach the target."""
     if not rows:
         return ()
-    by_name = sorted(rows, key=lambda row: _by_number(row["recipe"]))
-    made = [(_plain(row["recipe"]), (row["hash_seconds"], row["verify_seconds"])) for row in by_name]
-    note = "CPU seconds per million documents, as measured here: hashing, and verifying candidates that do not match."
-    return (stacks("Cost by recipe", note, "recipe", ("hashing", "verifying"), made),)
+    costs = []
+    for row in sorted(rows, key=lambda row: _natural_key(row["recipe"])):
+        recipe = row["recipe"]
+        name = recipe if len(recipe) <= 44 else f"{recipe[:20]}…{recipe[-23:]}"
+        costs.append((name, (row["hash_seconds"], row["verify_seconds"])))
+    note = "Measured CPU seconds per million documents, for hashing and for verifying candidates that do not match."
+    return (draw_stacked_bars("Cost by recipe", note, "recipe", ("hashing", "verifying"), costs),)
 
 
-def _thresholds(found: Tuning) -> list[Section]:
-    """Precision and recall of what is verified, over the threshold, for each kind of features."""
-    rows = list(found.thresholds.rows())
-    if not rows:
+def _threshold_sections(tuning: Tuning) -> list[Section]:
+    """Return precision and recall of verified pairs by threshold, for each kind of features."""
+    points = list(tuning.thresholds.rows())
+    if not points:
         return []
-    names = list(dict.fromkeys(row["features"] for row in rows))
     charts = []
-    for name in names[:_MOST]:
-        of = sorted((row for row in rows if row["features"] == name), key=lambda row: row["threshold"])
-        best = max(of, key=lambda row: row["f1"] if row["f1"] == row["f1"] else -1.0)
-        lines = [
-            Curve(kind, [Point(row["threshold"], row[kind]) for row in of if row[kind] == row[kind]])
+    for name in list(dict.fromkeys(point["features"] for point in points))[:_MAX_CURVES]:
+        rows = sorted((point for point in points if point["features"] == name), key=lambda row: row["threshold"])
+        best = max(rows, key=lambda row: row["f1"] if row["f1"] == row["f1"] else -1.0)
+        curves = [
+            Curve(kind, [Point(row["threshold"], row[kind]) for row in rows if row[kind] == row[kind]])
             for kind in ("recall", "precision")
         ]
-        told = f"F1 {best['f1']:.3f} at {best['threshold']:g}"
-        charts.append(curves(name, "", lines, ("threshold of the similarity", "share"), mark=(best["threshold"], told)))
-    said = "Pairs that are verified, against the labels; the line is the threshold of the best F1."
-    return [Section("Precision and recall by threshold", (said,), tuple(charts))]
+        mark = (best["threshold"], f"F1 {best['f1']:.3f} at {best['threshold']:g}")
+        charts.append(draw_curves(name, "", curves, ("threshold of the similarity", "share"), mark=mark))
+    explanation = "Verified pairs, compared with the labels; the line is the threshold with the best F1."
+    return [Section("Precision and recall by threshold", (explanation,), tuple(charts))]
 
 
-def _by_length(found: Tuning) -> Table:
-    rows = [
-        (
-            f"{row['from']:,} to {row['to']:,}",
-            f"{row['pairs']:,}",
-            _percent(row["recall"]),
-            f"{row['median']:g}",
-            f"{row['p95']:g}",
-        )
-        for row in found.by_length.rows()
-    ]
-    return Table(
-        "Quarters of the true pairs", ("features", "pairs", "recall", "median distance", "distance of 95%"), rows
-    )
-
-
-def _bands(found: BandTuning, recall: float | None) -> _Made:
-    """Figures, sections and cuts of bands."""
-    chosen: Mapping[str, Any] | None = found.chosen
-    figures: tuple[tuple[str, str, str], ...] = ()
+def _build_bands(tuning: BandTuning, recall: float | None) -> _Parts:
+    """Return the parts of a tuning of bands."""
+    chosen: Mapping[str, Any] | None = tuning.chosen
+    figures: _Figures = ()
     if chosen is not None:
-        figures = (
-            ("recall", _percent(chosen["recall"]), _between(chosen)),
-            ("candidates", _short(chosen["candidates_per_document"]), "per document"),
-            ("of these match", _percent(chosen["precision"]), "precision of candidates"),
-            ("a signature", f"{chosen['bytes']:,}", f"bytes, {chosen['num_perm']} values"),
-        )
-    rows = list(found.curve.rows())
-    charts = tuple(
-        _by_candidates(number, [row for row in rows if row["num_perm"] == number], chosen, recall)
-        for number in dict.fromkeys(row["num_perm"] for row in rows)
-    )
-    listed = _nearest(rows, 0.95 if recall is None else recall)
+        signature = ("a signature", f"{chosen['bytes']:,}", f"bytes, {chosen['num_perm']} values")
+        figures = _headline(chosen, signature)
+    rows = list(tuning.curve.rows())
+    numbers = dict.fromkeys(row["num_perm"] for row in rows)
+    groups = {number: [row for row in rows if row["num_perm"] == number] for number in numbers}
+    charts = tuple(_draw_candidates(number, group, chosen, recall) for number, group in groups.items())
+    listed: list[_Row] = []
+    for group in groups.values():
+        # The bands whose recall is nearest to the target.
+        target = 0.95 if recall is None else recall
+        nearest = sorted(group, key=lambda row: abs((row["recall"] or 0.0) - target))[:_MAX_CURVES]
+        listed += [row for row in group if row in nearest]
     cuts: tuple[str, ...] = ()
     if len(listed) < len(rows):
-        told = (
-            f"{len(listed)} of {len(rows)} choices of bands are listed: those whose recall is nearest to what is wanted"
-        )
-        cuts = (f"{told}; nearkin tune --json has all of them.",)
-    said = "Each point is a choice of bands: more bands find more, and bring more candidates that do not match."
-    sections = (
-        Section("Recall by candidates", (said,), charts),
-        Section("Bands", tables=(_choices(listed),)),
+        number = f"{len(listed)} of {len(rows)} choices of bands"
+        cuts = (f"{number} are listed, with the recalls nearest to the target; nearkin tune --json has all of them.",)
+    table = Table.of(
+        "Choices of bands",
+        listed,
+        {
+            "values": lambda row: str(row["num_perm"]),
+            "bands": lambda row: str(row["num_bands"]),
+            "rows": lambda row: str(row["num_rows"]),
+            "nominal recall": lambda row: f"{row['nominal_recall']:g}",
+            "recall": lambda row: format_percent(row["recall"]),
+            "interval": _format_interval,
+            "candidates per document": lambda row: _format_number(row["candidates_per_document"]),
+            "precision": lambda row: format_percent(row["precision"]),
+        },
     )
-    return figures, sections, cuts
+    explanation = "Each point is a choice of bands: more bands find more pairs and more candidates that do not match."
+    return figures, (Section("Recall by candidates", (explanation,), charts), Section("Bands", tables=(table,))), cuts
 
 
-def _nearest(rows: list[dict[str, Any]], recall: float) -> list[dict[str, Any]]:
-    """For each number of values the bands whose recall is nearest to what is wanted, in order."""
-    kept = []
-    for number in dict.fromkeys(row["num_perm"] for row in rows):
-        of = [row for row in rows if row["num_perm"] == number]
-        near = sorted(of, key=lambda row: abs((row["recall"] or 0.0) - recall))[:_MOST]
-        kept += [row for row in of if row in near]
-    return kept
-
-
-def _choices(rows: list[dict[str, Any]]) -> Table:
-    columns = ("values", "bands", "rows", "nominal recall", "recall", "interval", "candidates per document")
-    table = [
-        (
-            str(row["num_perm"]),
-            str(row["num_bands"]),
-            str(row["num_rows"]),
-            f"{row['nominal_recall']:g}",
-            _percent(row["recall"]),
-            _between(row),
-            _short(row["candidates_per_document"]),
-            _percent(row["precision"]),
-        )
-        for row in rows
-    ]
-    return Table("Choices of bands", (*columns, "precision"), table)
-
-
-def _by_candidates(
-    number: int, rows: list[dict[str, Any]], chosen: Mapping[str, Any] | None, recall: float | None
-) -> Chart:
-    """Recall of the bands of one number of values, over the candidates that they bring."""
-    of = sorted((row for row in rows if row["recall"] is not None), key=lambda row: row["candidates_per_document"])
-    points = [Point(row["candidates_per_document"], row["recall"], row["recall_low"], row["recall_high"]) for row in of]
-    advised = None
+def _draw_candidates(number: int, rows: list[_Row], chosen: Mapping[str, Any] | None, recall: float | None) -> Chart:
+    """Draw the recall of the bands of one number of values, over their candidates."""
+    mark = None
     if chosen is not None and chosen["num_perm"] == number:
-        advised = (chosen["candidates_per_document"], f"{chosen['num_bands']} × {chosen['num_rows']}")
-    wanted = None if recall is None else (recall, f"wanted {recall:g}")
+        mark = (chosen["candidates_per_document"], f"{chosen['num_bands']} × {chosen['num_rows']}")
+    x = "candidates_per_document"
+    curve = _curve("recall", sorted(rows, key=lambda row: row[x]), x)
     axes = ("candidates per document, logarithmic", "share")
-    line = Curve("recall", points)
-    return curves(f"{number} values", _INTERVAL, [line], axes, mark=advised, level=wanted, logarithmic=True)
+    title, level = f"{number} values", _level(recall)
+    return draw_curves(title, _INTERVAL, [curve], axes, mark=mark, level=level, logarithmic=True)
 
 
-def _width(recipe: str) -> str:
-    return f"{recipe.rpartition(':')[2]} bits"
+def _format_interval(row: Mapping[str, Any]) -> str:
+    return format_value(row["recall_low"], lambda low: f"{low:.1%} to {row['recall_high']:.1%}")
 
 
-def _plain(recipe: str) -> str:
-    """A recipe short enough for a picture."""
-    return recipe if len(recipe) <= 44 else f"{recipe[:20]}…{recipe[-23:]}"
+def _format_number(value: float | None) -> str:
+    return format_value(value, short)
 
 
-def _between(row: Mapping[str, Any]) -> str:
-    if row["recall_low"] is None:
-        return "–"
-    return f"{row['recall_low']:.1%} to {row['recall_high']:.1%}"
-
-
-def _percent(value: float | None) -> str:
-    return "–" if value is None else f"{value:.1%}"
-
-
-def _short(value: float | None) -> str:
-    return "–" if value is None else short(value)
-
-
-__all__ = ["contents_of_tuning", "tuning_page"]
+__all__ = ["build_tuning", "tuning_page"]

@@ -1,15 +1,15 @@
-"""What is known or found about documents: pairs that match or don't, and clusters; in memory and in files.
+"""Judgements of documents: clusters and pairs, from labels or from a run, in memory and in files.
 
-Ids are compared by their text, since a CSV file can't tell 7 from "7": two ids of one list that differ only in type are
-an error. A pair has no order and occurs once; an id is in one cluster.
+Ids are compared as text, because a CSV file cannot distinguish 7 from "7". Two ids of one list that differ only in type
+are an error. A pair has no order and occurs once; an id is in one cluster.
 
-| file | is read as |
+| file | contents |
 |---|---|
-| a folder that `nearkin dedup` wrote | its clusters, its pairs, and which documents it saw |
+| a folder that `nearkin dedup` wrote | clusters, pairs, and the ids of the documents |
 | a table with an id and a cluster column | clusters |
-| a table with two id columns | pairs; labelled if it has a label column, with strata and weights if it has these |
+| a table with two id columns | pairs; with a label column labelled pairs, optionally with strata and weights |
 
-Pairs are those of `nearkin.dedup.labels`.
+`nearkin.dedup.labels` has the pairs, `PairLabels`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from nearkin.index.ids import Ids
 from nearkin.io import open_corpus, read_table
 from nearkin.io.values import Scalar
 
-__all__ = ["ClusterLabels", "DedupRun", "PairLabels", "read_labels"]
+__all__ = ["ClusterLabels", "DedupRun", "PairLabels", "is_complete", "read_judgements"]
 
 
 @dataclass(frozen=True)
@@ -37,23 +37,23 @@ class ClusterLabels:
     ----------
     ids : sequence of integers or strings
     clusters : sequence of hashable values
-        Name of the cluster of each id. None stands for a cluster of its own.
+        Name of the cluster of each id. None is a cluster of its own.
 
     Attributes
     ----------
     labels : dict of str to int
-        Number of the cluster of each id, from 0.
+        Cluster of each id, numbered from 0.
 
     Raises
     ------
     ParameterError
-        For columns of different lengths.
+        The columns have different lengths.
     InputError
-        For an id in two clusters, or a name of a cluster that can't be hashed.
+        An id is in two clusters, or the name of a cluster is not hashable.
 
     Examples
     --------
-    >>> from nearkin.quality.labels import ClusterLabels
+    >>> from nearkin.quality.judgements import ClusterLabels
     >>> ClusterLabels(["a", "b", "c", "d"], ["x", "y", "x", None]).labels
     {'a': 0, 'b': 1, 'c': 0, 'd': 2}
     """
@@ -69,7 +69,7 @@ class ClusterLabels:
         numbers: dict[Hashable, int] = {}
         labels: dict[str, int] = {}
         for name, cluster in zip(names(ids, "clusters"), clusters, strict=True):
-            # A new object equals no name of a cluster.
+            # A new object differs from every name.
             key = object() if cluster is None else cluster
             try:
                 number = numbers.setdefault(key, len(numbers))
@@ -88,24 +88,24 @@ _RUN_IDS = ("id", "representative", "left", "right")
 
 @dataclass(frozen=True)
 class DedupRun:
-    """What a deduplication found, as far as an evaluation asks.
+    """The clusters, links and pairs of a deduplication.
 
     Attributes
     ----------
     clusters : ClusterLabels
-        Documents of clusters of two or more, and those that an older document removed.
+        Documents of clusters of two or more, and those that were removed for a document of the reference corpus.
     documents : set of str
-        Every document that it read.
+        Ids of all documents.
     links : list of (str, str)
-        Each removed document with the one kept for it, unless that is an older document.
+        Each removed document with the kept one, unless that is in the reference corpus.
     older : int
-        Documents that were removed for an older one.
+        Number of documents that were removed for one of the reference corpus.
     pairs : PairLabels or None
-        All verified links, if the run listed them (`links="all"`).
+        All verified pairs, if the run listed them (`links="all"`).
     numbered : bool
-        Whether its ids are row numbers, since no column of ids was named.
+        True if ids are row numbers, because no id column was named.
     older_documents : int
-        Documents that it was held against (`--against`). Its tables name those of them that removed one.
+        Size of the reference corpus (`--against`). The tables name those of its documents that removed another.
     """
 
     clusters: ClusterLabels
@@ -117,7 +117,7 @@ class DedupRun:
     older_documents: int = 0
 
     @classmethod
-    def of_tables(
+    def from_tables(
         cls,
         clusters: Columns,
         pairs: Columns,
@@ -126,28 +126,30 @@ class DedupRun:
         numbered: bool = False,
         older_documents: int = 0,
     ) -> DedupRun:
-        """The run of its two tables and its documents' ids."""
-        new = [not reason.endswith("-old") for reason in clusters["reason"]]
-        removed = [own and reason != "kept" for reason, own in zip(clusters["reason"], new, strict=True)]
-        seen = {*names(documents, "documents"), *names(clusters["id"], "clusters")}
-        ends = [
-            (one, two)
-            for one, two, wanted in zip(clusters["id"], clusters["representative"], removed, strict=True)
-            if wanted
-        ]
-        flat = names([name for pair in ends for name in pair], "clusters")
-        # Links to older documents name ids of another corpus, which may be the same as ids of this one.
-        known = [row for row, (a, b) in enumerate(zip(pairs.get("left", ()), pairs.get("right", ()), strict=True))
-                 if str(a) in seen and str(b) in seen]  # fmt: skip
+        """Return the run with these two tables and the ids of its documents."""
+        own = [not reason.endswith("-old") for reason in clusters["reason"]]
+        ids = {*names(documents, "documents"), *names(clusters["id"], "clusters")}
+        rows = zip(clusters["id"], clusters["representative"], clusters["reason"], own, strict=True)
+        removed = [(a, b) for a, b, reason, is_own in rows if is_own and reason != "kept"]
+        flat = names([name for pair in removed for name in pair], "clusters")
         listed = None
-        if "left" in pairs and all(new):
-            listed = PairLabels([pairs["left"][row] for row in known], [pairs["right"][row] for row in known])
+        if "left" in pairs and all(own):
+            # A document of the reference corpus may have the same id as one of this corpus.
+            inside = [
+                (a, b) for a, b in zip(pairs["left"], pairs["right"], strict=True) if str(a) in ids and str(b) in ids
+            ]
+            listed = PairLabels([a for a, _ in inside], [b for _, b in inside])
         links = list(zip(flat[::2], flat[1::2], strict=True))
         labels = ClusterLabels(clusters["id"], clusters["cluster"])
-        return cls(labels, seen, links, len(new) - sum(new), listed, numbered, older_documents)
+        return cls(labels, ids, links, own.count(False), listed, numbered, older_documents)
 
 
-def read_labels(
+def is_complete(labels: PairLabels) -> bool:
+    """Return True if pairs that are not listed do not match: all listed pairs match, and they are not a sample."""
+    return not labels.sampled and all(labels.labels.values())
+
+
+def read_judgements(
     path: str | os.PathLike[str],
     *,
     pair_columns: tuple[str, str] | None = None,
@@ -156,49 +158,49 @@ def read_labels(
     id_column: str | None = None,
     cluster_column: str | None = None,
 ) -> PairLabels | ClusterLabels | DedupRun:
-    r"""The labels of a file, or those of a run's folder.
+    r"""Return the labels of a file, or the run of a folder.
 
     Parameters
     ----------
     path : path
         A folder that `nearkin dedup` wrote, or a table (JSON, CSV, TSV, Parquet; also compressed).
     pair_columns : (str, str), optional
-        Columns of the two ids of a pair; None for the first of `PAIR_COLUMNS` that the table has.
+        Columns of the two ids of a pair. Default: the first of `PAIR_COLUMNS` that the table has.
     label_column : str, optional
-        Column that says whether a pair matches (0 or 1, true or false; empty or "unsure" where nobody could decide), or
-        with `at_least` how similar it is. None for the first of `LABEL_COLUMNS` that the table has; without any, all
-        pairs match. Beside labels, columns `stratum` and `weight` are those of a sample.
+        Column of labels (0 or 1, true or false; empty or "unsure" for undecided pairs), or with `at_least` of
+        similarities. Default: the first of `LABEL_COLUMNS` that the table has; without such a column all pairs match.
+        If there are labels, the columns `stratum` and `weight` are also read.
     at_least : float, optional
-        Pairs whose number in `label_column` is at least this match.
+        Pairs match if their number in `label_column` is at least this.
     id_column, cluster_column : str, optional
-        Columns of clusters; None for `id` and `cluster`.
+        Columns of clusters. Default: `id` and `cluster`.
 
     Raises
     ------
     InputError
-        A file that can't be read, has none of these columns, or has an invalid label.
+        The file cannot be read, lacks the columns, or has an invalid label.
     ParameterError
-        `at_least` without `label_column`.
+        `at_least` is passed without `label_column`.
 
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from nearkin.quality.labels import read_labels
+    >>> from nearkin.quality.judgements import read_judgements
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "pairs.tsv"
     >>> _ = path.write_text("id_a\tid_b\tjaccard\na\tb\t0.9\na\tc\t0.4\n")
-    >>> read_labels(path, label_column="jaccard", at_least=0.8).labels
+    >>> read_judgements(path, label_column="jaccard", at_least=0.8).labels
     {('a', 'b'): True, ('a', 'c'): False}
     """
     if at_least is not None and label_column is None:
-        raise bad_parameter("at_least", at_least, "a number together with label_column, the column that it is about")
+        raise bad_parameter("at_least", at_least, "a number together with label_column, the column of the similarities")
     if Path(path).is_dir():
         return _read_run(Path(path))
-    wanted = {*(pair_columns or ()), *([label_column] if label_column else []), *PAIR_TABLE}
+    requested = {*(pair_columns or ()), *([label_column] if label_column else []), *PAIR_TABLE}
     clusters = (id_column or "id", cluster_column or "cluster")
     ids = {*(pair_columns or ID_COLUMNS), clusters[0]} - {clusters[1], label_column}
-    table = read_table(path, wanted | {*clusters}, ids=ids)
-    asked = pair_columns is not None or label_column is not None
-    if not asked and all(name in table for name in clusters):
+    table = read_table(path, requested | {*clusters}, ids=ids)
+    has_pairs = pair_columns is not None or label_column is not None
+    if not has_pairs and all(name in table for name in clusters):
         check_ids(table[clusters[0]], os.fspath(path), clusters[0])
         return ClusterLabels(table[clusters[0]], table[clusters[1]])
     return pairs_of_table(
@@ -213,46 +215,50 @@ def read_labels(
 
 
 def _read_run(folder: Path) -> DedupRun:
-    """The run that wrote a folder: clusters, pairs, and from the summary which ids its documents have."""
+    """Return the run of a folder; the summary says which ids its documents have."""
     try:
         summary = json.loads((folder / "summary.json").read_text("utf-8"))
         documents, older = summary["documents"], summary.get("older_documents", 0)
-        # A run over files lists the kept ones; one over documents writes them.
-        of_files = summary.get("verify") == "score"
-        form = "files" if of_files else summary["format"]
-        if not of_files:
+        # A run on files lists the kept files; a run on documents writes them.
+        on_files = summary.get("verify") == "score"
+        format_ = "files" if on_files else summary["format"]
+        if not on_files:
             kept = summary.get("kept_files") or [summary["kept_file"]]
             text_column, id_column = summary["text_column"], summary["id_column"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        reason = f"is no folder that nearkin dedup wrote ({error!r}); give that, or a table of pairs or clusters"
+        reason = (
+            f"is not a folder that nearkin dedup wrote ({error!r}); use such a folder, or a table of pairs or clusters"
+        )
         raise InputError(f"{folder}: {reason}", place=str(folder), reason=reason) from error
-    ending = "jsonl" if form in ("txt", "files", "warc") else form
-    clusters, pairs = (read_table(folder / f"{name}.{ending}", ids=_RUN_IDS) for name in ("clusters", "pairs"))
+    suffix = "jsonl" if format_ in ("txt", "files", "warc") else format_
+    clusters, pairs = (read_table(folder / f"{name}.{suffix}", ids=_RUN_IDS) for name in ("clusters", "pairs"))
     columns = {name: clusters.get(name, []) for name in ("id", "cluster", "representative", "reason")}
-    if of_files:
-        return DedupRun.of_tables(columns, pairs, _kept_names(folder / "kept.nul"), older_documents=older)
+    if on_files:
+        return DedupRun.from_tables(columns, pairs, _kept_names(folder / "kept.nul"), older_documents=older)
     ids: list[Scalar] = []
-    numbered = id_column is None and form != "files"
+    numbered = id_column is None and format_ != "files"
     if numbered:
         ids = list(range(documents))
     elif documents > sum(reason != "kept" for reason in columns["reason"]):
-        is_list = form == "files"
+        is_list = format_ == "files"
         with open_corpus(
             [folder / name for name in kept],
-            format="txt" if is_list else form,
-            text_column=None if ending != form else text_column,
+            format="txt" if is_list else format_,
+            text_column=None if suffix != format_ else text_column,
             id_column=None if is_list else id_column,
         ) as corpus:
             for batch in corpus.batches():
                 ids += list(batch.texts) if is_list else batch.ids.to_list()
-    return DedupRun.of_tables(columns, pairs, ids, numbered=numbered, older_documents=older)
+    return DedupRun.from_tables(columns, pairs, ids, numbered=numbered, older_documents=older)
 
 
 def _kept_names(path: Path) -> list[str]:
-    """Paths that end with a NUL each, as the tables of a run name them: bytes that are not UTF-8 are escaped."""
+    """Return NUL-terminated paths as the tables of a run spell them: bytes that are not UTF-8 are escaped."""
     try:
         data = path.read_bytes()
     except OSError as error:
-        reason = f"can't be read ({error.strerror}); a run over files lists there what it kept: run nearkin dedup again"
+        reason = (
+            f"cannot be read ({error.strerror}); a run on files lists its kept files there: run nearkin dedup again"
+        )
         raise InputError(f"{path}: {reason}", place=str(path), reason=reason) from error
     return [os.fsdecode(name).encode("utf-8", "backslashreplace").decode() for name in data.split(b"\0")[:-1]]

@@ -11,17 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nearkin.report.curves import (
+from nearkin.report.charts import (
     Curve,
     Point,
     Stage,
-    bars,
-    columns,
-    curves,
-    intervals,
-    square,
-    stacks,
-    stages,
+    draw_bars,
+    draw_columns,
+    draw_confusion,
+    draw_curves,
+    draw_intervals,
+    draw_stacked_bars,
+    draw_stages,
 )
 from nearkin.report.model import Chart
 
@@ -57,7 +57,7 @@ def places(root: ElementTree.Element, kind: str, tag: str = "circle") -> list[tu
 def test_a_curve_lies_where_its_figures_are() -> None:
     """Linear in both directions: 0 at the bottom, 1 at the top, the smallest x at the left."""
     points = [Point(float(x), x / 10, max(0.0, x / 10 - 0.1), min(1.0, x / 10 + 0.1)) for x in range(11)]
-    chart = curves("Recall", "A note.", [Curve("recall", points)], ("radius", "share"), mark=(5, "radius 5"))
+    chart = draw_curves("Recall", "A note.", [Curve("recall", points)], ("radius", "share"), mark=(5, "radius 5"))
     root = drawn(chart)
     found = places(root, "point")
     assert (56.0, 216.0) == found[0]
@@ -76,7 +76,7 @@ def test_a_curve_lies_where_its_figures_are() -> None:
 def test_two_curves_are_told_apart() -> None:
     """The second one is dashed, has points of its own, and both are named; a figure that one lacks is a dash."""
     lines = [Curve("recall", [Point(1, 0.5), Point(2, 0.75)]), Curve("precision", [Point(2, 1.0)])]
-    chart = curves("Both", "", lines, ("radius", "share"), level=(0.9, "wanted 0.9"))
+    chart = draw_curves("Both", "", lines, ("radius", "share"), level=(0.9, "wanted 0.9"))
     root = drawn(chart)
     assert (2, 1) == (len(places(root, "point")), len(places(root, "point second")))
     assert {"recall", "precision", "wanted 0.9"} <= {each.text for each in root.iter("text")}
@@ -86,7 +86,7 @@ def test_two_curves_are_told_apart() -> None:
 @given(xs=st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=20, unique=True), logarithmic=st.booleans())
 def test_any_scale_has_named_values(xs: list[float], *, logarithmic: bool) -> None:
     points = [Point(x, 0.5) for x in sorted(xs)]
-    root = drawn(curves("", "", [Curve("c", points)], ("x", "y"), logarithmic=logarithmic))
+    root = drawn(draw_curves("", "", [Curve("c", points)], ("x", "y"), logarithmic=logarithmic))
     found = [x for x, _ in places(root, "point")]
     assert sorted(found) == found
     named = [each for each in root.iter("text") if each.attrib["text-anchor"] == "middle"]
@@ -94,14 +94,16 @@ def test_any_scale_has_named_values(xs: list[float], *, logarithmic: bool) -> No
 
 
 def test_a_logarithmic_scale_leaves_out_zero() -> None:
-    chart = curves("", "", [Curve("c", [Point(0, 0.1), Point(1, 0.2), Point(100, 0.3)])], ("x", "y"), logarithmic=True)
+    chart = draw_curves(
+        "", "", [Curve("c", [Point(0, 0.1), Point(1, 0.2), Point(100, 0.3)])], ("x", "y"), logarithmic=True
+    )
     assert 2 == len(places(drawn(chart), "point"))
     # The figures have it.
     assert ("0", "0.1000") == chart.rows[0]
 
 
 def test_intervals_are_as_long_as_they_are() -> None:
-    chart = intervals(
+    chart = draw_intervals(
         "Measures", "", [("recall", 0.5, 0.25, 0.75), ("none", math.nan, 0.0, 1.0), ("b", 1.0, None, None)]
     )
     root = drawn(chart)
@@ -117,7 +119,7 @@ def test_intervals_are_as_long_as_they_are() -> None:
 
 
 def test_bars_are_as_long_as_their_counts() -> None:
-    chart = stacks("Steps", "", "step", ("a", "b"), [("one", (30.0, 10.0)), ("two", (0.0, 20.0))])
+    chart = draw_stacked_bars("Steps", "", "step", ("a", "b"), [("one", (30.0, 10.0)), ("two", (0.0, 20.0))])
     root = drawn(chart)
     wide = {
         each.attrib["class"]: float(each.attrib["width"]) for each in root.iter("rect") if each.attrib["width"] != "12"
@@ -127,20 +129,20 @@ def test_bars_are_as_long_as_their_counts() -> None:
     assert widths[0] == pytest.approx(3 * widths[1], abs=0.2)
     assert widths[2] == pytest.approx(2 * widths[1], abs=0.2)
     assert [("one", "30", "10"), ("two", "0", "20")] == chart.rows
-    empty = stacks("Steps", "", "step", ("a",), [("none", (0.0,))])
+    empty = draw_stacked_bars("Steps", "", "step", ("a",), [("none", (0.0,))])
     assert "0" == drawn(empty).findall("text")[-1].text
 
 
 def test_a_square_is_the_deeper_the_more() -> None:
-    root = drawn(square("Found", "", (50.0, 0.0, 49.0, None)))
+    root = drawn(draw_confusion("Found", "", (50.0, 0.0, 49.0, None)))
     kinds = [each.attrib["class"] for each in root.iter("rect")]
     assert ["cell c5", "cell c0", "cell c4", "cell c0"] == kinds
     assert "not known" in {each.text for each in root.iter("text")}
-    assert 4 == len(square("", "", (0.0, 0.0, 0.0, 0.0)).rows)
+    assert 4 == len(draw_confusion("", "", (0.0, 0.0, 0.0, 0.0)).rows)
 
 
 def test_taken_bars_stand_out() -> None:
-    chart = bars(
+    chart = draw_bars(
         "Time",
         "",
         "method",
@@ -152,11 +154,11 @@ def test_taken_bars_stand_out() -> None:
     widths = [float(each.attrib["width"]) for each in found]
     # Decades are alike long.
     assert widths[2] - widths[1] == pytest.approx(3 * (widths[1] - widths[0]), abs=0.5)
-    assert ("multi", "1,000", "taken") == chart.rows[0]
+    assert ("multi", "1,000", "chosen") == chart.rows[0]
 
 
 def test_columns_are_named() -> None:
-    chart = columns("Buckets", "", ("vectors", "buckets"), [("1", 10.0), ("2–3", 0.0), ("4–7", 3.0)])
+    chart = draw_columns("Buckets", "", ("vectors", "buckets"), [("1", 10.0), ("2–3", 0.0), ("4–7", 3.0)])
     assert 2 == len(list(drawn(chart).iter("rect")))
     assert ("1", "10") == chart.rows[0]
 
@@ -164,7 +166,7 @@ def test_columns_are_named() -> None:
 @given(st.lists(st.lists(st.text(alphabet="abc de,µ", max_size=60), min_size=3, max_size=3), min_size=1, max_size=6))
 def test_words_stay_in_their_boxes(rows: list[list[str]]) -> None:
     """Lines are cut at the width of a box, and boxes are as tall as the tallest needs."""
-    chart = stages("Plan", "", [[Stage(*row) for row in rows]])
+    chart = draw_stages("Plan", "", [[Stage(*row) for row in rows]])
     root = drawn(chart)
     boxes = list(root.iter("rect"))
     wide, bottom = float(boxes[0].attrib["width"]), float(boxes[0].attrib["y"]) + float(boxes[0].attrib["height"])
@@ -176,12 +178,12 @@ def test_words_stay_in_their_boxes(rows: list[list[str]]) -> None:
 
 def test_what_comes_from_outside_is_escaped() -> None:
     charts = [
-        curves(HOSTILE, "", [Curve(HOSTILE, [Point(1, 0.5)])] * 2, (HOSTILE, HOSTILE), mark=(1, HOSTILE)),
-        intervals(HOSTILE, "", [(HOSTILE, 0.5, 0.1, 0.9)]),
-        stacks(HOSTILE, "", HOSTILE, (HOSTILE,), [(HOSTILE, (1.0,))]),
-        bars(HOSTILE, "", HOSTILE, HOSTILE, [(HOSTILE, 1.0, True)]),
-        columns(HOSTILE, "", (HOSTILE, HOSTILE), [(HOSTILE, 1.0)]),
-        stages(HOSTILE, "", [[Stage(HOSTILE, HOSTILE, HOSTILE)]]),
+        draw_curves(HOSTILE, "", [Curve(HOSTILE, [Point(1, 0.5)])] * 2, (HOSTILE, HOSTILE), mark=(1, HOSTILE)),
+        draw_intervals(HOSTILE, "", [(HOSTILE, 0.5, 0.1, 0.9)]),
+        draw_stacked_bars(HOSTILE, "", HOSTILE, (HOSTILE,), [(HOSTILE, (1.0,))]),
+        draw_bars(HOSTILE, "", HOSTILE, HOSTILE, [(HOSTILE, 1.0, True)]),
+        draw_columns(HOSTILE, "", (HOSTILE, HOSTILE), [(HOSTILE, 1.0)]),
+        draw_stages(HOSTILE, "", [[Stage(HOSTILE, HOSTILE, HOSTILE)]]),
     ]
     for chart in charts:
         assert "<script" not in chart.svg

@@ -1,0 +1,20 @@
+"""The browser of the tests of reports: Chromium, started once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+from browsing import chromium
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Chromium; tests are skipped if it or Jinja2 is not installed."""
+    pytest.importorskip("jinja2", reason="jinja2 is not installed (nearkin[report])")
+    with chromium() as program:
+        yield program
