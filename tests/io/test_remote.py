@@ -21,7 +21,7 @@ from nearkin.io.remote import check_new, expand, is_folder, is_url, name_in, wri
 
 @pytest.fixture
 def bucket() -> Iterator[str]:
-    """A bucket with two files, and one file in a folder."""
+    """Create a bucket with two files, and one file in a folder."""
     system = fsspec.filesystem("memory")
     for name, kind in (("b/one.jsonl.gz", "jsonl"), ("b/two.jsonl", "jsonl"), ("b/more/x.parquet", "parquet")):
         data = encode(kind, TEXTS)

@@ -29,6 +29,8 @@ from nearkin.io.atomic_write import PREPARED, SUMMARY, StagedOutput
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
+__all__ = ["SUMMARY", "OutputDir", "OutputFile", "files_of_run", "replace_file"]
+
 _BUFFER = 1 << 20
 # Summaries have a few kilobytes; larger files are not read.
 _MAX_SUMMARY = 64 << 20

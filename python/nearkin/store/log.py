@@ -10,7 +10,7 @@ commit and never block. Writers queue.
 | `texts` | the texts of consecutive documents as one compressed block, which a segment copies: first row, checksum |
 | `removed` | a tombstone: the row of a removed document, in the order of removal |
 | `segments` | two files of `segments/`: name, first and last row, documents, bytes |
-| `outputs` | a folder of output that was committed and is not published yet (`nearkin.io.outbox`) |
+| `outputs` | a folder of output that was committed and is not published yet (`nearkin.io.atomic_write`) |
 | `erased` | the number of a tombstone: its document and all removed before it are in no file, nor in the log |
 | `state` | settings and counters, with the exclusive or of all checksums |
 
