@@ -475,7 +475,7 @@ def _check_choices(slots: dict[str, object]) -> None:
 
 
 def _check_idf(slots: dict[str, object]) -> None:
-    """Check that there is a table if and only if the weight is `idf`, and that it is fitted or included."""
+    """Check that the weight `idf` has a fitted or included table, and that other weights have none."""
     table = slots["idf"]
     if (table is not None) != (slots["weight"] == "idf"):
         raise bad_parameter("idf", table, "a table with the weight idf, none with others")
