@@ -1,4 +1,4 @@
-"""The command: in this process, which is fast, or in one of its own, as its users run it."""
+"""Run the command in this process, which is fast, or in its own process, as users do."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ ENVIRONMENT = {"COLUMNS": "120", "NO_COLOR": "1", "TERM": "dumb"}
 def run(
     *arguments: str | Path, stdin: bytes | None = None, cwd: Path | None = None
 ) -> subprocess.CompletedProcess[bytes]:
-    """The outcome of one call in a process of its own."""
+    """Run the command in its own process."""
     command = [sys.executable, "-m", "nearkin", *map(str, arguments)]
     environment = {**os.environ, **ENVIRONMENT}
     return subprocess.run(command, input=stdin, capture_output=True, cwd=cwd, check=False, env=environment)
@@ -49,7 +49,7 @@ def run(
 
 @dataclass(frozen=True)
 class Done:
-    """What a call left: its exit code, and what it wrote to standard output and error."""
+    """Exit code, standard output and standard error of a call."""
 
     code: int
     data: bytes
@@ -62,26 +62,26 @@ class Done:
 
     @property
     def lines(self) -> list[str]:
-        """Standard output, line by line."""
+        """Lines of standard output."""
         return self.out.splitlines()
 
     @property
     def message(self) -> str:
-        """Standard error on one line, without the frame that Typer draws around its messages."""
+        """Standard error on one line, without the frame that Typer draws around messages."""
         return " ".join(self.err.replace("│", " ").split())
 
     def json(self) -> Any:
-        """The one object on standard output."""
+        """Return the only object on standard output."""
         return json.loads(self.data)
 
     def objects(self) -> list[Any]:
-        """The objects on standard output, one per line."""
+        """Return the objects on standard output, one per line."""
         return [json.loads(line) for line in self.lines]
 
 
 @contextmanager
 def standard_input(data: bytes) -> Iterator[None]:
-    """A context in which standard input, the stream and the descriptor below it, holds these bytes."""
+    """Make these bytes the content of standard input, both the stream and its descriptor."""
     before = os.dup(0)
     try:
         with tempfile.TemporaryFile() as file:
@@ -96,7 +96,7 @@ def standard_input(data: bytes) -> Iterator[None]:
 
 
 def call(*arguments: object, stdin: bytes = b"") -> Done:
-    """The outcome of one call in this process."""
+    """Run the command in this process."""
     from nearkin.cli.app import run as run_here
 
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", "backslashreplace", write_through=True) for _ in range(2))
@@ -110,29 +110,29 @@ def call(*arguments: object, stdin: bytes = b"") -> Done:
 
 
 def json_lines(path: Path) -> list[Any]:
-    """The objects of a file, one per line."""
+    """Return the objects of a file, one per line."""
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
 def write_jsonl(path: Path, texts: dict[str, str]) -> Path:
-    """A corpus of texts and their ids."""
+    """Write a corpus of texts and their ids."""
     path.write_text("".join(json.dumps({"id": name, "text": text}) + "\n" for name, text in texts.items()), "utf-8")
     return path
 
 
 def near_texts() -> list[str]:
-    """Sixty texts: twenty, a copy of each with a word changed, and one with ten changed."""
+    """Return sixty texts: twenty, each with one word changed, and each with ten changed."""
     rng = random.Random(3)
     words = [f"word{i}" for i in range(400)]
     base = [rng.choices(words, k=80) for _ in range(20)]
-    near = [[*one[:40], "changed", *one[41:]] for one in base]
-    far = [[*one[:30], *rng.choices(words, k=10), *one[40:]] for one in base]
-    return [" ".join(one) for one in [*base, *near, *far]]
+    near = [[*item[:40], "changed", *item[41:]] for item in base]
+    far = [[*item[:30], *rng.choices(words, k=10), *item[40:]] for item in base]
+    return [" ".join(item) for item in [*base, *near, *far]]
 
 
 def brute_force_distances(
     fps: NDArray[np.uint64], query: NDArray[np.uint64], radius: int, ids: list[Any]
 ) -> list[tuple[int, Any]]:
-    """Distance and id of everything within the radius of a query, by comparing all; nearest first, ties by id."""
-    found = [(int(np.unpackbits((row ^ query).view(np.uint8)).sum()), key) for row, key in zip(fps, ids, strict=True)]
-    return sorted((far, key) for far, key in found if far <= radius)
+    """Return distance and id of everything within a radius, nearest first, ties by id."""
+    result = [(int(np.unpackbits((row ^ query).view(np.uint8)).sum()), key) for row, key in zip(fps, ids, strict=True)]
+    return sorted((far, key) for far, key in result if far <= radius)

@@ -1,4 +1,4 @@
-"""The command as a whole: its commands and their help, exit codes, pipes, terminals, and what ends a run."""
+"""The command line in general: commands, help, exit codes, pipes, terminals, and interrupts."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +89,7 @@ DIFFERENT = {
 
 
 def commands(group: Any = None, name: str = "") -> Iterator[tuple[str, Any]]:
-    """Every command of the program with its full name."""
+    """Return every command of the program with its full name."""
     group = typer.main.get_command(app) if group is None else group
     for part, command in group.commands.items():
         full = f"{name} {part}".strip()
@@ -103,13 +104,13 @@ def options(command: Any) -> Iterator[Any]:
 
 
 def test_every_command_is_known_here() -> None:
-    """The list above, on which other tests stand, is whole."""
+    """COMMANDS lists every command."""
     assert sorted(COMMANDS) == sorted(name for name, _ in commands())
 
 
 @pytest.mark.parametrize("name", list(COMMANDS))
 def test_help_lists_every_option_with_its_meaning(name: str) -> None:
-    """In the order of declaration, the first line says what the command does, and the examples end it."""
+    """Help begins with the purpose of the command, lists options in order of declaration, and ends with examples."""
     done = call(*name.split(), "--help")
     assert (0, "") == (done.code, done.err)
     assert done == call(*name.split(), "-h")
@@ -119,7 +120,7 @@ def test_help_lists_every_option_with_its_meaning(name: str) -> None:
     listed = re.findall(r"^│ (?:\*| )?\s{0,4}(--[a-z0-9-]+)", done.out, re.MULTILINE)
     # Panels follow one another as their first options do; the one without a name is first.
     panels = [None, *(getattr(parameter, "rich_help_panel", None) for parameter in options(command))]
-    by_panel = sorted(options(command), key=lambda one: panels.index(getattr(one, "rich_help_panel", None)))
+    by_panel = sorted(options(command), key=lambda item: panels.index(getattr(item, "rich_help_panel", None)))
     declared = [parameter.opts[0] for parameter in by_panel if parameter.opts[0] != "--help"]
     assert declared == [option for option in listed if option != "--help"]
     for parameter in options(command):
@@ -129,7 +130,7 @@ def test_help_lists_every_option_with_its_meaning(name: str) -> None:
 
 
 def test_an_option_is_the_same_in_every_command() -> None:
-    """One long name has one short form and one help, but for those that are named above with a reason."""
+    """An option has one short form and one help text, except those in DIFFERENT."""
     seen: dict[str, dict[tuple[str, ...], list[str]]] = {}
     for name, command in commands():
         for parameter in options(command):
@@ -141,14 +142,14 @@ def test_an_option_is_the_same_in_every_command() -> None:
 
 
 def test_no_command_gives_one_short_form_to_two_options() -> None:
-    """Nor does an option of a command hide the one for help."""
+    """All forms of the options of a command are distinct."""
     for name, command in commands():
         forms = [form for parameter in options(command) for form in (*parameter.opts, *parameter.secondary_opts)]
         assert len(forms) == len(set(forms)), name
 
 
 def test_without_a_command_the_help_is_shown() -> None:
-    """So it is for a group; the commands are listed with what they do."""
+    """The help of the program and of a group lists the commands with their purpose."""
     for arguments, listed in (((), ("dedup", "search", "ssdeep", "tune")), (("index",), ("build", "add", "remove"))):
         done = call(*arguments)
         shown = done.out + done.err
@@ -156,7 +157,7 @@ def test_without_a_command_the_help_is_shown() -> None:
 
 
 def test_the_version_is_that_of_the_package() -> None:
-    """On standard output, alone; the command says it without the parser of options."""
+    """--version prints one line, without importing typer."""
     assert f"nearkin {nk.__version__}\n" == call("--version").out
     code = (
         "import sys; sys.argv = ['', '--version']; from nearkin.cli import main; main(); print('typer' in sys.modules)"
@@ -167,7 +168,7 @@ def test_the_version_is_that_of_the_package() -> None:
 
 
 def test_the_module_runs_as_the_command() -> None:
-    """`python -m nearkin`, with its arguments, output and exit codes."""
+    """`python -m nearkin` has the same arguments, output and exit codes."""
     done = run("--version")
     assert (0, f"nearkin {nk.__version__}", b"") == (done.returncode, done.stdout.decode().strip(), done.stderr)
     missing = run("hash", "/no/such/file")
@@ -202,7 +203,7 @@ def test_the_module_runs_as_the_command() -> None:
     ],
 )
 def test_misspelt_words_are_named(arguments: list[str], message: str) -> None:
-    """Commands, options and values that Typer refuses: exit code 2, the word, and no traceback."""
+    """Unknown commands, options and values return exit code 2 and a message that names the word."""
     done = call(*arguments)
     assert (2, "") == (done.code, done.out)
     # How Typer writes the name of an argument depends on its version.
@@ -224,7 +225,7 @@ def test_misspelt_words_are_named(arguments: list[str], message: str) -> None:
     ],
 )
 def test_what_is_missing_is_named(arguments: list[str], message: str) -> None:
-    """A file that is not there is a failure, exit code 1, and its name is in the message."""
+    """A missing file returns exit code 1 and a message with its name."""
     done = call(*arguments)
     assert (1, "") == (done.code, done.out)
     assert message in done.message
@@ -232,7 +233,7 @@ def test_what_is_missing_is_named(arguments: list[str], message: str) -> None:
 
 
 def test_debug_shows_where_a_failure_came_from() -> None:
-    """The traceback, with the error's own type; without --debug there is a message alone."""
+    """--debug prints the traceback; without it there is only a message."""
     with pytest.raises(FileNotFoundError):
         call("--debug", "compare", "/no/such/a", "/no/such/b")
     shown = run("--debug", "recipe", "nonsense")
@@ -247,7 +248,7 @@ def test_a_message_is_safe_for_a_terminal(tmp_path: Path) -> None:
 
 
 def test_an_error_of_our_own_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What no door has words for goes through with its traceback."""
+    """An unexpected exception propagates with its traceback."""
 
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("a fault of nearkin")
@@ -258,7 +259,7 @@ def test_an_error_of_our_own_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_an_interrupt_ends_with_its_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    """130, and a message."""
+    """An interrupt returns exit code 130 and prints a message."""
 
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
@@ -270,7 +271,7 @@ def test_an_interrupt_ends_with_its_code(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of a POSIX system")
 def test_a_signal_leaves_no_output(tmp_path: Path) -> None:
-    """SIGINT while standard input is read: exit code 130, no folder, no traceback."""
+    """SIGINT during a read of standard input returns exit code 130 and leaves no folder."""
     command = [sys.executable, "-m", "nearkin", "dedup", "-", "--format", "txt", "-o", str(tmp_path / "out")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None
@@ -319,7 +320,7 @@ LINES = 250_000
     "attempt", [*range(5), *(pytest.param(number, marks=pytest.mark.slow) for number in range(5, 200))]
 )
 def test_an_interrupt_at_any_line_leaves_all_or_nothing(tmp_path: Path, attempt: int) -> None:
-    """Exit code 130, a message and no folder; or the whole output, if it was in place when the interrupt came."""
+    """After an interrupt there is either no output folder or a complete one."""
     corpus = tmp_path / "corpus.txt"
     corpus.write_text("one text\ntwo texts\n")
     # Half of them among the first lines, where modules are imported.
@@ -339,7 +340,7 @@ def test_an_interrupt_at_any_line_leaves_all_or_nothing(tmp_path: Path, attempt:
 @pytest.mark.skipif(sys.platform == "win32", reason="closes a pipe of a POSIX system")
 @pytest.mark.parametrize("lines", [2, 20_000])
 def test_a_reader_that_goes_away_is_no_failure(tmp_path: Path, lines: int) -> None:
-    """With less output than a pipe holds, and with more: exit code 0, and nothing on standard error."""
+    """A closed pipe returns exit code 0 without a message, for short and long output."""
     corpus = tmp_path / "corpus.txt"
     corpus.write_text("".join(f"text number {i}\n" for i in range(lines)))
     for command in (["hash", corpus], ["pairs", corpus, "-q", "--threshold", "1"], ["recipe"]):
@@ -353,7 +354,7 @@ def test_a_reader_that_goes_away_is_no_failure(tmp_path: Path, lines: int) -> No
 
 
 def test_output_in_pipes_is_utf8(tmp_path: Path) -> None:
-    """Whatever the locale says: what one command prints another one reads; what has no form is escaped."""
+    """Output in a pipe is UTF-8 in any locale; characters that cannot be encoded are escaped."""
     corpus = tmp_path / "corpus.txt"
     corpus.write_text("线程池 и пул\n", "utf-8")
     command = [sys.executable, "-m", "nearkin", "keywords", str(corpus), "--recipe", "word:1|count|top:all"]
@@ -363,7 +364,7 @@ def test_output_in_pipes_is_utf8(tmp_path: Path) -> None:
 
 
 def test_standard_output_of_another_kind_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stream that can't be set up, as notebooks have it, is written as it is."""
+    """A stream without `reconfigure`, as in notebooks, works."""
     out = io.StringIO()
     monkeypatch.setattr(sys, "stdout", out)
     monkeypatch.setattr(sys, "argv", ["nearkin", "--version"])
@@ -373,7 +374,7 @@ def test_standard_output_of_another_kind_is_left_alone(monkeypatch: pytest.Monke
 
 
 def test_the_command_line_imports_neither_rich_nor_the_doors_it_does_not_need() -> None:
-    """A cold start pays for what it uses: no tables, no plots, no modules of one system but those of `subprocess`."""
+    """Starting the command line does not import packages for tables, plots or file locks."""
     code = (
         "import sys, subprocess; import nearkin; base = set(sys.modules); import nearkin.cli.app; "
         "print(*sorted({name.split('.')[0] for name in set(sys.modules) - base}))"
@@ -383,7 +384,7 @@ def test_the_command_line_imports_neither_rich_nor_the_doors_it_does_not_need() 
 
 
 def test_the_readme_shows_what_the_command_prints(tmp_path: Path) -> None:
-    """The first console block of the README is the output of its command, but for the time it takes."""
+    """The first console block of the README equals the output, except for the time."""
     readme = (ROOT / "README.md").read_text()
     block = re.search(r"```console\n\$ nearkin (dedup samples.*?)\n(.*?)```", readme, re.DOTALL)
     assert block is not None
@@ -400,7 +401,7 @@ def test_the_readme_shows_what_the_command_prints(tmp_path: Path) -> None:
 
 
 def test_nothing_is_written_where_nobody_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands that print leave the working folder and their inputs as they are."""
+    """Commands that print do not change the working directory or their inputs."""
     monkeypatch.chdir(tmp_path)
     corpus = tmp_path / "corpus.txt"
     corpus.write_text("\n".join(TEXTS.values()))
@@ -422,22 +423,19 @@ def test_nothing_is_written_where_nobody_asked(tmp_path: Path, monkeypatch: pyte
         ("nearkin dedup x --encoding utf", ["utf-8", "utf-16"]),
     ],
 )
-def test_a_shell_completes_values(line: str, expected: list[str]) -> None:
-    """Of options that take one of a few words."""
-    environment = {
-        **os.environ,
-        "_NEARKIN_COMPLETE": "complete_bash",
-        "COMP_WORDS": line,
-        "COMP_CWORD": str(len(line.split(" ")) - 1),
-        "PYTHONPATH": os.pathsep.join(sys.path),
-    }
-    code = "import sys; sys.argv = ['nearkin']; from nearkin.cli import main; main()"
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
-    assert sorted(expected) == sorted(done.stdout.split()), done.stderr
+def test_a_shell_completes_values(line: str, expected: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A shell completes the values of options with choices."""
+    monkeypatch.setenv("_NEARKIN_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", line)
+    monkeypatch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))
+    out = io.StringIO()
+    with redirect_stdout(out), pytest.raises(SystemExit):
+        door.run([])
+    assert sorted(expected) == sorted(out.getvalue().split())
 
 
 def test_a_letter_means_one_thing_in_every_command() -> None:
-    """Whatever the long form: -k is how many, -o where to."""
+    """A short form has the same meaning in all commands, such as -k for a number and -o for the output."""
     seen: dict[str, set[str]] = {}
     for _, command in commands():
         for parameter in options(command):
@@ -496,7 +494,7 @@ def test_a_letter_means_one_thing_in_every_command() -> None:
 def test_errors_speak_of_options(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
 ) -> None:
-    """Of nothing that only Python has: no argument with =, no number of an error."""
+    """Messages name options, and contain no Python arguments or error numbers."""
     monkeypatch.chdir(tmp_path)
     Path("a.jsonl").write_text('{"text": "one"}\n')
     Path("a.xml").write_text("<a/>")
@@ -513,7 +511,7 @@ def test_errors_speak_of_options(
 
 @pytest.mark.parametrize("command", ["hash", "pairs", "keywords"])
 def test_an_input_without_documents_is_told(tmp_path: Path, command: str) -> None:
-    """Nothing is silent about an empty file."""
+    """An empty file is reported."""
     path = tmp_path / "a.jsonl"
     path.write_text("")
     done = call(command, path)
@@ -521,7 +519,7 @@ def test_an_input_without_documents_is_told(tmp_path: Path, command: str) -> Non
 
 
 def test_the_help_of_a_long_command_is_in_groups() -> None:
-    """Each with a name that says what its options are about."""
+    """The help of `dedup` has a panel for each group of options."""
     shown = call("dedup", "--help").out
     panels = re.findall(r"^╭─ (.*?) ─+╮$", shown, re.MULTILINE)
     assert [

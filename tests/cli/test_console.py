@@ -1,4 +1,4 @@
-"""The terminal: nearkin.cli.console, on pipes and on terminals."""
+"""Tests of nearkin.cli.console with pipes and terminals."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ import os
 import re
 import subprocess
 import sys
+import threading
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from unittest import mock
 
 import pytest
 import typer
@@ -16,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from command import ENVIRONMENT, call, run, standard_input
-from nearkin.cli import console
+from nearkin.cli import app, console
 from nearkin.cli.console import Failures, escape_surrogates, read_text, show_table
 from nearkin.cli.corpus import CorpusOptions
 from nearkin.cli.errors import format_error
@@ -26,27 +29,46 @@ from nearkin.errors import InputError, ParameterError, printable
 pty = pytest.importorskip("pty", reason="a terminal of a POSIX system")
 
 
-def on_a_terminal(*arguments: str | Path, columns: int = 80) -> tuple[int, str]:
-    """Exit code of a command whose standard output and error are a terminal, and what is seen there."""
+def on_a_terminal(*arguments: str | Path, columns: int = 80, own_process: bool = False) -> tuple[int, str]:
+    """Run a command on a terminal, and return its exit code and output."""
     main, side = pty.openpty()
-    environment = {**os.environ, **ENVIRONMENT, "COLUMNS": str(columns), "TERM": "xterm"}
-    command = [sys.executable, "-m", "nearkin", *map(str, arguments)]
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=side, stderr=side, env=environment) as process:
-        os.close(side)
-        seen = b""
+    output: list[bytes] = []
+
+    def read() -> None:
         try:
             while part := os.read(main, 1 << 16):
-                seen += part
+                output.append(part)
         except OSError:
-            # What Linux says when the other side is closed.
+            # Linux raises an error when the other side is closed.
             pass
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    terminal = {**ENVIRONMENT, "COLUMNS": str(columns), "TERM": "xterm"}
+    if own_process:
+        command = [sys.executable, "-m", "nearkin", *map(str, arguments)]
+        environment = {**os.environ, **terminal}
+        code = subprocess.run(
+            command, stdin=subprocess.DEVNULL, stdout=side, stderr=side, env=environment, check=False
+        ).returncode
+        os.close(side)
+    else:
+        with (
+            os.fdopen(side, "w", encoding="utf-8", errors="backslashreplace") as stream,
+            mock.patch.dict(os.environ, terminal),
+            standard_input(b""),
+            redirect_stdout(stream),
+            redirect_stderr(stream),
+        ):
+            code = app.run(list(map(str, arguments)))
+    reader.join()
     os.close(main)
-    return process.returncode, seen.decode()
+    return code, b"".join(output).decode()
 
 
 def test_bars_are_shown_on_a_terminal_and_taken_away(similar: Path, tmp_path: Path) -> None:
-    """The stages of a job, drawn and erased; --quiet shows none of it."""
-    code, seen = on_a_terminal("dedup", similar, "-o", tmp_path / "out")
+    """Progress bars show the stages of a job and are erased; --quiet shows none."""
+    code, seen = on_a_terminal("dedup", similar, "-o", tmp_path / "out", own_process=True)
     assert 0 == code, seen
     assert all(stage in seen for stage in ("hash", "cluster", "documents read in"))
     # The cursor is hidden while bars are drawn, and comes back.
@@ -55,7 +77,7 @@ def test_bars_are_shown_on_a_terminal_and_taken_away(similar: Path, tmp_path: Pa
 
 
 def test_bars_of_files_are_shown_on_a_terminal(tmp_path: Path) -> None:
-    """Of hashing, with how many there are."""
+    """The bar of `ssdeep hash` shows the number of files."""
     for i in range(3):
         (tmp_path / f"{i}").write_bytes(bytes([i]) * 5000)
     code, seen = on_a_terminal("ssdeep", "hash", "--json", *sorted(tmp_path.iterdir()))
@@ -63,7 +85,7 @@ def test_bars_of_files_are_shown_on_a_terminal(tmp_path: Path) -> None:
 
 
 def test_a_table_fits_the_terminal(tmp_path: Path) -> None:
-    """Long cells are folded there, and whole in a pipe."""
+    """A terminal folds long cells."""
     path = tmp_path / ("long-name-" * 12)
     path.write_bytes(b"x" * 5000)
     _, seen = on_a_terminal("ssdeep", "hash", "--table", path, columns=60)
@@ -74,13 +96,13 @@ def test_a_table_fits_the_terminal(tmp_path: Path) -> None:
 
 
 def test_errors_on_a_terminal_are_words(tmp_path: Path) -> None:
-    """The same message as in a pipe."""
+    """A terminal shows the same error message as a pipe."""
     code, seen = on_a_terminal("dedup", tmp_path / "none.jsonl", "-o", tmp_path / "out", columns=400)
     assert (1, True) == (code, "nearkin: error: " in seen)
 
 
 def test_a_table_in_a_pipe_keeps_long_cells(capsys: pytest.CaptureFixture[str]) -> None:
-    """Whatever their length; text that looks like markup is text; columns can be flush right."""
+    """A pipe gets complete cells without markup; columns can be right-aligned."""
     cells = ["x" * 5000, "[bold]not markup[/]"]
     show_table(["one", "two"], [cells], right=["two"])
     printed = capsys.readouterr()
@@ -91,7 +113,7 @@ def test_a_table_in_a_pipe_keeps_long_cells(capsys: pytest.CaptureFixture[str]) 
 
 @given(st.text(st.characters(exclude_categories=())))
 def test_what_is_printable_can_be_written_anywhere(text: str) -> None:
-    """No control characters, no lone surrogates; printable text is itself."""
+    """Printable text has no control characters or lone surrogates, and printable input is unchanged."""
     shown = printable(text)
     assert shown.isprintable()
     assert shown == shown.encode("utf-8").decode("utf-8")
@@ -101,13 +123,13 @@ def test_what_is_printable_can_be_written_anywhere(text: str) -> None:
 
 
 def test_a_remedy_is_worded_for_this_door() -> None:
-    """What Python mends by strict=False, the command mends by --lenient; other errors keep their words."""
-    with pytest.raises(InputError) as found:
+    """Messages replace strict=False by --lenient, and are otherwise unchanged."""
+    with pytest.raises(InputError) as result:
         ssdeep.compare("7:a:b", "3::")
-    assert "strict=False" == found.value.remedy
-    assert str(found.value).endswith("a digest reads `size:part:part`, or pass strict=False for old data")
-    assert format_error(found.value).endswith("a digest reads `size:part:part`, or add --lenient for old data")
-    assert "strict" not in format_error(found.value)
+    assert "strict=False" == result.value.remedy
+    assert str(result.value).endswith("a digest reads `size:part:part`, or pass strict=False for old data")
+    assert format_error(result.value).endswith("a digest reads `size:part:part`, or add --lenient for old data")
+    assert "strict" not in format_error(result.value)
     with pytest.raises(InputError) as lenient:
         ssdeep.compare("x", "3::", strict=False)
     assert str(lenient.value) == format_error(lenient.value)
@@ -115,7 +137,7 @@ def test_a_remedy_is_worded_for_this_door() -> None:
 
 
 def test_errors_of_the_system_are_worded_once() -> None:
-    """The core's messages name the file themselves; Python's have it apart."""
+    """Messages of the core and of Python name the file once."""
     assert "reading /x: no such file or folder" == format_error(OSError(2, "reading /x: No such file or directory"))
     assert "reading /x: No such file" == format_error(OSError(2, "reading /x: No such file"))
     assert "/x: no such file" == format_error(OSError(2, "No such file", "/x"))
@@ -125,15 +147,15 @@ def test_errors_of_the_system_are_worded_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("refused", "found", "code"), [(False, True, 0), (False, False, 3), (True, True, 1), (True, False, 1)]
+    ("refused", "result", "code"), [(False, True, 0), (False, False, 3), (True, True, 1), (True, False, 1)]
 )
-def test_the_exit_code_says_what_happened(refused: bool, found: bool, code: int) -> None:
-    """A failure before nothing found."""
+def test_the_exit_code_says_what_happened(refused: bool, result: bool, code: int) -> None:
+    """A failure takes precedence over a missing match."""
     failures = Failures()
     if refused:
         failures.report(ParameterError("reason"), "name")
     try:
-        failures.exit(matched=found)
+        failures.exit(matched=result)
         ended = 0
     except typer.Exit as error:
         ended = error.exit_code
@@ -141,7 +163,7 @@ def test_the_exit_code_says_what_happened(refused: bool, found: bool, code: int)
 
 
 def test_text_comes_from_files_and_standard_input(tmp_path: Path) -> None:
-    """The name - is standard input; what is not UTF-8 is named."""
+    """The name - reads standard input; text that is not UTF-8 is an error."""
     path = tmp_path / "text"
     path.write_bytes("näher".encode())
     assert "näher" == read_text(str(path))
@@ -152,7 +174,7 @@ def test_text_comes_from_files_and_standard_input(tmp_path: Path) -> None:
 
 
 def test_reading_reports_what_was_skipped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """At the end, not if an error ends the context."""
+    """Skipped records are reported at the end of the context, except after an error."""
     path = tmp_path / "corpus.jsonl"
     path.write_text('{"text": "a"}\n{\n')
     with CorpusOptions(max_malformed="1").read([str(path)]) as corpus:
@@ -165,7 +187,7 @@ def test_reading_reports_what_was_skipped(tmp_path: Path, capsys: pytest.Capture
 
 
 def test_bars_are_for_terminals_alone(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Elsewhere progress is taken and not shown."""
+    """Only a terminal shows progress bars."""
     for quiet in (False, True):
         with console.progress_bars(quiet=quiet) as progress:
             progress("stage", 1, None)
@@ -188,13 +210,13 @@ SAFE = r"a\x1b[2J\x07\r\x9b1m\u202eb\nc\td\x7f"
 
 
 def harmless(seen: str) -> bool:
-    """Whether a terminal was sent nothing but text, ends of lines, and what colours tables and draws bars."""
+    """Return True if a terminal gets only text, line ends, colours of tables and control codes of progress bars."""
     return re.sub(r"(\r?\x1b\[(\?25[lh]|2K|1A|[0-9;]*m))+|\r?\n|\t", "", seen).isprintable()
 
 
 @pytest.fixture
 def hostile(tmp_path: Path) -> Path:
-    """Two near texts whose ids and words a terminal would act on."""
+    """Write two similar texts with control characters in ids and words."""
     path = tmp_path / "corpus.jsonl"
     text = " ".join(f"word{i}" for i in range(30)) + f" wo\x1b[31mrd {HOSTILE}"
     rows = [{"id": HOSTILE, "text": text}, {"id": "other", "text": text + " more"}]
@@ -219,7 +241,7 @@ def hostile(tmp_path: Path) -> Path:
 def test_data_sends_a_terminal_nothing_to_act_on(
     command: list[str], hostile: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ids and words are printable there; a pipe gets them as they are."""
+    """Ids and words are printable on a terminal and unchanged in a pipe."""
     monkeypatch.chdir(tmp_path)
     code, seen = on_a_terminal(*command, hostile, "--id-column", "id", columns=4000)
     # Bars are drawn and erased.
@@ -239,7 +261,7 @@ def test_data_sends_a_terminal_nothing_to_act_on(
 
 
 def test_names_of_files_send_a_terminal_nothing_to_act_on(tmp_path: Path) -> None:
-    """Lists, tables, JSON, CSV, and messages about files."""
+    """File names are printable in lists, tables, JSON, CSV and messages."""
     path = tmp_path / HOSTILE.replace("/", "")
     path.write_bytes(bytes(range(256)) * 40)
     for form in ([], ["--table"], ["--json"], ["--csv"]):
@@ -254,17 +276,17 @@ def test_names_of_files_send_a_terminal_nothing_to_act_on(tmp_path: Path) -> Non
 
 
 def test_a_usage_error_and_a_traceback_are_printable(tmp_path: Path) -> None:
-    """A name that a glob gave may look like an option; --debug shows the same messages."""
+    """A file name that looks like an option is printable in messages and in a traceback."""
     for arguments in ([f"--{HOSTILE}"], ["dedup", tmp_path, f"--{HOSTILE}"], ["ssdeep", f"x{HOSTILE}"]):
-        found = run(*arguments)
-        assert (2, True) == (found.returncode, harmless(found.stderr.decode())), found.stderr
-    found = run("--debug", "dedup", tmp_path / HOSTILE, "-o", tmp_path / "out")
-    assert (1, True) == (found.returncode, harmless(found.stderr.decode())), found.stderr
-    assert b"Traceback" in found.stderr
+        done = call(*arguments)
+        assert (2, True) == (done.code, harmless(done.err)), done.err
+    result = run("--debug", "dedup", tmp_path / HOSTILE, "-o", tmp_path / "out")
+    assert (1, True) == (result.returncode, harmless(result.stderr.decode())), result.stderr
+    assert b"Traceback" in result.stderr
 
 
 def test_a_table_in_a_pipe_is_lines_with_tabs(capsys: pytest.CaptureFixture[str]) -> None:
-    """A line per row, after the names if they are shown; a cell keeps to its field."""
+    """A pipe gets a line per row, after the column names; tabs in cells are escaped."""
     show_table(["n", "what"], [["1", "a b"], ["2", "c\td\ne"]], right=["n"])
     assert "n\twhat\n1\ta b\n2\tc\\td\\ne\n" == capsys.readouterr().out
     show_table(["", ""], [["documents", "3"]], header=False, lines=False)

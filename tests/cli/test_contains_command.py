@@ -1,4 +1,4 @@
-"""`nearkin contains`: rows, JSON, corpora of files, what is refused."""
+"""Tests of `nearkin contains`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LICENCE = "Permission is hereby granted, free of charge, to any person obtaining
 
 @pytest.fixture
 def sources(tmp_path: Path) -> tuple[Path, Path]:
-    """A folder of source files, and a file of licences with names."""
+    """Write a folder of source files, and a file of named licences."""
     folder = tmp_path / "src"
     folder.mkdir()
     (folder / "a.py").write_text(f"# {LICENCE}\nimport os\n", encoding="utf-8")
@@ -26,7 +26,7 @@ def sources(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def test_rows_name_input_known_text_similarity_and_span(tmp_path: Path, sources: tuple[Path, Path]) -> None:
-    """Separated by tabs; the span is the licence."""
+    """Rows are separated by tabs; the span is the licence."""
     inputs = tmp_path / "files.jsonl"
     text = (sources[0] / "a.py").read_text(encoding="utf-8")
     inputs.write_text(json.dumps({"id": "a.py", "text": text}) + "\n", encoding="utf-8")
@@ -38,7 +38,7 @@ def test_rows_name_input_known_text_similarity_and_span(tmp_path: Path, sources:
 
 
 def test_files_are_found_in_files(sources: tuple[Path, Path], tmp_path: Path) -> None:
-    """Whole files against whole files, as JSON."""
+    """Files are compared with files, with JSON output."""
     known = tmp_path / "licences"
     known.mkdir()
     (known / "MIT.txt").write_text(LICENCE, encoding="utf-8")
@@ -50,20 +50,20 @@ def test_files_are_found_in_files(sources: tuple[Path, Path], tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "reported"),
     [
         (["--threshold", "0"], "--threshold '0"),
         (["--recall", "1"], "--recall '1"),
         (["--recipe", "magic"], "--recipe 'magic"),
     ],
 )
-def test_options_out_of_range_are_refused(sources: tuple[Path, Path], options: list[str], told: str) -> None:
-    """With the option and what is allowed."""
+def test_options_out_of_range_are_refused(sources: tuple[Path, Path], options: list[str], reported: str) -> None:
+    """The message names the option and the allowed values."""
     done = call("contains", sources[1], "--known", sources[1], *options)
     assert 2 == done.code
-    assert told in done.err or told.replace("'", "") in done.err
+    assert reported in done.err or reported.replace("'", "") in done.err
 
 
 def test_known_texts_are_needed(sources: tuple[Path, Path]) -> None:
-    """There is nothing to look for without them."""
+    """--known is required."""
     assert 2 == call("contains", sources[1]).code

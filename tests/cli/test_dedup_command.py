@@ -1,4 +1,4 @@
-"""`nearkin dedup` and `nearkin pairs`."""
+"""Tests of `nearkin dedup` and `nearkin pairs`."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def kept(out: Path) -> list[str]:
 
 
 def summary(out: Path) -> dict[str, object]:
-    found: dict[str, object] = json.loads((out / "summary.json").read_text())
-    return found
+    content: dict[str, object] = json.loads((out / "summary.json").read_text())
+    return content
 
 
 def test_dedup_writes_what_is_kept_and_why(corpus: Path, tmp_path: Path) -> None:
-    """Kept has the input's own lines, clusters names the kept document, the summary counts."""
+    """Kept documents are lines of the input; clusters name the kept document; the summary has counts."""
     out = tmp_path / "out"
     done = call("dedup", corpus, "--out", out, "--id-column", "id", "--source-column", "from")
     assert (0, "") == (done.code, done.out), done.err
@@ -35,25 +35,25 @@ def test_dedup_writes_what_is_kept_and_why(corpus: Path, tmp_path: Path) -> None
         (row["id"], row["representative"], row["reason"]) for row in clusters
     ]
     assert [("c", "a"), ("d", "a")] == [(row["id"], row["representative"]) for row in json_lines(out / "pairs.jsonl")]
-    found = json.loads((out / "summary.json").read_text())
+    counts = json.loads((out / "summary.json").read_text())
     assert (5, 3, 2, 1, 0) == tuple(
-        found[key] for key in ("documents", "kept", "removed", "without_features", "malformed")
+        counts[key] for key in ("documents", "kept", "removed", "without_features", "malformed")
     )
-    assert nk.__version__ == found["version"]
-    assert nk.Recipe(found["recipe"]).digest == found["recipe_digest"]
-    assert {"hash", "cluster"} <= set(found["timings"])
-    assert [{"source": "x", "documents": 5, "removed": 2, "share": 0.4}] == found["sources"]
+    assert nk.__version__ == counts["version"]
+    assert nk.Recipe(counts["recipe"]).digest == counts["recipe_digest"]
+    assert {"hash", "cluster"} <= set(counts["timings"])
+    assert [{"source": "x", "documents": 5, "removed": 2, "share": 0.4}] == counts["sources"]
     expected = {"inputs": [str(corpus)], "format": "jsonl", "text_column": "text", "id_column": "id"}
-    assert expected == {key: found[key] for key in expected}
+    assert expected == {key: counts[key] for key in expected}
     assert ("kept.jsonl", corpus.stat().st_size, []) == (
-        found["kept_file"],
-        found["bytes_read"],
-        found["malformed_first"],
+        counts["kept_file"],
+        counts["bytes_read"],
+        counts["malformed_first"],
     )
 
 
 def test_the_summary_on_a_terminal_says_what_happened(corpus: Path, tmp_path: Path) -> None:
-    """On standard error: counts, reasons, what made candidates, the recipe, and an example."""
+    """Standard error gets counts, reasons, the source of candidates, the recipe and an example."""
     done = call("dedup", corpus, "-o", tmp_path / "out", "--id-column", "id")
     lines = [" ".join(line.split()) for line in done.err.splitlines() if line.strip()]
     assert lines[0].startswith("5 documents read in ")
@@ -71,7 +71,7 @@ def test_the_summary_on_a_terminal_says_what_happened(corpus: Path, tmp_path: Pa
 
 
 def test_a_second_run_removes_nothing(tmp_path: Path) -> None:
-    """The job on its own output, over the sample corpus."""
+    """A run over its own output removes no document of the sample corpus."""
     first, second = tmp_path / "first", tmp_path / "second"
     assert 0 == call("dedup", ROOT / "samples/licences.jsonl.gz", "-o", first, "--id-column", "id", "-q").code
     assert 0 == call("dedup", first / "kept.jsonl.gz", "-o", second, "--id-column", "id", "-q").code
@@ -84,16 +84,16 @@ def test_threads_and_doors_give_the_same_answer(tmp_path: Path) -> None:
     for threads in ("1", "2"):
         done = run("dedup", sample, "-o", tmp_path / threads, "--id-column", "id", "-q", "--threads", threads)
         assert 0 == done.returncode, done.stderr
-    one, two = ((tmp_path / threads / "clusters.jsonl").read_text() for threads in ("1", "2"))
-    assert one == two
+    item, two = ((tmp_path / threads / "clusters.jsonl").read_text() for threads in ("1", "2"))
+    assert item == two
     with gzip.open(sample, "rt", encoding="utf8") as file:
         rows = [json.loads(line) for line in file]
     result = nk.dedup([row["text"] for row in rows], ids=[row["id"] for row in rows])
-    assert [json.loads(line)["id"] for line in one.splitlines()] == result.clusters["id"]
+    assert [json.loads(line)["id"] for line in item.splitlines()] == result.clusters["id"]
 
 
 def test_standard_input_and_output(corpus: Path) -> None:
-    """- reads a pipe and prints what is kept; the summary stays on standard error, --json or not."""
+    """The name - reads a pipe and prints kept documents; the summary is printed to standard error."""
     arguments = ("dedup", "-", "--format", "jsonl", "--out", "-", "--id-column", "id")
     for options, said in (((), True), (("--json",), True), (("--quiet",), False)):
         done = call(*arguments, *options, stdin=corpus.read_bytes())
@@ -104,7 +104,7 @@ def test_standard_input_and_output(corpus: Path) -> None:
 
 
 def test_json_prints_the_summary(corpus: Path, tmp_path: Path) -> None:
-    """One object that programs can read, equal to the file."""
+    """--json prints one object, which equals summary.json."""
     done = call("dedup", corpus, "--out", tmp_path / "out", "--json")
     assert (summary(tmp_path / "out"), "") == (done.json(), done.err)
 
@@ -121,13 +121,13 @@ def test_json_prints_the_summary(corpus: Path, tmp_path: Path) -> None:
     ],
 )
 def test_keep_says_which_stays(corpus: Path, tmp_path: Path, rule: str, expected: list[str]) -> None:
-    """By place, by length, by a field."""
+    """Keep rules use the position, the length or a field."""
     assert 0 == call("dedup", corpus, "-o", tmp_path / "out", "--id-column", "id", "--keep", rule).code
     assert expected == kept(tmp_path / "out")
 
 
 def test_against_names_the_older_document(corpus: Path, tmp_path: Path) -> None:
-    """New documents that match an older one are removed; the older one is named; several older corpora count."""
+    """A new document that matches an older corpus is removed, and clusters name the older one."""
     new = write_jsonl(tmp_path / "new.jsonl", {"new": TEXTS["b"].upper(), "other": "Quite another matter altogether."})
     older = write_jsonl(tmp_path / "older.jsonl", {"old": "Quite another matter altogether!"})
     out = tmp_path / "out"
@@ -142,7 +142,7 @@ def test_against_names_the_older_document(corpus: Path, tmp_path: Path) -> None:
 
 
 def test_the_threshold_decides_what_matches(similar: Path, tmp_path: Path) -> None:
-    """A low one removes all but one, a high one nothing; the short form is the same option."""
+    """A low threshold removes all but one document, a high one none; -t is the short form."""
     for option, count in (("--threshold", 0.2), ("-t", 0.2), ("--threshold", 1.0)):
         out = tmp_path / f"{option}{count}"
         assert 0 == call("dedup", similar, "-o", out, option, count, "--recipe", "word:1", "--radius", 128).code
@@ -150,7 +150,7 @@ def test_the_threshold_decides_what_matches(similar: Path, tmp_path: Path) -> No
 
 
 def test_the_radius_bounds_candidates(similar: Path, tmp_path: Path) -> None:
-    """At radius 0 no near-duplicate is a candidate; it stands in the summary, as the one that follows does."""
+    """Radius 0 has no near-duplicate candidates; the summary contains the radius, given or derived."""
     for radius, candidates in ((0, True), (128, False)):
         out = tmp_path / str(radius)
         assert 0 == call("dedup", similar, "-o", out, "--radius", radius, "-t", 0.6).code
@@ -160,7 +160,7 @@ def test_the_radius_bounds_candidates(similar: Path, tmp_path: Path) -> None:
 
 
 def test_recipe_family_and_bits_make_the_recipe(corpus: Path, tmp_path: Path) -> None:
-    """The options change one slot each; the summary names the whole."""
+    """Each option changes one field of the recipe; the summary has the complete recipe."""
     made = {
         (): nk.Recipe(),
         ("--bits", "64"): nk.Recipe().with_(bits=64),
@@ -177,20 +177,21 @@ def test_recipe_family_and_bits_make_the_recipe(corpus: Path, tmp_path: Path) ->
 
 
 def test_recall_makes_bands_and_radius(corpus: Path, tmp_path: Path) -> None:
-    """Named in the summary; beside a radius the option is refused."""
+    """The summary contains the recall; --recall with --radius is an error."""
     out = tmp_path / "out"
     done = call("dedup", corpus, "-o", out, "--family", "minhash", "--recall", "0.99")
-    found = summary(out)
-    assert (0, True) == (done.code, float(str(found["expected_recall"])) >= 0.99)
-    assert f"{found['num_bands']} bands of {found['num_rows']}, recall " in done.message
+    content = summary(out)
+    assert (0, True) == (done.code, float(str(content["expected_recall"])) >= 0.99)
+    assert f"{content['num_bands']} bands of {content['num_rows']}, recall " in done.message
     assert 0 == call("dedup", corpus, "-o", tmp_path / "other", "--recall", "0.9", "-t", "0.8").code
-    assert (25, True) == ((found := summary(tmp_path / "other"))["radius"], 0.9 <= float(str(found["expected_recall"])))
+    other = summary(tmp_path / "other")
+    assert (25, True) == (other["radius"], 0.9 <= float(str(other["expected_recall"])))
     refused = call("dedup", corpus, "-o", tmp_path / "third", "--recall", "0.99", "--radius", "3")
     assert (2, True) == (refused.code, "recall" in refused.err)
 
 
 def test_a_second_family_confirms_candidates(corpus: Path, tmp_path: Path) -> None:
-    """It stands in the summary; one that is no family is refused."""
+    """The summary contains the second family; an unknown one is an error."""
     out = tmp_path / "out"
     assert 0 == call("dedup", corpus, "-o", out, "--family", "minhash", "--confirm", "simhash:128").code
     assert "simhash:128" in json.dumps(summary(out))
@@ -199,7 +200,7 @@ def test_a_second_family_confirms_candidates(corpus: Path, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("measure", ["jaccard", "containment", "indel", "none"])
 def test_candidates_are_verified_by_a_measure(corpus: Path, tmp_path: Path, measure: str) -> None:
-    """The copy with other punctuation goes by each of them; without one the summary says so."""
+    """Each measure removes the copy with other punctuation; the summary says if nothing verifies."""
     out = tmp_path / "out"
     done = call("dedup", corpus, "-o", out, "--id-column", "id", "--verify", measure)
     assert (0, measure) == (done.code, summary(out)["verify"])
@@ -208,7 +209,7 @@ def test_candidates_are_verified_by_a_measure(corpus: Path, tmp_path: Path, meas
 
 
 def test_containment_has_candidates_of_its_own(tmp_path: Path) -> None:
-    """A part of a text goes, with the stated recall in words and in the summary; what does not fit is refused."""
+    """Containment removes a text inside another one, and reports the recall."""
     whole = " ".join(f"word{i}" for i in range(200))
     rows = [{"id": "part", "text": whole[300:700]}, {"id": "whole", "text": whole}, {"id": "other", "text": "else"}]
     corpus = tmp_path / "texts.jsonl"
@@ -232,7 +233,7 @@ def test_signatures_verify_with_minhash(corpus: Path, tmp_path: Path) -> None:
 
 
 def test_clusters_are_centred_or_chains(similar: Path, tmp_path: Path) -> None:
-    """Components take chains in; an unknown rule is refused."""
+    """Components include chains; an unknown rule is an error."""
     for rule in ("absorb", "components"):
         assert 0 == call("dedup", similar, "-o", tmp_path / rule, "--cluster", rule, "-t", 0.6).code
         assert rule == summary(tmp_path / rule)["cluster"]
@@ -242,7 +243,7 @@ def test_clusters_are_centred_or_chains(similar: Path, tmp_path: Path) -> None:
 
 
 def test_links_are_those_of_the_removed_or_all(similar: Path, tmp_path: Path) -> None:
-    """All verified links name two documents each, of which neither needs to stay."""
+    """With --links all, neither document of a pair needs to be kept."""
     for links, columns in (("representatives", {"id", "representative"}), ("all", {"left", "right"})):
         out = tmp_path / links
         options = ("-t", "0.2", "--radius", "128", "--recipe", "word:1")
@@ -254,7 +255,7 @@ def test_links_are_those_of_the_removed_or_all(similar: Path, tmp_path: Path) ->
 
 
 def test_a_source_that_loses_much_more_is_warned_of(tmp_path: Path) -> None:
-    """Removals are counted by a column."""
+    """Removed documents are counted by a column, with a warning for outliers."""
     path = tmp_path / "corpus.jsonl"
     rows = [{"text": "the same text again and again", "from": "copies"}] * 30
     rows += [{"text": f"text {i} of its own {i * i} {i * 7919}", "from": f"site{i % 5}"} for i in range(200)]
@@ -268,7 +269,7 @@ def test_a_source_that_loses_much_more_is_warned_of(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", ["csv", "tsv", "parquet", "txt", "jsonl.gz"])
 def test_what_is_kept_has_the_format_of_the_input(tmp_path: Path, form: str) -> None:
-    """Formats are told by the names; tables have the format too."""
+    """The format follows from the file name; tables have the same format."""
     path, out = tmp_path / f"corpus.{form}", tmp_path / "out"
     rows = [{"id": name, "body": text} for name, text in TEXTS.items()]
     if form == "parquet":
@@ -287,7 +288,7 @@ def test_what_is_kept_has_the_format_of_the_input(tmp_path: Path, form: str) -> 
 
 
 def test_a_format_is_named_where_names_do_not_tell(tmp_path: Path) -> None:
-    """`--format`; an unknown one is refused, as are columns that a format does not have."""
+    """--format sets the format; an unknown one is an error, as is a column that the format lacks."""
     path = tmp_path / "corpus.data"
     path.write_text("\n".join(TEXTS.values()))
     assert 0 == call("dedup", path, "-o", tmp_path / "out", "--format", "txt", "-q").code
@@ -302,13 +303,13 @@ def test_a_format_is_named_where_names_do_not_tell(tmp_path: Path) -> None:
     [
         ("txt", "whose lines are the texts"),
         ("files", "which are the texts themselves"),
-        ("warc", "whose texts are what its records hold"),
+        ("warc", "whose texts are the content of its records"),
     ],
 )
 def test_a_column_of_the_text_is_refused_where_texts_lie_in_none(
     tmp_path: Path, form: str, why: str, column: str
 ) -> None:
-    """An option that would be passed over is an error, even where it names the default."""
+    """--text-column is an error for a format without columns, even with the default value."""
     (tmp_path / "corpus.data").write_text("\n".join(TEXTS.values()))
     done = call("dedup", tmp_path / "corpus.data", "-o", tmp_path / "x", "--format", form, "--text-column", column)
     message = f"nearkin: error: --text-column '{column}' is not allowed; use no column for {form}, {why}\n"
@@ -318,12 +319,12 @@ def test_a_column_of_the_text_is_refused_where_texts_lie_in_none(
 
 @pytest.mark.parametrize("family", ["minhahs", "minhahs:64", "ssdep"])
 def test_a_family_that_there_is_not_is_told_with_all_that_there_are(corpus: Path, tmp_path: Path, family: str) -> None:
-    """Those of texts, with their widths, and the one of files."""
+    """The message lists the families of texts and that of files."""
     done = call("dedup", corpus, "-o", tmp_path / "x", "--family", family)
     allowed = "simhash or minhash, simhash:BITS or minhash:NUM_PERM, or ssdeep for files"
     assert (2, f"nearkin: error: --family '{family}' is not allowed; use {allowed}\n") == (done.code, done.err)
-    told = call("dedup", corpus, "-o", tmp_path / "x", "--family", "simhash:2000")
-    assert (2, True) == (told.code, "1 to 1024" in told.err)
+    reported = call("dedup", corpus, "-o", tmp_path / "x", "--family", "simhash:2000")
+    assert (2, True) == (reported.code, "1 to 1024" in reported.err)
 
 
 @pytest.mark.parametrize(
@@ -348,7 +349,7 @@ def test_a_family_that_there_is_not_is_told_with_all_that_there_are(corpus: Path
 def test_bad_options_say_what_is_allowed(
     corpus: Path, tmp_path: Path, arguments: list[str], code: int, message: str
 ) -> None:
-    """The message says found, allowed, mend; nothing is written; no traceback."""
+    """The message has the value, the allowed values and the remedy; nothing is written."""
     done = call("dedup", corpus, "-o", tmp_path / "out", *arguments)
     assert code == done.code, done.err
     assert message in done.message
@@ -357,7 +358,7 @@ def test_bad_options_say_what_is_allowed(
 
 
 def test_malformed_records_are_reported_with_file_and_line(corpus: Path, tmp_path: Path) -> None:
-    """They are skipped and counted, the first five named, or an error with --strict."""
+    """Unreadable records are skipped, counted and named; with --strict the first is an error."""
     corpus.write_text(corpus.read_text() + '{"id": "x", "text": \n{"id": "y"}\n')
     done = call("dedup", corpus, "-o", tmp_path / "out", "--id-column", "id")
     assert (1, False) == (done.code, (tmp_path / "out").exists())
@@ -382,13 +383,13 @@ def test_malformed_records_are_reported_with_file_and_line(corpus: Path, tmp_pat
 
 
 def test_existing_output_is_refused(corpus: Path, tmp_path: Path) -> None:
-    """A folder with files is never written into unless it is an earlier output and --overwrite says so."""
+    """A folder with files is only replaced if it is an earlier output and --overwrite is given."""
     out = tmp_path / "out"
     assert 0 == call("dedup", corpus, "-o", out).code
     again = call("dedup", corpus, "-o", out)
     assert (2, True) == (again.code, "--overwrite" in again.err)
     assert 0 == call("dedup", corpus, "-o", out, "--overwrite").code
-    # What is the user's stays beside it.
+    # Other files of the user are not changed.
     (out / "notes.txt").write_text("mine")
     assert 0 == call("dedup", corpus, "-o", out, "--overwrite").code
     assert "mine" == (out / "notes.txt").read_text()
@@ -400,7 +401,7 @@ def test_existing_output_is_refused(corpus: Path, tmp_path: Path) -> None:
 
 
 def test_the_folder_of_the_output_is_made(corpus: Path, tmp_path: Path) -> None:
-    """With those above it; a path below a file is refused."""
+    """Missing parent folders are created; a path below a file is an error."""
     out = tmp_path / "deep" / "deeper" / "out"
     assert 0 == call("dedup", corpus, "-o", out, "-q").code
     assert (out / "kept.jsonl").is_file()
@@ -408,7 +409,7 @@ def test_the_folder_of_the_output_is_made(corpus: Path, tmp_path: Path) -> None:
 
 
 def test_pairs_prints_every_verified_pair(corpus: Path) -> None:
-    """Copies too, each pair once: left, right, distance, similarity."""
+    """Each pair, including exact copies, is printed once: left, right, distance, similarity."""
     done = call("pairs", corpus, "--id-column", "id")
     rows = [line.split("\t") for line in done.lines]
     assert [("a", "c"), ("a", "d"), ("c", "d")] == sorted((left, right) for left, right, _, _ in rows)
@@ -419,7 +420,7 @@ def test_pairs_prints_every_verified_pair(corpus: Path) -> None:
 
 
 def test_pairs_that_are_not_verified_have_no_similarity(corpus: Path) -> None:
-    """- in lines, null in JSON; copies are alike without verification."""
+    """Unverified pairs have - in lines and null in JSON; exact copies have similarity 1."""
     options = ("--id-column", "id", "--verify", "none", "--radius", "0")
     rows = [line.split("\t") for line in call("pairs", corpus, *options).lines]
     assert {("c", "-"), ("d", "-"), ("d", "1.0000")} == {(right, alike) for _, right, _, alike in rows}
@@ -428,7 +429,7 @@ def test_pairs_that_are_not_verified_have_no_similarity(corpus: Path) -> None:
 
 
 def test_options_of_pairs_change_what_is_found(similar: Path) -> None:
-    """Threshold, radius, recipe and bits, each with its effect."""
+    """Threshold, radius, recipe and bits change the result."""
     base = ("pairs", similar, "--recipe", "word:1", "--radius", "128")
     assert 17 * 16 // 2 == len(call(*base, "-t", "0.2").lines)
     assert [] == call(*base, "-t", "1").lines
@@ -440,7 +441,7 @@ def test_options_of_pairs_change_what_is_found(similar: Path) -> None:
 
 
 def test_pairs_reads_what_it_can(corpus: Path) -> None:
-    """Records that can't be read are reported after the progress, or stop it."""
+    """Unreadable records are reported, or are an error."""
     corpus.write_text(corpus.read_text() + "{\n")
     options = ("--id-column", "id", "--threads", "1", "--format", "jsonl", "-q")
     assert 1 == call("pairs", corpus, *options).code
@@ -451,7 +452,7 @@ def test_pairs_reads_what_it_can(corpus: Path) -> None:
 
 @pytest.mark.parametrize("family", ["simhash", "minhash"])
 def test_against_an_index(corpus: Path, tmp_path: Path, family: str) -> None:
-    """What is near an entry goes, and its id is named; an index has no texts to verify by."""
+    """Documents near an entry of an index are removed, and the id of the entry is named."""
     recipe = nk.Recipe.of(None).with_family(family)
     texts = [json.loads(line)["text"] for line in corpus.read_text().splitlines()]
     index: nk.HammingIndex | nk.BandIndex
@@ -479,7 +480,7 @@ def test_against_an_index(corpus: Path, tmp_path: Path, family: str) -> None:
 
 
 def test_shards_in_shards_out(corpus: Path, tmp_path: Path) -> None:
-    """One kept file per input, all of them listed; what evaluates the run reads them."""
+    """With --out-layout input there is one kept file per input, and `evaluate` reads them."""
     lines = corpus.read_text().splitlines(keepends=True)
     shards = tmp_path / "shards"
     shards.mkdir()
@@ -506,7 +507,7 @@ WIRE = "The board of the company declared a quarterly dividend of {} percent per
 
 
 def test_texts_that_differ_are_kept_or_flagged_and_counted(tmp_path: Path) -> None:
-    """Options, summary, the table, `pairs`, a store, and what `compare` says."""
+    """--differ works in `dedup`, `pairs`, `compare` and a store."""
     corpus = write_jsonl(tmp_path / "wire.jsonl", {n: WIRE.format(n) for n in ("1.5", "15")})
     done = call("dedup", corpus, "--out", tmp_path / "a", "--differ", "numbers,days")
     assert 0 == done.code
@@ -529,7 +530,7 @@ def test_texts_that_differ_are_kept_or_flagged_and_counted(tmp_path: Path) -> No
 
 
 def test_texts_without_letters_are_copies_unless_they_are_kept(tmp_path: Path) -> None:
-    """`--featureless`, and what is said of them."""
+    """--featureless sets the treatment of equal texts without letters."""
     corpus = write_jsonl(tmp_path / "marks.jsonl", {"a": "!!!", "b": "!!!", "c": "???"})
     done = call("dedup", corpus, "--out", tmp_path / "a")
     assert (0, 2) == (done.code, summary(tmp_path / "a")["kept"])
@@ -545,16 +546,16 @@ def test_texts_without_letters_are_copies_unless_they_are_kept(tmp_path: Path) -
 
 
 def test_what_a_person_rejected_stays(corpus: Path, tmp_path: Path) -> None:
-    """By the file that a page exports; the copy still goes, and the summary and the terminal tell."""
+    """Pairs labelled different are not merged; exact copies are still removed."""
     labels = tmp_path / "labels.tsv"
     header = "left\tright\tmatch\tsimilarity\tstratum\tweight\tremoved\n"
     labels.write_text(header + "a\tc\t0\t1\t1.00-1.02\t2\t1\nb\te\tunsure\t0.1\t0.10-0.12\t2\t0\n")
     done = call("dedup", corpus, "-o", tmp_path / "out", "--id-column", "id", "--labels", labels)
     assert (0, ["a", "b", "c", "e"]) == (done.code, kept(tmp_path / "out"))
-    told = summary(tmp_path / "out")["labels"]
+    reported = summary(tmp_path / "out")["labels"]
     assert {
         "same": 0, "different": 1, "unsure": 1, "contradictory": 0, "kept_apart": 1, "equal": 0, "unknown_ids": 0,
-    } == told  # fmt: skip
+    } == reported  # fmt: skip
     assert "1 pairs not merged, of 1 labelled different" in " ".join(done.err.split())
     again = call(
         "dedup", tmp_path / "out" / "kept.jsonl", "-o", tmp_path / "again", "--id-column", "id", "--labels", labels
@@ -563,7 +564,7 @@ def test_what_a_person_rejected_stays(corpus: Path, tmp_path: Path) -> None:
 
 
 def test_labels_may_lie_in_the_folder_that_is_written_anew(corpus: Path, tmp_path: Path) -> None:
-    """They are read before, and are no file of the earlier run."""
+    """Labels in the replaced output folder are read first, and are not deleted."""
     out = tmp_path / "out"
     assert 0 == call("dedup", corpus, "-o", out, "--id-column", "id", "-q").code
     (out / "labels.tsv").write_text("left\tright\tmatch\na\tc\t0\n")
@@ -574,7 +575,7 @@ def test_labels_may_lie_in_the_folder_that_is_written_anew(corpus: Path, tmp_pat
 
 
 def test_labels_that_say_nothing_are_told_once(corpus: Path, tmp_path: Path) -> None:
-    """Ids of no document, equal contents: a warning each, on standard error and in the summary."""
+    """Labels with unknown ids or equal contents give one warning each."""
     labels = tmp_path / "labels.tsv"
     labels.write_text("left\tright\tmatch\na\td\t0\nx\ty\t0\n")
     done = run("dedup", corpus, "-o", tmp_path / "out", "--id-column", "id", "--labels", labels, "-q")
@@ -585,7 +586,7 @@ def test_labels_that_say_nothing_are_told_once(corpus: Path, tmp_path: Path) -> 
 
 
 def test_labels_that_cannot_be_followed_are_refused(corpus: Path, tmp_path: Path) -> None:
-    """A file that is none of pairs, a wrong weight, an index, a unit; nothing is written."""
+    """Invalid tables of labels, and labels with an index or --unit, are errors."""
     labels, index = tmp_path / "labels.tsv", tmp_path / "old.nks"
     nk.HammingIndex(recipe=nk.Recipe()).save(index)
     for text, options, code, message in (

@@ -1,4 +1,4 @@
-"""`nearkin dedup --engine`: Sail always runs; Spark where there is Java 17 or newer."""
+"""Tests of `nearkin dedup --engine`: with Sail, and with Spark if Java 17 or newer is installed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SUMMARY = ("documents", "kept", "removed", "removed_by_reason", "clusters", "lar
 
 
 def table(count: int = 120, seed: int = 0, first: int = 0) -> pa.Table:
-    """Documents in the order of their ids: near-duplicates, copies, texts without letters."""
+    """Return documents in the order of their ids: near-duplicates, copies, texts without letters."""
     texts = [text or "" for text in mixed(count, seed)]
     ids = [f"d{number:05}" for number in range(first, first + len(texts))]
     rng = random.Random(seed)
@@ -44,23 +44,23 @@ def table(count: int = 120, seed: int = 0, first: int = 0) -> pa.Table:
 
 
 def on_sail(*arguments: object) -> Done:
-    """A run on Sail, with ids."""
+    """Run `nearkin dedup` on Sail, with ids."""
     return call("dedup", *arguments, "--id-column", "id", "--engine", "sail")
 
 
 def rows(folder: Path, name: str) -> list[dict[str, Any]]:
-    """The rows of a table that an engine wrote, by id."""
-    found: list[dict[str, Any]] = pq.read_table(folder / name).to_pylist()
-    return sorted(found, key=lambda row: (row.get("cluster", 0), row.get("reason") != "kept", row["id"]))
+    """Return the rows of a table that an engine wrote, by id."""
+    result: list[dict[str, Any]] = pq.read_table(folder / name).to_pylist()
+    return sorted(result, key=lambda row: (row.get("cluster", 0), row.get("reason") != "kept", row["id"]))
 
 
 def names(folder: Path) -> list[str]:
-    """What is in a folder, hidden files, too."""
+    """Return the names in a folder, including hidden files."""
     return sorted(path.name for path in folder.iterdir())
 
 
 def check_equal(engine: Path, local: Path) -> None:
-    """Both outputs have the same rows and counts."""
+    """Assert that both outputs have the same rows and counts."""
     for name in ("kept", "clusters", "pairs"):
         expected = rows(local, f"{name}.parquet")
         assert expected
@@ -79,21 +79,21 @@ def check_equal(engine: Path, local: Path) -> None:
     ids=" ".join,
 )
 def test_the_answer_is_that_of_one_machine(tmp_path: Path, options: tuple[str, ...]) -> None:
-    """What is kept with all its columns, clusters, pairs, counts, and the report but for what was compared."""
-    given = tmp_path / "in.parquet"
-    pq.write_table(table(), given)
-    done = on_sail(given, "--out", tmp_path / "sail", *options)
+    """The output equals that of a local run: kept rows with all columns, clusters, pairs and counts."""
+    corpus = tmp_path / "in.parquet"
+    pq.write_table(table(), corpus)
+    done = on_sail(corpus, "--out", tmp_path / "sail", *options)
     assert (0, "") == (done.code, done.out), done.err
-    local = call("dedup", given, "--out", tmp_path / "local", "--id-column", "id", *options)
+    local = call("dedup", corpus, "--out", tmp_path / "local", "--id-column", "id", *options)
     check_equal(tmp_path / "sail", tmp_path / "local")
-    told, expected = ([" ".join(line.split()) for line in err.splitlines()] for err in (done.err, local.err))
-    assert [line for line in expected if "removed" in line] == [line for line in told if "removed" in line]
-    assert any(line.endswith(f"kept in {tmp_path / 'sail' / 'kept'}") for line in told)
+    reported, expected = ([" ".join(line.split()) for line in err.splitlines()] for err in (done.err, local.err))
+    assert [line for line in expected if "removed" in line] == [line for line in reported if "removed" in line]
+    assert any(line.endswith(f"kept in {tmp_path / 'sail' / 'kept'}") for line in reported)
     assert ["in.parquet", "local", "sail"] == names(tmp_path)
 
 
 def test_older_tables_and_all_links(tmp_path: Path) -> None:
-    """`--against` may be repeated; `--links all` has the columns left and right."""
+    """--against may be repeated; `--links all` has the columns left and right."""
     pq.write_table(table(), tmp_path / "new.parquet")
     pq.write_table(table(60, 0, 1000), tmp_path / "old.parquet")
     pq.write_table(table(60, 1, 2000), tmp_path / "older.parquet")
@@ -108,7 +108,7 @@ def test_older_tables_and_all_links(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ending", ["jsonl", "jsonl.gz", "jsonl.zst", "csv", "csv.bz2", "tsv"])
 def test_rows_of_text_files(tmp_path: Path, ending: str) -> None:
-    """JSON lines, CSV and TSV, compressed or not; quotes are doubled, ids of CSV are strings."""
+    """JSON lines, CSV and TSV are read, compressed or not; ids of CSV are strings."""
     name = f"in.{ending}"
     assert {"id": "007", "text": 'a "quoted", text\nof two lines'} == text_file(tmp_path, name)[0]
     done = on_sail(tmp_path / name, "--out", tmp_path / "out", "--json")
@@ -122,7 +122,7 @@ def test_rows_of_text_files(tmp_path: Path, ending: str) -> None:
 
 
 def text_file(folder: Path, name: str) -> list[dict[str, str]]:
-    """Three rows, of which the last is a copy of the first, and a file of them."""
+    """Write a file of three rows, the last of them a copy of the first, and return the rows."""
     texts = ['a "quoted", text\nof two lines', "something else entirely", 'a "quoted", text\nof two lines']
     made = [{"id": f"{7 + at:03}", "text": text} for at, text in enumerate(texts)]
     if "jsonl" in name:
@@ -140,7 +140,7 @@ def text_file(folder: Path, name: str) -> list[dict[str, str]]:
 
 
 def test_a_delimiter_of_csv(tmp_path: Path) -> None:
-    """It is a comma unless another is given."""
+    """The default delimiter is a comma."""
     path = tmp_path / "in.csv"
     path.write_text("id;text\n1;one, two\n")
     assert 0 == on_sail(path, "--out", tmp_path / "out", "--delimiter", ";").code
@@ -151,7 +151,7 @@ def test_a_delimiter_of_csv(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["flat", "nested", "parted", "*/*.parquet", "mixed/*.parquet"])
 def test_folders_and_globs(tmp_path: Path, name: str) -> None:
-    """Below a folder and by a glob the files are those of every other command; folders `column=value` give a column."""
+    """Folders and globs have the same meaning as in other commands; `column=value` folders give a column."""
     paths = ["flat/a.parquet", "flat/_SUCCESS", "nested/b.parquet", "nested/deep/c.parquet", "parted/day=1/d.parquet"]
     paths += ["mixed/e.parquet", "mixed/notes.md"]
     for number, path in enumerate(paths):
@@ -168,7 +168,7 @@ def test_folders_and_globs(tmp_path: Path, name: str) -> None:
 
 
 def test_output_of_an_engine_is_input_of_a_local_run(tmp_path: Path) -> None:
-    """What an engine leaves beside its tables is no table."""
+    """Marker files of an engine are not read as tables."""
     pq.write_table(table(), tmp_path / "in.parquet")
     assert 0 == on_sail(tmp_path / "in.parquet", "--out", tmp_path / "out", "--family", "simhash").code
     (tmp_path / "out" / "kept" / "_SUCCESS").touch()
@@ -177,13 +177,13 @@ def test_output_of_an_engine_is_input_of_a_local_run(tmp_path: Path) -> None:
 
 
 def test_urls(tmp_path: Path) -> None:
-    """The engine reads and writes them; the summary comes last; what is there already is refused before the job."""
+    """The engine reads and writes URLs; the summary is written last; an existing output is an error."""
     pq.write_table(table(), tmp_path / "in.parquet")
     out = (tmp_path / "out").as_uri()
     done = on_sail((tmp_path / "in.parquet").as_uri(), "--out", out)
     assert (0, True) == (done.code, f"kept in {out}/kept" in done.err), done.err
-    found = json.loads((tmp_path / "out" / "summary.json").read_text())
-    assert found["kept"] == len(rows(tmp_path / "out", "kept"))
+    result = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert result["kept"] == len(rows(tmp_path / "out", "kept"))
     with mock.patch("nearkin.cli.distributed.open_session", side_effect=AssertionError):
         again = on_sail((tmp_path / "in.parquet").as_uri(), "--out", out)
     assert (2, True) == (again.code, "a folder that is empty or does not exist; it contains" in again.err)
@@ -191,7 +191,7 @@ def test_urls(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("url", [False, True])
 def test_tables_without_rows_are_there(tmp_path: Path, url: bool) -> None:
-    """With the columns that they would have."""
+    """Empty tables are written with their columns."""
     path = write_jsonl(tmp_path / "in.jsonl", {"a": "one text", "b": "something else entirely"})
     done = on_sail(path, "--out", (tmp_path / "out").as_uri() if url else tmp_path / "out")
     assert 0 == done.code, done.err
@@ -201,7 +201,7 @@ def test_tables_without_rows_are_there(tmp_path: Path, url: bool) -> None:
 
 
 def test_a_checkpoint_stays_and_serves_the_next_run(tmp_path: Path) -> None:
-    """Stages that are there are not made again; other options are another job."""
+    """A second run reuses the stages of a checkpoint; other options are an error."""
     path = write_jsonl(tmp_path / "in.jsonl", {"a": "one text", "b": "one text", "c": "something else entirely"})
     point = tmp_path / "point"
     first = on_sail(path, "--out", tmp_path / "first", "--checkpoint", point, "--json")
@@ -254,7 +254,7 @@ def test_a_checkpoint_stays_and_serves_the_next_run(tmp_path: Path) -> None:
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_failures_come_before_the_engine(tmp_path: Path, options: list[str], said: str) -> None:
-    """By the option that was given, with what is allowed; nothing is left behind."""
+    """Usage errors name the option and the allowed values before the engine starts."""
     path = write_jsonl(tmp_path / "in.jsonl", {"a": "one text"})
     out = [] if "--out" in options else ["--out", tmp_path / "out"]
     with mock.patch("nearkin.cli.distributed.open_session", side_effect=AssertionError):
@@ -281,7 +281,7 @@ def test_failures_come_before_the_engine(tmp_path: Path, options: list[str], sai
 def test_columns_are_checked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], code: int, said: str
 ) -> None:
-    """By the names of the options; nothing is left behind."""
+    """A missing column is an error that names the option; nothing is written."""
     monkeypatch.chdir(tmp_path)
     Path("in.jsonl").write_text('{"id": "a", "n": 5, "text": "one"}\n{"id": "b", "n": 5, "text": "two"}\n')
     Path("other.jsonl").write_text('{"key": "a", "text": "one"}\n')
@@ -306,7 +306,7 @@ def test_columns_are_checked(
     ],
 )
 def test_inputs_that_no_engine_reads(tmp_path: Path, name: str, content: str, said: str) -> None:
-    """The first record that can't be read ends the job; formats that an engine does not know are named."""
+    """An unreadable record ends the job; an unsupported format is an error."""
     (tmp_path / name).write_text(content)
     done = on_sail(tmp_path / name, "--out", tmp_path / "out")
     assert (1, True) == (done.code, said in done.message), done.err
@@ -314,7 +314,7 @@ def test_inputs_that_no_engine_reads(tmp_path: Path, name: str, content: str, sa
 
 
 def test_inputs_that_do_not_go_together(tmp_path: Path) -> None:
-    """Files that are not there, formats that differ, headers that differ: Sail itself would say nothing."""
+    """Missing files, and different formats or headers, are errors, which Sail would ignore."""
     (tmp_path / "a.csv").write_text("id,text\n1,a\n")
     (tmp_path / "b.csv").write_text("text,id\nb,2\n")
     path = write_jsonl(tmp_path / "in.jsonl", {"a": "one text"})
@@ -331,7 +331,7 @@ def test_inputs_that_do_not_go_together(tmp_path: Path) -> None:
 
 
 def test_a_store_and_an_index_are_no_tables(tmp_path: Path) -> None:
-    """Their export is."""
+    """--against refuses a store and an index, but takes the export of a store."""
     path = write_jsonl(tmp_path / "in.jsonl", {"a": "one text"})
     nk.Store.create(tmp_path / "a.store").close()
     done = on_sail(path, "--out", tmp_path / "out", "--against", tmp_path / "a.store")
@@ -339,7 +339,7 @@ def test_a_store_and_an_index_are_no_tables(tmp_path: Path) -> None:
 
 
 def test_a_server_that_is_not_there(tmp_path: Path) -> None:
-    """It is asked once, before anything is made."""
+    """An unreachable server is an error before anything is written."""
     path = write_jsonl(tmp_path / "in.jsonl", {"a": "one text"})
     options = ["--id-column", "id", "--remote", "sc://127.0.0.1:1/;token=secret", "--checkpoint", tmp_path / "point"]
     done = call("dedup", path, "--out", tmp_path / "out", *options)
@@ -349,7 +349,7 @@ def test_a_server_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_a_server_that_is_there(tmp_path: Path) -> None:
-    """Its workers see the folders of this test; the names of inputs are handed on as they are."""
+    """The workers of a server read the folders of the test; names of inputs are passed unchanged."""
     from pysail.spark import SparkConnectServer
 
     pq.write_table(table(), tmp_path / "in.parquet")
@@ -376,7 +376,7 @@ def test_a_server_that_is_there(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_not_installed_is_named(tmp_path: Path, package: str, options: list[str], said: str) -> None:
-    """With the line that installs it."""
+    """The message has the line that installs a missing package."""
     path = write_jsonl(tmp_path / "in.jsonl", {"a": "one text"})
     with mock.patch.dict(sys.modules, {package: None}):
         done = call("dedup", path, "--out", tmp_path / "out", "--id-column", "id", *options)
@@ -395,7 +395,7 @@ def test_what_is_not_installed_is_named(tmp_path: Path, package: str, options: l
 def test_spark_without_its_java(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str | None, said: str
 ) -> None:
-    """The message names the engine that needs none."""
+    """The message suggests the engine that does not need Java."""
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     (tmp_path / "bin").mkdir()
@@ -409,7 +409,7 @@ def test_spark_without_its_java(
 
 
 def test_engines_as_they_are_named() -> None:
-    """Without a master Spark has all cores of this machine; a server has a port."""
+    """The default master is all cores of this machine; a server has a default port."""
     assert Engine("spark", "local[*]") == parse_engine("spark", None, None)
     assert parse_engine(None, None, None) is None
     server = parse_engine(None, None, "sc://host")
@@ -427,7 +427,7 @@ def test_engines_as_they_are_named() -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the signal of Ctrl-C is sent")
 def test_an_interrupt_leaves_nothing(tmp_path: Path) -> None:
-    """Sail ends by the same signal; the command waits for no answer of it."""
+    """An interrupt during a run on Sail leaves no files."""
     pq.write_table(
         pa.table({"id": range(50_000), "text": [f"text {n} of many" for n in range(50_000)]}), tmp_path / "a.pq"
     )
@@ -458,7 +458,7 @@ def test_an_interrupt_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_a_session_whose_server_is_gone_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its client may wait for ever for what an interrupt has cut off, and at the end of the process once more."""
+    """Closing a session does not block if its server has ended."""
     monkeypatch.setattr("nearkin.cli.engine._STOP_SECONDS", 0.05)
     ends: list[Any] = []
     monkeypatch.setattr("atexit.unregister", ends.append)
@@ -473,7 +473,7 @@ def test_a_session_whose_server_is_gone_is_not_waited_for(monkeypatch: pytest.Mo
 
 
 def test_a_swallowed_interrupt_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An interrupt that the client of the engine loses ends the server: what is raised then is the interrupt's."""
+    """An error after a suppressed interrupt is raised as KeyboardInterrupt."""
     monkeypatch.setattr("nearkin.cli.engine._sail", contextlib.nullcontext)
 
     def job(*, interrupted: bool) -> None:
@@ -492,7 +492,7 @@ def test_a_swallowed_interrupt_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_server_that_goes_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Soon, not after the ten minutes for which pyspark asks again."""
+    """The end of a server is reported within seconds, not after ten minutes of retries."""
     from pysail import spark
 
     servers: list[Any] = []
@@ -524,7 +524,7 @@ def test_a_server_that_goes_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("java")
 def test_spark_on_this_machine(tmp_path: Path) -> None:
-    """In a process of its own: the same answer, and nothing of Spark's log in what is told."""
+    """Spark gives the same result, and its log is not printed."""
     pq.write_table(table(), tmp_path / "in.parquet")
     options = ["--id-column", "id", "--engine", "spark", "--master", "local[2]"]
     done = run("dedup", tmp_path / "in.parquet", "--out", "spark", *options, cwd=tmp_path)
@@ -532,7 +532,7 @@ def test_spark_on_this_machine(tmp_path: Path) -> None:
     local = ["--id-column", "id", "--family", "minhash"]
     assert 0 == call("dedup", tmp_path / "in.parquet", "--out", tmp_path / "local", *local).code
     check_equal(tmp_path / "spark", tmp_path / "local")
-    told = [line for line in done.stderr.decode().splitlines() if "incubator" not in line]
-    assert told[0].split()[0] == "120"
-    assert [] == [line for line in told if "WARN" in line or "Spark" in line or "log4j" in line]
+    reported = [line for line in done.stderr.decode().splitlines() if "incubator" not in line]
+    assert reported[0].split()[0] == "120"
+    assert [] == [line for line in reported if "WARN" in line or "Spark" in line or "log4j" in line]
     assert ["in.parquet", "local", "spark"] == names(tmp_path)

@@ -1,4 +1,4 @@
-"""`nearkin dedup --family ssdeep`: files of folders."""
+"""Tests of `nearkin dedup --family ssdeep`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from command import Done, call, json_lines
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """a, a copy of it, one that is nearly the same, and one that is not, in a tree."""
+    """Write a tree with a file, a copy of it, a similar file and a different one."""
     folder = tmp_path / "files"
     (folder / "deep").mkdir(parents=True)
     data = random.Random(0).randbytes(20_000)
@@ -36,7 +36,7 @@ def names(path: Path) -> list[str]:
 
 
 def test_the_output_lists_what_stays_and_what_goes(folder: Path, tmp_path: Path) -> None:
-    """Paths ended by NUL, tables with reasons and scores, a summary; no file is changed."""
+    """The output has NUL-separated paths, tables with reasons and scores, and a summary."""
     out = tmp_path / "out"
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     done = dedup(folder, "-o", out)
@@ -54,7 +54,7 @@ def test_the_output_lists_what_stays_and_what_goes(folder: Path, tmp_path: Path)
 
 
 def test_the_summary_is_words_or_json(folder: Path, tmp_path: Path) -> None:
-    """Words on standard error, or the object of the file on standard output, or nothing."""
+    """The summary is text on standard error, JSON on standard output, or is not printed."""
     done = dedup(folder, "-o", tmp_path / "out")
     assert "nearkin: 4 files read" in done.err
     assert f"2 kept, listed in {tmp_path / 'out' / 'kept.nul'}" in done.err
@@ -66,14 +66,14 @@ def test_the_summary_is_words_or_json(folder: Path, tmp_path: Path) -> None:
 
 
 def test_standard_output_is_the_list_of_what_stays(folder: Path) -> None:
-    """For `xargs -0`; the summary stays on standard error."""
+    """Standard output is a list for `xargs -0`; the summary is printed to standard error."""
     done = dedup(folder, "-o", "-")
     assert [folder / "a", folder / "other"] == [Path(os.fsdecode(name)) for name in done.data.split(b"\0") if name]
     assert "2 kept\n" in done.err
 
 
 def test_options_change_what_stays(folder: Path, tmp_path: Path) -> None:
-    """Threshold, keep rule, rule of clusters, links, recipe; each is in the summary or the answer."""
+    """Threshold, keep rule, cluster rule, links and recipe change the result."""
     out = tmp_path / "out"
     assert 0 == dedup(folder, "-o", out, "--threshold", 100).code
     assert ["copy"] == names(out / "removed.nul")
@@ -89,7 +89,7 @@ def test_options_change_what_stays(folder: Path, tmp_path: Path) -> None:
 
 
 def test_older_files_come_as_paths_or_as_an_index(folder: Path, tmp_path: Path) -> None:
-    """What matches them goes, and the old name is given."""
+    """Files that match an older file are removed, and its name is in the tables."""
     new = tmp_path / "new"
     new.mkdir()
     (new / "again").write_bytes((folder / "a").read_bytes())
@@ -119,7 +119,7 @@ def test_older_files_come_as_paths_or_as_an_index(folder: Path, tmp_path: Path) 
     ],
 )
 def test_options_of_texts_are_refused(folder: Path, tmp_path: Path, option: tuple[str, str]) -> None:
-    """Given with their default, too: they would be without effect."""
+    """Options for texts are errors."""
     done = dedup(folder, "-o", tmp_path / "out", *option)
     assert (2, True) == (done.code, "not with --family ssdeep, which compares files as bytes" in done.err)
     assert not (tmp_path / "out").exists()
@@ -137,14 +137,14 @@ def test_options_of_texts_are_refused(folder: Path, tmp_path: Path, option: tupl
     ],
 )
 def test_values_out_of_range_are_refused(folder: Path, tmp_path: Path, option: tuple[str, str], message: str) -> None:
-    """With what is allowed; nothing is written."""
+    """The message has the allowed values; nothing is written."""
     done = dedup(folder, "-o", tmp_path / "out", *option)
     assert (2, True, False) == (done.code, message in done.err, (tmp_path / "out").exists()), done.err
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes of a POSIX system")
 def test_files_that_can_not_be_read_are_named(folder: Path, tmp_path: Path) -> None:
-    """The others are done, exit code 1; with --strict the first one stops the run."""
+    """Unreadable files are skipped with exit code 1; with --strict the first ends the run."""
     os.mkfifo(folder / "fifo")
     out = tmp_path / "out"
     done = dedup(folder, folder / "none", "-o", out)
@@ -159,7 +159,7 @@ def test_files_that_can_not_be_read_are_named(folder: Path, tmp_path: Path) -> N
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names of any bytes")
 def test_names_of_any_bytes_stand_exactly_in_the_lists(folder: Path, tmp_path: Path) -> None:
-    """In tables and messages what has no UTF-8 form is escaped."""
+    """Lists have the exact bytes of names; tables and messages escape those that are not UTF-8."""
     odd = Path(os.fsdecode(os.fsencode(folder) + b"/odd\n\xff"))
     odd.write_bytes((folder / "other").read_bytes())
     out = tmp_path / "out"
@@ -172,14 +172,14 @@ def test_names_of_any_bytes_stand_exactly_in_the_lists(folder: Path, tmp_path: P
 
 
 def test_the_output_lies_outside_of_the_inputs(folder: Path, tmp_path: Path) -> None:
-    """A folder that is read is not written into; an earlier output is replaced on request alone."""
+    """The output folder must be outside the inputs; only --overwrite replaces an earlier output."""
     done = dedup(folder, "-o", folder / "out")
     assert (2, False) == (done.code, (folder / "out").exists())
     assert [0, 2, 0] == [dedup(folder, "-o", tmp_path / "out", *options).code for options in ((), (), ("--overwrite",))]
 
 
 def test_short_texts_are_compared_too(tmp_path: Path) -> None:
-    """`--also text`: a renamed variable does not matter; the tables and the summary say so; not with documents."""
+    """`--also text` matches files with a renamed variable, and is an error for documents."""
     folder = tmp_path / "scripts"
     folder.mkdir()
     lines = [f"$a_{i} = work_{i}($b_{i}, 'x');\n" for i in range(20)]
@@ -201,7 +201,7 @@ def test_short_texts_are_compared_too(tmp_path: Path) -> None:
 
 
 def test_files_that_a_person_rejected_stay(folder: Path, tmp_path: Path) -> None:
-    """By their paths; the summary on the terminal counts them."""
+    """Labels refer to files by path; the summary counts them."""
     labels = tmp_path / "labels.tsv"
     labels.write_text(f"left\tright\tmatch\n{folder / 'a'}\t{folder / 'deep' / 'near'}\t0\n")
     done = dedup(folder, "-o", tmp_path / "out", "--labels", labels)

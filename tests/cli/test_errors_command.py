@@ -1,4 +1,4 @@
-"""nearkin.cli.errors: what this command line says in the place of others' messages."""
+"""Tests of nearkin.cli.errors."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from nearkin.errors import InputError, MismatchError, ParameterError, bad_parame
 
 
 def option(*forms: str, **about: Any) -> Any:
-    """A parameter as Typer describes it."""
+    """Return an option in the form of Typer."""
     name = about.pop("name", max(forms, key=len).lstrip("-").replace("-", "_"))
     return SimpleNamespace(param_type_name="option", opts=list(forms), name=name, metavar=None, **about)
 
 
 def argument(name: str, metavar: str | None = None) -> Any:
-    """An argument as Typer describes it."""
+    """Return an argument in the form of Typer."""
     return SimpleNamespace(param_type_name="argument", opts=[name], name=name, metavar=metavar)
 
 
 def fault(kind: str, message: str = "", **about: Any) -> Any:
-    """An exception of Typer, or of the package that older ones use, by the name of its class."""
+    """Return an exception with the class name of one of Typer."""
     error = type(kind, (Exception,), {})(message)
     vars(error).update(message=message, **about)
     return error
@@ -90,7 +90,7 @@ def fault(kind: str, message: str = "", **about: Any) -> Any:
     ],
 )
 def test_usage_is_told_alike(error: Any, words: list[str], message: str) -> None:
-    """What was given, what is allowed, and where the options are; whichever parser says it."""
+    """Usage errors have the value, the allowed values and the command for help."""
     said = format_usage_error(error, "nearkin x", words)
     assert message in said
     assert said.endswith("`nearkin x -h` shows the options")
@@ -118,7 +118,7 @@ def test_usage_is_told_alike(error: Any, words: list[str], message: str) -> None
     ],
 )
 def test_an_argument_is_the_option_that_was_given(error: Exception, words: list[str], message: str) -> None:
-    """Where none was given it keeps its name."""
+    """A ParameterError names the option of the command line, or the argument if there is no option."""
     parameters = [option("--radius"), option("--column", name="columns"), option("--top-k", "-k"), argument("ids")]
     assert message == format_failure(error, parameters, words)
 
@@ -126,7 +126,7 @@ def test_an_argument_is_the_option_that_was_given(error: Exception, words: list[
 @pytest.mark.parametrize("number", [errno.ENOENT, errno.EACCES, errno.EISDIR, errno.ENOSPC])
 @pytest.mark.parametrize("name", ["a b.jsonl", b"a b.jsonl", Path("a b.jsonl")])
 def test_the_system_is_told_by_file_and_reason(number: int, name: Any) -> None:
-    """Without the number of the error, whatever kind the name has."""
+    """System errors have the file name and the reason without the error number."""
     said = format_error(OSError(number, os.strerror(number), name))
     assert said.startswith("a b.jsonl: ")
     assert "Errno" not in said
@@ -134,7 +134,7 @@ def test_the_system_is_told_by_file_and_reason(number: int, name: Any) -> None:
 
 
 def test_remedies_are_options() -> None:
-    """Those that errors carry, and those that their words name."""
+    """Remedies of errors are replaced by options."""
     kinds = {"strict=False": "add --lenient for old data", "max_malformed=": "allow more by --max-malformed"}
     for remedy, told_as in kinds.items():
         error = InputError("a: odd, or so", place="a", reason="odd", remedy=remedy)
@@ -145,6 +145,6 @@ def test_remedies_are_options() -> None:
 
 @given(st.text(max_size=60))
 def test_other_words_are_left_alone(text: str) -> None:
-    """Unless they name an argument of Python."""
+    """Messages without Python arguments are unchanged."""
     if "=" not in text and "None" not in text and "`" not in text:
         assert text == format_error(text)

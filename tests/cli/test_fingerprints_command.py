@@ -1,4 +1,4 @@
-"""`nearkin hash`, `compare` and `recipe`."""
+"""Tests of `nearkin hash`, `compare`, `explain` and `recipe`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from nearkin.index.fingerprints import to_hex
 
 
 def test_hash_prints_an_id_and_hexadecimal_digits(corpus: Path) -> None:
-    """One line per document; a text without letters has none."""
+    """There is a line per document; a text without letters has no fingerprint."""
     done = call("hash", corpus, "--id-column", "id", "--bits", "64")
     rows = [line.split("\t") for line in done.lines]
     digits = to_hex(nk.fingerprint(list(TEXTS.values()), nk.Recipe().with_(bits=64)), 64)
@@ -28,7 +28,7 @@ def test_hash_prints_an_id_and_hexadecimal_digits(corpus: Path) -> None:
 
 
 def test_hash_as_json_counts_features(corpus: Path) -> None:
-    """An object per document: id, fingerprint, features; null where there is none."""
+    """--json prints id, fingerprint and number of features; the fingerprint may be null."""
     rows = call("hash", corpus, "--id-column", "id", "--json").objects()
     recipe = nk.Recipe()
     expected = [len(recipe.features_of(text)) for text in TEXTS.values()]
@@ -37,7 +37,7 @@ def test_hash_as_json_counts_features(corpus: Path) -> None:
 
 
 def test_hash_numbers_documents_without_ids(corpus: Path) -> None:
-    """Row numbers, from 0."""
+    """Without --id-column, ids are row numbers from 0."""
     assert ["0", "1", "2", "3", "4"] == [line.split("\t")[0] for line in call("hash", corpus).lines]
 
 
@@ -50,14 +50,14 @@ def test_hash_numbers_documents_without_ids(corpus: Path) -> None:
     ],
 )
 def test_hash_follows_the_recipe(corpus: Path, options: tuple[str, ...], recipe: str) -> None:
-    """A preset, a text form, a slot changed by its option."""
+    """--recipe takes a preset or a text form; --bits changes one field."""
     made = nk.Recipe.of(recipe)
     expected = to_hex(nk.fingerprint(list(TEXTS.values())[:4], made), made.bits)
     assert expected == [line.split("\t")[1] for line in call("hash", corpus, *options).lines][:4]
 
 
 def test_hash_reads_columns_and_formats(tmp_path: Path) -> None:
-    """Another column for the text, another format than the name tells, standard input."""
+    """Text column, format and standard input can be set."""
     path = tmp_path / "corpus.csv"
     path.write_text("key,body\nx,some text here\n")
     expected = call("hash", path, "--text-column", "body", "--id-column", "key", "--threads", "1").out
@@ -69,7 +69,7 @@ def test_hash_reads_columns_and_formats(tmp_path: Path) -> None:
 
 
 def test_hash_skips_what_can_not_be_read(corpus: Path) -> None:
-    """With a message, or with --strict not at all."""
+    """Unreadable records are reported, or are an error with --strict."""
     corpus.write_text("{\n" + corpus.read_text())
     done = call("hash", corpus, "--id-column", "id", "--max-malformed", "1")
     assert (0, 5, True) == (done.code, len(done.lines), f"skipped: {corpus}, line 1" in done.err)
@@ -77,31 +77,31 @@ def test_hash_skips_what_can_not_be_read(corpus: Path) -> None:
 
 
 def test_hash_refuses_signatures(corpus: Path) -> None:
-    """A recipe with MinHash makes no fingerprints; the message says so."""
+    """A MinHash recipe is an error, because it has no fingerprints."""
     done = call("hash", corpus, "--recipe", "minhash")
     assert (2, "") == (done.code, done.out)
     assert "simhash" in done.err
 
 
 def test_compare_shows_distance_similarity_and_differing_features() -> None:
-    """The articles' two texts."""
-    found = call("compare", "--text", "how are u?", "how are you?", "--json", "--recipe", "simhash-pypi").json()
-    assert 12 == found["distance"]
-    assert (["areu"], ["arey", "reyo", "eyou"]) == (found["only_a"], found["only_b"])
-    assert 1 - 2 / 22 == pytest.approx(found["indel"])
-    assert 3 / 7 == pytest.approx(found["jaccard"])
+    """The result agrees with published values for two texts."""
+    result = call("compare", "--text", "how are u?", "how are you?", "--json", "--recipe", "simhash-pypi").json()
+    assert 12 == result["distance"]
+    assert (["areu"], ["arey", "reyo", "eyou"]) == (result["only_a"], result["only_b"])
+    assert 1 - 2 / 22 == pytest.approx(result["indel"])
+    assert 3 / 7 == pytest.approx(result["jaccard"])
     recipe = nk.Recipe.preset("simhash-pypi")
     digits = to_hex(nk.fingerprint(["how are u?", "how are you?"], recipe), 64)
     assert (str(recipe), 64, digits, [4, 6]) == (
-        found["recipe"],
-        found["bits"],
-        found["fingerprints"],
-        found["features"],
+        result["recipe"],
+        result["bits"],
+        result["fingerprints"],
+        result["features"],
     )
 
 
 def test_compare_in_words() -> None:
-    """A line per fact: recipe, fingerprints, distance, measures, features."""
+    """The output has a line for each of recipe, fingerprints, distance, measures and features."""
     lines = call("compare", "--text", "how are u?", "how are you?").lines
     assert f"recipe       {nk.Recipe()}" == lines[0]
     assert ["a", "b"] == [line[-1] for line in lines[1:3]]
@@ -112,17 +112,17 @@ def test_compare_in_words() -> None:
 
 
 def test_compare_shows_the_measures_of_other_programs() -> None:
-    """Levenshtein, 2- and 3-grams of characters."""
+    """Levenshtein and character 2- and 3-grams are included."""
     expected = baselines("how are u?", "how are you?")
-    found = call("compare", "--text", "how are u?", "how are you?", "--json").json()
-    assert expected == {name: found[name] for name in expected}
+    result = call("compare", "--text", "how are u?", "how are you?", "--json").json()
+    assert expected == {name: result[name] for name in expected}
     shown = call("compare", "--text", "how are u?", "how are you?").out
     assert "levenshtein  0.8333" in shown
     assert "trigrams     0.6667" in shown
 
 
 def test_compare_shows_as_many_features_as_wanted() -> None:
-    """The rest is counted; none is said."""
+    """--show limits the listed features; the others are counted."""
     options = ("compare", "--text", "how are u?", "how are you?")
     assert "only in b    'arey' and 2 more" in call(*options, "--show", "1").lines
     assert "only in a    none" in call("compare", "--text", "the same", "the same").lines
@@ -130,11 +130,11 @@ def test_compare_shows_as_many_features_as_wanted() -> None:
 
 @pytest.mark.parametrize("texts", [("...", "some words"), ("some words", ""), ("", "")])
 def test_compare_of_a_text_without_letters_has_no_distance(texts: tuple[str, str]) -> None:
-    """Null in JSON, none in words: no fingerprint, no distance, no similarity of features; edits there are."""
-    found = call("compare", "--text", *texts, "--json").json()
-    assert [None] * 4 == [found[name] for name in ("distance", "jaccard", "containment", "dice")]
-    assert [name != "some words" for name in texts] == [each is None for each in found["fingerprints"]]
-    assert isinstance(found["indel"], float)
+    """Distance and similarities of features are null; edits are still computed."""
+    result = call("compare", "--text", *texts, "--json").json()
+    assert [None] * 4 == [result[name] for name in ("distance", "jaccard", "containment", "dice")]
+    assert [name != "some words" for name in texts] == [each is None for each in result["fingerprints"]]
+    assert isinstance(result["indel"], float)
     lines = call("compare", "--text", *texts).lines
     for name in ("distance", "jaccard", "containment", "dice"):
         assert f"{name:<12} none: a text without any letter" in lines
@@ -143,7 +143,7 @@ def test_compare_of_a_text_without_letters_has_no_distance(texts: tuple[str, str
 
 
 def test_compare_shows_no_negative_number_of_features() -> None:
-    """None of them is a number, too."""
+    """--show must not be negative."""
     for show in ("-1", "many"):
         assert 2 == call("compare", "--text", "a", "b", "--show", show).code
     lines = call("compare", "--text", "how are u?", "how are u?!some", "--show", "0").lines
@@ -151,7 +151,7 @@ def test_compare_shows_no_negative_number_of_features() -> None:
 
 
 def test_compare_of_files_by_ssdeep_is_another_command(tmp_path: Path) -> None:
-    """It says which."""
+    """An ssdeep recipe is an error that names the other command."""
     (tmp_path / "a").write_bytes(bytes(range(256)))
     done = call("compare", tmp_path / "a", tmp_path / "a", "--recipe", "ssdeep")
     assert 2 == done.code
@@ -159,19 +159,19 @@ def test_compare_of_files_by_ssdeep_is_another_command(tmp_path: Path) -> None:
 
 
 def test_compare_reads_files_and_refuses_other_encodings(tmp_path: Path) -> None:
-    """A file that is not UTF-8 is an error that says where and how to mend it; - is standard input."""
-    one, two = tmp_path / "one", tmp_path / "two"
-    one.write_text("some text")
+    """A file that is not UTF-8 is an error with a remedy; - reads standard input."""
+    item, two = tmp_path / "one", tmp_path / "two"
+    item.write_text("some text")
     two.write_bytes(b"caf\xe9")
-    done = call("compare", one, two)
+    done = call("compare", item, two)
     assert (1, True) == (done.code, f"{two}: is not UTF-8 at byte 3; convert it" in done.err)
-    assert 0 == call("compare", one, "-", "--json", stdin=b"some text").json()["distance"]
-    done = call("compare", one, "-", stdin=b"\xff")
+    assert 0 == call("compare", item, "-", "--json", stdin=b"some text").json()["distance"]
+    done = call("compare", item, "-", stdin=b"\xff")
     assert (1, True) == (done.code, "standard input: is not UTF-8 at byte 0" in done.err)
 
 
 def test_recipe_prints_every_slot() -> None:
-    """Text form, digest, JSON; the default without an argument."""
+    """The output is the text form, the digest and JSON, by default of the default recipe."""
     recipe = nk.Recipe("word:3|count|xxh3|simhash:64")
     assert [str(recipe), recipe.digest, recipe.to_json()] == call("recipe", str(recipe)).lines
     default = nk.Recipe()
@@ -182,13 +182,13 @@ def test_recipe_prints_every_slot() -> None:
 
 @pytest.mark.parametrize("text", ["word:0", "word:3|word:4", "", "simhash:0", "idf:none"])
 def test_recipe_refuses_what_is_none(text: str) -> None:
-    """Exit code 2, with what is allowed."""
+    """An invalid recipe returns exit code 2 and the allowed values."""
     done = call("recipe", text)
     assert (2, "", True) == (done.code, done.out, "is not allowed; use" in done.err)
 
 
 def test_explain_shows_every_step(tmp_path: Path) -> None:
-    """The fingerprint of `nearkin hash`, and what leads to it; of two texts what differs."""
+    """The steps end in the fingerprint of `nearkin hash`; two texts are compared."""
     done = call("explain", "How are you?", "--recipe", "simhash-pypi")
     assert "normalised   howareyou" in done.lines
     assert f"fingerprint  {3891612042386514056:016x}" in done.lines
@@ -203,12 +203,12 @@ def test_explain_shows_every_step(tmp_path: Path) -> None:
 
 
 def test_explain_of_a_signature() -> None:
-    found = call("explain", "one two three", "--recipe", "word:1|binary|xxh3|minhash:16", "--json").json()
-    assert 16 == len(found["signature"]) == len(found["owners"])
+    result = call("explain", "one two three", "--recipe", "word:1|binary|xxh3|minhash:16", "--json").json()
+    assert 16 == len(result["signature"]) == len(result["owners"])
 
 
 def test_explain_of_files(tmp_path: Path) -> None:
-    """The digest of `nearkin ssdeep hash`, of a file, of standard input, and of a text."""
+    """The steps end in the digest of `nearkin ssdeep hash`, for a file, standard input and a text."""
     data = b"".join(b"line %d of a file\n" % number for number in range(300))
     (tmp_path / "a").write_bytes(data)
     (tmp_path / "b").write_bytes(data.replace(b"line 100 ", b"LINE 100, edited, "))
@@ -229,16 +229,16 @@ def test_explain_of_files(tmp_path: Path) -> None:
 
 
 def test_compare_shows_the_edits() -> None:
-    """Counts, the longest common string, both texts in one line; long equal stretches are folded."""
+    """The output has counts, the longest common string, and both texts in one line."""
     lines = call("compare", "--text", "how are u?", "how are you?").lines
     assert "edits        2: 2 inserted, 0 deleted, 0 substituted" in lines
     assert "common       8 characters in a row: 'how are '" in lines
     assert "aligned      how are {+yo+}u?" in lines
-    found = call("compare", "--text", "how are u?", "how are you?", "--json").json()
+    result = call("compare", "--text", "how are u?", "how are you?", "--json").json()
     assert (2, 2, 0, 0) == tuple(
-        found["edits"][name] for name in ("distance", "insertions", "deletions", "substitutions")
+        result["edits"][name] for name in ("distance", "insertions", "deletions", "substitutions")
     )
-    assert ("how are ", 0.6, 1 - 4 / 22) == (found["common_substring"], found["dice"], found["places"])
+    assert ("how are ", 0.6, 1 - 4 / 22) == (result["common_substring"], result["dice"], result["places"])
     long = "x" * 500
     shown = call("compare", "--text", f"a {long}", f"b {long}").out
     assert "[-a-]{+b+}" in shown
@@ -246,7 +246,7 @@ def test_compare_shows_the_edits() -> None:
 
 
 def test_compare_leaves_out_edits_of_very_long_texts(tmp_path: Path) -> None:
-    """The rest is shown, and the warning says why."""
+    """A warning explains the missing edits; everything else is printed."""
     path = tmp_path / "long"
     path.write_text("word " * 30_000)
     done = call("compare", path, path)
@@ -256,41 +256,41 @@ def test_compare_leaves_out_edits_of_very_long_texts(tmp_path: Path) -> None:
 
 
 def grams(text: str, n: int) -> list[str]:
-    """Characters in a row, as the recipe takes them: letters and digits in lower case."""
+    """Return the character n-grams of a text as the recipe defines them."""
     plain = "".join(c for c in text.lower() if c.isalnum())
     return [plain[at : at + n] for at in range(len(plain) - n + 1)]
 
 
 @given(a=st.text(alphabet="abcd ", min_size=6, max_size=24), b=st.text(alphabet="abcd ", min_size=6, max_size=24))
 def test_every_measure_of_compare_is_its_definition(a: str, b: str) -> None:
-    """Counted from sets of features, from the table of distances, and place by place."""
+    """Measures equal values computed from feature sets, the table of distances and positions."""
     left, right = set(grams(a, 4)), set(grams(b, 4))
     assume(left and right)
-    found = call("compare", "--json", "--text", "--", a, b).json()
+    result = call("compare", "--json", "--text", "--", a, b).json()
     both = len(left & right)
-    assert both / len(left | right) == pytest.approx(found["jaccard"])
-    assert 2 * both / (len(left) + len(right)) == pytest.approx(found["dice"])
-    assert both / min(len(left), len(right)) == pytest.approx(found["containment"])
-    assert 1 - found["edits"]["distance"] / max(len(a), len(b)) == pytest.approx(found["levenshtein"])
+    assert both / len(left | right) == pytest.approx(result["jaccard"])
+    assert 2 * both / (len(left) + len(right)) == pytest.approx(result["dice"])
+    assert both / min(len(left), len(right)) == pytest.approx(result["containment"])
+    assert 1 - result["edits"]["distance"] / max(len(a), len(b)) == pytest.approx(result["levenshtein"])
     unlike = sum(x != y for x, y in zip_longest(a, b))
-    assert 1 - unlike / (len(a) + len(b)) == pytest.approx(found["places"])
-    one, other = (int(digits, 16) for digits in found["fingerprints"])
-    assert (one ^ other).bit_count() == found["distance"]
-    assert found["common_substring"] in a
-    assert found["common_substring"] in b
+    assert 1 - unlike / (len(a) + len(b)) == pytest.approx(result["places"])
+    item, other = (int(digits, 16) for digits in result["fingerprints"])
+    assert (item ^ other).bit_count() == result["distance"]
+    assert result["common_substring"] in a
+    assert result["common_substring"] in b
     table = list(range(len(b) + 1))
     for i, x in enumerate(a, 1):
         row = [i]
         for j, y in enumerate(b, 1):
             row.append(min(table[j] + 1, row[-1] + 1, table[j - 1] + (x != y)))
         table = row
-    assert table[-1] == found["edits"]["distance"]
+    assert table[-1] == result["edits"]["distance"]
     indel = indels(a, b)
-    assert 1 - indel / (len(a) + len(b)) == pytest.approx(found["indel"])
+    assert 1 - indel / (len(a) + len(b)) == pytest.approx(result["indel"])
 
 
 def indels(a: str, b: str) -> int:
-    """Insertions and deletions, by the recurrence."""
+    """Return the number of insertions and deletions by the recurrence."""
     table = list(range(len(b) + 1))
     for i, x in enumerate(a, 1):
         row = [i]

@@ -1,4 +1,4 @@
-"""`nearkin index`."""
+"""Tests of `nearkin index`."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from nearkin.io.locks import lock_file
 
 
 def run(*arguments: object, stdin: bytes = b"") -> tuple[int, str, str]:
-    """Exit code, standard output and standard error of one call, in this process."""
+    """Run a command in this process, and return exit code, standard output and standard error."""
     done = call(*arguments, stdin=stdin)
     return done.code, done.out, done.err
 
 
 def test_another_recipe_is_refused_and_named(many: Path, tmp_path: Path) -> None:
-    """The file carries its recipe; the first slot that differs is named, by add and by search."""
+    """`add` and `search` refuse another recipe, and name the first different field."""
     index = tmp_path / "c.nks"
     assert 0 == run("index", "build", many, "-o", index, "--id-column", "id", "-q", "--recipe", "simhash-pypi")[0]
     before = index.read_bytes()
@@ -36,7 +36,7 @@ def test_another_recipe_is_refused_and_named(many: Path, tmp_path: Path) -> None
 
 
 def test_build_in_two_parts_equals_build_at_once(many: Path, tmp_path: Path) -> None:
-    """Half of a corpus built and the rest added: the same answers as all at once; removed ids are gone."""
+    """Building half and adding the rest gives the same results; removed ids no longer match."""
     lines = many.read_text().splitlines(keepends=True)
     parts = [tmp_path / "one.jsonl", tmp_path / "two.jsonl"]
     parts[0].write_text("".join(lines[:25]))
@@ -50,8 +50,8 @@ def test_build_in_two_parts_equals_build_at_once(many: Path, tmp_path: Path) -> 
         code,
         *(about[key] for key in ("added", "fingerprints", "read", "without_fingerprint", "malformed")),
     )
-    asked = [run("search", index, many, "--id-column", "id", "--radius", 40)[1] for index in (whole, grown)]
-    assert asked[0] == asked[1] != ""
+    results = [run("search", index, many, "--id-column", "id", "--radius", 40)[1] for index in (whole, grown)]
+    assert results[0] == results[1] != ""
     code, _, err = run("index", "add", grown, parts[1], "--id-column", "id")
     assert (2, True) == (code, "already there" in err)
     assert "0 added" in run("index", "add", grown, parts[1], "--id-column", "id", "--existing", "skip")[2]
@@ -66,11 +66,11 @@ def test_build_in_two_parts_equals_build_at_once(many: Path, tmp_path: Path) -> 
 
 
 def test_documents_without_ids_are_numbered_over_all_that_is_added(tmp_path: Path) -> None:
-    """A text without any letter takes its number, so that numbers are places in the corpora."""
-    one, two, index = tmp_path / "one.txt", tmp_path / "two.txt", tmp_path / "c.nks"
-    one.write_text("first text here\n...\nthird text here\n...\n")
+    """Numbers are positions in the corpora, including texts without letters."""
+    item, two, index = tmp_path / "one.txt", tmp_path / "two.txt", tmp_path / "c.nks"
+    item.write_text("first text here\n...\nthird text here\n...\n")
     two.write_text("fifth text here\n")
-    assert 0 == run("index", "build", one, "-o", index, "-q")[0]
+    assert 0 == run("index", "build", item, "-o", index, "-q")[0]
     assert 0 == run("index", "add", index, two, "-q")[0]
     for row, text in {0: "first text here", 2: "third text here", 4: "fifth text here"}.items():
         assert f"text 1\t{row}\t0\n" == run("search", index, "--text", text, "--radius", 0)[1]
@@ -83,7 +83,7 @@ def test_documents_without_ids_are_numbered_over_all_that_is_added(tmp_path: Pat
 
 
 def test_a_folder_of_files_has_their_paths_as_ids(tmp_path: Path) -> None:
-    """A file per document."""
+    """Every file is a document."""
     folder = tmp_path / "texts"
     (folder / "deep").mkdir(parents=True)
     (folder / "a.txt").write_text(near_texts()[0])
@@ -94,7 +94,7 @@ def test_a_folder_of_files_has_their_paths_as_ids(tmp_path: Path) -> None:
 
 
 def test_fingerprints_come_as_hexadecimal_decimal_and_arrays(tmp_path: Path) -> None:
-    """What `nearkin hash` prints, bare numbers, columns, .npy of three types: the same answers."""
+    """All forms of fingerprints give the same results."""
     rng = np.random.default_rng(4)
     for bits, shape in ((64, (300,)), (100, (300, 2))):
         fps = rng.integers(0, 2**64, shape, dtype=np.uint64)
@@ -127,7 +127,7 @@ def test_fingerprints_come_as_hexadecimal_decimal_and_arrays(tmp_path: Path) -> 
 
 
 def test_hash_and_build_work_together(many: Path, tmp_path: Path) -> None:
-    """The output of `nearkin hash` builds the same index as the texts, recipe and all."""
+    """The output of `nearkin hash` builds the same index as the texts."""
     index, other = tmp_path / "c.nks", tmp_path / "d.nks"
     assert 0 == run("index", "build", many, "-o", index, "--id-column", "id", "-q")[0]
     printed = run("hash", many, "--id-column", "id")[1]
@@ -148,7 +148,7 @@ def test_hash_and_build_work_together(many: Path, tmp_path: Path) -> None:
 
 
 def test_ids_beside_an_array(tmp_path: Path) -> None:
-    """--ids names a file of integers or strings; integers of a list meet integers of the index."""
+    """--ids reads integers or strings; integer ids of a list match those of the index."""
     fps = np.arange(50, dtype=np.uint64)
     np.save(tmp_path / "codes.npy", fps)
     np.save(tmp_path / "ids.npy", np.arange(50) * 10)
@@ -170,7 +170,7 @@ def test_ids_beside_an_array(tmp_path: Path) -> None:
 
 
 def test_lines_that_are_no_fingerprints_are_named(tmp_path: Path) -> None:
-    """They are skipped and counted, or with --strict an error; a line without one is not a fingerprint."""
+    """Invalid lines are skipped and counted, or are an error with --strict."""
     listed, index = tmp_path / "codes.txt", tmp_path / "c.nks"
     listed.write_text("a\tff\nb\t-\nc\t-1\nd\t1_0\ne 10\nf\t0x10\ng\t" + "f" * 17 + "\n")
     code, out, err = run(
@@ -189,7 +189,7 @@ def test_lines_that_are_no_fingerprints_are_named(tmp_path: Path) -> None:
 
 
 def test_info_explains_and_verifies(many: Path, tmp_path: Path) -> None:
-    """All that explain() has, the recipe, and whether the file is sound: a changed byte is exit code 1."""
+    """`info` prints all of explain() and the recipe; a changed byte returns exit code 1."""
     index = tmp_path / "c.nks"
     limits = ("--radius", 20, "--method", "multi", "--memory-limit", "1.5M")
     assert 0 == run("index", "build", many, "-o", index, "--id-column", "id", "-q", *limits)[0]
@@ -215,7 +215,7 @@ def test_info_explains_and_verifies(many: Path, tmp_path: Path) -> None:
 
 
 def test_a_recipe_that_was_changed_in_the_file_is_found(many: Path, tmp_path: Path) -> None:
-    """Its digest is in the file."""
+    """The digest in the file does not match a changed recipe."""
     index = tmp_path / "c.nks"
     assert 0 == run("index", "build", many, "-o", index, "--id-column", "id", "-q")[0]
     opened = nk.HammingIndex.open(index)
@@ -228,7 +228,7 @@ def test_a_recipe_that_was_changed_in_the_file_is_found(many: Path, tmp_path: Pa
 
 
 def test_what_is_there_is_not_written_over(many: Path, tmp_path: Path) -> None:
-    """Only an index is replaced, and only if --overwrite says so; a failed build leaves nothing."""
+    """--overwrite replaces only an index; a failed build changes nothing."""
     index, other = tmp_path / "c.nks", tmp_path / "notes.txt"
     other.write_text("mine")
     build = ("index", "build", many, "--id-column", "id", "-q")
@@ -243,12 +243,12 @@ def test_what_is_there_is_not_written_over(many: Path, tmp_path: Path) -> None:
     assert 2 == run(*build, "-o", index, "--overwrite", "--memory-limit", "much")[0]
     assert 2 == run(*build, "-o", index, "--overwrite", "--method", "magic")[0]
     assert before == index.read_bytes()
-    # A file that was replaced once keeps its lock beside it.
+    # The lock of a replaced file remains.
     assert {"many.jsonl", "c.nks", ".c.nks.lock", "notes.txt"} == {path.name for path in tmp_path.iterdir()}
 
 
 def test_two_updates_at_a_time_are_refused(many: Path, tmp_path: Path) -> None:
-    """The second one is told; nothing is lost. Searches go on."""
+    """A second update is an error; searches continue."""
     index = tmp_path / "c.nks"
     assert 0 == run("index", "build", many, "-o", index, "--id-column", "id", "-q")[0]
     with lock_file(index):
@@ -263,7 +263,7 @@ def test_two_updates_at_a_time_are_refused(many: Path, tmp_path: Path) -> None:
     [("1000", 1000), ("1.5k", 1500), ("2M", 2_000_000), ("1Gi", 1 << 30), ("3 KiB", 3072), ("1T", 10**12)],
 )
 def test_a_memory_limit_has_units(many: Path, tmp_path: Path, text: str, expected: int) -> None:
-    """Powers of 1000, or of 1024 with an i."""
+    """Units are powers of 1000, or of 1024 with an i."""
     index = tmp_path / "c.nks"
     assert 0 == call("index", "build", many, "-o", index, "-q", "--memory-limit", text).code
     assert expected == call("index", "info", index, "--json").json()["memory_limit"]
@@ -271,13 +271,13 @@ def test_a_memory_limit_has_units(many: Path, tmp_path: Path, text: str, expecte
 
 @pytest.mark.parametrize("limit", ["", "M", "-1", "1.5.5G", "12X", "1e9", "9" * 19])
 def test_a_memory_limit_that_is_none_is_refused(many: Path, tmp_path: Path, limit: str) -> None:
-    """With how it is written."""
+    """The message shows valid forms."""
     done = call("index", "build", many, "-o", tmp_path / "c.nks", "--memory-limit", limit)
     assert (2, True) == (done.code, "a number of bytes such as 500M, 2G or 2Gi" in done.err)
 
 
 def test_an_id_that_is_there_is_an_error_updated_or_skipped(tmp_path: Path) -> None:
-    """In `build`, where it occurs again, and in `add`."""
+    """--existing applies to `build` and `add`."""
     path, index = tmp_path / "codes.txt", tmp_path / "c.nks"
     path.write_text("a\t01\na\t02\n")
     build = ("index", "build", path, "-o", index, "--fingerprints", "hex", "--overwrite")
@@ -292,7 +292,7 @@ def test_an_id_that_is_there_is_an_error_updated_or_skipped(tmp_path: Path) -> N
 
 
 def test_reports_are_a_line_or_an_object(many: Path, tmp_path: Path) -> None:
-    """What was done and what the index holds now; --quiet says nothing."""
+    """The report has counts and the size of the index; --quiet prints nothing."""
     index = tmp_path / "c.nks"
     built = call("index", "build", many, "-o", index, "--id-column", "id", "--json")
     expected = {"added": 60, "fingerprints": 60, "bits": 128, "read": 61, "without_fingerprint": 1, "malformed": 0}
@@ -307,7 +307,7 @@ def test_reports_are_a_line_or_an_object(many: Path, tmp_path: Path) -> None:
 
 
 def test_ids_to_remove_come_from_standard_input(many: Path, tmp_path: Path) -> None:
-    """One per line, whatever ends the lines; beside those that are arguments."""
+    """Ids are one per line, in addition to those in arguments."""
     index = tmp_path / "c.nks"
     assert 0 == call("index", "build", many, "-o", index, "--id-column", "id", "-q").code
     done = call("index", "remove", index, "d0", "--ids", "-", stdin=b"d1\r\nd2\n\n")
@@ -319,7 +319,7 @@ def test_ids_to_remove_come_from_standard_input(many: Path, tmp_path: Path) -> N
 
 
 def test_the_output_is_no_input_and_no_folder(many: Path, tmp_path: Path) -> None:
-    """Neither is touched."""
+    """The output must not be an input or a folder; neither is changed."""
     index = tmp_path / "c.nks"
     assert 0 == call("index", "build", many, "-o", index, "-q").code
     before = index.read_bytes()
@@ -332,7 +332,7 @@ def test_the_output_is_no_input_and_no_folder(many: Path, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("form", ["jsonl", "csv"])
 def test_an_id_beyond_64_bits_is_a_bad_record(tmp_path: Path, form: str) -> None:
-    """It is skipped and told, and the rest is added; --strict ends there and leaves the index as it was."""
+    """Such a record is skipped and reported; with --strict the index is unchanged."""
     index, corpus, first = tmp_path / "c.nks", tmp_path / f"more.{form}", tmp_path / "first.jsonl"
     first.write_text('{"id": 1, "text": "red wine and cheese"}\n')
     assert 0 == call("index", "build", first, "-o", index, "--id-column", "id").code
@@ -354,7 +354,7 @@ def test_an_id_beyond_64_bits_is_a_bad_record(tmp_path: Path, form: str) -> None
 
 
 def test_ids_on_the_command_line_fit_the_index(tmp_path: Path) -> None:
-    """Leading zeros and signs are read; anything else than an integer of 64 bits is refused and named."""
+    """Leading zeros and signs are accepted; other ids must be integers of 64 bits."""
     index, corpus = tmp_path / "c.nks", tmp_path / "c.jsonl"
     corpus.write_text("".join(f'{{"id": {key}, "text": "text {key}"}}\n' for key in (7, 0, -(1 << 63))))
     assert 0 == call("index", "build", corpus, "-o", index, "--id-column", "id").code
@@ -366,7 +366,7 @@ def test_ids_on_the_command_line_fit_the_index(tmp_path: Path) -> None:
 
 
 def test_fingerprints_above_a_memory_limit_are_told(many: Path, tmp_path: Path) -> None:
-    """Tables are left out below a limit, fingerprints never: a warning says what they take."""
+    """Fingerprints above the limit are still stored, with a warning."""
     index = tmp_path / "c.nks"
     warning = "above the memory limit of 1,000"
     build = ("index", "build", many, "-o", index, "--id-column", "id", "-q", "--radius", 3)
@@ -377,7 +377,7 @@ def test_fingerprints_above_a_memory_limit_are_told(many: Path, tmp_path: Path) 
 
 
 def test_a_page_of_the_plan(tmp_path: Path) -> None:
-    """The stages of a query, and what each method would cost."""
+    """The page has the stages of a query and the cost of each method."""
     pytest.importorskip("jinja2", reason="jinja2 is not installed (nearkin[report])")
     corpus = tmp_path / "corpus.txt"
     corpus.write_text("".join(f"this is the text of line {number}\n" for number in range(50)))

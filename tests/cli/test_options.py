@@ -1,4 +1,4 @@
-"""Recipes of the command line: nearkin.cli.options."""
+"""Tests of recipes in nearkin.cli.options."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from nearkin.recipe import PRESETS
 
 
 def test_nothing_gives_the_default() -> None:
-    """As everywhere."""
+    """Without options the recipe is the default."""
     assert nk.Recipe() == parse_recipe(None)
 
 
 @pytest.mark.parametrize("preset", sorted(PRESETS))
 def test_a_preset_is_named_as_in_python(preset: str) -> None:
-    """Whatever it needs beside its text form."""
+    """Presets have the same names as in Python."""
     assert nk.Recipe.of(preset) == parse_recipe(preset)
 
 
 @given(bits=st.integers(1, 16).map(lambda words: 64 * words), n=st.integers(1, 8))
 def test_options_change_their_slots_alone(bits: int, n: int) -> None:
-    """Width and family after the text form; the rest of it stays."""
+    """--bits and --family change only their own fields."""
     recipe = parse_recipe(f"word:{n}|count|xxh3|simhash:64", bits)
     assert nk.Recipe(f"word:{n}|count|xxh3|simhash:64").with_(bits=bits) == recipe
     assert recipe == parse_recipe(f"word:{n}|count|xxh3|simhash:64", None, f"simhash:{bits}")
@@ -35,12 +35,12 @@ def test_options_change_their_slots_alone(bits: int, n: int) -> None:
 
 
 def test_bits_come_after_the_family() -> None:
-    """So that the narrower word wins: `--family simhash:64 --bits 128` is 128 bits wide."""
+    """--bits overrides the width in --family."""
     assert 128 == parse_recipe(None, 128, "simhash:64").bits
 
 
 def test_stop_words_of_a_file_stand_beside_named_lists(tmp_path: Path) -> None:
-    """Blank lines and blanks around words are left out."""
+    """A file of stop words extends a named list; blanks are ignored."""
     path = tmp_path / "stop.txt"
     path.write_text(" one \n\n two\n")
     expected = nk.Recipe("stop:en|word:1|count|xxh3|simhash:64", stop_words=["one", "two"])
@@ -48,7 +48,7 @@ def test_stop_words_of_a_file_stand_beside_named_lists(tmp_path: Path) -> None:
 
 
 def test_a_dictionary_that_is_no_text_names_its_byte(tmp_path: Path) -> None:
-    """And what to do."""
+    """The message names the invalid byte and the remedy."""
     path = tmp_path / "user.txt"
     path.write_bytes(b"word 5\n\xff\n")
     with pytest.raises(InputError, match="is not UTF-8 at byte 7; convert it, for example with iconv"):
@@ -57,6 +57,6 @@ def test_a_dictionary_that_is_no_text_names_its_byte(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["word:1|idf:x@y", "user:a@b|word:1"])
 def test_a_sign_for_files_inside_of_an_argument_is_none(text: str) -> None:
-    """Only the first character of the argument says that a file follows."""
+    """Only a leading @ names a file."""
     with pytest.raises(ParameterError):
         parse_recipe(text)

@@ -1,4 +1,4 @@
-"""`nearkin dedup --unit`: passages that are cut out, and what is written of them."""
+"""Tests of `nearkin dedup --unit`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LEFT = {"a": TEXTS["a"], "b": 'The "week" in short, by us.\n\nNothing, else.', "
 
 @pytest.fixture
 def news(tmp_path: Path) -> Path:
-    """Four texts as JSON lines; the last line has no end."""
+    """Write four texts as JSON lines; the last line has no line end."""
     path = tmp_path / "news.jsonl"
     lines = [json.dumps({"id": name, "n": 1.50, "text": text}) for name, text in TEXTS.items()]
     path.write_text("\n".join(lines))
@@ -117,7 +117,7 @@ def test_boilerplate_is_listed_and_left_out(tmp_path: Path) -> None:
     options = ("--boilerplate", "keep", "--threshold", "0.6", "--remove", "documents")
     done = call("dedup", path, "-o", tmp_path / "k", *options)
     assert 0 == done.code, done.err
-    # With the menu all that have it are alike.
+    # With the menu, all documents that contain it match.
     assert ["x", "y"] == [row["from"] for row in json_lines(tmp_path / "k" / "kept.jsonl")]
 
 

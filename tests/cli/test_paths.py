@@ -1,4 +1,4 @@
-"""The files that arguments name: nearkin.cli.corpus."""
+"""Tests of file lists in nearkin.cli.corpus."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nearkin.errors import ParameterError
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """b/2, a, b/1 and c, made in that order."""
+    """Create the files b/2, a, b/1 and c, in this order."""
     (tmp_path / "b").mkdir()
     for name in ("b/2", "a", "b/1", "c"):
         (tmp_path / name).write_text(name)
@@ -24,15 +24,15 @@ def tree(tmp_path: Path) -> Path:
 
 
 def test_a_directory_stands_for_what_is_below_it(tree: Path) -> None:
-    """Sorted, files of a folder before its folders; arguments keep their order."""
+    """Files are sorted, those of a folder before those of its subfolders; arguments keep their order."""
     failures = Failures()
-    found = list_files([tree / "c", tree], failures, recursive=True)
-    assert [tree / "c", tree / "a", tree / "c", tree / "b" / "1", tree / "b" / "2"] == found
+    result = list_files([tree / "c", tree], failures, recursive=True)
+    assert [tree / "c", tree / "a", tree / "c", tree / "b" / "1", tree / "b" / "2"] == result
     assert not failures.failed
 
 
 def test_a_directory_is_refused_unless_asked_for(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The others are still named."""
+    """Without --recursive a directory is a failure; other files are listed."""
     failures = Failures()
     assert [tree / "a"] == list_files([tree, tree / "a"], failures, recursive=False)
     assert failures.failed
@@ -40,13 +40,13 @@ def test_a_directory_is_refused_unless_asked_for(tree: Path, capsys: pytest.Capt
 
 
 def test_what_is_missing_is_named_all_the_same(tree: Path) -> None:
-    """Who hashes it says that it is not there."""
+    """A missing file is listed, and reported when it is hashed."""
     assert [tree / "none"] == list_files([tree / "none"], Failures(), recursive=True)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="symbolic links need a right there")
 def test_links_below_a_directory_are_left_out(tree: Path) -> None:
-    """So that no file is named twice and no walk is endless; a link that is an argument is followed."""
+    """Links below a directory are skipped; a link in an argument is followed."""
     (tree / "b" / "up").symlink_to(tree)
     (tree / "b" / "file").symlink_to(tree / "a")
     assert [tree / "b" / "1", tree / "b" / "2"] == list_files([tree / "b"], Failures(), recursive=True)
@@ -55,7 +55,7 @@ def test_links_below_a_directory_are_left_out(tree: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="needs a folder that can't be read")
 def test_a_folder_that_can_not_be_read_is_refused(tree: Path) -> None:
-    """The walk goes on beside it."""
+    """An unreadable folder is a failure; the walk continues."""
     (tree / "b").chmod(0)
     failures = Failures()
     assert [tree / "a", tree / "c"] == list_files([tree], failures, recursive=True)
@@ -64,7 +64,7 @@ def test_a_folder_that_can_not_be_read_is_refused(tree: Path) -> None:
 
 
 def test_names_end_with_nul(tree: Path) -> None:
-    """In a file or on standard input, after the arguments; empty names are none."""
+    """Names from a file or standard input follow the arguments; empty names are ignored."""
     names = b"\0".join([os.fsencode(tree / "b" / "1"), b"", os.fsencode(tree / "a"), b""])
     (tree / "names").write_bytes(names)
     expected = [tree / "c", tree / "b" / "1", tree / "a"]
@@ -74,6 +74,6 @@ def test_names_end_with_nul(tree: Path) -> None:
 
 
 def test_a_list_of_names_that_is_not_there_is_wrong_usage(tree: Path) -> None:
-    """The message says why."""
+    """A missing list of names is a usage error."""
     with pytest.raises(ParameterError, match=r"files0_from=.*none is not allowed; use a file that can be read"):
         list_files([], Failures(), names_from=tree / "none", recursive=False)

@@ -1,4 +1,4 @@
-"""`nearkin lines`, `urls` and `payloads`: patterns, what is new, states, exports."""
+"""Tests of `nearkin lines`, `urls` and `payloads`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nearkin.io.locks import lock_file
 
 NAMES = [f"{letter}ann" for letter in "abcdefghijklmnopqrst"]
 LINES = [
-    *(f"user {name} logged in from 10.0.0.{n} after {n} ms" for n, name in enumerate(NAMES)),
+    *(f"user {name} app_log in from 10.0.0.{n} after {n} ms" for n, name in enumerate(NAMES)),
     *(f"disk {n} is full" for n in range(7)),
     "shutting down",
 ]
@@ -32,13 +32,13 @@ PAYLOADS = [
 
 
 def written(path: Path, lines: list[str]) -> Path:
-    """A file with these lines."""
+    """Write lines to a file."""
     path.write_text("".join(line + "\n" for line in lines))
     return path
 
 
 def as_log(lines: list[str]) -> list[str]:
-    """Lines of an access log."""
+    """Return lines of an access log."""
     return [
         f'10.0.0.{n % 9} - - [{17 + n % 3}/May/2026:10:05:03 +0000] "GET {url} HTTP/1.1" 200 17 "-" "agent"'
         for n, url in enumerate(lines)
@@ -46,20 +46,20 @@ def as_log(lines: list[str]) -> list[str]:
 
 
 @pytest.fixture
-def logged(tmp_path: Path) -> Path:
-    """A log of an application."""
+def app_log(tmp_path: Path) -> Path:
+    """Write the log of an application."""
     return written(tmp_path / "app.log", LINES)
 
 
 @pytest.fixture
-def asked(tmp_path: Path) -> Path:
-    """An access log."""
+def access_log(tmp_path: Path) -> Path:
+    """Write an access log."""
     return written(tmp_path / "access.log", as_log(URLS))
 
 
 @pytest.fixture
-def sent(tmp_path: Path) -> Path:
-    """Payloads as records."""
+def payloads(tmp_path: Path) -> Path:
+    """Write payloads as records."""
     path = tmp_path / "waf.jsonl"
     rows = [{"payload": text, "ip": f"10.0.0.{n % 4}", "at": f"2026-05-{10 + n}"} for n, text in enumerate(PAYLOADS)]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -67,73 +67,73 @@ def sent(tmp_path: Path) -> Path:
 
 
 def rows_of(path: Path) -> list[dict[str, Any]]:
-    """Rows of JSON Lines."""
+    """Return the rows of JSON Lines."""
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_patterns_are_printed(logged: Path, asked: Path, sent: Path) -> None:
-    """Count, share, id, pattern, most items first; what was read is told on standard error."""
-    done = call("lines", logged)
+def test_patterns_are_printed(app_log: Path, access_log: Path, payloads: Path) -> None:
+    """Count, share, id and pattern are printed, the most frequent first."""
+    done = call("lines", app_log)
     cells = [line.split("\t") for line in done.lines]
-    assert ["20", "71.43%", "user {word} logged in from {ip} after {int} ms"] == [cells[0][n] for n in (0, 1, 3)]
+    assert ["20", "71.43%", "user {word} app_log in from {ip} after {int} ms"] == [cells[0][n] for n in (0, 1, 3)]
     assert ["disk {int} is full", "shutting down"] == [row[3] for row in cells[1:]]
     assert "28 lines, 3 patterns" in done.err
     assert "nearkin: 1 line, 1 pattern\n" == run("lines", "-", "--format", "txt", stdin=b"one line\n").stderr.decode()
-    found = {line.split("\t")[3] for line in call("urls", asked).lines}
-    assert {"GET /api/v1/users/{int}", "GET /api/v1/users/me", "GET /api/v1/users/{int}/orders?page={int}"} == found
-    groups = [line.split("\t") for line in call("payloads", sent, "--text-column", "payload").lines]
+    result = {line.split("\t")[3] for line in call("urls", access_log).lines}
+    assert {"GET /api/v1/users/{int}", "GET /api/v1/users/me", "GET /api/v1/users/{int}/orders?page={int}"} == result
+    groups = [line.split("\t") for line in call("payloads", payloads, "--text-column", "payload").lines]
     assert ["9", "6"] == [row[0] for row in groups]
-    assert "" == call("lines", logged, "--quiet").err
+    assert "" == call("lines", app_log, "--quiet").err
 
 
-def test_rows_are_those_of_the_table(logged: Path, tmp_path: Path) -> None:
-    """In JSON on standard output, in a file of JSON lines, and as Parquet."""
+def test_rows_are_those_of_the_table(app_log: Path, tmp_path: Path) -> None:
+    """JSON output, a JSON Lines file and a Parquet file have the same rows."""
     expected = nk.LogTemplates().fit(LINES).table()
-    printed = [json.loads(line) for line in call("lines", logged, "--json").lines]
+    printed = [json.loads(line) for line in call("lines", app_log, "--json").lines]
     assert [row["pattern"] for row in printed] == expected.column("pattern").to_pylist()
     for name in ("out.jsonl", "out.parquet"):
-        done = call("lines", logged, "--out", tmp_path / name)
+        done = call("lines", app_log, "--out", tmp_path / name)
         assert (0, "") == (done.code, done.out)
     assert printed == rows_of(tmp_path / "out.jsonl")
     assert pq.read_table(tmp_path / "out.parquet").equals(expected)
 
 
 @pytest.mark.parametrize("name", ["patterns.jsonl", "patterns.parquet", "state"])
-def test_what_is_new(logged: Path, tmp_path: Path, name: str) -> None:
-    """By the table that an earlier run wrote, or by its state: the same answers."""
+def test_what_is_new(app_log: Path, tmp_path: Path, name: str) -> None:
+    """A table and a state of an earlier run find the same new items."""
     option = "--state" if name == "state" else "--out"
-    assert 0 == call("lines", logged, option, tmp_path / name).code
+    assert 0 == call("lines", app_log, option, tmp_path / name).code
     today = written(tmp_path / "today.log", ["disk 99 is full", "panic: no memory left", "shutting down"])
-    found = [line.split("\t") for line in call("lines", today, "--match", tmp_path / name).lines]
-    assert ["disk {int} is full", "-", "shutting down"] == [row[2] for row in found]
-    assert nk.LogTemplates().fit(LINES).match("disk 1 is full").id == found[0][1]  # type: ignore[union-attr]
+    result = [line.split("\t") for line in call("lines", today, "--match", tmp_path / name).lines]
+    assert ["disk {int} is full", "-", "shutting down"] == [row[2] for row in result]
+    assert nk.LogTemplates().fit(LINES).match("disk 1 is full").id == result[0][1]  # type: ignore[union-attr]
     done = call("lines", today, "--match", tmp_path / name, "--new")
     assert (0, ["1\tpanic: no memory left"]) == (done.code, done.lines)
     assert "3 lines, 1 that none of 3 patterns explains" in done.err
-    same = call("lines", logged, "--match", tmp_path / name, "--new")
+    same = call("lines", app_log, "--match", tmp_path / name, "--new")
     assert (3, "") == (same.code, same.out)
     rows = [json.loads(line) for line in call("lines", today, "--match", tmp_path / name, "--json").lines]
     assert ["99"] == rows[0]["variables"]
     assert (None, None, "panic: no memory left") == (rows[1]["id"], rows[1]["pattern"], rows[1]["text"])
 
 
-def test_urls_are_matched_by_a_table(asked: Path, tmp_path: Path) -> None:
-    assert 0 == call("urls", asked, "--out", tmp_path / "p.jsonl").code
+def test_urls_are_matched_by_a_table(access_log: Path, tmp_path: Path) -> None:
+    assert 0 == call("urls", access_log, "--out", tmp_path / "p.jsonl").code
     today = written(tmp_path / "today.log", as_log(["/api/v1/users/777", "/phpmyadmin/index.php"]))
-    found = [line.split("\t")[2] for line in call("urls", today, "--match", tmp_path / "p.jsonl").lines]
-    assert ["GET /api/v1/users/{int}", "-"] == found
+    result = [line.split("\t")[2] for line in call("urls", today, "--match", tmp_path / "p.jsonl").lines]
+    assert ["GET /api/v1/users/{int}", "-"] == result
 
 
-def test_payloads_are_matched_by_a_table(sent: Path, tmp_path: Path) -> None:
+def test_payloads_are_matched_by_a_table(payloads: Path, tmp_path: Path) -> None:
     options = ("--text-column", "payload")
-    assert 0 == call("payloads", sent, *options, "--out", tmp_path / "p.jsonl", "--source-column", "ip").code
+    assert 0 == call("payloads", payloads, *options, "--out", tmp_path / "p.jsonl", "--source-column", "ip").code
     assert {4} == {row["sources"] for row in rows_of(tmp_path / "p.jsonl")}
-    found = call("payloads", sent, *options, "--match", tmp_path / "p.jsonl").lines
-    assert {row["id"] for row in rows_of(tmp_path / "p.jsonl")} == {line.split("\t")[1] for line in found}
+    result = call("payloads", payloads, *options, "--match", tmp_path / "p.jsonl").lines
+    assert {row["id"] for row in rows_of(tmp_path / "p.jsonl")} == {line.split("\t")[1] for line in result}
 
 
 def test_batches_add_up_in_a_state(tmp_path: Path) -> None:
-    """Two days, one after the other, are both at once."""
+    """Two runs with a state equal one run over both days."""
     halves = [written(tmp_path / f"{n}.log", LINES[n::2]) for n in range(2)]
     for half in halves:
         assert 0 == call("lines", half, "--state", tmp_path / "state", "--quiet", "--out", tmp_path / "p.jsonl").code
@@ -141,16 +141,16 @@ def test_batches_add_up_in_a_state(tmp_path: Path) -> None:
     assert [json.loads(line) for line in both] == rows_of(tmp_path / "p.jsonl")
 
 
-def test_times_make_days(sent: Path, asked: Path) -> None:
-    first, *_ = call("payloads", sent, "--text-column", "payload", "--time-column", "at", "--json").lines
+def test_times_make_days(payloads: Path, access_log: Path) -> None:
+    first, *_ = call("payloads", payloads, "--text-column", "payload", "--time-column", "at", "--json").lines
     assert {"day": "2026-05-10", "count": 1} == json.loads(first)["days"][0]
     assert json.loads(first)["first_seen"].startswith("2026-05-10")
-    urls = [json.loads(line) for line in call("urls", asked, "--json").lines]
+    urls = [json.loads(line) for line in call("urls", access_log, "--json").lines]
     assert ["2026-05-17", "2026-05-18", "2026-05-19"] == [day["day"] for day in urls[0]["days"]]
 
 
 def test_what_changed_since(tmp_path: Path) -> None:
-    """New patterns and gone ones; exit code 3 where nothing is."""
+    """New and missing patterns are printed; without changes the exit code is 3."""
     old = written(tmp_path / "old.log", LINES)
     new = written(tmp_path / "new.log", [*LINES[:27], "starting up"])
     call("lines", old, "--out", tmp_path / "old.jsonl")
@@ -163,18 +163,18 @@ def test_what_changed_since(tmp_path: Path) -> None:
     assert ["new", "gone"] == [row["kind"] for row in rows]
 
 
-def test_exports(asked: Path, tmp_path: Path) -> None:
-    """OpenAPI, regular expressions, nginx, ModSecurity: to a file, or printed."""
-    assert 0 == call("urls", asked, "--export", "openapi", "--out", tmp_path / "api.json").code
+def test_exports(access_log: Path, tmp_path: Path) -> None:
+    """All export formats can be printed or written to a file."""
+    assert 0 == call("urls", access_log, "--export", "openapi", "--out", tmp_path / "api.json").code
     document = json.loads((tmp_path / "api.json").read_text())
     assert document["openapi"].startswith("3.")
     assert any("users" in path for path in document["paths"])
-    rows = [line.split("\t") for line in call("urls", asked, "--export", "regex").lines]
+    rows = [line.split("\t") for line in call("urls", access_log, "--export", "regex").lines]
     assert {("GET", "-")} == {(method, host) for _, method, host, _ in rows}
     patterns = [re.compile(row[3]) for row in rows]
     assert all(any(pattern.fullmatch(url) for pattern in patterns) for url in [*URLS, "/api/v1/users/me/"])
-    assert "location" in call("urls", asked, "--export", "nginx").out
-    assert "SecRule" in call("urls", asked, "--export", "modsecurity").out
+    assert "location" in call("urls", access_log, "--export", "nginx").out
+    assert "SecRule" in call("urls", access_log, "--export", "modsecurity").out
 
 
 @pytest.mark.parametrize(
@@ -189,11 +189,11 @@ def test_exports(asked: Path, tmp_path: Path) -> None:
     ],
 )
 def test_what_is_wrong_is_said(
-    logged: Path, tmp_path: Path, options: tuple[str, ...], message: str, monkeypatch: pytest.MonkeyPatch
+    app_log: Path, tmp_path: Path, options: tuple[str, ...], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before anything is read or written."""
+    """Usage errors are reported before anything is read or written."""
     monkeypatch.chdir(tmp_path)
-    done = call("lines", logged, *options)
+    done = call("lines", app_log, *options)
     assert done.code in (1, 2)
     assert message in done.err
     assert ["app.log"] == sorted(path.name for path in tmp_path.iterdir())
@@ -209,23 +209,23 @@ def test_what_is_wrong_is_said(
         ("no table", "p.jsonl is no state of patterns; give what save or --state wrote"),
     ],
 )
-def test_what_is_no_table_is_said(logged: Path, tmp_path: Path, content: str, message: str) -> None:
+def test_what_is_no_table_is_said(app_log: Path, tmp_path: Path, content: str, message: str) -> None:
     (tmp_path / "p.jsonl").write_text(content + "\n")
-    done = call("lines", logged, "--match", tmp_path / "p.jsonl")
+    done = call("lines", app_log, "--match", tmp_path / "p.jsonl")
     assert 1 == done.code
     assert message in done.err
 
 
-def test_a_state_of_another_kind_is_said(logged: Path, asked: Path, tmp_path: Path) -> None:
-    call("lines", logged, "--state", tmp_path / "state")
-    done = call("urls", asked, "--state", tmp_path / "state")
+def test_a_state_of_another_kind_is_said(app_log: Path, access_log: Path, tmp_path: Path) -> None:
+    call("lines", app_log, "--state", tmp_path / "state")
+    done = call("urls", access_log, "--state", tmp_path / "state")
     assert 2 == done.code
     assert "lines" in done.err
     assert "urls" in done.err
 
 
 def test_lines_that_are_no_request_are_told(tmp_path: Path) -> None:
-    """A tenth of them at most, unless more are allowed."""
+    """More than a tenth of invalid lines is an error, unless --max-malformed allows it."""
     path = written(tmp_path / "access.log", [*as_log(["/a"] * 19), "broken"])
     done = call("urls", path)
     assert 0 == done.code
@@ -241,7 +241,7 @@ def test_lines_that_are_no_request_are_told(tmp_path: Path) -> None:
 
 
 def test_an_item_is_one_row_whatever_it_holds(tmp_path: Path) -> None:
-    """Line ends, tabs and escapes of a payload are escaped: nobody forges a row."""
+    """Line ends, tabs and escape characters in a payload are escaped."""
     path = tmp_path / "alerts.jsonl"
     path.write_text(json.dumps({"text": "<a>\n2\tbbbb\t1\tknown\tx\x1b[2J"}) + "\n")
     done = call("payloads", path, "--queue")
@@ -253,7 +253,7 @@ def test_an_item_is_one_row_whatever_it_holds(tmp_path: Path) -> None:
 
 
 def test_globs_and_folders_of_requests(tmp_path: Path) -> None:
-    """Their files by name; where there is none that is said."""
+    """Files are sorted by name; a glob or folder without files is an error."""
     (tmp_path / "logs" / "old").mkdir(parents=True)
     for number, folder in enumerate((tmp_path / "logs", tmp_path / "logs" / "old")):
         written(folder / f"{number}.log", as_log([f"/a/{n}" for n in range(9)]))
@@ -274,25 +274,25 @@ def test_fields_that_no_record_has_are_said(tmp_path: Path) -> None:
         assert f"{option} nope is not allowed; use a field of the records; none of them has it" in done.err
 
 
-def test_a_state_is_changed_by_one_at_a_time(logged: Path, tmp_path: Path) -> None:
-    call("lines", logged, "--state", tmp_path / "state")
+def test_a_state_is_changed_by_one_at_a_time(app_log: Path, tmp_path: Path) -> None:
+    call("lines", app_log, "--state", tmp_path / "state")
     with lock_file(tmp_path / "state"):
-        done = call("lines", logged, "--state", tmp_path / "state")
+        done = call("lines", app_log, "--state", tmp_path / "state")
     assert 1 == done.code
     assert "another process is changing the state" in done.err
 
 
-def test_options_that_would_be_ignored_are_refused(asked: Path, tmp_path: Path) -> None:
-    call("urls", asked, "--out", tmp_path / "p.jsonl")
+def test_options_that_would_be_ignored_are_refused(access_log: Path, tmp_path: Path) -> None:
+    call("urls", access_log, "--out", tmp_path / "p.jsonl")
     for options in (("--since", tmp_path / "p.jsonl"), ("--json",)):
-        assert 2 == call("urls", asked, "--export", "openapi", *options).code
+        assert 2 == call("urls", access_log, "--export", "openapi", *options).code
 
 
-def test_a_state_changes_only_with_its_output(logged: Path, tmp_path: Path) -> None:
-    """A run that can't write its output is run again, and counts its lines once."""
-    call("lines", logged, "--state", tmp_path / "state")
+def test_a_state_changes_only_with_its_output(app_log: Path, tmp_path: Path) -> None:
+    """A run that cannot write its output does not change the state."""
+    call("lines", app_log, "--state", tmp_path / "state")
     before = (tmp_path / "state").read_bytes()
-    assert 1 == call("lines", logged, "--state", tmp_path / "state", "--out", tmp_path / "none" / "p.jsonl").code
+    assert 1 == call("lines", app_log, "--state", tmp_path / "state", "--out", tmp_path / "none" / "p.jsonl").code
     assert before == (tmp_path / "state").read_bytes()
 
 
@@ -300,8 +300,8 @@ def test_trackers_go_in_matching_too(tmp_path: Path) -> None:
     urls = written(tmp_path / "urls", [f"/a/{n}?utm_source=x{n}" for n in range(9)])
     for option, name in (("--out", "p.jsonl"), ("--state", "state")):
         assert 0 == call("urls", urls, "--drop-trackers", option, tmp_path / name).code
-        found = call("urls", urls, "--drop-trackers", "--match", tmp_path / name)
-        assert {"/a/{int}"} == {line.split("\t")[2] for line in found.lines}
+        result = call("urls", urls, "--drop-trackers", "--match", tmp_path / name)
+        assert {"/a/{int}"} == {line.split("\t")[2] for line in result.lines}
     # Those of a state are its own.
     assert 0 == len(call("urls", urls, "--match", tmp_path / "state", "--new").lines)
     done = call("urls", urls, "--support", "3", "--match", tmp_path / "state")
@@ -309,11 +309,11 @@ def test_trackers_go_in_matching_too(tmp_path: Path) -> None:
     assert "support" in done.err
 
 
-def test_a_column_of_a_log_is_refused(asked: Path, sent: Path) -> None:
-    done = call("urls", asked, "--time-column", "at")
+def test_a_column_of_a_log_is_refused(access_log: Path, payloads: Path) -> None:
+    done = call("urls", access_log, "--time-column", "at")
     assert 2 == done.code
     assert "--time-column at is not allowed; use JSON Lines with it" in done.err
-    assert 2 == call("payloads", sent, "--text-column", "payload", "--queue", "--source-column", "ip").code
+    assert 2 == call("payloads", payloads, "--text-column", "payload", "--queue", "--source-column", "ip").code
 
 
 def test_an_export_of_nothing_is_told(tmp_path: Path) -> None:
@@ -321,13 +321,13 @@ def test_an_export_of_nothing_is_told(tmp_path: Path) -> None:
     assert "there are no patterns" in done.err
 
 
-def test_a_table_without_patterns_is_told(logged: Path, tmp_path: Path) -> None:
+def test_a_table_without_patterns_is_told(app_log: Path, tmp_path: Path) -> None:
     (tmp_path / "empty.jsonl").write_text("")
-    assert "has no patterns" in call("lines", logged, "--match", tmp_path / "empty.jsonl").err
+    assert "has no patterns" in call("lines", app_log, "--match", tmp_path / "empty.jsonl").err
 
 
-def test_an_unknown_export_is_said(asked: Path) -> None:
-    done = call("urls", asked, "--export", "swagger")
+def test_an_unknown_export_is_said(access_log: Path) -> None:
+    done = call("urls", access_log, "--export", "swagger")
     assert 2 == done.code
     assert "openapi, regex, nginx, modsecurity" in done.err
 
@@ -339,15 +339,15 @@ def test_standard_input_is_read() -> None:
     assert b"GET /a" in run("urls", "-", stdin=b"GET /a HTTP/1.1\n" * 9).stdout
 
 
-def test_a_queue_of_alerts_has_each_attack_once(sent: Path, tmp_path: Path) -> None:
-    """The first payload of each group, how many there are, and whether the group is new."""
+def test_a_queue_of_alerts_has_each_attack_once(payloads: Path, tmp_path: Path) -> None:
+    """The queue has the first payload, the size and the novelty of each group."""
     options = ("--text-column", "payload")
-    cells = [line.split("\t") for line in call("payloads", sent, *options, "--queue").lines]
+    cells = [line.split("\t") for line in call("payloads", payloads, *options, "--queue").lines]
     assert [["0", "9", "new", PAYLOADS[0]], ["9", "6", "new", PAYLOADS[9]]] == [[row[0], *row[2:]] for row in cells]
-    call("payloads", sent, *options, "--out", tmp_path / "p.jsonl")
+    call("payloads", payloads, *options, "--out", tmp_path / "p.jsonl")
     known = [
         json.loads(line)
-        for line in call("payloads", sent, *options, "--queue", "--match", tmp_path / "p.jsonl", "--json").lines
+        for line in call("payloads", payloads, *options, "--queue", "--match", tmp_path / "p.jsonl", "--json").lines
     ]
     assert [(False, 9), (False, 6)] == [(row["new"], row["count"]) for row in known]
-    assert 2 == call("payloads", sent, *options, "--queue", "--out", tmp_path / "x.jsonl").code
+    assert 2 == call("payloads", payloads, *options, "--queue", "--out", tmp_path / "x.jsonl").code

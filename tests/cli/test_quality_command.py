@@ -1,4 +1,4 @@
-"""`nearkin evaluate` and `nearkin tune`."""
+"""Tests of `nearkin evaluate` and `nearkin tune`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def truth(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("form", ["jsonl", "csv", "parquet", "jsonl.gz"])
 def test_a_runs_folder_is_scored_in_every_format(tmp_path: Path, truth: Path, form: str) -> None:
-    """Two true pairs are found, one is missed, one false pair was not found."""
+    """Two true pairs are found, one is missed, and one false pair is not found."""
     import gzip
 
     import pyarrow as pa
@@ -42,17 +42,17 @@ def test_a_runs_folder_is_scored_in_every_format(tmp_path: Path, truth: Path, fo
     assert 0 == call("dedup", corpus, "-o", out, "--id-column", "id", "-q").code
     done = call("evaluate", out, "--truth", truth, "--json")
     assert 0 == done.code, done.err
-    found = json.loads(done.data)
-    wanted = ("true_positives", "false_positives", "false_negatives", "true_negatives")
-    assert [2, 0, 1, 1] == [found["pairwise"][name] for name in wanted]
-    assert (2, 2) == (found["links"]["hits"], found["links"]["of"])
-    assert (0, 0) == (found["counts"]["unknown"], found["counts"]["missing"])
+    result = json.loads(done.data)
+    expected = ("true_positives", "false_positives", "false_negatives", "true_negatives")
+    assert [2, 0, 1, 1] == [result["pairwise"][name] for name in expected]
+    assert (2, 2) == (result["links"]["hits"], result["links"]["of"])
+    assert (0, 0) == (result["counts"]["unknown"], result["counts"]["missing"])
     shown = call("evaluate", out, "--truth", truth)
     assert "recall    0.667" in shown.out
 
 
 def test_documents_without_ids_are_known_by_their_rows(tmp_path: Path) -> None:
-    """Row numbers, and the paths of files."""
+    """Documents without ids are identified by row number, files by path."""
     texts = ["one two three four five six", "one two three four five six", "something else"]
     lines, folder = tmp_path / "lines.txt", tmp_path / "files"
     lines.write_text("\n".join(texts) + "\n")
@@ -64,23 +64,23 @@ def test_documents_without_ids_are_known_by_their_rows(tmp_path: Path) -> None:
         truth.write_text("id,cluster\n" + "".join(f"{each},{at // 2}\n" for at, each in enumerate(ids)))
         assert 0 == call("dedup", tmp_path / name, "-o", tmp_path / f"{name}-out", "-q").code
         done = call("evaluate", tmp_path / f"{name}-out", "--truth", truth, "--json")
-        found = json.loads(done.data)
-        assert (0, 0, 3) == (found["counts"]["unknown"], found["counts"]["missing"], found["bcubed"]["documents"])
-        assert 1.0 == found["bcubed"]["f1"]
+        result = json.loads(done.data)
+        assert (0, 0, 3) == (result["counts"]["unknown"], result["counts"]["missing"], result["bcubed"]["documents"])
+        assert 1.0 == result["bcubed"]["f1"]
 
 
 def test_pairs_that_were_printed_are_scored(tmp_path: Path, truth: Path) -> None:
-    """`nearkin pairs --json` gives a table of pairs."""
+    """The output of `nearkin pairs --json` is a table of pairs."""
     corpus = tmp_path / "corpus.jsonl"
     corpus.write_text("".join(json.dumps({"id": name, "text": text}) + "\n" for name, text in TEXTS.items()))
     pairs = tmp_path / "pairs.jsonl"
     pairs.write_bytes(call("pairs", corpus, "--id-column", "id", "--json").data)
-    found = json.loads(call("evaluate", pairs, "--truth", truth, "--json").data)
-    assert 2 == found["pairs"]["true_positives"]
+    result = json.loads(call("evaluate", pairs, "--truth", truth, "--json").data)
+    assert 2 == result["pairs"]["true_positives"]
 
 
 def test_wrong_usage_ends_with_its_code(tmp_path: Path, truth: Path) -> None:
-    """2 for an option, 1 for a file."""
+    """A wrong option returns 2, a missing file 1."""
     assert 2 == call("evaluate", truth, "--truth", truth, "--unlisted", "maybe").code
     assert 2 == call("evaluate", truth, "--truth", truth, "--pair-columns", "left").code
     assert 2 == call("evaluate", truth, "--truth", truth, "--at-least", "0.5").code
@@ -89,22 +89,22 @@ def test_wrong_usage_ends_with_its_code(tmp_path: Path, truth: Path) -> None:
 
 
 def test_tune_ends_with_a_command_that_runs(similar: Path, tmp_path: Path) -> None:
-    """The last line is a command line; its radius and recipe are those of --json."""
+    """The last line is a command with the radius and recipe of --json."""
     import shlex
 
     corpus = similar
     done = call("tune", corpus, "--threshold", "0.6", "--bits", "64", "--bits", "128")
     assert 0 == done.code, done.err
     command = shlex.split(done.out.splitlines()[-1])
-    found = json.loads(call("tune", corpus, "--threshold", "0.6", "--bits", "64", "--bits", "128", "--json").data)
-    assert str(found["chosen"]["radius"]) == command[command.index("--radius") + 1]
-    assert found["chosen"]["recipe"] == command[command.index("--recipe") + 1]
+    result = json.loads(call("tune", corpus, "--threshold", "0.6", "--bits", "64", "--bits", "128", "--json").data)
+    assert str(result["chosen"]["radius"]) == command[command.index("--radius") + 1]
+    assert result["chosen"]["recipe"] == command[command.index("--recipe") + 1]
     assert 0 == run(*command[1:], "--overwrite", "-q", cwd=tmp_path).returncode
     assert (tmp_path / "clean" / "kept.jsonl").is_file()
 
 
 def test_tune_advises_what_reads_the_same_and_overwrites_nothing(similar: Path, tmp_path: Path) -> None:
-    """Columns and formats as they were given, every input by itself, and a folder that is not there yet."""
+    """The command has the same reading options and inputs, and a new output folder."""
     import shlex
 
     inputs = [tmp_path / "a b.csv", tmp_path / "c.csv"]
@@ -127,29 +127,29 @@ def test_tune_advises_what_reads_the_same_and_overwrites_nothing(similar: Path, 
 
 
 def test_tune_measures_bands(similar: Path, tmp_path: Path) -> None:
-    """A recipe with minhash: a table of bands, JSON, and a command that runs; labels are refused."""
+    """A minhash recipe gives a table of bands and a command; labels are an error."""
     import shlex
 
     corpus = similar
     options = ("--recipe", "word:1|binary|xxh3|minhash:64:fast", "--num-perm", "64", "--threshold", "0.6")
     done = call("tune", corpus, *options)
     command = shlex.split(done.out.splitlines()[-1])
-    found = json.loads(call("tune", corpus, *options, "--json").data)
-    assert command == shlex.split(found["command"].replace("CORPUS", str(corpus)))
+    result = json.loads(call("tune", corpus, *options, "--json").data)
+    assert command == shlex.split(result["command"].replace("CORPUS", str(corpus)))
     command[command.index("--out") + 1] = str(tmp_path / "clean")
     assert 0 == call(*command[1:]).code
-    assert {64} == {row["num_perm"] for row in found["curve"]}
+    assert {64} == {row["num_perm"] for row in result["curve"]}
     assert 2 == call("tune", corpus, *options, "--pairs", corpus).code
 
 
 def test_tune_takes_labels(similar: Path, tmp_path: Path) -> None:
-    """Pairs by id; the folder of a run is no truth; wrong usage has its code."""
+    """Labels are pairs by id; the folder of a run is an error."""
     corpus, labels = similar, tmp_path / "labels.csv"
     labels.write_text("left,right,match\nt1,t2,1\nt3,t4,1\nt5,t9,0\n")
     done = call("tune", corpus, "--id-column", "id", "--truth", labels, "--recipe", "word:1", "--bits", "64", "--json")
-    found = json.loads(done.data)
-    assert ("f1", 2) == (found["goal"], found["truth"]["pairs"])
-    assert {"features", "threshold", "precision", "recall", "f1"} == set(found["thresholds"][0])
+    result = json.loads(done.data)
+    assert ("f1", 2) == (result["goal"], result["truth"]["pairs"])
+    assert {"features", "threshold", "precision", "recall", "f1"} == set(result["thresholds"][0])
     shown = call("tune", corpus, "--id-column", "id", "--pairs", labels, "--recipe", "word:1", "--bits", "64")
     assert "F1" in shown.out
     assert 2 == call("tune", corpus, "--recall", "0").code
@@ -160,18 +160,18 @@ def test_tune_takes_labels(similar: Path, tmp_path: Path) -> None:
 
 @pytest.fixture
 def cleaned(corpus: Path, tmp_path: Path) -> Path:
-    """The folder of a run: c and d go for a."""
+    """Write the output folder of a run that removed c and d as duplicates of a."""
     assert 0 == call("dedup", corpus, "-o", tmp_path / "cleaned", "--id-column", "id", "-q").code
     return tmp_path / "cleaned"
 
 
-def counts(found: Any) -> list[int]:
+def counts(result: Any) -> list[int]:
     names = ("true_positives", "false_positives", "false_negatives", "true_negatives")
-    return [found["pairwise"][name] for name in names]
+    return [result["pairwise"][name] for name in names]
 
 
 def test_columns_of_the_truth_have_names(cleaned: Path, tmp_path: Path) -> None:
-    """Of pairs, of a number that says how similar they are, and of clusters."""
+    """Columns of pairs, of a similarity and of clusters can be set."""
     pairs = tmp_path / "pairs.csv"
     pairs.write_text("one,two,alike\na,c,0.9\na,d,1.0\na,b,0.1\n")
     options = ("--pair-columns", "one,two", "--label-column", "alike", "--at-least", "0.8")
@@ -183,18 +183,18 @@ def test_columns_of_the_truth_have_names(cleaned: Path, tmp_path: Path) -> None:
 
 
 def test_what_the_truth_does_not_list_is_judged_or_not(cleaned: Path, tmp_path: Path) -> None:
-    """A pair that was found and is not listed is false, or is left out."""
+    """An unlisted pair counts as false, or is ignored."""
     truth = tmp_path / "truth.csv"
     truth.write_text("left,right\na,c\n")
     positives = {}
     for unlisted in ("false", "unjudged", "auto"):
-        found = call("evaluate", cleaned, "--truth", truth, "--unlisted", unlisted, "--json").json()
-        positives[unlisted] = found["pairwise"]["false_positives"]
+        result = call("evaluate", cleaned, "--truth", truth, "--unlisted", unlisted, "--json").json()
+        positives[unlisted] = result["pairwise"]["false_positives"]
     assert positives["false"] == positives["auto"] > positives["unjudged"] == 0
 
 
 def test_evaluation_in_words_names_the_measures(cleaned: Path, truth: Path) -> None:
-    """Precision, recall and F1, each with its interval."""
+    """Precision, recall and F1 are printed with intervals."""
     shown = call("evaluate", cleaned, "--truth", truth).out
     assert all(word in shown for word in ("precision", "recall", "F1"))
     assert call("evaluate", cleaned, "--truth", cleaned, "--json").json()["bcubed"]["f1"] == 1.0
@@ -202,39 +202,39 @@ def test_evaluation_in_words_names_the_measures(cleaned: Path, truth: Path) -> N
 
 @pytest.mark.parametrize("columns", ["left", "left,", ",right", "a,b,c", ""])
 def test_two_columns_are_two_names(cleaned: Path, truth: Path, columns: str) -> None:
-    """Separated by a comma; the message shows how."""
+    """--pair-columns takes two names separated by a comma."""
     done = call("evaluate", cleaned, "--truth", truth, "--pair-columns", columns)
     assert (2, True) == (done.code, "two names separated by a comma, such as left,right" in done.err)
 
 
 def test_options_of_tune_change_what_is_measured(similar: Path) -> None:
-    """Widths, features, sample, threshold and recall, each seen in the JSON."""
+    """Widths, features, sample, threshold and recall change the JSON output."""
     base = ("tune", similar, "-q", "--json")
-    found = call(*base, "-t", "0.6", "--bits", "64", "--bits", "192", "--recipe", "word:1").json()
-    assert [64, 192] == sorted(nk.Recipe(row["recipe"]).bits for row in found["settings"])
-    assert {1} == {nk.Recipe(row["recipe"]).n for row in found["settings"]}
-    assert {0.6} == {row["threshold"] for row in found["settings"]}
+    result = call(*base, "-t", "0.6", "--bits", "64", "--bits", "192", "--recipe", "word:1").json()
+    assert [64, 192] == sorted(nk.Recipe(row["recipe"]).bits for row in result["settings"])
+    assert {1} == {nk.Recipe(row["recipe"]).n for row in result["settings"]}
+    assert {0.6} == {row["threshold"] for row in result["settings"]}
     assert 10 == call(*base, "-t", "0.6", "--bits", "64", "--sample", "10").json()["truth"]["sample"]
     both = call(*base, "-t", "0.6", "--bits", "64", "--recipe", "word:1", "--recipe", "char:4").json()
     assert 2 == len(both["settings"])
-    wanted = [call(*base, "-t", "0.6", "--bits", "64", "--recall", recall).json() for recall in ("0.2", "0.99")]
-    radii = [row["radius"] for one in wanted for row in one["settings"]]
+    expected = [call(*base, "-t", "0.6", "--bits", "64", "--recall", recall).json() for recall in ("0.2", "0.99")]
+    radii = [row["radius"] for item in expected for row in item["settings"]]
     assert radii[1] is None or radii[0] <= radii[1]
 
 
 def test_tune_gives_the_same_for_a_seed(similar: Path) -> None:
-    """But for the time that it took."""
+    """Results with one seed are equal, except for times."""
 
     def measured(seed: int) -> Any:
         options = ("--sample", "12", "--bits", "64", "-t", "0.6", "--seed", seed, "--threads", "1", "--json")
-        found = call("tune", similar, *options).json()
-        return [(row["radius"], row["recall"], row["recall_low"]) for row in found["settings"]]
+        result = call("tune", similar, *options).json()
+        return [(row["radius"], row["recall"], row["recall_low"]) for row in result["settings"]]
 
     assert measured(1) == measured(1)
 
 
 def test_tune_says_what_it_measured(similar: Path) -> None:
-    """How many documents and pairs, a table with its units, and the command to run."""
+    """The output has the sample size, a table with units, and the command."""
     done = call("tune", similar, "-t", "0.6", "--bits", "64", "--id-column", "id", "--format", "jsonl")
     assert done.lines[0].startswith("17 of 17 documents measured, 136 true pairs: ")
     assert ["recipe", "bytes", "threshold", "radius"] == done.lines[1].split()[:4]
@@ -246,7 +246,7 @@ def test_tune_says_what_it_measured(similar: Path) -> None:
 
 
 def test_tune_refuses_what_does_not_go_together(similar: Path, tmp_path: Path) -> None:
-    """Bands and bits, bands and labels, two recipes with bands; shares that are none."""
+    """Bands with bits or labels, two recipes with bands, and invalid shares are errors."""
     labels = tmp_path / "labels.csv"
     labels.write_text("left,right\nt1,t2\n")
     for options in (
@@ -264,7 +264,7 @@ def test_tune_refuses_what_does_not_go_together(similar: Path, tmp_path: Path) -
 
 
 def test_tune_takes_the_labels_of_a_page(similar: Path, tmp_path: Path) -> None:
-    """As they are, by either name of the option; evaluate takes the same file."""
+    """Both names of the option take exported labels, as does `evaluate`."""
     labels = tmp_path / "labels.tsv"
     header = "left\tright\tmatch\tsimilarity\tstratum\tweight\tremoved\n"
     labels.write_text(
@@ -294,7 +294,7 @@ def test_tune_takes_the_labels_of_a_page(similar: Path, tmp_path: Path) -> None:
 
 
 def test_tune_takes_labels_from_named_columns(similar: Path, tmp_path: Path) -> None:
-    """Pairs with a number, and clusters."""
+    """Labels may be pairs with a number, or clusters."""
     base = ("tune", similar, "--id-column", "id", "--bits", "64", "--recipe", "word:1", "--json")
     labels = tmp_path / "labels.csv"
     labels.write_text("one,two,alike\nt1,t2,0.9\nt3,t4,0.9\nt5,t9,0.1\n")
@@ -306,31 +306,31 @@ def test_tune_takes_labels_from_named_columns(similar: Path, tmp_path: Path) -> 
 
 
 def test_a_page_of_an_evaluation(tmp_path: Path) -> None:
-    """Beside what is printed; it replaces a page, and nothing else."""
+    """The page is written in addition to the output, and replaces only a page."""
     pytest.importorskip("jinja2", reason="jinja2 is not installed (nearkin[report])")
     (tmp_path / "found.csv").write_text("a,b\n1,2\n1,3\n")
     (tmp_path / "truth.csv").write_text("a,b,match\n1,2,1\n1,3,0\n")
-    given = ("evaluate", tmp_path / "found.csv", "--truth", tmp_path / "truth.csv")
+    arguments = ("evaluate", tmp_path / "found.csv", "--truth", tmp_path / "truth.csv")
     page = tmp_path / "scores.html"
     for _ in range(2):
-        done = call(*given, "--report", page)
+        done = call(*arguments, "--report", page)
         assert 0 == done.code, done.err
-        assert call(*given).out == done.out
+        assert call(*arguments).out == done.out
         assert "precision 0.500, recall 1.000</h1>" in page.read_text()
     for path, message in (
         (tmp_path / "truth.csv", "a name that ends with .html"),
         (tmp_path / "none" / "page.html", "a file in a folder that exists"),
     ):
-        refused = call(*given, "--report", path)
+        refused = call(*arguments, "--report", path)
         assert 2 == refused.code
         assert message in refused.err
     assert "a,b,match\n1,2,1\n1,3,0\n" == (tmp_path / "truth.csv").read_text()
     (tmp_path / "folder.html").mkdir()
-    assert "a file; this is a folder" in call(*given, "--report", tmp_path / "folder.html").err
+    assert "a file; this is a folder" in call(*arguments, "--report", tmp_path / "folder.html").err
 
 
 def test_a_page_of_a_run_has_its_pairs_by_similarity(tmp_path: Path) -> None:
-    """The folder of a run has similarities, so that labels need none."""
+    """The folder of a run provides similarities, so labels do not need them."""
     pytest.importorskip("jinja2", reason="jinja2 is not installed (nearkin[report])")
     words = [
         "the",

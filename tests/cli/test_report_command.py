@@ -1,4 +1,4 @@
-"""`nearkin dedup --report` and `nearkin report`."""
+"""Tests of `nearkin dedup --report` and `nearkin report`."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from command import call, json_lines, near_texts, write_jsonl
 
 @pytest.fixture
 def crawl(tmp_path: Path) -> Path:
-    """A corpus with near-duplicates and near misses."""
+    """Write a corpus with near-duplicates and near misses."""
     path = tmp_path / "crawl.jsonl"
     write_jsonl(path, {f"d{row}": text for row, text in enumerate(near_texts())})
     return path
 
 
 def test_a_run_writes_its_report(crawl: Path, tmp_path: Path) -> None:
-    """Beside the rest, with the near misses; the same bytes as when it is made later, and both may be replaced."""
+    """The report of a run equals the one that is created later, and both can be replaced."""
     out = tmp_path / "clean"
     arguments = ("dedup", crawl, "--out", out, "--id-column", "id", "--threshold", "0.9", "--report", "--quiet")
     done = call(*arguments)
     assert (0, "", "") == (done.code, done.out, done.err)
     page = (out / "report.html").read_bytes()
-    told = json.loads((out / "summary.json").read_text())
-    assert {"report.html", "near.jsonl"} <= set(told["files"])
+    reported = json.loads((out / "summary.json").read_text())
+    assert {"report.html", "near.jsonl"} <= set(reported["files"])
     near = json_lines(out / "near.jsonl")
-    assert told["near_misses"]["pairs"] == len(near) > 0
+    assert reported["near_misses"]["pairs"] == len(near) > 0
     assert all(0 <= row["similarity"] < 0.9 for row in near)
 
     done = call("report", out)
@@ -43,7 +43,7 @@ def test_a_run_writes_its_report(crawl: Path, tmp_path: Path) -> None:
 
 
 def test_a_report_of_an_older_run(crawl: Path, tmp_path: Path) -> None:
-    """Without near misses, which the page says; the summary names the file, so that the next run may replace it."""
+    """A run without near misses can have a report, which the summary then lists."""
     out = tmp_path / "clean"
     assert 0 == call("dedup", crawl, "--out", out, "--id-column", "id", "-q").code
     assert not (out / "near.jsonl").exists()
@@ -69,7 +69,7 @@ def test_a_file_of_the_user_stays(crawl: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", ["csv", "tsv", "parquet", "txt", "jsonl.gz", "latin-1"])
 def test_reports_of_every_format(form: str, tmp_path: Path) -> None:
-    """The page that the run writes is the one that is made of its folder, whatever the tables are written in."""
+    """The report of a run equals that of its folder for every format."""
     texts = [f"{text} größer" for text in near_texts()]
     path = tmp_path / f"crawl.{'csv' if form == 'latin-1' else form}"
     arguments = ["--id-column", "id"]
@@ -112,7 +112,7 @@ def test_a_report_of_files(tmp_path: Path) -> None:
 
 
 def test_inputs_that_are_gone_are_said(crawl: Path, tmp_path: Path) -> None:
-    """The texts that stay are read from the output; that others are missing is told on the page and here."""
+    """Kept texts are read from the output; missing inputs are reported."""
     out = tmp_path / "clean"
     assert 0 == call("dedup", crawl, "--out", out, "--id-column", "id", "-q").code
     crawl.unlink()
@@ -137,7 +137,7 @@ def test_labels_score_the_run(crawl: Path, tmp_path: Path) -> None:
 
 
 def test_labels_of_other_documents(crawl: Path, tmp_path: Path) -> None:
-    """Some are told and left out; a file that has nothing else is refused."""
+    """Labels of unknown documents are ignored with a warning, or are an error if there are no others."""
     out = tmp_path / "clean"
     assert 0 == call("dedup", crawl, "--out", out, "--id-column", "id", "-q").code
     row = next(row for row in json_lines(out / "clusters.jsonl") if row["reason"] == "near")
@@ -157,7 +157,7 @@ def test_labels_of_other_documents(crawl: Path, tmp_path: Path) -> None:
 def test_inputs_of_another_folder_and_changed_ones(
     crawl: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Relative names are found beside the run's folder, too; inputs that have changed are told."""
+    """Relative names are also searched next to the run's folder; changed inputs are reported."""
     monkeypatch.chdir(tmp_path)
     assert 0 == call("dedup", crawl.name, "--out", "clean", "--id-column", "id", "--report", "-q").code
     page = (tmp_path / "clean" / "report.html").read_bytes()
@@ -190,7 +190,7 @@ def test_a_run_without_near_misses_says_so(crawl: Path, tmp_path: Path) -> None:
 
 
 def test_what_can_not_be_is_refused_at_once(crawl: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before anything is read or written: no folder, parts, an engine, a size that holds nothing, no Jinja2."""
+    """Usage errors are reported before anything is read or written."""
     out = tmp_path / "clean"
     for arguments, message in (
         (("dedup", crawl, "--out", "-", "--report"), "use a folder with --report, which is written there"),

@@ -1,4 +1,4 @@
-"""Two texts beside each other: aligned by columns of the terminal, whatever the characters."""
+"""Tests of aligned texts in nearkin.cli.fingerprints."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def pieces(a: str, b: str) -> list[tuple[str, str, str]]:
 
 @given(a=TEXTS, b=TEXTS, width=st.integers(8, 30))
 def test_both_sides_of_a_row_are_as_wide(a: str, b: str, width: int) -> None:
-    """No wider than they may be; together they are the texts, and equal characters lie in the same columns."""
-    found = list(align_rows(pieces(a, b), width))
-    for row in found:
+    """Both sides are equally wide, contain the texts, and align equal characters."""
+    result = list(align_rows(pieces(a, b), width))
+    for row in result:
         left, right = ("".join(cell[side] for cell in row) for side in (1, 2))
         assert cell_len(left) == cell_len(right) <= width
-        assert all(one == other for kind, one, other in row if kind == "equal")
+        assert all(item == other for kind, item, other in row if kind == "equal")
     for text, side in ((a, 1), (b, 2)):
-        shown = "".join(cell[side] for row in found for cell in row)
+        shown = "".join(cell[side] for row in result for cell in row)
         escaped = text.replace("\n", "\\n").replace("\x1b", "\\x1b").replace(" ", "")
         assert escaped == shown.replace(" ", "")
 
@@ -42,7 +42,7 @@ def test_rows_end_with_lines() -> None:
 
 
 def test_a_terminal_shows_both_texts(tmp_path: Path) -> None:
-    """Deleted in red on the left, inserted in green on the right, at the same column on every row."""
+    """Both texts are shown side by side, at the same column on every row."""
     _, seen = on_a_terminal("compare", "--text", "我爱北京天安门", "我爱天安门广场", columns=43)
     plain = [re.sub(r"\x1b\[[0-9;]*m", "", line).rstrip("\r") for line in seen.split("\n")]
     start = plain.index(next(line for line in plain if line.startswith("aligned")))
@@ -58,7 +58,7 @@ def test_a_terminal_shows_colours(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_rows_are_bounded(tmp_path: Path) -> None:
-    """And the rest is told."""
+    """At most 200 rows are shown, and the others are counted."""
     for name, word in (("a", "one"), ("b", "two")):
         (tmp_path / name).write_text("".join(f"{number} {word}\n" for number in range(300)))
     code, seen = on_a_terminal("compare", tmp_path / "a", tmp_path / "b")
@@ -67,12 +67,12 @@ def test_rows_are_bounded(tmp_path: Path) -> None:
 
 
 def test_what_is_too_long_is_left_out_by_itself(tmp_path: Path) -> None:
-    """A long text beside a short one: edits are shown, the longest common string has a limit of its own."""
+    """Edits and the longest common string have separate limits."""
     (tmp_path / "long").write_text("x" * (1 << 17) + "abc")
     (tmp_path / "short").write_text("abc")
     done = call("compare", tmp_path / "short", tmp_path / "long")
     assert "the longest common string is left out" in done.err
     assert "edits        131072: 131072 inserted, 0 deleted, 0 substituted" in done.lines
-    found = call("compare", tmp_path / "short", tmp_path / "long", "--json").json()
-    assert 131072 == found["edits"]["insertions"]
-    assert "common_substring" not in found
+    result = call("compare", tmp_path / "short", tmp_path / "long", "--json").json()
+    assert 131072 == result["edits"]["insertions"]
+    assert "common_substring" not in result

@@ -1,4 +1,4 @@
-"""The command line of fuzzy digests: nearkin.cli.ssdeep."""
+"""Tests of nearkin.cli.ssdeep."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from command import Done, call
 
 
 def run(*arguments: object, stdin: bytes = b"") -> Done:
-    """The outcome of one call of `nearkin ssdeep`, in this process."""
+    """Run `nearkin ssdeep` in this process."""
     return call("ssdeep", *arguments, stdin=stdin)
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Two files that are alike, one that is not, in a tree with links and a FIFO."""
+    """Create a tree with two similar files, a different one, links and a FIFO."""
     base = random.Random(0).randbytes(20_000)
     (tmp_path / "deep").mkdir()
     (tmp_path / "a").write_bytes(base)
@@ -34,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_hash_writes_the_programs_list(folder: Path) -> None:
-    """The output is what read_list reads: files of the tree, links left out."""
+    """The output can be read by read_list; links are skipped."""
     done = run("hash", "-r", folder)
     assert 0 == done.code
     paths = [folder / "a", folder / "other", folder / "deep" / 'b "2"']
@@ -42,7 +42,7 @@ def test_hash_writes_the_programs_list(folder: Path) -> None:
 
 
 def test_hash_writes_json_csv_and_tables(folder: Path) -> None:
-    """One object per line, a header and quoted cells, a table."""
+    """JSON has one object per line, CSV a header and quoted cells."""
     digest = nk.ssdeep.hash(folder / "a")
     expected = {"digest": digest, "path": str(folder / "a"), "recipe": "ssdeep"}
     assert expected == json.loads(run("hash", "--json", folder / "a").out)
@@ -54,7 +54,7 @@ def test_hash_writes_json_csv_and_tables(folder: Path) -> None:
 
 
 def test_what_can_not_be_hashed_is_named_and_the_rest_is_done(folder: Path) -> None:
-    """A FIFO, a directory and a missing file give messages and exit code 1."""
+    """A FIFO, a directory and a missing file are reported with exit code 1."""
     os.mkfifo(folder / "fifo")
     done = run("hash", folder / "fifo", folder, folder / "none", folder / "a")
     assert 1 == done.code
@@ -65,7 +65,7 @@ def test_what_can_not_be_hashed_is_named_and_the_rest_is_done(folder: Path) -> N
 
 
 def test_names_can_be_separated_by_nul(folder: Path) -> None:
-    """From a file or from standard input, with any byte in them."""
+    """Names come from a file or standard input, and may contain any byte."""
     odd = folder / os.fsdecode(b"line\nend\xff")
     odd.write_bytes(b"x" * 100)
     names = os.fsencode(odd) + b"\0" + os.fsencode(folder / "a") + b"\0"
@@ -78,7 +78,7 @@ def test_names_can_be_separated_by_nul(folder: Path) -> None:
 
 
 def test_compare_takes_files_and_digests(folder: Path) -> None:
-    """The score, its reasons, and exit code 3 below the threshold."""
+    """`compare` prints the score, optionally its reasons, and returns 3 below the threshold."""
     a, b, other = folder / "a", folder / "deep" / 'b "2"', folder / "other"
     score = nk.ssdeep.compare(nk.ssdeep.hash(a), nk.ssdeep.hash(b))
     assert (0, f"{score}\n") == ((done := run("compare", a, b)).code, done.out)
@@ -94,7 +94,7 @@ def test_compare_takes_files_and_digests(folder: Path) -> None:
 
 
 def test_search_finds_known_files(folder: Path) -> None:
-    """Against a list, and a list of bare digests; broken lines are named."""
+    """`search` reads lists and bare digests; invalid lines are reported."""
     known = folder / "known"
     known.write_bytes(run("hash", folder / "a", folder / "other").data)
     done = run("search", "--known", known, "--json", folder / "deep" / 'b "2"')
@@ -117,17 +117,17 @@ def test_search_finds_known_files(folder: Path) -> None:
 
 
 def test_a_list_that_never_ends_is_refused(folder: Path) -> None:
-    """A FIFO, a device, a directory and a missing file as lists give messages."""
+    """A FIFO, a device, a directory and a missing file are errors as lists."""
     os.mkfifo(folder / "fifo")
-    for place in (folder / "fifo", "/dev/zero", folder):
-        done = run("search", "--known", place, folder / "a")
+    for path in (folder / "fifo", "/dev/zero", folder):
+        done = run("search", "--known", path, folder / "a")
         assert (1, True) == (done.code, "not a regular file" in done.err), done.err
     done = run("search", "--known", folder / "none", folder / "a")
     assert (1, True) == (done.code, "no such file" in done.err)
 
 
 def test_cluster_groups_what_is_alike(folder: Path) -> None:
-    """The pair and not the other; exit code 3 where nothing is alike."""
+    """Similar files are one cluster; without a cluster the exit code is 3."""
     done = run("cluster", "-r", "--json", folder)
     assert 0 == done.code
     rows = [json.loads(line) for line in done.out.splitlines()]
@@ -141,7 +141,7 @@ def test_cluster_groups_what_is_alike(folder: Path) -> None:
 
 
 def test_a_recipe_goes_with_digests_and_is_never_mixed(folder: Path) -> None:
-    """JSON lines and index files carry it, inputs are hashed by it, and another one is refused."""
+    """Inputs are hashed by the recipe of the known digests; another recipe is an error."""
     words = [f"word{i}" for i in range(3000)]
     (folder / "page").write_text("<p>" + "</p>\n<p>".join(words))
     (folder / "text").write_text("  ".join(words))
@@ -152,8 +152,8 @@ def test_a_recipe_goes_with_digests_and_is_never_mixed(folder: Path) -> None:
     assert "html+space|ssdeep:notrunc" == json.loads(done.out)["recipe"]
     known = folder / "known.jsonl"
     known.write_bytes(run("hash", "--recipe", "html+space|ssdeep", "--json", folder / "page").data)
-    found = json.loads(run("search", "--known", known, "--json", folder / "text").out)
-    assert (str(folder / "page"), 100) == (found["known"], found["score"])
+    result = json.loads(run("search", "--known", known, "--json", folder / "text").out)
+    assert (str(folder / "page"), 100) == (result["known"], result["score"])
     index = nk.DigestIndex(recipe="html+space|ssdeep")
     index.add(["the page"], index.recipe.hash_files([folder / "page"]))
     index.save(folder / "index")
@@ -179,14 +179,14 @@ def test_a_recipe_goes_with_digests_and_is_never_mixed(folder: Path) -> None:
 
 @pytest.fixture
 def known(folder: Path) -> Path:
-    """The list of two files."""
+    """Write a list of the two similar files."""
     path = folder.parent / f"{folder.name}.list"
     path.write_bytes(run("hash", folder / "a", folder / "other").data)
     return path
 
 
 def test_flags_of_hash_are_those_of_the_library(folder: Path) -> None:
-    """Alone and with a recipe, which they change."""
+    """Flags apply with and without a recipe."""
     data = folder / "runs"
     data.write_bytes(random.Random(2).randbytes(60_000) + bytes(30_000))
     for options, flags in (
@@ -202,7 +202,7 @@ def test_flags_of_hash_are_those_of_the_library(folder: Path) -> None:
 
 
 def test_a_search_is_limited_in_number_and_score(folder: Path, known: Path) -> None:
-    """At most k per input, the best first; nothing below the threshold."""
+    """There are at most k matches per input, the best first, none below the threshold."""
     near = folder / "deep" / 'b "2"'
     both = nk.ssdeep.write_list([(nk.ssdeep.hash(path), path.name) for path in (near, folder / "a")])
     known.write_bytes(both)
@@ -217,13 +217,13 @@ def test_a_search_is_limited_in_number_and_score(folder: Path, known: Path) -> N
 
 
 def test_search_and_cluster_walk_directories_and_lists(folder: Path, known: Path) -> None:
-    """Files below a directory, names ended by NUL, entries of lists: all are inputs."""
+    """Inputs can be directories, NUL-separated names and entries of lists."""
     expected = {"a", "other", 'b "2"'}
-    found = run("search", "--known", known, "--json", "--recursive", folder).objects()
-    assert expected == {Path(row["input"]).name for row in found}
+    result = run("search", "--known", known, "--json", "--recursive", folder).objects()
+    assert expected == {Path(row["input"]).name for row in result}
     names = b"\0".join(os.fsencode(folder / name) for name in ("a", "other"))
-    found = run("search", "--known", known, "--json", "--files0-from", "-", stdin=names).objects()
-    assert {"a", "other"} == {Path(row["input"]).name for row in found}
+    result = run("search", "--known", known, "--json", "--files0-from", "-", stdin=names).objects()
+    assert {"a", "other"} == {Path(row["input"]).name for row in result}
     rows = run("cluster", "--json", "--list", known, "--files0-from", "-", stdin=names).objects()
     assert [1, 1, 2, 2] == [row["cluster"] for row in rows]
     done = run("search", "--known", known, folder)
@@ -231,7 +231,7 @@ def test_search_and_cluster_walk_directories_and_lists(folder: Path, known: Path
 
 
 def test_the_linkage_decides_whether_chains_are_clusters(tmp_path: Path) -> None:
-    """Of three in a chain, of which the ends do not match."""
+    """Connected linkage joins a chain of three files, whose ends do not match."""
     data = random.Random(3).randbytes(60_000)
     for name, start in (("a", 0), ("b", 14_000), ("c", 28_000)):
         (tmp_path / name).write_bytes(data[start : start + 30_000])
@@ -245,7 +245,7 @@ def test_the_linkage_decides_whether_chains_are_clusters(tmp_path: Path) -> None
 
 
 def test_tables_have_their_columns(folder: Path, known: Path) -> None:
-    """On request, or where nothing else was asked for; CSV begins with the same names."""
+    """Tables and CSV have the same column names."""
     assert all(name in run("hash", "--table", folder / "a").out for name in ("digest", "path", "recipe"))
     assert all(name in run("search", "--known", known, folder / "a").out for name in ("input", "known", "score"))
     assert "score with the first" in run("cluster", "-r", folder).out
@@ -258,7 +258,7 @@ def test_tables_have_their_columns(folder: Path, known: Path) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="names of any bytes")
 def test_names_of_any_bytes_can_be_written(folder: Path) -> None:
-    """In every form: exactly in the list, escaped elsewhere."""
+    """Names that are not UTF-8 are exact in lists and escaped elsewhere."""
     odd = folder / os.fsdecode(b"line\nend\xff")
     odd.write_bytes(random.Random(5).randbytes(9000))
     assert [str(odd)] == [name for _, name in nk.ssdeep.read_list(run("hash", odd).data)]
@@ -268,14 +268,14 @@ def test_names_of_any_bytes_can_be_written(folder: Path) -> None:
 
 
 def test_compare_speaks_json_of_a_score(folder: Path) -> None:
-    """Score, both digests, and how far to rely on it."""
+    """--json has the score, both digests and the reliability."""
     digest = nk.ssdeep.hash(folder / "a")
-    found = run("compare", "--json", folder / "a", digest).json()
-    assert {"score": 100, "a": digest, "b": digest, "reliability": "good"} == found
+    result = run("compare", "--json", folder / "a", digest).json()
+    assert {"score": 100, "a": digest, "b": digest, "reliability": "good"} == result
 
 
 def test_a_damaged_index_is_named_and_the_rest_is_searched(folder: Path, known: Path) -> None:
-    """Exit code 1, and the matches of what could be read."""
+    """A damaged index is reported with exit code 1; other lists are searched."""
     index = nk.DigestIndex()
     index.add(["x"], [nk.ssdeep.hash(folder / "a")])
     index.save(folder / "index")
@@ -286,7 +286,7 @@ def test_a_damaged_index_is_named_and_the_rest_is_searched(folder: Path, known: 
 
 
 def test_an_old_digest_is_named_with_its_remedy(folder: Path) -> None:
-    """Of this command line, not of Python."""
+    """The message names --lenient."""
     bare = folder / "bare"
     bare.write_text("7:abc:de\n")
     for arguments in (
@@ -299,6 +299,6 @@ def test_an_old_digest_is_named_with_its_remedy(folder: Path) -> None:
 
 
 def test_hash_is_quiet_on_request(folder: Path) -> None:
-    """What can't be read is named all the same."""
+    """--quiet still reports unreadable files."""
     done = run("hash", "--quiet", folder / "none", folder / "a")
     assert (1, True) == (done.code, "none" in done.err)

@@ -1,4 +1,4 @@
-"""`nearkin ssdeep compat` beside the program ssdeep, line by line: nearkin.cli.ssdeep_compat."""
+"""Tests of nearkin.cli.ssdeep_compat against the program ssdeep, line by line."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ HEADER = "ssdeep,1.1--blocksize:hash:hash,filename"
 
 
 def run(*arguments: object, stdin: bytes = b"") -> Done:
-    """The outcome of one call of `nearkin ssdeep compat`, in this process."""
+    """Run `nearkin ssdeep compat` in this process."""
     return call("ssdeep", "compat", *arguments, stdin=stdin)
 
 
 def program(*arguments: object, stdin: bytes = b"") -> tuple[int, bytes]:
-    """Exit code and standard output of the program, in the current folder."""
+    """Return the exit code and standard output of the program, in the current folder."""
     done = subprocess.run(["ssdeep", *map(str, arguments)], input=stdin, capture_output=True, check=False, timeout=60)
     return done.returncode, done.stdout
 
 
 def blocks(data: bytes) -> list[list[bytes]]:
-    """Clusters with their members, in an order of their own: the program's depends on its memory."""
+    """Return clusters with their members in a fixed order, because that of the program depends on its memory."""
     return sorted(sorted(block.split(b"\n")) for block in data.strip(b"\n").split(b"\n\n"))
 
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder: files that are alike, short ones, names with quotes, links, lists."""
+    """Change to a folder with similar files, short ones, names with quotes, links and lists."""
     text = "".join(f"line {i} of {i * i % 977}\n" for i in range(900)).encode()
     binary = random.Random(5).randbytes(30_000)
     files = {
@@ -78,7 +78,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def write_list(name: str, *files: str) -> None:
-    """A list of the program, of these files."""
+    """Write a list of the program for files."""
     entries = [(nk.ssdeep.hash(file), file) for file in files]
     Path(name).write_bytes(nk.ssdeep.write_list(entries))
 
@@ -111,7 +111,7 @@ CLUSTERS = ["-gd", "-gp", "-gdl", "-gpl -t 99", "-gdl -t 99", "-gdal"]
 @needs_ssdeep
 @pytest.mark.parametrize("flags", CALLS)
 def test_files_give_the_programs_lines(flags: str, here: Path) -> None:
-    """Digests and matches in every mode; files that are missing, folders and files that are given twice among them."""
+    """Output equals that of the program in every mode, including missing and repeated files."""
     done = run(*flags.split(), *FILES)
     assert program(*flags.split(), *FILES) == (done.code, done.data)
 
@@ -119,7 +119,7 @@ def test_files_give_the_programs_lines(flags: str, here: Path) -> None:
 @needs_ssdeep
 @pytest.mark.parametrize("arguments", [*LISTS, *TREES])
 def test_lists_and_trees_give_the_programs_lines(arguments: str, here: Path) -> None:
-    """Lists with odd and damaged entries; folders in the order of the system, links that lead back left out."""
+    """Output equals that of the program for lists with invalid entries, and for folders."""
     done = run(*arguments.split())
     code, expected = program(*arguments.split())
     assert (code, expected) == (done.code, done.data)
@@ -128,10 +128,10 @@ def test_lists_and_trees_give_the_programs_lines(arguments: str, here: Path) -> 
 @needs_ssdeep
 @pytest.mark.parametrize("arguments", [*[f"{flags} FILES" for flags in CLUSTERS], "-gx k1 k2", "-gxt 99 k1 k2"])
 def test_clusters_are_the_programs(arguments: str, here: Path) -> None:
-    """Whatever chains of matches join; the largest first here, in any order there."""
-    given = [*arguments.removesuffix(" FILES").split(), *(FILES if arguments.endswith("FILES") else [])]
-    done = run(*given)
-    code, expected = program(*given)
+    """Clusters equal those of the program, in the order of their size."""
+    words = [*arguments.removesuffix(" FILES").split(), *(FILES if arguments.endswith("FILES") else [])]
+    done = run(*words)
+    code, expected = program(*words)
     assert (code, blocks(expected)) == (done.code, blocks(done.data))
     sizes = [int(line.split()[-1]) for line in done.lines if line.startswith("** Cluster size ")]
     assert sorted(sizes, reverse=True) == sizes
@@ -141,7 +141,7 @@ def test_clusters_are_the_programs(arguments: str, here: Path) -> None:
 @pytest.mark.parametrize("flags", ["", "-l", "-d", "-p", "-x", "-g", "-k k1", "-m k1", "-cm k1", "-m k1 -d", "-v"])
 @pytest.mark.parametrize("name", ["d/a.txt", "d/short", "d/empty"])
 def test_standard_input_gives_the_programs_lines(flags: str, name: str, here: Path) -> None:
-    """Without a file, and as `-`, which the program does not know."""
+    """Output equals that of the program without a file, and with `-`."""
     data = Path(name).read_bytes()
     done = run(*flags.split(), stdin=data)
     assert program(*flags.split(), stdin=data) == (done.code, done.data)
@@ -156,7 +156,7 @@ REFUSED += ["-m nope", "-m k3", "-k k4", "-m d", "--help", "-t 200 -h"]
 @needs_ssdeep
 @pytest.mark.parametrize("flags", REFUSED)
 def test_what_the_program_refuses_is_refused(flags: str, here: Path) -> None:
-    """Exit code 1, a message on standard error and nothing on standard output; with -s not even the message."""
+    """Wrong flags return exit code 1 and a message, or with -s no message."""
     arguments = [*flags.split(), "d/a.txt"] if flags != "-t" else ["-t"]
     if flags == "--help":
         arguments = ["--help", "d/a.txt"]
@@ -170,7 +170,7 @@ def test_what_the_program_refuses_is_refused(flags: str, here: Path) -> None:
 
 @needs_ssdeep
 def test_flags_stand_anywhere(here: Path) -> None:
-    """As getopt reads them: behind files, together, with their values, before two dashes."""
+    """Flags may follow files, be combined, and end at two dashes, as in getopt."""
     for arguments in (["d/a.txt", "-l"], ["-l", "--", "d/a.txt"], ["-ldt5", "d/a.txt", "d/b.txt"], ["-bl", "-V"]):
         done = run(*arguments)
         assert program(*arguments) == (done.code, done.data), arguments
@@ -181,7 +181,7 @@ def test_flags_stand_anywhere(here: Path) -> None:
 
 
 def test_messages_are_of_our_own(here: Path) -> None:
-    """What is left out, and why; -s leaves the messages out, too."""
+    """Skipped files are reported with the reason, except with -s."""
     os.mkfifo("pipe")
     done = run("-lr", "d", "nope", "pipe")
     assert 0 == done.code
@@ -201,7 +201,7 @@ def test_messages_are_of_our_own(here: Path) -> None:
 
 
 def test_help_and_version(here: Path) -> None:
-    """The version whose output this is; every flag has a line of help; alone they are help of this command."""
+    """-V prints the version of ssdeep; -h lists every flag."""
     assert "2.14.1\n" == run("-V").out == run("-V", "-z").out
     plain = run("-l", "-h")
     assert 0 == plain.code
@@ -211,7 +211,7 @@ def test_help_and_version(here: Path) -> None:
 
 
 def test_names_that_are_not_utf8_are_written_as_they_are(here: Path) -> None:
-    """Bytes of a name, and a line end in one, go out as they are."""
+    """Names are written with their exact bytes, including line ends."""
     for name in (b"\xff\xfe", b"new\nline"):
         Path(os.fsdecode(name)).write_bytes(b"x" * 5000)
         assert b',"' + name + b'"\n' in run("-l", os.fsdecode(name)).data
@@ -220,20 +220,20 @@ def test_names_that_are_not_utf8_are_written_as_they_are(here: Path) -> None:
 
 
 def test_a_link_named_ssdeep_is_the_program(here: Path) -> None:
-    """The name by which the command is called decides; every flag is then the program's."""
+    """Under the name ssdeep, all flags are those of the program."""
     script = here / "nearkin"
     script.write_text(f"#!{sys.executable}\nfrom nearkin.cli import main\n\nmain()\n", encoding="utf-8")
     script.chmod(0o755)
     (here / "ssdeep").symlink_to(script)
     environment = {**os.environ, **ENVIRONMENT}
-    found = [
+    result = [
         subprocess.run([here / "ssdeep", *arguments], capture_output=True, check=False, env=environment)
         for arguments in (["-V"], ["-lb", "d/a.txt"], ["-ld", "d/a.txt", "e/a.txt"], ["-h"], ["--version"])
     ]
-    assert [0, 1, 0, 0, 1] == [done.returncode for done in found]
-    assert b"2.14.1\n" == found[0].stdout
-    assert b"e/a.txt matches d/a.txt (100)\n" == found[2].stdout
-    assert b"-m LIST" in found[3].stdout
+    assert [0, 1, 0, 0, 1] == [done.returncode for done in result]
+    assert b"2.14.1\n" == result[0].stdout
+    assert b"e/a.txt matches d/a.txt (100)\n" == result[2].stdout
+    assert b"-m LIST" in result[3].stdout
 
 
 @needs_ssdeep
@@ -241,7 +241,7 @@ def test_a_link_named_ssdeep_is_the_program(here: Path) -> None:
 def test_releases_of_files_give_the_programs_lines(
     shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """593 files of many releases: digests, matches with earlier ones, all matches, matches in a list, clusters."""
+    """Output equals that of the program for 593 files of many releases, in several modes."""
     with tarfile.open(shared / "data" / "files_variants.tar.xz") as archive:
         archive.extractall(tmp_path, filter="data")
     monkeypatch.chdir(tmp_path)

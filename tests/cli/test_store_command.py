@@ -1,4 +1,4 @@
-"""`nearkin store` as a terminal meets it, and `nearkin dedup --against STORE`."""
+"""Tests of `nearkin store` and of `nearkin dedup` with a store."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from nearkin.progress import Progress
 
 
 def write(path: Path, rows: list[tuple[str, str]]) -> Path:
-    """A corpus."""
+    """Write a corpus."""
     path.write_text(
         "".join(json.dumps({"url": name, "text": text, "n": i}) + "\n" for i, (name, text) in enumerate(rows))
     )
@@ -39,7 +39,7 @@ ROWS = [
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    """A store that has seen the corpus."""
+    """Create a store and add the corpus."""
     path = tmp_path / "pages.store"
     assert 0 == run("store", "create", str(path), "--threshold", "0.7").code
     corpus = write(tmp_path / "corpus.jsonl", ROWS)
@@ -48,7 +48,7 @@ def store(tmp_path: Path) -> Path:
 
 
 def test_add_says_of_each_document_what_it_is(tmp_path: Path) -> None:
-    """A tab-separated line each: id, status, match, distance, similarity; or JSON; the second time all are known."""
+    """`add` prints id, status, match, distance and similarity; a second run finds all ids known."""
     path, corpus = tmp_path / "s", write(tmp_path / "corpus.jsonl", ROWS)
     run("store", "create", str(path), "--threshold", "0.7")
     result = run("store", "add", str(path), str(corpus), "--id-column", "url")
@@ -63,7 +63,7 @@ def test_add_says_of_each_document_what_it_is(tmp_path: Path) -> None:
 
 
 def test_check_remembers_nothing(store: Path, tmp_path: Path) -> None:
-    """The answer, and the best matches with their columns."""
+    """`check` prints the status and the best matches without changing the store."""
     corpus = write(tmp_path / "new.jsonl", [("x", FOX + "!"), ("y", "Nothing like the others at all.")])
     result = run("store", "check", str(store), str(corpus), "--id-column", "url", "--best", "2", "--json")
     rows = [json.loads(line) for line in result.out.splitlines()]
@@ -74,10 +74,10 @@ def test_check_remembers_nothing(store: Path, tmp_path: Path) -> None:
 
 
 def test_get_remove_info_and_merge(store: Path) -> None:
-    """What is known of ids; what is removed is gone; what the store holds."""
-    found = json.loads(run("store", "get", str(store), "c", "--with-text").out)
+    """Documents can be printed and removed; `info` and `merge` report the content."""
+    document = json.loads(run("store", "get", str(store), "c", "--with-text").out)
     assert ("c", "near", "a", {"n": 2}, None) == tuple(
-        found[name] for name in ("id", "status", "match", "columns", "text")
+        document[name] for name in ("id", "status", "match", "columns", "text")
     )
     assert 0 == run("store", "remove", str(store), "a", "b", "-q").code
     refused = run("store", "get", str(store), "a")
@@ -91,7 +91,7 @@ def test_get_remove_info_and_merge(store: Path) -> None:
 
 
 def test_export_is_a_corpus_and_import_takes_it(store: Path, tmp_path: Path) -> None:
-    """Documents that stay go out with their columns, and come into another store."""
+    """Kept documents are exported with columns, and imported into another store."""
     out = tmp_path / "out.jsonl.gz"
     assert 0 == run("store", "export", str(store), "--out", str(out)).code
     assert 2 == run("store", "export", str(store), "--out", str(out)).code
@@ -101,12 +101,12 @@ def test_export_is_a_corpus_and_import_takes_it(store: Path, tmp_path: Path) -> 
     assert 0 == result.code, result.err
     with nk.Store.open(other, "r") as opened:
         assert [("a", {"n": 0}), ("d", {"n": 3}), ("e", {"n": 4})] == [
-            (one.id, one.columns) for batch in opened.iter_documents() for one in batch
+            (item.id, item.columns) for batch in opened.iter_documents() for item in batch
         ]
 
 
 def test_backup_and_repair(store: Path, tmp_path: Path) -> None:
-    """A copy is a store; a damaged index is named, and built again."""
+    """A backup is a store; a damaged index is reported and rebuilt."""
     run("store", "merge", str(store), "-q")
     assert 0 == run("store", "backup", str(store), str(tmp_path / "copy")).code
     assert "sound, 5 documents" in run("store", "verify", str(tmp_path / "copy")).out
@@ -123,7 +123,7 @@ def test_backup_and_repair(store: Path, tmp_path: Path) -> None:
 
 
 def test_dedup_against_a_store_takes_its_recipe_and_threshold(store: Path, tmp_path: Path) -> None:
-    """What matches a stored document goes, and nothing is remembered; another recipe is refused."""
+    """Matches of stored documents are removed without changing the store; another recipe is an error."""
     corpus = write(tmp_path / "new.jsonl", [("x", FOX + " "), ("y", "New words that nobody has seen before.")])
     arguments = ["dedup", str(corpus), "--against", str(store), "--id-column", "url", "-q"]
     result = run(*arguments, "--out", str(tmp_path / "out"))
@@ -138,7 +138,7 @@ def test_dedup_against_a_store_takes_its_recipe_and_threshold(store: Path, tmp_p
 
 
 def test_what_is_wrong_is_said(store: Path, tmp_path: Path) -> None:
-    """A store that is there, or is not; an id with another text; no ids."""
+    """An existing or missing store, a known id with another text, and missing ids are errors."""
     assert "something is there" in run("store", "create", str(store)).err
     assert 1 == run("store", "info", str(tmp_path / "none")).code
     corpus = write(tmp_path / "other.jsonl", [("a", "Another text under the same id.")])
@@ -150,7 +150,7 @@ def test_what_is_wrong_is_said(store: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", ["jsonl", "jsonl.gz", "jsonl.zst", "csv", "tsv", "parquet", "txt"])
 def test_dedup_with_a_store_remembers_what_it_keeps(store: Path, tmp_path: Path, form: str) -> None:
-    """The output of `--against STORE`, and the documents in the store; the second time nothing is new."""
+    """The output equals that of --against, and kept documents are added; a second run keeps none."""
     corpus = tmp_path / f"new.{form}"
     names, texts = ["x", "y", "z"], [FOX + "!", "Nothing like the others at all.", "A page of something else again."]
     table = pa.table({"url": names, "text": texts})
@@ -187,7 +187,7 @@ def test_dedup_with_a_store_remembers_what_it_keeps(store: Path, tmp_path: Path,
 
 
 def test_dedup_with_a_store_says_what_goes_with_it(store: Path, tmp_path: Path) -> None:
-    """A folder for the output, no second corpus, columns only with it; the summary names the store."""
+    """--store requires a folder and excludes --against; the summary names the store."""
     corpus = write(tmp_path / "new.jsonl", [("x", "Nothing like the others at all.")])
     arguments = ["dedup", str(corpus), "--id-column", "url"]
     for options in (["--out", "-", "--store", str(store)], ["--out", "o", "--store", str(store), "--against", "a"]):
@@ -202,7 +202,7 @@ def test_dedup_with_a_store_says_what_goes_with_it(store: Path, tmp_path: Path) 
 def test_dedup_stops_where_an_interrupted_run_has_left_its_output(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It would be replaced by the answer that all is known; it is put in place and shown instead."""
+    """The recovered output of an interrupted run is not replaced."""
     corpus = write(tmp_path / "new.jsonl", [("x", "Nothing like the others at all.")])
     arguments = ["dedup", str(corpus), "--id-column", "url", "--store", str(store), "--out", str(tmp_path / "out")]
 
@@ -222,7 +222,7 @@ def test_dedup_stops_where_an_interrupted_run_has_left_its_output(
 
 
 def files(folder: Path) -> list[Path]:
-    """Near-identical files, a copy, a tiny and an empty one, below a folder."""
+    """Write similar files, a copy, a tiny file and an empty one into a tree."""
     folder.mkdir()
     base = b"".join(b"line %d of a file that will change a little\n" % i for i in range(400))
     contents = {"a": base, "b": base.replace(b"line 200 ", b"LINE 200, "), "c": base, "d": b"tiny", "e": b""}
@@ -232,7 +232,7 @@ def files(folder: Path) -> list[Path]:
 
 
 def test_dedup_of_files_with_a_store_remembers_what_it_keeps(tmp_path: Path) -> None:
-    """The output of `--against STORE`, and the files in the store; the second time only the empty one stays."""
+    """The output equals that of --against; a second run keeps only the empty file."""
     path, out = tmp_path / "files.store", tmp_path / "fresh"
     a, b, c, d, e = map(str, files(tmp_path / "files"))
     run("store", "create", str(path), "--recipe", "ssdeep", "--threshold", "70")
@@ -246,7 +246,7 @@ def test_dedup_of_files_with_a_store_remembers_what_it_keeps(tmp_path: Path) -> 
         assert (tmp_path / "expected" / name).read_bytes() == (out / name).read_bytes()
     assert str(path) == json.loads((out / "summary.json").read_text())["store"]
     with nk.Store.open(path) as store:
-        assert [a, d, e] == [one.id for some in store.iter_documents() for one in some]
+        assert [a, d, e] == [item.id for batch in store.iter_documents() for item in batch]
     again = run(*arguments, "--store", str(path), "--out", str(out), "--overwrite", "--json")
     assert (1, 3) == (json.loads(again.out)["kept"], json.loads(again.out)["removed"])
     assert 3 == json.loads(run("store", "info", str(path), "--json").out)["documents"]
@@ -259,7 +259,7 @@ def test_dedup_of_files_with_a_store_remembers_what_it_keeps(tmp_path: Path) -> 
 def test_dedup_of_files_stops_where_an_interrupted_run_has_left_its_output(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As with texts."""
+    """The recovered output of an interrupted run is not replaced."""
     path, out = tmp_path / "files.store", tmp_path / "out"
     run("store", "create", str(path), "--recipe", "ssdeep")
     names = [str(name) for name in files(tmp_path / "files")]
@@ -278,7 +278,7 @@ def test_dedup_of_files_stops_where_an_interrupted_run_has_left_its_output(
 
 
 def test_files_are_added_checked_and_named_by_their_paths(tmp_path: Path) -> None:
-    """Files and folders are the inputs; what can't be read is left out, and the exit code says so."""
+    """Inputs are files and folders; unreadable files are skipped with exit code 1."""
     path, folder = tmp_path / "files.store", tmp_path / "files"
     a, b, c, d, e = map(str, files(folder))
     made = run("store", "create", str(path), "--recipe", "ssdeep", "--threshold", "70", "--json")
@@ -292,7 +292,7 @@ def test_files_are_added_checked_and_named_by_their_paths(tmp_path: Path) -> Non
     missing = run("store", "check", str(path), a, str(tmp_path / "none"), "--best", "1", "--json")
     rows = [json.loads(line) for line in missing.out.splitlines()]
     assert (1, ["exact"], [a]) == (missing.code, [row["status"] for row in rows], [row["match"] for row in rows])
-    assert [[a]] == [[one["id"] for one in row["matches"]] for row in rows]
+    assert [[a]] == [[item["id"] for item in row["matches"]] for row in rows]
     assert "none" in missing.err
     assert 1 == run("store", "check", str(path), str(tmp_path / "none"), "--strict").code
     assert "known" == json.loads(run("store", "add", str(path), b, "--json").out)["status"]
@@ -303,9 +303,9 @@ def test_files_are_added_checked_and_named_by_their_paths(tmp_path: Path) -> Non
 
 
 def test_an_export_of_files_is_imported_as_it_was(tmp_path: Path) -> None:
-    """Digests, contents and lengths come back, so that the same files are known; lists of ssdeep are taken, too."""
+    """Digests, contents and lengths are imported, so the same files are known."""
     path, folder, out = tmp_path / "files.store", tmp_path / "files", tmp_path / "out.jsonl.gz"
-    named = [str(one) for one in files(folder)]
+    named = [str(item) for item in files(folder)]
     run("store", "create", str(path), "--recipe", "ssdeep")
     run("store", "add", str(path), str(folder), "-q")
     assert 0 == run("store", "export", str(path), "--out", str(out), "--every", "-q").code
@@ -315,7 +315,7 @@ def test_an_export_of_files_is_imported_as_it_was(tmp_path: Path) -> None:
         assert store.contents(named) == copy.contents(named)
         assert store.values(named).tolist() == copy.values(named).tolist()
         assert ["known"] * 5 == copy.check_and_add(named, kind="paths").status
-        assert [one.length for one in store.get(named)] == [one.length for one in copy.get(named)]  # type: ignore[union-attr]
+        assert [item.length for item in store.get(named)] == [item.length for item in copy.get(named)]  # type: ignore[union-attr]
     listed = tmp_path / "known.txt"
     listed.write_bytes(nk.ssdeep.write_list([(nk.ssdeep.hash(Path(name)), f"old {name}") for name in named]))
     assert 0 == run("store", "import", str(tmp_path / "copy.store"), str(listed), "-q").code
@@ -329,7 +329,7 @@ def test_an_export_of_files_is_imported_as_it_was(tmp_path: Path) -> None:
 
 
 def test_dedup_of_files_against_a_store(tmp_path: Path) -> None:
-    """Files that match the store's go; nothing is remembered."""
+    """Files that match the store are removed without changing it."""
     path, folder = tmp_path / "files.store", tmp_path / "files"
     named = files(folder)
     run("store", "create", str(path), "--recipe", "ssdeep", "--threshold", "70")
@@ -347,7 +347,7 @@ def test_dedup_of_files_against_a_store(tmp_path: Path) -> None:
 
 
 def test_hubs_among_the_files_of_a_store_or_index_are_told(tmp_path: Path) -> None:
-    """`--skip-hubs` bounds the look-ups among older files: counted by the summary, with a warning."""
+    """`--skip-hubs` limits look-ups among older files, with a warning."""
     rng = np.random.default_rng(4)
     common, folder, old = rng.bytes(6000), tmp_path / "new", tmp_path / "old"
     folder.mkdir()
@@ -372,7 +372,7 @@ def test_hubs_among_the_files_of_a_store_or_index_are_told(tmp_path: Path) -> No
 
 
 def test_vectors_come_and_go_through_python_alone(tmp_path: Path) -> None:
-    """All that needs no vectors works on the command line; the rest says so."""
+    """Commands that need vectors are errors that name Python."""
     path, vectors = tmp_path / "vectors.store", np.eye(4)
     family = nk.families.Hyperplane(bits=32, seed=1).fit(vectors)
     with nk.Store.create(path, family, threshold=0.9) as store:
@@ -395,7 +395,7 @@ def test_vectors_come_and_go_through_python_alone(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("limit", ["64M", "1Mi", "10%", "0.5 %"])
 def test_a_memory_limit_is_bytes_or_a_share(tmp_path: Path, limit: str) -> None:
-    """The answers are the same; what is neither is refused."""
+    """Results do not depend on the limit; other values are errors."""
     path, corpus = tmp_path / "s", write(tmp_path / "corpus.jsonl", ROWS)
     run("store", "create", str(path), "--threshold", "0.7")
     result = run("store", "add", str(path), str(corpus), "--id-column", "url", "--memory-limit", limit)
@@ -408,25 +408,25 @@ def test_a_memory_limit_is_bytes_or_a_share(tmp_path: Path, limit: str) -> None:
 
 
 def test_a_store_without_texts_says_what_it_has(tmp_path: Path) -> None:
-    """Features verify as texts do; the text, and a corpus, can't be had."""
+    """Features verify like texts; texts and exports are not available."""
     path, corpus = tmp_path / "s", write(tmp_path / "corpus.jsonl", ROWS)
     assert 0 == run("store", "create", str(path), "--threshold", "0.7", "--text", "features").code
     result = run("store", "add", str(path), str(corpus), "--id-column", "url")
     assert ["new", "exact", "near", "new", "new"] == [line.split("\t")[1] for line in result.out.splitlines()]
     for command in (["get", str(path), "a", "--with-text"], ["export", str(path), "--out", str(tmp_path / "o.jsonl")]):
-        found = run("store", *command)
-        assert found.code
-        assert "features(ids)" in found.err
+        done = run("store", *command)
+        assert done.code
+        assert "features(ids)" in done.err
     fresh = run(
         "dedup", str(corpus), "--against", str(path), "--id-column", "url", "--out", str(tmp_path / "out"), "-q"
     )
     assert 0 == fresh.code, fresh.err
-    # The text without letters is a copy of its equal, too.
+    # The text without letters is an exact copy as well.
     assert "" == (tmp_path / "out" / "kept.jsonl").read_text()
 
 
 def test_commands_tell_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Megabytes that are read, documents that are added, files that are merged, verified and copied."""
+    """Progress covers megabytes read, documents added, and files merged, verified and copied."""
     events: list[tuple[str, int, int | None]] = []
 
     @contextmanager
@@ -455,7 +455,7 @@ def test_commands_tell_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_a_column_that_no_document_has_is_told_before_any_is_remembered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
 ) -> None:
-    """Of many batches, none; nothing is printed but the error, which lists the columns."""
+    """A missing column is an error before any batch is added."""
     monkeypatch.setattr("nearkin.io.records.BLOCK", 1 << 10)
     monkeypatch.setattr("nearkin.io.parquet.BLOCK", 1 << 10)
     path, store = tmp_path / f"a.{ending}", tmp_path / "a.store"
@@ -479,7 +479,7 @@ def test_a_column_that_no_document_has_is_told_before_any_is_remembered(
 
 @pytest.mark.parametrize("recipe", ["ssdeep", None])
 def test_files_of_the_store_are_no_documents(tmp_path: Path, recipe: str | None) -> None:
-    """A store may lie in the folder that it remembers; its own files are left out, counted and named."""
+    """A store inside the input folder is skipped, counted and reported."""
     folder = tmp_path / "folder"
     (folder / "inner").mkdir(parents=True)
     store = folder / "inner" / "a.store"

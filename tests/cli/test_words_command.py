@@ -1,4 +1,4 @@
-"""`nearkin keywords` and `nearkin idf fit`."""
+"""Tests of `nearkin keywords` and `nearkin idf`."""
 
 from __future__ import annotations
 
@@ -19,36 +19,36 @@ def words(tmp_path: Path) -> Path:
 
 
 def test_keywords_are_printed_a_line_each(words: Path) -> None:
-    """Id, word and weight; the weights are those of the library."""
+    """Lines have id, word and weight of the library."""
     done = call("keywords", words, "--id-column", "id", "--top", "2")
     assert 0 == done.code, done.err
     expected = [
-        f"d{i}\t{word}\t{weight:.6g}" for i, found in enumerate(nk.keywords(TEXTS, top=2)) for word, weight in found
+        f"d{i}\t{word}\t{weight:.6g}" for i, result in enumerate(nk.keywords(TEXTS, top=2)) for word, weight in result
     ]
     assert expected == done.lines
 
 
 def test_keywords_as_json(words: Path) -> None:
-    """An object per document, those without any word too."""
+    """There is an object per document, including documents without words."""
     lines = call("keywords", words, "--id-column", "id", "--recipe", "word:1|count|top:1", "--json").objects()
     assert [{"id": "d1", "keywords": [["red", 2.0]]}, {"id": "d3", "keywords": []}] == [lines[1], lines[3]]
 
 
 @pytest.mark.parametrize(("top", "count"), [("1", 1), ("50%", 2), ("all", 4)])
 def test_top_says_how_many(words: Path, top: str, count: int) -> None:
-    """A number, a share, or all."""
+    """--top takes a number, a share, or all."""
     lines = call("keywords", words, "--recipe", "word:1|count", "--top", top).lines
     assert count == sum(line.startswith("1\t") for line in lines)
 
 
 def test_a_bad_top_is_refused(words: Path) -> None:
-    """With what is allowed."""
+    """The message has the allowed values."""
     done = call("keywords", words, "--top", "many")
     assert (2, True) == (done.code, "top" in done.err)
 
 
 def test_keywords_reads_columns_and_formats(tmp_path: Path) -> None:
-    """Columns by name, a format that the name does not tell; what can't be read is reported or stops the run."""
+    """Reading options apply; unreadable records are reported or are an error."""
     path = tmp_path / "data"
     path.write_text('{"key": "x", "body": "red wine red"}\n{\n')
     options = ("--format", "jsonl", "--text-column", "body", "--id-column", "key", "--recipe", "word:1|count|top:1")
@@ -59,7 +59,7 @@ def test_keywords_reads_columns_and_formats(tmp_path: Path) -> None:
 
 
 def test_a_table_is_fitted_and_named_by_its_file(words: Path, tmp_path: Path) -> None:
-    """`idf fit` writes what `Idf.fit` makes; `idf:@FILE` weighs by it, and refuses a recipe of other features."""
+    """`idf fit` writes the table of `Idf.fit`, and `idf:@FILE` uses it."""
     table = tmp_path / "corpus.idf"
     done = call("idf", "fit", words, "--recipe", "word:1", "--min-df", "2", "--out", table, "--json")
     assert 0 == done.code, done.err
@@ -67,7 +67,7 @@ def test_a_table_is_fitted_and_named_by_its_file(words: Path, tmp_path: Path) ->
     assert {"documents": 4, "features": len(idf), "digest": idf.digest, "out": str(table)} == done.json()
     recipe = nk.Recipe(f"word:1|idf:{idf.digest}|top:1", idf=idf)
     shown = call("keywords", words, "--recipe", f"word:1|idf:@{table}|top:1", "--json").objects()
-    assert [[list(pair) for pair in found] for found in nk.keywords(TEXTS, recipe)] == [
+    assert [[list(pair) for pair in result] for result in nk.keywords(TEXTS, recipe)] == [
         row["keywords"] for row in shown
     ]
     assert str(recipe) == call("recipe", f"word:1|idf:@{table}|top:1").lines[0]
@@ -76,7 +76,7 @@ def test_a_table_is_fitted_and_named_by_its_file(words: Path, tmp_path: Path) ->
 
 
 def test_fit_says_what_it_counted(words: Path, tmp_path: Path) -> None:
-    """In a line; the short form of --out is -o; columns, formats and strictness as everywhere."""
+    """`idf fit` prints one line, and takes the usual options."""
     table = tmp_path / "corpus.idf"
     done = call("idf", "fit", words, "--recipe", "word:1", "-o", table, "--threads", "2", "--format", "jsonl")
     idf = nk.Idf.load(table)
@@ -92,7 +92,7 @@ def test_fit_says_what_it_counted(words: Path, tmp_path: Path) -> None:
 
 
 def test_words_come_from_files(tmp_path: Path) -> None:
-    """A dictionary and a list of stop words, beside a named list; a mark of the byte order is no word."""
+    """Dictionaries and stop words are read from files; a byte order mark is ignored."""
     (tmp_path / "user.txt").write_text("云计算 5\n", "utf-8")
     (tmp_path / "stop.txt").write_bytes("\ufeff方面\n专家\r\n".encode())
     text = f"cut:jieba|user:@{tmp_path}/user.txt|stop:zh,@{tmp_path}/stop.txt|word:1|count|xxh3|simhash:64"
@@ -118,7 +118,7 @@ def test_files_that_are_missing_or_no_text_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_table_of_others_is_read(tmp_path: Path) -> None:
-    """`nearkin idf read` keeps the weights, and refuses another rule for words that the table lacks."""
+    """`nearkin idf read` keeps the weights, and refuses an unknown rule for other words."""
     (tmp_path / "table.txt").write_text("a 1\nb 2\n")
     out, plain = tmp_path / "own.idf", "norm:none|case:keep|letters:all|word:1"
     options = ("idf", "read", tmp_path / "table.txt", "--out", out, "--recipe", plain)

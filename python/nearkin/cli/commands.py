@@ -4,7 +4,7 @@ A dataclass describes a group of options once. Each field gives an option its na
 of the field (`nearkin.dedup.config.option`) give it its help text, group and choices. A command takes such a group in
 one of two ways:
 
-- A parameter whose type is a dataclass receives an instance, built from the options.
+- A parameter whose type is a dataclass receives an instance, built from the options. Fields may be groups themselves.
 - A parameter of type `Annotated[Options, OptionsOf(config)]` receives a dictionary of the options that the user gave,
   for a config that fills in the others itself, such as `DedupConfig.from_args`.
 """
@@ -25,6 +25,7 @@ from nearkin._core import set_num_threads
 Options: TypeAlias = dict[str, Any]
 """Options that the user gave, by name."""
 
+_Reader: TypeAlias = Callable[[dict[str, Any]], Any]
 _Command = TypeVar("_Command", bound=Callable[..., None])
 GENERAL = "Options"
 """The panel of options without a group of their own."""
@@ -46,38 +47,12 @@ class OptionsOf:
     """
 
     def __init__(self, config: type, *names: str, show_defaults: bool = True) -> None:
-        self._show_defaults = show_defaults
+        hints = get_type_hints(config)
         described = {each.name: each for each in fields(config) if "help" in each.metadata}
-        self.fields: list[Field[Any]] = [described[name] for name in names or described]
-        self.hints = get_type_hints(config)
-
-    def parameters(self, *, given_only: bool) -> list[inspect.Parameter]:
-        """Return a parameter for each option; with `given_only`, its value is None unless the user gives one."""
-        result = []
-        for each in self.fields:
-            kind = _parsed_type(self.hints[each.name], each.metadata["choices"])
-            kind = kind | None if given_only or each.default is None else kind
-            default = None if given_only else inspect.Parameter.empty if each.default is MISSING else each.default
-            result.append(_keyword(each.name, Annotated[kind, self._typer_option(each, given_only)], default))
-        return result
-
-    def _typer_option(self, each: Field[Any], given_only: bool) -> Any:
-        """Return the Typer option that a field describes."""
-        about = each.metadata
-        flags = (about["flag"] or "").split()
-        if not any(flag.startswith("--") for flag in flags):
-            flags.insert(0, f"--{each.name.replace('_', '-')}")
-        default = about["show_default"] or (str(each.default) if given_only and each.default else None)
-        return typer.Option(
-            *flags,
-            help=about["help"],
-            rich_help_panel=None if about["group"] == GENERAL else about["group"],
-            metavar=about["metavar"],
-            show_default=self._show_defaults and (default or True),
-            autocompletion=complete(*about["choices"]) if about["choices"] else None,
-            min=about["min"],
-            max=about["max"],
-        )
+        self.parameters = [
+            _option(described[name], hints[name], given_only=True, show_default=show_defaults)
+            for name in names or described
+        ]
 
 
 class Commands(typer.Typer):
@@ -140,18 +115,11 @@ def expand_options(
         Append the option --threads.
     """
     hints = get_type_hints(function, include_extras=True)
-    groups: dict[str, tuple[Callable[..., Any], list[str]]] = {}
     parameters: list[inspect.Parameter] = []
-    for parameter in inspect.signature(function).parameters.values():
-        hint = hints[parameter.name]
-        source = next((each for each in getattr(hint, "__metadata__", ()) if isinstance(each, OptionsOf)), None)
-        if source is None and not is_dataclass(hint):
-            parameters.append(_keyword(parameter.name, hint, parameter.default))
-            continue
-        options = (source or OptionsOf(hint)).parameters(given_only=source is not None)
-        options = [each for each in options if each.name not in omit]
-        groups[parameter.name] = hint if source is None else _given, [each.name for each in options]
-        parameters += options
+    readers: dict[str, _Reader] = {}
+    for each in inspect.signature(function).parameters.values():
+        expanded, readers[each.name] = _expand(each.name, hints[each.name], each.default, omit)
+        parameters += expanded
     if threads:
         parameters.append(_keyword("threads", Threads, None))
 
@@ -159,8 +127,7 @@ def expand_options(
     def run(**values: Any) -> None:
         if threads:
             set_num_threads(values.pop("threads"))
-        built = {group: build(**{name: values.pop(name) for name in names}) for group, (build, names) in groups.items()}
-        function(**values, **built)
+        function(**{name: read(values) for name, read in readers.items()})
 
     run.__signature__ = inspect.Signature(parameters, return_annotation=None)  # type: ignore[attr-defined]
     run.__annotations__ = {**{each.name: each.annotation for each in parameters}, "return": None}
@@ -172,13 +139,53 @@ def complete(*choices: str) -> Callable[[str], list[str]]:
     return lambda incomplete: [choice for choice in choices if choice.startswith(incomplete)]
 
 
-def _given(**values: Any) -> Options:
-    """Return the options that have a value."""
-    return {name: value for name, value in values.items() if value is not None}
+def _expand(name: str, hint: Any, default: object, omit: Collection[str]) -> tuple[list[inspect.Parameter], _Reader]:
+    """Return the parameters of Typer for a parameter or field, and the function that takes its value from theirs."""
+    source = next((each for each in getattr(hint, "__metadata__", ()) if isinstance(each, OptionsOf)), None)
+    if source is not None:
+        names = [each.name for each in source.parameters]
+        return source.parameters, lambda values: {
+            name: value for name in names if (value := values.pop(name)) is not None
+        }
+    if not is_dataclass(hint):
+        return [_keyword(name, hint, default)], lambda values: values.pop(name)
+    hints = get_type_hints(hint, include_extras=True)
+    parameters: list[inspect.Parameter] = []
+    readers: dict[str, _Reader] = {}
+    for each in fields(hint):
+        if each.name in omit:
+            continue
+        hint_of_field = _option(each, hints[each.name]).annotation if "help" in each.metadata else hints[each.name]
+        expanded, readers[each.name] = _expand(each.name, hint_of_field, each.default, omit)
+        parameters += expanded
+    return parameters, lambda values: hint(**{name: read(values) for name, read in readers.items()})
 
 
 def _keyword(name: str, annotation: Any, default: object) -> inspect.Parameter:
+    default = inspect.Parameter.empty if default is MISSING else default
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _option(field: Field[Any], hint: Any, *, given_only: bool = False, show_default: bool = True) -> inspect.Parameter:
+    """Return the parameter of an option that a field describes; with `given_only`, its default is None."""
+    about = field.metadata
+    flags = (about["flag"] or "").split()
+    if not any(flag.startswith("--") for flag in flags):
+        flags.insert(0, f"--{field.name.replace('_', '-')}")
+    default = about["show_default"] or (str(field.default) if given_only and field.default else None)
+    option = typer.Option(
+        *flags,
+        help=about["help"],
+        rich_help_panel=None if about["group"] == GENERAL else about["group"],
+        metavar=about["metavar"],
+        show_default=show_default and (default or True),
+        autocompletion=complete(*about["choices"]) if about["choices"] else None,
+        min=about["min"],
+        max=about["max"],
+    )
+    kind = _parsed_type(hint, about["choices"])
+    kind = kind | None if given_only or field.default is None else kind
+    return _keyword(field.name, Annotated[kind, option], None if given_only else field.default)
 
 
 def _parsed_type(hint: Any, choices: Sequence[str]) -> Any:

@@ -55,6 +55,14 @@ def say_json(value: Mapping[str, object]) -> None:
     print(text)  # noqa: T201
 
 
+def say_row(record: Mapping[str, object], cells: Iterable[object], *, as_json: bool) -> None:
+    """Write a record to standard output: as a line of JSON, or its cells separated by tabs."""
+    if as_json:
+        say_json(record)
+    else:
+        say("\t".join(map(display, cells)))
+
+
 def warn(message: str) -> None:
     """Write a message to standard error, on one line and printable."""
     typer.echo(f"nearkin: {printable(message)}", err=True)

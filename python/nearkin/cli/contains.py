@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from nearkin.cli.commands import Commands, Options, OptionsOf
-from nearkin.cli.console import display, say, say_json
+from nearkin.cli.console import say_row
 from nearkin.cli.corpus import CorpusOptions
 from nearkin.cli.options import Inputs, Json, RecipeOption, opt, parse_recipe
 from nearkin.dedup.config import DedupConfig
@@ -44,8 +44,5 @@ def contains(
     with reading.read(inputs) as corpus:
         for matches in known_texts.find_each(corpus):
             for row in matches.rows():
-                if as_json:
-                    say_json(row)
-                else:
-                    names = f"{display(row['query'])}\t{display(row['id'])}"
-                    say(f"{names}\t{row['similarity']:.4f}\t{row['start']}\t{row['end']}")
+                cells = (row["query"], row["id"], f"{row['similarity']:.4f}", row["start"], row["end"])
+                say_row(row, cells, as_json=as_json)

@@ -16,7 +16,7 @@ from nearkin.dedup.config import option
 from nearkin.errors import bad_parameter
 
 if TYPE_CHECKING:
-    from nearkin.dedup.sources import FingerprintSource
+    from nearkin.dedup.fingerprint_source import FingerprintSource
     from nearkin.io import Corpus
     from nearkin.io.base import KeptLayout
     from nearkin.recipe import Recipe
@@ -110,7 +110,7 @@ class CorpusOptions:
         self, inputs: Sequence[str], recipe: Recipe | None, kind: str | None, bits: int | None, ids: Path | None
     ) -> FingerprintSource:
         """Open a corpus as fingerprints; the other parameters are those of `open_fingerprints`."""
-        from nearkin.dedup.sources import open_fingerprints
+        from nearkin.dedup.fingerprint_source import open_fingerprints
 
         columns = {"column": self.text_column, "id_column": self.id_column}
         return open_fingerprints(inputs, recipe, kind, bits, ids=ids, **columns, **self._reader_options())

@@ -22,25 +22,23 @@ from nearkin.cli.console import (
     Failures,
     binary_stdout,
     console,
-    display,
     escape_surrogates,
     progress_bars,
     report_summary,
-    say,
-    say_json,
+    say_row,
     show_table,
     suppress_summary_warnings,
     warn,
 )
 from nearkin.cli.corpus import CorpusOptions, existing_parent, input_summary, list_files, report_skipped
-from nearkin.cli.options import MATCHING, WRITING, Bits, Inputs, Json, Quiet, RecipeOption, parse_recipe
+from nearkin.cli.options import MATCHING, WRITING, Bits, Inputs, Json, Quiet, RecipeOption, opt, parse_recipe
 from nearkin.cli.report import REPORT, check_report, write_report
 from nearkin.dedup.config import KEEPING, DedupConfig, FileDedupConfig, PassagesConfig, option
 from nearkin.errors import OutputError, ParameterError, bad_parameter, printable
 from nearkin.io.base import REJECTED, KeptLayout
 
 if TYPE_CHECKING:
-    from nearkin.dedup.passages_results import PassagesResult
+    from nearkin.dedup.passages import PassagesResult
     from nearkin.dedup.result import DedupResult
     from nearkin.index.bands import BandIndex
     from nearkin.index.digests import DigestIndex
@@ -56,7 +54,7 @@ EXAMPLE_ROWS = 12
 """Number of rows of clusters that are searched for an example."""
 _FILE_OPTIONS = {
     *("out", "overwrite", "report", "recipe", "family", "strict", "threshold", "cluster", "keep", "links", "against"),
-    *("store", "labels", "skip_hubs", "also", "text_threshold"),
+    *("store", "labels", "skip_hubs", "also", "text_threshold", "threads"),
 }
 """Options of a run over files."""
 _NOT_FOR_PASSAGES = (
@@ -64,23 +62,9 @@ _NOT_FOR_PASSAGES = (
     *("differ", "differing", "featureless"),
 )
 
-Matching = Annotated[
-    Options,
-    OptionsOf(
-        DedupConfig,
-        *("threshold", "radius", "recall", "confirm", "measure", "verify", "differ", "max_comparisons", "differing"),
-        *("featureless", "cluster", "keep", "links"),
-    ),
-]
-FileMatching = Annotated[Options, OptionsOf(FileDedupConfig, "skip_hubs", "also", "text_threshold")]
-Unit = Annotated[Options, OptionsOf(PassagesConfig, "unit", show_defaults=False)]
-Passages = Annotated[
-    Options,
-    OptionsOf(
-        PassagesConfig,
-        *("min_length", "remove", "share", "within", "boilerplate", "boilerplate_documents", "boilerplate_share"),
-    ),
-]
+_PASSAGE_OPTIONS = (
+    *("min_length", "remove", "share", "within", "boilerplate", "boilerplate_documents", "boilerplate_share"),
+)
 
 
 @dataclass(frozen=True)
@@ -164,54 +148,59 @@ class EngineOptions:
     )
 
 
-@dataclass(frozen=True)
-class FamilyOption:
-    """Option for the family of hash functions."""
-
-    family: str | None = option(
-        None,
-        help="simhash or minhash, simhash:BITS or minhash:NUM_PERM; replaces that of the recipe. ssdeep for files.",
-        group=MATCHING,
-        choices=("simhash", "minhash", "ssdeep"),
-    )
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Job:
     """Options of `nearkin dedup`.
 
-    `matching`, `files` and `passages` contain only options that the user gave.
+    `matching`, `files`, `unit` and `passages` contain only options that the user gave.
     """
 
-    inputs: list[str]
+    inputs: Inputs
     output: OutputOptions
     reading: CorpusOptions
-    recipe: str | None
-    family: str | None
-    bits: int | None
-    matching: Options
+    recipe: RecipeOption = None
+    family: Annotated[
+        str | None,
+        opt(
+            "simhash or minhash, simhash:BITS or minhash:NUM_PERM; replaces that of the recipe. ssdeep for files.",
+            group=MATCHING,
+            choices=("simhash", "minhash", "ssdeep"),
+        ),
+    ] = None
+    bits: Bits = None
+    matching: Annotated[
+        Options,
+        OptionsOf(
+            DedupConfig,
+            *("threshold", "radius", "recall", "confirm", "measure", "verify", "differ", "max_comparisons"),
+            *("differing", "featureless", "cluster", "keep", "links"),
+        ),
+    ]
+    files: Annotated[Options, OptionsOf(FileDedupConfig, "skip_hubs", "also", "text_threshold")]
     reference: ReferenceOptions
-    files: Options
-    passages: Options
+    unit: Annotated[Options, OptionsOf(PassagesConfig, "unit", show_defaults=False)]
+    passages: Annotated[Options, OptionsOf(PassagesConfig, *_PASSAGE_OPTIONS)]
     engine: EngineOptions
-    as_json: bool
-    quiet: bool
+    threads: Threads = None
+    as_json: Json = False
+    quiet: Quiet = False
 
-    def given(self) -> dict[str, object]:
+    def explicit_options(self) -> dict[str, object]:
         """Return the options that differ from their defaults."""
-        given = {**self.matching, **self.files, **self.passages, "recipe": self.recipe, "family": self.family}
+        values = {**self.matching, **self.files, **self.unit, **self.passages, "threads": self.threads}
         for group in (self.output, self.reading, self.reference, self.engine):
-            given |= {
+            values |= {
                 each.name: value for each in fields(group) if (value := getattr(group, each.name)) != each.default
             }
-        return {name: value for name, value in {**given, "bits": self.bits}.items() if value is not None}
+        values |= {"recipe": self.recipe, "family": self.family, "bits": self.bits}
+        return {name: value for name, value in values.items() if value is not None}
 
-    def check_not_given(self, names: Iterable[str], allowed: str) -> None:
+    def check_unset(self, names: Iterable[str], allowed: str) -> None:
         """Raise ParameterError for the first option in `names` that the user gave."""
-        given = self.given()
+        values = self.explicit_options()
         for name in names:
-            if name in given:
-                raise bad_parameter(name, given[name], allowed)
+            if name in values:
+                raise bad_parameter(name, values[name], allowed)
 
     def parse_recipe(self) -> Recipe | None:
         """Return the recipe of the options; None without any, which stands for that of a store or the default."""
@@ -228,10 +217,10 @@ class Job:
 
     def keep_columns(self) -> list[str]:
         """Return the columns of the keep rule."""
-        from nearkin.dedup.keep import keep_columns, keep_keys
+        from nearkin.dedup.keep import keep_columns, parse_keep
 
         keep = self.matching.get("keep", "first")
-        keys = keep_keys(keep, values="")
+        keys = parse_keep(keep, values="")
         if any(key.by in ("max", "min") and not key.column for key in keys):
             raise bad_parameter("keep", keep, "max:COLUMN or min:COLUMN")
         return keep_columns(keys)
@@ -243,24 +232,7 @@ class Job:
 
 
 @app.add()
-def dedup(
-    inputs: Inputs,
-    output: OutputOptions,
-    reading: CorpusOptions,
-    recipe: RecipeOption = None,
-    *,
-    family: FamilyOption,
-    bits: Bits = None,
-    matching: Matching,
-    files: FileMatching,
-    reference: ReferenceOptions,
-    unit: Unit,
-    passages: Passages,
-    engine: EngineOptions,
-    threads: Threads = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
+def dedup(job: Job) -> None:
     """Keep one document of each group of near-duplicates, and report which were removed and why.
 
     DIR/kept.* contains the kept documents, in the format and order of the input; DIR/clusters.* the kept document, the
@@ -292,40 +264,23 @@ def dedup(
     """
     from nearkin.cli import distributed
 
-    set_num_threads(threads)
-    passages |= unit
-    job = Job(
-        inputs,
-        output,
-        reading,
-        recipe,
-        family.family,
-        bits,
-        matching,
-        reference,
-        files,
-        passages,
-        engine,
-        as_json,
-        quiet,
-    )
-    if output.report:
-        check_report(output.out)
-    if (chosen := distributed.choose_engine(job, threads)) is not None:
+    set_num_threads(job.threads)
+    if job.output.report:
+        check_report(job.output.out)
+    if (engine := distributed.choose_engine(job)) is not None:
         job.keep_columns()
-        head, summary = distributed.dedup(job, chosen)
-        _report(head, summary, distributed.join(output.out, "kept"), as_json=as_json, quiet=quiet)
-        return
-    if family.family == "ssdeep":
+        head, summary = distributed.dedup(job, engine)
+        _report(head, summary, distributed.join(job.output.out, "kept"), as_json=job.as_json, quiet=job.quiet)
+    elif job.family == "ssdeep":
         _dedup_files(job)
-        return
-    job.check_not_given(files, "with --family ssdeep alone")
-    if "unit" in passages or "boilerplate" in passages:
-        job.check_not_given(_NOT_FOR_PASSAGES, "no --unit and no --boilerplate")
+    elif job.unit or "boilerplate" in job.passages:
+        job.check_unset(job.files, "with --family ssdeep alone")
+        job.check_unset(_NOT_FOR_PASSAGES, "no --unit and no --boilerplate")
         _dedup_passages(job)
-        return
-    job.check_not_given(passages, "--unit or --boilerplate beside it")
-    _dedup_texts(job)
+    else:
+        job.check_unset(job.files, "with --family ssdeep alone")
+        job.check_unset(_PASSAGE_OPTIONS, "--unit or --boilerplate beside it")
+        _dedup_texts(job)
 
 
 @app.add(threads=True)
@@ -355,11 +310,8 @@ def pairs(
     for row in result.pairs.with_copies():
         # NaN stands for a similarity that was not computed.
         similarity = None if row["similarity"] != row["similarity"] else row["similarity"]
-        if as_json:
-            say_json({**row, "similarity": similarity})
-        else:
-            value = "-" if similarity is None else f"{similarity:.4f}"
-            say(f"{display(row['left'])}\t{display(row['right'])}\t{row['distance']}\t{value}")
+        cells = (row["left"], row["right"], row["distance"], "-" if similarity is None else f"{similarity:.4f}")
+        say_row({**row, "similarity": similarity}, cells, as_json=as_json)
 
 
 # Texts
@@ -653,7 +605,7 @@ def _dedup_passages(job: Job) -> None:
     if output.report:
         raise bad_parameter("report", "given", "not with --unit or --boilerplate, which have no pairs to label")
     recipe = job.parse_recipe()
-    options: Options = {"unit": "document", "remove": "parts", **job.passages}
+    options: Options = {"unit": "document", "remove": "parts", **job.unit, **job.passages}
     keeps_all = options["remove"] == "nothing"
     if output.out == "-" and keeps_all:
         raise bad_parameter("out", "-", "a folder, with --remove nothing, which leaves all documents unchanged")
@@ -748,8 +700,7 @@ def _dedup_files(job: Job) -> None:
     """Write lists of kept and removed files (paths, each ended by NUL), tables and a summary."""
     from nearkin.dedup.files import dedup_files
 
-    given = job.given()
-    for name in given:
+    for name in job.explicit_options():
         if name not in _FILE_OPTIONS:
             raise bad_parameter(name, "given", "not with --family ssdeep, which compares files as bytes")
     output = job.output

@@ -68,7 +68,7 @@ _READABLE = "an engine reads parquet, and jsonl, csv or tsv, uncompressed or as 
 _GLOB = re.compile(r"[*?\[\]{}\\]")
 
 
-def choose_engine(job: Job, threads: int | None) -> Engine | None:
+def choose_engine(job: Job) -> Engine | None:
     """Return the engine of a job, or None, after checking the options that an engine supports.
 
     Raises
@@ -82,8 +82,7 @@ def choose_engine(job: Job, threads: int | None) -> Engine | None:
         if options.checkpoint is not None:
             raise bad_parameter("checkpoint", options.checkpoint, "--engine or --remote with it")
         return None
-    given = {**job.given(), **({} if threads is None else {"threads": threads})}
-    for name, value in given.items():
+    for name, value in job.explicit_options().items():
         if name not in _SUPPORTED and (name, value) != ("differing", "keep"):
             raise bad_parameter(name, "given", _REASONS.get(name, "not with an engine"))
     if job.family == "ssdeep":

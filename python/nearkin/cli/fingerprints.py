@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
 import typer
 
 from nearkin.cli.commands import Commands
-from nearkin.cli.console import console, display, read_input, read_text, say, say_json, warn
+from nearkin.cli.console import console, display, read_input, read_text, say, say_json, say_row, warn
 from nearkin.cli.corpus import CorpusOptions
 from nearkin.cli.options import WRITING, Bits, Inputs, Json, RecipeOption, opt, parse_recipe
 from nearkin.errors import ParameterError, bad_parameter, printable
@@ -56,10 +56,8 @@ def hash_(
             digits = to_hex(as_fingerprints(values, parsed), parsed.bits)
             for name, text, count in zip(batch.ids.to_list(), digits, counts.tolist(), strict=True):
                 fingerprint = text if count else None
-                if as_json:
-                    say_json({"id": name, "fingerprint": fingerprint, "features": count})
-                else:
-                    say(f"{display(name)}\t{fingerprint or '-'}")
+                record = {"id": name, "fingerprint": fingerprint, "features": count}
+                say_row(record, (name, fingerprint or "-"), as_json=as_json)
 
 
 @app.add()
@@ -237,10 +235,9 @@ def fit(
     with reading.read(inputs) as corpus:
         table = Idf.fit(corpus, parse_recipe(recipe), min_df=min_df)
     table.save(out)
-    if as_json:
-        say_json({"documents": table.documents, "features": len(table), "digest": table.digest, "out": str(out)})
-    else:
-        say(f"{len(table)} features of {table.documents} documents in {display(out)}; digest {table.digest}")
+    record = {"documents": table.documents, "features": len(table), "digest": table.digest, "out": str(out)}
+    line = f"{len(table)} features of {table.documents} documents in {out}; digest {table.digest}"
+    say_row(record, [line], as_json=as_json)
 
 
 @idf.add()
@@ -273,10 +270,9 @@ def read(
     # `Idf.read` checks the word.
     table = Idf.read(path, parse_recipe(recipe), unknown=cast("float", weight))
     table.save(out)
-    if as_json:
-        say_json({"features": len(table), "unknown": table.unknown, "digest": table.digest, "out": str(out)})
-    else:
-        say(f"{len(table)} features in {display(out)}, others weigh {table.unknown:.6g}; digest {table.digest}")
+    record = {"features": len(table), "unknown": table.unknown, "digest": table.digest, "out": str(out)}
+    line = f"{len(table)} features in {out}, others weigh {table.unknown:.6g}; digest {table.digest}"
+    say_row(record, [line], as_json=as_json)
 
 
 def _fingerprints(texts: tuple[str, str], recipe: Recipe) -> tuple[list[str | None], int | None]:

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from nearkin.dedup.sources import FingerprintBatch, FingerprintSource
+    from nearkin.dedup.fingerprint_source import FingerprintBatch, FingerprintSource
     from nearkin.index.hamming import HammingIndex
     from nearkin.io import Column, Corpus
     from nearkin.progress import Progress
@@ -539,7 +539,7 @@ def _query_batches(
     """Return the queries of the command line: a batch of texts and files, and a batch of fingerprints."""
     import numpy as np
 
-    from nearkin.dedup.sources import FingerprintBatch
+    from nearkin.dedup.fingerprint_source import FingerprintBatch
     from nearkin.families.simhash import fingerprint
     from nearkin.index.fingerprints import from_hex
 
@@ -651,14 +651,14 @@ class MatchedDocuments:
     """
 
     def __init__(self, corpus: Corpus, columns: Sequence[str], recipe: Recipe | None) -> None:
-        from nearkin.dedup.spill import GrowingColumn
+        from nearkin.dedup.spill import SpillColumn
 
         self.columns = list(columns)
         self._missing = 0
         self._corpus = corpus
         self._recipe = recipe
         self._rows: dict[Any, int] = {}
-        growing = {name: GrowingColumn() for name in self.columns}
+        growing = {name: SpillColumn() for name in self.columns}
         for batch in corpus.batches():
             self._rows.update(zip(batch.ids.to_list(), range(batch.first_row, corpus.rows), strict=False))
             for name, column in growing.items():

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 import typer
 
 from nearkin.cli.commands import Commands, Options, OptionsOf
-from nearkin.cli.console import NO_MATCH, progress_bars, say, say_json, show_table, warn
+from nearkin.cli.console import NO_MATCH, progress_bars, say, say_json, say_row, show_table, warn
 from nearkin.cli.corpus import READING, CorpusOptions, parse_max_malformed
 from nearkin.cli.options import WRITING, Inputs, opt
 from nearkin.dedup.config import option
@@ -349,13 +349,10 @@ def _match(model: Patterns, open_items: OpenItems, options: PatternOptions) -> N
                 unmatched += row["id"] is None
                 if options.new and row["id"] is not None:
                     continue
-                if options.as_json:
-                    say_json({"item": name, "text": item, **row})
-                elif options.new:
-                    # An item may contain ends of lines and tabs; escaped, it is one cell.
-                    say(f"{printable(str(name))}\t{printable(item)}")
-                else:
-                    say(f"{printable(str(name))}\t{row['id'] or '-'}\t{printable(row['pattern'] or '-')}")
+                # An item may contain ends of lines and tabs; escaped, it is one cell.
+                match = (printable(item),) if options.new else (row["id"] or "-", printable(row["pattern"] or "-"))
+                record = {"item": name, "text": item, **row}
+                say_row(record, (printable(str(name)), *match), as_json=options.as_json)
     if not options.quiet:
         patterns = _count(len(model), "patterns")
         warn(f"{_count(rows, model.name)}, {unmatched:,} that none of {patterns} explains")
@@ -428,11 +425,11 @@ def _print_queue(model: PayloadGroups, open_items: OpenItems, *, as_json: bool) 
         items = [pair for batch in batches for pair in zip(batch.names, batch.texts(), strict=True)]
     for row in model.queue([text for _, text in items]).to_pylist():
         name, text = items[row["row"]]
-        if as_json:
-            say_json({"item": name, "text": text, **{key: row[key] for key in ("id", "pattern", "count", "new")}})
-        else:
-            status = "new" if row["new"] else "known"
-            say(f"{printable(str(name))}\t{row['id'] or '-'}\t{row['count']}\t{status}\t{printable(text)}")
+        record = {"item": name, "text": text, **{key: row[key] for key in ("id", "pattern", "count", "new")}}
+        status = "new" if row["new"] else "known"
+        # An item may contain ends of lines and tabs; escaped, it is one cell.
+        cells = (printable(str(name)), row["id"] or "-", row["count"], status, printable(text))
+        say_row(record, cells, as_json=as_json)
 
 
 def _count(number: int, name: str) -> str:

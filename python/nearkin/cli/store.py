@@ -545,12 +545,12 @@ def _text_batches(
     reading: CorpusOptions, inputs: Sequence[str], columns: Sequence[str], own: list[Path], progress: Progress
 ) -> Iterator[_Documents]:
     """Read texts; a record whose id a store cannot have counts as unreadable."""
-    from nearkin.dedup.documents import bytes_ticker
+    from nearkin.dedup.documents import byte_reporter
     from nearkin.io.values import BIG_INT, BadRecord
 
     with reading.read(inputs, extra_columns=columns, exclude=own) as corpus:
         numbered = reading.id_column is None and corpus.format != "files"
-        report_bytes = bytes_ticker(corpus, progress)
+        report_bytes = byte_reporter(corpus, progress)
         # The columns must be known to exist before anything is added.
         for batch in corpus.batches(wait_for_columns=True):
             for row in (batch.ids.kinds == BIG_INT).nonzero()[0].tolist():
