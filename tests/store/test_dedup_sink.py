@@ -429,7 +429,7 @@ def test_the_checksum_covers_pending_outputs(tmp_path: Path, monkeypatch: pytest
     with log.writing():
         log.add_output(str(tmp_path / "out"), str(tmp_path / ".out.nearkin-0"))
     log.close()
-    with pytest.raises(nk.errors.CorruptStoreError, match="outputs some are missing"):
+    with pytest.raises(nk.errors.CorruptStoreError, match="outputs are missing"):
         nk.Store.open(tmp_path / "store", "r")
 
 

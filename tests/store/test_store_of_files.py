@@ -14,7 +14,7 @@ import pytest
 from hypothesis.stateful import initialize, rule
 
 import nearkin as nk
-from nearkin.dedup.candidates.ssdeep import is_comparable
+from nearkin.dedup.candidates.digests import is_comparable
 from nearkin.digests import ssdeep
 from nearkin.errors import CorruptStoreError, InputError, MismatchError, ParameterError
 from nearkin.store.results import StoredDocument

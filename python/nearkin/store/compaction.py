@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin.dedup.candidates import Places
+from nearkin.dedup.candidates import Ordinals
 from nearkin.errors import StoreLockedError, warn_caller
 from nearkin.index.ids import Id, IdKeys
 from nearkin.io import locks
@@ -192,7 +192,7 @@ def _write_batches(
 
 
 def build_index(
-    settings: StoreSettings, rows: Places, records: NDArray[np.void], report: Progress = unreported
+    settings: StoreSettings, rows: Ordinals, records: NDArray[np.void], report: Progress = unreported
 ) -> StoreIndex:
     """Build the index of the new documents."""
     index = settings.new_index()
@@ -358,7 +358,7 @@ def _merge(
 
 @contextmanager
 def _open_texts(
-    pairs: list[tuple[Segment, Places]], settings: StoreSettings, budget: Budget, folder: Path
+    pairs: list[tuple[Segment, Ordinals]], settings: StoreSettings, budget: Budget, folder: Path
 ) -> Iterator[Texts | None]:
     """Open the texts at positions of several segments: in memory if the budget allows it, otherwise in a file."""
     if settings.text != "keep":
@@ -405,7 +405,7 @@ class Compactor:
                 return
             error, self._error = self._error, None
             if error is not None:
-                message = f"{self._folder}: no segment could be written, documents go on waiting in the log: {error}"
+                message = f"{self._folder}: no segment could be written: {error}; the documents remain in the log"
                 warn_caller(message)
             self._thread = threading.Thread(target=self._run, name="nearkin-store", daemon=True)
             self._thread.start()

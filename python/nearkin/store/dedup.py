@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import TextCache
-from nearkin.dedup.candidates import CandidateLists, Places
+from nearkin.dedup.candidates import CandidateLists, Ordinals
 from nearkin.dedup.cluster import Assignment, Clusterer
 from nearkin.dedup.documents import HashedDocuments, first_with_same_content
 from nearkin.dedup.verify import FeatureSets
@@ -92,7 +92,7 @@ class BatchDecision:
     """
 
     status: NDArray[np.int8]
-    row: Places
+    row: Ordinals
     other: NDArray[np.int64]
     similarity: NDArray[np.float64]
     stop: int
@@ -216,7 +216,7 @@ class BatchDeduplicator:
             assignment = self._match_single(int(numbers[0]), snapshot, stored, position, texts)
             if assignment is not None:
                 return assignment
-        return self._warn_skipped(self._clusterer(numbers, stored, texts, "search").match_older())
+        return self._warn_skipped(self._clusterer(numbers, stored, texts, "search").match_reference())
 
     def _match_single(
         self, number: int, snapshot: Snapshot, stored: SnapshotRange, position: int, texts: TextCache | None
@@ -226,7 +226,7 @@ class BatchDeduplicator:
         `position` is that of the document in the cache. Without a cache every candidate is a match.
         """
         lists = stored.candidates(self.hashed.values[number : number + 1])
-        rows = lists.places
+        rows = lists.ordinals
         if lists.skipped or len(rows) > _MAX_CANDIDATES:
             return None
         if not len(rows):
@@ -310,7 +310,7 @@ class BatchDeduplicator:
             threshold=float(self._settings.threshold),
             documents=self.hashed,
             rows=numbers,
-            older=stored,
+            reference=stored,
             cache=texts,
         )
 
@@ -427,7 +427,7 @@ class BatchDeduplicator:
             results.append(snapshot.matches(rows[best], distances[best], similarities[best]))
         return results
 
-    def _all_matches(self, snapshot: Snapshot) -> list[tuple[Places, NDArray[np.float64]]]:
+    def _all_matches(self, snapshot: Snapshot) -> list[tuple[Ordinals, NDArray[np.float64]]]:
         """Return for each document the rows of all stored matches, ascending, and their similarities."""
         count = len(self._numbers)
         position, texts = self._cache.reserve(count)
@@ -435,7 +435,7 @@ class BatchDeduplicator:
         lists = stored.candidates(self.hashed.values)
         if lists.skipped:
             warn_caller(f"{self._settings.skipped_message(lists.skipped)}; matches may be missing")
-        queries, rows = lists.owners(), lists.places
+        queries, rows = lists.owners(), lists.ordinals
         featured = self.hashed.counts[queries] > 0
         queries, rows = queries[featured], rows[featured]
         similarity = np.full(len(rows), np.nan) if lists.similarity is None else lists.similarity[featured]
@@ -468,7 +468,7 @@ def nearest_matches(
     """
     results: list[list[StoredMatch]] = []
     for first, last in pairwise(lists.offsets.tolist()):
-        rows, far = lists.places[first:last], distances[first:last]
+        rows, far = lists.ordinals[first:last], distances[first:last]
         best = np.lexsort((rows, far))[:k]
         best = best[far[best] <= max_distance]
         similarities = 1 - far[best] / num_values if num_values else np.full(len(best), np.nan)

@@ -40,6 +40,7 @@ from numpy.typing import NDArray
 from nearkin._core import store_pack, store_sums, store_unpack
 from nearkin.errors import CorruptStoreError, FormatVersionError, OutputError, ParameterError, StoreLockedError
 from nearkin.index.ids import Id
+from nearkin.store.kinds.base import corrupt_file
 
 Mode = Literal["w", "r"]
 Sync = Literal["commit", "interval"]
@@ -294,8 +295,7 @@ def sqlite_errors(folder: Path) -> Iterator[None]:
         raise OutputError(message, place=place, in_place="old", errno=number) from error
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
         # SQLite names a damaged table by the bytes in the file, which need not be text.
-        place, reason = str(folder / LOG_NAME), f"{error}; run verify, and restore it from a backup"
-        raise CorruptStoreError(f"{place}: {reason}", place=place, reason=reason) from error
+        raise corrupt_file(folder / LOG_NAME, f"{error}; run verify, and restore it from a backup") from error
 
 
 def _is_busy(error: sqlite3.OperationalError) -> bool:
@@ -360,7 +360,7 @@ class Log:
 
     def corrupt(self, reason: str) -> CorruptStoreError:
         """Return the error for a damaged log."""
-        return CorruptStoreError(f"{self._place}: {reason}", place=self._place, reason=reason)
+        return corrupt_file(self._place, reason)
 
     def _errors(self) -> AbstractContextManager[None]:
         return sqlite_errors(self.folder)

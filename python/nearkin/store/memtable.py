@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin.dedup.candidates import Places
+from nearkin.dedup.candidates import Ordinals
 from nearkin.index.ids import Id
 from nearkin.store.kinds import StoreSettings
 from nearkin.store.records import indexed_positions, record_type
@@ -25,7 +25,7 @@ class Memtable:
     def __init__(self, settings: StoreSettings) -> None:
         self._settings = settings
         self.index = settings.new_index()
-        self._rows: Places = np.zeros(1024, np.int64)
+        self._rows: Ordinals = np.zeros(1024, np.int64)
         self._records: NDArray[np.void] = np.zeros(1024, record_type(settings))
         self._ids: list[Id] = []
         self._contents: list[bytes] = []
@@ -39,11 +39,11 @@ class Memtable:
         return len(self._ids)
 
     @property
-    def rows(self) -> Places:
+    def rows(self) -> Ordinals:
         """All rows, ascending."""
         return self._rows[: len(self._ids)]
 
-    def add(self, rows: Places, ids: Sequence[Id], contents: Sequence[bytes], records: NDArray[np.void]) -> None:
+    def add(self, rows: Ordinals, ids: Sequence[Id], contents: Sequence[bytes], records: NDArray[np.void]) -> None:
         """Add documents in the order of their rows."""
         if not len(rows):
             return
@@ -71,32 +71,32 @@ class Memtable:
             rest.add(self.rows[start:], self._ids[start:], self._contents[start:], self._records[positions])
         return rest
 
-    def _positions(self, rows: Places) -> Places:
+    def _positions(self, rows: Ordinals) -> Ordinals:
         """Return the position of each row, or its insertion point."""
         return np.searchsorted(self.rows, rows)
 
-    def has(self, rows: Places) -> NDArray[np.bool_]:
+    def has(self, rows: Ordinals) -> NDArray[np.bool_]:
         """Return True for each row that is pending."""
         own = self.rows
         return own[np.minimum(self._positions(rows), len(own) - 1)] == rows if len(own) else np.zeros(len(rows), bool)
 
-    def find_contents(self, contents: Sequence[bytes]) -> tuple[NDArray[np.int64], Places]:
+    def find_contents(self, contents: Sequence[bytes]) -> tuple[NDArray[np.int64], Ordinals]:
         """Return the rows with the given contents, in any order: numbers of contents, and rows."""
         return _find_rows(self._row_by_content, self._more_by_content, contents)
 
-    def find_ids(self, ids: Sequence[Id]) -> tuple[NDArray[np.int64], Places]:
+    def find_ids(self, ids: Sequence[Id]) -> tuple[NDArray[np.int64], Ordinals]:
         """Return the rows with the given ids, in any order: numbers of ids, and rows."""
         return _find_rows(self._row_by_id, self._more_by_id, ids)
 
-    def records(self, rows: Places) -> NDArray[np.void]:
+    def records(self, rows: Ordinals) -> NDArray[np.void]:
         """Return the records of rows."""
         return self._records[self._positions(rows)]
 
-    def ids(self, rows: Places) -> list[Id]:
+    def ids(self, rows: Ordinals) -> list[Id]:
         """Return the ids of rows."""
         return [self._ids[position] for position in self._positions(rows).tolist()]
 
-    def contents(self, rows: Places) -> list[bytes]:
+    def contents(self, rows: Ordinals) -> list[bytes]:
         """Return the content hashes of rows."""
         return [self._contents[position] for position in self._positions(rows).tolist()]
 
@@ -119,7 +119,7 @@ def _add_rows(first: dict[_Key, int], more: dict[_Key, list[int]], keys: Sequenc
 
 def _find_rows(
     first: Mapping[_Key, int], more: Mapping[_Key, list[int]], keys: Sequence[_Key]
-) -> tuple[NDArray[np.int64], Places]:
+) -> tuple[NDArray[np.int64], Ordinals]:
     firsts = list(map(first.get, keys))
     numbers = [number for number, row in enumerate(firsts) if row is not None]
     rows = [row for row in firsts if row is not None]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import StoreSegment
-from nearkin.dedup.candidates import Places
+from nearkin.dedup.candidates import Ordinals
 from nearkin.errors import CorruptStoreError, mismatch
 from nearkin.index.ids import Id, IdKeys
 from nearkin.store.filesystem import SEGMENT_FOLDER
@@ -75,18 +75,18 @@ class Segment:
     def __len__(self) -> int:
         return self.entry.documents
 
-    def positions(self, rows: Places) -> Places:
+    def positions(self, rows: Ordinals) -> Ordinals:
         """Return the positions of rows, which the segment must have."""
         positions = self.documents.places(rows)
         if len(positions) and positions.min() < 0:
             raise self.corrupt(f"row {int(rows[positions < 0][0])} is missing")
         return positions
 
-    def all_rows(self) -> Places:
+    def all_rows(self) -> Ordinals:
         """Return the rows of all documents."""
         return self.documents.rows(0, len(self))
 
-    def records(self, rows: Places) -> NDArray[np.void]:
+    def records(self, rows: Ordinals) -> NDArray[np.void]:
         """Return the records of rows."""
         return self.documents.records(self.positions(rows)).view(self._record_type)
 
@@ -94,21 +94,21 @@ class Segment:
         """Return the records of all documents."""
         return self.documents.records(np.arange(len(self))).view(self._record_type)
 
-    def contents(self, rows: Places) -> list[bytes]:
+    def contents(self, rows: Ordinals) -> list[bytes]:
         """Return the content hashes of rows."""
         contents = self.documents.contents(self.positions(rows)).reshape(-1, 2)
         return [content.tobytes() for content in contents]
 
-    def ids(self, rows: Places) -> list[Id]:
+    def ids(self, rows: Ordinals) -> list[Id]:
         """Return the ids of rows."""
         ids: list[Id] = self.documents.ids(self.positions(rows)).tolist()
         return ids
 
-    def extras(self, rows: Places) -> list[bytes]:
+    def extras(self, rows: Ordinals) -> list[bytes]:
         """Return the extras of rows."""
         return self.documents.extras(self.positions(rows))
 
-    def texts(self, rows: Places) -> list[str | None]:
+    def texts(self, rows: Ordinals) -> list[str | None]:
         """Return the texts of rows; None for a document without one."""
         return self.documents.texts(self.positions(rows))
 
@@ -119,7 +119,7 @@ def write_segment(
     settings: StoreSettings,
     index: StoreIndex,
     *,
-    rows: Places,
+    rows: Ordinals,
     ids: IdKeys,
     contents: NDArray[np.uint64],
     records: NDArray[np.void],

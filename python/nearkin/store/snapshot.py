@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import StoreSegment
-from nearkin.dedup.candidates import CandidateLists, CandidateSource, Places, TextBatch, Values
+from nearkin.dedup.candidates import CandidateLists, CandidateSource, Ordinals, TextBatch, Values
+from nearkin.dedup.candidates.base import list_offsets
 from nearkin.dedup.verify import FeatureSets
-from nearkin.errors import CorruptStoreError
 from nearkin.index.ids import Id, IdKeys
 from nearkin.store.kinds import StoreSettings
-from nearkin.store.kinds.base import CandidateRows
+from nearkin.store.kinds.base import CandidateRows, corrupt_file
 from nearkin.store.kinds.texts import LoadTexts, call_loader, join_sets
 from nearkin.store.kinds.vectors import VectorSettings
 from nearkin.store.log import LOG_NAME, Log, SegmentEntry, State, outputs_checksum, tombstones_checksum
@@ -119,8 +119,8 @@ class Snapshot:
         sums ^= outputs_checksum(self.log.outputs())
         if (len(self.memtable), sums) != (state.pending, state.sums):
             raise self.log.corrupt(
-                f"of {state.pending} waiting documents, removals, segments and outputs some are missing or were "
-                "changed; restore it from a backup"
+                f"some of {state.pending} pending documents, tombstones, segments and outputs are missing or "
+                "were changed; restore it from a backup"
             )
         self._add_tombstones(tombstones)
         self.last_tombstone = self.log.last_tombstone()
@@ -162,13 +162,13 @@ class Snapshot:
             self._removed_rows = np.array(sorted(self._tombstones), np.int64)
         return self._removed_rows
 
-    def alive(self, rows: Places) -> NDArray[np.bool_]:
+    def alive(self, rows: Ordinals) -> NDArray[np.bool_]:
         """Return True for each row that has no tombstone."""
         if not len(self.removed_rows):
             return np.ones(len(rows), bool)
         return ~np.isin(rows, self.removed_rows)
 
-    def present(self, rows: Places) -> NDArray[np.bool_]:
+    def present(self, rows: Ordinals) -> NDArray[np.bool_]:
         """Return True for each row that has no tombstone, and that no merge has dropped."""
         present = self.alive(rows)
         for segment, positions in self._split(rows):
@@ -176,7 +176,7 @@ class Snapshot:
             present[positions] &= self.memtable.has(chunk) if segment is None else segment.documents.places(chunk) >= 0
         return present
 
-    def _split(self, rows: Places) -> list[tuple[Segment | None, NDArray[np.int64]]]:
+    def _split(self, rows: Ordinals) -> list[tuple[Segment | None, NDArray[np.int64]]]:
         """Return the positions in `rows` by segment; None stands for the memtable."""
         if not len(rows):
             return []
@@ -191,9 +191,9 @@ class Snapshot:
 
     def _gather(
         self,
-        rows: Places,
-        from_segment: Callable[[Segment, Places], list[Any]],
-        from_log: Callable[[Places], list[Any]],
+        rows: Ordinals,
+        from_segment: Callable[[Segment, Ordinals], list[Any]],
+        from_log: Callable[[Ordinals], list[Any]],
     ) -> list[Any]:
         """Return one value per row, from the segment that holds the row, or from the log."""
         values: list[Any] = [None] * len(rows)
@@ -204,7 +204,7 @@ class Snapshot:
                 values[position] = value
         return values
 
-    def records(self, rows: Places) -> NDArray[np.void]:
+    def records(self, rows: Ordinals) -> NDArray[np.void]:
         """Return the records of rows."""
         records = np.zeros(len(rows), self.record_type)
         for segment, positions in self._split(rows):
@@ -212,25 +212,25 @@ class Snapshot:
             records[positions] = self.memtable.records(chunk) if segment is None else segment.records(chunk)
         return records
 
-    def values(self, rows: Places) -> Values:
+    def values(self, rows: Ordinals) -> Values:
         """Return the values of rows."""
         # A copy is aligned; records are not.
         values: Values = self.records(rows)["values"].copy()
         return values
 
-    def ids(self, rows: Places) -> list[Id]:
+    def ids(self, rows: Ordinals) -> list[Id]:
         """Return the ids of rows."""
         return self._gather(rows, Segment.ids, self.memtable.ids)
 
-    def extras(self, rows: Places) -> list[bytes]:
+    def extras(self, rows: Ordinals) -> list[bytes]:
         """Return the extras of rows."""
         return self._gather(rows, Segment.extras, lambda chunk: self.log.extras(chunk.tolist()))
 
-    def contents(self, rows: Places) -> list[bytes]:
+    def contents(self, rows: Ordinals) -> list[bytes]:
         """Return the content hashes of rows, 16 bytes each."""
         return self._gather(rows, Segment.contents, self.memtable.contents)
 
-    def texts(self, rows: Places) -> list[str | None]:
+    def texts(self, rows: Ordinals) -> list[str | None]:
         """Return the texts of rows; None for documents that were not new.
 
         Raises
@@ -252,7 +252,7 @@ class Snapshot:
                 texts[position] = text
         return texts
 
-    def features(self, rows: Places) -> list[NDArray[np.uint64] | None]:
+    def features(self, rows: Ordinals) -> list[NDArray[np.uint64] | None]:
         """Return the hashes of the features of rows; None for a document without them."""
         try:
             return [unpack_features(extra) for extra in self.extras(rows)]
@@ -261,7 +261,7 @@ class Snapshot:
 
     # Lookups by id and content
 
-    def find_ids(self, ids: IdKeys, start: int = 0) -> Places:
+    def find_ids(self, ids: IdKeys, start: int = 0) -> Ordinals:
         """Return the row of each id, or -1 if no document from row `start` on has it."""
         names = ids.tolist() if isinstance(ids, np.ndarray) else ids
         numbers, rows = self.memtable.find_ids(names)
@@ -270,7 +270,7 @@ class Snapshot:
             numbers, rows = np.concatenate([stored[0], numbers]), np.concatenate([stored[1], rows])
         return self._first_rows(len(names), numbers, rows, start)
 
-    def find_contents(self, contents: NDArray[np.uint64], start: int = 0) -> Places:
+    def find_contents(self, contents: NDArray[np.uint64], start: int = 0) -> Ordinals:
         """Return the first row from `start` on of a new document with each content, or -1.
 
         Documents without features count only if equal ones are copies.
@@ -293,7 +293,7 @@ class Snapshot:
         """Return the files of documents with rows from `start` on."""
         return [segment.documents for segment in self.segments if segment.entry.last >= start]
 
-    def _first_rows(self, count: int, numbers: NDArray[np.int64], rows: Places, start: int) -> Places:
+    def _first_rows(self, count: int, numbers: NDArray[np.int64], rows: Ordinals, start: int) -> Ordinals:
         """Return the first row of each of `count` keys that is alive and not before `start`, or -1."""
         if not len(rows):
             return np.full(count, -1, np.int64)
@@ -322,10 +322,9 @@ class Snapshot:
         try:
             return unpack_extra(extra)
         except ValueError as error:
-            place, reason = str(self.folder), f"a document's columns can't be read ({error}); run verify"
-            raise CorruptStoreError(f"{place}: {reason}", place=place, reason=reason) from None
+            raise corrupt_file(self.folder, f"a document's columns can't be read ({error}); run verify") from None
 
-    def documents(self, rows: Places) -> list[StoredDocument]:
+    def documents(self, rows: Ordinals) -> list[StoredDocument]:
         """Return the documents of rows."""
         records, ids = self.records(rows), self.ids(rows)
         extras = [self.unpack_extra(extra) for extra in self.extras(rows)]
@@ -352,14 +351,14 @@ class Snapshot:
             )
         return documents
 
-    def matches(self, rows: Places, distances: NDArray[Any], similarities: NDArray[np.float64]) -> list[StoredMatch]:
+    def matches(self, rows: Ordinals, distances: NDArray[Any], similarities: NDArray[np.float64]) -> list[StoredMatch]:
         """Return the documents of rows as matches."""
         columns = [self.unpack_extra(extra)[1] for extra in self.extras(rows)]
         return list(map(StoredMatch, self.ids(rows), distances.tolist(), similarities.tolist(), columns))
 
-    def live_rows(self, start: int, count: int) -> Places:
+    def live_rows(self, start: int, count: int) -> Ordinals:
         """Return the first `count` rows from `start` on without a tombstone."""
-        chunks: list[Places] = []
+        chunks: list[Ordinals] = []
         total = 0
         for rows in (*(s.all_rows() for s in self.segments if s.entry.last >= start), self.memtable.rows):
             rows = rows[np.searchsorted(rows, start) :]
@@ -416,7 +415,7 @@ class SnapshotRange:
         """Return a number above every row."""
         return self._stop
 
-    def copies(self, contents: NDArray[np.uint64]) -> Places:
+    def copies(self, contents: NDArray[np.uint64]) -> Ordinals:
         """Return the first new document with each content, or -1."""
         with self._open() as snapshot:
             rows = snapshot.find_contents(contents, self._start)
@@ -429,28 +428,28 @@ class SnapshotRange:
             if len(snapshot.memtable):
                 indexes.append(snapshot.memtable.index)
             lists = _merge_candidates(len(values), [index.search(values, self._source) for index in indexes])
-            rows = lists.places
+            rows = lists.ordinals
             if len(rows):
                 valid = snapshot.alive(rows) & (rows >= self._start) & (rows < self._stop)
                 if not valid.all():
-                    offsets = _offsets(lists.owners()[valid], len(values))
+                    offsets = list_offsets(np.bincount(lists.owners()[valid], minlength=len(values)))
                     similarity = None if lists.similarity is None else lists.similarity[valid]
                     lists = CandidateLists(offsets, rows[valid], similarity, lists.skipped)
             if isinstance(snapshot.settings, VectorSettings):
                 return snapshot.settings.source.confirm(values, lists, snapshot.values)
             return lists
 
-    def values(self, rows: Places) -> Values:
+    def values(self, rows: Ordinals) -> Values:
         """Return the values of rows."""
         with self._open() as snapshot:
             return snapshot.values(rows)
 
-    def lengths(self, rows: Places) -> NDArray[np.uint64]:
+    def lengths(self, rows: Ordinals) -> NDArray[np.uint64]:
         """Return the number of characters of the texts of rows."""
         with self._open() as snapshot:
             return snapshot.records(rows)["length"].astype(np.uint64)
 
-    def texts(self, rows: Places) -> TextBatch | FeatureSets:
+    def texts(self, rows: Ordinals) -> TextBatch | FeatureSets:
         """Return the texts of ascending rows, or the features that the store keeps."""
         with self._open() as snapshot:
             if snapshot.settings.text != "features":
@@ -458,7 +457,7 @@ class SnapshotRange:
             empty = np.zeros(0, np.uint64)
             return join_sets([empty if hashes is None else hashes for hashes in snapshot.features(rows)])
 
-    def ids(self, rows: Places) -> list[Any]:
+    def ids(self, rows: Ordinals) -> list[Any]:
         """Return the ids of rows."""
         with self._open() as snapshot:
             return snapshot.ids(rows)
@@ -474,9 +473,5 @@ def _merge_candidates(count: int, results: list[CandidateRows]) -> CandidateList
         return CandidateLists(np.zeros(count + 1, np.int64), rows, skipped=skipped)
     order = rows.argsort(kind="stable") if 1 == count else np.lexsort((rows, queries))
     similarity = np.concatenate(similarities)[order] if similarities and len(similarities) == len(results) else None
-    offsets = np.array([0, len(rows)]) if 1 == count else _offsets(queries, count)
+    offsets = np.array([0, len(rows)]) if 1 == count else list_offsets(np.bincount(queries, minlength=count))
     return CandidateLists(offsets, rows[order], similarity, skipped)
-
-
-def _offsets(queries: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    return np.concatenate([[0], np.cumsum(np.bincount(queries, minlength=count))]).astype(np.int64)

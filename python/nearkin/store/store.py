@@ -24,14 +24,14 @@ from nearkin.dedup.candidates import (
     CandidateSource,
     DigestCandidates,
     MinHashCandidates,
-    Places,
+    Ordinals,
     SimHashCandidates,
     Values,
 )
+from nearkin.dedup.config import Featureless
 from nearkin.dedup.documents import HashedDocuments
-from nearkin.dedup.reference import OlderDocuments
+from nearkin.dedup.reference import ReferenceCorpus
 from nearkin.dedup.result import DedupResult, PairTable
-from nearkin.dedup.stages import Featureless
 from nearkin.digests.ssdeep import DigestRecipe
 from nearkin.errors import (
     CorruptStoreError,
@@ -61,7 +61,7 @@ from nearkin.store.check import Finding, check_store, repair_store
 from nearkin.store.dedup import BatchDecision, BatchDeduplicator, FeatureCache, nearest_matches
 from nearkin.store.filesystem import check_local_fs, new_store_folder
 from nearkin.store.kinds import StoreSettings, make_settings, read_settings, repair_files
-from nearkin.store.kinds.base import Kind, StoreConfig, StoreVerify, TextRule
+from nearkin.store.kinds.base import Kind, StoreConfig, StoreVerify, TextRule, corrupt_file
 from nearkin.store.kinds.texts import LoadTexts, feature_hashes
 from nearkin.store.log import (
     LOG_NAME,
@@ -613,7 +613,7 @@ class Store:
                 raise mismatch("bits of a value", own, f"values of {queries.dtype}")
         with self._reading():
             lists = self._snapshot.range(0, 1 << 31).candidates(queries)
-            distances = source.distances(queries[lists.owners()], self._snapshot.values(lists.places))
+            distances = source.distances(queries[lists.owners()], self._snapshot.values(lists.ordinals))
             return nearest_matches(
                 self._snapshot, lists, distances, max_distance=max_distance, k=k, num_values=num_values
             )
@@ -995,7 +995,7 @@ class Store:
 
     # Deduplication of a corpus: `nearkin.dedup(against=store)` and `nearkin.dedup(store=store)`
 
-    def older_documents(self, candidate_source: CandidateSource) -> OlderDocuments:
+    def reference_corpus(self, candidate_source: CandidateSource) -> ReferenceCorpus:
         """Return the new documents as the reference of a deduplication (`nearkin.dedup.reference`).
 
         Raises
@@ -1017,11 +1017,11 @@ class Store:
         with self._reading() as state:
             return SnapshotRange(self._open_snapshot, 0, state.next_row, candidate_source)
 
-    def remember(
+    def append(
         self,
         new: HashedDocuments,
         candidate_source: CandidateSource,
-        decide: Callable[[OlderDocuments], DedupResult],
+        decide: Callable[[ReferenceCorpus], DedupResult],
         *,
         numbered: bool,
         columns: Mapping[str, Column],
@@ -1037,7 +1037,7 @@ class Store:
         with self._reading() as state:
             _check_id_kind(keys, state)
             seen = state.next_row, self._snapshot.last_tombstone
-        self.older_documents(candidate_source)
+        self.reference_corpus(candidate_source)
 
         def run(stop: int) -> tuple[DedupResult, OutputDir | None, tuple[Path, Path] | None]:
             result = decide(SnapshotRange(self._open_snapshot, 0, stop, candidate_source))
@@ -1071,7 +1071,7 @@ class Store:
             ends = np.cumsum(new.lengths[kept[start : start + _CHUNK_DOCUMENTS]].astype(np.int64))
             end = start + max(int(np.searchsorted(ends, _CHUNK_CHARACTERS, side="right")), 1)
             rows, start = kept[start:end], end
-            chunk = new.some(rows)
+            chunk = new.select(rows)
             ids = keys if keys is None else keys[rows] if isinstance(keys, np.ndarray) else [keys[row] for row in rows]
             values = {name: [column[row] for row in rows.tolist()] for name, column in columns.items()}
             cells = columns_by_row(values, len(rows))
@@ -1173,9 +1173,8 @@ class Store:
         self._cache.clear()
 
     def _missing_segment(self, error: FileNotFoundError) -> CorruptStoreError:
-        place = str(error.filename or self._folder)
         reason = "a segment on the list is not there; restore the store from a backup"
-        return CorruptStoreError(f"{place}: {reason}", place=place, reason=reason)
+        return corrupt_file(error.filename or self._folder, reason)
 
     def _after_commit(self) -> None:
         """Start the compactor if enough documents are pending; wait for it if it falls behind."""
@@ -1197,13 +1196,13 @@ class Store:
         return hashed
 
     @contextmanager
-    def _rows(self, ids: Ids, *, missing_ok: bool = False) -> Iterator[Places]:
+    def _rows(self, ids: Ids, *, missing_ok: bool = False) -> Iterator[Ordinals]:
         """Open a transaction, and return the row of each id; -1 for a missing one."""
         keys = check_ids(ids)
         with self._reading():
             yield self._find_rows(keys, missing_ok)
 
-    def _find_rows(self, keys: IdKeys, missing_ok: bool) -> Places:
+    def _find_rows(self, keys: IdKeys, missing_ok: bool) -> Ordinals:
         state = self._snapshot.state
         if state is not None and not _has_kind(keys, state):
             rows = np.full(len(keys), -1, np.int64)
@@ -1256,7 +1255,7 @@ def _check_id_kind(keys: IdKeys | None, state: State) -> None:
         raise bad_parameter("ids", kind, f"ids of the store's kind, {state.id_kind}")
 
 
-def _select_ids(keys: IdKeys | None, rows: Places, added: NDArray[np.int64]) -> list[Id]:
+def _select_ids(keys: IdKeys | None, rows: Ordinals, added: NDArray[np.int64]) -> list[Id]:
     """Return the ids of the added documents; row numbers if the caller passed none."""
     if keys is None:
         return [*rows.tolist()]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeAlias
 
-from nearkin.dedup.files import THRESHOLD as FILE_THRESHOLD
+from nearkin.dedup.config import FILE_THRESHOLD
 from nearkin.digests.ssdeep import DigestRecipe
 from nearkin.errors import CorruptStoreError, FormatVersionError, MismatchError, StoreError, bad_parameter
 from nearkin.families.base import Family

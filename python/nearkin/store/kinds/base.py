@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, T
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin.dedup.candidates import CandidateSource, Places, Values
-from nearkin.dedup.stages import Featureless
+from nearkin.dedup.candidates import CandidateSource, Ordinals, Values
+from nearkin.dedup.config import Featureless
 from nearkin.errors import CorruptStoreError, MismatchError, mismatch
 from nearkin.index.bands import BandIndex
 from nearkin.index.digests import DigestIndex
@@ -59,7 +59,7 @@ class CandidateRows(NamedTuple):
     """
 
     queries: NDArray[np.int64]
-    rows: Places
+    rows: Ordinals
     similarity: NDArray[np.float64] | None = None
     skipped: int = 0
 
@@ -74,7 +74,7 @@ class RowIndex(ABC, Generic[_Index]):
         return len(self._index)
 
     @abstractmethod
-    def add(self, rows: Places, values: Values) -> None:
+    def add(self, rows: Ordinals, values: Values) -> None:
         """Add documents; rows ascend from call to call."""
 
     @abstractmethod

@@ -18,10 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import byte_hashes, content_hashes
-from nearkin.dedup.candidates import CandidateSource, DigestCandidates, Places, Values
-from nearkin.dedup.candidates.ssdeep import comparable, digest_rows, digests_of
+from nearkin.dedup.candidates import CandidateSource, DigestCandidates, Ordinals, Values
+from nearkin.dedup.candidates.digests import are_comparable, decode_digests, digest_values
+from nearkin.dedup.config import FILE_THRESHOLD as THRESHOLD
+from nearkin.dedup.config import SKIP_HUBS
 from nearkin.dedup.documents import HashedDocuments
-from nearkin.dedup.files import SKIP_HUBS, THRESHOLD, hash_paths, no_texts, path_names
+from nearkin.dedup.files import hash_paths, no_texts, path_names
 from nearkin.digests.ssdeep import DigestRecipe, compare_many
 from nearkin.digests.ssdeep.hashing import read_content
 from nearkin.errors import InputError, bad_parameter
@@ -110,11 +112,11 @@ class FileSettings(WithoutTexts):
 
     def searchable(self, values: Values) -> NDArray[np.bool_]:
         """Return True for digests with seven characters in a part."""
-        return comparable(values)
+        return are_comparable(values)
 
     def public_values(self, values: Values) -> Values:
         """Return digests, `(n,)` objects."""
-        return digest_rows(digests_of(values))[:, 0]
+        return digest_values(decode_digests(values))[:, 0]
 
     def new_index(self) -> StoreIndex:
         """Return an empty DigestIndex."""
@@ -169,15 +171,15 @@ class DigestStoreIndex(RowIndex[DigestIndex]):
         super().__init__(index)
         self._source = source
 
-    def add(self, rows: Places, values: Values) -> None:
+    def add(self, rows: Ordinals, values: Values) -> None:
         """Add digests, `(n, 1)`."""
-        self._index.add(rows, digests_of(values))
+        self._index.add(rows, decode_digests(values))
 
     def search(self, values: Values, source: CandidateSource | None = None) -> CandidateRows:
         """Return everything that scores at least the threshold, except what only hubs of this index lead to."""
-        positions = np.flatnonzero(comparable(values))
+        positions = np.flatnonzero(are_comparable(values))
         skip_hubs = source.skip_hubs if isinstance(source, DigestCandidates) else self._source.skip_hubs
-        hits = self._index.search(digests_of(values[positions]), self._source.threshold, skip_hubs=skip_hubs)
+        hits = self._index.search(decode_digests(values[positions]), self._source.threshold, skip_hubs=skip_hubs)
         queries = np.repeat(positions, np.diff(hits.offsets))
         return CandidateRows(queries, np.asarray(hits.ids, np.int64), hits.scores.astype(np.float64), hits.skipped)
 
@@ -217,7 +219,7 @@ def hash_digests(items: Sequence[Any]) -> HashedDocuments:
     # As for files, the upper word comes first.
     contents = content_hashes(digests)[0].reshape(-1, 2)[:, ::-1].copy()
     return _documents(
-        digests, comparable(digest_rows(digests)).astype(np.uint64), contents, np.zeros(len(digests), np.uint64)
+        digests, are_comparable(digest_values(digests)).astype(np.uint64), contents, np.zeros(len(digests), np.uint64)
     )
 
 
@@ -250,4 +252,4 @@ def _content_hash(buffer: bytes) -> tuple[int, int]:
 def _documents(
     digests: list[str], counts: NDArray[np.uint64], contents: NDArray[np.uint64], lengths: NDArray[np.uint64]
 ) -> HashedDocuments:
-    return HashedDocuments(digest_rows(digests), counts, contents, lengths, Column.of([]), {}, no_texts)
+    return HashedDocuments(digest_values(digests), counts, contents, lengths, Column.of([]), {}, no_texts)

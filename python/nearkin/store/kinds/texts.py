@@ -25,17 +25,16 @@ from nearkin.dedup.candidates import (
     RECALL,
     CandidateSource,
     MinHashCandidates,
-    Places,
+    Ordinals,
     SimHashCandidates,
     TextBatch,
     Values,
 )
 from nearkin.dedup.cluster import MAX_COMPARISONS
-from nearkin.dedup.distinguishers import differ_rules
+from nearkin.dedup.config import THRESHOLD, Featureless
+from nearkin.dedup.distinguishers import parse_differ
 from nearkin.dedup.documents import HashedDocuments, hash_texts
-from nearkin.dedup.stages import Featureless
-from nearkin.dedup.summary import promised
-from nearkin.dedup.texts import THRESHOLD
+from nearkin.dedup.summary import summarize_family
 from nearkin.dedup.verify import FeatureSets, TextComparison
 from nearkin.errors import InputError, MismatchError, bad_parameter, mismatch
 from nearkin.index.bands import BandIndex
@@ -160,7 +159,7 @@ class TextSettings(KindSettings):
             RECALL if minhash and recall is None else recall,
             text,
             verify,
-            differ_rules(config.differ),
+            parse_differ(config.differ),
             "collapse" if config.featureless is None else config.featureless,
         )
         if isinstance(settings.source, SimHashCandidates):
@@ -280,7 +279,7 @@ class TextSettings(KindSettings):
             "verify": self.verify,
             "differ": list(self.differ),
             "featureless": self.featureless,
-            **promised(self.source.summary(), self.verify)[0],
+            **summarize_family(self.source.summary(), self.verify)[0],
         }
 
     def to_json(self) -> str:
@@ -328,7 +327,7 @@ class FingerprintIndex(RowIndex[HammingIndex]):
         # The store makes the arguments of each call itself, so it calls the kernel without checking them again.
         self._core, self._radius = index._core, source.radius
 
-    def add(self, rows: Places, values: Values) -> None:
+    def add(self, rows: Ordinals, values: Values) -> None:
         """Add fingerprints, `(n, words)`."""
         self._core.add(np.ascontiguousarray(rows, np.int64), np.ascontiguousarray(values).reshape(-1), "error")
 
@@ -346,7 +345,7 @@ class SignatureIndex(RowIndex[BandIndex]):
         super().__init__(index)
         self._source = source
 
-    def add(self, rows: Places, values: Values) -> None:
+    def add(self, rows: Ordinals, values: Values) -> None:
         """Add signatures, `(n, num_perm)`."""
         self._index.add(rows, np.ascontiguousarray(values))
 

@@ -35,12 +35,12 @@ from nearkin.dedup.candidates import (
     CandidateSearch,
     CandidateSource,
     ListedBatch,
-    OlderIndex,
-    PlacedValues,
-    Places,
+    OrderedValues,
+    Ordinals,
+    ReferenceIndex,
     Values,
 )
-from nearkin.dedup.candidates.base import offsets_of
+from nearkin.dedup.candidates.base import list_offsets
 from nearkin.dedup.documents import HashedDocuments
 from nearkin.dedup.files import no_texts
 from nearkin.dedup.summary import Summary
@@ -387,7 +387,7 @@ class VectorSource:
         self._last = (vectors, codes)
         return codes
 
-    def measure(self, x: Values, a: Values, rows: Places, columns: Places) -> NDArray[np.float64]:
+    def measure(self, x: Values, a: Values, rows: Ordinals, columns: Ordinals) -> NDArray[np.float64]:
         """Return the cosines, or distances, between rows of `x` and rows of `a`."""
         if not len(rows):
             return np.zeros(0)
@@ -410,9 +410,9 @@ class VectorSource:
         """Return True for each cosine or distance within the limit."""
         return measures >= self.limit if self.metric == "cosine" else measures <= self.limit
 
-    def confirm(self, values: Values, lists: CandidateLists, stored: Callable[[Places], Values]) -> CandidateLists:
+    def confirm(self, values: Values, lists: CandidateLists, stored: Callable[[Ordinals], Values]) -> CandidateLists:
         """Return the candidates whose vectors are within the limit."""
-        queries, rows = lists.owners(), lists.places
+        queries, rows = lists.owners(), lists.ordinals
         good, similarity = np.zeros(len(rows), bool), np.full(len(rows), np.nan)
         step = max(1, _MAX_NUMBERS // self.dimension)
         for start in range(0, len(rows), step):
@@ -423,13 +423,13 @@ class VectorSource:
             if self.metric == "cosine":
                 similarity[chunk] = measures
         counts = np.bincount(queries[good], minlength=len(values))
-        return CandidateLists(offsets_of(counts), rows[good], similarity[good])
+        return CandidateLists(list_offsets(counts), rows[good], similarity[good])
 
     # CandidateSource
 
-    def search(self, values: Values | PlacedValues) -> CandidateSearch:
+    def search(self, values: Values | OrderedValues) -> CandidateSearch:
         """Return an empty search over vectors."""
-        return VectorSearch(self, PlacedValues.of(values))
+        return VectorSearch(self, OrderedValues.of(values))
 
     def distances(self, left: Values, right: Values) -> NDArray[Any]:
         """Return the distances between the rows of two arrays: 1 - cosine, L2 or L1; float64."""
@@ -443,7 +443,7 @@ class VectorSource:
             return np.full(len(left), np.nan)
         return self.measure(left, right, np.arange(len(left)), np.arange(len(left)))
 
-    def older_index(self, against: object) -> OlderIndex | None:
+    def reference_index(self, against: object) -> ReferenceIndex | None:
         """Return None: vectors have no such index."""
         return None
 
@@ -461,15 +461,15 @@ class VectorSource:
 class VectorSearch:
     """Search among vectors by position, with an index of those that were added."""
 
-    def __init__(self, source: VectorSource, values: PlacedValues) -> None:
+    def __init__(self, source: VectorSource, values: OrderedValues) -> None:
         self._source, self._values = source, values
         self._index = VectorStoreIndex.empty(source)
-        self._added: list[Places] = []
+        self._added: list[Ordinals] = []
 
     def __len__(self) -> int:
         return len(self._index)
 
-    def add(self, positions: Places) -> None:
+    def add(self, positions: Ordinals) -> None:
         """Add the vectors at these positions to the index."""
         self._index.add(positions, self._values[positions])
         self._added.append(positions)
@@ -479,10 +479,10 @@ class VectorSearch:
         queries, positions = self._index.search(values)[:2]
         order = np.lexsort((positions, queries))
         counts = np.bincount(queries, minlength=len(values))
-        lists = CandidateLists(offsets_of(counts), positions[order])
+        lists = CandidateLists(list_offsets(counts), positions[order])
         return self._source.confirm(values, lists, lambda stored: self._values[stored])
 
-    def within(self, positions: Places) -> CandidateBatch:
+    def within(self, positions: Ordinals) -> CandidateBatch:
         """Return the matches among these vectors alone."""
         pairs = self._pairs(positions)
         return ListedBatch.of(pairs.left, pairs.right, pairs.similarity)
@@ -493,7 +493,7 @@ class VectorSearch:
         pairs = self._pairs(positions)
         return CandidatePairs(positions[pairs.left], positions[pairs.right], pairs.similarity)
 
-    def _pairs(self, positions: Places) -> CandidatePairs:
+    def _pairs(self, positions: Ordinals) -> CandidatePairs:
         """Return matching pairs as indices into `positions`, the smaller index left."""
         values = self._values[positions]
         index = VectorStoreIndex.empty(self._source)
@@ -502,9 +502,9 @@ class VectorSearch:
         later = hits > queries
         queries, hits = queries[later], hits[later]
         order = np.lexsort((hits, queries))
-        lists = CandidateLists(offsets_of(np.bincount(queries, minlength=len(positions))), hits[order])
+        lists = CandidateLists(list_offsets(np.bincount(queries, minlength=len(positions))), hits[order])
         matches = self._source.confirm(values, lists, lambda stored: values[stored])
-        return CandidatePairs(matches.owners(), matches.places, matches.similarity)
+        return CandidatePairs(matches.owners(), matches.ordinals, matches.similarity)
 
 
 class VectorStoreIndex(RowIndex["HammingIndex | BandIndex"]):
@@ -543,7 +543,7 @@ class VectorStoreIndex(RowIndex["HammingIndex | BandIndex"]):
             raise corrupt_file(path, f"its codes or tables are of {actual} and not of {expected}; repair the store")
         return cls(source, index)
 
-    def add(self, rows: Places, values: Values) -> None:
+    def add(self, rows: Ordinals, values: Values) -> None:
         """Add vectors, `(n, d)`."""
         self._index.add(rows, self._index_values(values))
 
