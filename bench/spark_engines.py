@@ -198,8 +198,8 @@ def joins(corpus: Path, count: int) -> dict[str, Any]:
 def rates() -> dict[str, float]:
     """Seconds of a core: of a pair in two slices, of a pair in a table, of a row of a table."""
     import nearkin as nk
-    from nearkin.dedup.distributed.meetings import PIECE, QUERIES, SMALL, NearPairs, WithinRadius
-    from nearkin.dedup.distributed.rows import pack_values
+    from nearkin.dedup.distributed.documents import pack_values
+    from nearkin.dedup.distributed.pairs import MAX_PIECE, MAX_QUERIES, SMALL_UNIT, NearPairs, WithinRadius
 
     nk.set_num_threads(1)
     rng = np.random.default_rng(1)
@@ -207,19 +207,19 @@ def rates() -> dict[str, float]:
     def values(rows: int, bits: int) -> Any:
         return rng.integers(0, 1 << 63, (rows, bits // 64), np.uint64)
 
-    held, queries = values(PIECE, 128), values(QUERIES, 128)
+    held, queries = values(MAX_PIECE, 128), values(MAX_QUERIES, 128)
     scan = min(common.timed(lambda: WithinRadius(128, 30).near(held, queries))[1] for _ in range(5))
     n = 1 << 19
 
     def meet(members: int) -> float:
         columns = {"unit": np.arange(n) // members, "number": rng.permutation(n)}
         arrays = [*map(pa.array, columns.values()), pack_values(values(n, 64)), pa.nulls(n, pa.bool_())]
-        batch = pa.RecordBatch.from_arrays(arrays, [*columns, "values", "asks"])
+        batch = pa.RecordBatch.from_arrays(arrays, [*columns, "values", "is_query"])
         return min(common.timed(lambda: list(NearPairs(WithinRadius(64, 3)).rows(iter([batch]))))[1] for _ in range(3))
 
-    alone, together = meet(1), meet(SMALL)
-    pairs = n * (SMALL - 1) / 2
-    return {"scan": scan / (PIECE * QUERIES), "pair": (together - alone) / pairs, "row": alone / n}
+    alone, together = meet(1), meet(SMALL_UNIT)
+    pairs = n * (SMALL_UNIT - 1) / 2
+    return {"scan": scan / (MAX_PIECE * MAX_QUERIES), "pair": (together - alone) / pairs, "row": alone / n}
 
 
 def measure(options: argparse.Namespace) -> None:

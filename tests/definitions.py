@@ -23,7 +23,7 @@ VERIFIED = nk.Recipe("letters:python|char:2|count|xxh3|simhash:64")
 
 
 def expected_similarity(left: str | None, right: str | None, measure: str, recipe: nk.Recipe = VERIFIED) -> float:
-    """The definition: distinct features, unweighted; characters as they are."""
+    """Return the similarity by definition: distinct features, unweighted; characters unchanged."""
     if measure == "indel":
         return float(Indel.normalized_similarity(left or "", right or "")) if left and right else 0.0
     a, b = (
@@ -65,24 +65,24 @@ class Reference:
         self.featureless = set(np.flatnonzero(counts == 0).tolist())
 
     def distance(self, i: int, j: int) -> int:
-        """Hamming distance of two documents."""
+        """Return the Hamming distance of two documents."""
         return int(self.fps[i] ^ self.fps[j]).bit_count()
 
     def similarity(self, i: int, j: int) -> float:
-        """Similarity of two documents by the measure."""
+        """Return the similarity of two documents by the measure."""
         if self.texts[i] == self.texts[j]:
             return 1.0
         return expected_similarity(self.texts[i], self.texts[j], self.verify, RECIPE)
 
     def reason(self, row: int, head: int) -> str:
-        """Why a document goes."""
+        """Return the reason why a document is removed."""
         if self.texts[row] == self.texts[head]:
             return "exact"
         same = self.verify == "jaccard" and self.similarity(row, head) == 1.0
         return "same-letters" if same else "near"
 
     def match(self, i: int, j: int) -> bool:
-        """Whether one absorbs the other."""
+        """Return True if one document absorbs the other."""
         if self.featureless & {i, j}:
             return self.texts[i] == self.texts[j]
         near = self.distance(i, j) <= self.radius
@@ -94,12 +94,12 @@ def dedup(texts: Any, **options: Any) -> nk.DedupResult:
 
 
 def removed(result: nk.DedupResult) -> dict[Any, Any]:
-    """Representative of each removed document, by id."""
+    """Return the representative of each removed document, by id."""
     return {row["id"]: row["representative"] for row in result.clusters.rows() if row["reason"] != "kept"}
 
 
 def near_duplicates(n: int = 600) -> list[str | None]:
-    """Texts in families of small changes, with copies and empty ones."""
+    """Draw texts in families of small changes, with copies and empty ones."""
     rng = np.random.default_rng(11)
     families = [list(rng.choice(WORDS, rng.integers(10, 60))) for _ in range(n // 8)]
     texts: list[str | None] = []
@@ -136,7 +136,7 @@ def check_search(source: Any, values: Any, match: Callable[[int, int], bool], si
     assert len(added) == len(search)
 
     found = search.find(values)
-    lists = [found.places[found.offsets[i] : found.offsets[i + 1]].tolist() for i in range(n)]
+    lists = [found.ordinals[found.offsets[i] : found.offsets[i + 1]].tolist() for i in range(n)]
     assert [[j for j in added.tolist() if match(i, j)] for i in range(n)] == lists
     pairs = search.pairs()
     ends = np.minimum(pairs.left, pairs.right), np.maximum(pairs.left, pairs.right)
@@ -148,7 +148,7 @@ def check_search(source: Any, values: Any, match: Callable[[int, int], bool], si
     else:
         owners = np.repeat(np.arange(n), np.diff(found.offsets))
         for left, right, given in (
-            (owners, found.places, found.similarity),
+            (owners, found.ordinals, found.similarity),
             (pairs.left, pairs.right, pairs.similarity),
         ):
             expected_similarity = [similarity(i, j) for i, j in zip(left.tolist(), right.tolist(), strict=True)]
@@ -167,19 +167,19 @@ def check_search(source: Any, values: Any, match: Callable[[int, int], bool], si
 
 
 def equal_values(values: Any, i: int, j: int) -> int:
-    """In how many values two signatures agree."""
+    """Return the number of values in which two signatures agree."""
     return int((values[i] == values[j]).sum())
 
 
 def shares_band(source: MinHashCandidates, values: Any, i: int, j: int) -> bool:
-    """The definition of a MinHash candidate: all values of some band agree, and enough of all values."""
+    """Return True for a MinHash candidate by definition: all values of a band agree, and enough of all values."""
     b, r = source.banding.num_bands, source.banding.num_rows
     one, other = (values[row][: b * r].reshape(b, r) for row in (i, j))
     least = math.ceil(source.share * len(values[i]) - 1e-9)
     return bool((one == other).all(axis=1).any()) and equal_values(values, i, j) >= least
 
 
-# Folds and whole numbers, from docs/recipe.md alone
+# Folds and numbers, from docs/recipe.md only
 
 DATA = Path(__file__).parents[1] / "crates" / "nearkin-core" / "data"
 
@@ -217,7 +217,7 @@ def _without_accents(decomposed: str) -> str:
 
 
 def folded(text: str, folds: tuple[str, ...]) -> str:
-    """The text with characters taken for others."""
+    """Return the text with confusable characters replaced."""
     if "lookalikes" in folds:
         text = unicodedata.normalize("NFC", unicodedata.normalize("NFD", text).translate(_prototypes()))
     if "accents" in folds:
@@ -226,7 +226,7 @@ def folded(text: str, folds: tuple[str, ...]) -> str:
 
 
 def _of_numbers(text: str) -> dict[int, bool]:
-    """Places of the characters that belong to numbers, and whether they join what is on both sides."""
+    """Return the positions of characters of numbers, and whether they join their neighbours."""
     found = {}
     for place, character in enumerate(text):
         before, after = text[:place][-1:], text[place + 1 :][:1]
@@ -240,7 +240,7 @@ def _of_numbers(text: str) -> dict[int, bool]:
 
 
 def _joined(text: str, words: list[tuple[int, int]], kept: dict[int, bool]) -> list[tuple[int, int]]:
-    """Spans of words, those that touch a character of a number joined with it."""
+    """Return the spans of words, joined wherever they touch a character of a number."""
     parts = sorted([*words, *((place, place + 1) for place in kept if not any(a <= place < b for a, b in words))])
     joined: list[tuple[int, int]] = []
     for start, end in parts:
@@ -253,7 +253,7 @@ def _joined(text: str, words: list[tuple[int, int]], kept: dict[int, bool]) -> l
 
 
 def features(text: str, recipe: nk.Recipe) -> Counter[str]:
-    """Features of a text and how often each occurs; words of the letters `python` and `all` only."""
+    """Return the features of a text with their counts; only words of the letters `python` and `all`."""
     text = folded(reference.normalise(text, recipe.norm, "keep"), recipe.fold)
     text = reference.normalise(text, "none", recipe.case)
     kept = _of_numbers(text) if recipe.numbers == "whole" else {}

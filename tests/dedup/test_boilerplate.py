@@ -1,4 +1,4 @@
-"""nearkin.dedup.boilerplate: lines that many documents share."""
+"""nearkin.dedup.chunks: lines that many documents share."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_frequent_lines_are_those_of_the_definition(
         remove="nothing",
     )
     total: Counter[str] = Counter()
-    by_source: dict[str, Counter[str]] = defaultdict(Counter)
+    removals_by_source: dict[str, Counter[str]] = defaultdict(Counter)
     documents: Counter[str] = Counter()
     for row, text in enumerate(texts):
         if text in texts[:row]:
@@ -50,13 +50,13 @@ def test_frequent_lines_are_those_of_the_definition(
         source = sources[row] if named else ""
         documents[source] += 1
         total.update(distinct)
-        by_source[source].update(distinct)
+        removals_by_source[source].update(distinct)
     count = documents.total()
     expected = {
         line
         for line in total
         if total[line] >= max(least, share * count)
-        or any(by_source[name][line] >= max(least, share * documents[name]) for name in documents)
+        or any(removals_by_source[name][line] >= max(least, share * documents[name]) for name in documents)
     }
     assert found.boilerplate is not None
     listed = list(found.boilerplate.rows())
@@ -66,7 +66,7 @@ def test_frequent_lines_are_those_of_the_definition(
     for one in listed:
         assert (one["source"] is not None) == named
         if named:
-            assert by_source[one["source"]][one["line"]] == one["source_documents"]
+            assert removals_by_source[one["source"]][one["line"]] == one["source_documents"]
 
 
 def furnished(number: int, text: str) -> str:

@@ -18,7 +18,7 @@ from definitions import RADIUS, RECIPE, Reference, dedup, near_duplicates, remov
 from nearkin.dedup import cluster
 from nearkin.dedup.candidates import SimHashCandidates
 from nearkin.dedup.documents import hash_texts
-from nearkin.dedup.reference import HashedOlder
+from nearkin.dedup.reference import SearchableReference
 from nearkin.dedup.verify import TextComparison
 from nearkin.errors import ParameterError
 
@@ -99,7 +99,7 @@ def clusterer(
     """Distinct texts with features after distinct older ones, and the rows of both."""
     source = SimHashCandidates(RECIPE, threshold, RADIUS)
     new, before = (hash_texts(side, None, source, lambda *_: None, {}) for side in (texts, old))
-    older = HashedOlder(before, source)
+    older = SearchableReference(before, source)
     rows = [row for row in range(len(texts)) if new.counts[row] and texts.index(texts[row]) == row]
     rows = [row for row in rows if texts[row] not in old]
     comparison = None if measure is None else TextComparison(RECIPE, measure)
@@ -230,7 +230,7 @@ def test_nothing_to_decide_is_decided() -> None:
 def test_pieces_hold_as_many_characters_as_fit(lengths: list[int], most: int) -> None:
     """In order, without gaps; a piece of more than the limit has one item, and the next item would not have fitted."""
     with mock.patch.object(cluster, "_BATCH_CHARACTERS", most):
-        cuts = list(cluster._cuts(np.cumsum(lengths, dtype=np.int64), len(lengths)))
+        cuts = list(cluster._character_chunks(np.cumsum(lengths, dtype=np.int64)))
     assert list(range(len(lengths))) == [at for start, end in cuts for at in range(start, end)]
     for start, end in cuts:
         assert sum(lengths[start:end]) <= most or end == start + 1

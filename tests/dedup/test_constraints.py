@@ -19,7 +19,7 @@ import strategies
 from definitions import Reference, dedup, near_duplicates, removed
 from nearkin import errors
 from nearkin.dedup import cluster
-from nearkin.dedup.constraints import Apart
+from nearkin.dedup.constraints import CannotLink
 from nearkin.dedup.labels import PairLabels
 
 Pair = tuple[int, int]
@@ -252,7 +252,7 @@ def test_without_rejected_pairs_nothing_changes() -> None:
     """Labels that say same, and unsure ones, force nothing; the summary counts them."""
     texts = near_duplicates(200)
     plain = dedup(texts, threshold=0.5)
-    with pytest.warns(RuntimeWarning, match="no pair is labelled different, so that nothing is kept apart"):
+    with pytest.warns(RuntimeWarning, match="no pair is labelled different, so the labels separate nothing"):
         result = dedup(texts, threshold=0.5, labels=[(0, 1, True), (2, 3, None), (4, 5)])
     assert list(plain.clusters.rows()) == list(result.clusters.rows())
     assert {
@@ -278,10 +278,10 @@ def test_what_labels_cannot_do_is_told() -> None:
     texts = ["red wine and cheese", "red wine and cheese", "old cheese on a table"]
     labels = PairLabels([0, 0, "x", 2, 2], [1, 2, "y", 1, 1], [False, False, False, True, False])
     told = [
-        "labels: 2 of 5 labelled ids are those of no document, such as 'x'; their pairs say nothing here",
+        "labels: 2 of 5 labelled ids belong to no document, such as 'x'; their pairs have no effect",
         "labels: 1 pairs that are labelled different have equal contents, such as '0' and '1': one is a copy of the "
-        "other, and goes",
-        "labels: 1 pairs have both labels, and are not kept apart by them",
+        "other, and is removed",
+        "labels: 1 pairs have both labels, which have no effect",
     ]
     with pytest.warns(RuntimeWarning) as caught:
         result = nk.dedup(texts, labels=labels)
@@ -352,11 +352,11 @@ def test_a_rejected_pair_is_a_near_miss() -> None:
 @settings(deadline=None)
 def test_batches_end_before_they_hold_a_pair(pairs: set[Pair]) -> None:
     """As late as they may, and they go on."""
-    apart = Apart.of(pairs)
+    apart = CannotLink.of(pairs)
     for start in range(30):
         for end in range(start + 1, 32):
             whole = [stop for stop in range(start + 1, end + 1) if not any(start <= a and b < stop for a, b in pairs)]
-            assert max(whole) == apart.end(start, end)
+            assert max(whole) == apart.batch_end(start, end)
 
 
 @given(
@@ -367,5 +367,5 @@ def test_pairs_are_known_in_any_order(pairs: set[Pair], asked: list[Pair]) -> No
     """By both places."""
     sides = np.array(asked, np.int64).reshape(-1, 2)
     expected = [(min(pair), max(pair)) in pairs for pair in asked]
-    assert expected == Apart.of(pairs).hold(sides[:, 0], sides[:, 1]).tolist()
-    assert len(pairs) == len(Apart.of(pairs))
+    assert expected == CannotLink.of(pairs).contains(sides[:, 0], sides[:, 1]).tolist()
+    assert len(pairs) == len(CannotLink.of(pairs))

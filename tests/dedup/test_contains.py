@@ -47,7 +47,7 @@ def test_short_texts_equal_the_definition(
     known: list[str | None], queries: list[str | None], threshold: float, batch: int
 ) -> None:
     """Every known text whose features the query has, larger ones too; the most similar first."""
-    with mock.patch.object(module, "_QUERIES", batch), mock.patch.object(module, "_CHARACTERS", 40):
+    with mock.patch.object(module, "_MAX_QUERIES", batch), mock.patch.object(module, "_MAX_CHARACTERS", 40):
         found = nk.contains(queries, known, recipe=WORDS, threshold=threshold)
     one, other = sets_of(queries), sets_of(known)
     expected = []

@@ -14,10 +14,10 @@ from nearkin.dedup.candidates import SimHashCandidates
 from nearkin.dedup.documents import HashedDocuments
 from nearkin.dedup.result import (
     ClusterTable,
-    IndexHeads,
+    IndexRepresentatives,
     Representatives,
     ResultTable,
-    clusters_table,
+    TableBuilder,
     representative_links,
 )
 from nearkin.io import Column
@@ -32,14 +32,19 @@ def documents(ids: list[int | str], values: list[int]) -> HashedDocuments:
 
 
 def table(
-    ids: list[int | str], values: list[int], rows: list[int], by: list[int], copy_of: list[int], heads: IndexHeads
+    ids: list[int | str],
+    values: list[int],
+    rows: list[int],
+    by: list[int],
+    copy_of: list[int],
+    heads: IndexRepresentatives,
 ) -> ClusterTable:
     similarity = np.linspace(0.5, 1, len(rows))
     found = Representatives(np.array(rows, np.int64), np.array(by, np.int64), similarity, np.array(copy_of, np.int64))
-    return clusters_table(SOURCE, documents(ids, values), heads, found, by_features=False)
+    return TableBuilder(SOURCE, documents(ids, values), heads, found).clusters(by_features=False)
 
 
-NO_HEADS = IndexHeads([], np.zeros(9, np.int64))
+NO_HEADS = IndexRepresentatives([], np.zeros(9, np.int64))
 
 
 def test_clusters_are_numbered_by_their_first_row_and_begin_with_the_kept_document() -> None:
@@ -57,7 +62,7 @@ def test_clusters_are_numbered_by_their_first_row_and_begin_with_the_kept_docume
 
 def test_documents_removed_by_one_entry_of_an_index_are_one_cluster() -> None:
     """Without a kept document of their own; a document that keeps itself alone is in no cluster."""
-    heads = IndexHeads(["x", "y"], np.array([5, 6, 0, 7]))
+    heads = IndexRepresentatives(["x", "y"], np.array([5, 6, 0, 7]))
     found = table([10, 11, 12, 13], [1, 2, 3, 4], [0, 1, 2, 3], [5, 4, 2, 5], [0, 1, 2, 3], heads)
     assert [10, 13, 11] == found["id"]
     assert [0, 0, 1] == found["cluster"]
@@ -92,17 +97,17 @@ def test_tables_are_columns_and_rows() -> None:
 def test_cells_are_made_when_they_are_asked_for(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """One, some and all of them, row by row, and after a result was pickled."""
     monkeypatch.setattr(result_module, "_ROWS", size)
-    monkeypatch.setattr(result_module, "_VALUES", size)
+    monkeypatch.setattr(result_module, "_PAIRS", size)
     ids = [f"doc-{row}" for row in range(100)]
     result = dedup(near_duplicates(100), ids=ids, threshold=0.5)
     table, copied = result.clusters, pickle.loads(pickle.dumps(result)).clusters  # noqa: S301 - our own
     rows = list(table.rows())
     held = table.compact["id"]
-    assert isinstance(held, result_module.Taken)
+    assert isinstance(held, result_module.LazyColumn)
     names = [row["id"] for row in rows]
     assert names == list(held) == held[:] == [held[at] for at in range(len(held))]
     assert (names[-1], names[2:5], names[::7]) == (held[-1], held[2:5], held[::7])
-    assert [names[4], names[1]] == list(held.some(np.array([4, 1])))
+    assert [names[4], names[1]] == list(held.take(np.array([4, 1])))
     with pytest.raises(IndexError):
         held[len(names)]
     assert {type(cell) for row in rows for cell in row.values()} == {str, int, float}

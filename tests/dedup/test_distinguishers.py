@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import nearkin as nk
 from nearkin import errors
-from nearkin.dedup.distinguishers import NAMES, differ_rules, differences
+from nearkin.dedup.distinguishers import NAMES, differences, parse_differ
 
 WIRE = "The board of the company declared a quarterly dividend of {} percent per share on its common stock"
 
@@ -153,9 +153,9 @@ def test_what_two_texts_differ_in(rule: str, one: str, other: str, difference: s
 
 def test_rules_are_read_from_names() -> None:
     """Lists, commas, patterns with commas in them, none."""
-    assert () == differ_rules(None) == differ_rules("none")
-    assert NAMES == differ_rules(",".join(NAMES)) == differ_rules([*NAMES[:2], " signs , symbols"])
-    assert ("pattern:a{1,2}", "days") == differ_rules(["pattern:a{1,2}", "days"])
+    assert () == parse_differ(None) == parse_differ("none")
+    assert NAMES == parse_differ(",".join(NAMES)) == parse_differ([*NAMES[:2], " signs , symbols"])
+    assert ("pattern:a{1,2}", "days") == parse_differ(["pattern:a{1,2}", "days"])
 
 
 @pytest.mark.parametrize(

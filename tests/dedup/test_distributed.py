@@ -16,12 +16,11 @@ from hypothesis import strategies as st
 
 import nearkin as nk
 from nearkin.dedup.candidates import MinHashCandidates
-from nearkin.dedup.distributed import documents, meetings, units
-from nearkin.dedup.distributed.decide import absorb, components
-from nearkin.dedup.distributed.rows import NUMBER, pack_values, unpack_values, value_type
-from nearkin.dedup.distributed.verify import Blocks
+from nearkin.dedup.distributed import documents, pairs
+from nearkin.dedup.distributed.documents import NUMBER, pack_values, unpack_values, value_dtype
+from nearkin.dedup.distributed.links import Blocks, absorb, components
 from nearkin.dedup.documents import HashedDocuments
-from nearkin.dedup.keep import column_key, keep_keys, keep_order
+from nearkin.dedup.keep import column_key, keep_order, parse_keep
 from nearkin.errors import InputError
 from nearkin.io import Column
 
@@ -38,7 +37,7 @@ def pairs_of(batches: Iterable[pa.RecordBatch]) -> set[tuple[int, int]]:
     """The pairs among rows of units."""
     rows = table_of(batches)
     return {
-        (a, b) for kind, a, b in zip(*(rows[n] for n in ("kind", "left", "right")), strict=True) if kind == units.PAIR
+        (a, b) for kind, a, b in zip(*(rows[n] for n in ("kind", "left", "right")), strict=True) if kind == pairs.PAIR
     }
 
 
@@ -80,7 +79,7 @@ def flagged(values: np.ndarray[Any, Any], numbers: list[int]) -> Iterator[pa.Rec
             pa.array([True] * n),
             pa.array([True] * n),
         ]
-        yield pa.RecordBatch.from_arrays(columns, ["number", "values", "asks", "held"])
+        yield pa.RecordBatch.from_arrays(columns, ["number", "values", "is_query", "is_indexed"])
 
 
 @given(
@@ -96,10 +95,10 @@ def test_tables_find_what_lies_within_the_radius(bits: int, radius: int, agree: 
     values = fingerprints(40, bits, seed)
     numbers = random.Random(seed).sample(range(-20 if older else 0, 60), 40)
     kind = np.dtype((np.uint64, values.shape[1:]))
-    tables = meetings.Tables(bits, radius + agree, agree, kind)
+    tables = pairs.Tables(bits, radius + agree, agree, kind)
     assert math.comb(radius + agree, agree) == len(tables.masks())
-    close = meetings.WithinRadius(bits, radius)
-    found = pairs_of(meetings.NearPairs(close, 0).rows(tables.rows(flagged(values, numbers))))
+    close = pairs.WithinRadius(bits, radius)
+    found = pairs_of(pairs.NearPairs(close, 0).rows(tables.rows(flagged(values, numbers))))
     assert near(values, numbers, radius) == found
 
 
@@ -107,34 +106,34 @@ def test_tables_find_what_lies_within_the_radius(bits: int, radius: int, agree: 
 def test_slices_find_what_lies_within_the_radius(radius: int, cuts: list[int], seed: int) -> None:
     values, numbers = fingerprints(40, 100, seed), random.Random(seed).sample(range(-10, 60), 40)
     kind = np.dtype((np.uint64, (2,)))
-    slices = meetings.Slices(tuple(sorted(cuts)), kind)
-    close = meetings.WithinRadius(100, radius)
-    found = pairs_of(meetings.NearPairs(close, 0, piece=7, queries=5).rows(slices.rows(flagged(values, numbers))))
+    slices = pairs.Slices(tuple(sorted(cuts)), kind)
+    close = pairs.WithinRadius(100, radius)
+    found = pairs_of(pairs.NearPairs(close, 0, max_piece=7, max_queries=5).rows(slices.rows(flagged(values, numbers))))
     assert near(values, numbers, radius) == found
 
 
 def test_a_document_is_paired_with_the_first_of_its_unit() -> None:
     """At most so many, in keep order; who has more is told, with the last one that was found."""
     values, numbers = np.zeros((100, 1), np.uint64), list(range(100))
-    slices = meetings.Slices((), np.dtype((np.uint64, (1,))))
-    close = meetings.WithinRadius(64, 3)
-    batches = meetings.NearPairs(close, 4, piece=9).rows(slices.rows(flagged(values, numbers)))
+    slices = pairs.Slices((), np.dtype((np.uint64, (1,))))
+    close = pairs.WithinRadius(64, 3)
+    batches = pairs.NearPairs(close, 4, max_piece=9).rows(slices.rows(flagged(values, numbers)))
     rows = pa.Table.from_batches(list(batches)).to_pylist()
-    found = [(row["right"], row["left"]) for row in rows if row["kind"] == units.PAIR]
+    found = [(row["right"], row["left"]) for row in rows if row["kind"] == pairs.PAIR]
     assert [(b, a) for b in range(100) for a in range(min(b, 4))] == sorted(found)
-    members = {row["right"]: row["last"] for row in rows if row["kind"] == units.MEMBER}
+    members = {row["right"]: row["last"] for row in rows if row["kind"] == pairs.MEMBER}
     assert dict.fromkeys(range(5, 100), 3) == members
 
 
 def test_tables_are_chosen_where_they_cost_less() -> None:
-    assert meetings.choose_tables(128, 30, 10**9) is None
-    assert meetings.choose_tables(64, 3, 10**9) == (5, 2)
-    blocks, agree = meetings.choose_tables(128, 8, 10**8) or (0, 0)
+    assert pairs.choose_tables(128, 30, 10**9) is None
+    assert pairs.choose_tables(64, 3, 10**9) == (5, 2)
+    blocks, agree = pairs.choose_tables(128, 8, 10**8) or (0, 0)
     assert 8 + agree == blocks
-    cost = meetings.seconds_by_tables(128, blocks, agree, 10**8)
-    assert cost < meetings.seconds_by_slices(128, 10**8)
+    cost = pairs.seconds_by_tables(128, blocks, agree, 10**8)
+    assert cost < pairs.seconds_by_slices(128, 10**8)
     # There are not more blocks than bits.
-    assert meetings.choose_tables(4, 4, 10**6) is None
+    assert pairs.choose_tables(4, 4, 10**6) is None
 
 
 @given(most=st.integers(0, 5), older_only=st.booleans(), seed=st.integers(0, 999))
@@ -151,7 +150,7 @@ def test_buckets_pair_documents_with_the_first_ones(most: int, older_only: bool,
         for at, later in enumerate(members):
             earlier = [n for n in members[:at] if n < 0 or not older_only] if later >= 0 else []
             expected |= {(n, later) for n in (earlier[:most] if most else earlier)}
-    assert expected == pairs_of(units.FirstPairs(most, older_only).rows(iter([batch])))
+    assert expected == pairs_of(pairs.FirstPairs(most, older_only).rows(iter([batch])))
 
 
 @given(st.lists(st.tuples(st.integers(-9, 30), st.integers(0, 30)), max_size=80))
@@ -185,7 +184,7 @@ def test_keys_are_in_the_order_of_one_machine(keep: str, strings: bool) -> None:
     )
     scores = [rng.choice([None, math.nan, math.inf, -math.inf, 0.0, -0.0, 1.5, -3.0]) for _ in ids]
     texts = ["x" * rng.randrange(1, 5) for _ in ids]
-    order = keep_keys(keep)
+    order = parse_keep(keep)
     hashing = documents.Hashing(
         MinHashCandidates(MINHASH, 0.8),
         order,
@@ -222,13 +221,13 @@ def test_older_documents_come_before_new_ones() -> None:
     source = MinHashCandidates(MINHASH, 0.8)
     batch = pa.RecordBatch.from_arrays([pa.array([5, -7]), pa.array(["a", None])], ["id", "text"])
     for keep, older, sign in (("first", True, 1), ("last", True, 1), ("first", False, 1), ("last", False, -1)):
-        hashing = documents.Hashing(source, keep_keys(keep), True, older, ("text", "id"))
+        hashing = documents.Hashing(source, parse_keep(keep), True, older, ("text", "id"))
         rows = pa.Table.from_batches(hashing.rows(iter([batch])))
         base = -NUMBER if older else NUMBER
         assert [base + 5 * sign, base - 7 * sign] == rows["number"].to_pylist()
     wide = pa.RecordBatch.from_arrays([pa.array([1 << 61]), pa.array(["a"])], ["id", "text"])
     with pytest.raises(InputError, match="make ids strings"):
-        list(documents.Hashing(source, keep_keys("first"), True, False, ("text", "id")).rows(iter([wide])))
+        list(documents.Hashing(source, parse_keep("first"), True, False, ("text", "id")).rows(iter([wide])))
 
 
 def test_bands_meet_where_signatures_agree() -> None:
@@ -257,7 +256,7 @@ def test_bands_meet_where_signatures_agree() -> None:
     assert {tuple(sorted(pair)) for pair in expected} == set(
         zip(left[mine].tolist(), right[mine].tolist(), strict=True)
     )
-    kind = value_type(source)
+    kind = value_dtype(source)
     assert (unpack_values(pack_values(values).slice(3, 9), kind) == values[3:12]).all()
 
 

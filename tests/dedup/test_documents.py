@@ -183,7 +183,7 @@ def test_what_a_run_holds_of_each_document_is_bounded(tmp_path: Path) -> None:
 def test_pieces_are_hashed_as_the_whole(make: Any, size: int) -> None:
     """However many texts a call takes; progress is told after each, and ends at all."""
     told: list[tuple[str, int, int | None]] = []
-    with mock.patch.object(documents, "_PIECE", size):
+    with mock.patch.object(documents, "_MAX_TEXTS", size):
         found = hash_texts(make(TEXTS), None, SOURCE, lambda *event: told.append(event), {})
     expected = hashed(TEXTS)
     for name in ("values", "counts", "contents", "lengths"):
@@ -198,7 +198,7 @@ def test_pieces_are_hashed_as_the_whole(make: Any, size: int) -> None:
 
 def test_a_bad_text_has_its_number_in_the_whole() -> None:
     """Not in the piece that was hashed."""
-    with mock.patch.object(documents, "_PIECE", 2), pytest.raises(TypeError, match="text 5 is of type int"):
+    with mock.patch.object(documents, "_MAX_TEXTS", 2), pytest.raises(TypeError, match="text 5 is of type int"):
         hashed(["a", "b", "c", "d", "e", 7])
 
 

@@ -23,8 +23,7 @@ from hypothesis import strategies as st
 import nearkin as nk
 from nearkin._core import script_features, ssdeep_hash_contents
 from nearkin.dedup import files
-from nearkin.dedup.candidates.files import likeness
-from nearkin.dedup.candidates.ssdeep import is_comparable
+from nearkin.dedup.candidates.digests import feature_similarity, is_comparable
 from nearkin.digests.ssdeep import DigestRecipe
 from nearkin.errors import InputError, MismatchError, ParameterError
 from reference import absorb, components
@@ -772,7 +771,7 @@ def test_both_families_equal_their_definitions(tmp_path: Path, cluster: Any) -> 
             continue
         score = nk.ssdeep.compare(digests[left], digests[right], strict=False) if is_comparable(digests[left]) else 0
         score = score if is_comparable(digests[right]) else 0
-        near = likeness(features[left], features[right])
+        near = feature_similarity(features[left], features[right])
         parts = [f"ssdeep {score}"] * (score >= 40) + [f"text {near:.2f}".replace("0.", ".")] * (near >= 0.5)
         if parts and len(data[left]) and len(data[right]):
             expected[paths[left], paths[right]] = ", ".join(parts)
@@ -819,5 +818,5 @@ def test_what_is_asked_of_texts_is_checked(tmp_path: Path) -> None:
         with pytest.raises(ParameterError, match="text_threshold"):
             nk.dedup_files([path], also="text", text_threshold=threshold)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="it changed while it was read"):
-        files._features(str(path), 7)
-    assert files._features(str(path), files.LONGEST_TEXT + 1) is None
+        files._read_features(str(path), 7)
+    assert files._read_features(str(path), files.MAX_TEXT_BYTES + 1) is None

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from nearkin.dedup.documents import HashedDocuments
-from nearkin.dedup.keep import KeepKey, keep_columns, keep_keys, keep_order, tell_missing
+from nearkin.dedup.keep import KeepKey, keep_columns, keep_order, missing_warnings, parse_keep
 from nearkin.errors import InputError, ParameterError
 from nearkin.io import Column
 
@@ -33,7 +33,7 @@ def documents(ids: list[Any], lengths: list[int] | None = None, values: list[Any
 
 
 def order(new: HashedDocuments, rule: str) -> NDArray[np.int64]:
-    return keep_order(new, keep_keys(rule))
+    return keep_order(new, parse_keep(rule))
 
 
 def by_id(name: int | str) -> tuple[bool, Any]:
@@ -98,7 +98,7 @@ def test_keys_decide_one_after_another(rows: list[tuple[int, int, int | None]]) 
     assert expected == order(new, "max:a, min:b,longest").tolist()
     assert sorted(numbers, key=lambda row: (*place(row)[:2], -row)) == order(new, "max:a,min:b,last").tolist()
     missing = sum(b is None for _, _, b in rows)
-    told = tell_missing(new, keep_keys("max:a,min:b"))
+    told = missing_warnings(new, parse_keep("max:a,min:b"))
     assert (
         [f"{missing} of {len(rows)} documents have no value in column 'b' and come last by it"] if missing else []
     ) == told
@@ -128,10 +128,10 @@ def test_dates_are_in_order_of_time() -> None:
 def test_a_rule_that_does_less_than_it_says_is_refused(rule: str) -> None:
     """Unknown keys, keys twice, and keys behind one that leaves no tie."""
     with pytest.raises(ParameterError, match="keep="):
-        keep_keys(rule)
+        parse_keep(rule)
 
 
 def test_the_columns_of_a_rule() -> None:
     """Each once, in order."""
-    assert ["a", "b"] == keep_columns(keep_keys("max:a,min:b,min:a,first"))
-    assert (KeepKey("max", "x:y"), KeepKey("last")) == keep_keys("max:x:y,last")
+    assert ["a", "b"] == keep_columns(parse_keep("max:a,min:b,min:a,first"))
+    assert (KeepKey("max", "x:y"), KeepKey("last")) == parse_keep("max:x:y,last")

@@ -9,7 +9,7 @@ import pytest
 
 import nearkin as nk
 from command import near_texts
-from nearkin.dedup.cluster import sample_of
+from nearkin.dedup.cluster import sample_numbers
 from nearkin.errors import ParameterError
 
 RECIPES = ["char:4|binary|xxh3|simhash:128", "char:4|binary|xxh3|minhash:128:fast"]
@@ -79,9 +79,9 @@ def test_few_documents_and_none() -> None:
 
 
 def test_the_sample_is_fixed_and_even() -> None:
-    assert sample_of(1000, 50).tolist() == sample_of(1000, 50).tolist()
-    assert 1000 == len(set(sample_of(1000, 5000).tolist()))
-    halves = (sample_of(10_000, 1000) < 5000).mean()
+    assert sample_numbers(1000, 50).tolist() == sample_numbers(1000, 50).tolist()
+    assert 1000 == len(set(sample_numbers(1000, 5000).tolist()))
+    halves = (sample_numbers(10_000, 1000) < 5000).mean()
     assert 0.45 < halves < 0.55
 
 

@@ -14,7 +14,7 @@ import strategies
 from definitions import RADIUS, RECIPE, dedup, near_duplicates, outcome, same
 from nearkin.dedup.candidates import CandidateLists, SimHashCandidates
 from nearkin.dedup.documents import hash_texts
-from nearkin.dedup.reference import HashedOlder, HoldsOlderDocuments
+from nearkin.dedup.reference import ReferenceProvider, SearchableReference
 from nearkin.errors import MismatchError, ParameterError, mismatch
 from reference import distance
 
@@ -27,7 +27,7 @@ class PlainStore:
         self.fingerprints, self.counts = nk.fingerprint(texts, RECIPE, return_counts=True)
         self.asked: list[int] = []
 
-    def older_documents(self, candidate_source: Any) -> PlainStore:
+    def reference_corpus(self, candidate_source: Any) -> PlainStore:
         """Itself, for fingerprints of its recipe."""
         if str(candidate_source.recipe) != str(RECIPE):
             raise mismatch("recipe", RECIPE, candidate_source.recipe)
@@ -86,7 +86,7 @@ def test_whoever_holds_older_documents_gives_the_result_of_their_texts(
     options: dict[str, Any] = {"threshold": 0.5, "verify": verify, "cluster": cluster, "links": links, "keep": keep}
     listed = dedup(new, against=old, against_ids=names, **options)
     store = PlainStore(old, names)
-    assert isinstance(store, HoldsOlderDocuments)
+    assert isinstance(store, ReferenceProvider)
     held = dedup(new, against=store, **options)
     assert repr(listed.clusters.columns) == repr(held.clusters.columns)
     assert repr(listed.pairs.columns) == repr(held.pairs.columns)
@@ -110,9 +110,11 @@ def test_only_texts_of_candidates_are_asked_for() -> None:
         dedup(texts, against=store, against_ids=["a"])
 
 
-def hashed_older(texts: list[str | None]) -> HashedOlder:
+def hashed_older(texts: list[str | None]) -> SearchableReference:
     source = SimHashCandidates(RECIPE, 0.8, RADIUS)
-    return HashedOlder(hash_texts(texts, [f"o{i}" for i in range(len(texts))], source, lambda *_: None, {}), source)
+    return SearchableReference(
+        hash_texts(texts, [f"o{i}" for i in range(len(texts))], source, lambda *_: None, {}), source
+    )
 
 
 @settings(max_examples=60, deadline=None)
@@ -121,13 +123,13 @@ def test_documents_in_memory_answer_as_all_of_them_looked_at(old: list[str | Non
     """Copies, candidates, values, lengths, texts and ids; texts without features are copies alone."""
     found, plain = hashed_older(old), PlainStore(old, [f"o{i}" for i in range(len(old))])
     source = SimHashCandidates(RECIPE, 0.8, RADIUS)
-    plain.older_documents(source)
+    plain.reference_corpus(source)
     asked = hash_texts(new, None, source, lambda *_: None, {})
     present = asked.counts > 0
     assert plain.copies(asked.contents[present]).tolist() == found.copies(asked.contents[present]).tolist()
     expected, candidates = plain.candidates(asked.values), found.candidates(asked.values)
     assert expected.offsets.tolist() == candidates.offsets.tolist()
-    assert expected.places.tolist() == candidates.places.tolist()
+    assert expected.ordinals.tolist() == candidates.ordinals.tolist()
     rows = np.arange(0, len(old), 2)
     assert len(plain) == len(found)
     assert plain.values(rows).tolist() == found.values(rows).tolist()

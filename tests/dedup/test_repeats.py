@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import nearkin as nk
 from nearkin._core import word_places
-from nearkin.dedup import repeats as module
+from nearkin.dedup import chunks as module
 
 
 def repeated(symbols: list[list[Any]], order: list[int], least: int) -> list[set[int]]:
@@ -94,7 +94,7 @@ def test_symbols_in_a_file_give_the_same(monkeypatch: pytest.MonkeyPatch) -> Non
     for unit in ("bytes", "words"):
         expected = nk.repeats(texts, min_length=12 if unit == "bytes" else 4, unit=unit)
         with monkeypatch.context() as patch:
-            patch.setattr(module, "_IN_MEMORY", 100)
+            patch.setattr(module, "_MAX_MEMORY", 100)
             found = nk.repeats(
                 pa.array(texts).cast(pa.string_view()),
                 min_length=12 if unit == "bytes" else 4,

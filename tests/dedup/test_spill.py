@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from nearkin.dedup import spill as spill_module
-from nearkin.dedup.spill import IN_MEMORY, GrowingColumn, GrowingRows, Spill, release
+from nearkin.dedup.spill import IN_MEMORY, SpillBuffer, SpillColumn, SpillPolicy, release
 from nearkin.index import memory
 from nearkin.io import Column
 
-SPILLS = [IN_MEMORY, Spill(None, 1), Spill(None, 100)]
+SPILLS = [IN_MEMORY, SpillPolicy(None, 1), SpillPolicy(None, 100)]
 CELLS = st.one_of(
     st.none(), st.booleans(), st.integers(-(1 << 70), 1 << 70), st.floats(allow_nan=False), st.text("aé名")
 )
@@ -29,13 +29,13 @@ CELLS = st.one_of(
     st.sampled_from(SPILLS),
     st.lists(st.one_of(st.lists(st.integers(0, 9)), st.lists(st.text("ab")), st.lists(CELLS)), max_size=5),
 )
-def test_a_column_that_grows_is_the_joined_one(spill: Spill, parts: list[list[Any]]) -> None:
+def test_a_column_that_grows_is_the_joined_one(spill: SpillPolicy, parts: list[list[Any]]) -> None:
     """Numbers and strings in any order, batches without either, parts of larger columns."""
-    column = GrowingColumn(spill)
+    column = SpillColumn(spill)
     for part in parts:
         some = Column.of(["before", *part])
         column.append(Column(some.kinds[1:], some.values[1:], some.offsets[1:], some.data))
-    found = column.joined()
+    found = column.finish()
     expected = [value for part in parts for value in part]
     assert expected == found.to_list()
     assert expected[::-1] == found.take(range(len(expected))[::-1])
@@ -49,35 +49,35 @@ def test_a_column_that_grows_is_the_joined_one(spill: Spill, parts: list[list[An
     st.sampled_from([(), (2,), (3, 2)]),
 )
 def test_rows_that_grow_are_the_joined_ones(
-    spill: Spill, sizes: list[int], dtype: type, width: tuple[int, ...]
+    spill: SpillPolicy, sizes: list[int], dtype: type, width: tuple[int, ...]
 ) -> None:
     """Of any type and shape, wherever they lie, also those of every other row of an array."""
     rng = np.random.default_rng(0)
     parts: list[NDArray[Any]] = [rng.integers(0, 200, (2 * size, *width)).astype(dtype)[::2] for size in sizes]
-    rows = GrowingRows(spill)
+    rows = SpillBuffer(spill)
     for part in parts:
         rows.append(part)
     expected = np.concatenate([np.zeros((0, *width), dtype), *parts])
-    found = rows.joined()
+    found = rows.finish()
     assert len(expected) == len(rows)
     np.testing.assert_array_equal(expected, found if len(expected) else found.reshape(expected.shape))
     assert not len(expected) or expected.dtype == found.dtype
-    assert found.flags.writeable is not (spill.takes(expected.nbytes) and len(expected) > 0)
+    assert found.flags.writeable is not (spill.spills(expected.nbytes) and len(expected) > 0)
 
 
 def test_a_file_has_no_name_and_goes_with_its_array(tmp_path: Path) -> None:
     """Nothing is left in the folder, and no file stays open."""
     files = Path("/proc/self/fd")
     before = len(list(files.iterdir())) if files.exists() else None
-    rows = GrowingRows(Spill(tmp_path, 10))
+    rows = SpillBuffer(SpillPolicy(tmp_path, 10))
     rows.append(np.arange(100))
-    held = rows.joined()
-    zeros = Spill(tmp_path, 10).zeros((50,), np.int64)
+    held = rows.finish()
+    zeros = SpillPolicy(tmp_path, 10).zeros((50,), np.int64)
     zeros[3] = 7
     assert [] == list(tmp_path.iterdir())
     assert (99, 7) == (int(held[-1]), int(zeros.sum()))
-    assert held is rows.joined()
-    begun = GrowingRows(Spill(tmp_path, 10))
+    assert held is rows.finish()
+    begun = SpillBuffer(SpillPolicy(tmp_path, 10))
     begun.append(np.arange(100))
     del rows, held, zeros, begun
     gc.collect()
@@ -85,7 +85,7 @@ def test_a_file_has_no_name_and_goes_with_its_array(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("spill", SPILLS)
-def test_zeros_can_be_written_and_released(spill: Spill) -> None:
+def test_zeros_can_be_written_and_released(spill: SpillPolicy) -> None:
     """What they hold stays, of a part too; arrays in memory stay as they are."""
     found = spill.zeros((4, 1 << 14), np.uint32)
     assert 0 == found.sum()
@@ -103,7 +103,7 @@ def test_released_memory_is_the_systems() -> None:
         line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("RssFile"))
         return int(line.split()[1]) << 10
 
-    array = Spill(None, 1).zeros((1 << 22,), np.int64)
+    array = SpillPolicy(None, 1).zeros((1 << 22,), np.int64)
     array[:] = 1
     before = resident()
     release(array[5:])
@@ -116,8 +116,8 @@ def test_a_file_without_room_is_an_error_and_ends_no_process() -> None:
     """Room is taken before pages are written."""
     program = (
         "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))\n"
-        "import numpy as np; from nearkin.dedup.spill import Spill\n"
-        "try: Spill(None, 1).zeros((1 << 22,), np.uint8)[:] = 1\n"
+        "import numpy as np; from nearkin.dedup.spill import SpillPolicy\n"
+        "try: SpillPolicy(None, 1).zeros((1 << 22,), np.uint8)[:] = 1\n"
         "except OSError as error: print('refused', error.errno)\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
@@ -127,10 +127,10 @@ def test_a_file_without_room_is_an_error_and_ends_no_process() -> None:
 def test_the_share_is_that_of_the_memory_of_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the system does not tell its memory, everything stays there."""
     monkeypatch.setattr(memory, "machine_memory", lambda: 3200)
-    assert Spill("somewhere", 100) == Spill.into("somewhere")
-    assert Spill.into(None).takes(101)
-    assert not Spill.into(None).takes(100)
+    assert SpillPolicy("somewhere", 100) == SpillPolicy.into("somewhere")
+    assert SpillPolicy.into(None).spills(101)
+    assert not SpillPolicy.into(None).spills(100)
     monkeypatch.setattr(memory, "machine_memory", lambda: None)
-    assert not Spill.into(None).takes(1 << 60)
-    assert not IN_MEMORY.takes(1 << 60)
+    assert not SpillPolicy.into(None).spills(1 << 60)
+    assert not IN_MEMORY.spills(1 << 60)
     assert 1 / 32 == spill_module.SHARE

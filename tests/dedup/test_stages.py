@@ -11,16 +11,17 @@ import pytest
 
 import nearkin as nk
 from definitions import RECIPE, dedup, near_duplicates
-from nearkin.dedup.candidates import OlderIndex
+from nearkin.dedup.candidates import ReferenceIndex
 from nearkin.dedup.candidates.base import NearestEntries
 from nearkin.dedup.cluster import Assignment
 from nearkin.dedup.documents import HashedDocuments
-from nearkin.dedup.keep import keep_keys
+from nearkin.dedup.keep import parse_keep
 from nearkin.dedup.stages import (
-    Collapsed,
+    Clustering,
+    CollapsedDocuments,
     IndexMatches,
     StageTimer,
-    check_older_index,
+    check_reference_index,
     collapse,
     match_index,
     representatives,
@@ -52,55 +53,55 @@ class Copies:
 
 def test_copies_collapse_onto_the_first_in_keep_order() -> None:
     """Forwards, backwards, with and without those that have no features, and onto older documents."""
-    first = collapse(documents(COPIES), None, keep_keys("first"))
+    first = collapse(documents(COPIES), None, parse_keep("first"))
     assert [0, 1, 2, 3, 4, 5] == first.rows.tolist()
     assert [0, 1, 0, 3, 0, 1] == first.original.tolist()
-    assert [-1] * 6 == first.older.tolist()
+    assert [-1] * 6 == first.reference_rows.tolist()
     assert [0, 1, 3] == first.distinct.tolist()
-    whole = collapse(documents(COPIES, absent=(4,)), None, keep_keys("last"), "collapse")
+    whole = collapse(documents(COPIES, absent=(4,)), None, parse_keep("last"), "collapse")
     assert [5, 4, 3, 2, 1, 0] == whole.rows.tolist()
     assert [0, 1, 2, 1, 0, 1] == whole.original.tolist()
     # The first of its content has no features: it is not searched, nor are its copies.
     assert [0, 2] == whole.distinct.tolist()
-    last = collapse(documents(COPIES, absent=(4,)), None, keep_keys("last"), "keep")
+    last = collapse(documents(COPIES, absent=(4,)), None, parse_keep("last"), "keep")
     assert [5, 3, 2, 1, 0] == last.rows.tolist()
     assert [0, 1, 2, 0, 2] == last.original.tolist()
     assert [0, 1, 2] == last.distinct.tolist()
-    older = collapse(documents(COPIES), Copies([9, 5]), keep_keys("first"))  # type: ignore[arg-type]
-    assert [1, -1, 1, -1, 1, -1] == older.older.tolist()
+    older = collapse(documents(COPIES), Copies([9, 5]), parse_keep("first"))  # type: ignore[arg-type]
+    assert [1, -1, 1, -1, 1, -1] == older.reference_rows.tolist()
     assert [1, 3] == older.distinct.tolist()
 
 
 def test_an_index_removes_distinct_documents_by_its_nearest_entry() -> None:
     """One number per entry; copies are not looked up; what no entry removes is left."""
     new = documents(COPIES)
-    collapsed = collapse(new, None, keep_keys("first"))
+    collapsed = collapse(new, None, parse_keep("first"))
     asked = []
 
     def nearest(values: Any) -> Any:
         asked.append(values[:, 0].tolist())
         return NearestEntries(np.array(["x", None, "x"], object), np.array([4, 0, 2]), 7)
 
-    matches = match_index(new, OlderIndex(nearest), collapsed)
+    matches = match_index(new, ReferenceIndex(nearest), collapsed)
     assert [[5, 6, 7]] == asked
     assert ([0, -1, -1, 0, -1, -1], [4, 0, 0, 2, 0, 0]) == (matches.entry.tolist(), matches.distance.tolist())
     assert (["x"], 7) == (matches.ids, matches.skipped)
-    assert [1] == matches.left(collapsed).tolist()
+    assert [1] == matches.unmatched(collapsed).tolist()
     none = match_index(new, None, collapsed)
-    assert collapsed.distinct.tolist() == none.left(collapsed).tolist()
+    assert collapsed.distinct.tolist() == none.unmatched(collapsed).tolist()
 
 
 def test_copies_share_the_fate_of_their_original() -> None:
     """A kept one keeps them, an absorbed one gives them to its representative, an older one takes them all."""
     n = 6
-    collapsed = Collapsed(
+    collapsed = CollapsedDocuments(
         np.arange(n), np.array([0, 1, 0, 3, 1, 5]), np.array([-1, -1, -1, -1, -1, 2]), np.array([0, 1, 3])
     )
     matches = IndexMatches(np.full(n, -1), np.zeros(n, np.int64), np.full(n, np.nan), [])
     # Four older documents: the second searched one goes to the first, the third one to older document 1.
     assignment = Assignment(np.array([-1, 4, 1]), np.array([np.nan, 0.7, 0.9]))
-    clustered = SimpleNamespace(searched=np.array([0, 1, 3]), assignment=assignment, first=4)
-    found = representatives(collapsed, matches, clustered, 1.0)  # type: ignore[arg-type]
+    clustering = Clustering(np.array([0, 1, 3]), None, assignment, 4)  # type: ignore[arg-type]
+    found = representatives(collapsed, matches, clustering, 1.0)
     assert [0, 0, 0, n + 1, 0, n + 2] == found.by.tolist()
     assert [1.0, 0.7, 1.0, 0.9, 0.7, 1.0] == found.similarity.tolist()
     assert [0, 1, 0, 3, 1, n + 2] == found.copy_of.tolist()
@@ -110,14 +111,14 @@ def test_copies_share_the_fate_of_their_original() -> None:
 def test_an_index_needs_options_that_ask_for_no_texts() -> None:
     """No verification by texts, no components, no links beyond representatives."""
     fine = SimpleNamespace(comparison=None, verify="none", cluster="absorb", links="representatives")
-    check_older_index(fine)
+    check_reference_index(fine)
     for change, message in (
         ({"comparison": object(), "verify": "jaccard"}, "verify=jaccard"),
         ({"cluster": "components"}, "cluster=components"),
         ({"links": "all"}, "links=representatives"),
     ):
         with pytest.raises(ParameterError, match=message):
-            check_older_index(SimpleNamespace(**{**vars(fine), **change}))
+            check_reference_index(SimpleNamespace(**{**vars(fine), **change}))
 
 
 def test_stages_add_up_their_times() -> None:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import nearkin as nk
-from nearkin.dedup.summary import by_source
-from nearkin.dedup.texts import Verify
+from nearkin.dedup.config import Verify
+from nearkin.dedup.summary import removals_by_source
 from nearkin.io import Column
 
 
@@ -17,7 +17,7 @@ def removals(**sources: tuple[int, int]) -> tuple[list[tuple[str, int, int, floa
     """Removals and warnings where each source has this many documents, of which this many go."""
     names = [name for name, (total, _) in sources.items() for _ in range(total)]
     kept = [at >= gone for total, gone in sources.values() for at in range(total)]
-    table, warnings = by_source(Column.of(names), np.array(kept, bool))
+    table, warnings = removals_by_source(Column.of(names), np.array(kept, bool))
     return [(row["source"], row["documents"], row["removed"], row["share"]) for row in table], warnings
 
 
@@ -47,7 +47,7 @@ def test_sources_are_listed_by_the_share_that_goes() -> None:
     table, _ = removals(b=(4, 1), a=(8, 2), c=(2, 1))
     assert [("c", 2, 1, 0.5), ("a", 8, 2, 0.25), ("b", 4, 1, 0.25)] == table
     assert ([("a", 40, 40, 1.0)], []) == removals(a=(40, 40))
-    found, _ = by_source(Column.of([None, 7, "7"]), np.array([True, False, True]))
+    found, _ = removals_by_source(Column.of([None, 7, "7"]), np.array([True, False, True]))
     assert [("7", 2), ("", 1)] == [(row["source"], row["documents"]) for row in found]
 
 
@@ -115,9 +115,9 @@ def test_another_measure_than_that_of_the_law_is_promised_nothing(
     recipe: str, verify: Verify, radius: int | None
 ) -> None:
     """No expected recall, and a warning in the summary that says so."""
-    promised = nk.dedup(["one text", "one text more"], recipe=recipe).summary
-    assert promised["expected_recall"] is not None
-    assert "warnings" not in promised
+    baseline = nk.dedup(["one text", "one text more"], recipe=recipe).summary
+    assert baseline["expected_recall"] is not None
+    assert "warnings" not in baseline
     summary = nk.dedup(["one text", "one text more"], recipe=recipe, verify=verify, radius=radius).summary
     assert summary["expected_recall"] is None
     assert [True] == [f"no recall is promised for {verify}" in message for message in summary["warnings"]]

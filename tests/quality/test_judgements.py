@@ -16,7 +16,7 @@ import pytest
 import nearkin as nk
 from command import call
 from nearkin import errors
-from nearkin.dedup.labels import pair_labels
+from nearkin.dedup.labels import read_pair_labels
 from nearkin.io import read_table
 from nearkin.quality.judgements import ClusterLabels, DedupRun, PairLabels, read_judgements
 
@@ -244,7 +244,7 @@ def test_an_empty_field_of_an_id_is_the_empty_id(tmp_path: Path) -> None:
     path.write_text('left\tright\tmatch\tweight\n""\ta\t1\t2\nb\t\t0\t3\na\tb\t\t1\n')
     labels = read_judgements(path)
     assert isinstance(labels, PairLabels)
-    assert {("", "a"): True, ("", "b"): False} == labels.labels == pair_labels(path, "labels").labels
+    assert {("", "a"): True, ("", "b"): False} == labels.labels == read_pair_labels(path, "labels").labels
     assert 1 == labels.unsure
     assert ["", "b", "a"] == read_table(path, ids=["left"])["left"]
     assert [None, "b", "a"] == read_table(path)["left"]

@@ -211,7 +211,7 @@ def test_invalid_weights_are_errors(tmp_path: Path, weight: str) -> None:
     path.write_text(f"left\tright\tmatch\tweight\na\tb\t1\t2\na\tc\t0\t{weight}\n")
     with pytest.raises(errors.InputError) as refused:
         read_judgements(path)
-    reason = f"record 2 has the weight {weight or None!r}; weights are numbers above 0: the pairs that one stands for"
+    reason = f"record 2 has the weight {weight or None!r}; weights are numbers above 0: the pairs that one represents"
     assert f"{path}: {reason}" == str(refused.value)
 
 

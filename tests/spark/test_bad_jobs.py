@@ -15,7 +15,7 @@ import pytest
 from engines import MINHASH, SIMHASH, Engine, Given, mixed
 
 import nearkin as nk
-from nearkin.dedup.distributed.verify import Verification
+from nearkin.dedup.distributed.links import Verification
 from nearkin.errors import EngineError, InputError, MismatchError, OutputError, ParameterError
 from nearkin.spark import check, dedup, engine, explain, fingerprint, job, pairs, plans, signature
 from nearkin.spark.engine import Checkpoint, functions
@@ -103,9 +103,9 @@ def test_arguments(sail: Any, options: dict[str, Any], message: str) -> None:
 def test_names_that_are_ambiguous(sail: Any) -> None:
     given = frame(sail)
     twice = given.select("id", "text", given["text"])
-    refused(ParameterError, "text='text', of which there are 2 (text, text), is not allowed", lambda: dedup(twice))
+    refused(ParameterError, "text='text', the name of 2 columns (text, text), is not allowed", lambda: dedup(twice))
     alike = frame(sail, id=[1], Id=[2], text=["a"])
-    refused(ParameterError, "id='id', of which there are 2 (id, Id), is not allowed", lambda: dedup(alike))
+    refused(ParameterError, "id='id', the name of 2 columns (id, Id), is not allowed", lambda: dedup(alike))
 
 
 def test_older_documents_with_other_columns(sail: Any) -> None:
@@ -233,7 +233,7 @@ def test_numbers_and_dates_of_one_column_in_two_tasks(sail: Any) -> None:
     dates = frame(sail, id=[3, 4, 5], text=[*TEXTS[2:], "x"], score=["2024-01-02", "2024-01-03T10:00:00Z", None])
     refused(
         InputError,
-        "column 'score': dates in 2 documents beside numbers in 1; use a column of one of them",
+        "column 'score': dates in 2 documents and numbers in 1; use a column of one of them",
         lambda: dedup(numbers.union(dates), keep="longest,max:score"),
     )
     with pytest.warns(RuntimeWarning, match="have no value in column 'score'"):
@@ -311,11 +311,11 @@ def test_the_checkpoint_of_other_documents(sail: Any, tmp_path: Path) -> None:
     older = frame(sail, id=[9], text=["old text of other words"])
     folder = f"{tmp_path}/run"
     first = dedup(frame(sail), against=older, checkpoint=folder).kept.count()
-    again = f"checkpoint='{folder}' was made of 4 documents, and those given now are not the same"
+    again = f"checkpoint='{folder}' has 4 documents, and those of this call are not the same"
     fewer = frame(sail, id=[1, 2, 3], text=TEXTS[:3])
     refused(
         MismatchError,
-        f"{again} (3); give these, or a new folder",
+        f"{again} (3); give the same documents, or a new folder",
         lambda: dedup(fewer, against=older, checkpoint=folder),
     )
     edited = frame(sail, id=[1, 2, 3, 4], text=[*TEXTS[:3], "new"])
@@ -409,7 +409,7 @@ def test_workers_that_do_not_answer() -> None:
     lost = RuntimeError("Job aborted due to stage failure\njava.io.IOException: Cannot run program python9\n\tat x.y")
     refused(
         EngineError,
-        "a worker could not be asked for its nearkin: java.io.IOException: Cannot run program python9",
+        "a worker did not report its version of nearkin: java.io.IOException: Cannot run program python9",
         lambda: engine.check_workers(_Workers(lost)),
     )
 
@@ -429,8 +429,8 @@ def test_what_an_engine_says_is_told(sail: Any) -> None:
 @pytest.fixture
 def rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Jobs have rounds."""
-    monkeypatch.setattr(plans, "FIRST", 1)
-    monkeypatch.setattr(job, "FIRST", 1)
+    monkeypatch.setattr(plans, "MAX_FIRST", 1)
+    monkeypatch.setattr(job, "MAX_FIRST", 1)
 
 
 def answer(found: Any) -> list[Any]:
@@ -453,7 +453,7 @@ def test_a_job_goes_on_where_it_was(
     given = engine.frame(Given.of([text or "" for text in mixed(120)]), 3)
     told: list[str] = []
     failed: list[str] = []
-    name = Checkpoint._name
+    name = Checkpoint._list
 
     def named(point: Checkpoint, stage: str, rows: int) -> None:
         if stage == failing and not failed:
@@ -471,7 +471,7 @@ def test_a_job_goes_on_where_it_was(
     expected, stages = UNDISTURBED[recipe]
     assert len(stages) == len(set(stages))
     assert failing in stages
-    monkeypatch.setattr(Checkpoint, "_name", named)
+    monkeypatch.setattr(Checkpoint, "_list", named)
     with pytest.raises(ConnectionError, match="the driver is gone"):
         run(f"{tmp_path}/run")
     before = list(told)
@@ -575,7 +575,7 @@ def test_explain_says_how_and_what_it_costs(sail: Any) -> None:
 
 @pytest.mark.parametrize("found", [-1, True, 1.5, "x", None, [1], pd.DataFrame({"a": [1]})], ids=repr)
 def test_explain_refuses_what_has_no_documents(found: Any) -> None:
-    with pytest.raises(ParameterError, match="is not allowed; use a DataFrame of Spark, or how many documents there"):
+    with pytest.raises(ParameterError, match="is not allowed; use a DataFrame of Spark, or the number of documents"):
         explain(found)
 
 
@@ -617,7 +617,7 @@ def test_other_columns_are_another_job(sail: Any, tmp_path: Path, options: dict[
     assert answer(first) == answer(again)
     refused(
         MismatchError,
-        "was made of 3 documents, and those given now are not the same",
+        "has 3 documents, and those of this call are not the same",
         lambda: dedup(frame(sail, **columns, n=[3, 2, 1]), checkpoint=tmp_path / "job", **options),  # type: ignore[arg-type]
     )
 

@@ -171,8 +171,10 @@ def test_recipes_for_given_features_are_refused_before_anything_runs(sail: Any) 
 def test_a_column_of_two_is_refused(sail: Any) -> None:
     given = frame(sail)
     twice = given.select("text", "number", given["text"])
-    with pytest.raises(ParameterError, match=r"text='text', of which there are 2 \(text, text\), is not allowed"):
+    with pytest.raises(ParameterError, match=r"text='text', the name of 2 columns \(text, text\), is not allowed"):
         fingerprint(twice)
     alike = given.withColumnRenamed("number", "Text")
-    with pytest.raises(ParameterError, match=r"there are 2 \(Text, text\), is not allowed; .* rename the others"):
+    with pytest.raises(
+        ParameterError, match=r"the name of 2 columns \(Text, text\), is not allowed; .* rename the others"
+    ):
         fingerprint(alike)

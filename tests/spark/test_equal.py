@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from engines import MINHASH, SIMHASH, Engine, Given, chain, mixed, star
 
-from nearkin.dedup.distributed import meetings
+from nearkin.dedup.distributed import pairs as unit_pairs
 from nearkin.spark import SparkResult, dedup, explain, job, plans
 
 WORDS = "word:1|count|xxh3|simhash:64"
@@ -17,8 +17,8 @@ WORDS = "word:1|count|xxh3|simhash:64"
 @pytest.fixture
 def one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each document is paired with one earlier one at first, so that there are rounds."""
-    monkeypatch.setattr(plans, "FIRST", 1)
-    monkeypatch.setattr(job, "FIRST", 1)
+    monkeypatch.setattr(plans, "MAX_FIRST", 1)
+    monkeypatch.setattr(job, "MAX_FIRST", 1)
 
 
 @pytest.mark.parametrize("recipe", [MINHASH, SIMHASH])
@@ -82,8 +82,8 @@ def test_a_job_that_goes_on_has_the_slices_that_it_had(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Members of units were written under the names of slices: others would not find them again."""
-    monkeypatch.setattr(plans, "FIRST", 1)
-    monkeypatch.setattr(job, "FIRST", 1)
+    monkeypatch.setattr(plans, "MAX_FIRST", 1)
+    monkeypatch.setattr(job, "MAX_FIRST", 1)
     frame = engine.frame(Given.of(star(90, 5) + chain(40)))
     expected = rows(dedup(frame, recipe=SIMHASH))
     verify = plans.Plans.links
@@ -97,7 +97,7 @@ def test_a_job_that_goes_on_has_the_slices_that_it_had(
         patched.setattr(plans.Plans, "links", fail_later)
         with pytest.raises(RuntimeError, match="the second round"):
             dedup(frame, recipe=SIMHASH, checkpoint=tmp_path / "job")
-    monkeypatch.setattr(meetings, "SLICE", 9)
+    monkeypatch.setattr(unit_pairs, "SLICE", 9)
     assert expected == rows(dedup(frame, recipe=SIMHASH, checkpoint=tmp_path / "job"))
 
 

@@ -92,12 +92,12 @@ def check_mistakes(told: dict[str, Any], folder: Path) -> None:
         "value": "InputError: id 8: column 'n' holds 'x', which is neither number nor date; use a column of numbers, "
         "or one of dates",
         "missing": "ParameterError: text='body' is not allowed; use a column of the DataFrame: id, text",
-        "twice named": "ParameterError: text='text', of which there are 2 (text, text), is not allowed; use the name "
+        "twice named": "ParameterError: text='text', the name of 2 columns (text, text), is not allowed; use the name "
         "of one column; rename the others",
         "other job": f"MismatchError: checkpoint='{folder}/run' has the stages of another job; give that one's "
         "arguments and columns again, or a new folder",
-        "other rows": f"MismatchError: checkpoint='{folder}/run' was made of 2 documents, and those given now are not "
-        "the same (1); give these, or a new folder",
+        "other rows": f"MismatchError: checkpoint='{folder}/run' has 2 documents, and those of this call are not "
+        "the same (1); give the same documents, or a new folder",
         "same": "none",
         "status": ["exact", "new"],
         "pairs": 0,

@@ -30,7 +30,7 @@ class CorpusOptions:
     """Options for reading a corpus, as `nearkin.io.open_corpus` documents them."""
 
     text_column: str | None = option(
-        None, help="Column of the text; meta.body is the field body of meta.", group=READING, show_default="text"
+        None, help="Column of the text; meta.body is a field of meta.", group=READING, show_default="text"
     )
     id_column: str | None = option(None, help="Column of the id (default: row numbers).", group=READING)
     format: str | None = option(
@@ -47,7 +47,7 @@ class CorpusOptions:
         show_default="utf-8",
     )
     delimiter: str | None = option(
-        None, help="Delimiter of CSV (default: detected in the header: , ; tab or |).", group=READING
+        None, help="Delimiter of CSV (default: , ; tab or |, from the header).", group=READING
     )
     html: bool = option(False, help="Texts are HTML: use only their visible text.", group=READING)
     max_malformed: str | None = option(

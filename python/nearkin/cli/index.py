@@ -33,6 +33,7 @@ from nearkin.cli.options import (
     Quiet,
     Radius,
     RecipeOption,
+    Repeated,
     collect_ids,
     opt,
     parse_bytes,
@@ -421,27 +422,25 @@ def search(
     ],
     reading: CorpusOptions,
     inputs: Annotated[
-        list[str] | None,
+        Repeated,
         typer.Argument(
             help="Corpora whose documents are the queries: files, globs, folders, or - for standard input.",
             show_default=False,
         ),
     ] = None,
-    text: Annotated[list[str] | None, opt("A text as a query; may be repeated.", "--text")] = None,
+    text: Annotated[Repeated, opt("A text as a query; may be repeated.", "--text")] = None,
     file: Annotated[
-        list[str] | None, opt("A file as one query, - for standard input; may be repeated.", "--file", "-f")
+        Repeated, opt("A file as one query, - for standard input; may be repeated.", "--file", "-f")
     ] = None,
     fingerprint: Annotated[
-        list[str] | None, opt("A hexadecimal fingerprint as a query; may be repeated.", "--fingerprint")
+        Repeated, opt("A hexadecimal fingerprint as a query; may be repeated.", "--fingerprint")
     ] = None,
     radius: Radius = None,
     top_k: Annotated[int | None, opt("Number of nearest matches; with --radius within it.", "--top-k", "-k")] = None,
     recipe: RecipeOption = None,
-    corpus: Annotated[
-        list[str] | None, opt("The corpus of the index: show text and similarity of matches as well.")
-    ] = None,
+    corpus: Annotated[Repeated, opt("The corpus of the index: show text and similarity of matches as well.")] = None,
     columns: Annotated[
-        list[str] | None, opt("Show this column of --corpus, or of the store; may be repeated.", "--column")
+        Repeated, opt("Show this column of --corpus, or of the store; may be repeated.", "--column")
     ] = None,
     *,
     source_options: FingerprintOptions,

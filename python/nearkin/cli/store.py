@@ -39,6 +39,7 @@ from nearkin.cli.options import (
     Overwrite,
     Quiet,
     RecipeOption,
+    Repeated,
     StoreMemory,
     collect_ids,
     opt,
@@ -83,7 +84,7 @@ StorePath = Annotated[
 TokenFile = Annotated[
     Path | None, opt("File with the token of the service, if STORE is a URL.", "--token-file", metavar="FILE")
 ]
-Columns = Annotated[list[str] | None, opt("Column to store with each document; may be repeated.", "--column")]
+Columns = Annotated[Repeated, opt("Column to store with each document; may be repeated.", "--column")]
 Best = Annotated[int | None, opt("Print this many of the best matches as well.", "--best", "-k")]
 
 

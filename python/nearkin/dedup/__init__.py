@@ -1,1 +1,1 @@
-"""Deduplication: hash, search, verify, cluster, keep; for texts and for files."""
+"""Deduplication: hash, search, verify, cluster, keep; of texts and of files."""

@@ -1,23 +1,24 @@
-"""Which documents are kept: keep-then-absorb, and connected components.
+"""Clustering rules: keep-then-absorb, and connected components.
 
-**Keep, then absorb.** Documents are visited in keep order; one that nothing has absorbed is kept and absorbs every
-later candidate whose verified similarity reaches the threshold. No chain forms, no two survivors
-match, a second run removes nothing. The order is cut into batches: a batch is searched among the older documents and
-the kept ones of earlier batches, each document is verified against these in keep order until the first match, and the
-rest of the batch is absorbed within itself. Kernel: `crates/nearkin-core/src/pipeline/absorb.rs`.
+**Keep, then absorb.** Documents are visited in keep order. One that no other has absorbed is kept and absorbs every
+later candidate whose verified similarity reaches the threshold. So no chain forms, no two kept documents match, and a
+second run removes nothing. The order is split into batches. Each document of a batch is first compared with its
+candidates among the reference documents and the kept ones of earlier batches, in keep order until the first match; the
+remaining ones absorb each other within the batch. Kernel: `crates/nearkin-core/src/dedup/absorb.rs`.
 
-**Connected components.** Every candidate that verifies joins two documents; the first of a component in
-keep order is kept. A chain of small changes is one component. Candidates that are connected already are not verified.
+**Connected components.** Every candidate that verifies joins two documents; the first of a component in keep order is
+kept. A chain of small changes is one component. Candidates that are already connected are not verified.
 
-Pairs that a person labelled different are kept apart by both rules (`nearkin.dedup.constraints`).
+Both rules separate pairs that a person labelled different (`nearkin.dedup.constraints`).
 
-Candidates come from the family's `CandidateSearch` (`nearkin.dedup.candidates`) and from `OlderDocuments`, which are
-visited before all others. *Places* number both in the order of visits: older documents by their row, then the new ones.
+Candidates come from the family's `CandidateSearch` (`nearkin.dedup.candidates`) and from the `ReferenceCorpus`, whose
+documents are visited first. *Ordinals* number both in the order of visits: reference documents by their row, then the
+new ones.
 
-Cost: one search per document and, where it has candidates, at least one verification. Memory: the index of the
-kept documents, the texts compared at once (at most `_BATCH_CHARACTERS`, or one longer text), and `_CACHE_BYTES` of
-feature sets for later batches. Components hold the candidates of a batch, too, which grow with the size of a cluster,
-and a number of 4 bytes for each older document.
+Cost: one search per document and, if it has candidates, at least one verification. Memory: the index of the kept
+documents, the texts compared at once (at most `_BATCH_CHARACTERS`, or one longer text), and `_CACHE_BYTES` of feature
+sets for later batches. Components also need the candidates of a batch, whose number grows with the size of a cluster,
+and 4 bytes for each reference document.
 """
 
 from __future__ import annotations
@@ -31,56 +32,59 @@ from numpy.typing import NDArray
 from nearkin._core import TextCache
 from nearkin._core import components as _components
 from nearkin.dedup.candidates import (
-    AddsDocuments,
     CandidateLists,
     CandidatePairs,
     CandidateSearch,
     CandidateSource,
-    KnowsPlaces,
-    PlacedValues,
-    Places,
-    ReadsTexts,
-    SearchesKnown,
+    DocumentSearch,
+    OrderedValues,
+    Ordinals,
+    StaticCandidateSource,
+    StaticSearch,
+    TextSearch,
     Values,
 )
-from nearkin.dedup.constraints import Apart
+from nearkin.dedup.constraints import CannotLink
 from nearkin.dedup.documents import HashedDocuments
-from nearkin.dedup.reference import OlderDocuments, PrecedingOlder
+from nearkin.dedup.reference import PrecedingReference, ReferenceCorpus
 from nearkin.dedup.verify import FeatureSets, TextComparison
 
 MAX_COMPARISONS = 10_000
-"""Candidates that one document is compared with: some ten milliseconds."""
+"""Default maximum number of candidates compared with one document, about ten milliseconds."""
 _BATCH = 4096
-"""Documents of a batch: b/2 distances per document within it against better batches for the index."""
+"""Documents of a batch b: b / 2 distances per document within it, against better batches for the index."""
 _BATCH_CHARACTERS = 1 << 24
 """Characters of different texts that are compared at once; their feature sets take up to eight bytes per character."""
 _CACHE_BYTES = 64 << 20
 """Bytes of feature sets that are kept for later batches."""
 _CANDIDATES = 1 << 22
-"""Candidates of documents that are verified by one call: about a second, after which progress is told."""
-_NEAR = 64
-"""Candidates of a document of the sample of near misses."""
+"""Candidates verified by one call: about a second, after which progress is reported."""
+_MAX_NEAR_MISSES = 64
+"""Maximum number of near misses of one sampled document."""
 _PAIRS = 1 << 16
 """Pairs that are verified, or whose values are copied, at once."""
+
+Batch = NDArray[np.int64]
+"""Documents by their position in `Clusterer.rows`; an ordinal is this plus the number of reference documents."""
 
 
 @dataclass(frozen=True)
 class NearMisses:
-    """Candidates among the kept documents that are no matches: those of a random sample of the kept.
+    """Candidates among the kept documents that are no matches, for a random sample of the kept ones.
 
     Attributes
     ----------
     left, right : (m,) int64
-        Places, left before right; each pair once, sorted.
+        Ordinals, left before right; each pair once, sorted.
     similarity : (m,) float64
-        Below the threshold, or of texts that differ in what the comparison names, or that labels keep apart.
+        Below the threshold, or of texts that differ by a rule or that labels separate.
     sampled, kept : int
-        Documents of the sample, of how many new ones that were kept. A pair is in the sample with probability
-        1 − (1 − p)(1 − p'), p = sampled/kept and p' = sampled/(kept − 1). Older documents are in none.
+        Size of the sample, and number of kept new documents. A pair is in the sample with probability
+        1 − (1 − p)(1 − p'), p = sampled / kept and p' = sampled / (kept − 1). No pair has a reference document.
     """
 
-    left: Places
-    right: Places
+    left: Ordinals
+    right: Ordinals
     similarity: NDArray[np.float64]
     sampled: int
     kept: int
@@ -88,27 +92,27 @@ class NearMisses:
 
 @dataclass
 class Assignment:
-    """What became of the documents of a `Clusterer`, in its order.
+    """The result of a `Clusterer`, by position in its rows.
 
     Attributes
     ----------
     by : (n,) int64
-        Place of the document that absorbed this one; -1 for a kept one.
+        Ordinal of the document that absorbed this one; -1 for a kept one.
     similarity : (n,) float64
         Verified similarity to it; NaN for kept documents and without verification.
     candidates, verified : int
-        Pairs that the family proposed and that were looked at, and those verified by their texts.
+        Numbers of proposed pairs that the rule considered, and of pairs verified by their texts.
     skipped : int
-        Comparisons that were beyond a document's allowance, and look-ups that the family left out.
+        Number of comparisons beyond the limit of a document, and of look-ups that the family left out.
     differing : int
-        Pairs that were similar enough and are no matches, since they differ in what the comparison names.
+        Number of pairs that were similar enough but differ by a rule.
     near : NearMisses or None
-        Candidates below the threshold, where they were asked for.
+        If requested.
     kept_apart : int
-        Rejected pairs of which one document would have been removed for the other, or both in one component.
+        Number of rejected pairs of which one document would have been removed for the other, or both in one component.
     """
 
-    by: Places
+    by: Ordinals
     similarity: NDArray[np.float64]
     candidates: int = 0
     verified: int = 0
@@ -118,115 +122,116 @@ class Assignment:
     kept_apart: int = 0
 
     @classmethod
-    def of_none(cls, count: int) -> Assignment:
-        """All documents kept, nothing looked at."""
+    def all_kept(cls, count: int) -> Assignment:
+        """Return the result that keeps all documents."""
         return cls(np.full(count, -1, np.int64), np.full(count, np.nan))
 
 
 @dataclass
 class Clusterer:
-    """The inputs of both rules.
+    """Documents and parameters of both rules.
 
     Parameters
     ----------
     candidate_source : CandidateSource
-        The family, which proposes candidates.
+        Proposes candidates.
     comparison : TextComparison or None
-        How candidates are verified; None takes every candidate as a match.
+        Verifies candidates; with None every candidate is a match.
     threshold : float
         Smallest similarity of a match, inclusive.
     documents : HashedDocuments
     rows : (n,) int64
-        Rows of the documents that take part, in keep order.
-    older : OlderDocuments, optional
+        Rows of the documents to cluster, in keep order.
+    reference : ReferenceCorpus, optional
         Visited before them, and always kept.
     tick : function
         Called with the number of documents that were compared, also within a batch.
     cache : TextCache, optional
-        Of `comparison`, kept from one Clusterer to the next: then no two of them may give one place to different texts.
+        Of `comparison`, to share between instances that number the same texts by the same ordinals.
     max_comparisons : int
-        Most candidates that one document is compared with; those beyond are no matches, and counted.
-    near : int
-        Kept documents whose candidates are told of though they are no matches.
-    apart : Apart, optional
-        Rejected pairs of places: neither document is removed for the other.
+        Maximum number of candidates compared with one document; the rest are no matches, and counted.
+    near_misses : int
+        Number of kept documents to search for near misses.
+    constraints : CannotLink, optional
+        Pairs of which neither document is removed for the other.
     """
 
     candidate_source: CandidateSource
     comparison: TextComparison | None
     threshold: float
     documents: HashedDocuments
-    rows: Places
-    older: OlderDocuments | None = None
+    rows: Ordinals
+    reference: ReferenceCorpus | None = None
     tick: Callable[[int], None] = field(default=lambda _: None)
     cache: TextCache | None = None
     max_comparisons: int = MAX_COMPARISONS
-    near: int = 0
-    apart: Apart | None = None
+    near_misses: int = 0
+    constraints: CannotLink | None = None
 
     def __post_init__(self) -> None:
-        self._values = PlacedValues(self.documents.values, self.rows)
-        self._lengths = PlacedValues(self.documents.lengths, self.rows)
-        # Place of the first new document.
-        self._first = 0 if self.older is None else len(self.older)
+        self._values = OrderedValues(self.documents.values, self.rows)
+        self._lengths = OrderedValues(self.documents.lengths, self.rows)
+        # Ordinal of the first new document.
+        self._first = 0 if self.reference is None else len(self.reference)
 
-    # The rules
+    # Rules
 
     def absorb(self) -> Assignment:
         """Keep, then absorb."""
-        result = Assignment.of_none(len(self.rows))
+        result = Assignment.all_kept(len(self.rows))
         search, cache = self._search(), self._cache()
-        before = 0 if cache is None else cache.differing
-        rejected: list[tuple[Places, Places]] = []
-        for batch in self._batches(search, self.apart):
+        differing = 0 if cache is None else cache.differing
+        rejected: list[tuple[Ordinals, Ordinals]] = []
+        for batch in self._batches(search, self.constraints):
             self._read(search, batch)
-            left, seen = batch, 0
+            remaining, ticked = batch, 0
             if self._first or len(search):
-                left, seen = self._absorb_into_kept(search, cache, batch, result, rejected)
-            left = self._absorb_within(search, cache, left, result)
-            # Nobody looks for what the last batch leaves.
-            if batch[-1] + 1 < len(self.rows) or self.near:
-                search.add(self._ahead(search) + left)
-            self.tick(len(batch) - seen)
-        result.differing = 0 if cache is None else cache.differing - before
-        result.kept_apart = self._kept_apart(rejected, result)
-        if self.near and self.comparison is not None and not isinstance(search, ReadsTexts):
-            result.near = self._near_misses(search, result)
+                remaining, ticked = self._absorb_into_kept(search, cache, batch, result, rejected)
+            remaining = self._absorb_within(search, cache, remaining, result)
+            # No later batch searches what the last one keeps.
+            if batch[-1] + 1 < len(self.rows) or self.near_misses:
+                search.add(self._search_first(search) + remaining)
+            self.tick(len(batch) - ticked)
+        result.differing = 0 if cache is None else cache.differing - differing
+        result.kept_apart = self._count_kept_apart(rejected, result)
+        if self.near_misses and self.comparison is not None and not isinstance(search, TextSearch):
+            result.near = self._find_near_misses(search, result)
         return result
 
-    def match_older(self) -> Assignment:
-        """Give each document to its first match among the older ones: the first half of `absorb`."""
-        result = Assignment.of_none(len(self.rows))
+    def match_reference(self) -> Assignment:
+        """Assign each document to its first match among the reference documents: the first half of `absorb`."""
+        result = Assignment.all_kept(len(self.rows))
         cache = self._cache()
-        before = 0 if cache is None else cache.differing
+        differing = 0 if cache is None else cache.differing
         for batch in self._batches():
-            _, seen = self._absorb_into_kept(None, cache, batch, result)
-            self.tick(len(batch) - seen)
-        result.differing = 0 if cache is None else cache.differing - before
+            _, ticked = self._absorb_into_kept(None, cache, batch, result)
+            self.tick(len(batch) - ticked)
+        result.differing = 0 if cache is None else cache.differing - differing
         return result
 
     def components(self) -> Assignment:
-        """Connected components; similarity is that to the kept document, which may lie below the threshold."""
-        result = Assignment.of_none(len(self.rows))
+        """Find connected components; the similarity is that to the kept document, possibly below the threshold."""
+        result = Assignment.all_kept(len(self.rows))
         n = self._first + len(self.rows)
         labels = np.arange(n, dtype=np.uint32)
         search = self._search()
         for batch in self._batches(search):
             self._read(search, batch)
-            search.add(self._ahead(search) + batch)
-            hits = self._find(search, batch)
-            result.skipped += hits.skipped
-            left, right = hits.places, (self._first + batch)[hits.owners()]
+            search.add(self._search_first(search) + batch)
+            lists = self._find(search, batch)
+            result.skipped += lists.skipped
+            owners = lists.owners()
+            left, right = lists.ordinals, (self._first + batch)[owners]
             earlier = left < right
             if self.comparison is not None:
-                # Candidates ascend, so that the first of each document are earlier ones.
-                within = np.arange(len(left)) - hits.offsets[hits.owners()] < self.max_comparisons
+                # Candidates ascend, so the first ones of each document are earlier documents.
+                within = np.arange(len(left)) - lists.offsets[owners] < self.max_comparisons
                 result.skipped += int((earlier & ~within).sum())
                 earlier &= within
             labels = self._join(labels, left[earlier], right[earlier], result)
             self.tick(len(batch))
-        if self.apart is not None:
-            labels = self._part(labels, self.apart, result)
+        if self.constraints is not None:
+            labels = self._split_components(labels, self.constraints, result)
         members = np.flatnonzero(labels != np.arange(n))
         members = members[members >= self._first]
         heads = labels[members].astype(np.int64)
@@ -234,199 +239,192 @@ class Clusterer:
         result.similarity[members - self._first] = self._similarities(heads, members)
         return result
 
-    def links(self) -> tuple[Places, Places, NDArray[np.float64], int]:
-        """Every verified link as places (left before right) with its similarity, NaN without verification.
+    def links(self) -> tuple[Ordinals, Ordinals, NDArray[np.float64], int]:
+        """Return every verified link: left, right (left before right), similarity, number of skipped look-ups.
 
-        Links between older documents and rejected pairs are left out. Sorted by left, then right. Last comes how many
-        look-ups the family left out, so that links may be missing.
+        It leaves out links between reference documents and rejected pairs. Links are sorted by left, then right. The
+        similarity is NaN without verification. If look-ups were skipped, links may be missing.
         """
         search = self._search()
-        if isinstance(search, ReadsTexts):
-            pairs = self._pairs_by_batches(search)
+        if isinstance(search, TextSearch):
+            pairs = self._batch_pairs(search)
         else:
             search.add(np.arange(len(self.rows)))
-            pairs = self._with_older(search.pairs())
+            pairs = self._with_reference_pairs(search.pairs())
         if pairs.similarity is not None:
             similarity, matched = pairs.similarity, np.ones(len(pairs.left), bool)
         else:
-            similarity, matched = self.matching(pairs.left, pairs.right)
-        if self.apart is not None:
-            matched &= ~self.apart.hold(pairs.left, pairs.right)
+            similarity, matched = self._match(pairs.left, pairs.right)
+        if self.constraints is not None:
+            matched &= ~self.constraints.contains(pairs.left, pairs.right)
         return pairs.left[matched], pairs.right[matched], similarity[matched], pairs.skipped
 
     # Candidates
 
-    def _search(self) -> CandidateSearch | KnowsPlaces:
-        """A search among the new documents, with none added; one that reads texts has the older ones before them."""
-        if not isinstance(self.older, PrecedingOlder):
-            known = None
-            if isinstance(self.candidate_source, SearchesKnown):
-                known = self.candidate_source.search_known(self._values, self.documents.spill)
-            return self.candidate_source.search(self._values) if known is None else known
-        values = np.concatenate([self.older.values_by_place(), self._values[:]])
-        search = self.candidate_source.search(values)
-        rows = self.older.searched
-        ends = np.cumsum(self.older.lengths(rows).astype(np.int64))
-        for start, end in _cuts(ends, len(rows)):
-            for first in range(start, end, _most(search)):
-                part = rows[first : min(first + _most(search), end)]
-                if isinstance(search, ReadsTexts):
-                    search.read(part, self.older.texts(part))
-                search.add(part)
+    def _search(self) -> CandidateSearch | StaticSearch:
+        """Return an empty search among the new documents; a `TextSearch` already has the reference documents."""
+        if not isinstance(self.reference, PrecedingReference):
+            static = None
+            if isinstance(self.candidate_source, StaticCandidateSource):
+                static = self.candidate_source.static_search(self._values, self.documents.spill)
+            return self.candidate_source.search(self._values) if static is None else static
+        search = self.candidate_source.search(np.concatenate([self.reference.search_values(), self._values[:]]))
+        rows = self.reference.searched
+        ends = np.cumsum(self.reference.lengths(rows).astype(np.int64))
+        for start, end in _character_chunks(ends):
+            for first in range(start, end, _max_batch(search)):
+                chunk = rows[first : min(first + _max_batch(search), end)]
+                if isinstance(search, TextSearch):
+                    search.read(chunk, self.reference.texts(chunk))
+                search.add(chunk)
         return search
 
-    def _ahead(self, search: AddsDocuments) -> int:
-        """The place of the first new document for a search."""
-        return self._first if isinstance(search, ReadsTexts) else 0
+    def _search_first(self, search: DocumentSearch) -> int:
+        """Return the ordinal of the first new document in a search."""
+        return self._first if isinstance(search, TextSearch) else 0
 
-    def _read(self, search: AddsDocuments, batch: NDArray[np.int64]) -> None:
-        """Give a search the texts of a batch, if it reads texts."""
-        if isinstance(search, ReadsTexts) and len(batch):
+    def _read(self, search: DocumentSearch, batch: Batch) -> None:
+        """Pass the texts of a batch to a `TextSearch`."""
+        if isinstance(search, TextSearch) and len(batch):
             rows = self.rows[batch]
             order = np.argsort(rows, kind="stable")
             search.read(self._first + batch[order], self.documents.look_up(rows[order]))
 
-    def _pairs_by_batches(self, search: ReadsTexts) -> CandidatePairs:
-        """All pairs, those with older documents too, sorted; each is found by the later of its two documents."""
+    def _batch_pairs(self, search: TextSearch) -> CandidatePairs:
+        """Return all pairs, including those with reference documents, sorted; the later document finds each."""
         left, right = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
         for batch in self._batches(search):
             self._read(search, batch)
             search.add(self._first + batch)
-            hits = self._find(search, batch)
-            places = (self._first + batch)[hits.owners()]
-            left.append(hits.places[hits.places < places])
-            right.append(places[hits.places < places])
-        ends = np.concatenate(left), np.concatenate(right)
-        order = np.lexsort(ends[::-1])
-        return CandidatePairs(ends[0][order], ends[1][order])
+            lists = self._find(search, batch)
+            owners = (self._first + batch)[lists.owners()]
+            left.append(lists.ordinals[lists.ordinals < owners])
+            right.append(owners[lists.ordinals < owners])
+        return _sorted_pairs(left, right)
 
-    def _batches(self, search: AddsDocuments | None = None, apart: Apart | None = None) -> Iterator[NDArray[np.int64]]:
-        """Numbers of documents in order, in batches of limited size, by documents and by characters; with `apart` none
-        holds both of a rejected pair.
+    def _batches(self, search: DocumentSearch | None = None, constraints: CannotLink | None = None) -> Iterator[Batch]:
+        """Yield the documents in batches of limited numbers of documents and characters.
+
+        With `constraints` no batch has both documents of a rejected pair.
         """
-        start, most = 0, _most(search)
+        start, size = 0, _max_batch(search)
         while start < len(self.rows):
-            ends = np.cumsum(self._lengths[start : start + most].astype(np.int64))
+            ends = np.cumsum(self._lengths[start : start + size].astype(np.int64))
             end = start + max(int(np.searchsorted(ends, _BATCH_CHARACTERS, side="right")), 1)
-            if apart is not None:
-                end = apart.end(self._first + start, self._first + end) - self._first
+            if constraints is not None:
+                end = constraints.batch_end(self._first + start, self._first + end) - self._first
             yield np.arange(start, end)
             start = end
 
-    def _find(self, search: CandidateSearch | KnowsPlaces | None, batch: NDArray[np.int64]) -> CandidateLists:
-        """Places of candidates for each document of the batch, ascending: older ones, then those of the search."""
-        if search is None:
-            none = CandidateLists(np.zeros(len(batch) + 1, np.int64), np.zeros(0, np.int64))
-            return none if self.older is None else self.older.candidates(self._values[batch])
-        found = search.find_at(batch) if isinstance(search, KnowsPlaces) else search.find(self._values[batch])
-        if isinstance(search, ReadsTexts):
-            return found
-        found = CandidateLists(found.offsets, found.places + self._first, found.similarity, found.skipped)
-        return found if self.older is None else self.older.candidates(self._values[batch]).followed_by(found)
+    def _find(self, search: CandidateSearch | StaticSearch | None, batch: Batch) -> CandidateLists:
+        """Return the candidates of each document of the batch, ascending: reference documents, then the search's."""
+        lists = CandidateLists(np.zeros(len(batch) + 1, np.int64), np.zeros(0, np.int64))
+        if search is not None:
+            static = isinstance(search, StaticSearch)
+            lists = search.find_at(batch) if static else search.find(self._values[batch])
+            if isinstance(search, TextSearch):
+                return lists
+            lists = replace(lists, ordinals=lists.ordinals + self._first)
+        if self.reference is None:
+            return lists
+        candidates = self.reference.candidates(self._values[batch])
+        return candidates if search is None else candidates.followed_by(lists)
 
-    def _with_older(self, pairs: CandidatePairs) -> CandidatePairs:
-        """Pairs of new documents as places, and those with older ones, sorted."""
+    def _with_reference_pairs(self, pairs: CandidatePairs) -> CandidatePairs:
+        """Return pairs of new documents as ordinals, with those of reference documents, sorted."""
         left = [np.minimum(pairs.left, pairs.right) + self._first]
         right = [np.maximum(pairs.left, pairs.right) + self._first]
         similarity, skipped = [pairs.similarity], pairs.skipped
-        if self.older is not None:
+        if self.reference is not None:
             for batch in self._batches():
-                hits = self.older.candidates(self._values[batch])
-                left.append(hits.places)
-                right.append((self._first + batch)[hits.owners()])
-                similarity.append(hits.similarity)
-                skipped += hits.skipped
-        ends = np.concatenate(left), np.concatenate(right)
-        order = np.lexsort(ends[::-1])
-        given = [part for part in similarity if part is not None]
-        verified = np.concatenate(given)[order] if len(given) == len(similarity) else None
-        return CandidatePairs(ends[0][order], ends[1][order], verified, skipped)
+                lists = self.reference.candidates(self._values[batch])
+                left.append(lists.ordinals)
+                right.append((self._first + batch)[lists.owners()])
+                similarity.append(lists.similarity)
+                skipped += lists.skipped
+        return _sorted_pairs(left, right, similarity, skipped)
 
-    def _near_misses(self, search: CandidateSearch | KnowsPlaces, result: Assignment) -> NearMisses:
-        """Candidates of a sample of the kept documents, which are all in the search; none of them is a match."""
+    def _find_near_misses(self, search: CandidateSearch | StaticSearch, result: Assignment) -> NearMisses:
+        """Return candidates of a sample of the kept documents; all kept ones are in the search, and none matches."""
         kept = np.flatnonzero(result.by < 0)
-        chosen = np.sort(kept[sample_of(len(kept), self.near)])
+        sample = np.sort(kept[sample_numbers(len(kept), self.near_misses)])
         pairs = []
-        for start in range(0, len(chosen), _most(search)):
-            batch = chosen[start : start + _most(search)]
-            hits = self._find(search, batch)
-            owners = hits.owners()
-            places = (self._first + batch)[owners]
-            # Older documents are not of this run: what they remove is in none of its pairs, either.
-            other = (hits.places != places) & (hits.places >= self._first)
+        for start in range(0, len(sample), _max_batch(search)):
+            batch = sample[start : start + _max_batch(search)]
+            lists = self._find(search, batch)
+            owners = lists.owners()
+            ordinals = (self._first + batch)[owners]
+            # Pairs with reference documents are no pairs of this run.
+            other = (lists.ordinals != ordinals) & (lists.ordinals >= self._first)
             before = np.concatenate([[0], np.cumsum(other)])
-            other &= before[:-1] - before[hits.offsets[owners]] < _NEAR
-            pairs.append(np.sort(np.stack([hits.places[other], places[other]], axis=1), axis=1))
+            other &= before[:-1] - before[lists.offsets[owners]] < _MAX_NEAR_MISSES
+            pairs.append(np.sort(np.stack([lists.ordinals[other], ordinals[other]], axis=1), axis=1))
         left, right = np.unique(np.concatenate([np.zeros((0, 2), np.int64), *pairs]), axis=0).T
         similarity = self._similarities(left, right)
         compared = ~np.isnan(similarity)
-        return NearMisses(left[compared], right[compared], similarity[compared], len(chosen), len(kept))
+        return NearMisses(left[compared], right[compared], similarity[compared], len(sample), len(kept))
 
-    # Absorbing
+    # Keep, then absorb
 
     def _absorb_into_kept(
         self,
-        search: CandidateSearch | KnowsPlaces | None,
+        search: CandidateSearch | StaticSearch | None,
         cache: TextCache | None,
-        batch: NDArray[np.int64],
+        batch: Batch,
         result: Assignment,
-        rejected: list[tuple[Places, Places]] | None = None,
-    ) -> tuple[NDArray[np.int64], int]:
-        """Give each document of the batch to its first match among the kept; `rejected` grows by what labels reject.
+        rejected: list[tuple[Ordinals, Ordinals]] | None = None,
+    ) -> tuple[Batch, int]:
+        """Assign each document of the batch to its first match among the kept ones.
 
-        Returns the documents that have none, and how many were ticked already.
+        Append pairs that constraints reject to `rejected`. Return the documents without a match, and the number of
+        documents already passed to `tick`.
         """
-        hits = self._find(search, batch)
-        if self.apart is not None and rejected is not None:
-            hits, *pairs = self.apart.without(hits, self._first + batch)
-            rejected.append((pairs[0], pairs[1]))
-        result.candidates += int(hits.offsets[-1])
-        result.skipped += hits.skipped
-        found = np.flatnonzero(np.diff(hits.offsets))
-        seen = 0
+        lists = self._find(search, batch)
+        if self.constraints is not None and rejected is not None:
+            lists, documents, candidates = self.constraints.filter(lists, self._first + batch)
+            rejected.append((documents, candidates))
+        result.candidates += int(lists.offsets[-1])
+        result.skipped += lists.skipped
+        matched = np.flatnonzero(np.diff(lists.offsets))
+        ticked = 0
         if cache is None:
-            result.by[batch[found]] = hits.places[hits.offsets[found]]
-            if hits.similarity is not None:
-                result.similarity[batch[found]] = hits.similarity[hits.offsets[found]]
-        elif len(found):
-            offsets = hits.offsets[np.append(found, len(batch))]
-            for part in self._parts(batch[found], offsets, hits.places):
-                self._first_matches(cache, *part, result)
-                self.tick(len(part[0]))
-                seen += len(part[0])
-        return batch[result.by[batch] < 0], seen
+            result.by[batch[matched]] = lists.ordinals[lists.offsets[matched]]
+            if lists.similarity is not None:
+                result.similarity[batch[matched]] = lists.similarity[lists.offsets[matched]]
+        elif len(matched):
+            offsets = lists.offsets[np.append(matched, len(batch))]
+            for chunk in self._verification_chunks(batch[matched], offsets, lists.ordinals):
+                self._match_first(cache, *chunk, result)
+                self.tick(len(chunk[0]))
+                ticked += len(chunk[0])
+        return batch[result.by[batch] < 0], ticked
 
-    def _parts(
-        self, batch: NDArray[np.int64], offsets: NDArray[np.int64], candidates: Places
-    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], Places]]:
-        """Documents with their candidates, in parts of limited numbers of candidates and of characters of texts."""
+    def _verification_chunks(
+        self, batch: Batch, offsets: NDArray[np.int64], candidates: Ordinals
+    ) -> Iterator[tuple[Batch, NDArray[np.int64], Ordinals]]:
+        """Split documents with their candidates by numbers of candidates and of characters of texts."""
         lengths = self._lengths_of(candidates)
-        # A candidate counts where it first appears; a part that starts later may count it again, which is rare.
-        firsts = np.zeros(len(candidates), bool)
-        firsts[np.unique(candidates, return_index=True)[1]] = True
-        sums = np.concatenate([[0], np.cumsum(lengths * firsts)])
-        ends = sums[offsets[1:]] + np.cumsum(self._lengths[batch].astype(np.int64))
-        for first, last in _cuts(ends, len(batch)):
+        # A candidate counts where it first occurs; a chunk that starts later may count it again, which is rare.
+        first_seen = np.zeros(len(candidates), bool)
+        first_seen[np.unique(candidates, return_index=True)[1]] = True
+        sums = np.concatenate([[0], np.cumsum(lengths * first_seen)])
+        for first, last in _character_chunks(sums[offsets[1:]] + np.cumsum(self._lengths[batch].astype(np.int64))):
             start = first
             while start < last:
-                most = np.searchsorted(offsets, offsets[start] + _CANDIDATES, side="right") - 1
-                end = min(max(int(most), start + 1), last)
-                part = offsets[start : end + 1]
-                yield batch[start:end], part - part[0], candidates[part[0] : part[-1]]
+                end = int(np.searchsorted(offsets, offsets[start] + _CANDIDATES, side="right")) - 1
+                end = min(max(end, start + 1), last)
+                chunk = offsets[start : end + 1]
+                yield batch[start:end], chunk - chunk[0], candidates[chunk[0] : chunk[-1]]
                 start = end
 
-    def _first_matches(
-        self,
-        cache: TextCache,
-        batch: NDArray[np.int64],
-        offsets: NDArray[np.int64],
-        candidates: Places,
-        result: Assignment,
+    def _match_first(
+        self, cache: TextCache, batch: Batch, offsets: NDArray[np.int64], candidates: Ordinals, result: Assignment
     ) -> None:
-        places = self._first + batch
-        self._load(cache, np.concatenate([places, candidates]))
+        """Assign each document to its first candidate that matches."""
+        ordinals = self._first + batch
+        self._load(cache, np.concatenate([ordinals, candidates]))
         by, similarity, verified, _, skipped = cache.first_matches(
-            documents=places.astype(np.uint32),
+            documents=ordinals.astype(np.uint32),
             offsets=np.ascontiguousarray(offsets),
             candidates=candidates.astype(np.uint32),
             threshold=self.threshold,
@@ -438,158 +436,160 @@ class Clusterer:
         result.similarity[batch] = similarity
 
     def _absorb_within(
-        self, search: AddsDocuments, cache: TextCache | None, batch: NDArray[np.int64], result: Assignment
-    ) -> NDArray[np.int64]:
-        """Visit documents in order, each kept one absorbing later ones; the kept documents."""
+        self, search: DocumentSearch, cache: TextCache | None, batch: Batch, result: Assignment
+    ) -> Batch:
+        """Visit documents in order, each kept one absorbing later ones; return the kept ones."""
         if len(batch):
-            proposed = search.within(self._ahead(search) + batch)
-            close = batch[proposed.close]
+            candidates = search.within(self._search_first(search) + batch)
+            close = batch[candidates.close]
+            ordinals = self._first + close
             if cache is not None:
-                self._load(cache, self._first + close)
-            places, most = self._first + close, self.max_comparisons
-            by, similarity, verified, candidates, skipped = proposed.absorb(cache, places, self.threshold, most)
-            result.verified += verified
-            result.skipped += skipped
-            result.candidates += candidates
+                self._load(cache, ordinals)
+            by, similarity, *counts = candidates.absorb(cache, ordinals, self.threshold, self.max_comparisons)
+            result.verified += counts[0]
+            result.candidates += counts[1]
+            result.skipped += counts[2]
             matched = by >= 0
-            result.by[close[matched]] = self._first + close[by[matched]]
+            result.by[close[matched]] = ordinals[by[matched]]
             result.similarity[close[matched]] = similarity[matched]
         return batch[result.by[batch] < 0]
 
     # Components
 
-    def _join(self, labels: NDArray[np.uint32], left: Places, right: Places, result: Assignment) -> NDArray[np.uint32]:
-        """Labels after the links among these candidates; pairs of one component are not verified."""
+    def _join(
+        self, labels: NDArray[np.uint32], left: Ordinals, right: Ordinals, result: Assignment
+    ) -> NDArray[np.uint32]:
+        """Return labels after the links among these candidates; pairs within a component are not verified."""
         result.candidates += len(left)
         order = np.lexsort((right, left))
         left, right = left[order], right[order]
         while len(left):
-            open_pairs = labels[left] != labels[right]
-            left, right = left[open_pairs], right[open_pairs]
-            count = min(len(left), _PAIRS)
-            now, left = np.split(left, [count])
-            other, right = np.split(right, [count])
-            if self.comparison is not None and len(now):
-                result.verified += len(now)
-                similarity, differ = self._verified(now, other, self.comparison)
+            separate = labels[left] != labels[right]
+            left, right = left[separate], right[separate]
+            a, left = left[:_PAIRS], left[_PAIRS:]
+            b, right = right[:_PAIRS], right[_PAIRS:]
+            if self.comparison is not None and len(a):
+                result.verified += len(a)
+                similarity, differ = self._verify(a, b, self.comparison)
                 result.skipped += int(np.isnan(similarity).sum())
                 matched = similarity >= self.threshold
                 result.differing += int((matched & differ).sum())
                 matched &= ~differ
-                now, other = now[matched], other[matched]
+                a, b = a[matched], b[matched]
             labels = _components(
                 len(labels),
-                np.concatenate([labels, now.astype(np.uint32)]),
-                np.concatenate([np.arange(len(labels), dtype=np.uint32), other.astype(np.uint32)]),
+                np.concatenate([labels, a.astype(np.uint32)]),
+                np.concatenate([np.arange(len(labels), dtype=np.uint32), b.astype(np.uint32)]),
             )
         return labels
 
-    # Rejected pairs
+    # Constraints
 
-    def _kept_apart(self, rejected: list[tuple[Places, Places]], result: Assignment) -> int:
-        """How many documents match a kept one that labels reject for them, before what they are removed for."""
+    def _count_kept_apart(self, rejected: list[tuple[Ordinals, Ordinals]], result: Assignment) -> int:
+        """Count documents that match a rejected candidate before the document they are removed for."""
         if not rejected:
             return 0
-        places, candidates = (np.concatenate(side) for side in zip(*rejected, strict=True))
-        by = result.by[places - self._first]
-        open_ = (by < 0) | (candidates < by)
-        return int(self.matching(candidates[open_], places[open_])[1].sum())
+        ordinals, candidates = (np.concatenate(side) for side in zip(*rejected, strict=True))
+        by = result.by[ordinals - self._first]
+        earlier = (by < 0) | (candidates < by)
+        return int(self._match(candidates[earlier], ordinals[earlier])[1].sum())
 
-    def _part(self, labels: NDArray[np.uint32], apart: Apart, result: Assignment) -> NDArray[np.uint32]:
-        """Labels of which no two of a rejected pair are equal: components that hold one are made anew."""
-        together = apart.together(labels)
-        result.kept_apart = int(together.sum())
+    def _split_components(
+        self, labels: NDArray[np.uint32], constraints: CannotLink, result: Assignment
+    ) -> NDArray[np.uint32]:
+        """Rebuild the components that have both documents of a rejected pair."""
+        violated = constraints.violations(labels)
+        result.kept_apart = int(violated.sum())
         if not result.kept_apart:
             return labels
-        members = np.flatnonzero(np.isin(labels, labels[apart.left[together]]))
+        members = np.flatnonzero(np.isin(labels, labels[constraints.left[violated]]))
         new = members[members >= self._first] - self._first
-        part = replace(self, rows=self.rows[new], tick=lambda _: None, cache=None, near=0, apart=None)
-        left, right, similarity, skipped = part.links()
+        subset = replace(self, rows=self.rows[new], tick=lambda _: None, cache=None, near_misses=0, constraints=None)
+        left, right, similarity, skipped = subset.links()
         result.skipped += skipped
-        # Places of the part: older documents as here, then its own.
-        here = np.concatenate([np.arange(self._first), self._first + new])
-        left, right = here[left], here[right]
+        # Ordinals of the subset: reference documents as here, then its own.
+        ordinals = np.concatenate([np.arange(self._first), self._first + new])
+        left, right = ordinals[left], ordinals[right]
         inside = labels[left] == labels[right]
         labels = labels.copy()
-        labels[members] = apart.separate(members, left[inside], right[inside], similarity[inside])
+        labels[members] = constraints.separate(members, left[inside], right[inside], similarity[inside])
         return labels
 
-    # Similarities, and what older and new documents hold, by place
+    # Similarities, texts, values and lengths by ordinal
 
-    def matching(self, left: Places, right: Places) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Similarities of pairs of places, and whether they match, by texts; or all by the family."""
+    def _match(self, left: Ordinals, right: Ordinals) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Return the similarities of pairs, and True for matches; without a comparison all match."""
         if self.comparison is None:
             return self._similarities(left, right), np.ones(len(left), bool)
-        similarity, differ = self._verified(left, right, self.comparison)
+        similarity, differ = self._verify(left, right, self.comparison)
         return similarity, (similarity >= self.threshold) & ~differ
 
-    def _similarities(self, left: Places, right: Places) -> NDArray[np.float64]:
-        """By texts, or by the family where texts are not compared."""
+    def _similarities(self, left: Ordinals, right: Ordinals) -> NDArray[np.float64]:
+        """Return similarities by texts, or by the family without a comparison."""
         if self.comparison is not None:
-            return self._verified(left, right, self.comparison)[0]
-        parts = [np.zeros(0)]
+            return self._verify(left, right, self.comparison)[0]
+        chunks = [np.zeros(0)]
         for start in range(0, len(left), _PAIRS):
-            ends = (self._values_of(side[start : start + _PAIRS]) for side in (left, right))
-            parts.append(self.candidate_source.similarities(*ends))
-        return np.concatenate(parts)
+            sides = (self._values_of(side[start : start + _PAIRS]) for side in (left, right))
+            chunks.append(self.candidate_source.similarities(*sides))
+        return np.concatenate(chunks)
 
-    def _verified(
-        self, left: Places, right: Places, comparison: TextComparison
+    def _verify(
+        self, left: Ordinals, right: Ordinals, comparison: TextComparison
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Similarities by texts, and whether the texts differ."""
+        """Return similarities by texts, and True for texts that differ by a rule."""
         cache = self.cache if self.cache is not None else comparison.cache(_CACHE_BYTES)
-        ends = np.cumsum(self._lengths_of(left) + self._lengths_of(right))
         similarity, differ = np.zeros(len(left)), np.zeros(len(left), bool)
-        for start, end in _cuts(ends, len(left)):
-            now, other = left[start:end].astype(np.uint32), right[start:end].astype(np.uint32)
-            self._load(cache, np.concatenate([now, other]))
-            similarity[start:end] = cache.similarities(now, other, left_out=True)
+        for start, end in _character_chunks(np.cumsum(self._lengths_of(left) + self._lengths_of(right))):
+            a, b = left[start:end].astype(np.uint32), right[start:end].astype(np.uint32)
+            self._load(cache, np.concatenate([a, b]))
+            similarity[start:end] = cache.similarities(a, b, left_out=True)
             if comparison.differ:
-                differ[start:end] = cache.which_differ(now, other)
+                differ[start:end] = cache.which_differ(a, b)
         return similarity, differ
 
     def _cache(self) -> TextCache | None:
-        if self.cache is not None:
+        if self.cache is not None or self.comparison is None:
             return self.cache
-        return None if self.comparison is None else self.comparison.cache(_CACHE_BYTES)
+        return self.comparison.cache(_CACHE_BYTES)
 
-    def _load(self, cache: TextCache, places: Places) -> None:
-        """Make the texts of some places ready to be compared, by place."""
-        missing = cache.missing(np.unique(places).astype(np.uint32))
+    def _load(self, cache: TextCache, ordinals: Ordinals) -> None:
+        """Load texts into the cache."""
+        missing = cache.missing(np.unique(ordinals).astype(np.uint32))
         if len(missing):
             cache.shrink()
-        older, new = missing[missing < self._first], missing[missing >= self._first]
-        if self.older is not None and len(older):
-            older = np.sort(older)
-            held = self.older.texts(older.astype(np.int64))
-            if isinstance(held, FeatureSets):
-                cache.add_sets(older, held.offsets, held.hashes)
+        old, new = missing[missing < self._first], missing[missing >= self._first]
+        if self.reference is not None and len(old):
+            old = np.sort(old)
+            texts = self.reference.texts(old.astype(np.int64))
+            if isinstance(texts, FeatureSets):
+                cache.add_sets(old, texts.offsets, texts.hashes)
             else:
-                cache.add(older, held)
+                cache.add(old, texts)
         if len(new):
             rows = self.rows[new.astype(np.int64) - self._first]
             order = np.argsort(rows, kind="stable")
             cache.add(new[order], self.documents.look_up(rows[order]))
 
-    def _values_of(self, places: Places) -> Values:
-        new = places >= self._first
-        # Copies of the first new document where an older one goes: wherever there is a pair there is a new document.
-        values = self._values[np.where(new, places - self._first, 0)]
-        if self.older is not None and not new.all():
-            values[~new] = self.older.values(places[~new])
+    def _values_of(self, ordinals: Ordinals) -> Values:
+        new = ordinals >= self._first
+        # Start with the first new document for all; every pair has a new document, so there is one.
+        values = self._values[np.where(new, ordinals - self._first, 0)]
+        if self.reference is not None and not new.all():
+            values[~new] = self.reference.values(ordinals[~new])
         return values
 
-    def _lengths_of(self, places: Places) -> NDArray[np.int64]:
-        new = places >= self._first
-        lengths = np.zeros(len(places), np.int64)
-        lengths[new] = self._lengths[places[new] - self._first]
-        if self.older is not None and not new.all():
-            lengths[~new] = self.older.lengths(places[~new])
+    def _lengths_of(self, ordinals: Ordinals) -> NDArray[np.int64]:
+        new = ordinals >= self._first
+        lengths = np.zeros(len(ordinals), np.int64)
+        lengths[new] = self._lengths[ordinals[new] - self._first]
+        if self.reference is not None and not new.all():
+            lengths[~new] = self.reference.lengths(ordinals[~new])
         return lengths
 
 
-def sample_of(count: int, size: int) -> NDArray[np.int64]:
-    """`size` of the numbers below `count`, those with the smallest hashes: a random sample, always the same."""
+def sample_numbers(count: int, size: int) -> NDArray[np.int64]:
+    """Return the `size` numbers below `count` with the smallest hashes: a reproducible random sample."""
     mixed = np.arange(count, dtype=np.uint64) + np.uint64(1)
     # SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
     mixed *= np.uint64(0x9E3779B97F4A7C15)
@@ -598,18 +598,32 @@ def sample_of(count: int, size: int) -> NDArray[np.int64]:
     return np.argsort(mixed ^ (mixed >> np.uint64(31)), kind="stable")[:size]
 
 
-def _most(search: AddsDocuments | None) -> int:
-    """Documents of a batch."""
-    return min(_BATCH, search.most) if isinstance(search, ReadsTexts) else _BATCH
+def _sorted_pairs(
+    left: list[Ordinals],
+    right: list[Ordinals],
+    similarity: list[NDArray[np.float64] | None] | None = None,
+    skipped: int = 0,
+) -> CandidatePairs:
+    """Concatenate pairs, sorted by left, then right; with similarities if all chunks have them."""
+    sides = np.concatenate(left), np.concatenate(right)
+    order = np.lexsort(sides[::-1])
+    chunks = [chunk for chunk in similarity or [None] if chunk is not None]
+    verified = np.concatenate(chunks)[order] if similarity and len(chunks) == len(similarity) else None
+    return CandidatePairs(sides[0][order], sides[1][order], verified, skipped)
 
 
-def _cuts(ends: NDArray[np.int64], count: int) -> Iterator[tuple[int, int]]:
-    """First and last (exclusive) of pieces of `count` items with at most `_BATCH_CHARACTERS`, or one item.
+def _max_batch(search: DocumentSearch | None) -> int:
+    """Return the maximum number of documents of a batch."""
+    return min(_BATCH, search.max_batch) if isinstance(search, TextSearch) else _BATCH
+
+
+def _character_chunks(ends: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    """Yield begin and end (exclusive) of chunks of up to `_BATCH_CHARACTERS` characters, or of one item.
 
     `ends` is the running sum of the items' characters.
     """
     start = 0
-    while start < count:
+    while start < len(ends):
         before = int(ends[start - 1]) if start else 0
         end = max(int(np.searchsorted(ends, before + _BATCH_CHARACTERS, side="right")), start + 1)
         yield start, end

@@ -16,9 +16,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias, get_args
 
-from nearkin.dedup.boilerplate import DOCUMENTS, SHARE, BoilerplateRule
 from nearkin.dedup.candidates import (
     RECALL,
     ConfirmedCandidates,
@@ -29,8 +29,8 @@ from nearkin.dedup.candidates import (
     TextCandidateSource,
 )
 from nearkin.dedup.cluster import MAX_COMPARISONS
-from nearkin.dedup.distinguishers import Differing, differ_rules
-from nearkin.dedup.keep import KeepKey, keep_keys
+from nearkin.dedup.distinguishers import Differing, parse_differ
+from nearkin.dedup.keep import KeepKey, parse_keep
 from nearkin.dedup.verify import Measure, TextComparison
 from nearkin.digests.ssdeep import DigestRecipe
 from nearkin.errors import bad_parameter, check_count, mismatch
@@ -61,6 +61,16 @@ NEAR_MISSES = 4000
 """Number of kept documents that are searched for near misses with `near_misses="auto"`."""
 MIN_LENGTH = 40
 """Default length, in characters, of the shortest part that is compared."""
+
+BOILERPLATE_DOCUMENTS = 10
+"""Default smallest number of documents with a frequent line."""
+BOILERPLATE_SHARE = 0.05
+"""Default smallest share of documents with a frequent line, among all or among those of one source."""
+_MAX_COUNT = (1 << 63) - 1
+_FOLLOWING = frozenset(
+    ("recipe", "threshold", "radius", "recall", "confirm", "measure", "verify", "differ", "featureless")
+)
+"""Options that follow a store, or have their default, if they are None."""
 
 MODIFIED = "modification time"
 _BY_TIME = {"oldest": KeepKey("min", MODIFIED), "newest": KeepKey("max", MODIFIED)}
@@ -120,7 +130,17 @@ def option(
     return field(default=default, metadata=metadata)
 
 
-class StoreSettings(Protocol):
+@cache
+def _default_recipe() -> Recipe:
+    return Recipe.of(None)
+
+
+def _check_integer(name: str, value: int, low: int, high: int, allowed: str) -> int:
+    """Return an integer in a range, or raise ParameterError."""
+    return value if type(value) is int and low <= value <= high else check_count(name, value, low, high, allowed)
+
+
+class CollectionSettings(Protocol):
     """Settings of a store, which a deduplication follows where its caller gives no value."""
 
     @property
@@ -300,15 +320,16 @@ class DedupConfig(_ClusterOptions):
     candidate_source: TextCandidateSource = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        self._set(max_comparisons=check_count("max_comparisons", self.max_comparisons, 1, (1 << 63) - 1, "1 or more"))
+        self._set(max_comparisons=_check_integer("max_comparisons", self.max_comparisons, 1, _MAX_COUNT, "1 or more"))
         self._resolve_measure()
-        self._set(differ=differ_rules(self.differ), recipe=Recipe.of(self.recipe))
+        self._set(differ=() if self.differ is None else parse_differ(self.differ))
+        self._set(recipe=_default_recipe() if self.recipe is None else Recipe.of(self.recipe))
         if self.differing != "keep" and not self.differ:
             raise bad_parameter("differing", repr(self.differing), '"keep", or rules in differ=, such as "numbers"')
         self._check_choices(
             verify=Verify, differing=Differing, featureless=Featureless, cluster=ClusterRule, links=ListedLinks
         )
-        self._set(order=keep_keys(self.keep))
+        self._set(order=parse_keep(self.keep))
         number = isinstance(self.threshold, (int, float)) and not isinstance(self.threshold, bool)
         if not number or not 0 < self.threshold <= 1:
             raise bad_parameter("threshold", repr(self.threshold), "a similarity above 0 and up to 1")
@@ -325,12 +346,12 @@ class DedupConfig(_ClusterOptions):
         self._set(near_misses=self._count_near_misses())
 
     @classmethod
-    def from_args(cls, settings: StoreSettings | None = None, **args: Any) -> DedupConfig:
+    def from_args(cls, settings: CollectionSettings | None = None, **args: Any) -> DedupConfig:
         """Build a config from the arguments of a caller.
 
         Parameters
         ----------
-        settings : StoreSettings, optional
+        settings : CollectionSettings, optional
             Settings of a store, for options that are None.
         **args
             Options by name; None stands for the store's value, or for the default.
@@ -342,7 +363,7 @@ class DedupConfig(_ClusterOptions):
         MismatchError
             A store of another kind of documents, or one that keeps too little of its texts.
         """
-        args = {name: value for name, value in args.items() if value is not None}
+        args = {name: value for name, value in args.items() if value is not None or name not in _FOLLOWING}
         if settings is None:
             return cls(**args)
         if not isinstance(settings.recipe, Recipe):
@@ -355,7 +376,7 @@ class DedupConfig(_ClusterOptions):
         args.setdefault("verify", args.get("measure", settings.verify))
         for name in ("recipe", "threshold", "differ", "featureless"):
             args.setdefault(name, getattr(settings, name))
-        settings.check_verify(args["verify"], differ_rules(args["differ"]))
+        settings.check_verify(args["verify"], parse_differ(args["differ"]))
         return cls(candidates="family", **args)
 
     @property
@@ -432,7 +453,7 @@ class DedupConfig(_ClusterOptions):
         possible = self.comparison is not None and self.cluster == "absorb" and self.candidates == "family"
         if self.near_misses == "auto":  # type: ignore[comparison-overlap]  # Replaced by a number here.
             return NEAR_MISSES if possible else 0
-        count = check_count("near_misses", self.near_misses, 0, 1 << 31, "0 to 2147483648, or auto")
+        count = _check_integer("near_misses", self.near_misses, 0, 1 << 31, "0 to 2147483648, or auto")
         if count and not possible:
             raise bad_parameter("near_misses", count, "0, or cluster=absorb with verify=jaccard or indel")
         return count
@@ -484,9 +505,8 @@ class FileDedupConfig(_ClusterOptions):
 
     def __post_init__(self) -> None:
         if self.skip_hubs is not None:
-            limit = check_count("skip_hubs", self.skip_hubs, 1, (1 << 63) - 1, "1 or more, or None")
-            self._set(skip_hubs=limit)
-        self._set(recipe=DigestRecipe.of(self.recipe), order=keep_keys(self.keep, _BY_TIME))
+            self._set(skip_hubs=_check_integer("skip_hubs", self.skip_hubs, 1, _MAX_COUNT, "1 or more, or None"))
+        self._set(recipe=DigestRecipe.of(self.recipe), order=parse_keep(self.keep, _BY_TIME))
         self._check_choices(cluster=ClusterRule, links=ListedLinks)
         if self.also is None:
             if self.text_threshold is not None:
@@ -500,12 +520,12 @@ class FileDedupConfig(_ClusterOptions):
         self._set(candidate_source=source)
 
     @classmethod
-    def from_args(cls, settings: StoreSettings | None = None, **args: Any) -> FileDedupConfig:
+    def from_args(cls, settings: CollectionSettings | None = None, **args: Any) -> FileDedupConfig:
         """Build a config from the arguments of a caller.
 
         Parameters
         ----------
-        settings : StoreSettings, optional
+        settings : CollectionSettings, optional
             Settings of a store of files, for a recipe and a threshold that are None.
         **args
             Options by name.
@@ -517,8 +537,7 @@ class FileDedupConfig(_ClusterOptions):
         MismatchError
             A store of another kind of documents.
         """
-        # None is a value of its own for skip_hubs: no limit.
-        args = {name: value for name, value in args.items() if value is not None or name == "skip_hubs"}
+        args = {name: value for name, value in args.items() if value is not None or name not in _FOLLOWING}
         if settings is not None:
             if args.get("also") == "text":
                 allowed = "None with a store, which has digests of its files and no texts"
@@ -550,8 +569,6 @@ class PassagesConfig:
     ----------
     units : tuple of Unit
         The units of `unit`.
-    rule : BoilerplateRule
-        The bounds of `boilerplate_documents` and `boilerplate_share`.
 
     Raises
     ------
@@ -590,19 +607,20 @@ class PassagesConfig:
         choices=get_args(UseOfBoilerplate),
     )
     boilerplate_documents: int = option(
-        DOCUMENTS, help="Smallest number of documents with a frequent line.", group=PARTS, min=1
+        BOILERPLATE_DOCUMENTS, help="Smallest number of documents with a frequent line.", group=PARTS, min=2
     )
     boilerplate_share: float = option(
-        SHARE,
+        BOILERPLATE_SHARE,
         help="Smallest share of documents with a frequent line, among all or among those of one source.",
         group=PARTS,
     )
     units: tuple[Unit, ...] = field(init=False, repr=False)
-    rule: BoilerplateRule = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        rule = BoilerplateRule(self.boilerplate_documents, self.boilerplate_share)
-        object.__setattr__(self, "rule", rule)
+        check_count("boilerplate_documents", self.boilerplate_documents, 2, _MAX_COUNT, "2 or more")
+        number = isinstance(self.boilerplate_share, (int, float)) and not isinstance(self.boilerplate_share, bool)
+        if not number or not 0 <= self.boilerplate_share <= 1:
+            raise bad_parameter("boilerplate_share", repr(self.boilerplate_share), "a share from 0 to 1")
         object.__setattr__(self, "units", parse_units(self.unit))
         check_count("min_length", self.min_length, 1, (1 << 31) - 1, "1 or more characters")
         if self.remove not in get_args(Removal):
@@ -617,3 +635,7 @@ class PassagesConfig:
                 raise bad_parameter("share", repr(self.share), "a share above 0 and up to 1")
             if self.remove != "documents":
                 raise bad_parameter("share", self.share, 'None without remove="documents"')
+
+    def min_documents(self, documents: int) -> int:
+        """Return the smallest number of documents, out of this many, with a frequent line."""
+        return max(self.boilerplate_documents, math.ceil(self.boilerplate_share * documents))

@@ -1,18 +1,18 @@
-"""Pairs that a person labelled different: neither document is removed for the other.
+"""Cannot-link constraints: neither document of a pair that a person labelled different is removed for the other.
 
-*Rejected* pairs are labels of ids; what is kept apart are contents, since copies share the fate of their original. So a
-label of a copy holds for its original, and for all other copies. Two ids of one content can't be kept apart: one of
-them is a copy of the other, and such labels are counted in a warning. An id names every document, new or older, that
-has it.
+*Rejected* pairs are labels of ids, but constraints separate contents, because copies share the fate of their original.
+So a label of a copy holds for its original and for all other copies. Two ids with one content can't be separated: one
+of them is a copy of the other, and a warning counts such labels. An id names every document, new or reference, that has
+it.
 
-**Keep, then absorb.** A rejected candidate is no match; a document goes to its next match, if it has one. No batch
-holds both documents of a rejected pair, so that they meet as a document and its candidates alone.
+**Keep, then absorb.** A rejected candidate is no match; a document is removed for its next match, if it has one. No
+batch has both documents of a rejected pair, so they can only be a document and its candidate.
 
-**Connected components.** No component holds both documents of a rejected pair. A component that would is made anew from
-its verified links, the most similar first (ties in keep order): a link joins two components unless the pair is
-rejected, or a document of one is rejected with a document of the other. This is single linkage with constraints.
+**Connected components.** No component has both documents of a rejected pair. A component that would is rebuilt from its
+verified links, the most similar first (ties in keep order): a link joins two components unless the pair is rejected, or
+a document of one is rejected with a document of the other. This is single linkage with constraints.
 
-Cost: a pass over the ids, a batch more for each rejected pair at most, and for components that are made anew a
+Cost: a pass over the ids, at most one additional batch for each rejected pair, and for rebuilt components a
 verification of all candidates within them.
 
 Source: I. Davidson, S. S. Ravi (2005), Agglomerative hierarchical clustering with constraints: theoretical and
@@ -27,192 +27,186 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin.dedup.candidates import CandidateLists, Places
-from nearkin.dedup.candidates.base import offsets_of
+from nearkin.dedup.candidates import CandidateLists, Ordinals
+from nearkin.dedup.candidates.base import list_offsets
 from nearkin.dedup.documents import HashedDocuments
-from nearkin.dedup.labels import GivenLabels, PairLabels, pair_labels
-from nearkin.dedup.reference import HeldOlder, HoldsOlderDocuments, OlderDocuments
+from nearkin.dedup.labels import LabelsInput, PairLabels, read_pair_labels
+from nearkin.dedup.reference import MemoryReference, ReferenceCorpus, ReferenceProvider
 from nearkin.errors import bad_parameter
 from nearkin.index.bands import BandIndex
 from nearkin.index.digests import DigestIndex
 from nearkin.index.hamming import HammingIndex
 
+_ALLOWED = "no store and no index with labels; older texts or files may be given"
 _IDS = 1 << 16
-"""Ids that are looked at, as Python objects, at once."""
+"""Ids that are Python objects at once."""
 
 
-def checked_labels(labels: GivenLabels, store: object, against: object) -> PairLabels:
-    """Labels as pairs, for documents that are held in memory.
+def read_constraints(labels: LabelsInput, store: object, against: object) -> PairLabels:
+    """Convert labels of documents in memory.
 
     Raises
     ------
     ParameterError
-        Labels beside a store or an index, or something that is none.
+        Labels together with a store or an index, or another kind of value.
     InputError
         A table that can't be read, or an invalid label.
     """
-    if store is not None or isinstance(against, (HoldsOlderDocuments, HammingIndex, BandIndex, DigestIndex)):
-        found = "beside a store" if store is not None else f"beside {against!r}"
-        raise bad_parameter("labels", found, "no store and no index with labels; older texts or files may be given")
-    return pair_labels(labels, "labels")
+    if store is not None or isinstance(against, (ReferenceProvider, HammingIndex, BandIndex, DigestIndex)):
+        other = "a store" if store is not None else repr(against)
+        raise bad_parameter("labels", f"labels with {other}", _ALLOWED)
+    return read_pair_labels(labels, "labels")
 
 
 @dataclass(frozen=True)
-class Apart:
-    """Rejected pairs by place.
+class CannotLink:
+    """Rejected pairs by ordinal.
 
     Attributes
     ----------
     left, right : (n,) int64
-        Places, left before right; each pair once, sorted by left, then right.
+        Ordinals, left before right; each pair once, sorted by left, then right.
     """
 
-    left: Places
-    right: Places
+    left: Ordinals
+    right: Ordinals
     _keys: NDArray[np.int64] = field(init=False, repr=False)
-    _later: Places = field(init=False, repr=False)
-    _before: Places = field(init=False, repr=False)
+    _later: Ordinals = field(init=False, repr=False)
+    _before: Ordinals = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        # Places are less than 2**32, as the core has them.
+        # Ordinals are below 2**32, as in the core.
         object.__setattr__(self, "_keys", (self.left << 32) | self.right)
         order = np.lexsort((self.left, self.right))
         right, left = self.right[order], self.left[order]
         last = np.append(right[1:] != right[:-1], True) if len(right) else np.zeros(0, bool)
-        # For each later document of a pair the last one before it that it is rejected with.
+        # For each later document of a pair the last earlier one that it is rejected with.
         object.__setattr__(self, "_later", right[last])
         object.__setattr__(self, "_before", left[last])
 
     @classmethod
-    def of(cls, pairs: set[tuple[int, int]]) -> Apart:
-        """Pairs of places, left before right."""
+    def of(cls, pairs: set[tuple[int, int]]) -> CannotLink:
+        """Build the constraints from pairs of ordinals, left before right."""
         table = np.array(sorted(pairs), np.int64).reshape(-1, 2)
         return cls(table[:, 0], table[:, 1])
 
     def __len__(self) -> int:
         return len(self.left)
 
-    def hold(self, left: Places, right: Places) -> NDArray[np.bool_]:
-        """Which of these pairs, in any order, are rejected."""
-        found: NDArray[np.bool_] = np.isin((np.minimum(left, right) << 32) | np.maximum(left, right), self._keys)
-        return found
+    def contains(self, left: Ordinals, right: Ordinals) -> NDArray[np.bool_]:
+        """Return True for pairs, in any order, that are rejected."""
+        keys = (np.minimum(left, right) << 32) | np.maximum(left, right)
+        return np.asarray(np.isin(keys, self._keys))
 
-    def end(self, start: int, end: int) -> int:
-        """Where a batch from place `start` has to end, `end` or before, to hold no rejected pair."""
+    def batch_end(self, start: int, end: int) -> int:
+        """Return the largest end, up to `end`, of a batch from ordinal `start` without a rejected pair."""
         first, last = np.searchsorted(self._later, [start, end])
         within = np.flatnonzero(self._before[first:last] >= start)
         return int(self._later[first + within[0]]) if len(within) else end
 
-    def without(self, hits: CandidateLists, places: Places) -> tuple[CandidateLists, Places, Places]:
-        """Candidates of documents at these places without the rejected ones; the documents and candidates left out."""
-        owners = hits.owners()
-        rejected = self.hold(hits.places, places[owners])
+    def filter(self, lists: CandidateLists, ordinals: Ordinals) -> tuple[CandidateLists, Ordinals, Ordinals]:
+        """Return candidates of these documents without rejected ones; and documents and candidates that it removed."""
+        owners = lists.owners()
+        rejected = self.contains(lists.ordinals, ordinals[owners])
         if not rejected.any():
-            return hits, hits.places[:0], hits.places[:0]
-        stays = ~rejected
-        offsets = offsets_of(np.bincount(owners[stays], minlength=len(places)))
-        similarity = None if hits.similarity is None else hits.similarity[stays]
-        left = CandidateLists(offsets, hits.places[stays], similarity, hits.skipped)
-        return left, places[owners[rejected]], hits.places[rejected]
+            return lists, lists.ordinals[:0], lists.ordinals[:0]
+        kept = ~rejected
+        offsets = list_offsets(np.bincount(owners[kept], minlength=len(ordinals)))
+        similarity = None if lists.similarity is None else lists.similarity[kept]
+        remaining = CandidateLists(offsets, lists.ordinals[kept], similarity, lists.skipped)
+        return remaining, ordinals[owners[rejected]], lists.ordinals[rejected]
 
-    def together(self, labels: NDArray[np.uint32]) -> NDArray[np.bool_]:
-        """Which rejected pairs are in one component."""
-        same: NDArray[np.bool_] = labels[self.left] == labels[self.right]
-        return same
+    def violations(self, labels: NDArray[np.uint32]) -> NDArray[np.bool_]:
+        """Return True for rejected pairs in one component."""
+        return np.asarray(labels[self.left] == labels[self.right])
 
-    def separate(self, members: Places, left: Places, right: Places, similarity: NDArray[np.float64]) -> Places:
-        """Components of some places by links that are visited in order of similarity: for each member the first place
-        of its component.
-        """
-        foes: dict[int, set[int]] = {}
-        for one, other in zip(self.left.tolist(), self.right.tolist(), strict=True):
-            foes.setdefault(one, set()).add(other)
-            foes.setdefault(other, set()).add(one)
-        joined = _Components(members.tolist(), foes)
+    def separate(self, members: Ordinals, left: Ordinals, right: Ordinals, similarity: NDArray[np.float64]) -> Ordinals:
+        """Rebuild components from links in order of similarity; return for each member the first of its component."""
+        rejected: dict[int, set[int]] = {}
+        for a, b in zip(self.left.tolist(), self.right.tolist(), strict=True):
+            rejected.setdefault(a, set()).add(b)
+            rejected.setdefault(b, set()).add(a)
+        components = _Components(members.tolist(), rejected)
         order = np.lexsort((right, left, -similarity))
-        for one, other in zip(left[order].tolist(), right[order].tolist(), strict=True):
-            joined.join(one, other)
-        return np.array([joined.head(place) for place in members.tolist()], np.int64)
+        for a, b in zip(left[order].tolist(), right[order].tolist(), strict=True):
+            components.join(a, b)
+        return np.array([components.head(member) for member in members.tolist()], np.int64)
 
 
 class _Components:
-    """Components that grow by links; two that hold a rejected pair are never joined."""
+    """Components that grow by links; two components with a rejected pair between them are never joined."""
 
-    def __init__(self, members: list[int], foes: dict[int, set[int]]) -> None:
-        self._parent = {place: place for place in members}
-        # Of each head those of its component that are in rejected pairs, and what these are rejected with.
-        self._marked = {place: {place} for place in members if place in foes}
-        self._foes = {place: set(foes[place]) for place in self._marked}
+    def __init__(self, members: list[int], rejected: dict[int, set[int]]) -> None:
+        self._parent = {member: member for member in members}
+        # For each head the members of its component that are in rejected pairs, and the other documents of these pairs.
+        self._constrained = {member: {member} for member in members if member in rejected}
+        self._rejected = {member: set(rejected[member]) for member in self._constrained}
 
-    def head(self, place: int) -> int:
-        """The first place of a component."""
+    def head(self, member: int) -> int:
+        """Return the first member of a component."""
         parent = self._parent
-        while parent[place] != place:
-            parent[place] = parent[parent[place]]
-            place = parent[place]
-        return place
+        while parent[member] != member:
+            parent[member] = parent[parent[member]]
+            member = parent[member]
+        return member
 
-    def join(self, one: int, other: int) -> None:
-        """Make one component of two, unless a pair between them is rejected."""
-        one, other = sorted((self.head(one), self.head(other)))
-        if one == other or not self._foes.get(one, set()).isdisjoint(self._marked.get(other, ())):
+    def join(self, a: int, b: int) -> None:
+        """Join two components, unless a pair between them is rejected."""
+        a, b = sorted((self.head(a), self.head(b)))
+        if a == b or not self._rejected.get(a, set()).isdisjoint(self._constrained.get(b, ())):
             return
-        self._parent[other] = one
-        for held in (self._marked, self._foes):
-            if other in held:
-                held[one] = _union(held.get(one, set()), held.pop(other))
-
-
-def _union(one: set[int], other: set[int]) -> set[int]:
-    """Both, by adding to the larger one."""
-    small, large = sorted((one, other), key=len)
-    large |= small
-    return large
+        self._parent[b] = a
+        for sets in (self._constrained, self._rejected):
+            if b in sets:
+                # Add the smaller set to the larger one.
+                small, large = sorted((sets.get(a, set()), sets.pop(b)), key=len)
+                sets[a] = large
+                large |= small
 
 
 @dataclass(frozen=True)
-class Followed:
-    """What became of labels: the places that are kept apart, and what could not be followed.
+class ResolvedLabels:
+    """Labels as constraints on ordinals, and labels that have no effect.
 
     Attributes
     ----------
     labels : PairLabels
-    apart : Apart
+    constraints : CannotLink
     equal : list of (str, str)
-        Rejected pairs of which documents have the same content.
+        Rejected pairs of documents with the same content.
     unknown : list of str
         Ids that no document has, sorted.
-    ids : int
-        How many ids are labelled.
+    num_ids : int
+        Number of labelled ids.
     """
 
     labels: PairLabels
-    apart: Apart
+    constraints: CannotLink
     equal: list[tuple[str, str]]
     unknown: list[str]
-    ids: int
+    num_ids: int
 
     def warnings(self) -> list[str]:
-        """What a caller has to know."""
-        told, labels = [], self.labels
+        """Return warnings about labels without effect."""
+        warnings, labels = [], self.labels
         if all(labels.labels.values()):
-            told.append("labels: no pair is labelled different, so that nothing is kept apart")
+            warnings.append("labels: no pair is labelled different, so the labels separate nothing")
         if self.unknown:
-            told.append(
-                f"labels: {len(self.unknown):,} of {self.ids:,} labelled ids are those of no document, such as "
-                f"{self.unknown[0]!r}; their pairs say nothing here"
+            warnings.append(
+                f"labels: {len(self.unknown):,} of {self.num_ids:,} labelled ids belong to no document, such as "
+                f"{self.unknown[0]!r}; their pairs have no effect"
             )
         if self.equal:
-            told.append(
+            warnings.append(
                 f"labels: {len(self.equal):,} pairs that are labelled different have equal contents, such as "
-                f"{self.equal[0][0]!r} and {self.equal[0][1]!r}: one is a copy of the other, and goes"
+                f"{self.equal[0][0]!r} and {self.equal[0][1]!r}: one is a copy of the other, and is removed"
             )
         if labels.contradictory:
-            told.append(f"labels: {labels.contradictory:,} pairs have both labels, and are not kept apart by them")
-        return told
+            warnings.append(f"labels: {labels.contradictory:,} pairs have both labels, which have no effect")
+        return warnings
 
     def counts(self, kept_apart: int) -> dict[str, int]:
-        """For a summary; `kept_apart` pairs would have been a document and what it was removed for."""
+        """Return the counts for a summary; `kept_apart` pairs would have been a document and its representative."""
         different = sum(not match for match in self.labels.labels.values())
         return {
             "same": len(self.labels.labels) - different,
@@ -225,82 +219,81 @@ class Followed:
         }
 
 
-def follow(
+def resolve_labels(
     labels: PairLabels,
     new: HashedDocuments,
-    older: OlderDocuments | None,
+    reference: ReferenceCorpus | None,
     *,
     rows: NDArray[np.int64],
-    original: Places,
-    of_older: NDArray[np.int64],
-    searched: Places,
-) -> Followed:
-    """Labels as places of a `Clusterer`: older documents by row, then the searched ones.
+    original: Ordinals,
+    reference_rows: NDArray[np.int64],
+    searched: Ordinals,
+) -> ResolvedLabels:
+    """Resolve labels to ordinals of a `Clusterer`: reference documents by row, then the searched ones.
 
     Parameters
     ----------
     labels : PairLabels
     new : HashedDocuments
-    older : HeldOlder, optional
-    rows, original, of_older : (n,) int64
-        Of the new documents by place in keep order: their rows, the first of the same content, the first older row of
-        the same content or -1.
+    reference : MemoryReference, optional
+    rows, original, reference_rows : (n,) int64
+        Of the new documents in keep order: their rows, the first document with the same content, the first reference
+        row with the same content or -1.
     searched : (m,) int64
-        Places in keep order of those that are clustered, ascending.
+        The documents to cluster, ascending, by position in keep order.
 
     Raises
     ------
     ParameterError
-        If older documents are not held in memory.
+        Reference documents that are not in memory.
     """
-    if older is not None and not isinstance(older, HeldOlder):
-        raise bad_parameter("labels", "beside a store", "no store and no index with labels; older texts may be given")
-    first = 0 if older is None else len(older)
-    wanted = {name for pair in labels.labels for name in pair}
-    # Contents as numbers: the older row, or the number of the original after these.
+    if reference is not None and not isinstance(reference, MemoryReference):
+        raise bad_parameter("labels", "labels with a store", _ALLOWED)
+    first = 0 if reference is None else len(reference)
+    labelled = {name for pair in labels.labels for name in pair}
+    # Contents by number: the reference row, or after these the number of the original.
     contents: dict[str, set[int]] = {}
-    place_of = np.full(len(new), -1, np.int64)
-    place_of[rows] = np.arange(len(rows))
-    for name, row in _named(new, wanted):
+    position = np.full(len(new), -1, np.int64)
+    position[rows] = np.arange(len(rows))
+    for name, row in _rows_by_id(new, labelled):
         contents.setdefault(name, set())
-        if (place := place_of[row]) >= 0:
-            head = int(original[place])
-            contents[name].add(int(of_older[head]) if of_older[head] >= 0 else first + head)
-    if older is not None:
-        named = _named(older.documents, wanted)
-        copies = older.copies(older.documents.contents[np.array([row for _, row in named], np.int64)])
-        for (name, _), held in zip(named, copies.tolist(), strict=True):
-            contents.setdefault(name, set()).add(held)
+        if position[row] >= 0:
+            head = int(original[position[row]])
+            contents[name].add(int(reference_rows[head]) if reference_rows[head] >= 0 else first + head)
+    if reference is not None:
+        named = _rows_by_id(reference.documents, labelled)
+        copies = reference.copies(reference.documents.contents[np.array([row for _, row in named], np.int64)])
+        for (name, _), copy in zip(named, copies.tolist(), strict=True):
+            contents.setdefault(name, set()).add(copy)
     pairs, equal = set[tuple[int, int]](), []
     for (a, b), match in labels.labels.items():
         if match:
             continue
-        found = list(product(contents.get(a, ()), contents.get(b, ())))
-        if any(one == other for one, other in found):
+        rejected = list(product(contents.get(a, ()), contents.get(b, ())))
+        if any(left == right for left, right in rejected):
             equal.append((a, b))
-        pairs |= {(min(pair), max(pair)) for pair in found if pair[0] != pair[1]}
-    unknown = sorted(wanted - contents.keys())
-    return Followed(labels, Apart.of(_placed(pairs, first, searched)), equal, unknown, len(wanted))
+        pairs |= {(min(pair), max(pair)) for pair in rejected if pair[0] != pair[1]}
+    unknown = sorted(labelled - contents.keys())
+    constraints = CannotLink.of(_searched_pairs(pairs, first, searched))
+    return ResolvedLabels(labels, constraints, equal, unknown, len(labelled))
 
 
-def _placed(pairs: set[tuple[int, int]], first: int, searched: Places) -> set[tuple[int, int]]:
-    """Places among older and searched documents; pairs with a document that is not searched have no part."""
+def _searched_pairs(pairs: set[tuple[int, int]], first: int, searched: Ordinals) -> set[tuple[int, int]]:
+    """Return pairs as ordinals among reference and searched documents, without pairs of other documents."""
     numbers = sorted({number for pair in pairs for number in pair if number >= first})
-    at = np.searchsorted(searched, np.array(numbers, np.int64) - first).tolist()
-    inside = (
-        (number, first + place)
-        for number, place in zip(numbers, at, strict=True)
-        if place < len(searched) and searched[place] == number - first
-    )
-    place_of = dict(inside) | {number: number for pair in pairs for number in pair if number < first}
-    return {(place_of[a], place_of[b]) for a, b in pairs if a in place_of and b in place_of}
+    positions = np.searchsorted(searched, np.array(numbers, np.int64) - first).tolist()
+    ordinals = {number: number for pair in pairs for number in pair if number < first}
+    for number, position in zip(numbers, positions, strict=True):
+        if position < len(searched) and searched[position] == number - first:
+            ordinals[number] = first + position
+    return {(ordinals[a], ordinals[b]) for a, b in pairs if a in ordinals and b in ordinals}
 
 
-def _named(documents: HashedDocuments, wanted: set[str]) -> list[tuple[str, int]]:
-    """The rows whose ids are wanted, by their text."""
-    found = []
+def _rows_by_id(documents: HashedDocuments, ids: set[str]) -> list[tuple[str, int]]:
+    """Return the text of the id and the row of each document that has one of these ids."""
+    rows = []
     for start in range(0, len(documents), _IDS):
-        rows = np.arange(start, min(start + _IDS, len(documents)))
-        names = map(str, documents.ids.take(rows))
-        found += [(name, row) for row, name in enumerate(names, start) if name in wanted]
-    return found
+        chunk = np.arange(start, min(start + _IDS, len(documents)))
+        names = map(str, documents.ids.take(chunk))
+        rows += [(name, row) for row, name in enumerate(names, start) if name in ids]
+    return rows

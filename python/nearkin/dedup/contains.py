@@ -1,14 +1,14 @@
-"""Which known texts are inside others, and where: licences in source files, passages in articles.
+"""Reference texts inside other texts, and their position: licences in source files, passages in articles.
 
-A known text K is inside a query Q if its containment |K ∩ Q| / |K|, the share of its distinct features that the query
-has, reaches the threshold. Candidates come from sketches with a stated recall (`nearkin.theory.containment`): all
-features of the query are looked up among the sketches of the known texts, so that the query may be as long as it likes.
-Each candidate is verified exactly, and its *span* is found: the shortest stretch of the query that holds at least nine
-tenths of the features that both have, made longer at both ends as long as the next feature is one of the known text's.
+A reference text K is inside a query Q if its containment |K ∩ Q| / |K|, the share of its distinct features that the
+query has, reaches the threshold. Candidates come from sketches with a stated recall (`nearkin.theory.containment`): all
+features of the query are looked up among the sketches of the reference texts, so the query may have any length. Each
+candidate is verified exactly, and its *span* is computed: the shortest stretch of the query with at least nine tenths
+of the common features, extended at both ends as long as the next feature belongs to the reference text.
 
-Cost: one pass over each query, and one over it and the known text for each candidate. Memory: 200 bytes per known text
-beside the texts themselves, and what is known of one batch of queries. Kernels:
-`crates/nearkin-core/src/search/sketches.rs`, `crates/nearkin-core/src/pipeline/contained.rs`.
+Cost: one pass over each query, and for each candidate one over the query and the reference text. Memory: 200 bytes per
+reference text in addition to the texts themselves, and the features of one batch of queries. Kernels:
+`crates/nearkin-core/src/index/sketches.rs`, `crates/nearkin-core/src/dedup/contained.rs`.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin._core import HashedFeatures, SketchIndex, contained_texts
+from nearkin._core import HashedFeatures, contained_texts
 from nearkin.dedup.candidates import TextBatch
 from nearkin.dedup.candidates.containment import ContainmentCandidates
 from nearkin.dedup.documents import as_column, check_distinct_ids
-from nearkin.dedup.inputs import Columns, Documents, Frame, Paths, opened
+from nearkin.dedup.inputs import ColumnNames, DedupInputs, Frame, Paths, open_inputs
 from nearkin.dedup.result import ResultTable
 from nearkin.dedup.verify import texts_by_row
 from nearkin.errors import bad_parameter
@@ -36,20 +36,23 @@ from nearkin.text.batches import Texts, iterate_batches
 __all__ = ["ContainedTexts", "KnownTexts", "contains"]
 
 THRESHOLD = 0.8
-"""Containment from which a known text counts as inside when the caller says nothing."""
-# Queries whose features are held at once: by number, and by characters.
-_QUERIES = 512
-_CHARACTERS = 1 << 24
+"""Default containment from which a reference text is inside a query."""
+RECALL = 0.95
+"""Default recall at the threshold."""
+_MAX_QUERIES = 512
+"""Queries whose features are in memory at once."""
+_MAX_CHARACTERS = 1 << 24
+"""Characters of queries whose features are in memory at once."""
 
 
 class ContainedTexts(ResultTable):
-    """Known texts inside queries: columns `query`, `id`, `similarity`, `start` and `end`.
+    """Reference texts inside queries: columns `query`, `id`, `similarity`, `start` and `end`.
 
-    Queries come in their order, and for each the known texts by falling similarity, ties in the order in which they
-    were given. `similarity` is the containment of the known text in the query. `start` and `end` (exclusive) are
-    characters of the query: the shortest stretch that holds at least nine tenths of the features that both have, made
-    longer at both ends as long as the next feature is one of the known text's. The tenth that may be missing is what
-    occurs elsewhere by chance, or was moved.
+    Queries are in input order, and the reference texts of each are sorted by descending similarity, ties in input
+    order. `similarity` is the containment of the reference text in the query. `start` and `end` (exclusive) are
+    characters of the query: the shortest stretch with at least nine tenths of the common features, extended at both
+    ends as long as the next feature belongs to the reference text. The remaining tenth occurs elsewhere by chance, or
+    was moved.
     """
 
     def _types(self) -> dict[str, str]:
@@ -57,28 +60,28 @@ class ContainedTexts(ResultTable):
 
 
 class KnownTexts:
-    """Known texts, ready to be found inside others; in memory, with the texts themselves.
+    """Reference texts in memory, hashed for many searches inside other texts.
 
-    It is kept by `pickle`, which holds the texts and what they were made with, and makes the rest again.
+    `pickle` stores the texts and parameters, and builds the index again.
 
     Parameters
     ----------
     texts : iterable of str or None, a column, or an open Corpus
-        A corpus is read whole. A text without features is never found.
+        A corpus is read into memory. A text without features is never found.
     ids : integers or strings, one per text, all different; optional
         None means row numbers. A Corpus has its own.
     recipe : Recipe, str or None
-        Says what the features are; None for the default.
+        Defines the features; None for the default.
     threshold : float, default 0.8
         Smallest containment, inclusive, above 0 and up to 1.
     recall : float, default 0.95
-        Wanted probability that a known text at the threshold is found, above 0 and below 1; texts of up to 32 features
-        are always found.
+        Requested probability of finding a reference text at the threshold, above 0 and below 1; texts of up to 32
+        features are always found.
 
     Raises
     ------
     ParameterError
-        A threshold or recall out of its range, a recipe that reads no texts, ids that are not as many as the texts.
+        A threshold or recall out of range, a recipe that reads no texts, or ids that are not as many as the texts.
     InputError
         Ids that are not distinct, or a record that can't be read.
 
@@ -99,46 +102,42 @@ class KnownTexts:
         *,
         recipe: Recipe | str | None = None,
         threshold: float = THRESHOLD,
-        recall: float = 0.95,
+        recall: float = RECALL,
     ) -> None:
-        made = Recipe.of(recipe)
-        if made.features == "given":
-            raise bad_parameter("recipe", made, "a recipe with char:N or word:N features, which reads texts")
-        self.recipe = made
-        self._source = ContainmentCandidates(made, threshold, recall)
-        self._texts, self._ids = _held(texts, ids)
+        self.recipe = Recipe.of(recipe)
+        if self.recipe.features == "given":
+            raise bad_parameter("recipe", self.recipe, "a recipe with char:N or word:N features, which reads texts")
+        self._source = ContainmentCandidates(self.recipe, threshold, recall)
+        self._texts, self._ids = _read_texts(texts, ids)
         self._look_up, count = texts_by_row(self._texts)
         if len(self._ids) != count:
             raise bad_parameter("ids", f"{len(self._ids)} values", f"{count} values, one per text")
         check_distinct_ids(self._ids, "ids")
-        batch = cast("TextBatch", self._texts)
-        rows, counts = self._source.hash(batch)
-        self._index = SketchIndex(rows.reshape(-1), self._source.size, self._source.least(counts.astype(np.int64)))
+        self._index = self._source.index(self._source.hash(cast("TextBatch", self._texts))[0])
         self._count = count
 
     @property
     def threshold(self) -> float:
-        """Smallest containment of a known text in a query, inclusive."""
+        """Smallest containment of a reference text in a query, inclusive."""
         return self._source.threshold
 
     @property
     def recall(self) -> float:
-        """Probability that a known text at the threshold is found; above it the probability is larger."""
+        """Probability of finding a reference text at the threshold; it is larger above the threshold."""
         return self._source.recall
 
     def __len__(self) -> int:
-        """How many known texts there are."""
+        """Return the number of reference texts."""
         return self._count
 
     def __repr__(self) -> str:
         return f"KnownTexts({len(self)} texts, threshold={self.threshold}, recall={self.recall}, {self.recipe})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        made = (self._texts, self._ids.to_list(), self.recipe, self.threshold, self.recall)
-        return _made_again, made
+        return _unpickle, (self._texts, self._ids.to_list(), self.recipe, self.threshold, self.recall)
 
     def find(self, texts: Texts | Corpus, ids: Ids | None = None) -> ContainedTexts:
-        """The known texts inside each of these.
+        """Find the reference texts inside each of these.
 
         Parameters
         ----------
@@ -150,53 +149,53 @@ class KnownTexts:
         -------
         ContainedTexts
         """
-        parts = list(self.find_each(texts, ids))
+        tables = list(self.find_each(texts, ids))
         names = ("query", "id", "similarity", "start", "end")
-        return ContainedTexts({name: [value for part in parts for value in part[name]] for name in names})
+        return ContainedTexts({name: [value for table in tables for value in table[name]] for name in names})
 
     def find_each(self, texts: Texts | Corpus, ids: Ids | None = None) -> Iterator[ContainedTexts]:
-        """As `find`, batch by batch: nothing is held of earlier queries.
+        """Yield the rows of `find` batch by batch, with bounded memory.
 
         Parameters
         ----------
         texts, ids
-            As of `find`.
+            As for `find`.
         """
         first = 0
         names = None if ids is None else as_column(ids)
-        for batch, given in _batches(texts):
-            column = given
-            if column is None and names is not None:
-                if first + len(batch) > len(names):
+        for batch, corpus_ids in _query_batches(texts):
+            end = first + len(batch)
+            batch_ids = list(range(first, end)) if corpus_ids is None else corpus_ids
+            if corpus_ids is None and names is not None:
+                if end > len(names):
                     raise bad_parameter("ids", f"{len(names)} values", f"one per text, of more than {first}")
-                column = Column.of(names.take(np.arange(first, first + len(batch))))
-            yield self._found(batch, list(range(first, first + len(batch))) if column is None else column.to_list())
-            first += len(batch)
+                batch_ids = names.take(np.arange(first, end))
+            yield self._find_batch(batch, batch_ids)
+            first = end
         if names is not None and len(names) != first:
             raise bad_parameter("ids", f"{len(names)} values", f"{first} values, one per text")
 
-    def _found(self, texts: list[str | None], names: list[Any]) -> ContainedTexts:
-        """What one batch contains; a row of each match."""
+    def _find_batch(self, texts: list[str | None], names: list[Any]) -> ContainedTexts:
+        """Return a row for each reference text inside a query of the batch."""
         hashed = HashedFeatures(self.recipe.core, texts, self._source.seed)
         numbers = np.arange(len(texts), dtype=np.uint32)
-        offsets, places = self._index.scan(hashed, numbers, kept=False, any_size=True)
-        used, candidates = np.unique(places, return_inverse=True)
-        known = self._look_up(used.astype(np.int64)) if len(used) else []
-        offsets, which, similarity, start, end = contained_texts(
+        offsets, rows = self._index.scan(hashed, numbers, kept=False, any_size=True)
+        distinct, candidates = np.unique(rows, return_inverse=True)
+        offsets, matched, similarity, start, end = contained_texts(
             self.recipe.core,
             texts,
-            known,
+            self._look_up(distinct.astype(np.int64)) if len(distinct) else [],
             offsets=offsets,
             candidates=candidates.astype(np.uint32),
             threshold=float(self.threshold),
         )
         queries = np.repeat(np.arange(len(texts)), np.diff(offsets))
-        places = used[which].astype(np.int64)
-        order: NDArray[np.int64] = np.lexsort((places, -similarity, queries))
+        rows = distinct[matched].astype(np.int64)
+        order: NDArray[np.int64] = np.lexsort((rows, -similarity, queries))
         return ContainedTexts(
             {
                 "query": [names[query] for query in queries[order].tolist()],
-                "id": self._ids.take(places[order]),
+                "id": self._ids.take(rows[order]),
                 "similarity": similarity[order].tolist(),
                 "start": start[order].tolist(),
                 "end": end[order].tolist(),
@@ -204,7 +203,7 @@ class KnownTexts:
         )
 
 
-def _made_again(texts: Any, ids: list[Any], recipe: Recipe, threshold: float, recall: float) -> KnownTexts:
+def _unpickle(texts: Any, ids: list[Any], recipe: Recipe, threshold: float, recall: float) -> KnownTexts:
     return KnownTexts(texts, ids, recipe=recipe, threshold=threshold, recall=recall)
 
 
@@ -220,114 +219,117 @@ def contains(
     threshold: float | None = None,
     recall: float | None = None,
 ) -> ContainedTexts:
-    r"""Which known texts are inside other texts, and where.
+    r"""Find reference texts inside other texts, and their position.
 
     Parameters
     ----------
     texts : iterable of str or None, a column, a frame, paths, or an open Corpus
         The queries, as `nearkin.dedup` takes texts.
     known : likewise, or KnownTexts
-        What is looked for. `KnownTexts` are hashed once for many calls, and have a recipe, threshold and recall.
+        The reference texts. `KnownTexts` are hashed once for many calls, and have a recipe, threshold and recall.
     ids, known_ids : integers or strings; optional
-        Names of the queries, and of the known texts, which must differ; None means row numbers.
+        Names of the queries, and of the reference texts, which must differ; None means row numbers.
     text, id : str, optional
-        Of frames or files: the columns of texts and ids.
+        For frames or files: the columns of texts and ids.
     recipe : Recipe, str or None
-        Says what the features are; None for the default. Longer features such as "word:5|binary|xxh3|simhash:128" find
-        less by chance in long queries.
+        Defines the features; None for the default. Longer features such as "word:5|binary|xxh3|simhash:128" match less
+        by chance in long queries.
     threshold : float, optional
-        Smallest containment of the known text in the query, inclusive, above 0 and up to 1; 0.8 if not given.
+        Smallest containment of the reference text in the query, inclusive, above 0 and up to 1; default 0.8.
     recall : float, optional
-        Wanted probability that a known text at the threshold is found, above 0 and below 1; 0.95 if not given.
+        Requested probability of finding a reference text at the threshold, above 0 and below 1; default 0.95.
 
     Returns
     -------
     ContainedTexts
-        A row for each known text inside a query: query, id, similarity, start, end.
+        A row for each reference text inside a query: query, id, similarity, start, end.
 
     Raises
     ------
     ParameterError
-        A value out of its range; a recipe, threshold, recall or ids beside `KnownTexts`.
+        A value out of range; a recipe, threshold, recall or ids with `KnownTexts`.
     InputError
-        Ids of known texts that are not distinct, or a record that can't be read.
+        Ids of reference texts that are not distinct, or a record that can't be read.
 
     Examples
     --------
     >>> import nearkin as nk
     >>> licence = "Permission is hereby granted, free of charge, to any person obtaining a copy"
     >>> source = "# (c) 2026\n# " + licence + "\nimport os\n"
-    >>> found = nk.contains([source, "import sys"], [licence], known_ids=["MIT"])
-    >>> [(row["query"], row["id"], row["similarity"]) for row in found.rows()]
+    >>> matches = nk.contains([source, "import sys"], [licence], known_ids=["MIT"])
+    >>> [(row["query"], row["id"], row["similarity"]) for row in matches.rows()]
     [(0, 'MIT', 1.0)]
     """
-    if isinstance(known, KnownTexts):
-        given = {"recipe": recipe, "threshold": threshold, "recall": recall, "known_ids": known_ids}
-        for name, value in given.items():
-            if value is not None:
-                raise bad_parameter(name, repr(value), "None with KnownTexts, which were made with their own")
-    named = Columns.of(text, id, texts, None if isinstance(known, KnownTexts) else known)
+    hashed = isinstance(known, KnownTexts)
+    options = {"recipe": recipe, "threshold": threshold, "recall": recall, "known_ids": known_ids}
+    for name, value in options.items() if hashed else ():
+        if value is not None:
+            raise bad_parameter(name, repr(value), "None with KnownTexts, which have their own")
+    names = ColumnNames.from_args(text, id, texts, None if hashed else known)
     with ExitStack() as stack:
-        queries = stack.enter_context(opened(Documents(texts, ids), named))  # type: ignore[arg-type]
+        queries = stack.enter_context(open_inputs(DedupInputs(texts, ids), names))  # type: ignore[arg-type]
         if not isinstance(known, KnownTexts):
-            held = stack.enter_context(opened(Documents(known, known_ids), named, "known"))  # type: ignore[arg-type]
+            inputs = stack.enter_context(open_inputs(DedupInputs(known, known_ids), names, "known"))  # type: ignore[arg-type]
             known = KnownTexts(
-                held.texts,
-                held.ids,
+                inputs.texts,
+                inputs.ids,
                 recipe=recipe,
                 threshold=THRESHOLD if threshold is None else threshold,
-                recall=0.95 if recall is None else recall,
+                recall=RECALL if recall is None else recall,
             )
         return known.find(queries.texts, queries.ids)
 
 
-def _held(texts: Texts | Corpus, ids: Ids | None) -> tuple[Any, Column]:
-    """Texts that can be looked up again, and their ids."""
+def _read_texts(texts: Texts | Corpus, ids: Ids | None) -> tuple[Any, Column]:
+    """Return texts that can be looked up again, and their ids."""
     if not isinstance(texts, Corpus):
         batches = list(iterate_batches(texts))
-        held: Any = batches[0] if len(batches) == 1 else [one for batch in batches for one in batch]  # type: ignore[union-attr]
-        count = texts_by_row(held)[1]
-        return held, Column.of(list(range(count))) if ids is None else as_column(ids)
+        stored: Any = batches[0] if len(batches) == 1 else [text for batch in batches for text in batch]  # type: ignore[union-attr]
+        count = texts_by_row(stored)[1]
+        return stored, Column.of(list(range(count))) if ids is None else as_column(ids)
     if ids is not None:
-        raise bad_parameter("ids", "ids beside a Corpus", "None: a corpus reads its own id column")
+        raise bad_parameter("ids", "ids with a Corpus", "None: a corpus reads its own id column")
     all_texts: list[str | None] = []
     all_ids: list[Any] = []
     for batch in texts.batches():
-        look_up, count = texts_by_row(batch.texts)
-        all_texts += _strings(look_up(np.arange(count)))
+        all_texts += _all_strings(batch.texts)
         all_ids += batch.ids.to_list()
     return all_texts, Column.of(all_ids)
 
 
-def _batches(texts: Texts | Corpus) -> Iterator[tuple[list[str | None], Column | None]]:
-    """Queries as lists of limited length, with their ids where a corpus has them."""
+def _query_batches(texts: Texts | Corpus) -> Iterator[tuple[list[str | None], list[Any] | None]]:
+    """Yield queries as lists of limited length, with the ids of a corpus."""
     if isinstance(texts, Corpus):
         for batch in texts.batches():
-            look_up, count = texts_by_row(batch.texts)
-            strings, first = _strings(look_up(np.arange(count))), 0
-            for part in _parts(strings):
-                yield part, Column.of(batch.ids.take(np.arange(first, first + len(part))))
-                first += len(part)
+            first = 0
+            for chunk in _split_queries(_all_strings(batch.texts)):
+                yield chunk, batch.ids.take(np.arange(first, first + len(chunk)))
+                first += len(chunk)
         return
-    for given in iterate_batches(texts):
-        look_up, count = texts_by_row(given)
-        for start in range(0, count, _QUERIES):
-            rows = np.arange(start, min(start + _QUERIES, count))
-            for part in _parts(_strings(look_up(rows))):
-                yield part, None
+    for stored in iterate_batches(texts):
+        look_up, count = texts_by_row(stored)
+        for start in range(0, count, _MAX_QUERIES):
+            rows = np.arange(start, min(start + _MAX_QUERIES, count))
+            for chunk in _split_queries(_to_strings(look_up(rows))):
+                yield chunk, None
 
 
-def _strings(texts: Any) -> list[str | None]:
-    """Texts of a batch as a list."""
+def _all_strings(texts: Texts) -> list[str | None]:
+    look_up, count = texts_by_row(texts)
+    return _to_strings(look_up(np.arange(count)))
+
+
+def _to_strings(texts: Any) -> list[str | None]:
+    """Return the texts of a batch as a list."""
     return texts if isinstance(texts, list) else texts.to_pylist()
 
 
-def _parts(texts: list[str | None]) -> Iterator[list[str | None]]:
-    """Cuts of a list, by number and by characters; one longer text stands alone."""
+def _split_queries(texts: list[str | None]) -> Iterator[list[str | None]]:
+    """Split a list by numbers of texts and of characters; one longer text is alone."""
     start, characters = 0, 0
     for at, text in enumerate(texts):
         characters += len(text or "")
-        if at > start and (at - start >= _QUERIES or characters > _CHARACTERS):
+        if at > start and (at - start >= _MAX_QUERIES or characters > _MAX_CHARACTERS):
             yield texts[start:at]
             start, characters = at, len(text or "")
     if start < len(texts):

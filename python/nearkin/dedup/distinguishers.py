@@ -1,16 +1,15 @@
-"""Texts that are alike and mean another thing: what they differ in, by rules of a run.
+"""Distinguishers: numbers, days, signs and symbols in which similar texts may differ, by the rules of a run.
 
-A *particular* of a text is a number, the name of a day, a sign, a symbol of code, or what a regular expression of the
-caller's finds. Two texts differ if each has a particular that the other has not, or has less often: one number in place
-of another. A text that has some more does not differ, so that cut and extended copies stay copies.
+Two texts differ if each has a distinguisher that the other does not have, or has less often: one number in place of
+another. A text that only has additional ones does not differ, so truncated and extended copies remain copies.
 
-| rule | particulars |
+| rule | distinguishers |
 |---|---|
 | `numbers` | numbers with decimal point and minus: 1.5 and 15, -5 and 5, ½ and 12 |
 | `days` | days of the week and months, by name: English, Chinese, Japanese |
 | `signs` | signs beyond letters and punctuation: currencies, %, ≥, emoji |
 | `symbols` | runs of the ASCII symbols of code: ++, #, !=, && |
-| `pattern:REGEX` | what the regular expression matches; the syntax is that of Rust's `regex`, without look-around |
+| `pattern:REGEX` | matches of the regular expression, in the syntax of Rust's `regex`, without look-around |
 
 Kernel and exact definitions: `crates/nearkin-core/src/text/particulars.rs`.
 """
@@ -26,56 +25,58 @@ from nearkin.dedup.candidates import TextBatch
 from nearkin.errors import bad_parameter
 
 Differing = Literal["keep", "flag"]
-"""What becomes of documents that are near-duplicates but differ: each stays, or one goes and the difference is told."""
+"""Treatment of similar documents that differ: keep each, or remove one and report the difference."""
 
 NAMES = ("numbers", "days", "signs", "symbols")
-"""Rules by name, beside `pattern:REGEX`."""
+"""Rules by name; `pattern:REGEX` is the other kind."""
 NO_RULES = "none"
-"""The name that stands for no rule where a store has some."""
+"""The name of no rule, for stores that have rules."""
 _PATTERN = "pattern:"
-_SHOWN = 5
+_MAX_SHOWN = 5
 
 
-def differ_rules(given: str | Iterable[str] | None) -> tuple[str, ...]:
-    r"""Rules by their names, in the order in which they are given.
+def parse_differ(rules: str | Iterable[str] | None) -> tuple[str, ...]:
+    r"""Split rules into their names, in order.
 
     Parameters
     ----------
-    given : str, iterable of str, or None
-        Names separated by commas, or `pattern:REGEX` alone; or several of these. None and "none" are no rules.
+    rules : str, iterable of str, or None
+        Names separated by commas, or one `pattern:REGEX`; or several of these. None and "none" are no rules.
 
     Raises
     ------
     ParameterError
-        An unknown name, one that is given twice, or a regular expression that can't be read.
+        An unknown or repeated name, or an invalid regular expression.
 
     Examples
     --------
-    >>> from nearkin.dedup.distinguishers import differ_rules
-    >>> differ_rules(["numbers,days", r"pattern:v\d+"])
+    >>> from nearkin.dedup.distinguishers import parse_differ
+    >>> parse_differ(["numbers,days", r"pattern:v\d+"])
     ('numbers', 'days', 'pattern:v\\d+')
     """
-    if given is None:
+    if rules is None:
         return ()
-    parts = [given] if isinstance(given, str) else list(given)
-    if not all(isinstance(part, str) for part in parts):
-        raise bad_parameter("differ", repr(given), "names of rules, such as 'numbers,days' or 'pattern:REGEX'")
-    rules = [
-        rule for part in parts for rule in ([part] if part.startswith(_PATTERN) else map(str.strip, part.split(",")))
+    items = [rules] if isinstance(rules, str) else list(rules)
+    if not all(isinstance(item, str) for item in items):
+        raise bad_parameter("differ", repr(rules), "names of rules, such as 'numbers,days' or 'pattern:REGEX'")
+    names = [
+        name for item in items for name in ([item] if item.startswith(_PATTERN) else map(str.strip, item.split(",")))
     ]
-    if rules == [NO_RULES]:
+    if names == [NO_RULES]:
         return ()
-    for rule in rules:
-        if rules.count(rule) > 1:
-            raise bad_parameter("differ", rule, "each rule once")
-    particulars(rules, [])
-    return tuple(rules)
+    for name in names:
+        if names.count(name) > 1:
+            raise bad_parameter("differ", name, "each rule once")
+    # The kernel checks names and expressions.
+    particulars(names, [])
+    return tuple(names)
 
 
 def differences(rules: Sequence[str], left: TextBatch, right: TextBatch) -> list[str | None]:
-    """What `left[i]` and `right[i]` differ in, as shown to people; None for those that do not differ.
+    """Return for each pair `left[i]`, `right[i]` the difference in words; None if the texts do not differ.
 
-    Of each side up to five particulars that the other has not, or has less often, in the order in which they stand.
+    It lists up to five distinguishers of each side that the other side does not have, or has less often, in the order
+    of the text.
 
     Examples
     --------
@@ -84,12 +85,12 @@ def differences(rules: Sequence[str], left: TextBatch, right: TextBatch) -> list
     ['1.5, 3 → 15, 4', None]
     """
     pairs = zip(particulars(list(rules), left), particulars(list(rules), right), strict=True)
-    return [_difference(one, other) for one, other in pairs]
+    return [_describe_difference(a, b) for a, b in pairs]
 
 
-def _difference(one: list[str], other: list[str]) -> str | None:
-    mine, theirs = Counter(one), Counter(other)
-    sides = list((mine - theirs).elements()), list((theirs - mine).elements())
+def _describe_difference(left: list[str], right: list[str]) -> str | None:
+    a, b = Counter(left), Counter(right)
+    sides = list((a - b).elements()), list((b - a).elements())
     if not all(sides):
         return None
-    return " → ".join(", ".join(side[:_SHOWN]) + (", …" if len(side) > _SHOWN else "") for side in sides)
+    return " → ".join(", ".join(side[:_MAX_SHOWN]) + (", …" if len(side) > _MAX_SHOWN else "") for side in sides)

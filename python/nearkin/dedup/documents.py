@@ -1,6 +1,6 @@
-"""What deduplication knows of each document: its values by the recipe's family, its content, its length and its id.
+"""Hashed documents: for each its values by the recipe's family, content hash, length and id.
 
-Texts are read batch by batch and released; `HashedDocuments.look_up` gives those that are compared again.
+Texts are read batch by batch and released; `HashedDocuments.look_up` reads those again that are compared.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from nearkin._core import content_hashes
 from nearkin.dedup.candidates import TextBatch, TextCandidateSource, Values
-from nearkin.dedup.spill import IN_MEMORY, GrowingColumn, GrowingRows, Spill, release
+from nearkin.dedup.spill import IN_MEMORY, SpillBuffer, SpillColumn, SpillPolicy, release
 from nearkin.dedup.verify import LookUp, texts_by_row
 from nearkin.errors import InputError, bad_parameter
 from nearkin.index.ids import Ids
@@ -24,15 +24,13 @@ from nearkin.io.values import INT, TEXT, PackedTexts, Scalar
 from nearkin.progress import Progress
 from nearkin.text.batches import Texts, iterate_batches
 
-# Texts that are hashed by one call, after which progress is told.
-_PIECE = 1 << 16
-# Ids that are hashed at once.
-_IDS = 1 << 16
-# Rows whose numbers are made at once.
-_FEW = 1 << 12
+_MAX_TEXTS = 1 << 16
+"""Texts hashed by one call, after which progress is reported; ids hashed at once."""
+_FEW_ROWS = 1 << 12
+"""Rows below which an array of zeros costs less than a broadcast."""
 
 Cells: TypeAlias = Iterable[Scalar | date | np.datetime64 | np.integer[Any] | np.floating[Any]] | NDArray[Any]
-"""Values of documents as they are given, one per document: a list, an array, a column."""
+"""Values of documents as callers pass them, one per document: a list, an array, a column."""
 
 
 @dataclass
@@ -44,18 +42,18 @@ class HashedDocuments:
     values : (n, ...) array
         Fingerprints, signatures or digests.
     counts : (n,) uint64
-        Features; a document without any is kept and never compared.
+        Numbers of features; a document without features is kept and never compared.
     contents : (n, 2) uint64
-        XXH3 of 128 bits of what exact copies share.
+        XXH3 of 128 bits of the content, which exact copies share.
     lengths : (n,) uint64
         Characters of each text, bytes of each file.
     ids : Column
     columns : dict of str to Column
-        `keep:NAME`, by which documents are ordered, and `source`, where they come from; each where it was given.
+        `keep:NAME` for the columns of the keep rule, and `source`, if any.
     look_up : function
-        Gives the texts of ascending rows again.
-    spill : Spill
-        Where arrays about them go that are too large for memory.
+        Returns the texts of ascending rows.
+    spill : SpillPolicy
+        For large arrays about these documents.
     """
 
     values: Values
@@ -65,52 +63,53 @@ class HashedDocuments:
     ids: Column
     columns: dict[str, Column]
     look_up: LookUp
-    spill: Spill = IN_MEMORY
+    spill: SpillPolicy = IN_MEMORY
 
     def __len__(self) -> int:
         return len(self.counts)
 
     def release(self) -> None:
-        """Give the system back the memory of what lies in files."""
-        ids = self.ids
-        release(self.values, self.counts, self.contents, self.lengths, ids.kinds, ids.values, ids.offsets, ids.data)
+        """Release the memory of spilled arrays."""
+        if self.spill is not IN_MEMORY:
+            ids = self.ids
+            release(self.values, self.counts, self.contents, self.lengths, ids.kinds, ids.values, ids.offsets, ids.data)
 
-    def some(self, rows: NDArray[np.int64]) -> HashedDocuments:
-        """Ascending rows alone, without ids and columns."""
+    def select(self, rows: NDArray[np.int64]) -> HashedDocuments:
+        """Return these ascending rows, without ids and columns."""
         look_up = self.look_up
-        parts = (self.values[rows], self.counts[rows], self.contents[rows], self.lengths[rows])
-        return HashedDocuments(*parts, Column.of([]), {}, lambda places: look_up(rows[places]))
+        arrays = (self.values[rows], self.counts[rows], self.contents[rows], self.lengths[rows])
+        return HashedDocuments(*arrays, Column.of([]), {}, lambda selected: look_up(rows[selected]))
 
 
 def name_columns(texts: Texts | Corpus, hashed: HashedDocuments, uses: Mapping[str, str | None]) -> None:
-    """Give the columns of a corpus the names of their uses; leave the others out.
+    """Rename the columns of a corpus to their uses, and drop the others.
 
     Parameters
     ----------
     texts : texts or Corpus
     hashed : HashedDocuments
-        It has the columns of a corpus by their names, and those that were given as values by their uses.
+        With columns of a corpus by name, and columns of values by use.
     uses : mapping of str to str or None
-        For each use the name of an extra column of the corpus; None where values were given.
+        For each use the name of an extra column of the corpus; None for values.
 
     Raises
     ------
     ParameterError
-        There is no such extra column.
+        The corpus has no such extra column.
     """
-    read, hashed.columns = hashed.columns, {}
+    columns, hashed.columns = hashed.columns, {}
     for use, name in uses.items():
         if name is None:
-            hashed.columns[use] = read[use]
+            hashed.columns[use] = columns[use]
             continue
         if name not in getattr(texts, "extra_columns", ()):
             role = "sources" if use == "source" else "values"
             raise bad_parameter(role, repr(name), "a list as long as the texts, or an extra column of a corpus")
-        hashed.columns[use] = read.get(name, Column.of([]))
+        hashed.columns[use] = columns.get(name, Column.of([]))
 
 
 def as_column(values: Cells) -> Column:
-    """Values of any kind as a column."""
+    """Convert values of any kind to a column."""
     if isinstance(values, Column):
         return values
     if isinstance(values, np.ndarray) and values.dtype.kind in "iu" and values.dtype != np.uint64:
@@ -119,7 +118,7 @@ def as_column(values: Cells) -> Column:
         return Column.of(list(values))
     if hasattr(values, "to_pylist"):
         return Column.of(values.to_pylist())
-    # NumPy's numbers among them become Python's in the column.
+    # The column converts NumPy's numbers.
     cells: list[Any] = values.tolist() if hasattr(values, "tolist") else list(values)
     return Column.of(cells)
 
@@ -134,47 +133,49 @@ def hash_texts(
     """Hash texts in memory, or a corpus."""
     if isinstance(texts, Corpus):
         if ids is not None:
-            raise bad_parameter("ids", "ids beside a Corpus", "None: a corpus reads its own id column")
+            raise bad_parameter("ids", "ids with a Corpus", "None: a corpus reads its own id column")
         return hash_corpus(texts, candidate_source, report, columns)
-    # Anything but a sequence is Arrow's: one batch, which the core reads.
-    batches = cast("list[TextBatch]", list(iterate_batches(texts)))
-    hashed = _Hashed(candidate_source, Spill.into(None))
+    # Anything but a sequence of strings is one batch that the core reads.
+    batches = [texts] if isinstance(texts, list) else list(iterate_batches(texts))
     sized = all(hasattr(batch, "__len__") for batch in batches)
-    total = sum(len(batch) for batch in batches) if sized else None
-    for batch in batches:
-        for piece in _pieces(batch):
+    total = sum(len(batch) for batch in batches) if sized else None  # type: ignore[arg-type]
+    few = total is not None and total <= _MAX_TEXTS
+    hasher = _Hasher(candidate_source, IN_MEMORY if few else SpillPolicy.into(None))
+    for batch in cast("list[TextBatch]", batches):
+        for chunk in _slice_texts(batch):
             try:
-                hashed.append(piece)
+                hasher.append(chunk)
             except Exception:
-                # The message of a bad text counts from the first text of the batch.
+                # The message about a bad text must count from the first text of the batch.
                 candidate_source.hash(batch)
                 raise
-            report("hash", len(hashed), total)
-    n = len(hashed)
+            report("hash", len(hasher), total)
+    n = len(hasher)
     id_column = _row_numbers(n) if ids is None else as_column(ids)
     for name, column in {"ids": id_column, **columns}.items():
         if len(column) != n:
             raise bad_parameter(name, f"{len(column)} values", f"{n} values, one per text")
     if not n:
         report("hash", 0, 0)
-    return hashed.documents(id_column, columns, _look_up(batches))
+    all_texts: Any = batches[0] if len(batches) == 1 else [text for batch in batches for text in batch]  # type: ignore[union-attr]
+    return hasher.finish(id_column, columns, texts_by_row(all_texts)[0])
 
 
-def _pieces(texts: TextBatch) -> Iterator[TextBatch]:
-    """Slices of many texts, over their memory, so that progress is told after each; else the texts whole."""
-    if not hasattr(texts, "__len__") or len(texts) <= _PIECE:
+def _slice_texts(texts: TextBatch) -> Iterator[TextBatch]:
+    """Slice many texts without copying them, so that progress is reported after each slice."""
+    if not hasattr(texts, "__len__") or len(texts) <= _MAX_TEXTS:
         yield texts
         return
-    starts = range(0, len(texts), _PIECE)
+    starts = range(0, len(texts), _MAX_TEXTS)
     kind = str(getattr(texts, "type", getattr(texts, "dtype", "")))
+    arrow = hasattr(texts, "__arrow_c_stream__") or hasattr(texts, "__arrow_c_array__")
+    # A slice of packed or dictionary-encoded texts would pass all strings each time.
+    shared = isinstance(texts, PackedTexts) or kind.lower().startswith(("dictionary", "categor", "enum"))
     if isinstance(texts, (list, tuple)):
-        yield from (texts[start : start + _PIECE] for start in starts)
-    elif isinstance(texts, PackedTexts) or kind.lower().startswith(("dictionary", "categor", "enum")):
-        # A slice of these would bring all strings of the dictionary along each time.
-        yield texts
-    elif hasattr(texts, "slice") and (hasattr(texts, "__arrow_c_stream__") or hasattr(texts, "__arrow_c_array__")):
+        yield from (texts[start : start + _MAX_TEXTS] for start in starts)
+    elif arrow and hasattr(texts, "slice") and not shared:
         column: Any = texts
-        yield from (column.slice(start, _PIECE) for start in starts)
+        yield from (column.slice(start, _MAX_TEXTS) for start in starts)
     else:
         yield texts
 
@@ -182,28 +183,28 @@ def _pieces(texts: TextBatch) -> Iterator[TextBatch]:
 def hash_corpus(
     corpus: Corpus, candidate_source: TextCandidateSource, report: Progress, columns: dict[str, Column] | None = None
 ) -> HashedDocuments:
-    """Read and hash a corpus; its extra columns are named after their use by the caller."""
-    spill = Spill.into(corpus.spool_dir)
-    hashed, ids = _Hashed(candidate_source, spill), GrowingColumn(spill)
-    extra: dict[str, GrowingColumn] = {}
+    """Read and hash a corpus; the caller renames its extra columns to their uses."""
+    spill = SpillPolicy.into(corpus.spool_dir)
+    hasher, ids = _Hasher(candidate_source, spill), SpillColumn(spill)
+    extra: dict[str, SpillColumn] = {}
     numbered = corpus.id_column is None and corpus.format != "files"
-    tell_bytes = bytes_ticker(corpus, report)
+    report_bytes = byte_reporter(corpus, report)
     for batch in corpus.batches():
-        hashed.append(batch.texts)
+        hasher.append(batch.texts)
         if not numbered:
             ids.append(batch.ids)
         for name, column in batch.columns.items():
-            extra.setdefault(name, GrowingColumn(spill)).append(column)
-        report("hash", len(hashed), None)
-        tell_bytes()
-    tell_bytes(ended=True)
-    found = {name: column.joined() for name, column in extra.items()}
-    ids_column = _row_numbers(len(hashed)) if numbered else ids.joined()
-    return hashed.documents(ids_column, {**found, **(columns or {})}, corpus.texts)
+            extra.setdefault(name, SpillColumn(spill)).append(column)
+        report("hash", len(hasher), None)
+        report_bytes()
+    report_bytes(ended=True)
+    id_column = _row_numbers(len(hasher)) if numbered else ids.finish()
+    read = {name: column.finish() for name, column in extra.items()}
+    return hasher.finish(id_column, {**read, **(columns or {})}, corpus.texts)
 
 
-def bytes_ticker(corpus: Corpus, report: Progress) -> Callable[..., None]:
-    """A function that tells how many bytes of a corpus are read, where that is known and a megabyte or more.
+def byte_reporter(corpus: Corpus, report: Progress) -> Callable[..., None]:
+    """Return a function that reports the bytes read of a corpus, if its size is known and at least a megabyte.
 
     Parameters
     ----------
@@ -213,77 +214,68 @@ def bytes_ticker(corpus: Corpus, report: Progress) -> Callable[..., None]:
     Returns
     -------
     function
-        Called after each batch, and with `ended=True` after the last one.
+        To call after each batch, and with `ended=True` after the last one.
     """
-    size = _size(corpus)
+    size = 0
+    if corpus.format != "files" and all(path.is_file() for path in corpus.paths):
+        size = sum(path.stat().st_size for path in corpus.paths)
 
-    def tell(*, ended: bool = False) -> None:
-        if size:
+    def report_bytes(*, ended: bool = False) -> None:
+        if size >= 1 << 20:
             report("read, MB", (size if ended else min(corpus.bytes_read, size)) >> 20, size >> 20)
 
-    return tell
-
-
-def _size(corpus: Corpus) -> int:
-    """Bytes of the input files, if they are a megabyte and more and all are known; else 0."""
-    if corpus.format == "files" or not all(path.is_file() for path in corpus.paths):
-        return 0
-    size = sum(path.stat().st_size for path in corpus.paths)
-    return size if size >= 1 << 20 else 0
+    return report_bytes
 
 
 def _row_numbers(count: int) -> Column:
-    # A broadcast takes no memory, and longer than some zeros.
-    offsets = np.broadcast_to(np.int64(0), count + 1) if count > _FEW else np.zeros(count + 1, np.int64)
+    # A broadcast takes no memory, but more time than a few zeros.
+    offsets = np.broadcast_to(np.int64(0), count + 1) if count > _FEW_ROWS else np.zeros(count + 1, np.int64)
     return Column(np.full(count, INT, np.uint8), np.arange(count), offsets, np.zeros(0, np.uint8))
 
 
-class _Hashed:
-    """What is known of the documents so far."""
+class _Hasher:
+    """Hashed batches so far."""
 
-    def __init__(self, candidate_source: TextCandidateSource, spill: Spill) -> None:
+    def __init__(self, candidate_source: TextCandidateSource, spill: SpillPolicy) -> None:
         self._source, self._spill = candidate_source, spill
         self._count = 0
-        self._only: tuple[NDArray[Any], ...] = ()
-        self._grown: tuple[GrowingRows, ...] = ()
+        # The arrays of a single batch are used as they are.
+        self._first: tuple[NDArray[Any], ...] = ()
+        self._buffers: tuple[SpillBuffer, ...] = ()
 
     def __len__(self) -> int:
         return self._count
 
     def append(self, texts: TextBatch) -> None:
-        """Hash a batch; the rows of an only one are taken as they are."""
+        """Hash a batch."""
         values, counts = self._source.hash(texts)
         contents, lengths = content_hashes(texts)
-        rows = values, counts, contents.reshape(-1, 2), lengths
+        arrays = values, counts, contents.reshape(-1, 2), lengths
         self._count += len(counts)
-        if not self._only and not self._grown:
-            self._only = rows
+        if not self._first and not self._buffers:
+            self._first = arrays
             return
-        if not self._grown:
-            self._grown = tuple(GrowingRows(self._spill) for _ in rows)
-            for grown, first in zip(self._grown, self._only, strict=True):
-                grown.append(first)
-            self._only = ()
-        for grown, new in zip(self._grown, rows, strict=True):
-            grown.append(new)
+        if not self._buffers:
+            self._buffers = tuple(SpillBuffer(self._spill) for _ in arrays)
+            self._extend(self._first)
+            self._first = ()
+        self._extend(arrays)
 
-    def documents(self, ids: Column, columns: dict[str, Column], look_up: LookUp) -> HashedDocuments:
-        """All of them, with what was not hashed."""
-        if not self._only and not self._grown:
-            # Arrays without rows, of the types and widths that the family's have.
+    def _extend(self, arrays: tuple[NDArray[Any], ...]) -> None:
+        for buffer, rows in zip(self._buffers, arrays, strict=True):
+            buffer.append(rows)
+
+    def finish(self, ids: Column, columns: dict[str, Column], look_up: LookUp) -> HashedDocuments:
+        """Return all hashed documents."""
+        if not self._first and not self._buffers:
+            # Arrays without rows, with the types and widths of the family.
             self.append([])
-        values, counts, contents, lengths = self._only or tuple(grown.joined() for grown in self._grown)
-        return HashedDocuments(values, counts, contents, lengths, ids, columns, look_up, self._spill)
-
-
-def _look_up(batches: list[TextBatch]) -> LookUp:
-    """Looks up texts of rows over several batches, each a sequence or one Arrow object."""
-    texts = batches[0] if len(batches) == 1 else [text for batch in batches for text in batch]
-    return texts_by_row(texts)[0]
+        arrays = self._first or tuple(buffer.finish() for buffer in self._buffers)
+        return HashedDocuments(*arrays, ids, columns, look_up, self._spill)  # type: ignore[arg-type]  # Four arrays.
 
 
 def check_distinct_ids(ids: Column, name: str) -> None:
-    """Raise InputError unless all ids are there and differ."""
+    """Raise InputError if an id is missing or occurs twice."""
     if _are_distinct(ids):
         return
     values = ids.to_list()
@@ -300,13 +292,13 @@ def check_distinct_ids(ids: Column, name: str) -> None:
 
 
 def _are_distinct(ids: Column) -> bool:
-    """Whether all ids differ; False for ids of several kinds, and where two hashes happen to be equal."""
+    """Return True if all ids differ; False also for ids of several kinds, or if two hashes are equal by chance."""
     keys = ids.values
     if len(ids.offsets) > 1 and (ids.kinds == TEXT).all():
         keys = np.empty(len(ids), np.int64)
-        for start in range(0, len(ids), _IDS):
-            texts = PackedTexts(np.ascontiguousarray(ids.offsets[start : start + _IDS + 1]), ids.data)
-            keys[start : start + _IDS] = content_hashes(texts)[0].reshape(-1, 2)[:, 0].view(np.int64)
+        for start in range(0, len(ids), _MAX_TEXTS):
+            texts = PackedTexts(np.ascontiguousarray(ids.offsets[start : start + _MAX_TEXTS + 1]), ids.data)
+            keys[start : start + _MAX_TEXTS] = content_hashes(texts)[0].reshape(-1, 2)[:, 0].view(np.int64)
         keys.sort()
     elif not (ids.kinds == INT).all():
         return False
@@ -316,15 +308,15 @@ def _are_distinct(ids: Column) -> bool:
 
 
 def first_with_same_content(contents: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """For each row the first row with the same content."""
+    """Return for each row the first row with the same content."""
     if 1 == len(contents):
         return np.zeros(1, np.int64)
     order = np.lexsort((contents[:, 1], contents[:, 0]))
     starts = np.zeros(len(contents), bool)
     starts[:1] = True
     for side in (0, 1):
-        arranged = contents[order, side]
-        starts[1:] |= arranged[1:] != arranged[:-1]
+        ordered = contents[order, side]
+        starts[1:] |= ordered[1:] != ordered[:-1]
     # lexsort is stable, so the first of a group is its smallest row.
     result = np.empty(len(contents), np.int64)
     result[order] = order[np.flatnonzero(starts)[np.cumsum(starts) - 1]]

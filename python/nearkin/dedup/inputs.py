@@ -1,7 +1,7 @@
-"""What a deduplication is given, as it reads it: texts with their ids and columns, a frame, or files.
+"""Inputs of a deduplication: texts with ids and columns, a frame, or files.
 
-A frame (`nearkin.io.frames`) and files are named by their columns: `text` and `id`, and each of `values`, `sources` and
-`columns` that is a name. A frame becomes columns in memory, files an open corpus.
+Arguments name the columns of a frame (`nearkin.io.frames`) or of files: `text` and `id`, and each of `values`,
+`sources` and `columns` that is a name. A frame becomes columns in memory, and files become an open corpus.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias, cast
 
 from nearkin.dedup.documents import Cells
@@ -22,81 +22,77 @@ from nearkin.text.batches import ArrowStream, Texts
 
 
 class Frame(Protocol):
-    """A frame that is known by its class or by its interface: it has named columns.
-
-    pandas, polars, pyarrow, and Hugging Face's datasets call them so alike that nothing else is asked of the type.
-    """
+    """An object with named columns: pandas, polars, pyarrow or Hugging Face, recognised by `nearkin.io.frames`."""
 
     def __getitem__(self, key: Any, /) -> Any:
-        """A column, or rows."""
+        """Return a column, or rows."""
 
 
 Paths: TypeAlias = "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]"
-"""Files, globs, folders, as `nearkin.io.open_corpus` takes them."""
+"""Files, globs and folders, as `nearkin.io.open_corpus` takes them."""
 
 TEXT = "text"
-"""The column of texts where none is named."""
+"""Default column of texts."""
 PATH = "path"
-"""The column of paths where none is named."""
+"""Default column of paths."""
 
 
 @dataclass(frozen=True)
-class Columns:
-    """The columns that arguments name.
+class ColumnNames:
+    """Columns that arguments name.
 
     Attributes
     ----------
     text, id : str or None
-        Of the texts, and of their ids.
-    of_lists : bool
-        Whether lists of strings have them, which then are paths: where a column is named and nothing else has any.
+        The columns of the texts and of their ids.
+    lists_are_paths : bool
+        True if lists of strings are paths: a column is named, and no other input has columns.
     """
 
     text: str | None = None
     id: str | None = None
-    of_lists: bool = False
+    lists_are_paths: bool = False
 
     @classmethod
-    def of(cls, text: str | None, id: str | None, *documents: object) -> Columns:
-        """The columns that are named, of documents as they were given.
+    def from_args(cls, text: str | None, id: str | None, *documents: object) -> ColumnNames:
+        """Build the names from arguments, for documents as the caller passed them.
 
         Raises
         ------
         ParameterError
-            None of them is a frame or files.
+            None of the documents is a frame or files.
         """
         if text is None and id is None:
             return cls()
-        if any(is_frame(one) or _are_paths(one) for one in documents):
+        if any(is_frame(value) or _are_paths(value) for value in documents):
             return cls(text, id)
-        if any(_are_strings(one) for one in documents):
-            return cls(text, id, of_lists=True)
+        if any(_are_strings(value) for value in documents):
+            return cls(text, id, lists_are_paths=True)
         argument, name = ("text", text) if text is not None else ("id", id)
         allowed = "None, or a frame, files or an object with named columns, for texts; a Corpus has names of its own"
         raise bad_parameter(argument, repr(name), allowed)
 
 
 def _are_strings(value: object) -> bool:
-    return isinstance(value, (list, tuple)) and len(value) > 0 and all(isinstance(one, str) for one in value)
+    return isinstance(value, (list, tuple)) and len(value) > 0 and all(isinstance(item, str) for item in value)
 
 
 def _are_paths(value: object) -> bool:
-    """Whether documents are in files: a path, a string, or a list with paths."""
-    if isinstance(value, (str, os.PathLike)):
-        return True
+    """Return True for a path, a string, or a list with paths."""
     if not isinstance(value, (list, tuple)):
-        return False
-    is_path = [isinstance(one, os.PathLike) for one in value]
-    return any(is_path) and all(path or isinstance(one, str) for path, one in zip(is_path, value, strict=True))
+        return isinstance(value, (str, os.PathLike))
+    paths = [isinstance(item, os.PathLike) for item in value]
+    return any(paths) and all(path or isinstance(item, str) for path, item in zip(paths, value, strict=True))
 
 
 @dataclass(frozen=True)
-class Documents:
-    """Documents as `nearkin.dedup.documents.hash_texts` takes them.
+class DedupInputs:
+    """Documents with their ids and columns, as `nearkin.dedup.documents.hash_texts` takes them.
 
     Attributes
     ----------
     texts : texts or Corpus
+        Before `open_inputs`, a frame or paths as well.
     ids : ids or None
         None for row numbers, and for a corpus.
     values : mapping of str to one value per text, or to the name of a column
@@ -113,47 +109,43 @@ class Documents:
 
 
 @contextmanager
-def opened(documents: Documents, named: Columns, argument: str = "texts") -> Iterator[Documents]:
-    """Documents with the columns that were named.
+def open_inputs(inputs: DedupInputs, names: ColumnNames, argument: str = "texts") -> Iterator[DedupInputs]:
+    """Open a frame or paths as texts or a corpus, with the named columns; other inputs are unchanged.
 
     Parameters
     ----------
-    documents : Documents
-        As they were given: the texts may be a frame or paths.
-    named : Columns
-        What `text=` and `id=` name.
+    inputs : DedupInputs
+    names : ColumnNames
+        The columns that `text=` and `id=` name.
     argument : str
-        What the texts are called, for messages.
+        The argument that has the texts, for messages.
 
     Raises
     ------
     ParameterError
-        A column that is not there; ids beside a column of ids.
+        A missing column; ids together with a column of ids.
     InputError
         A file that can't be read.
     """
-    found: Any = documents.texts
-    in_files = _are_paths(found) or (named.of_lists and _are_strings(found))
-    if (in_files or is_frame(found)) and named.id is not None and documents.ids is not None:
+    texts: Any = inputs.texts
+    files = _are_paths(texts) or (names.lists_are_paths and _are_strings(texts))
+    frame = not files and not isinstance(texts, (list, tuple)) and texts is not None and is_frame(texts)
+    if (files or frame) and names.id is not None and inputs.ids is not None:
         ids = "ids" if argument == "texts" else f"{argument}_ids"
-        raise bad_parameter(ids, "ids", f"None with id={named.id!r}, or no id=")
-    if is_frame(found):
-        yield _of_frame(found, documents, named)
-    elif in_files:
-        columns = _names(documents.columns)
-        extra = [one for one in (*documents.values.values(), documents.sources, *columns) if isinstance(one, str)]
-        with open_corpus(found, text_column=named.text, id_column=named.id, extra_columns=extra) as corpus:
-            yield _with(documents, texts=corpus)
+        raise bad_parameter(ids, "ids", f"None with id={names.id!r}, or no id=")
+    if frame:
+        yield _read_frame(texts, inputs, names)
+    elif files:
+        columns = _column_names(inputs.columns)
+        extra = [name for name in (*inputs.values.values(), inputs.sources, *columns) if isinstance(name, str)]
+        with open_corpus(texts, text_column=names.text, id_column=names.id, extra_columns=extra) as corpus:
+            yield replace(inputs, texts=corpus)
     else:
-        yield documents
+        yield inputs
 
 
-def _with(documents: Documents, **changed: Any) -> Documents:
-    return Documents(**{**vars(documents), **changed})
-
-
-def _names(columns: Mapping[str, Cells] | Iterable[str] | None) -> list[str]:
-    """The names of columns that are read; none for values that are given."""
+def _column_names(columns: Mapping[str, Cells] | Iterable[str] | None) -> list[str]:
+    """Return the names of the columns to read; none if the caller passed values."""
     if columns is None or isinstance(columns, Mapping):
         return []
     if isinstance(columns, str):
@@ -161,28 +153,28 @@ def _names(columns: Mapping[str, Cells] | Iterable[str] | None) -> list[str]:
     return list(columns)
 
 
-def paths_of(paths: Any, path: str | None) -> Any:
-    """Paths that were given, or those of a frame's column; `path` names it.
+def read_paths(paths: Any, path: str | None) -> Any:
+    """Return the paths of a frame's column `path`; other paths are unchanged.
 
     Raises
     ------
     ParameterError
-        A column that is not there, or not of strings.
+        A missing column, or one that has no strings.
     """
     if not is_frame(paths):
         return paths
     name = path or PATH
-    return _plain(text_column(read_columns(paths, {"path": name})[name], name, "path"))
+    return _string_list(text_column(read_columns(paths, {"path": name})[name], name, "path"))
 
 
-def files_of(
+def read_files(
     paths: Any,
     path: str | None,
     keep: Iterable[str],
     values: Mapping[str, Cells | str],
     columns: Mapping[str, Cells] | Iterable[str] | None,
 ) -> tuple[Any, dict[str, Cells], Mapping[str, Cells] | None]:
-    """Paths, values and columns of files; those that are named are columns of the frame that was given as paths.
+    """Return paths, values and columns of files; names are columns of the frame that was passed as paths.
 
     Parameters
     ----------
@@ -190,65 +182,66 @@ def files_of(
     path : str, optional
         The frame's column of paths.
     keep : iterable of str
-        Columns that the keep rule looks at; those without values are the frame's.
+        Columns of the keep rule; those without values are the frame's.
     values : mapping of str to one value per path, or to the name of a column
     columns : mapping of str to one value per path, or names of columns; optional
 
     Raises
     ------
     ParameterError
-        A column that is not there, or names without a frame.
+        A missing column, or names without a frame.
     """
     if not is_frame(paths):
         named = [("values", name) for name in values.values() if isinstance(name, str)]
-        named += [("columns", name) for name in _names(columns)]
+        named += [("columns", name) for name in _column_names(columns)]
         if named:
             argument, name = named[0]
             raise bad_parameter(argument, repr(name), "values, one per path; names are of columns of a frame")
         return paths, dict(values), columns  # type: ignore[return-value]  # No names.
-    uses = {**{name: name for name in keep if name != VALUES}, **values}
-    wanted = {
-        "values" if name == VALUES else f"keep={name!r}": column
-        for name, column in uses.items()
-        if isinstance(column, str)
-    }
-    extra = _names(columns)
-    found = read_columns(paths, {"path": path or PATH, **wanted, **{f"columns={name!r}": name for name in extra}})
+    sources = {**{name: name for name in keep if name != VALUES}, **values}
+    requested = {_role(name): column for name, column in sources.items() if isinstance(column, str)}
+    extra = _column_names(columns)
+    frame = read_columns(paths, {"path": path or PATH, **requested, **{f"columns={name!r}": name for name in extra}})
     cells = {
-        name: scalar_column(found[given], "values", given) if isinstance(given, str) else given
-        for name, given in uses.items()
+        name: scalar_column(frame[column], "values", column) if isinstance(column, str) else column
+        for name, column in sources.items()
     }
     if extra:
-        columns = {name: scalar_column(found[name], "columns", name) for name in extra}
-    listed = _plain(text_column(found[path or PATH], path or PATH, "path"))
-    return listed, cells, columns  # type: ignore[return-value]  # Names have become columns.
+        columns = {name: scalar_column(frame[name], "columns", name) for name in extra}
+    strings = _string_list(text_column(frame[path or PATH], path or PATH, "path"))
+    return strings, cells, columns  # type: ignore[return-value]  # Names have become columns.
 
 
-def _plain(column: Any) -> list[str | None]:
-    found: list[str | None] = column if isinstance(column, list) else column.to_pylist()
-    return found
+def _role(name: str) -> str:
+    """Return the argument that names a column of the keep rule, for messages."""
+    return "values" if name == VALUES else f"keep={name!r}"
 
 
-def _of_frame(frame: object, documents: Documents, named: Columns) -> Documents:
-    """The columns of a frame."""
-    wanted = {"text": named.text or TEXT}
-    if named.id is not None:
-        wanted["id"] = named.id
-    uses = {"values" if name == VALUES else f"keep={name!r}": name for name in documents.values}
-    roles = {**{use: documents.values[name] for use, name in uses.items()}, "sources": documents.sources}
-    wanted |= {argument: name for argument, name in roles.items() if isinstance(name, str)}
-    extra = _names(documents.columns)
-    found = read_columns(frame, {**wanted, **{f"columns={name!r}": name for name in extra}})
+def _string_list(column: Any) -> list[str | None]:
+    strings: list[str | None] = column if isinstance(column, list) else column.to_pylist()
+    return strings
 
-    def scalars(argument: str) -> Any:
-        return scalar_column(found[wanted[argument]], argument, wanted[argument])
 
-    changed: dict[str, Any] = {"texts": cast("ArrowStream", text_column(found[wanted["text"]], wanted["text"]))}
-    changed["values"] = {name: scalars(use) if use in wanted else documents.values[name] for use, name in uses.items()}
-    if "sources" in wanted:
-        changed["sources"] = scalars("sources")
-    if "id" in wanted:
-        changed["ids"] = scalars("id")
+def _read_frame(frame: object, inputs: DedupInputs, names: ColumnNames) -> DedupInputs:
+    """Read the columns of a frame."""
+    requested = {"text": names.text or TEXT}
+    if names.id is not None:
+        requested["id"] = names.id
+    values = {_role(name): name for name in inputs.values}
+    roles = {**{role: inputs.values[name] for role, name in values.items()}, "sources": inputs.sources}
+    requested |= {role: name for role, name in roles.items() if isinstance(name, str)}
+    extra = _column_names(inputs.columns)
+    columns = read_columns(frame, {**requested, **{f"columns={name!r}": name for name in extra}})
+
+    def scalars(role: str) -> Any:
+        return scalar_column(columns[requested[role]], role, requested[role])
+
+    changes: dict[str, Any] = {"texts": cast("ArrowStream", text_column(columns[requested["text"]], requested["text"]))}
+    changes["values"] = {name: scalars(role) if role in requested else roles[role] for role, name in values.items()}
+    if "sources" in requested:
+        changes["sources"] = scalars("sources")
+    if "id" in requested:
+        changes["ids"] = scalars("id")
     if extra:
-        changed["columns"] = {name: scalar_column(found[name], "columns", name) for name in extra}
-    return _with(documents, **changed)
+        changes["columns"] = {name: scalar_column(columns[name], "columns", name) for name in extra}
+    return replace(inputs, **changes)

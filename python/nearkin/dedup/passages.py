@@ -1,64 +1,73 @@
-"""Passages: which parts of documents stand in earlier documents, where, and what is left without them.
+"""Passages: chunks of documents that occur in earlier documents, and the texts without them.
 
-1. *Hash*: every text is split into its parts by each unit (`nearkin.text.chunking`), which are hashed as documents are.
-   Frequent lines are counted in the same pass (`nearkin.dedup.boilerplate`).
-2. *Search, verify, absorb*: documents that are copies of earlier ones are found whole; then the parts of the others in
-   keep order (`nearkin.dedup.chunk_dedup`). Exact long repeats have their own kernel (`nearkin.dedup.repeats`). Of
-   several units each later one takes what lies in no passage yet.
-3. *Remove*: passages are cut out, or documents go by their share of passages, or nothing does.
+1. *Hash*: every text is split into chunks by each unit (`nearkin.text.chunking`), which are hashed like documents.
+   Frequent lines are counted in the same pass.
+2. *Search, verify, absorb*: documents that are copies of earlier ones are passages as they are; then the chunks of the
+   others are visited in keep order (`nearkin.dedup.chunks`). Exact long repeats have a kernel of their own. Of several
+   units each later one searches the text outside of all passages so far.
+3. *Remove*: passages are cut out, or documents are removed by their share of passages, or nothing is removed.
 
-What is cut or removed always stands in a document that stays. Memory: `nearkin.dedup.chunk_dedup`, per part.
+Every removed passage also occurs in a document that is kept. Memory: `nearkin.dedup.chunks`, per chunk.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Literal, cast, get_args
+from functools import cached_property
+from typing import Any, Literal, TypedDict, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import __version__
-from nearkin.dedup.boilerplate import DOCUMENTS, SHARE, Boilerplate, BoilerplateRule, LineCounts
-from nearkin.dedup.candidates import TextBatch, TextCandidateSource
-from nearkin.dedup.chunk_dedup import Found, PartReader, UnitParts, copies, document_batches, match
-from nearkin.dedup.cluster import MAX_COMPARISONS
-from nearkin.dedup.cuts import Cuts
-from nearkin.dedup.documents import (
-    Cells,
-    HashedDocuments,
-    as_column,
-    check_distinct_ids,
-    hash_texts,
-    name_columns,
+from nearkin.dedup.candidates import TextCandidateSource
+from nearkin.dedup.chunks import (
+    Boilerplate,
+    ChunkReader,
+    LineCounts,
+    PassageMatches,
+    RepeatReader,
+    UnitChunks,
+    document_batches,
+    match_chunks,
+    match_copies,
 )
-from nearkin.dedup.inputs import Columns, Documents, Frame, Paths, opened
-from nearkin.dedup.keep import column_key, keep_order, tell_missing, values_by_column
-from nearkin.dedup.memory import peak_memory_bytes
-from nearkin.dedup.passages_results import PassagesResult, PassagesSummary, Removal, UnitSummary, tables
-from nearkin.dedup.repeats import RepeatReader
-from nearkin.dedup.result import ResultTable
-from nearkin.dedup.stages import RunOptions, StageTimer
-from nearkin.dedup.summary import promised
-from nearkin.dedup.texts import Verify, options_of
+from nearkin.dedup.cluster import MAX_COMPARISONS
+from nearkin.dedup.config import (
+    BOILERPLATE_DOCUMENTS,
+    BOILERPLATE_SHARE,
+    MIN_LENGTH,
+    DedupConfig,
+    PassagesConfig,
+    Removal,
+    UseOfBoilerplate,
+    Verify,
+)
+from nearkin.dedup.documents import Cells, HashedDocuments
+from nearkin.dedup.inputs import ColumnNames, DedupInputs, Frame, Paths, open_inputs
+from nearkin.dedup.keep import keep_order, missing_warnings, values_by_column
+from nearkin.dedup.result import IdList, ResultTable
+from nearkin.dedup.summary import StageTimer, Timing, peak_memory_bytes, summarize_family
+from nearkin.dedup.texts import hash_inputs
 from nearkin.errors import bad_parameter, check_count, warn_caller
 from nearkin.index.ids import Ids
-from nearkin.io import Corpus
+from nearkin.io import Column, Corpus
+from nearkin.io.values import INT
+from nearkin.notebook import html_facts
 from nearkin.progress import Progress, ShowProgress, reporting, ticker
 from nearkin.recipe import Recipe
 from nearkin.text.batches import Texts
-from nearkin.text.chunking import NO_LINES, Unit, parse_units
+from nearkin.text.chunking import Unit
 
-UseOfBoilerplate = Literal["drop", "keep"]
+__all__ = ["Cuts", "PassagesResult", "kept_by_share", "passages", "repeats", "without_spans"]
 
-MIN_LENGTH = 40
-"""Characters of the shortest part that is compared."""
-REPEATED = {"bytes": 200, "words": 50}
-"""Symbols of the shortest repeat."""
+MIN_REPEAT = {"bytes": 200, "words": 50}
+"""Default length of the shortest repeat."""
 DOCUMENT_SHARE = 0.5
-"""Share of a document from which it goes where documents are removed."""
+"""Default share of passages from which a document is removed."""
+_LINE_BREAKS = "\n\x0b\x0c\r\x85\u2028\u2029"
 
 
 def passages(
@@ -82,44 +91,44 @@ def passages(
     remove: Removal = "parts",
     share: float | None = None,
     boilerplate: UseOfBoilerplate | None = None,
-    boilerplate_documents: int = DOCUMENTS,
-    boilerplate_share: float = SHARE,
+    boilerplate_documents: int = BOILERPLATE_DOCUMENTS,
+    boilerplate_share: float = BOILERPLATE_SHARE,
     max_comparisons: int = MAX_COMPARISONS,
     progress: ShowProgress = None,
 ) -> PassagesResult:
-    r"""Find the parts of documents that stand in earlier documents, and say what is left without them.
+    r"""Find chunks of documents that occur in earlier documents, and remove them.
 
     Parameters
     ----------
     texts, ids, text, id, keep, values
-        As `nearkin.dedup` takes them. An earlier document is one that comes before in keep order: `keep="first"` is the
-        order of the input, with `keep="longest"` longer documents come first.
+        As for `nearkin.dedup`. An earlier document is one that comes first in keep order: `keep="first"` is the order
+        of the input; with `keep="longest"` longer documents come first.
     unit : str or sequence of str, default "paragraph"
-        document, paragraph, line or window:N (N words on average, cut by their content); several, also separated by
-        commas, one after another: each later unit is searched in what lies in no passage yet. `repeat:N` (bytes) and
-        `repeat:N:words` find exact repeats, as `nearkin.repeats` does.
+        document, paragraph, line or window:N (N words on average, cut by their content). Several, also separated by
+        commas, are applied one after another: each later unit searches the text outside of all passages so far.
+        `repeat:N` (bytes) and `repeat:N:words` find exact repeats, as `nearkin.repeats` does.
     min_length : int, default 40
-        Characters of the shortest part that is compared; those of documents may have any. 20 for Chinese.
+        Length, in characters, of the shortest chunk that is compared; documents may have any length. Use 20 for
+        Chinese.
     recipe, threshold, radius, recall, confirm, verify, max_comparisons
-        How parts are hashed, searched and verified: as `nearkin.dedup` takes them for documents. Of repeats
-        `max_comparisons` bounds the places that each is compared with; the others are of no meaning.
+        Options for hashing, searching and verifying chunks, as for documents in `nearkin.dedup`. For repeats
+        `max_comparisons` bounds the positions that each is compared with; the others have no effect.
     sources : strings or integers, one per text, or the name of a column; optional
-        Where each text comes from, for boilerplate.
+        The source of each text, for boilerplate.
     within : bool, default False
-        Whether a part is also looked for in its own document, before its own place. Repeats always are.
+        Also search for a chunk earlier in its own document. Repeats are always searched there.
     remove : {"parts", "documents", "nothing"}, default "parts"
-        What goes: the passages, and documents of which nothing else is left; whole documents from a share of passages;
-        or nothing. What is removed always stands in a document that stays.
+        "parts" cuts the passages out, and removes documents that consist of passages; "documents" removes documents by
+        their share of passages. Every removed passage also occurs in a document that is kept.
     share : float, optional
-        With `remove="documents"`: the share of a document's characters in passages from which it goes, above 0 and up
-        to 1; 0.5 if not given. White space is not counted.
+        With `remove="documents"`: the share of a document's characters in passages from which it is removed, above 0
+        and up to 1; default 0.5. White space does not count.
     boilerplate : {"drop", "keep"}, optional
-        Look for lines that are frequent; "drop" leaves them out before parts are made and hashed, "keep" lists them
-        alone.
+        Search for frequent lines: "drop" leaves them out before documents are split and hashed, "keep" only lists them.
     boilerplate_documents : int, default 10
-        Documents that a frequent line has at least.
+        Smallest number of documents with a frequent line.
     boilerplate_share : float, default 0.05
-        Share of all documents, or of those of one source, that a frequent line has at least.
+        Smallest share of documents with a frequent line, among all documents or among those of one source.
     progress : bool or function, optional
 
     Returns
@@ -129,7 +138,7 @@ def passages(
     Raises
     ------
     ParameterError
-        An unknown unit, rule or removal, a number out of its range, or `share` without `remove="documents"`.
+        An unknown unit, rule or removal, a number out of range, or `share` without `remove="documents"`.
     InputError
         For ids that are not distinct, or a record that can't be read.
 
@@ -143,274 +152,40 @@ def passages(
     >>> import nearkin as nk
     >>> news = "Prices rose again in March, the statistics office said on Tuesday; rents rose most of all."
     >>> digest = "The week in short.\n\n" + news + "\n\nThere was some rain, too."
-    >>> found = nk.passages([news, digest], ids=["news", "digest"])
-    >>> next(found.passages.rows())  # doctest: +ELLIPSIS
+    >>> result = nk.passages([news, digest], ids=["news", "digest"])
+    >>> next(result.passages.rows())  # doctest: +ELLIPSIS
     {'id': 'digest', 'start': 20, 'end': 110, 'other': 'news', 'other_start': 0, 'other_end': 90, 'similarity': 1.0,
     ...}
-    >>> found.remaining([news, digest])[1]
+    >>> result.remaining([news, digest])[1]
     'The week in short.\n\nThere was some rain, too.'
     """
-    most = check_count("max_comparisons", max_comparisons, 1, (1 << 63) - 1, "1 or more")
-    options = options_of(recipe, threshold, radius, recall, confirm, verify, keep, most)
-    rule = BoilerplateRule(boilerplate_documents, boilerplate_share)
-    search = _Search(parse_units(unit), min_length, options, within, remove, share, boilerplate, rule)
-    named = Columns.of(text, id, texts)
-    given = Documents(texts, ids, values_by_column(options.order, values), sources)  # type: ignore[arg-type]
+    config = DedupConfig.from_args(
+        recipe=recipe,
+        threshold=threshold,
+        radius=radius,
+        recall=recall,
+        confirm=confirm,
+        verify=verify,
+        keep=keep,
+        max_comparisons=max_comparisons,
+        candidates="family",
+    )
+    options = PassagesConfig(
+        unit=unit,
+        min_length=min_length,
+        within=within,
+        remove=remove,
+        share=share,
+        boilerplate=boilerplate,
+        boilerplate_documents=boilerplate_documents,
+        boilerplate_share=boilerplate_share,
+    )
+    names = ColumnNames.from_args(text, id, texts)
+    inputs = DedupInputs(texts, ids, values_by_column(config.order, values), sources)  # type: ignore[arg-type]
     with ExitStack() as stack:
         report = stack.enter_context(reporting(progress))
-        given = stack.enter_context(opened(given, named))
-        return search.run(given, report)
-
-
-@dataclass(frozen=True)
-class _Search:
-    """What a run is to do; it is checked when it is made."""
-
-    units: tuple[Unit, ...]
-    min_length: int
-    options: RunOptions
-    within: bool
-    remove: Removal
-    share: float | None
-    boilerplate: UseOfBoilerplate | None
-    rule: BoilerplateRule
-
-    def __post_init__(self) -> None:
-        check_count("min_length", self.min_length, 1, (1 << 31) - 1, "1 or more characters")
-        if self.remove not in get_args(Removal):
-            raise bad_parameter("remove", repr(self.remove), ", ".join(get_args(Removal)))
-        if self.boilerplate not in (None, *get_args(UseOfBoilerplate)):
-            raise bad_parameter("boilerplate", repr(self.boilerplate), "drop, keep or None")
-        if self.boilerplate is not None and self.units[0].kind == "repeat":
-            raise bad_parameter("boilerplate", repr(self.boilerplate), "None with repeats, which are exact")
-        if self.share is not None:
-            number = isinstance(self.share, (int, float)) and not isinstance(self.share, bool)
-            if not number or not 0 < self.share <= 1:
-                raise bad_parameter("share", repr(self.share), "a share above 0 and up to 1")
-            if self.remove != "documents":
-                raise bad_parameter("share", self.share, 'None without remove="documents"')
-
-    def run(self, given: Documents, report: Progress) -> PassagesResult:
-        """All stages."""
-        timer = StageTimer()
-        if self.units[0].kind == "repeat":
-            documents, found, counts = self._repeats(given, timer, report)
-            frequent = None
-        else:
-            documents, units, frequent = self._hashed(given, timer, report)
-            found, counts = self._match(documents, units, timer, report)
-        with timer("result"):
-            result = self._result(documents, found, counts, frequent)
-        result.summary["timings"] = timer.seconds
-        result.summary["peak_memory_bytes"] = peak_memory_bytes()
-        return result
-
-    def _hashed(
-        self, given: Documents, timer: StageTimer, report: Progress
-    ) -> tuple[HashedDocuments, list[UnitParts], Boilerplate | None]:
-        """The documents, of which `counts` are the characters that count; their parts; what is boilerplate."""
-        source = cast("TextCandidateSource", self.options.candidate_source)
-        units = [UnitParts(unit, source, self.min_length, NO_LINES) for unit in self.units]
-        lines = None if self.boilerplate is None else LineCounts()
-        with timer("hash"):
-            # Without frequent lines parts are others, which are made once these are known.
-            reader = PartReader([] if self.boilerplate == "drop" else units, lines)
-            documents = _read(given, reader, report)
-        if lines is None:
-            return documents, units, None
-        with timer("boilerplate"):
-            frequent = lines.frequent(documents, documents.columns.get("source"), self.rule)
-        if self.boilerplate == "drop":
-            with timer("hash"):
-                for one in units:
-                    one.begin_again(frequent.hashes)
-                again = document_batches(documents, np.arange(len(documents)))
-                visible = [_appended(units, batch) for _, batch in again]
-                if visible:
-                    documents.counts = np.concatenate(visible).astype(np.uint64)
-                else:
-                    PartReader(units, None).hash([])
-        return documents, units, frequent
-
-    def _repeats(
-        self, given: Documents, timer: StageTimer, report: Progress
-    ) -> tuple[HashedDocuments, Found, list[UnitSummary]]:
-        """The documents, their repeats, and what was counted."""
-        reader = RepeatReader(self.units[0])
-        with timer("hash"):
-            documents = _read(given, reader, report)
-        with timer("search"):
-            order = keep_order(documents, self.options.order)
-            found, counts = reader.find(documents, order, self.options.max_comparisons)
-        return documents, found, [_counted(self.units[0], found, counts)]
-
-    def _match(
-        self, documents: HashedDocuments, units: list[UnitParts], timer: StageTimer, report: Progress
-    ) -> tuple[Found, list[UnitSummary]]:
-        """Passages by document in keep order and by place, and what was counted."""
-        order = keep_order(documents, self.options.order)
-        found = [copies(documents, order, len(units))]
-        counts: list[UnitSummary] = []
-        for number, one in enumerate(units):
-            stage = f"search {one.unit.name}"
-            with timer(stage):
-                parts = one.hashed(documents.look_up)
-                known = Found.together(found)
-                tick = ticker(report, stage, len(parts.spans))
-                new, count = match(parts, documents, known, self.options, tick, within=self.within)
-                new.units[:] = number
-                found.append(new)
-                counts.append(_counted(one.unit, new, vars(count)))
-        together = Found.together(found)
-        place = np.empty(len(documents), np.int64)
-        place[order] = np.arange(len(documents))
-        return together.some(np.lexsort((together.spans[:, 0], place[together.rows]))), counts
-
-    def _result(
-        self,
-        documents: HashedDocuments,
-        found: Found,
-        counts: list[UnitSummary],
-        frequent: Boilerplate | None,
-    ) -> PassagesResult:
-        totals = documents.counts.astype(np.int64)
-        kept = np.ones(len(documents), bool)
-        if self.remove == "documents":
-            kept = kept_by_share(found, totals, DOCUMENT_SHARE if self.share is None else self.share)
-        elif self.remove == "parts":
-            kept[found.rows] = (
-                np.bincount(found.rows, weights=found.visible, minlength=len(kept))[found.rows] < (totals[found.rows])
-            )
-        cuts = _cuts(found, kept) if self.remove == "parts" else _cuts(found, np.zeros(len(kept), bool))
-        passages, shares = tables(documents.ids, found, [*(unit.name for unit in self.units), "document"], totals, kept)
-        listed = None if frequent is None else ResultTable(frequent.columns())
-        summary = self._summary(documents, found, counts, kept, cuts, frequent)
-        return PassagesResult(passages, shares, listed, np.flatnonzero(kept), cuts, summary, documents.ids)
-
-    def _summary(
-        self,
-        documents: HashedDocuments,
-        found: Found,
-        counts: list[UnitSummary],
-        kept: NDArray[np.bool_],
-        cuts: Cuts,
-        frequent: Boilerplate | None,
-    ) -> PassagesSummary:
-        """Counts and parameters, in the order of the file summary.json; times and memory follow."""
-        options = self.options
-        told, warnings = promised(options.candidate_source.summary(), options.verify)
-        warnings = [] if self.units[0].kind == "repeat" else warnings
-        skipped = sum(count["skipped"] for count in counts)
-        summary: PassagesSummary = {"version": __version__, "unit": ",".join(unit.name for unit in self.units)}
-        if self.units[0].kind != "repeat":
-            summary |= {
-                "recipe": str(options.recipe),
-                "recipe_digest": options.recipe.digest,
-                "min_length": self.min_length,
-                "threshold": options.threshold,
-                **told,  # type: ignore[typeddict-item]  # The names are the same.
-                "verify": options.verify,
-                "within": self.within,
-            }
-        summary |= {
-            "keep": options.keep,
-            "remove": self.remove,
-            "share": (self.share or DOCUMENT_SHARE) if self.remove == "documents" else None,
-            "documents": len(documents),
-            "documents_with_passages": len(np.unique(found.rows)),
-            "characters": int(documents.counts.sum()),
-            "characters_found": int(found.visible.sum()),
-            "passages": len(found),
-            "kept": int(kept.sum()),
-            "removed": int((~kept).sum()),
-            "cut": len(cuts.rows),
-            "copies": int((found.units == len(self.units)).sum()),
-            "units": counts,
-            "skipped": skipped,
-        }
-        if frequent is not None:
-            least, share, left_out = self.rule.documents, self.rule.share, self.boilerplate == "drop"
-            lines = len(frequent.lines)
-            summary["boilerplate"] = {"lines": lines, "documents": least, "share": share, "left_out": left_out}
-        missing = tell_missing(documents, options.order)
-        if skipped:
-            missing.append(options.tell_skipped(skipped).replace("some documents have", "some parts have"))
-        for message in missing:
-            warn_caller(message)
-        if warnings + missing:
-            summary["warnings"] = warnings + missing
-        return summary
-
-
-def _read(given: Documents, reader: PartReader | RepeatReader, report: Progress) -> HashedDocuments:
-    """The documents, read by what takes the place of a family."""
-    uses = {column_key(name): cells for name, cells in given.values.items()}
-    if given.sources is not None:
-        uses["source"] = given.sources
-    cells = {use: as_column(value) for use, value in uses.items() if not isinstance(value, str)}
-    documents = hash_texts(given.texts, given.ids, cast("TextCandidateSource", reader), report, cells)
-    names = {use: value if isinstance(value, str) else None for use, value in uses.items()}
-    name_columns(given.texts, documents, names)
-    check_distinct_ids(documents.ids, "ids")
-    return documents
-
-
-def _appended(units: Sequence[UnitParts], texts: TextBatch) -> NDArray[np.int64]:
-    """How many characters of each text count, once its parts are in all units."""
-    counts, *_ = [one.append(texts) for one in units]
-    return counts
-
-
-def _counted(unit: Unit, found: Found, counts: Mapping[str, int]) -> UnitSummary:
-    """What the summary says of a unit."""
-    told = {"passages": len(found), "equal": int(found.equal.sum()), "characters": int(found.visible.sum())}
-    return {"unit": unit.name, **counts, **told}  # type: ignore[typeddict-item]  # The names are the same.
-
-
-def kept_by_share(found: Found, totals: NDArray[np.int64], share: float) -> NDArray[np.bool_]:
-    """Which documents stay where those go of which a share stands in documents that stay.
-
-    Documents are visited in keep order. A passage counts if the other document stays; or if an earlier document that
-    stays has the very same passage, which then takes the place of the other one. So nothing goes that does not stand
-    in a document that stays.
-
-    Parameters
-    ----------
-    found : Found
-        By document in keep order.
-    totals : (n_documents,) int64
-        Visible characters of each document.
-    share : float
-        The least share with which a document goes.
-    """
-    kept = np.ones(len(totals), bool)
-    if not len(found):
-        return kept
-    standing: set[tuple[int, int, int]] = set()
-    starts = np.flatnonzero(np.r_[True, found.rows[1:] != found.rows[:-1]])
-    for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(found)], strict=True):
-        row = int(found.rows[start])
-        gone: list[tuple[int, int, int]] = []
-        stands, some = 0, False
-        for at in range(start, end):
-            key = (int(found.units[at]), int(found.keys[at, 0]), int(found.keys[at, 1]))
-            if found.others[at] != row and (kept[found.others[at]] or key in standing):
-                stands, some = stands + int(found.visible[at]), True
-            else:
-                gone.append(key)
-        if some and stands >= share * totals[row]:
-            kept[row] = False
-        else:
-            standing.update(gone)
-    return kept
-
-
-def _cuts(found: Found, chosen: NDArray[np.bool_]) -> Cuts:
-    """The passages of chosen documents, by row and place."""
-    some = found.some(chosen[found.rows])
-    order = np.lexsort((some.spans[:, 0], some.rows))
-    rows, counts = np.unique(some.rows, return_counts=True)
-    return Cuts(rows, np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), some.spans[order])
+        inputs = stack.enter_context(open_inputs(inputs, names))
+        return _PassageSearch(config, options).run(inputs, report)
 
 
 def repeats(
@@ -428,23 +203,23 @@ def repeats(
     max_comparisons: int = MAX_COMPARISONS,
     progress: ShowProgress = None,
 ) -> PassagesResult:
-    """Find exact long repeats: every stretch of so many bytes or words that stands earlier as well.
+    """Find exact long repeats: every sequence of this many bytes or words that also occurs earlier.
 
-    A stretch is as long as it goes on at both ends, and is looked for in earlier documents and earlier in its own.
-    What is found is exactly all windows of `min_length` bytes or words of which an equal one begins before.
+    A repeat extends as far as possible in both directions, and is searched in earlier documents and earlier in its own.
+    The result covers exactly all windows of `min_length` bytes or words with an equal earlier window.
 
     Parameters
     ----------
     texts, ids, text, id, keep, values, remove, share, progress
-        As `nearkin.passages` takes them.
+        As for `nearkin.passages`.
     min_length : int, optional
-        Bytes of UTF-8, or words, 2 or more; 200 bytes or 50 words if not given.
+        Bytes of UTF-8, or words, 2 or more; default 200 bytes or 50 words.
     unit : {"bytes", "words"}, default "bytes"
-        With bytes whole characters are matched as they are. With words (UAX #29; an ideograph is a word) what stands
-        between them, space and punctuation, may differ.
+        "bytes" compares complete characters unchanged. "words" (UAX #29; an ideograph is a word) ignores the space and
+        punctuation between words.
     max_comparisons : int, default 10,000
-        Earlier places that one place is compared with, which bounds the work for phrases that stand in very many
-        contexts; the summary counts under `skipped` how often there were more.
+        Maximum number of earlier positions compared with one position, which bounds the work for phrases that occur in
+        very many contexts; the summary counts under `skipped` how often there were more.
 
     Returns
     -------
@@ -454,19 +229,19 @@ def repeats(
     Examples
     --------
     >>> import nearkin as nk
-    >>> found = nk.repeats(["to be or not to be", "not to be late"], min_length=8)
-    >>> [(row["id"], row["start"], row["end"], row["other_start"]) for row in found.passages.rows()]
+    >>> result = nk.repeats(["to be or not to be", "not to be late"], min_length=8)
+    >>> [(row["id"], row["start"], row["end"], row["other_start"]) for row in result.passages.rows()]
     [(1, 0, 9, 9)]
     """
     if unit not in ("bytes", "words"):
         raise bad_parameter("unit", repr(unit), "bytes or words")
-    least = REPEATED[unit] if min_length is None else check_count("min_length", min_length, 2, 1 << 30, "2 to 2**30")
+    count = MIN_REPEAT[unit] if min_length is None else check_count("min_length", min_length, 2, 1 << 30, "2 to 2**30")
     return passages(
         texts,
         ids,
         text=text,
         id=id,
-        unit=f"repeat:{least}" + (":words" if unit == "words" else ""),
+        unit=f"repeat:{count}" + (":words" if unit == "words" else ""),
         keep=keep,
         values=values,
         remove=remove,
@@ -476,4 +251,495 @@ def repeats(
     )
 
 
-__all__ = ["MIN_LENGTH", "PassagesResult", "UseOfBoilerplate", "kept_by_share", "passages", "repeats"]
+# Results
+
+
+class UnitSummary(TypedDict, total=False):
+    """Counts of one unit; characters are those that are not white space."""
+
+    unit: str
+    parts: int
+    compared: int
+    distinct: int
+    candidates: int
+    verified: int
+    anchors: int
+    skipped: int
+    passages: int
+    equal: int
+    characters: int
+
+
+class BoilerplateSummary(TypedDict):
+    """Frequent lines, their bounds, and True if they were left out."""
+
+    lines: int
+    documents: int
+    share: float
+    left_out: bool
+
+
+class PassagesSummary(TypedDict, total=False):
+    """Counts and parameters of a search for passages, as in the file summary.json.
+
+    Characters are those that are not white space.
+    """
+
+    version: str
+    recipe: str
+    recipe_digest: str
+    unit: str
+    min_length: int
+    threshold: float
+    radius: int
+    num_perm: int
+    num_bands: int
+    num_rows: int
+    least_equal_values: int
+    expected_recall: float | None
+    expected_precision: float
+    confirm: str
+    confirm_distance: int
+    verify: str
+    keep: str
+    within: bool
+    remove: Removal
+    share: float | None
+    documents: int
+    documents_with_passages: int
+    characters: int
+    characters_found: int
+    passages: int
+    kept: int
+    removed: int
+    cut: int
+    copies: int
+    units: list[UnitSummary]
+    skipped: int
+    boilerplate: BoilerplateSummary
+    warnings: list[str]
+    timings: dict[str, Timing]
+    peak_memory_bytes: int | None
+
+
+class PassageTable(ResultTable):
+    """Passages: id, start, end, other, other_start, other_end, similarity, unit."""
+
+    def _types(self) -> dict[str, str]:
+        offsets = dict.fromkeys(("start", "end", "other_start", "other_end"), "int64")
+        ids = {} if self._id_type is None else {"id": self._id_type, "other": self._id_type}
+        return {**offsets, "similarity": "float64", "unit": "string", **ids}
+
+
+class ShareTable(ResultTable):
+    """Documents with passages: id, characters, found, share, passages, removed."""
+
+    def _types(self) -> dict[str, str]:
+        counts = dict.fromkeys(("characters", "found", "passages"), "int64")
+        ids = {} if self._id_type is None else {"id": self._id_type}
+        return {**counts, "share": "float64", "removed": "bool", **ids}
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """Passages to cut out of texts.
+
+    Attributes
+    ----------
+    rows : (n_rows,) int64
+        Rows of the kept documents that lose passages, ascending.
+    offsets : (n_rows + 1,) int64
+        Row i loses `spans[offsets[i]:offsets[i + 1]]`.
+    spans : (n, 2) int64
+        Begin and end (exclusive) of each, in characters, ascending.
+    """
+
+    rows: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    spans: NDArray[np.int64]
+
+    def of(self, row: int) -> list[tuple[int, int]]:
+        """Return the passages that a document loses."""
+        at = int(np.searchsorted(self.rows, row))
+        if at == len(self.rows) or self.rows[at] != row:
+            return []
+        return [(int(start), int(end)) for start, end in self.spans[self.offsets[at] : self.offsets[at + 1]]]
+
+    def remaining(self, rows: Iterable[int], texts: Iterable[str | None]) -> Iterator[str]:
+        """Yield the texts of these rows without their passages."""
+        for row, text in zip(rows, texts, strict=True):
+            yield without_spans(text or "", self.of(row))
+
+
+def without_spans(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    r"""Cut passages out of a text, with the white space that would be left over.
+
+    A passage that fills its lines is removed with these lines and the blank ones after them; one within a line with the
+    space after it. At the end of a text the white space before the passage is removed.
+
+    Parameters
+    ----------
+    text : str
+    spans : sequence of (int, int)
+        Begin and end (exclusive) of each, ascending.
+
+    Examples
+    --------
+    >>> from nearkin.dedup.passages import without_spans
+    >>> without_spans("One.\n\nTwo.\n\nThree.", [(6, 10)]), without_spans("one two three", [(4, 7)])
+    ('One.\n\nThree.', 'one three')
+    """
+    kept, at = [], 0
+    for start, end in spans:
+        start, end = _with_space(text, start, end)
+        if start > at:
+            kept.append(text[at:start])
+        at = max(at, end)
+    result = "".join(kept) + text[at:]
+    return result.rstrip() if spans and at == len(text) else result
+
+
+def _with_space(text: str, start: int, end: int) -> tuple[int, int]:
+    """Extend a passage by the white space to remove with it."""
+    first, last = start, end
+    while first and text[first - 1].isspace() and text[first - 1] not in _LINE_BREAKS:
+        first -= 1
+    fills_line = first == 0 or text[first - 1] in _LINE_BREAKS
+    while last < len(text) and text[last].isspace():
+        last += 1
+    if last == len(text):
+        return (first if fills_line else start), last
+    next_line = max(text.rfind(sign, end, last) for sign in _LINE_BREAKS) + 1
+    if next_line:
+        return (first, next_line) if fills_line else (start, end)
+    space_before = start == 0 or text[start - 1].isspace()
+    return start, (last if space_before else end)
+
+
+@dataclass(frozen=True)
+class PassagesResult:
+    """The result of a search for passages.
+
+    Attributes
+    ----------
+    passages : PassageTable
+        A row for each passage of a document that occurs in an earlier one: id, start, end (characters of the unchanged
+        text, end exclusive), other (id of the earlier document), other_start, other_end, similarity, unit. Sorted by
+        document in keep order, then by position.
+    documents : ShareTable
+        A row for each document with a passage, in input order: id, characters (without white space), found (characters
+        in passages), share (found / characters), passages, removed.
+    boilerplate : ResultTable or None
+        Frequent lines, if requested: line, documents, source, source_documents.
+    kept_rows : (n_kept,) int64
+        Rows of the kept documents, ascending.
+    cuts : Cuts
+        Passages to cut out of kept documents.
+    summary : dict
+        Counts, recipe, parameters, version and timings per stage, as in the file summary.json.
+    ids : Column
+        Ids of all documents, by row.
+    """
+
+    passages: PassageTable
+    documents: ShareTable
+    boilerplate: ResultTable | None
+    kept_rows: NDArray[np.int64]
+    cuts: Cuts
+    summary: PassagesSummary
+    ids: Column
+
+    def _repr_html_(self) -> str:
+        """Render the counts and the first passages for a notebook."""
+        names = ("documents", "unit", "passages", "documents_with_passages", "kept", "cut", "removed")
+        summary: Mapping[str, object] = self.summary
+        facts = [(name.replace("_", " "), summary[name]) for name in names if name in summary]
+        facts += [("warning", warning) for warning in self.summary.get("warnings", [])]
+        return html_facts(facts) + self.passages._repr_html_()
+
+    @cached_property
+    def kept(self) -> IdList:
+        """Ids of the kept documents, in input order."""
+        return self.ids.take(self.kept_rows)
+
+    def remaining(self, texts: Sequence[str | None]) -> list[str]:
+        r"""Return the texts of the kept documents without the removed passages.
+
+        Parameters
+        ----------
+        texts : sequence of str or None
+            The texts that were searched.
+
+        Examples
+        --------
+        >>> import nearkin as nk
+        >>> long = "The quick brown fox jumps over the lazy dog, and the dog does not mind at all."
+        >>> texts = [long, "My own words." + "\n\n" + long]
+        >>> nk.passages(texts).remaining(texts)[1]
+        'My own words.'
+        """
+        return list(self.cuts.remaining(self.kept_rows.tolist(), (texts[row] for row in self.kept_rows.tolist())))
+
+    def __repr__(self) -> str:
+        matched, documents = self.summary["documents_with_passages"], self.summary["documents"]
+        return f"<{len(self.passages)} passages in {matched} of {documents} documents, kept {len(self.kept_rows)}>"
+
+
+# Search
+
+
+@dataclass(frozen=True)
+class _PassageSearch:
+    """The stages of a search."""
+
+    config: DedupConfig
+    options: PassagesConfig
+
+    def run(self, inputs: DedupInputs, report: Progress) -> PassagesResult:
+        """Run all stages."""
+        timer, units = StageTimer(), self.options.units
+        frequent = None
+        if self._repeats:
+            reader = RepeatReader(units[0])
+            with timer("hash"):
+                documents, _ = hash_inputs(inputs, reader, report)
+            with timer("search"):
+                order = keep_order(documents, self.config.order)
+                matches, counts = reader.find(documents, order, self.config.max_comparisons)
+            summaries = [_summarize_unit(units[0], matches, counts)]
+        else:
+            documents, chunks, frequent = self._hash(inputs, timer, report)
+            matches, summaries = self._match(documents, chunks, timer, report)
+        with timer("result"):
+            result = self._make_result(documents, matches, summaries, frequent)
+        result.summary["timings"] = timer.seconds
+        result.summary["peak_memory_bytes"] = peak_memory_bytes()
+        return result
+
+    @property
+    def _repeats(self) -> bool:
+        """True for a search for exact repeats."""
+        return self.options.units[0].kind == "repeat"
+
+    def _hash(
+        self, inputs: DedupInputs, timer: StageTimer, report: Progress
+    ) -> tuple[HashedDocuments, list[UnitChunks], Boilerplate | None]:
+        """Hash documents, whose `counts` are their visible characters, and their chunks; find frequent lines."""
+        source, options = cast("TextCandidateSource", self.config.candidate_source), self.options
+        units = [UnitChunks(unit, source, options.min_length) for unit in options.units]
+        lines = None if options.boilerplate is None else LineCounts()
+        drop = options.boilerplate == "drop"
+        with timer("hash"):
+            # Without frequent lines there are other chunks, which are hashed once these lines are known.
+            documents, _ = hash_inputs(inputs, ChunkReader([] if drop else units, lines), report)
+        if lines is None:
+            return documents, units, None
+        with timer("boilerplate"):
+            frequent = lines.frequent(documents, documents.columns.get("source"), options)
+        if drop:
+            with timer("hash"):
+                for unit in units:
+                    unit.reset(frequent.hashes)
+                reader = ChunkReader(units, None)
+                batches = document_batches(documents, np.arange(len(documents)))
+                counts = [reader.hash(texts)[1] for _, texts in batches]
+                documents.counts = np.concatenate(counts) if counts else reader.hash([])[1]
+        return documents, units, frequent
+
+    def _match(
+        self, documents: HashedDocuments, units: list[UnitChunks], timer: StageTimer, report: Progress
+    ) -> tuple[PassageMatches, list[UnitSummary]]:
+        """Return passages by document in keep order and by position, and counts."""
+        order = keep_order(documents, self.config.order)
+        matches = [match_copies(documents, order, len(units))]
+        summaries: list[UnitSummary] = []
+        for number, unit in enumerate(units):
+            stage = f"search {unit.unit.name}"
+            with timer(stage):
+                chunks = unit.finish(documents.look_up)
+                tick = ticker(report, stage, len(chunks.spans))
+                existing = PassageMatches.concat(matches)
+                new, counts = match_chunks(chunks, documents, existing, self.config, tick, within=self.options.within)
+                new.units[:] = number
+                matches.append(new)
+                summaries.append(_summarize_unit(unit.unit, new, counts))
+        everything = PassageMatches.concat(matches)
+        rank = np.empty(len(documents), np.int64)
+        rank[order] = np.arange(len(documents))
+        return everything.select(np.lexsort((everything.spans[:, 0], rank[everything.rows]))), summaries
+
+    def _make_result(
+        self,
+        documents: HashedDocuments,
+        matches: PassageMatches,
+        summaries: list[UnitSummary],
+        frequent: Boilerplate | None,
+    ) -> PassagesResult:
+        options = self.options
+        totals = documents.counts.astype(np.int64)
+        kept = np.ones(len(documents), bool)
+        if options.remove == "documents":
+            kept = kept_by_share(matches, totals, DOCUMENT_SHARE if options.share is None else options.share)
+        elif options.remove == "parts":
+            visible = np.bincount(matches.rows, weights=matches.visible, minlength=len(kept))
+            kept[matches.rows] = visible[matches.rows] < totals[matches.rows]
+        cut = kept if options.remove == "parts" else np.zeros(len(kept), bool)
+        cuts = _select_cuts(matches, cut)
+        unit_names = [*(unit.name for unit in options.units), "document"]
+        passages, shares = _build_tables(documents.ids, matches, unit_names, totals, kept)
+        lines = None if frequent is None else ResultTable(frequent.columns())
+        summary = self._summarize(documents, matches, summaries, kept, cuts, frequent)
+        return PassagesResult(passages, shares, lines, np.flatnonzero(kept), cuts, summary, documents.ids)
+
+    def _summarize(
+        self,
+        documents: HashedDocuments,
+        matches: PassageMatches,
+        summaries: list[UnitSummary],
+        kept: NDArray[np.bool_],
+        cuts: Cuts,
+        frequent: Boilerplate | None,
+    ) -> PassagesSummary:
+        """Return counts and parameters, in the order of the file summary.json; times and memory follow."""
+        config, options = self.config, self.options
+        family, warnings = summarize_family(config.candidate_source.summary(), config.verify)
+        summary: PassagesSummary = {"version": __version__, "unit": ",".join(unit.name for unit in options.units)}
+        if self._repeats:
+            warnings = []
+        else:
+            summary |= {
+                "recipe": str(config.recipe),
+                "recipe_digest": config.recipe.digest,
+                "min_length": options.min_length,
+                "threshold": config.threshold,
+                **family,  # type: ignore[typeddict-item]  # The names are the same.
+                "verify": config.verify,
+                "within": options.within,
+            }
+        skipped = sum(unit["skipped"] for unit in summaries)
+        summary |= {
+            "keep": config.keep,
+            "remove": options.remove,
+            "share": (options.share or DOCUMENT_SHARE) if options.remove == "documents" else None,
+            "documents": len(documents),
+            "documents_with_passages": len(np.unique(matches.rows)),
+            "characters": int(documents.counts.sum()),
+            "characters_found": int(matches.visible.sum()),
+            "passages": len(matches),
+            "kept": int(kept.sum()),
+            "removed": int((~kept).sum()),
+            "cut": len(cuts.rows),
+            "copies": int((matches.units == len(options.units)).sum()),
+            "units": summaries,
+            "skipped": skipped,
+        }
+        if frequent is not None:
+            summary["boilerplate"] = {
+                "lines": len(frequent.lines),
+                "documents": options.boilerplate_documents,
+                "share": options.boilerplate_share,
+                "left_out": options.boilerplate == "drop",
+            }
+        raised = missing_warnings(documents, config.order)
+        if skipped:
+            raised.append(config.skipped_warning(skipped).replace("some documents have", "some parts have"))
+        for message in raised:
+            warn_caller(message)
+        if warnings + raised:
+            summary["warnings"] = warnings + raised
+        return summary
+
+
+def _summarize_unit(unit: Unit, matches: PassageMatches, counts: Mapping[str, int]) -> UnitSummary:
+    """Return the counts of a unit for the summary."""
+    results = {
+        "passages": len(matches),
+        "equal": int(matches.equal.sum()),
+        "characters": int(matches.visible.sum()),
+    }
+    return {"unit": unit.name, **counts, **results}  # type: ignore[typeddict-item]  # The names are the same.
+
+
+def kept_by_share(matches: PassageMatches, totals: NDArray[np.int64], share: float) -> NDArray[np.bool_]:
+    """Return True for documents that are kept when those with a large share of passages are removed.
+
+    Documents are visited in keep order. A passage counts if the other document is kept, or if an earlier kept document
+    has the same passage, which then replaces the other one. So every removed passage occurs in a kept document.
+
+    Parameters
+    ----------
+    matches : PassageMatches
+        By document in keep order.
+    totals : (n_documents,) int64
+        Visible characters of each document.
+    share : float
+        Smallest share of passages of a removed document.
+    """
+    kept = np.ones(len(totals), bool)
+    if not len(matches):
+        return kept
+    kept_passages: set[tuple[int, int, int]] = set()
+    starts = np.flatnonzero(np.r_[True, matches.rows[1:] != matches.rows[:-1]])
+    for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(matches)], strict=True):
+        row = int(matches.rows[start])
+        own: list[tuple[int, int, int]] = []
+        counted, any_counts = 0, False
+        for at in range(start, end):
+            key = (int(matches.units[at]), int(matches.keys[at, 0]), int(matches.keys[at, 1]))
+            if matches.others[at] != row and (kept[matches.others[at]] or key in kept_passages):
+                counted, any_counts = counted + int(matches.visible[at]), True
+            else:
+                own.append(key)
+        if any_counts and counted >= share * totals[row]:
+            kept[row] = False
+        else:
+            kept_passages.update(own)
+    return kept
+
+
+def _select_cuts(matches: PassageMatches, documents: NDArray[np.bool_]) -> Cuts:
+    """Return the passages of these documents, by row and position."""
+    selected = matches.select(documents[matches.rows])
+    order = np.lexsort((selected.spans[:, 0], selected.rows))
+    rows, counts = np.unique(selected.rows, return_counts=True)
+    return Cuts(rows, np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), selected.spans[order])
+
+
+def _build_tables(
+    ids: Column, matches: PassageMatches, units: Sequence[str], totals: NDArray[np.int64], kept: NDArray[np.bool_]
+) -> tuple[PassageTable, ShareTable]:
+    """Build the tables of passages and of documents.
+
+    Parameters
+    ----------
+    ids : Column
+    matches : PassageMatches
+        In the order of the table.
+    units : sequence of str
+        The names of units by number.
+    totals : (n_documents,) int64
+        Visible characters of each document.
+    kept : (n_documents,) bool
+    """
+    id_type = None if len(ids) == 0 else ("int64" if (ids.kinds == INT).all() else "string")
+    passages: dict[str, list[Any]] = {
+        "id": ids.take(matches.rows),
+        "start": matches.spans[:, 0].tolist(),
+        "end": matches.spans[:, 1].tolist(),
+        "other": ids.take(matches.others),
+        "other_start": matches.other_spans[:, 0].tolist(),
+        "other_end": matches.other_spans[:, 1].tolist(),
+        "similarity": matches.similarity.tolist(),
+        "unit": [units[number] for number in matches.units.tolist()],
+    }
+    rows, numbers, counts = np.unique(matches.rows, return_inverse=True, return_counts=True)
+    visible = np.bincount(numbers, weights=matches.visible, minlength=len(rows)).astype(np.int64)
+    documents: dict[str, list[Any]] = {
+        "id": ids.take(rows),
+        "characters": totals[rows].tolist(),
+        "found": visible.tolist(),
+        "share": (visible / np.maximum(totals[rows], 1)).tolist(),
+        "passages": counts.tolist(),
+        "removed": (~kept[rows]).tolist(),
+    }
+    return PassageTable(passages, id_type=id_type), ShareTable(documents, id_type=id_type)

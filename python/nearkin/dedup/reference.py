@@ -1,8 +1,8 @@
-"""Older documents, which new ones are compared with: they are visited first and stay.
+"""Reference documents: older documents that new ones are compared with. They are visited first and always kept.
 
-A collection of older documents offers them as `OlderDocuments`: candidates among them for the hashes of new ones, and
-what is compared and reported of the candidates. Nothing here asks for all of them at once, so that they may lie on
-disk. `HashedOlder` holds them in memory. An index of hashes alone, which has no texts, is an `OlderIndex`
+A collection offers its documents as a `ReferenceCorpus`: candidates for the hashes of new documents, and texts, values
+and ids of these candidates. No method returns all documents at once, so they may be stored on disk.
+`SearchableReference` has them in memory. An index of hashes alone, without texts, is a `ReferenceIndex`
 (`nearkin.dedup.candidates`).
 """
 
@@ -13,56 +13,56 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin.dedup.candidates import CandidateLists, CandidateSource, Places, TextBatch, Values
+from nearkin.dedup.candidates import CandidateLists, CandidateSource, Ordinals, TextBatch, Values
 from nearkin.dedup.documents import HashedDocuments, first_with_same_content
 from nearkin.dedup.verify import FeatureSets
 
 
-class OlderDocuments(Protocol):
-    """Older documents by row: whole numbers from 0 in the order in which the documents are visited.
+class ReferenceCorpus(Protocol):
+    """Reference documents by row: whole numbers from 0, in the order in which they are visited.
 
-    They were hashed as the new ones are. A row without features has no candidates, and copies where equal documents
+    They were hashed like the new ones. A row without features has no candidates, and has copies if equal documents
     without features are copies.
     """
 
     def __len__(self) -> int:
-        """How many rows there are; every row is less."""
+        """Return the number of rows."""
 
-    def copies(self, contents: NDArray[np.uint64]) -> Places:
-        """For each content hash, `(n, 2)`, the first row with this content; -1 for none."""
+    def copies(self, contents: NDArray[np.uint64]) -> Ordinals:
+        """Return for each content hash, `(n, 2)`, the first row with this content; -1 for none."""
 
     def candidates(self, values: Values) -> CandidateLists:
-        """For each row of values the older documents that may match, ascending.
+        """Return for each row of values the documents that may match, ascending.
 
-        Of older documents with the same content only the first one is named.
+        Of documents with the same content only the first one is listed.
         """
 
-    def values(self, rows: Places) -> Values:
-        """The values of these rows."""
+    def values(self, rows: Ordinals) -> Values:
+        """Return the values of these rows."""
 
-    def lengths(self, rows: Places) -> NDArray[np.uint64]:
-        """How many characters their texts have."""
+    def lengths(self, rows: Ordinals) -> NDArray[np.uint64]:
+        """Return the numbers of characters of these texts."""
 
-    def texts(self, rows: Places) -> TextBatch | FeatureSets:
-        """Their texts, or the features by which texts are compared; the rows are ascending."""
+    def texts(self, rows: Ordinals) -> TextBatch | FeatureSets:
+        """Return the texts of ascending rows, or the features by which they are compared."""
 
-    def ids(self, rows: Places) -> list[Any]:
-        """Their ids, as they were given."""
+    def ids(self, rows: Ordinals) -> list[Any]:
+        """Return the ids of these rows, as they were passed."""
 
 
 @runtime_checkable
-class HoldsOlderDocuments(Protocol):
-    """A collection that `against` may be, beside texts and indexes."""
+class ReferenceProvider(Protocol):
+    """A collection that may be passed as `against`, like texts and indexes."""
 
-    def older_documents(self, candidate_source: CandidateSource) -> OlderDocuments:
-        """Its documents.
+    def reference_corpus(self, candidate_source: CandidateSource) -> ReferenceCorpus:
+        """Return its documents.
 
-        Raises MismatchError unless they were hashed as `candidate_source` hashes.
+        Raise MismatchError unless they were hashed like those of `candidate_source`.
         """
 
 
-class HeldOlder:
-    """Older documents in memory; those without features alone have `copies`.
+class MemoryReference:
+    """Reference documents in memory.
 
     Attributes
     ----------
@@ -74,40 +74,39 @@ class HeldOlder:
     def __init__(self, documents: HashedDocuments) -> None:
         self.documents = documents
         original = first_with_same_content(documents.contents)
-        distinct = np.flatnonzero(original == np.arange(len(documents)))
-        self._distinct = distinct
-        self.searched = distinct[documents.counts[distinct] > 0]
+        self._distinct = np.flatnonzero(original == np.arange(len(documents)))
+        self.searched = self._distinct[documents.counts[self._distinct] > 0]
 
     def __len__(self) -> int:
         return len(self.documents)
 
-    def copies(self, contents: NDArray[np.uint64]) -> Places:
-        """By sorting both sides."""
-        held = len(self._distinct)
-        first = first_with_same_content(np.concatenate([self.documents.contents[self._distinct], contents]))[held:]
+    def copies(self, contents: NDArray[np.uint64]) -> Ordinals:
+        """Return the first row with each content, by sorting both sides."""
+        own = len(self._distinct)
+        first = first_with_same_content(np.concatenate([self.documents.contents[self._distinct], contents]))[own:]
         copies = np.full(len(contents), -1, np.int64)
-        copies[first < held] = self._distinct[first[first < held]]
+        copies[first < own] = self._distinct[first[first < own]]
         return copies
 
-    def values(self, rows: Places) -> Values:
-        """The values of these rows."""
+    def values(self, rows: Ordinals) -> Values:
+        """Return the values of these rows."""
         return self.documents.values[rows]
 
-    def lengths(self, rows: Places) -> NDArray[np.uint64]:
-        """How many characters their texts have."""
+    def lengths(self, rows: Ordinals) -> NDArray[np.uint64]:
+        """Return the numbers of characters of these texts."""
         return self.documents.lengths[rows]
 
-    def texts(self, rows: Places) -> TextBatch:
-        """Their texts, looked up again."""
+    def texts(self, rows: Ordinals) -> TextBatch:
+        """Look up the texts of these rows."""
         return self.documents.look_up(rows)
 
-    def ids(self, rows: Places) -> list[Any]:
-        """Their ids."""
+    def ids(self, rows: Ordinals) -> list[Any]:
+        """Return the ids of these rows."""
         return self.documents.ids.take(rows)
 
 
-class HashedOlder(HeldOlder):
-    """Older documents in memory, with a search among them."""
+class SearchableReference(MemoryReference):
+    """Reference documents in memory, with a search among them."""
 
     def __init__(self, documents: HashedDocuments, candidate_source: CandidateSource) -> None:
         super().__init__(documents)
@@ -115,19 +114,19 @@ class HashedOlder(HeldOlder):
         self._search.add(self.searched)
 
     def candidates(self, values: Values) -> CandidateLists:
-        """Those that the family names."""
+        """Return the candidates that the family proposes."""
         return self._search.find(values)
 
 
-class PrecedingOlder(HeldOlder):
-    """Older documents in memory for a search that reads texts, among whose places they come first."""
+class PrecedingReference(MemoryReference):
+    """Reference documents in memory for a `TextSearch`, in which they have the first ordinals."""
 
     def candidates(self, values: Values) -> CandidateLists:
-        """None: the search of the new documents has these, too."""
+        """Return none: the search of the new documents finds them."""
         return CandidateLists(np.zeros(len(values) + 1, np.int64), np.zeros(0, np.int64))
 
-    def values_by_place(self) -> Values:
-        """Their values; zeros, as of a text without features, where no document is looked for."""
+    def search_values(self) -> Values:
+        """Return their values; zeros, as for a text without features, for documents that are not searched."""
         values = np.zeros_like(self.documents.values)
         values[self.searched] = self.documents.values[self.searched]
         return values

@@ -1,4 +1,4 @@
-"""Collections that say what they were made for, and that remember what a deduplication keeps (a store is one)."""
+"""Interface of a collection that stores what a deduplication keeps; a store is one."""
 
 from __future__ import annotations
 
@@ -6,153 +6,78 @@ from collections.abc import Callable, Mapping
 from typing import Protocol, runtime_checkable
 
 from nearkin.dedup.candidates import CandidateSource
-from nearkin.dedup.distinguishers import Differing
+from nearkin.dedup.config import AnyDedupConfig, CollectionSettings
 from nearkin.dedup.documents import Cells, HashedDocuments, as_column
-from nearkin.dedup.reference import HoldsOlderDocuments, OlderDocuments
+from nearkin.dedup.reference import ReferenceCorpus, ReferenceProvider
 from nearkin.dedup.result import DedupResult
-from nearkin.dedup.stages import Featureless
 from nearkin.errors import bad_parameter, mismatch
-from nearkin.families.base import Family
 from nearkin.io import Column, OutputDir
-from nearkin.recipe.base import FrozenRecipe
-
-
-class HeldSettings(Protocol):
-    """What a collection was made for: a deduplication follows it where its caller says nothing."""
-
-    @property
-    def recipe(self) -> FrozenRecipe | Family:
-        """How its documents are hashed."""
-
-    @property
-    def threshold(self) -> float:
-        """Smallest similarity of a match, inclusive."""
-
-    @property
-    def radius(self) -> int | None:
-        """Largest Hamming distance of a candidate."""
-
-    @property
-    def recall(self) -> float | None:
-        """Wanted probability that a pair at the threshold is found."""
-
-    @property
-    def verify(self) -> str:
-        """How matches are verified."""
-
-    @property
-    def differ(self) -> tuple[str, ...]:
-        """Rules by which documents that are alike differ, and are no matches."""
-
-    @property
-    def featureless(self) -> Featureless:
-        """Whether equal documents without features are copies."""
-
-    def check_verify(self, verify: str, rules: tuple[str, ...]) -> None:
-        """Raise MismatchError for a measure, or rules of `differ`, that what is held of texts does not allow."""
 
 
 @runtime_checkable
-class HasSettings(Protocol):
-    """A collection that says what it was made for."""
+class ConfiguredCollection(Protocol):
+    """A collection with settings, which a deduplication follows."""
 
     @property
-    def settings(self) -> HeldSettings:
-        """What it was made for."""
+    def settings(self) -> CollectionSettings:
+        """Its settings."""
 
 
-class RemembersDocuments(HoldsOlderDocuments, HasSettings, Protocol):
-    """A collection that new documents are held against, and that remembers those that stay."""
+class DedupSink(ReferenceProvider, ConfiguredCollection, Protocol):
+    """A collection that new documents are compared with, and that stores the kept ones."""
 
-    def remember(
+    def append(
         self,
         new: HashedDocuments,
         candidate_source: CandidateSource,
-        decide: Callable[[OlderDocuments], DedupResult],
+        decide: Callable[[ReferenceCorpus], DedupResult],
         *,
         numbered: bool,
         columns: Mapping[str, Column],
         output: Callable[[DedupResult], OutputDir] | None,
     ) -> DedupResult:
-        """Decide which documents stay, and remember them in one step with the output, if there is one.
+        """Decide which documents are kept, and store them in one transaction with the output, if there is one.
 
-        `decide` is called once more if the collection has changed meanwhile, and `output` after it. With `numbered` ids
-        are the collection's own row numbers.
+        `decide` and then `output` are called again if the collection was changed by another process in between. With
+        `numbered` the ids are the row numbers of the collection.
         """
 
 
-class Matching(Protocol):
-    """What the options of a run say of matches."""
-
-    @property
-    def threshold(self) -> float:
-        """Smallest similarity of a match, inclusive."""
-
-    @property
-    def verify(self) -> str:
-        """How matches are verified."""
-
-    @property
-    def differ(self) -> tuple[str, ...]:
-        """Rules by which documents that are alike differ."""
-
-    @property
-    def differing(self) -> Differing:
-        """Whether those that differ are no matches."""
-
-    @property
-    def featureless(self) -> Featureless:
-        """Whether equal documents without features are copies."""
-
-
-def check_store(store: RemembersDocuments, against: object, options: Matching) -> None:
-    """Refuse options by which a store would remember what it would not have called new.
+def check_sink(store: DedupSink, against: object, config: AnyDedupConfig) -> None:
+    """Refuse options by which the store would be given documents that it would not call new.
 
     Raises
     ------
     ParameterError
-        Older documents beside the store's.
+        Reference documents together with a store.
     MismatchError
-        Another threshold or verification than the store's, other rules.
+        Another threshold, verification or rule than the store's.
     """
     if against is not None:
-        raise bad_parameter(
-            "against", repr(against)[:40], "None with store=, which is what new documents are held against"
-        )
+        raise bad_parameter("against", repr(against)[:40], "None with store=, which has the reference documents")
+    settings = store.settings
     for name in ("threshold", "verify", "featureless"):
-        own, given = getattr(store.settings, name), getattr(options, name)
-        if own != given:
-            raise mismatch(name, f"the store's {own}", given)
-    rules = options.differ if options.differing == "keep" else ()
-    if sorted(store.settings.differ) != sorted(rules):
-        own, given = (", ".join(names) or "none" for names in (store.settings.differ, rules))
-        raise mismatch("differ", f"the store's {own}", given)
+        own, value = getattr(settings, name), getattr(config, name)
+        if own != value:
+            raise mismatch(name, f"the store's {own}", value)
+    rules = config.differ if config.differing == "keep" else ()
+    if sorted(settings.differ) != sorted(rules):
+        own, value = (", ".join(names) or "none" for names in (settings.differ, rules))
+        raise mismatch("differ", f"the store's {own}", value)
 
 
-def check_remembering(store: object, columns: object, output: object) -> None:
-    """Refuse what is for a store alone where none is given.
-
-    Raises
-    ------
-    ParameterError
-        Columns or an output.
-    """
-    if store is None and (columns is not None or output is not None):
-        raise bad_parameter("store", "None", "a store, with columns= or output=")
-
-
-def columns_of(cells: Mapping[str, Cells], count: int, noun: str) -> dict[str, Column]:
-    """What a store is to remember of documents, by name.
+def check_columns(cells: Mapping[str, Cells], count: int, noun: str) -> dict[str, Column]:
+    """Return the columns that a store keeps with its documents, by name.
 
     Raises
     ------
     ParameterError
-        No mapping, or a column of another length; `noun` says what there is a value for.
+        No mapping, or a column of another length than `count`; `noun` is what has one value each.
     """
     if not isinstance(cells, Mapping):
         raise bad_parameter("columns", repr(cells)[:40], f"a mapping of names to one value per {noun}")
-    found = {name: as_column(values) for name, values in cells.items()}
-    for name, column in found.items():
+    columns = {name: as_column(values) for name, values in cells.items()}
+    for name, column in columns.items():
         if len(column) != count:
             raise bad_parameter(f"columns[{name!r}]", f"{len(column)} values", f"{count} values, one per {noun}")
-    return found
+    return columns

@@ -1,13 +1,9 @@
-"""Arrays whose rows come batch by batch: in memory, or, where they would take too large a share of it, in a file.
+"""Arrays that arrive batch by batch, kept in memory or, if they are too large, in a temporary file.
 
-A file of rows is temporary and has no name; the system frees it with the array, or when the process ends, however it
-ends. It is mapped, so that the array is used as any other, and the system takes its pages out of memory when it needs
-the room. What an array holds does not depend on where it lies.
-
-| rows | where |
-|---|---|
-| up to `SHARE` of the memory that the process may use (`nearkin.index.memory`) | in memory |
-| more | in the folder of temporary files: that of the corpus, which the command lays beside the output |
+The file has no name; the system frees it with the array, or when the process ends for any reason. It is mapped, so the
+array is used like any other, and the system can drop its pages when memory is short. The contents of an array do not
+depend on where it is stored: up to `SHARE` of the memory that the process may use (`nearkin.index.memory`) it stays in
+memory, above that it is spilled to the folder of temporary files.
 """
 
 from __future__ import annotations
@@ -28,63 +24,63 @@ from nearkin.io.tempspool import Spool
 from nearkin.io.values import NULL, TEXT
 
 SHARE = 1 / 32
-"""Share of memory from which on an array lies in a file."""
+"""Share of memory above which an array is spilled."""
 
 
 @dataclass(frozen=True)
-class Spill:
-    """Where arrays lie that are too large for memory.
+class SpillPolicy:
+    """Where arrays are stored that are too large for memory.
 
     Attributes
     ----------
     folder : path or None
-        Folder of their files; None for the system's.
-    most : int or None
-        Bytes of an array that stays in memory; None for any.
+        Folder of the files; None for the system's.
+    max_bytes : int or None
+        Largest array that stays in memory; None for no limit.
     """
 
     folder: str | os.PathLike[str] | None
-    most: int | None
+    max_bytes: int | None
 
     @classmethod
-    def into(cls, folder: str | os.PathLike[str] | None) -> Spill:
-        """Files of this folder, for arrays above `SHARE` of memory."""
+    def into(cls, folder: str | os.PathLike[str] | None) -> SpillPolicy:
+        """Return the policy that spills arrays above `SHARE` of memory into this folder."""
         return cls(folder, memory_budget(None, SHARE))
 
-    def takes(self, size: int) -> bool:
-        """Whether an array of this many bytes lies in a file."""
-        return self.most is not None and size > self.most
+    def spills(self, size: int) -> bool:
+        """Return True if an array of this many bytes is spilled."""
+        return self.max_bytes is not None and size > self.max_bytes
 
     def zeros(self, shape: tuple[int, ...], dtype: type[np.generic]) -> NDArray[Any]:
-        """An array of zeros that can be written to.
+        """Return a writable array of zeros.
 
         Raises
         ------
         OSError
-            There is no room on the disk.
+            The disk is full.
         """
         size = int(np.prod(shape)) * np.dtype(dtype).itemsize
-        if not self.takes(size):
+        if not self.spills(size):
             return np.zeros(shape, dtype)
         with closing(Spool(self.folder)) as spool:
             file = spool.descriptor()
             if hasattr(os, "posix_fallocate"):
-                # A mapped page without room on the disk would end the process when it is written.
+                # Writing to a mapped page without space on the disk would kill the process.
                 os.posix_fallocate(file, 0, size)
             else:
                 os.ftruncate(file, size)
             return np.frombuffer(mmap.mmap(file, size, access=mmap.ACCESS_WRITE), dtype).reshape(shape)
 
 
-IN_MEMORY = Spill(None, None)
-"""Everything stays in memory."""
+IN_MEMORY = SpillPolicy(None, None)
+"""Spill nothing."""
 
 
 def release(*arrays: NDArray[Any]) -> None:
-    """Give the system back the memory of arrays that lie in files, which hold what they held; others stay as they are.
+    """Return the memory of spilled arrays to the system; their contents, and other arrays, stay as they are.
 
-    The system does the same when it needs the room. Who is through with a part of a large array tells it so, that it
-    takes this one and no other.
+    The system does the same when memory is short. A caller that is done with a part of a large array should say so, so
+    that the system drops this one and no other.
     """
     for array in arrays:
         base: object = array
@@ -94,19 +90,18 @@ def release(*arrays: NDArray[Any]) -> None:
             base.madvise(mmap.MADV_DONTNEED)
 
 
-class GrowingRows:
-    """Rows that come batch by batch, in one array whose room grows by a quarter, or in a file.
+class SpillBuffer:
+    """Rows that arrive batch by batch, in one array that grows by a quarter, or in a file.
 
-    Parts that are joined at the end would be held twice, and would lie between what batches leave behind.
+    A list of batches that are joined at the end would need twice the memory, and would fragment it.
 
     Parameters
     ----------
-    spill : Spill
-        Where rows go that are too large for memory.
+    policy : SpillPolicy
     """
 
-    def __init__(self, spill: Spill = IN_MEMORY) -> None:
-        self._spill = spill
+    def __init__(self, policy: SpillPolicy = IN_MEMORY) -> None:
+        self._policy = policy
         self._spool: Spool | None = None
         self._rows: NDArray[Any] = np.zeros(0, np.uint8)
         self._count = 0
@@ -115,12 +110,13 @@ class GrowingRows:
         return self._count
 
     def append(self, rows: NDArray[Any]) -> None:
-        """Copy these behind the others."""
+        """Copy these rows behind the others."""
         if not self._count:
             self._rows = np.zeros((0, *rows.shape[1:]), rows.dtype)
         end = self._count + len(rows)
-        if self._spool is None and self._spill.takes(end * self._row_bytes()):
-            self._spool = Spool(self._spill.folder)
+        row_bytes = self._rows.dtype.itemsize * int(np.prod(self._rows.shape[1:]))
+        if self._spool is None and self._policy.spills(end * row_bytes):
+            self._spool = Spool(self._policy.folder)
             weakref.finalize(self, self._spool.close)
             self._write(self._spool, self._rows[: self._count])
             self._rows = self._rows[:0].copy()
@@ -132,19 +128,16 @@ class GrowingRows:
             self._rows[self._count : end] = rows
         self._count = end
 
-    def _row_bytes(self) -> int:
-        return self._rows.dtype.itemsize * int(np.prod(self._rows.shape[1:]))
-
     def _write(self, spool: Spool, rows: NDArray[Any]) -> None:
         if rows.size:
             spool.write(np.ascontiguousarray(rows, self._rows.dtype).reshape(-1).view(np.uint8).data)
 
     def _resize(self, count: int) -> None:
-        # Nobody else sees the array before it is joined.
+        # No other reference to the array exists before `finish`.
         self._rows.resize((count, *self._rows.shape[1:]), refcheck=False)
 
-    def joined(self) -> NDArray[Any]:
-        """All of them, after which none is appended; those of a file can't be written to."""
+    def finish(self) -> NDArray[Any]:
+        """Return all rows, after which none may be appended; those of a file are read-only."""
         if self._spool is None:
             if self._count < len(self._rows):
                 self._resize(self._count)
@@ -156,17 +149,16 @@ class GrowingRows:
         return self._rows
 
 
-class GrowingColumn:
-    """A column that comes batch by batch; what all of its rows lack, numbers or strings, takes no memory.
+class SpillColumn:
+    """A `Column` that arrives batch by batch; numbers or strings that no row has take no memory.
 
     Parameters
     ----------
-    spill : Spill
-        As for `GrowingRows`.
+    policy : SpillPolicy
     """
 
-    def __init__(self, spill: Spill = IN_MEMORY) -> None:
-        self._kinds, self._values, self._offsets, self._data = (GrowingRows(spill) for _ in range(4))
+    def __init__(self, policy: SpillPolicy = IN_MEMORY) -> None:
+        self._kinds, self._values, self._offsets, self._data = (SpillBuffer(policy) for _ in range(4))
 
     def append(self, column: Column) -> None:
         """Copy these values behind the others."""
@@ -176,14 +168,14 @@ class GrowingColumn:
             self._values.append(np.zeros(before - len(self._values), np.int64))
             self._values.append(column.values)
         if len(self._offsets) or last > first:
-            # Before the first string all are empty.
+            # All strings before the first one are empty.
             self._offsets.append(np.zeros(before + 1 - len(self._offsets), np.int64))
             self._offsets.append(column.offsets[1:] + (len(self._data) - first))
             self._data.append(column.data[first:last])
 
-    def joined(self) -> Column:
-        """All of them."""
-        kinds, none = self._kinds.joined(), np.int64(0)
-        values = self._values.joined() if len(self._values) else np.broadcast_to(none, len(kinds))
-        offsets = self._offsets.joined() if len(self._offsets) else np.broadcast_to(none, len(kinds) + 1)
-        return Column(kinds, values, offsets, self._data.joined())
+    def finish(self) -> Column:
+        """Return all values."""
+        kinds, zero = self._kinds.finish(), np.int64(0)
+        values = self._values.finish() if len(self._values) else np.broadcast_to(zero, len(kinds))
+        offsets = self._offsets.finish() if len(self._offsets) else np.broadcast_to(zero, len(kinds) + 1)
+        return Column(kinds, values, offsets, self._data.finish())

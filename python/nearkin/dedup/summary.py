@@ -1,8 +1,25 @@
-"""The summary of a deduplication: what it is made of, and removals per source."""
+"""The summary of a run: counts, parameters, warnings, times and peak memory.
+
+Peak memory is the largest resident set of the process. Pages of mapped files count while they are in memory; swapped
+pages do not. On other systems, and if a system refuses the call, it is None.
+
+| system | call | unit |
+|---|---|---|
+| Linux, FreeBSD, NetBSD, OpenBSD | `getrusage`, `ru_maxrss` | 1,024 bytes |
+| macOS | `getrusage`, `ru_maxrss` | bytes |
+| Windows | `GetProcessMemoryInfo`, `PeakWorkingSetSize` | bytes |
+
+Sources: getrusage(2) of Linux, macOS and the BSDs; PROCESS_MEMORY_COUNTERS in psapi.h of the Windows SDK.
+"""
 
 from __future__ import annotations
 
-from typing import Literal, TypedDict, get_args
+import ctypes
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import ClassVar, Literal, TypedDict, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,19 +28,22 @@ from nearkin.io import Column
 
 Reason = Literal["kept", "exact", "same-letters", "near", "exact-old", "same-letters-old", "near-old"]
 REASONS: tuple[Reason, ...] = get_args(Reason)
-"""Why a row is in the clusters table: it is the one kept, has the same content as it, has the same features but another
-content, is similar to it; or the same of an older document."""
+"""Why a row is in the clusters table: it is the kept document; it has the same content; the same features but another
+content; similar features. `-old` marks a match with a reference document."""
+
+_RUSAGE_UNITS = {"linux": 1024, "freebsd": 1024, "netbsd": 1024, "openbsd": 1024, "darwin": 1}
+"""Bytes per unit of `ru_maxrss`, by the prefix of `sys.platform`, which may end in a version (freebsd14)."""
 
 
 class Timing(TypedDict, total=False):
-    """Seconds of a stage; an engine tells `wall` alone."""
+    """Seconds of a stage; an engine reports `wall` alone."""
 
     wall: float
     cpu: float
 
 
 class SourceRemovals(TypedDict):
-    """Removals of a source."""
+    """Removals of one source."""
 
     source: str
     documents: int
@@ -34,15 +54,14 @@ class SourceRemovals(TypedDict):
 class Summary(TypedDict, total=False):
     """Counts, recipe, parameters, version and timings of a run, as in the file summary.json.
 
-    Keys from `radius` to `confirm_distance` are present as the run's families have them; `sources` if sources were
-    given; `warnings` with them, or if something was skipped; `unreadable` for files, `also` and `text_threshold` for
-    those compared as texts, too. `skipped` counts comparisons beyond `max_comparisons` (of files look-ups of 7-grams
-    beyond `skip_hubs`): 0 says that nothing was left out.
-    `near_misses`, where they were asked for: documents sampled, of how many kept ones, and their pairs.
-    `labels`, where they were given: pairs labelled same, different, unsure, and both ways (contradictory); of the
-    different ones those that would have been one cluster and were `kept_apart`, and those of equal contents, which are
-    not; labelled ids that no document has.
-    With rules of `differ`, `pairs_that_differ` counts similar pairs that were kept apart, or of which one was removed.
+    Keys from `radius` to `confirm_distance` depend on the families of the run. `sources` is present with sources, and
+    `warnings` with sources or with a warning. `unreadable` is present for files; `also` and `text_threshold` for files
+    that were compared as texts. `skipped` counts comparisons beyond `max_comparisons`, or for files look-ups of
+    7-grams beyond `skip_hubs`: 0 means that nothing was left out. `near_misses`, if requested, has the number of
+    sampled documents, of kept documents, and of pairs. `labels` counts labelled pairs: same, different, unsure and
+    contradictory; `kept_apart` counts different pairs that would have been in one cluster; `equal` those of equal
+    contents, which are not separated; `unknown_ids` labelled ids of no document. With rules of `differ`,
+    `pairs_that_differ` counts similar pairs that were separated, or of which one document was removed.
     """
 
     version: str
@@ -89,44 +108,115 @@ class Summary(TypedDict, total=False):
     text_threshold: float
 
 
-def promised(family: Summary, verify: str) -> tuple[Summary, list[str]]:
-    """What a family says of itself where candidates are verified by a measure; that its law is not that of the measure,
-    where it is not.
+def summarize_family(family: Summary, verify: str) -> tuple[Summary, list[str]]:
+    """Return the summary of a family for a verification, and warnings.
+
+    If candidates are verified by another measure than the one that the family's law is about, the expected recall is
+    None and a warning says so.
     """
     if "expected_recall" not in family or "sketch_size" in family or verify not in ("containment", "indel"):
         return family, []
+    mend = "a larger radius or recall finds more"
+    if verify == "containment":
+        mend = "measure='containment' has candidates of its own"
     message = (
         f"no recall is promised for {verify}: candidates follow from the Jaccard similarity of features, and pairs of "
-        "another similarity may lie beyond them; "
-        + (
-            "measure='containment' has candidates of its own"
-            if verify == "containment"
-            else "a larger radius or recall finds more"
-        )
+        f"another similarity may lie beyond them; {mend}"
     )
     return {**family, "expected_recall": None}, [message]
 
 
-def by_source(sources: Column, kept: NDArray[np.bool_]) -> tuple[list[SourceRemovals], list[str]]:
-    """Removals per source, and warnings of a source that loses at least 20 texts, at twice the rate of the others and
-    25 points more.
-    """
+def removals_by_source(sources: Column, kept: NDArray[np.bool_]) -> tuple[list[SourceRemovals], list[str]]:
+    """Return the removals of each source, and warnings as `tabulate_removals` has them."""
     values = [str(value) if value is not None else "" for value in sources.to_list()]
-    names, which = np.unique(np.array(values, object), return_inverse=True)
-    documents = np.bincount(which, minlength=len(names))
-    removed = np.bincount(which, weights=~kept, minlength=len(names)).astype(np.int64)
-    return removals(names.tolist(), documents.tolist(), removed.tolist())
+    names, numbers = np.unique(np.array(values, object), return_inverse=True)
+    documents = np.bincount(numbers, minlength=len(names))
+    removed = np.bincount(numbers, weights=~kept, minlength=len(names)).astype(np.int64)
+    return tabulate_removals(names.tolist(), documents.tolist(), removed.tolist())
 
 
-def removals(names: list[str], documents: list[int], removed: list[int]) -> tuple[list[SourceRemovals], list[str]]:
-    """The same of sources that were counted, each once."""
+def tabulate_removals(
+    names: list[str], documents: list[int], removed: list[int]
+) -> tuple[list[SourceRemovals], list[str]]:
+    """Return the table of removals of counted sources, and warnings.
+
+    A warning names a source that loses at least 20 texts, at twice the rate of the others and 25 points more.
+    """
     table: list[SourceRemovals] = []
     warnings = []
-    for name, total, gone in zip(names, documents, removed, strict=True):
-        share = gone / total
-        others = (sum(removed) - gone) / max(sum(documents) - total, 1)
-        table.append({"source": name, "documents": total, "removed": gone, "share": share})
-        if gone >= 20 and len(names) > 1 and share >= 2 * others and share >= others + 0.25:
+    for name, total, lost in zip(names, documents, removed, strict=True):
+        share = lost / total
+        others = (sum(removed) - lost) / max(sum(documents) - total, 1)
+        table.append({"source": name, "documents": total, "removed": lost, "share": share})
+        if lost >= 20 and len(names) > 1 and share >= 2 * others and share >= others + 0.25:
             warnings.append(f"source {name!r} loses {share:.0%} of its documents, the others {others:.0%}")
     table.sort(key=lambda row: (-row["share"], row["source"]))
     return table, warnings
+
+
+class StageTimer:
+    """Wall and CPU seconds of stages; a stage may run several times."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, Timing] = {}
+
+    @contextmanager
+    def __call__(self, name: str) -> Iterator[None]:
+        """Add the time of this context to a stage."""
+        wall, cpu = time.perf_counter(), time.process_time()
+        try:
+            yield
+        finally:
+            total = self.seconds.setdefault(name, {"wall": 0.0, "cpu": 0.0})
+            total["wall"] += time.perf_counter() - wall
+            total["cpu"] += time.process_time() - cpu
+
+
+def peak_memory_bytes() -> int | None:
+    """Return the largest resident set of this process so far, in bytes; None if the system does not report it.
+
+    Examples
+    --------
+    >>> from nearkin.dedup.summary import peak_memory_bytes
+    >>> peak_memory_bytes() > 1_000_000
+    True
+    """
+    if sys.platform == "win32":
+        return _windows_peak()
+    unit = next((unit for name, unit in _RUSAGE_UNITS.items() if sys.platform.startswith(name)), None)
+    return None if unit is None else _rusage_peak(unit)
+
+
+def _rusage_peak(unit: int) -> int | None:
+    try:
+        import resource
+    except ImportError:
+        return None
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+class _MemoryCounters(ctypes.Structure):
+    """PROCESS_MEMORY_COUNTERS; DWORD is `c_uint32`, SIZE_T is `c_size_t`."""
+
+    _fields_: ClassVar = [
+        ("cb", ctypes.c_uint32),
+        ("PageFaultCount", ctypes.c_uint32),
+        *((name, ctypes.c_size_t) for name in ("PeakWorkingSetSize", "WorkingSetSize")),
+        *((f"Quota{name}Usage", ctypes.c_size_t) for name in ("PeakPagedPool", "PagedPool")),
+        *((f"Quota{name}Usage", ctypes.c_size_t) for name in ("PeakNonPagedPool", "NonPagedPool")),
+        *((name, ctypes.c_size_t) for name in ("PagefileUsage", "PeakPagefileUsage")),
+    ]
+
+
+def _windows_peak() -> int | None:
+    # WinDLL exists on Windows only; kernel32 has had this function under the name K32... since Windows 7.
+    kernel = getattr(ctypes, "WinDLL")("kernel32")  # noqa: B009 - mypy sees the attribute on Windows alone
+    current, get_info = kernel.GetCurrentProcess, kernel.K32GetProcessMemoryInfo
+    # A handle is as wide as a pointer; ctypes assumes a C int by default.
+    current.restype = ctypes.c_void_p
+    get_info.argtypes = [ctypes.c_void_p, ctypes.POINTER(_MemoryCounters), ctypes.c_uint32]
+    get_info.restype = ctypes.c_int
+    counters = _MemoryCounters(cb=ctypes.sizeof(_MemoryCounters))
+    if not get_info(current(), ctypes.byref(counters), counters.cb):
+        return None
+    return int(counters.PeakWorkingSetSize)

@@ -1,4 +1,4 @@
-"""Candidate → match: the true similarity of texts, for pairs in batches.
+"""Verification: the true similarity of candidate pairs of texts, in batches.
 
 | measure | similarity of texts with feature sets A and B |
 |---|---|
@@ -6,9 +6,9 @@
 | `containment` | |A ∩ B| / min(|A|, |B|) |
 | `indel` | 1 − (insertions and deletions of characters) / (characters of both), of the texts as they are |
 
-Feature sets are distinct and unweighted; a set without features is similar to nothing, and so is the empty text.
-Cost: one pass over each text, O(features) per pair; `indel` O(characters² / 64) per pair, which `similarity` bounds.
-Kernel: `crates/nearkin-core/src/pipeline/verify.rs`.
+Feature sets are distinct and unweighted. The similarity of a text without features, or of an empty text, is 0.
+Cost: one pass over each text and O(features) per pair; `indel` O(characters² / 64) per pair, which `similarity` bounds.
+Kernel: `crates/nearkin-core/src/dedup/verify.rs`.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from nearkin.text.edits import distances
 
 Measure = Literal["jaccard", "containment", "indel"]
 LookUp = Callable[[NDArray[np.int64]], TextBatch]
-"""Gives the texts of ascending rows."""
+"""Returns the texts of ascending rows."""
 
 
 @dataclass(frozen=True)
 class FeatureSets:
-    """Texts as what Jaccard similarity and containment compare: their distinct features.
+    """Distinct features of texts, which Jaccard similarity and containment compare.
 
     Attributes
     ----------
     offsets : (n + 1,) int64
-        Where the features of each text begin and end.
+        Begin and end of the features of each text.
     hashes : (n_features,) uint64
         XXH3-64 of the features with seed 0, ascending for each text.
     """
@@ -56,7 +56,7 @@ class FeatureSets:
 
 @dataclass(frozen=True)
 class TextComparison:
-    """How texts are compared: by which measure, for sets of features by which recipe's, and in what they may not differ
+    """A measure, the recipe of its features, and the rules by which similar texts differ
     (`nearkin.dedup.distinguishers`).
     """
 
@@ -64,23 +64,23 @@ class TextComparison:
     measure: Measure
     differ: tuple[str, ...] = ()
 
-    def cache(self, budget: int) -> TextCache:
-        """An empty cache of what texts are compared by, of this many bytes between batches."""
-        return TextCache(self.recipe.core, self.measure, budget, list(self.differ))
+    def cache(self, max_bytes: int) -> TextCache:
+        """Return an empty cache of compared texts that keeps up to this many bytes between batches."""
+        return TextCache(self.recipe.core, self.measure, max_bytes, list(self.differ))
 
 
 def similarity(
     texts: Texts, left: ArrayLike, right: ArrayLike, *, recipe: Recipe | str | None = None, measure: Measure = "jaccard"
 ) -> NDArray[np.float64]:
-    """Similarities of `texts[left[i]]` and `texts[right[i]]`.
+    """Return the similarities of `texts[left[i]]` and `texts[right[i]]`.
 
     Parameters
     ----------
     texts : sequence of str or None, or an Arrow string array
     left, right : (n_pairs,) integers
-        Places of texts, from 0.
+        Rows of texts, from 0.
     recipe : Recipe, str or None
-        Says what the features are; None for the default.
+        Defines the features; None for the default.
     measure : {"jaccard", "containment", "indel"}, default "jaccard"
 
     Returns
@@ -91,8 +91,8 @@ def similarity(
     Raises
     ------
     ParameterError
-        For an unknown measure, or a place without a text; with `indel` for a pair that differs over more than 2**39
-        pairs of characters (two texts of 740,000), some ten seconds of work.
+        For an unknown measure or a row without a text; with `indel` for a pair of texts with more than 2**39 pairs of
+        characters (two texts of 740,000), which would take about ten seconds.
 
     Examples
     --------
@@ -100,35 +100,34 @@ def similarity(
     >>> nk.similarity(["abcde", "abcdx"], [0], [1], recipe="char:4|count|xxh3|simhash:64").tolist()
     [0.3333333333333333]
     """
-    places = [np.asarray(side, np.int64).reshape(-1) for side in (left, right)]
-    if len(places[0]) != len(places[1]):
-        raise bad_parameter("right", f"{len(places[1])} places", f"{len(places[0])} places, as many as left")
-    used, inverse = np.unique(np.concatenate(places), return_inverse=True)
+    sides = [np.asarray(side, np.int64).reshape(-1) for side in (left, right)]
+    if len(sides[0]) != len(sides[1]):
+        raise bad_parameter("right", f"{len(sides[1])} rows", f"{len(sides[0])} rows, as many as left")
+    rows, numbers = np.unique(np.concatenate(sides), return_inverse=True)
     look_up, n = texts_by_row(texts)
-    if len(used) and (used[0] < 0 or used[-1] >= n):
-        found = int(used[0] if used[0] < 0 else used[-1])
-        raise bad_parameter("place", found, f"0 to {n - 1} with {n} texts")
+    if len(rows) and (rows[0] < 0 or rows[-1] >= n):
+        raise bad_parameter("row", int(rows[0] if rows[0] < 0 else rows[-1]), f"0 to {n - 1} with {n} texts")
     cache = TextComparison(Recipe.of(recipe), measure).cache(0)
-    cache.add(np.arange(len(used), dtype=np.uint32), look_up(used))
-    first, second = np.split(inverse.astype(np.uint32), 2)
+    cache.add(np.arange(len(rows), dtype=np.uint32), look_up(rows))
+    first, second = np.split(numbers.astype(np.uint32), 2)
     return cache.similarities(first, second)
 
 
-#: Product of lengths up to which `baselines` computes distances: a second, during which no signal is handled.
-_MOST_COMPARED = 1 << 34
+_MAX_CELLS = 1 << 34
+"""Product of lengths up to which `baselines` computes distances: about a second, in which no signal is handled."""
 
 
 def baselines(a: str, b: str) -> dict[str, float]:
-    """Character-based measures of two texts as they are, with which measures of features are compared.
+    """Return character-based similarities of two texts, for comparison with measures of features.
 
-    | name | is |
+    | name | definition |
     |---|---|
     | `levenshtein` | 1 − d / characters of the longer; d insertions, deletions and substitutions |
     | `indel` | 1 − d / characters of both; d insertions and deletions |
-    | `bigrams`, `trigrams` | Dice: 2 |A ∩ B| / (|A| + |B|), of the multisets of 2 or 3 characters in a row |
+    | `bigrams`, `trigrams` | Dice: 2 |A ∩ B| / (|A| + |B|), of the multisets of 2 or 3 consecutive characters |
 
-    Two empty texts are equal. Distances cost O(characters² / 64); where the characters of both multiply to
-    more than 2**34 (two texts of 131,000) they are left out.
+    Two empty texts are equal. Distances cost O(characters² / 64); if the product of the lengths exceeds 2**34 (two
+    texts of 131,000), the first two are omitted.
 
     Examples
     --------
@@ -136,25 +135,25 @@ def baselines(a: str, b: str) -> dict[str, float]:
     >>> {name: round(value, 3) for name, value in baselines("how are u?", "how are you?").items()}
     {'levenshtein': 0.833, 'indel': 0.909, 'bigrams': 0.8, 'trigrams': 0.667}
     """
-    found: dict[str, float] = {}
-    if len(a) * len(b) <= _MOST_COMPARED:
+    result: dict[str, float] = {}
+    if len(a) * len(b) <= _MAX_CELLS:
         levenshtein, indel = distances(a, b)
-        found["levenshtein"] = 1 - levenshtein / max(len(a), len(b), 1)
-        found["indel"] = 1 - indel / max(len(a) + len(b), 1)
+        result["levenshtein"] = 1 - levenshtein / max(len(a), len(b), 1)
+        result["indel"] = 1 - indel / max(len(a) + len(b), 1)
     for name, n in (("bigrams", 2), ("trigrams", 3)):
         left, right = (
             Counter(text[i : i + n] for i in range(max(len(text) - n + 1, min(len(text), 1)))) for text in (a, b)
         )
         total = left.total() + right.total()
-        found[name] = 2 * (left & right).total() / total if total else 1.0
-    return found
+        result[name] = 2 * (left & right).total() / total if total else 1.0
+    return result
 
 
 def texts_by_row(texts: Texts) -> tuple[LookUp, int]:
-    """A function that gives the texts of ascending rows, and how many texts there are."""
+    """Return a function that looks up the texts of ascending rows, and the number of texts."""
     if isinstance(texts, PackedTexts):
-        held = texts
-        return lambda rows: _some(held, rows), len(held)
+        packed, nulls = texts, set(texts.nulls.tolist())
+        return lambda rows: [None if row in nulls else packed[row] for row in rows.tolist()], len(packed)
     if hasattr(texts, "__arrow_c_stream__") or hasattr(texts, "__arrow_c_array__"):
         import pyarrow as pa
 
@@ -165,8 +164,3 @@ def texts_by_row(texts: Texts) -> tuple[LookUp, int]:
         return lambda rows: column.take(pa.array(rows)), len(column)
     strings = texts if isinstance(texts, (list, tuple)) else list(texts)
     return lambda rows: [strings[row] for row in rows.tolist()], len(strings)
-
-
-def _some(texts: PackedTexts, rows: NDArray[np.int64]) -> list[str | None]:
-    nulls = set(texts.nulls.tolist())
-    return [None if row in nulls else texts[row] for row in rows.tolist()]

@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin.dedup.candidates import Values
-from nearkin.dedup.inputs import Columns, Documents, Frame, Paths, opened
+from nearkin.dedup.config import THRESHOLD
+from nearkin.dedup.inputs import ColumnNames, DedupInputs, Frame, Paths, open_inputs
 from nearkin.dedup.result import ResultTable
-from nearkin.dedup.texts import THRESHOLD
 from nearkin.errors import ParameterError, bad_parameter, check_count
 from nearkin.families.minhash import signature
 from nearkin.index.bands import BandIndex
@@ -188,10 +188,10 @@ def tune_bands(
         raise bad_parameter("num_perms", "none", "at least one")
     rows: list[BandSetting] = []
     hashing: dict[str, list[float]] = {"num_perm": [], "hash_seconds": []}
-    inputs = Documents(texts, ids)  # type: ignore[arg-type]  # A frame or paths become texts when they are opened.
+    inputs = DedupInputs(texts, ids)  # type: ignore[arg-type]  # A frame or paths become texts when they are opened.
     with reporting(progress) as report:
         report("sample", 0, None)
-        with opened(inputs, Columns.of(text, id, texts)) as documents:
+        with open_inputs(inputs, ColumnNames.from_args(text, id, texts)) as documents:
             drawn = take_sample(documents.texts, documents.ids, sample, seed, report=report).without_copies()
         features = base.with_(family="simhash", bits=64)
         truth = find_similar_pairs(drawn.texts, features, threshold, lambda done, total: report("compare", done, total))

@@ -41,7 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import components
-from nearkin.dedup.labels import pair_labels
+from nearkin.dedup.labels import read_pair_labels
 from nearkin.dedup.result import DedupResult
 from nearkin.errors import InputError, ParameterError, bad_parameter
 from nearkin.io.tables import Tabular
@@ -516,7 +516,7 @@ def _parse_judgements(value: object, name: str) -> PairLabels | ClusterLabels | 
         return ClusterLabels(value.keys(), value.values())
     if isinstance(value, Iterable) and not isinstance(value, str):
         with contextlib.suppress(ParameterError):
-            return pair_labels(value, name)
+            return read_pair_labels(value, name)
     raise bad_parameter(name, type(value).__name__, "pairs (tuples of two ids), a mapping of ids to clusters, or a run")
 
 

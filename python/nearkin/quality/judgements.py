@@ -20,7 +20,7 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from nearkin.dedup.labels import ID_COLUMNS, PAIR_TABLE, Columns, PairLabels, check_ids, names, pairs_of_table
+from nearkin.dedup.labels import ID_COLUMNS, PAIR_TABLE, LabelTable, PairLabels, check_ids, id_texts, labels_from_table
 from nearkin.errors import InputError, bad_parameter
 from nearkin.index.ids import Ids
 from nearkin.io import open_corpus, read_table
@@ -68,7 +68,7 @@ class ClusterLabels:
             raise bad_parameter("clusters", f"{len(clusters)} rows", f"{len(ids)} rows, one per id")
         numbers: dict[Hashable, int] = {}
         labels: dict[str, int] = {}
-        for name, cluster in zip(names(ids, "clusters"), clusters, strict=True):
+        for name, cluster in zip(id_texts(ids, "clusters"), clusters, strict=True):
             # A new object differs from every name.
             key = object() if cluster is None else cluster
             try:
@@ -119,8 +119,8 @@ class DedupRun:
     @classmethod
     def from_tables(
         cls,
-        clusters: Columns,
-        pairs: Columns,
+        clusters: LabelTable,
+        pairs: LabelTable,
         documents: Iterable[object],
         *,
         numbered: bool = False,
@@ -128,10 +128,10 @@ class DedupRun:
     ) -> DedupRun:
         """Return the run with these two tables and the ids of its documents."""
         own = [not reason.endswith("-old") for reason in clusters["reason"]]
-        ids = {*names(documents, "documents"), *names(clusters["id"], "clusters")}
+        ids = {*id_texts(documents, "documents"), *id_texts(clusters["id"], "clusters")}
         rows = zip(clusters["id"], clusters["representative"], clusters["reason"], own, strict=True)
         removed = [(a, b) for a, b, reason, is_own in rows if is_own and reason != "kept"]
-        flat = names([name for pair in removed for name in pair], "clusters")
+        flat = id_texts([name for pair in removed for name in pair], "clusters")
         listed = None
         if "left" in pairs and all(own):
             # A document of the reference corpus may have the same id as one of this corpus.
@@ -203,14 +203,14 @@ def read_judgements(
     if not has_pairs and all(name in table for name in clusters):
         check_ids(table[clusters[0]], os.fspath(path), clusters[0])
         return ClusterLabels(table[clusters[0]], table[clusters[1]])
-    return pairs_of_table(
+    return labels_from_table(
         table,
         os.fspath(path),
         pair_columns=pair_columns,
         label_column=label_column,
         at_least=at_least,
-        asked=(id_column, cluster_column),
-        also=", or an id and a cluster column",
+        required=(id_column, cluster_column),
+        alternative=", or an id and a cluster column",
     )
 
 

@@ -35,10 +35,10 @@ from typing import Any, TypeAlias, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin.dedup.inputs import Columns, Documents, Frame, Paths, opened
-from nearkin.dedup.labels import pair_labels
+from nearkin.dedup.config import THRESHOLD
+from nearkin.dedup.inputs import ColumnNames, DedupInputs, Frame, Paths, open_inputs
+from nearkin.dedup.labels import read_pair_labels
 from nearkin.dedup.result import ResultTable
-from nearkin.dedup.texts import THRESHOLD
 from nearkin.dedup.verify import similarity
 from nearkin.errors import InputError, bad_parameter
 from nearkin.index.ids import Ids
@@ -307,10 +307,10 @@ def tune(
     priority = None
     if isinstance(labels, PairLabels) and not is_complete(labels):
         priority = {name for pair in labels.labels for name in pair}
-    inputs = Documents(texts, ids)  # type: ignore[arg-type]  # A frame or paths become texts when they are opened.
+    inputs = DedupInputs(texts, ids)  # type: ignore[arg-type]  # A frame or paths become texts when they are opened.
     with reporting(progress) as report:
         report("sample", 0, None)
-        with opened(inputs, Columns.of(text, id, texts)) as documents:
+        with open_inputs(inputs, ColumnNames.from_args(text, id, texts)) as documents:
             drawn = take_sample(documents.texts, documents.ids, sample, seed, priority, report)
         tuner = _Tuner(drawn if labels is not None else drawn.without_copies(), recall, widths, seed, report)
         if labels is None:
@@ -346,7 +346,7 @@ def _parse_labels(truth: Labels) -> PairLabels | ClusterLabels:
             reason = "is the folder of a run, which is not the truth; use a table of labels"
             raise InputError(f"{os.fspath(truth)}: {reason}", place=os.fspath(truth), reason=reason)
         return labels
-    return pair_labels(truth, "truth")
+    return read_pair_labels(truth, "truth")
 
 
 @dataclass

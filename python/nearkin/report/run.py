@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from nearkin.dedup.cluster import sample_of
+from nearkin.dedup.cluster import sample_numbers
 from nearkin.digests import ssdeep
 from nearkin.digests.ssdeep import DigestRecipe
 from nearkin.errors import InputError, bad_parameter, printable
@@ -287,7 +287,7 @@ class NearFiles:
 
 def find_near_files(kept: Sequence[str], recipe: DigestRecipe, threshold: int) -> NearFiles:
     """Return pairs of kept files whose digests score below the threshold by at most `NEAR_MARGIN`."""
-    names = [kept[i] for i in np.sort(sample_of(len(kept), MAX_SAMPLED_FILES)).tolist()]
+    names = [kept[i] for i in np.sort(sample_numbers(len(kept), MAX_SAMPLED_FILES)).tolist()]
     digests = ssdeep.hash_files(names, on_error="return", **recipe.flags)
     readable = [(name, digest) for name, digest in zip(names, digests, strict=True) if isinstance(digest, str)]
     index = DigestIndex(recipe=recipe)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nearkin.dedup.cluster import sample_of
+from nearkin.dedup.cluster import sample_numbers
 from nearkin.report.run import Run
 
 MAX_PAIRS = 100_000
@@ -114,7 +114,7 @@ def select_border(pairs: NearPairs, threshold: float, *, removed: bool) -> npt.N
 def select_random(pairs: NearPairs) -> npt.NDArray[np.int64]:
     """Return a uniform sample of removed pairs, in random order."""
     rows = np.flatnonzero(pairs.match)
-    return rows[sample_of(len(rows), MAX_RANDOM)]
+    return rows[sample_numbers(len(rows), MAX_RANDOM)]
 
 
 @dataclass(frozen=True)
@@ -172,9 +172,9 @@ def build_queue(strata: Sequence[Stratum], threshold: float, scale: float) -> li
     level = _max_level(sizes, factors, MAX_QUEUE)
     queue = []
     for number, (stratum, factor) in enumerate(zip(strata, factors, strict=True)):
-        drawn = stratum.rows[sample_of(len(stratum.rows), level * factor)]
+        drawn = stratum.rows[sample_numbers(len(stratum.rows), level * factor)]
         queue += [(int(row), number, stratum.pairs / len(drawn)) for row in drawn]
-    return [queue[i] for i in sample_of(len(queue), len(queue))]
+    return [queue[i] for i in sample_numbers(len(queue), len(queue))]
 
 
 def _max_level(sizes: Sequence[int], factors: Sequence[int], limit: int) -> int:
@@ -193,5 +193,5 @@ def select_pairs(pairs: NearPairs, first: Sequence[int]) -> npt.NDArray[np.int64
     selected = np.zeros(len(pairs), np.bool_)
     selected[np.array(first, np.int64)] = True
     others = np.flatnonzero(~selected)
-    selected[others[sample_of(len(others), max(MAX_PAIRS - int(selected.sum()), 0))]] = True
+    selected[others[sample_numbers(len(others), max(MAX_PAIRS - int(selected.sum()), 0))]] = True
     return np.flatnonzero(selected)

@@ -1,9 +1,9 @@
-"""The same deduplication on Apache Spark and on Sail, through the DataFrame API of both.
+"""Deduplication on Apache Spark and on Sail, through the DataFrame API of both.
 
-`pip install nearkin[spark]`, or `nearkin[sail]`, which needs no Java.
+`pip install nearkin[spark]`, or `nearkin[sail]`, which does not need Java.
 
-Nothing here schedules, shuffles or retries, and nothing decides what matches: the functions of
-`nearkin.dedup.distributed` run inside `mapInArrow` on whole Arrow batches. Only what Spark Connect has is called.
+This package leaves scheduling, shuffles and retries to the engine and matching to `nearkin.dedup.distributed`, whose
+functions run inside `mapInArrow` on complete Arrow batches. It only calls methods that Spark Connect has.
 """
 
 from __future__ import annotations
@@ -11,32 +11,28 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from nearkin.spark.calls import check, dedup, explain, pairs
+    from nearkin.spark.api import check, dedup, explain, pairs
     from nearkin.spark.columns import fingerprint, signature
     from nearkin.spark.results import SparkResult
 
-_LATER = {
+_MODULES = {
+    **dict.fromkeys(("check", "dedup", "explain", "pairs"), "api"),
+    **dict.fromkeys(("fingerprint", "signature"), "columns"),
     "SparkResult": "results",
-    "check": "calls",
-    "dedup": "calls",
-    "explain": "calls",
-    "fingerprint": "columns",
-    "pairs": "calls",
-    "signature": "columns",
 }
 
 __all__ = ["SparkResult", "check", "dedup", "explain", "fingerprint", "pairs", "signature"]
 
 
 def __getattr__(name: str) -> object:
-    """Import what is asked for: without pyspark the package can still be read."""
+    """Import a public name on first access, so that the package can be imported without pyspark."""
     from importlib import import_module
 
-    if name not in _LATER:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"nearkin.spark.{_LATER[name]}"), name)
+    return getattr(import_module(f"nearkin.spark.{_MODULES[name]}"), name)
 
 
 def __dir__() -> list[str]:
-    """Names of the door."""
+    """List the public names."""
     return __all__

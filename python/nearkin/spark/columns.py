@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nearkin.dedup.distributed.rows import pack_values
+from nearkin.dedup.distributed.documents import pack_values
 from nearkin.errors import bad_parameter
 from nearkin.io.frames import text_column
 from nearkin.recipe import Recipe
-from nearkin.spark.engine import DataFrame, check_workers, session_of
+from nearkin.spark.engine import DataFrame, check_workers, spark_session
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def fingerprint(
     df: DataFrame, text: str = "text", recipe: Recipe | str | None = None, *, column: str = "fingerprint"
 ) -> DataFrame:
-    """The DataFrame with a column of fingerprints, bit for bit those of `nearkin.fingerprint`.
+    """Append a column of fingerprints, bit for bit those of `nearkin.fingerprint`.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def fingerprint(
     text : str
         The column of the texts.
     recipe : Recipe, str or None
-        How a text becomes a fingerprint; None for the default.
+        Defines the fingerprint of a text; None for the default.
     column : str
         The name of the new column: bigint up to 64 bits (the signed integer of the same bits), binary above (8 bytes
         for each word, little endian: `numpy.frombuffer(cell, "<u8")`); null for a text without features.
@@ -37,20 +37,20 @@ def fingerprint(
     Raises
     ------
     ParameterError
-        No such column, one of another type, or a name that is taken; a recipe of another family.
+        A missing column, one of another type, or an existing name; a recipe of another family.
     EngineError
         The engine is older than Spark 4.0, or a worker has no nearkin.
     """
-    made = Recipe.of(recipe)
-    if made.family != "simhash":
-        raise bad_parameter("recipe", str(made), "a recipe with the family simhash; signature() has those of minhash")
-    return _with_column(df, text, column, "long" if made.bits <= 64 else "binary", made)
+    recipe = Recipe.of(recipe)
+    if recipe.family != "simhash":
+        raise bad_parameter("recipe", str(recipe), "a recipe with the family simhash; signature() has those of minhash")
+    return _append_hashes(df, text, column, "long" if recipe.bits <= 64 else "binary", recipe)
 
 
 def signature(
     df: DataFrame, text: str = "text", recipe: Recipe | str | None = None, *, column: str = "signature"
 ) -> DataFrame:
-    """The DataFrame with a column of MinHash signatures, bit for bit those of `nearkin.signature`.
+    """Append a column of MinHash signatures, bit for bit those of `nearkin.signature`.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def signature(
     recipe : Recipe, str or None
         With the family minhash; None for the default recipe with it.
     column : str
-        The name of the new column: binary, little endian, 4 bytes for each value (8 where the recipe says so):
+        The name of the new column: binary, little endian, 4 bytes for each value (8 with some recipes):
         `numpy.frombuffer(cell, "<u4")`; null for a text without features.
 
     Raises
@@ -70,63 +70,64 @@ def signature(
     EngineError
         As `fingerprint`.
     """
-    made = Recipe.of(None).with_family("minhash") if recipe is None else Recipe.of(recipe)
-    if made.family != "minhash":
-        raise bad_parameter("recipe", str(made), "a recipe with the family minhash; fingerprint() has those of simhash")
-    return _with_column(df, text, column, "binary", made)
+    recipe = Recipe.of(None).with_family("minhash") if recipe is None else Recipe.of(recipe)
+    if recipe.family != "minhash":
+        allowed = "a recipe with the family minhash; fingerprint() has those of simhash"
+        raise bad_parameter("recipe", str(recipe), allowed)
+    return _append_hashes(df, text, column, "binary", recipe)
 
 
-def _with_column(df: DataFrame, text: str, column: str, kind: str, recipe: Recipe) -> DataFrame:
-    session = session_of(df)
+def _append_hashes(df: DataFrame, text: str, column: str, kind: str, recipe: Recipe) -> DataFrame:
+    session = spark_session(df)
     if recipe.features == "given":
         raise bad_parameter("recipe", recipe, "a recipe with char:N or word:N features, which reads texts")
     check_text(df, text)
-    # To an engine names that differ in case alone are one.
+    # Engines ignore the case of names.
     if str(column).lower() in [name.lower() for name in df.columns]:
         raise bad_parameter("column", repr(column), f"a name that no column has; there are {', '.join(df.columns)}")
     check_workers(session)
-    # A copy of the schema: the field is added to it in place.
+    # Copy the schema, because `add` changes it in place.
     schema = type(df.schema)(list(df.schema.fields)).add(column, kind, True)
-    made = _Column(recipe, df.columns.index(text), tuple(schema.names))
-    # pyspark asks for columns by their names without quotes: those with dots would be fields of others.
-    return df.toDF(*(f"column{at}" for at in range(len(df.columns)))).mapInArrow(made.rows, schema)
+    hasher = _ColumnHasher(recipe, df.columns.index(text), tuple(schema.names))
+    # pyspark selects columns by names without quotes, and would take those with dots for fields of others.
+    return df.toDF(*(f"column{at}" for at in range(len(df.columns)))).mapInArrow(hasher.rows, schema)
 
 
 def check_text(df: DataFrame, name: str, argument: str = "text") -> None:
     """Raise ParameterError unless a DataFrame has one column of this name, of strings."""
-    kind = type_of(df, name, argument)
+    kind = column_type(df, name, argument)
     if kind != "string":
         raise bad_parameter(argument, f"the column {name!r} of {kind}", "a column of strings; cast it")
 
 
-def type_of(df: DataFrame, name: str, argument: str) -> str:
-    """The type of a column, as SQL names it; ParameterError unless there is one of this name."""
+def column_type(df: DataFrame, name: str, argument: str) -> str:
+    """Return the SQL type of a column; raise ParameterError unless there is exactly one of this name."""
     names = df.columns
     if hasattr(name, "alias"):
-        # Comparing it with names would make another column.
+        # A comparison of a Column with names would return another Column.
         raise bad_parameter(argument, "a Column", "the name of a column")
     if name not in names:
         raise bad_parameter(argument, repr(name), f"a column of the DataFrame: {', '.join(names)}")
-    # To an engine names that differ in case alone are one, if its settings do not say otherwise.
+    # Engines ignore the case of names by default.
     exact = str(df.sparkSession.conf.get("spark.sql.caseSensitive", "false")).lower() == "true"
-    alike = [other for other in names if other == name or (not exact and other.lower() == name.lower())]
-    if len(alike) > 1:
-        found = f"{name!r}, of which there are {len(alike)} ({', '.join(alike)}),"
-        raise bad_parameter(argument, found, "the name of one column; rename the others")
+    same = [other for other in names if other == name or (not exact and other.lower() == name.lower())]
+    if len(same) > 1:
+        value = f"{name!r}, the name of {len(same)} columns ({', '.join(same)}),"
+        raise bad_parameter(argument, value, "the name of one column; rename the others")
     return str(dict(df.dtypes)[name])
 
 
 @dataclass(frozen=True)
-class _Column:
+class _ColumnHasher:
     """Hashes the texts of batches.
 
     Attributes
     ----------
     recipe : Recipe
     text : int
-        Which column has them.
+        Number of the column with the texts.
     names : tuple of str
-        Of the columns, the new one last.
+        Names of the columns, the new one last.
     """
 
     recipe: Recipe
@@ -134,18 +135,18 @@ class _Column:
     names: tuple[str, ...]
 
     def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Batches with one column more."""
+        """Append the column to each batch."""
         import pyarrow as pa
 
         for batch in batches:
             texts = pa.chunked_array([batch.column(self.text)])
             values, features = self._hash(text_column(texts, self.names[self.text]))
-            none = pa.array(features == 0)
+            empty = pa.array(features == 0)
             if self.recipe.family == "simhash" and self.recipe.bits <= 64:
                 column = pa.array(values.reshape(-1).view(np.int64))
             else:
                 column = pack_values(values.reshape(batch.num_rows, -1))
-            column = pa.compute.if_else(none, pa.scalar(None, column.type), column)
+            column = pa.compute.if_else(empty, pa.scalar(None, column.type), column)
             yield pa.RecordBatch.from_arrays([*batch.columns, column], list(self.names))
 
     def _hash(self, texts: Any) -> tuple[Any, Any]:

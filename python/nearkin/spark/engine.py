@@ -1,6 +1,4 @@
-"""The engine that a DataFrame lives in: what is checked before a job, stages that a failed job need not repeat, and
-errors of workers as nearkin's own.
-"""
+"""The engine of a DataFrame: checks before a job, checkpoints of its stages, and conversion of engine errors."""
 
 from __future__ import annotations
 
@@ -9,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import reduce
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -28,20 +27,20 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 DataFrame = Any
-"""Of `pyspark.sql`, classic or of Spark Connect: both have the same methods."""
+"""A DataFrame of `pyspark.sql`, classic or of Spark Connect, which have the same methods."""
 Session = Any
 
-_OLDEST = (4, 0)
-_ROWS = 1 << 18
-"""Rows that go to the engine at once."""
-_FETCHED = 10_000_000
-"""Rows that come from the engine at once."""
-_WRITING = {"compression": "zstd", "max_row_group_size": str(1 << 13)}
-"""How stages are written. Sail buffers a million rows otherwise; Spark ignores the second one and buffers 128 MB."""
+_MIN_VERSION = (4, 0)
+_MAX_SENT = 1 << 18
+"""Rows that are sent to the engine at once."""
+_MAX_FETCHED = 10_000_000
+"""Rows that are fetched from the engine at once."""
+_WRITE_OPTIONS = {"compression": "zstd", "max_row_group_size": str(1 << 13)}
+"""Without the second option Sail buffers a million rows; Spark ignores it and buffers 128 MB."""
 
 
 def functions() -> Any:
-    """`pyspark.sql.functions`."""
+    """Import `pyspark.sql.functions`."""
     try:
         return import_module("pyspark.sql.functions")
     except ImportError as error:
@@ -49,13 +48,13 @@ def functions() -> Any:
         raise MissingExtraError(message, package="pyspark", extra="spark") from error
 
 
-def session_of(frame: DataFrame, argument: str = "df") -> Session:
-    """The session of the DataFrame that an argument has to be.
+def spark_session(frame: DataFrame, argument: str = "df") -> Session:
+    """Return the session of the DataFrame passed as an argument.
 
     Raises
     ------
     ParameterError
-        Something else was given.
+        Another kind of value.
     EngineError
         The engine is older than Spark 4.0.
     """
@@ -67,15 +66,15 @@ def session_of(frame: DataFrame, argument: str = "df") -> Session:
         )
     if getattr(frame, "isStreaming", False):
         raise bad_parameter(argument, "a streaming DataFrame", "one of spark.read: a stream has no end to compare with")
-    found = tuple(int(part) for part in re.findall(r"\d+", str(session.version))[:2])
-    if found < _OLDEST:
+    version = tuple(int(number) for number in re.findall(r"\d+", str(session.version))[:2])
+    if version < _MIN_VERSION:
         reason = f"Spark {session.version} is too old"
         raise EngineError(f"{reason}; nearkin.spark needs 4.0 or newer", reason=reason)
     return session
 
 
-def _probe(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """What a worker has: the versions of nearkin and Python."""
+def _worker_versions(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Return the versions of nearkin and Python of a worker."""
     import pyarrow as pa
 
     for batch in batches:
@@ -83,7 +82,7 @@ def _probe(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_arrays([pa.array(versions, pa.string())], ["version"])
 
 
-_SHIP = (
+_INSTALL = (
     "workers need this nearkin: on one machine set PYSPARK_PYTHON to this Python before the session is made; on "
     "several build an image with it, or pack an environment (venv-pack -o env.tar.gz), start with "
     "--archives env.tar.gz#env and set PYSPARK_PYTHON=./env/bin/python (spark.pyspark.python)"
@@ -91,34 +90,34 @@ _SHIP = (
 
 
 def check_workers(session: Session) -> None:
-    """Raise EngineError unless workers have this nearkin."""
+    """Raise EngineError unless all workers have this version of nearkin."""
     try:
-        rows = session.range(0, 8, 1, 8).mapInArrow(_probe, "version string").distinct().collect()
+        rows = session.range(0, 8, 1, 8).mapInArrow(_worker_versions, "version string").distinct().collect()
     except Exception as error:
         reason = _cause(error)
         if "No module named" in reason or "ModuleNotFoundError" in str(error):
             missing = re.search(r"No module named '([\w.]+)'", f"{reason} {error}")
-            what = missing.group(1) if missing else "nearkin"
-            raise EngineError(f"a worker has no module {what!r}; {_SHIP}", reason=reason) from error
-        raise EngineError(f"a worker could not be asked for its nearkin: {reason}", reason=reason) from error
-    found = sorted({row[0].split()[0] for row in rows})
-    if found != [__version__]:
-        raise mismatch("nearkin", f"workers with {', '.join(found)}", f"a driver with {__version__}; {_SHIP}")
+            module = missing.group(1) if missing else "nearkin"
+            raise EngineError(f"a worker has no module {module!r}; {_INSTALL}", reason=reason) from error
+        raise EngineError(f"a worker did not report its version of nearkin: {reason}", reason=reason) from error
+    versions = sorted({row[0].split()[0] for row in rows})
+    if versions != [__version__]:
+        raise mismatch("nearkin", f"workers with {', '.join(versions)}", f"a driver with {__version__}; {_INSTALL}")
 
 
 def _cause(error: BaseException) -> str:
-    """The last line of what a worker or the engine said that names an error, or else the first line."""
-    # Behind this Spark Connect has what Java called: nobody's message.
-    said = str(error).partition("JVM stacktrace:")[0]
-    lines = [line.strip().removeprefix(": ") for line in said.splitlines()]
+    """Return the last line of an error of a worker or the engine that names an exception, or the first line."""
+    # Spark Connect appends the Java stack trace.
+    message = str(error).partition("JVM stacktrace:")[0]
+    lines = [line.strip().removeprefix(": ") for line in message.splitlines()]
     named = [line for line in lines if re.match(r"[\w.]+(Error|Exception)(: |$)", line)]
-    found = named[-1] if named else next((line for line in lines if line), type(error).__name__)
-    return found[:2000]
+    cause = named[-1] if named else next((line for line in lines if line), type(error).__name__)
+    return cause[:2000]
 
 
 @contextmanager
-def told_by_workers() -> Iterator[None]:
-    """Raise what a worker raised of nearkin's own as that error, and what the engine says as EngineError."""
+def raise_engine_errors() -> Iterator[None]:
+    """Convert errors of the engine: errors that nearkin raised in a worker to these, all others to EngineError."""
     try:
         yield
     except NearkinError:
@@ -136,30 +135,30 @@ def told_by_workers() -> Iterator[None]:
 
 
 _UNWRITTEN = r"(?i)permission|read-only|mkdirs|not a directory|no such file|access.?denied|no filesystem for scheme"
-"""What engines say of a folder that can't be written."""
-_TRIED = 16
-"""Tasks that try a folder."""
+"""Messages of engines about a folder that can't be written."""
+_NUM_PROBES = 16
+"""Tasks that write to a folder to test it."""
 _SHARED = "give a folder that the driver and all workers can write"
 
 
 class Checkpoint:
-    """Stages of a job under a folder that driver and workers share.
+    """Results of the stages of a job, in a folder that driver and workers share.
 
-    A stage is written whole and then named in the table `stages`, with the digest of the job; what is not named there
-    does not exist. A job with another digest is refused, so that no stage is taken for another's.
+    A stage is written completely and then listed in the table `stages`, with the digest of the job; a stage that is not
+    listed does not exist. A job with another digest is refused, so jobs can't use each other's stages.
 
     Parameters
     ----------
     session : SparkSession
     path : str
     digest : str
-        Of everything that the answer follows from.
-    tell : function
-        Called with the name of a stage before it is made.
+        Digest of everything that determines the result.
+    report : function
+        Called with the name of a stage before it runs.
     """
 
-    def __init__(self, session: Session, path: str, digest: str, tell: Callable[[str], None]) -> None:
-        self.session, self.path, self.digest, self._tell = session, path.rstrip("/"), digest, tell
+    def __init__(self, session: Session, path: str, digest: str, report: Callable[[str], None]) -> None:
+        self.session, self.path, self.digest, self._report = session, path.rstrip("/"), digest, report
         self.seconds: dict[str, float] = {}
         self.done = self._read()
 
@@ -171,11 +170,10 @@ class Checkpoint:
                 return {}
             message = f"checkpoint={self.path!r} can't be read: {_cause(error)}; {_SHARED}"
             raise OutputError(message, place=self.path) from error
-        # To Sail a folder that is not there is a table without columns.
+        # Sail reads a missing folder as a table without columns.
         if not table.num_rows:
             return {}
-        found = set(table.column("digest").to_pylist())
-        if found - {self.digest}:
+        if set(table.column("digest").to_pylist()) - {self.digest}:
             raise MismatchError(
                 f"checkpoint={self.path!r} has the stages of another job; give that one's arguments and columns again, "
                 "or a new folder",
@@ -186,71 +184,72 @@ class Checkpoint:
         return dict(zip(*(table.column(name).to_pylist() for name in ("stage", "rows")), strict=True))
 
     def check(self) -> None:
-        """Write the first line of the table, so that a folder that can't be written ends the job before it starts.
+        """Test that all workers can write to the folder and see what others wrote, before the job starts.
 
-        Where workers have disks of their own, each would write to its own, and read what it finds there.
+        Workers with disks of their own would each write to their own.
 
         Raises
         ------
         OutputError
             The folder can't be written.
         EngineError
-            What workers write is not there for others.
+            The folder is not shared.
         """
         if self.done:
             return
         folder = f"{self.path}/begun"
-        self._write(self.session.range(0, _TRIED, 1, _TRIED).write.mode("overwrite"), folder)
+        self._write(self.session.range(0, _NUM_PROBES, 1, _NUM_PROBES).write.mode("overwrite"), folder)
         try:
-            found = self.session.read.schema("id bigint").parquet(folder).count()
-            reason = f"of {_TRIED} rows that workers wrote {found} are there"
+            rows = self.session.read.schema("id bigint").parquet(folder).count()
+            reason = f"of {_NUM_PROBES} rows that workers wrote {rows} are there"
         except Exception as error:
-            found, reason = 0, _cause(error)
-        if found != _TRIED:
+            rows, reason = 0, _cause(error)
+        if rows != _NUM_PROBES:
             message = f"checkpoint={self.path!r} is not shared by all workers: {reason}; {_SHARED}"
             raise EngineError(message, reason=reason)
-        self._name("begun", _TRIED)
+        self._list("begun", _NUM_PROBES)
 
-    def frame(self, name: str, make: Callable[[], DataFrame]) -> DataFrame:
-        """The rows of a stage: as they were written, or made and written."""
+    def frame(self, name: str, build: Callable[[], DataFrame]) -> DataFrame:
+        """Return the rows of a stage; write them first if it is not done."""
         folder = f"{self.path}/{name}"
-        with told_by_workers():
-            rows = make()
+        with raise_engine_errors():
+            rows = build()
             if name not in self.done:
-                self._tell(name)
+                self._report(name)
                 start = time.perf_counter()
-                self._write(rows.write.mode("overwrite").options(**_WRITING), folder)
+                self._write(rows.write.mode("overwrite").options(**_WRITE_OPTIONS), folder)
                 self.seconds[name] = time.perf_counter() - start
             # A folder without rows has no schema of its own.
-            return self._whole(name, self.session.read.schema(rows.schema).parquet(folder))
+            return self._checked(name, self.session.read.schema(rows.schema).parquet(folder))
 
-    def table(self, name: str, schema: str, make: Callable[[], pa.Table]) -> DataFrame:
-        """The same of a table of the driver, with the types of its columns as SQL writes them."""
+    def table(self, name: str, schema: str, build: Callable[[], pa.Table]) -> DataFrame:
+        """Return the rows of a stage that the driver builds as a table; `schema` has the SQL types of its columns."""
         folder = f"{self.path}/{name}"
         if name not in self.done:
-            self._tell(name)
-            table, mode = make(), "overwrite"
-            for start in range(0, max(table.num_rows, 1), _ROWS):
-                part = table.slice(start, _ROWS)
-                rows = self.session.createDataFrame(part) if part.num_rows else self.session.createDataFrame([], schema)
-                self._write(rows.write.mode(mode).options(**_WRITING), folder)
+            self._report(name)
+            table, mode = build(), "overwrite"
+            for start in range(0, max(table.num_rows, 1), _MAX_SENT):
+                chunk = table.slice(start, _MAX_SENT)
+                data = (chunk,) if chunk.num_rows else ([], schema)
+                rows = self.session.createDataFrame(*data)
+                self._write(rows.write.mode(mode).options(**_WRITE_OPTIONS), folder)
                 mode = "append"
-        return self._whole(name, self.session.read.schema(schema).parquet(folder))
+        return self._checked(name, self.session.read.schema(schema).parquet(folder))
 
-    def _whole(self, name: str, rows: DataFrame) -> DataFrame:
-        """The rows of a stage, which is named if it is new; of one that is not, all that were written must be there."""
-        found = rows.count()
+    def _checked(self, name: str, rows: DataFrame) -> DataFrame:
+        """List a new stage; check that an earlier one still has all its rows."""
+        count = rows.count()
         if name not in self.done:
-            self._name(name, found)
-        elif found != self.done[name]:
+            self._list(name, count)
+        elif count != self.done[name]:
             message = (
-                f"checkpoint={self.path!r} has {found:,} of the {self.done[name]:,} rows of {name!r}: something was "
+                f"checkpoint={self.path!r} has {count:,} of the {self.done[name]:,} rows of {name!r}: something was "
                 "deleted from it; give a new folder"
             )
             raise OutputError(message, place=self.path)
         return rows
 
-    def _name(self, stage: str, rows: int) -> None:
+    def _list(self, stage: str, rows: int) -> None:
         import pyarrow as pa
 
         line = self.session.createDataFrame(pa.table({"stage": [stage], "digest": [self.digest], "rows": [rows]}))
@@ -269,45 +268,41 @@ class Checkpoint:
 
 
 def _is_absent(error: Exception) -> bool:
-    """Whether a folder is not there, or has nothing in it."""
+    """Return True for an error about a missing or empty folder."""
     return bool(re.search(r"(?i)PATH_NOT_FOUND|does not exist|not found|UNABLE_TO_INFER_SCHEMA|no files", str(error)))
 
 
-def fetched(frame: DataFrame, column: str) -> pa.Table:
-    """All rows on the driver, in parts by an integer column, so that no part is too large for the engine."""
+def fetch(frame: DataFrame, column: str) -> pa.Table:
+    """Fetch all rows to the driver, in chunks by an integer column, so that no chunk is too large for the engine."""
     import pyarrow as pa
 
     F = functions()
-    count = frame.count()
-    parts = max(-(-count // _FETCHED), 1)
-    if parts == 1:
+    chunks = max(-(-frame.count() // _MAX_FETCHED), 1)
+    if chunks == 1:
         return frame.toArrow()
-    part = F.pmod(F.col(column), F.lit(parts))
-    return pa.concat_tables([frame.where(part == at).toArrow() for at in range(parts)])
+    chunk = F.pmod(F.col(column), F.lit(chunks))
+    return pa.concat_tables([frame.where(chunk == number).toArrow() for number in range(chunks)])
 
 
-def quoted(name: str) -> str:
-    """A column's name as the engine takes it, whatever is in it."""
+def fetch_rows(frame: DataFrame) -> list[dict[str, Any]]:
+    """Fetch a few rows, as dicts."""
+    rows: list[dict[str, Any]] = frame.toArrow().to_pylist()
+    return rows
+
+
+def quote(name: str) -> str:
+    """Quote the name of a column for the engine."""
     return f"`{name.replace('`', '``')}`"
 
 
-def unlike(name: str, names: list[str]) -> str:
-    """A name like this one that is none of others, in whatever case."""
+def unused_name(name: str, names: list[str]) -> str:
+    """Extend a name until it differs from all others, whatever their case."""
     taken = {other.lower() for other in names}
     while name in taken:
         name += "_"
     return name
 
 
-def few_rows(frame: DataFrame) -> list[dict[str, Any]]:
-    """Few rows, as dicts."""
-    rows: list[dict[str, Any]] = frame.toArrow().to_pylist()
-    return rows
-
-
-def joined(frames: list[DataFrame]) -> DataFrame:
-    """The rows of all frames."""
-    rows = frames[0]
-    for frame in frames[1:]:
-        rows = rows.union(frame)
-    return rows
+def union(frames: list[DataFrame]) -> DataFrame:
+    """Return the rows of all frames."""
+    return reduce(lambda rows, frame: rows.union(frame), frames)

@@ -1,7 +1,22 @@
-"""The stages of a deduplication as DataFrames: what each asks the engine to move, and to which function."""
+"""The stages of a deduplication as DataFrames: the rows that the engine moves, and the functions it applies to them.
+
+Cost before a job runs:
+
+| | shuffled bytes per document | comparisons per document |
+|---|---|---|
+| bands (MinHash) | 32 + 16 b, for b bands | none: documents with equal hashes meet |
+| tables (SimHash) | 32 + t (26 + w), for t tables, fingerprints of w bytes | t N / 2^(k + 1), for blocks of k bits |
+| slices (SimHash) | 32 + (s + 1) (26 + w), for s slices | N / 2 |
+
+32 bytes find exact copies (a content hash, a number, a count). A document has a row in each band or table; with slices
+it is sent to s + 1 tasks, in which it is compared with every other document once. So the work of bands grows with N and
+that of slices with N²; tables are in between if the radius is small. With radius 30 of 128 bits no block is short
+enough to be equal and long enough to be rare, and comparing all pairs is fastest.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -9,22 +24,31 @@ from typing import Any
 import numpy as np
 
 from nearkin.dedup.candidates import ConfirmedCandidates, MinHashCandidates, SimHashCandidates
-from nearkin.dedup.distributed.documents import Hashing, Ranges
-from nearkin.dedup.distributed.meetings import (
-    SIGNATURES,
-    Closeness,
-    EnoughValues,
+from nearkin.dedup.config import DedupConfig
+from nearkin.dedup.distributed.documents import Hashing, Ranges, value_dtype
+from nearkin.dedup.distributed.links import COUNTS, Blocks, Verification
+from nearkin.dedup.distributed.pairs import (
+    MAX_FIRST,
+    MAX_SIGNATURES,
+    MEMBER,
+    MORE,
+    NONE,
+    PAIR,
+    Bands,
+    EqualValues,
+    FirstPairs,
     NearPairs,
+    OpenPairs,
+    Proximity,
     Slices,
     Tables,
     WithinRadius,
     choose_tables,
-    slices_of,
+    num_slices,
+    seconds_by_slices,
+    seconds_by_tables,
 )
-from nearkin.dedup.distributed.rows import value_type
-from nearkin.dedup.distributed.units import FIRST, MEMBER, MORE, NONE, PAIR, Bands, FirstPairs, OpenPairs
-from nearkin.dedup.distributed.verify import COUNTS, Blocks, Verification
-from nearkin.dedup.stages import RunOptions
+from nearkin.notebook import short
 from nearkin.spark.engine import Checkpoint, DataFrame, functions
 
 UNITS = "kind int, left bigint, right bigint, unit bigint, last bigint"
@@ -38,16 +62,69 @@ _TASK_BYTES = 32 << 20
 _TASK_PAIRS = 1 << 18
 """Pairs that a task verifies."""
 _SAMPLE = 1 << 14
-"""Documents whose numbers or keys are looked at to cut the others into equal shares."""
-_BROADCAST = 2_000_000
-"""Rows of 16 bytes that go to every worker rather than to one."""
-_MOST_BLOCKS = 1 << 14
-"""Blocks of pairs that are made for the sake of long texts."""
+"""Documents whose numbers or keys are sampled to split the others into equal shares."""
+_MAX_BROADCAST = 2_000_000
+"""Rows of 16 bytes that are sent to every worker."""
+_MAX_BLOCKS = 1 << 14
+"""Maximum number of blocks of pairs, for long texts."""
+_COPY_BYTES, _BAND_BYTES, _UNIT_BYTES = 32, 16, 26
+"""Shuffled bytes per document: to find copies, for a band, and for a table or slice without the fingerprint."""
 
 
-def tasks_of(rows: int, most: int) -> int:
-    """How many tasks share some rows; always some, so that all cores have work."""
-    return max(-(-rows // most), 4)
+def num_tasks(rows: int, max_rows: int) -> int:
+    """Return the number of tasks for these rows; at least four, so that all cores have work."""
+    return max(-(-rows // max_rows), 4)
+
+
+def proposing_family(source: Any) -> SimHashCandidates | MinHashCandidates:
+    """Return the family that proposes candidates."""
+    return source.first if isinstance(source, ConfirmedCandidates) else source  # type: ignore[no-any-return]
+
+
+def explain_plan(config: DedupConfig, documents: int) -> dict[str, Any]:
+    """Describe how a run would find candidates, and its cost."""
+    first = proposing_family(config.candidate_source)
+    plan: dict[str, Any] = {"documents": documents, "recipe": str(config.recipe)}
+    if isinstance(first, MinHashCandidates):
+        bands = first.banding.num_bands
+        return {
+            **plan,
+            "method": "bands",
+            "shuffled_bytes": _COPY_BYTES + _BAND_BYTES * bands,
+            "comparisons": 0,
+            "tasks": num_tasks(documents * bands, TASK_ROWS),
+            "core_seconds": None,
+            "why": f"signatures are equal in one of {bands} bands; the work grows with the documents",
+        }
+    bits, radius = first.recipe.bits, first.radius
+    row_bytes = _UNIT_BYTES + 8 * first.recipe.words
+    slices = num_slices(documents)
+    slice_seconds = seconds_by_slices(bits, documents) * documents
+    choice = choose_tables(bits, radius, documents)
+    if choice is None:
+        return {
+            **plan,
+            "method": "slices",
+            "shuffled_bytes": _COPY_BYTES + (slices + 1) * row_bytes,
+            "comparisons": documents // 2,
+            "tasks": slices * (slices + 1) // 2,
+            "core_seconds": slice_seconds,
+            "why": f"radius {radius} of {bits} bits: every two fingerprints are compared once, which is cheaper than "
+            "any tables; the work grows with the square of the documents, and minhash is the family for more",
+        }
+    blocks, agree = choice
+    tables = math.comb(blocks, agree)
+    seconds = seconds_by_tables(bits, blocks, agree, documents) * documents
+    return {
+        **plan,
+        "method": "tables",
+        "shuffled_bytes": _COPY_BYTES + tables * row_bytes,
+        "comparisons": tables * documents >> (bits // blocks * agree + 1),
+        "tasks": num_tasks(documents * tables, TASK_ROWS >> 2),
+        "core_seconds": seconds,
+        "why": f"radius {radius} of {bits} bits: {agree} of {blocks} blocks are equal, in {tables} tables; comparing "
+        f"every two would take {short(slice_seconds / seconds)} times as long",
+    }
 
 
 @dataclass
@@ -57,236 +134,223 @@ class Plans:
     Parameters
     ----------
     checkpoint : Checkpoint
-    options : RunOptions
-    older_only : bool
-        Whether documents are compared with older ones alone.
+    config : DedupConfig
+    reference_only : bool
+        Compare documents with reference documents alone.
     """
 
     checkpoint: Checkpoint
-    options: RunOptions
-    older_only: bool = False
-    #: What the stages found: documents, and rows that engines count for nothing.
+    config: DedupConfig
+    reference_only: bool = False
+    #: Numbers of documents and of rows so far.
     counts: dict[str, int] = field(default_factory=dict)
-    #: Where fingerprints meet, once `meet` has chosen it.
-    meetings: Slices | Tables = field(init=False)
+    #: The units of fingerprints, once `choose_units` has run.
+    units: Slices | Tables = field(init=False)
 
     def __post_init__(self) -> None:
         self.F = functions()
-        self.source: Any = self.options.candidate_source
-        self.kind = value_type(self.source)
+        self.source: Any = self.config.candidate_source
+        self.dtype = value_dtype(self.source)
+        self.first = proposing_family(self.source)
+        self._field = "first" if self.first is not self.source else ""
 
     # Documents
 
-    def hashed(self, rows: DataFrame, hashing: Hashing, kind: str, *, source: bool) -> DataFrame:
-        """Documents as `Hashing.rows` gives them."""
+    def hash(self, rows: DataFrame, hashing: Hashing, id_type: str, *, source: bool) -> DataFrame:
+        """Hash documents; the columns are those of `Hashing.rows`."""
         schema = (
-            f"id {kind}, number bigint, key binary, content binary, features bigint, length bigint, values binary, "
+            f"id {id_type}, number bigint, key binary, content binary, features bigint, length bigint, values binary, "
             f"missing bigint, text string{', source string' if source else ''}"
         )
         return rows.mapInArrow(hashing.rows, schema)
 
-    def numbered(self, documents: DataFrame, *, direct: bool) -> DataFrame:
-        """Documents with their numbers: where ids do not give them, by keys."""
+    def number(self, documents: DataFrame, *, direct: bool) -> DataFrame:
+        """Number documents by their keys, unless numbers follow from ids."""
         if direct:
             return documents
         total = self.counts["documents"] + self.counts["older"]
+        id_type = dict(documents.dtypes)["id"]
 
         def numbers() -> DataFrame:
-            F = self.F
             keys = documents.select("older", "key", "id")
-            sample = keys.select("key").sample(min(1.0, _SAMPLE / max(total, 1)), seed=1).limit(4 * _SAMPLE).toArrow()
-            count = tasks_of(total, TASK_ROWS)
-            ranges = Ranges.of(sample.column("key").to_pylist(), count)
-            kinds = f"range bigint, older boolean, key binary, id {dict(documents.dtypes)['id']}"
-            rows = keys.mapInArrow(ranges.rows, kinds).repartition(2 * count, F.col("range"))
-            return rows.mapInArrow(
-                ranges.number_keys, f"id {dict(documents.dtypes)['id']}, older boolean, number bigint"
-            )
+            sample = self._sample(keys.select("key"), total).column("key").to_pylist()
+            count = num_tasks(total, TASK_ROWS)
+            ranges = Ranges.of(sample, count)
+            rows = keys.mapInArrow(ranges.rows, f"range bigint, older boolean, key binary, id {id_type}")
+            rows = rows.repartition(2 * count, self.F.col("range"))
+            return rows.mapInArrow(ranges.number_keys, f"id {id_type}, older boolean, number bigint")
 
-        found = self.checkpoint.frame("numbers", numbers)
-        return documents.drop("number").join(found, ["id", "older"])
+        numbered = self.checkpoint.frame("numbers", numbers)
+        return documents.drop("number").join(numbered, ["id", "older"])
+
+    @staticmethod
+    def _sample(rows: DataFrame, total: int) -> Any:
+        """Fetch a sample of rows."""
+        return rows.sample(min(1.0, _SAMPLE / max(total, 1)), seed=1).limit(4 * _SAMPLE).toArrow()
 
     def copies(self, documents: DataFrame) -> DataFrame:
-        """Documents with the same content as an earlier one: number, original."""
+        """Return the documents with the same content as an earlier one: number, original."""
         F = self.F
         contents = documents.select("content", "number", "features")
-        if self.options.featureless == "keep":
+        if self.config.featureless == "keep":
             contents = contents.where(F.col("features") > 0)
         groups = contents.groupBy("content").agg(F.min("number").alias("original"), F.count("number").alias("n"))
-        some = groups.where(F.col("n") > 1).select("content", "original")
-        return contents.join(some, "content").where("number != original").select("number", "original")
+        shared = groups.where(F.col("n") > 1).select("content", "original")
+        return contents.join(shared, "content").where("number != original").select("number", "original")
 
     def searched(self, documents: DataFrame, copies: DataFrame) -> DataFrame:
-        """What is searched: number and values of documents with features that are no copies."""
+        """Return number and values of the documents to search: those with features that are no copies."""
         rows = documents.where(self.F.col("features") > 0).select("number", "values")
-        return rows.join(self._few(copies.select("number"), self.counts["copies"]), "number", "left_anti")
+        return rows.join(self._broadcast(copies.select("number"), self.counts["copies"]), "number", "left_anti")
 
-    def _few(self, rows: DataFrame, count: int) -> DataFrame:
-        """Rows that go to every worker, if they are few."""
-        return self.F.broadcast(rows) if count <= _BROADCAST else rows
+    def _broadcast(self, rows: DataFrame, count: int) -> DataFrame:
+        """Send rows to every worker if there are few."""
+        return self.F.broadcast(rows) if count <= _MAX_BROADCAST else rows
 
     # Units
 
     @property
-    def first(self) -> SimHashCandidates | MinHashCandidates:
-        """The family that proposes."""
-        return self.source.first if isinstance(self.source, ConfirmedCandidates) else self.source
-
-    @property
-    def _field(self) -> str:
-        return "first" if isinstance(self.source, ConfirmedCandidates) else ""
-
-    @property
     def by_bands(self) -> bool:
-        """Whether units are buckets of bands, or slices of the fingerprints that meet."""
+        """True if units are buckets of bands, False if they are tables or slices of fingerprints."""
         return isinstance(self.first, MinHashCandidates)
 
     @property
-    def most(self) -> int:
-        """Earlier documents that each one is paired with at first; 0 for all."""
-        if self.options.links == "all" or (self.options.cluster == "components" and not self.by_bands):
+    def max_earlier(self) -> int:
+        """Earlier documents that each one is paired with in the first round; 0 for all."""
+        if self.config.links == "all" or (self.config.cluster == "components" and not self.by_bands):
             return 0
-        return FIRST
+        return MAX_FIRST
 
     def first_pairs(self, searched: DataFrame) -> DataFrame:
-        """Pairs of the first round, and members of units that have more."""
+        """Return the pairs of the first round, and the members of units that have more."""
         count = self.counts["searched"]
         if isinstance(self.first, MinHashCandidates):
-            bands = Bands(self.first, self.kind, self._field)
+            bands = Bands(self.first, self.dtype, self._field)
             rows = searched.mapInArrow(bands.rows, "unit bigint, number bigint")
-            tasks = tasks_of(count * self.first.banding.num_bands, TASK_ROWS)
-            pairs = FirstPairs(self.most, self.older_only)
+            tasks = num_tasks(count * self.first.banding.num_bands, TASK_ROWS)
+            pairs = FirstPairs(self.max_earlier, self.reference_only)
             return rows.repartition(tasks, "unit").mapInArrow(pairs.rows, UNITS)
-        # Older documents look for none; in tables that is seen where they meet.
-        asks = self.F.lit(True) if isinstance(self.meetings, Tables) else self.F.col("number") > 0
-        flagged = searched.withColumn("asks", asks).withColumn("held", self.F.lit(True))
-        rows = self._rows(flagged).repartition(self._meeting_tasks, "unit")
-        return rows.mapInArrow(self._near(self.most).rows, UNITS)
+        # Reference documents are no queries; tables check that in their tasks.
+        is_query = self.F.lit(True) if isinstance(self.units, Tables) else self.F.col("number") > 0
+        flagged = searched.withColumn("is_query", is_query).withColumn("is_indexed", self.F.lit(True))
+        rows = self._unit_rows(flagged).repartition(self._num_unit_tasks, "unit")
+        return rows.mapInArrow(self._near_pairs(self.max_earlier).rows, UNITS)
 
-    def open_pairs(self, searched: DataFrame, members: DataFrame, state: DataFrame, most: int) -> DataFrame:
-        """Pairs that may still change what is decided: of members of units, with `state` (number, by)."""
+    def open_pairs(self, searched: DataFrame, members: DataFrame, state: DataFrame, max_pairs: int) -> DataFrame:
+        """Return the pairs among members of units that may still change the decision in `state` (number, by)."""
         F = self.F
         decided = members.join(state, "number", "left").select(
             "unit", "number", "last", F.coalesce("by", "number").alias("by")
         )
-        if self.options.cluster == "components":
-            pairs = OpenPairs(most)
-            tasks = tasks_of(self.counts["members"], TASK_ROWS >> 1)
-            return decided.repartition(tasks, "unit").mapInArrow(pairs.rows, UNITS)
-        open_ = decided.where((F.col("by") > F.col("last")) & (F.col("last") < F.lit(NONE)))
+        if self.config.cluster == "components":
+            tasks = num_tasks(self.counts["members"], TASK_ROWS >> 1)
+            return decided.repartition(tasks, "unit").mapInArrow(OpenPairs(max_pairs).rows, UNITS)
+        queries = decided.where((F.col("by") > F.col("last")) & (F.col("last") < F.lit(NONE)))
         if self.by_bands:
-            own = decided.where(F.col("by") == F.col("number"))
-            held = self._with_values(own.select("unit", "number"), searched)
-            tasks = tasks_of(self.counts["members"], _TASK_BYTES // self._close.kind.itemsize)
+            kept = decided.where(F.col("by") == F.col("number"))
+            indexed = self._with_values(kept.select("unit", "number"), searched)
+            tasks = num_tasks(self.counts["members"], _TASK_BYTES // self._proximity.dtype.itemsize)
         else:
             kept = searched.join(state.select("number"), "number", "left_anti")
-            flagged = kept.withColumn("asks", F.lit(False)).withColumn("held", F.lit(True))
-            held, tasks = self._rows(flagged).drop("asks"), self._meeting_tasks
-        held = held.join(open_.select("unit").distinct(), "unit", "left_semi")
-        none = F.lit(None).cast("bigint").alias
-        meeting = held.select("unit", "number", "values", none("last"), none("by"), F.lit(False).alias("asks"))
-        asking = self._with_values(open_, searched).select("unit", "number", "values", "last", "by", F.lit(True))
-        return meeting.union(asking).repartition(tasks, "unit").mapInArrow(self._near(most).rows, UNITS)
+            flagged = kept.withColumn("is_query", F.lit(False)).withColumn("is_indexed", F.lit(True))
+            indexed, tasks = self._unit_rows(flagged).drop("is_query"), self._num_unit_tasks
+        indexed = indexed.join(queries.select("unit").distinct(), "unit", "left_semi")
+        null = F.lit(None).cast("bigint").alias
+        rows = indexed.select("unit", "number", "values", null("last"), null("by"), F.lit(False).alias("is_query"))
+        query_rows = self._with_values(queries, searched)
+        rows = rows.union(query_rows.select("unit", "number", "values", "last", "by", F.lit(True)))
+        return rows.repartition(tasks, "unit").mapInArrow(self._near_pairs(max_pairs).rows, UNITS)
 
     def _with_values(self, rows: DataFrame, searched: DataFrame) -> DataFrame:
-        """Rows with the values of the family that proposes; in records of two families those stand in front."""
+        """Add the values of the family that proposes, which come first in records of two families."""
         F = self.F
-        width = self._close.kind.itemsize
-        values = F.substring("values", 1, width) if self._field else F.col("values")
+        values = F.substring("values", 1, self._proximity.dtype.itemsize) if self._field else F.col("values")
         return rows.join(searched.select("number", values.alias("values")), "number")
 
-    def meet(self, searched: DataFrame) -> None:
-        """Choose where fingerprints meet: in tables by blocks, or in slices, whichever costs less.
+    def choose_units(self, searched: DataFrame) -> None:
+        """Choose the units of fingerprints: tables by blocks, or slices, whichever costs less.
 
-        Units are named by the cuts of slices, which are chosen once for a job.
+        The splits of slices name the units, so they are chosen once for a job.
         """
         import pyarrow as pa
 
         first, count = self.first, self.counts["searched"]
         if not isinstance(first, SimHashCandidates):
             return
-        found = choose_tables(first.recipe.bits, first.radius, count)
-        if found is not None:
-            self.meetings = Tables(first.recipe.bits, *found, self.kind, self._field)
+        choice = choose_tables(first.recipe.bits, first.radius, count)
+        if choice is not None:
+            self.units = Tables(first.recipe.bits, *choice, self.dtype, self._field)
             return
 
-        def splits() -> pa.Table:
-            sample = searched.select("number").sample(min(1.0, _SAMPLE / max(count, 1)), seed=1).limit(4 * _SAMPLE)
-            numbers = np.unique(sample.toArrow().column("number").to_numpy())
-            slices = slices_of(count)
-            cuts = {int(numbers[len(numbers) * at // slices]) for at in range(1, slices)} if len(numbers) else set()
-            return pa.table({"split": pa.array(sorted(cuts), pa.int64())})
+        def choose_splits() -> pa.Table:
+            sample = self._sample(searched.select("number"), count)
+            numbers = np.unique(sample.column("number").to_numpy())
+            slices = num_slices(count)
+            splits = {int(numbers[len(numbers) * at // slices]) for at in range(1, slices)} if len(numbers) else set()
+            return pa.table({"split": pa.array(sorted(splits), pa.int64())})
 
-        cuts = self.checkpoint.table("splits", "split bigint", splits).toArrow().column("split").to_pylist()
-        self.meetings = Slices(tuple(sorted(cuts)), self.kind, self._field)
+        splits = self.checkpoint.table("splits", "split bigint", choose_splits).toArrow().column("split").to_pylist()
+        self.units = Slices(tuple(sorted(splits)), self.dtype, self._field)
 
     @property
-    def _meeting_tasks(self) -> int:
-        if isinstance(self.meetings, Tables):
-            return tasks_of(self.counts["searched"] * len(self.meetings.masks()), TASK_ROWS >> 2)
-        slices = len(self.meetings)
+    def _num_unit_tasks(self) -> int:
+        if isinstance(self.units, Tables):
+            return num_tasks(self.counts["searched"] * len(self.units.masks()), TASK_ROWS >> 2)
+        slices = len(self.units)
         return slices * (slices + 1) // 2
 
-    def _rows(self, flagged: DataFrame) -> DataFrame:
-        return flagged.mapInArrow(self.meetings.rows, "unit bigint, number bigint, values binary, asks boolean")
+    def _unit_rows(self, flagged: DataFrame) -> DataFrame:
+        return flagged.mapInArrow(self.units.rows, "unit bigint, number bigint, values binary, is_query boolean")
 
     @cached_property
-    def _close(self) -> Closeness:
-        """What makes two documents that meet a candidate pair."""
+    def _proximity(self) -> Proximity:
+        """The condition for a candidate pair."""
         first = self.first
         if isinstance(first, SimHashCandidates):
             return WithinRadius(first.recipe.bits, first.radius)
-        return EnoughValues(f"u{first.recipe.value_bits // 8}", first.recipe.num_perm, first.least)
+        return EqualValues(f"u{first.recipe.value_bits // 8}", first.recipe.num_perm, first.min_equal_values)
 
-    def _near(self, most: int) -> NearPairs:
-        if isinstance(self._close, WithinRadius):
-            return NearPairs(self._close, most, self.older_only)
-        return NearPairs(self._close, most, self.older_only, SIGNATURES, SIGNATURES)
+    def _near_pairs(self, max_earlier: int) -> NearPairs:
+        sizes = () if isinstance(self._proximity, WithinRadius) else (MAX_SIGNATURES, MAX_SIGNATURES)
+        return NearPairs(self._proximity, max_earlier, self.reference_only, *sizes)
 
     # Links
 
-    def links(self, documents: DataFrame, pairs: DataFrame, count: int, *, listed: bool = False) -> DataFrame:
-        """Pairs that match, and rows that count what was looked at."""
-        F = self.F
-        options = self.options
-        texts = 2 * count * max(self.counts["characters"] // max(self.counts["documents"] + self.counts["older"], 1), 1)
-        tasks = max(tasks_of(count, _TASK_PAIRS), min(-(-texts // _TASK_BYTES), _MOST_BLOCKS))
-        placed = pairs.mapInArrow(Blocks(tasks).rows, "block bigint, left bigint, right bigint")
-        ends = placed.select("block", F.col("left").alias("number"))
-        ends = ends.union(placed.select("block", F.col("right").alias("number"))).distinct()
-        text = F.col("text") if options.comparison is not None else F.lit(None).cast("string")
-        held = documents.select("number", "length", "values", text.alias("text"))
-        none = F.lit(None)
-        # The pairs are what is held while the documents stream by.
-        read = (
-            self._few(ends, 2 * count)
-            .join(held, "number")
-            .select(
-                "block", F.col("number").alias("left"), none.cast("bigint").alias("right"), "length", "values", "text"
-            )
-        )
-        asked = placed.select(
-            "block",
-            "left",
-            "right",
-            none.cast("bigint").alias("length"),
-            none.cast("binary").alias("values"),
-            none.cast("string").alias("text"),
-        )
-        verification = Verification(self.source, self.kind, options.comparison, float(options.threshold), listed)
-        return read.union(asked).repartition(tasks, "block").mapInArrow(verification.rows, LINKS)
+    def links(self, documents: DataFrame, pairs: DataFrame, count: int, *, all_match: bool = False) -> DataFrame:
+        """Return the pairs that match, and rows that count the work."""
+        F, config = self.F, self.config
+        num_documents = max(self.counts["documents"] + self.counts["older"], 1)
+        characters = 2 * count * max(self.counts["characters"] // num_documents, 1)
+        tasks = max(num_tasks(count, _TASK_PAIRS), min(-(-characters // _TASK_BYTES), _MAX_BLOCKS))
+        blocks = pairs.mapInArrow(Blocks(tasks).rows, "block bigint, left bigint, right bigint")
+        ends = blocks.select("block", F.col("left").alias("number"))
+        ends = ends.union(blocks.select("block", F.col("right").alias("number"))).distinct()
+        text = F.col("text") if config.comparison is not None else F.lit(None).cast("string")
+        compared = documents.select("number", "length", "values", text.alias("text"))
+
+        def null(name: str, kind: str) -> Any:
+            return F.lit(None).cast(kind).alias(name)
+
+        # Broadcast the pairs, so that the documents are streamed.
+        block_documents = self._broadcast(ends, 2 * count).join(compared, "number")
+        columns = F.col("number").alias("left"), null("right", "bigint"), "length", "values", "text"
+        rows = block_documents.select("block", *columns)
+        nulls = null("length", "bigint"), null("values", "binary"), null("text", "string")
+        rows = rows.union(blocks.select("block", "left", "right", *nulls))
+        verification = Verification(self.source, self.dtype, config.comparison, float(config.threshold), all_match)
+        return rows.repartition(tasks, "block").mapInArrow(verification.rows, LINKS)
 
     @staticmethod
-    def pairs_of(units: DataFrame) -> DataFrame:
-        """The pairs among the rows of units."""
-        return units.where(f"kind = {PAIR}").select("left", "right")
+    def select_pairs(rows: DataFrame) -> DataFrame:
+        """Return the pairs among the rows of units."""
+        return rows.where(f"kind = {PAIR}").select("left", "right")
 
     @staticmethod
-    def members_of(units: DataFrame) -> DataFrame:
-        """The members of units that have more."""
-        return units.where(f"kind = {MEMBER}").select("unit", functions().col("right").alias("number"), "last")
+    def select_members(rows: DataFrame) -> DataFrame:
+        """Return the members of units that have more pairs."""
+        return rows.where(f"kind = {MEMBER}").select("unit", functions().col("right").alias("number"), "last")
 
     @staticmethod
-    def more_of(units: DataFrame) -> bool:
-        """Whether a round left pairs for another one."""
-        return bool(units.where(f"kind = {MORE}").limit(1).count())
+    def has_more(rows: DataFrame) -> bool:
+        """Return True if a round left pairs for another one."""
+        return bool(rows.where(f"kind = {MORE}").limit(1).count())

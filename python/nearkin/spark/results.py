@@ -1,31 +1,40 @@
-"""What a deduplication on many machines found, as DataFrames."""
+"""Results of a job: the tables of `nearkin.DedupResult` as DataFrames, and the summary."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from nearkin.dedup.summary import Summary
-from nearkin.spark.engine import DataFrame
+import numpy as np
+
+from nearkin.dedup.distributed.links import COUNTS
+from nearkin.dedup.keep import missing_warning
+from nearkin.dedup.stages import summarize_config
+from nearkin.dedup.summary import SourceRemovals, Summary, tabulate_removals
+from nearkin.errors import warn_caller
+from nearkin.spark.engine import DataFrame, fetch, fetch_rows, quote, union, unused_name
+from nearkin.spark.job import Job
+from nearkin.spark.plans import LINKS
 
 
 @dataclass(frozen=True)
 class SparkResult:
-    """What a deduplication found; the columns are those of `nearkin.DedupResult`.
+    """The result of a deduplication; the columns are those of `nearkin.DedupResult`.
 
     Attributes
     ----------
     kept : DataFrame
-        The rows of the documents that stay, with all their columns; in no order.
+        The rows of the kept documents, with all their columns; in no order.
     clusters : DataFrame
-        A row for every document of a cluster of two or more, and for every document that an older one removed: id,
-        cluster (number from 0, by the smallest id in it), representative, distance, similarity (null where nothing
-        verified), reason; with `differing="flag"` not available.
+        A row for every document of a cluster of two or more, and for every document removed for a reference document:
+        id, cluster (number from 0, by its smallest id), representative, distance, similarity (null without
+        verification), reason.
     pairs : DataFrame
         Links of removed documents with their representative: id, representative, distance, similarity; with
         `links="all"` every verified link: left, right, distance, similarity.
     summary : dict
-        Counts, recipe, parameters, version, timings per stage, as in the file summary.json. `candidates` and
-        `verified` count what this job looked at, which is more than one machine looks at.
+        Counts, recipe, parameters, version and timings per stage, as in the file summary.json. `candidates` and
+        `verified` count the work of this job, which is more than that of one machine.
     """
 
     kept: DataFrame
@@ -37,3 +46,169 @@ class SparkResult:
         documents, removed = self.summary["documents"], self.summary["removed"]
         clusters = self.summary["clusters"]
         return f"<kept {documents - removed} of {documents} documents, removed {removed} in {clusters} clusters>"
+
+
+def collect_result(job: Job) -> SparkResult:
+    """Run a job and build its DataFrames and summary."""
+    F = job.F
+    job.run()
+    clusters = _build_clusters(job)
+    removed = clusters.where("reason <> 'kept'")
+    removed_id = unused_name("removed_id", job.df.columns)
+    removed_ids = removed.select(F.col("id").alias(removed_id))
+    kept = job.df.join(removed_ids, job.df[quote(job.id)].cast(job.id_type) == F.col(removed_id), "left_anti")
+    pairs = removed.select("id", "representative", "distance", "similarity")
+    if job.config.links == "all":
+        pairs = job.checkpoint.frame("pairs", lambda: _build_links(job))
+    return SparkResult(kept, clusters, pairs, _summarize(job, clusters))
+
+
+def collect_checks(job: Job) -> DataFrame:
+    """Run a job and return id, status, match, distance, similarity."""
+    F = job.F
+    job.run()
+    # Copies of a new document are new as well.
+    members = _removed_documents(job).where("rep < 0")
+    names = job.documents.select("number", "id")
+    matches = names.select(F.col("number").alias("rep"), F.col("id").alias("match"))
+    new = names.where("number > 0").join(members, "number", "left").join(matches, "rep", "left")
+    status = F.when(F.col("rep").isNull(), "new").when(F.col("exact"), "exact").otherwise("near")
+    columns = "id", status.alias("status"), "match", "distance", "similarity"
+    return job.checkpoint.frame("answers", lambda: new.select(*columns))
+
+
+def _removed_documents(job: Job) -> DataFrame:
+    """Return number, rep, similarity, distance, exact of every removed document."""
+    F = job.F
+    own = job.removed.select("number", "rep", "similarity", "distance", F.lit(False).alias("exact"))
+    originals = job.removed.select(F.col("number").alias("original"), "rep", "similarity", "distance")
+    copies = job.copies.where("number > 0").join(originals, "original", "left")
+    exact = F.col("rep").isNull()
+    return own.union(
+        copies.select(
+            "number",
+            F.coalesce("rep", "original").alias("rep"),
+            F.when(exact, F.lit(job.equal)).otherwise(F.col("similarity")).alias("similarity"),
+            F.when(exact, F.lit(0)).otherwise(F.col("distance")).cast("bigint").alias("distance"),
+            exact.alias("exact"),
+        )
+    )
+
+
+def _build_clusters(job: Job) -> DataFrame:
+    F, point = job.F, job.checkpoint
+    removed = _removed_documents(job)
+    kept = removed.where("rep > 0").select("rep").distinct()
+    kept = kept.select(
+        F.col("rep").alias("number"),
+        "rep",
+        F.lit(job.equal).alias("similarity"),
+        F.lit(0).cast("bigint").alias("distance"),
+        F.lit(None).cast("boolean").alias("exact"),
+    )
+    names = job.documents.select("number", "id")
+    representatives = names.select(F.col("number").alias("rep"), F.col("id").alias("representative"))
+    rows = removed.union(kept).join(names, "number")
+    rows = point.frame("members", lambda: rows.join(representatives, "rep"))
+    numbers = point.table("cluster-numbers", "rep bigint, cluster bigint", lambda: _number_clusters(job, rows))
+    near = F.lit("near")
+    if job.config.verify == "jaccard":
+        near = F.when(F.col("similarity") == 1.0, "same-letters").otherwise("near")
+    reason = F.when(F.col("exact").isNull(), "kept").when(F.col("exact"), "exact").otherwise(near)
+    reason = F.when(F.col("rep") < 0, F.concat(reason, F.lit("-old"))).otherwise(reason)
+    columns = ["id", "cluster", "representative", "distance", "similarity", reason.alias("reason")]
+    return point.frame("clusters", lambda: rows.join(numbers, "rep").select(*columns))
+
+
+def _number_clusters(job: Job, rows: DataFrame) -> Any:
+    """Number clusters by their smallest id."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    smallest = fetch(rows.groupBy("rep").agg(job.F.min("id").alias("id")), "rep")
+    smallest = smallest.take(pc.sort_indices(smallest, [("id", "ascending")]))
+    return pa.table({"rep": smallest.column("rep"), "cluster": np.arange(smallest.num_rows)})
+
+
+def _build_links(job: Job) -> DataFrame:
+    F = job.F
+    copies = job.copies.where("number > 0").select(
+        F.col("original").alias("left"),
+        F.col("number").alias("right"),
+        F.lit(job.equal).alias("similarity"),
+        F.lit(0).cast("bigint").alias("distance"),
+    )
+    names = job.documents.select("number", "id")
+    left = names.select(F.col("number").alias("left"), F.col("id").alias("left_id"))
+    right = names.select(F.col("number").alias("right"), F.col("id").alias("right_id"))
+    rows = job.links.union(copies).join(left, "left").join(right, "right")
+    return rows.select(F.col("left_id").alias("left"), F.col("right_id").alias("right"), "distance", "similarity")
+
+
+# Summary
+
+
+def _summarize(job: Job, clusters: DataFrame) -> Summary:
+    """Return a summary with the keys of one machine, and raise its warnings."""
+    F, config, counts = job.F, job.config, job.plans.counts
+    by_reason = fetch_rows(clusters.groupBy("reason").agg(F.count("id").alias("n")))
+    reasons = {row["reason"]: row["n"] for row in by_reason}
+    sizes = clusters.groupBy("cluster").agg(F.count("id").alias("n")).agg(F.count("n"), F.max("n"))
+    num_clusters, largest = fetch_rows(sizes)[0].values()
+    removed = sum(count for reason, count in reasons.items() if reason != "kept")
+    work = _count_work(job)
+    options, counted_reasons, warnings = summarize_config(config)
+    summary: Summary = {
+        **options,
+        "documents": counts["documents"],
+        "without_features": counts["without_features"],
+        "kept": counts["documents"] - removed,
+        "removed": removed,
+        "removed_by_reason": {reason: reasons.get(reason, 0) for reason in counted_reasons},
+        "clusters": num_clusters,
+        "largest_cluster": largest or 0,
+        "older_documents": counts["older"],
+        "candidates": work["candidates"],
+        "verified": work["verified"],
+        "verified_precision": job.removed.count() / work["verified"] if work["verified"] else None,
+        "skipped": work["skipped"],
+    }
+    if config.differ:
+        summary["pairs_that_differ"] = work["differing"]
+    if job.source is not None:
+        summary["sources"], source_warnings = _count_sources(job, clusters)
+        warnings += source_warnings
+    for at, by in enumerate(config.order):
+        if by.column and counts.get(f"missing{at}"):
+            warnings.append(missing_warning(counts[f"missing{at}"], counts["documents"], by.column))
+    if counts.get("no_text"):
+        warnings.append(f"{counts['no_text']:,} of {counts['documents']:,} texts are null and count as empty")
+    if work["skipped"]:
+        warnings.append(f"{work['skipped']:,} comparisons were left out: 2**39 pairs of characters for Indel")
+    for message in warnings:
+        warn_caller(message)
+    if warnings or job.source is not None:
+        summary["warnings"] = warnings
+    summary["timings"] = {stage: {"wall": wall} for stage, wall in job.checkpoint.seconds.items()}
+    return summary
+
+
+def _count_work(job: Job) -> dict[str, int]:
+    """Count the pairs of all rounds."""
+    stages = sorted(name for name in job.checkpoint.done if name == "links" or name.startswith("links-"))
+    # A folder without links has no schema of its own.
+    reader = job.session.read.schema(LINKS)
+    rows = union([reader.parquet(f"{job.checkpoint.path}/{name}") for name in stages])
+    sums = rows.where("right is null").agg(*(job.F.sum(name).alias(name) for name in COUNTS))
+    return {name: value or 0 for name, value in fetch_rows(sums)[0].items()}
+
+
+def _count_sources(job: Job, clusters: DataFrame) -> tuple[list[SourceRemovals], list[str]]:
+    F = job.F
+    new = job.session.read.parquet(f"{job.checkpoint.path}/documents").select(
+        "id", F.coalesce("source", F.lit("")).alias("source")
+    )
+    removed = clusters.where("reason <> 'kept'").select("id", F.lit(1).alias("removed"))
+    rows = new.join(removed, "id", "left").groupBy("source")
+    table = fetch_rows(rows.agg(F.count("id").alias("n"), F.count("removed").alias("removed")).orderBy("source"))
+    return tabulate_removals(*([row[name] for row in table] for name in ("source", "n", "removed")))

@@ -1,4 +1,4 @@
-"""nearkin.dedup.candidates.buckets: signatures that are all known give the candidates of the index of bands."""
+"""nearkin.dedup.candidates.minhash: signatures that are all known give the candidates of the index of bands."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ import pytest
 
 import nearkin as nk
 from definitions import check_search, equal_values, near_duplicates, same, shares_band
-from nearkin.dedup import cluster
+from nearkin.dedup import cluster, documents
 from nearkin.dedup import spill as spill_module
-from nearkin.dedup.candidates import CandidateLists, KnowsPlaces, MinHashCandidates, PlacedValues, buckets, minhash
-from nearkin.dedup.candidates.base import offsets_of
-from nearkin.dedup.candidates.buckets import BucketSearch
-from nearkin.dedup.spill import IN_MEMORY, Spill
+from nearkin.dedup.candidates import CandidateLists, MinHashCandidates, OrderedValues, StaticSearch, minhash
+from nearkin.dedup.candidates.base import list_offsets
+from nearkin.dedup.candidates.minhash import BucketSearch
+from nearkin.dedup.spill import IN_MEMORY, SpillPolicy
 from nearkin.io import open_corpus
 
 RECIPE = "word:1|binary|xxh3|minhash:128"
-SMALL = [("_READ", 3), ("_MEMBERS", 1), ("_COMPARED", 1), ("_RELEASED", 6)]
+SMALL = [("_BATCH", 3), ("_MAX_MEMBERS", 1), ("_PAIRS", 1), ("_RELEASE", 6)]
 
 
 class Known:
     """A source whose searches know all values, asked as others are: about values, which are those of all places."""
 
-    def __init__(self, source: MinHashCandidates, spill: Spill) -> None:
+    def __init__(self, source: MinHashCandidates, spill: SpillPolicy) -> None:
         self._source, self._spill = source, spill
         self.similarities = source.similarities
 
     def search(self, values: Any) -> Any:
         """A search that can be asked by values."""
-        return ByValues(self._source, PlacedValues.of(values), self._spill)
+        return ByValues(self._source, OrderedValues.of(values), self._spill)
 
 
 class ByValues(BucketSearch):
@@ -49,22 +49,22 @@ class ByValues(BucketSearch):
     def find(self, values: Any) -> CandidateLists:
         """What `find_at` says of all places, and themselves."""
         found = self.find_at(np.arange(len(values)))
-        lists = [found.places[found.offsets[i] : found.offsets[i + 1]].tolist() for i in range(len(values))]
+        lists = [found.ordinals[found.offsets[i] : found.offsets[i + 1]].tolist() for i in range(len(values))]
         alone = [i for i in self.added if i not in lists[i]]
         assert all([] == lists[i] for i in alone)
         itself = np.isin(np.arange(len(values)), alone)
         own = CandidateLists(
-            offsets_of(itself.astype(np.int64)),
+            list_offsets(itself.astype(np.int64)),
             np.flatnonzero(itself),
             None if found.similarity is None else np.ones(len(alone)),
         )
         return found.followed_by(own)
 
 
-def known(source: MinHashCandidates, values: PlacedValues) -> KnowsPlaces:
+def known(source: MinHashCandidates, values: OrderedValues) -> StaticSearch:
     """A search of any number of documents."""
-    with mock.patch.object(minhash, "_KNOWN", 0):
-        found = source.search_known(values, IN_MEMORY)
+    with mock.patch.object(minhash, "_MIN_STATIC", 0):
+        found = source.static_search(values, IN_MEMORY)
     assert isinstance(found, BucketSearch)
     return found
 
@@ -73,22 +73,22 @@ def test_few_documents_have_an_index() -> None:
     """Sorting all of them ahead is worth it from some thousands on."""
     source = MinHashCandidates(nk.Recipe(RECIPE), 0.5)
     values, _ = source.hash(near_duplicates(60))
-    assert source.search_known(PlacedValues.of(values), IN_MEMORY) is None
+    assert source.static_search(OrderedValues.of(values), IN_MEMORY) is None
 
 
 @pytest.mark.parametrize("threshold", [0.3, 0.6, 0.9])
 @pytest.mark.parametrize("by_share", [False, True])
-@pytest.mark.parametrize("spill", [IN_MEMORY, Spill(None, 1)])
+@pytest.mark.parametrize("spill", [IN_MEMORY, SpillPolicy(None, 1)])
 @pytest.mark.parametrize("parts", ["large", "small", "one key"])
 def test_candidates_share_a_band_and_enough_values(
-    threshold: float, by_share: bool, spill: Spill, parts: str, monkeypatch: pytest.MonkeyPatch
+    threshold: float, by_share: bool, spill: SpillPolicy, parts: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Against all pairs of signatures, in parts of any size, and where all keys happen to be equal."""
     source = MinHashCandidates(nk.Recipe(RECIPE), threshold, by_share=by_share)
     values, counts = source.hash([*near_duplicates(60), "one of a kind altogether"])
     values = values[counts > 0]
     for name, size in SMALL if parts != "large" else []:
-        monkeypatch.setattr(buckets, name, size)
+        monkeypatch.setattr(minhash, name, size)
     if parts == "one key":
         monkeypatch.setattr(source, "band_keys", lambda rows: np.zeros((len(rows), source.banding.num_bands), np.int64))
     similarity = (lambda i, j: equal_values(values, i, j) / 128) if by_share else None
@@ -100,19 +100,19 @@ def test_places_are_asked_in_any_order_and_none_at_all() -> None:
     source = MinHashCandidates(nk.Recipe(RECIPE), 0.5)
     values, counts = source.hash(near_duplicates(200))
     rows = np.flatnonzero(counts > 0)[::-1]
-    search = known(source, PlacedValues(values, rows))
+    search = known(source, OrderedValues(values, rows))
     search.add(np.arange(0, len(rows), 3))
     search.add(np.arange(1, len(rows), 3))
     whole = search.find_at(np.arange(len(rows)))
-    assert len(whole.places) > len(rows)
+    assert len(whole.ordinals) > len(rows)
     asked = np.random.default_rng(1).permutation(len(rows))[:50]
     some = search.find_at(asked)
     for at, place in enumerate(asked.tolist()):
-        expected = whole.places[whole.offsets[place] : whole.offsets[place + 1]]
-        assert expected.tolist() == some.places[some.offsets[at] : some.offsets[at + 1]].tolist()
+        expected = whole.ordinals[whole.offsets[place] : whole.offsets[place + 1]]
+        assert expected.tolist() == some.ordinals[some.offsets[at] : some.offsets[at + 1]].tolist()
     none = search.find_at(asked[:0])
-    assert ([0], []) == (none.offsets.tolist(), none.places.tolist())
-    empty = known(source, PlacedValues(values, rows[:0]))
+    assert ([0], []) == (none.offsets.tolist(), none.ordinals.tolist())
+    empty = known(source, OrderedValues(values, rows[:0]))
     assert 0 == len(empty.pairs().left)
 
 
@@ -131,13 +131,14 @@ def test_a_deduplication_is_that_of_the_index(options: dict[str, Any]) -> None:
     texts, older = near_duplicates(), near_duplicates(40)[::2]
     given = {"recipe": RECIPE, "threshold": 0.5, **options}
     for against in (None, older):
-        with mock.patch.object(minhash, "_KNOWN", 1 << 40), mock.patch.object(cluster, "_BATCH", 100):
+        with mock.patch.object(minhash, "_MIN_STATIC", 1 << 40), mock.patch.object(cluster, "_BATCH", 100):
             expected = nk.dedup(texts, against=against, **given)
         for share in (1.0, 1e-12):
             with (
-                mock.patch.object(minhash, "_KNOWN", 1),
+                mock.patch.object(minhash, "_MIN_STATIC", 1),
                 mock.patch.object(cluster, "_BATCH", 100),
                 mock.patch.object(spill_module, "SHARE", share),
+                mock.patch.object(documents, "_MAX_TEXTS", 64),
             ):
                 found = nk.dedup(texts, against=against, **given)
             assert expected.summary["removed"] > 0
@@ -159,7 +160,7 @@ def test_a_corpus_in_files_is_one_in_memory(recipe: str, tmp_path: Path) -> None
     for share in (1.0, 1e-12):
         with (
             mock.patch.object(spill_module, "SHARE", share),
-            mock.patch.object(minhash, "_KNOWN", 1),
+            mock.patch.object(minhash, "_MIN_STATIC", 1),
             mock.patch("nearkin.io.records.BLOCK", 1 << 14),
             open_corpus(path, id_column="id", spool_dir=tmp_path) as corpus,
         ):

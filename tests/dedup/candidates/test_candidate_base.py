@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reference
-from nearkin.dedup.candidates import CandidateLists, ListedBatch, PlacedValues
-from nearkin.dedup.candidates.base import ascending, nearest_hits, offsets_of
+from nearkin.dedup.candidates import CandidateLists, ListedBatch, OrderedValues
+from nearkin.dedup.candidates.base import list_offsets, nearest_entries, sort_lists
 
 PAIRS = st.lists(
     st.tuples(st.integers(0, 12), st.integers(0, 12)).filter(lambda pair: pair[0] != pair[1]),
@@ -51,7 +51,7 @@ def test_a_batch_without_similarities_says_none() -> None:
 def lists(rows: list[list[int]], similarity: bool) -> CandidateLists:
     places = np.array([place for row in rows for place in row], np.int64)
     return CandidateLists(
-        offsets_of(np.array([len(row) for row in rows], np.int64)), places, places / 100 if similarity else None
+        list_offsets(np.array([len(row) for row in rows], np.int64)), places, places / 100 if similarity else None
     )
 
 
@@ -63,7 +63,7 @@ def test_lists_follow_one_another_document_by_document(
     both = lists([row[0] for row in rows], similarity).followed_by(lists([row[1] for row in rows], similarity))
     joined = lists([row[0] + row[1] for row in rows], similarity)
     assert joined.offsets.tolist() == both.offsets.tolist()
-    assert joined.places.tolist() == both.places.tolist()
+    assert joined.ordinals.tolist() == both.ordinals.tolist()
     assert (joined.similarity is None) == (both.similarity is None)
     if both.similarity is not None and joined.similarity is not None:
         assert joined.similarity.tolist() == both.similarity.tolist()
@@ -73,8 +73,8 @@ def test_lists_follow_one_another_document_by_document(
 def test_places_are_sorted_within_each_document(rows: list[list[int]]) -> None:
     """Whatever order a search gave them in."""
     turned = lists([row[::-1] for row in rows], False)
-    order = ascending(turned.offsets, turned.places)
-    assert [place for row in rows for place in row] == turned.places[order].tolist()
+    order = sort_lists(turned.offsets, turned.ordinals)
+    assert [place for row in rows for place in row] == turned.ordinals[order].tolist()
     assert [at for at, row in enumerate(rows) for _ in row] == turned.owners().tolist()
 
 
@@ -83,7 +83,7 @@ def test_the_nearest_hit_is_the_first_of_each_query(names: list[int | str]) -> N
     """None and 0 for a query without any."""
     ids = np.array(names, object if isinstance(names[0], str) else np.int64)
     hits = SimpleNamespace(offsets=np.array([0, 2, 2, 3]), ids=ids, distances=np.array([1, 4, 2], np.uint32))
-    found, distances, skipped = nearest_hits(hits, 3)
+    found, distances, skipped = nearest_entries(hits, 3)
     assert 0 == skipped
     assert [names[0], None, names[2]] == found.tolist()
     assert [1, 0, 2] == distances.tolist()
@@ -94,7 +94,7 @@ def test_placed_values_are_those_of_their_rows(rows: list[int], data: st.DataObj
     """By places and by slices, copies all of them; fields of records, too."""
     values = np.zeros(10, [("first", np.uint64, (2,)), ("second", np.uint32)])
     values["first"], values["second"] = np.arange(20).reshape(10, 2), np.arange(10)
-    placed = PlacedValues(values, np.array(rows, np.int64))
+    placed = OrderedValues(values, np.array(rows, np.int64))
     whole = values[np.array(rows, np.int64)]
     places = np.array(data.draw(st.lists(st.sampled_from(range(len(rows))))) if rows else [], np.int64)
     part = data.draw(st.slices(len(rows)))
@@ -103,5 +103,5 @@ def test_placed_values_are_those_of_their_rows(rows: list[int], data: st.DataObj
     for name in ("first", "second"):
         field = placed.field(name)
         assert (whole[name].shape, whole[name][places].tolist()) == (field.shape, field[places].tolist())
-    assert placed is PlacedValues.of(placed)
-    assert whole.tobytes() == PlacedValues.of(whole)[:].tobytes()
+    assert placed is OrderedValues.of(placed)
+    assert whole.tobytes() == OrderedValues.of(whole)[:].tobytes()

@@ -40,7 +40,7 @@ def test_confirmed_candidates_are_those_of_both(first: str, pieces: int) -> None
             return near and equal_values(signatures, i, j) >= bands.banding.min_matches
         return near and shares_band(bands, signatures, i, j)
 
-    with mock.patch.object(confirm, "_AT_ONCE", pieces):
+    with mock.patch.object(confirm, "_PAIRS", pieces):
         check_search(source, values, match)
 
 
@@ -65,8 +65,8 @@ def test_no_index_holds_the_hashes_of_two_families() -> None:
     """An index is refused with what to do instead; anything else is none."""
     for index in (nk.HammingIndex(128), nk.BandIndex()):
         with pytest.raises(ParameterError, match="texts with confirm"):
-            families("simhash").older_index(index)
-    assert families("simhash").older_index(["a text"]) is None
+            families("simhash").reference_index(index)
+    assert families("simhash").reference_index(["a text"]) is None
     with pytest.raises(ParameterError, match="texts with confirm"):
         nk.dedup(["a text"], recipe=SIMHASH, confirm="minhash:64", verify="none", against=nk.HammingIndex(128))
 
@@ -76,9 +76,9 @@ def test_the_summary_names_both_families() -> None:
     source = families("simhash")
     summary = dict(source.summary())
     expected = summary.pop("expected_recall")
-    assert {"radius": 40, "confirm": str(MINHASH), "confirm_distance": source.most} == summary
+    assert {"radius": 40, "confirm": str(MINHASH), "confirm_distance": source.max_distance} == summary
     assert source.first.recall is not None
     assert source.second.recall is not None
     assert source.first.recall * source.second.recall == expected == source.recall
-    assert source.most == 64 - MinHashCandidates(MINHASH, 0.5).banding.min_matches
-    assert 40 == families("minhash").most
+    assert source.max_distance == 64 - MinHashCandidates(MINHASH, 0.5).banding.min_matches
+    assert 40 == families("minhash").max_distance

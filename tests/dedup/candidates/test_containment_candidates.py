@@ -25,7 +25,7 @@ from nearkin.dedup import cluster
 from nearkin.dedup.candidates.containment import ContainmentCandidates, ContainmentSearch
 from nearkin.dedup.documents import hash_texts
 from nearkin.errors import ParameterError
-from nearkin.theory import containment_recall, containment_overlap
+from nearkin.theory import containment_overlap, containment_recall
 
 WORDS = nk.Recipe("letters:python|word:1|binary|xxh3|simhash:64")
 """Features are words, so that a text is the set of its words."""
@@ -53,7 +53,7 @@ def proposed(source: ContainmentCandidates, texts: list[str], most: int) -> set[
         search.add(places)
         hits = search.find(values[places])
         found |= {
-            tuple(sorted(pair)) for pair in zip(places[hits.owners()].tolist(), hits.places.tolist(), strict=True)
+            tuple(sorted(pair)) for pair in zip(places[hits.owners()].tolist(), hits.ordinals.tolist(), strict=True)
         }
     return {(a, b) for a, b in found if a != b}
 
@@ -162,7 +162,7 @@ def test_pairs_at_the_threshold_are_found_as_often_as_the_law_says(threshold: fl
         source = ContainmentCandidates(WORDS, threshold, recall, seed=seed)
         pairs = proposed(source, texts, 5)
         for at, n in enumerate(sizes):
-            least = int(source.least(np.array([n]))[0])
+            least = int(source.min_shared(np.array([n]))[0])
             law = containment_recall(threshold, n, source.size, least)
             assert law >= recall
             # Sets of one size have two sketches, of which either finds the pair.
@@ -277,7 +277,7 @@ def test_results_do_not_depend_on_threads_or_batches() -> None:
     try:
         for count, batch, most in ((1, 4096, 512), (4, 100, 512), (2, 1, 512), (3, 4096, 50)):
             nk.set_num_threads(count)
-            with mock.patch.object(cluster, "_BATCH", batch), mock.patch.object(ContainmentSearch, "most", most):
+            with mock.patch.object(cluster, "_BATCH", batch), mock.patch.object(ContainmentSearch, "max_batch", most):
                 assert same(whole, nk.dedup(texts, recipe=WORDS, measure="containment", threshold=0.6))
     finally:
         nk.set_num_threads(threads)
@@ -311,7 +311,7 @@ def test_verify_names_the_same_measure() -> None:
     [
         ({"radius": 3}, "radius='?3'? is not allowed; use None with measure='containment'"),
         ({"confirm": "minhash:64"}, "confirm='minhash:64' is not allowed; use None with"),
-        ({"verify": "jaccard"}, "verify='jaccard' is not allowed; use None beside measure='containment'"),
+        ({"verify": "jaccard"}, "verify='jaccard' is not allowed; use None with measure='containment'"),
         ({"recall": 1.0}, "recall=1.0 is not allowed; use a probability above 0 and below 1"),
         ({"recall": True}, "recall=True"),
         ({"threshold": 0}, "threshold='?0"),

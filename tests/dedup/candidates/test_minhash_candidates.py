@@ -66,7 +66,7 @@ def test_the_nearest_entry_of_an_index_with_enough_equal_values_counts(by_share:
     source, values = signed(0.8, by_share=by_share)
     index = BandIndex.from_banding(source.banding, source.recipe)
     index.add([f"f{row:02}" for row in range(4)], values[:4])
-    older = source.older_index(index)
+    older = source.reference_index(index)
     assert older is not None
     found, distances, skipped = older.nearest(values)
     assert 0 == skipped
@@ -88,9 +88,9 @@ def test_an_index_of_other_signatures_is_a_mismatch() -> None:
     source, _ = signed(0.5)
     for index in (nk.BandIndex(recipe="word:2|binary|xxh3|minhash:128"), nk.BandIndex(num_perm=128)):
         with pytest.raises(MismatchError):
-            source.older_index(index)
-    assert source.older_index(nk.HammingIndex(64)) is None
-    assert source.older_index(["a text"]) is None
+            source.reference_index(index)
+    assert source.reference_index(nk.HammingIndex(64)) is None
+    assert source.reference_index(["a text"]) is None
 
 
 def test_the_summary_says_what_is_expected_of_the_bands() -> None:
@@ -179,7 +179,7 @@ def test_older_texts_and_older_signatures_remove_new_ones() -> None:
     [
         ({"recipe": "minhash:16", "threshold": 0.1, "recall": 0.99}, "at least 44"),
         ({"recipe": "minhash:16", "recall": 1.0}, "nothing is sure"),
-        ({"recipe": "simhash:64", "recall": 0.9, "radius": 3}, "radius=3, which says what is found"),
+        ({"recipe": "simhash:64", "recall": 0.9, "radius": 3}, "radius=3, which determines the recall"),
         ({"recipe": "simhash:64", "recall": 1.5}, "probability"),
         ({"recipe": "simhash:64", "recall": 1.0}, "radius=64 compares every pair"),
         ({"recipe": "minhash:64", "radius": 3}, "recall"),

@@ -57,7 +57,7 @@ def test_the_nearest_entry_of_an_index_within_the_radius_counts(bits: int, name:
     index = nk.HammingIndex(bits)
     ids = [name(row + 100) for row in range(20)]
     index.add(ids, values[:20] if bits > 64 else values[:20, 0])
-    older = source(bits, 4).older_index(index)
+    older = source(bits, 4).reference_index(index)
     assert older is not None
     found, distances, skipped = older.nearest(values)
     assert 0 == skipped
@@ -70,9 +70,9 @@ def test_the_nearest_entry_of_an_index_within_the_radius_counts(bits: int, name:
 def test_an_index_of_another_width_is_a_mismatch() -> None:
     """What is no Hamming index is none of this family's."""
     with pytest.raises(MismatchError, match="128"):
-        source(64, 3).older_index(nk.HammingIndex(128))
-    assert source(64, 3).older_index(["a text"]) is None
-    assert source(64, 3).older_index(nk.BandIndex()) is None
+        source(64, 3).reference_index(nk.HammingIndex(128))
+    assert source(64, 3).reference_index(["a text"]) is None
+    assert source(64, 3).reference_index(nk.BandIndex()) is None
 
 
 def test_texts_become_rows_of_words_with_their_counts() -> None:

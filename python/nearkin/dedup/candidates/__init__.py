@@ -1,37 +1,35 @@
-"""Candidate sources, one file per family: how deduplication hashes documents and finds candidates among them.
+"""Candidate sources, one module per family: they hash documents and propose candidates among them.
 
-`containment` is imported where it is asked for.
+The configuration imports `containment` on first use.
 """
 
 from __future__ import annotations
 
 from nearkin.dedup.candidates.base import (
-    AddsDocuments,
     CandidateBatch,
     CandidateLists,
     CandidatePairs,
     CandidateSearch,
     CandidateSource,
-    KnowsPlaces,
+    DocumentSearch,
     ListedBatch,
-    OlderIndex,
-    PlacedValues,
-    Places,
-    ReadsTexts,
-    SearchesKnown,
+    OrderedValues,
+    Ordinals,
+    ReferenceIndex,
+    StaticCandidateSource,
+    StaticSearch,
     TextBatch,
     TextCandidateSource,
+    TextSearch,
     Values,
 )
 from nearkin.dedup.candidates.confirm import ConfirmedCandidates
-from nearkin.dedup.candidates.files import FileCandidates
+from nearkin.dedup.candidates.digests import DigestCandidates, FileCandidates
 from nearkin.dedup.candidates.minhash import RECALL, MinHashCandidates
 from nearkin.dedup.candidates.simhash import SimHashCandidates
-from nearkin.dedup.candidates.ssdeep import DigestCandidates
 
 __all__ = [
     "RECALL",
-    "AddsDocuments",
     "CandidateBatch",
     "CandidateLists",
     "CandidatePairs",
@@ -39,17 +37,18 @@ __all__ = [
     "CandidateSource",
     "ConfirmedCandidates",
     "DigestCandidates",
+    "DocumentSearch",
     "FileCandidates",
-    "KnowsPlaces",
     "ListedBatch",
     "MinHashCandidates",
-    "OlderIndex",
-    "PlacedValues",
-    "Places",
-    "ReadsTexts",
-    "SearchesKnown",
+    "OrderedValues",
+    "Ordinals",
+    "ReferenceIndex",
     "SimHashCandidates",
+    "StaticCandidateSource",
+    "StaticSearch",
     "TextBatch",
     "TextCandidateSource",
+    "TextSearch",
     "Values",
 ]

@@ -1,15 +1,15 @@
-"""What deduplication asks of a family: it hashes texts, and proposes candidates among them.
+"""Interfaces of candidate sources: a family hashes documents and proposes candidates among them.
 
-A `CandidateSource` holds a family's parameters of one run. Each document has a row of values; `search` gives a
-`CandidateSearch` over these rows, in which documents are named by their place in keep order. `nearkin.dedup.cluster`
-asks it three questions, and knows nothing of families:
+A `CandidateSource` has the parameters of a family for one run. Each document has a row of values. `search` returns a
+`CandidateSearch` over these rows, in which a document is named by its *ordinal*, its rank in keep order.
+`nearkin.dedup.cluster` calls three methods and is independent of the family:
 
-1. `find`, or `find_at`: which of the documents that were added may match these (the kept ones of earlier batches);
-2. `within`: which documents of one batch may match one another;
-3. `pairs`: all pairs among those added.
+1. `find`, or `find_at`: the added documents that may match these (the kept ones of earlier batches);
+2. `within`: the documents of one batch that may match each other;
+3. `pairs`: all candidate pairs among the added documents.
 
-Candidates are verified by their texts, unless the family itself says how similar they are: then all candidates are
-matches, and come with their similarity.
+Candidates are verified by their texts, unless the family itself computes the similarity. Then every candidate is a
+match and comes with its similarity.
 """
 
 from __future__ import annotations
@@ -26,13 +26,17 @@ from nearkin._core import TextCache, absorb_listed
 from nearkin.dedup.summary import Summary
 
 if TYPE_CHECKING:
-    from nearkin.dedup.spill import Spill
+    from nearkin.dedup.spill import SpillPolicy
 
 TextBatch: TypeAlias = Sequence[str | None]
 """Texts of one batch in a form that the kernels read: a list, packed texts, or any object with Arrow strings."""
-Places: TypeAlias = NDArray[np.int64]
+Ordinals: TypeAlias = NDArray[np.int64]
+"""Ranks of documents in keep order, from 0."""
 Values: TypeAlias = NDArray[Any]
 """Hashed documents, one per row: fingerprints, signatures, or digests as objects."""
+Absorption = tuple[NDArray[np.int64], NDArray[np.float64], int, int, int]
+"""The document that absorbed each one (a number within the batch, -1 for none), its similarity; numbers of verified
+pairs, of candidates, and of comparisons or look-ups that were left out."""
 
 
 @dataclass(frozen=True)
@@ -42,59 +46,59 @@ class CandidateLists:
     Attributes
     ----------
     offsets : (n + 1,) int64
-        Document i owns positions `offsets[i]` to `offsets[i + 1]` (exclusive) of the other two.
-    places : (m,) int64
-        Ascending within each document.
+        Document i owns entries `offsets[i]` to `offsets[i + 1]` (exclusive) of the other arrays.
+    ordinals : (m,) int64
+        Ascending for each document.
     similarity : (m,) float64, or None
-        Where the family itself verifies.
+        If the family itself verifies.
     skipped : int
         Look-ups that the family left out, so that candidates may be missing.
     """
 
     offsets: NDArray[np.int64]
-    places: Places
+    ordinals: Ordinals
     similarity: NDArray[np.float64] | None = None
     skipped: int = 0
 
     def followed_by(self, other: CandidateLists) -> CandidateLists:
-        """For each document its candidates here, then those of `other`."""
+        """Return for each document its candidates in this object, then those in `other`."""
         counts = np.diff(self.offsets) + np.diff(other.offsets)
-        # The sort is stable: within a document what is here stays in front.
+        # The sort is stable, so candidates of this object come first.
         order = np.argsort(np.concatenate([self.owners(), other.owners()]), kind="stable")
         similarity = None
         if self.similarity is not None and other.similarity is not None:
             similarity = np.concatenate([self.similarity, other.similarity])[order]
-        places = np.concatenate([self.places, other.places])[order]
-        return CandidateLists(offsets_of(counts), places, similarity, self.skipped + other.skipped)
+        ordinals = np.concatenate([self.ordinals, other.ordinals])[order]
+        return CandidateLists(list_offsets(counts), ordinals, similarity, self.skipped + other.skipped)
 
     def owners(self) -> NDArray[np.int64]:
-        """The number of the document of each candidate."""
+        """Return the number of the document of each candidate."""
         return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
 
 
 @dataclass(frozen=True)
 class CandidatePairs:
-    """Pairs of documents, each once: `left`, `right` and, where the family itself verifies, their similarity.
+    """Pairs of documents, each once: `left`, `right` and, if the family itself verifies, their similarity.
 
     `skipped` counts look-ups that the family left out, so that pairs may be missing.
     """
 
-    left: Places
-    right: Places
+    left: Ordinals
+    right: Ordinals
     similarity: NDArray[np.float64] | None = None
     skipped: int = 0
 
 
 @dataclass(frozen=True)
-class PlacedValues:
-    """Values of documents by place, gathered from those by row when they are asked for.
+class OrderedValues:
+    """Values of documents by ordinal, copied from those by row on access.
 
     Attributes
     ----------
     values : (n, ...) array
         By row.
     rows : (m,) int64
-        The row of each place.
+        The row of each ordinal.
     """
 
     values: Values
@@ -105,26 +109,21 @@ class PlacedValues:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """As of the array that they would make."""
+        """The shape of the array of all values."""
         return (len(self.rows), *self.values.shape[1:])
 
-    def __getitem__(self, places: Places | slice) -> Values:
-        """A copy of the values of these places."""
-        return self.values[self.rows[places]]
+    def __getitem__(self, ordinals: Ordinals | slice) -> Values:
+        """Return a copy of the values of these ordinals."""
+        return self.values[self.rows[ordinals]]
 
-    def field(self, name: str) -> PlacedValues:
-        """One field of values that are records."""
-        return PlacedValues(self.values[name], self.rows)
+    def field(self, name: str) -> OrderedValues:
+        """Return one field of values that are records."""
+        return OrderedValues(self.values[name], self.rows)
 
     @classmethod
-    def of(cls, values: Values | PlacedValues) -> PlacedValues:
-        """Values by place; those of an array are its rows."""
-        return values if isinstance(values, PlacedValues) else cls(values, np.arange(len(values)))
-
-
-Decision = tuple[NDArray[np.int64], NDArray[np.float64], int, int, int]
-"""What absorbed each document (a number within the batch, -1 for none), its similarity; pairs verified, candidates, and
-comparisons or look-ups that were left out."""
+    def of(cls, values: Values | OrderedValues) -> OrderedValues:
+        """Wrap an array whose rows are in keep order."""
+        return values if isinstance(values, OrderedValues) else cls(values, np.arange(len(values)))
 
 
 class CandidateBatch(Protocol):
@@ -134,60 +133,60 @@ class CandidateBatch(Protocol):
     def close(self) -> NDArray[np.int64]:
         """Their numbers within the batch, ascending."""
 
-    def absorb(self, cache: TextCache | None, places: Places, threshold: float, most: int) -> Decision:
-        """Visit them in order; each one that has not been absorbed absorbs later ones, by at most `most` comparisons.
+    def absorb(self, cache: TextCache | None, ordinals: Ordinals, threshold: float, max_comparisons: int) -> Absorption:
+        """Visit them in order: each one that has not been absorbed absorbs later ones.
 
-        `places` are theirs, and have their texts in `cache`; without it all candidates are matches.
+        `ordinals` are theirs; `cache` has their texts. Without a cache every candidate is a match.
         """
 
 
-class AddsDocuments(Protocol):
-    """What searches among documents, by place, have in common."""
+class DocumentSearch(Protocol):
+    """The methods that all searches among documents share."""
 
     def __len__(self) -> int:
-        """How many documents were added."""
+        """Return the number of added documents."""
 
-    def add(self, places: Places) -> None:
-        """Let these be found."""
+    def add(self, ordinals: Ordinals) -> None:
+        """Add these documents, so that later calls find them."""
 
-    def within(self, places: Places) -> CandidateBatch:
-        """The candidates among these alone."""
+    def within(self, ordinals: Ordinals) -> CandidateBatch:
+        """Return the candidates among these documents alone."""
 
     def pairs(self) -> CandidatePairs:
-        """All pairs among the added documents."""
+        """Return all candidate pairs among the added documents."""
 
 
-class CandidateSearch(AddsDocuments, Protocol):
-    """Proposes candidates among documents, by place."""
+class CandidateSearch(DocumentSearch, Protocol):
+    """A search that takes values, of any document."""
 
     def find(self, values: Values) -> CandidateLists:
-        """The added documents that may match each of these rows of values; a document may find itself."""
+        """Return the added documents that may match each of these rows; a document may find itself."""
 
 
-class KnowsPlaces(AddsDocuments, ABC):
-    """A search that knows the values of all documents from the start, and is asked about these alone."""
+class StaticSearch(DocumentSearch, ABC):
+    """A search that gets the values of all documents when it is built, and only searches for these."""
 
     @abstractmethod
-    def find_at(self, places: Places) -> CandidateLists:
-        """The added documents that may match the one at each of these places; a document may find itself."""
+    def find_at(self, ordinals: Ordinals) -> CandidateLists:
+        """Return the added documents that may match each of these; a document may find itself."""
 
 
-class ReadsTexts(CandidateSearch, ABC):
-    """A search that needs the features of the documents that it is asked about, and not their values alone.
+class TextSearch(CandidateSearch, ABC):
+    """A search that reads the features of documents from their texts, because their values are not enough.
 
-    Older documents come first among its places. It gives pairs by `add` and then `find`, batch by batch.
+    Reference documents have the first ordinals. It finds pairs by `add` and then `find`, batch by batch.
     """
 
-    most: ClassVar[int]
-    """Documents that are best read at once: what they have in common is listed in pairs."""
+    max_batch: ClassVar[int]
+    """Documents to read at once; the search lists their common candidates in pairs."""
 
     @abstractmethod
-    def read(self, places: Places, texts: TextBatch) -> None:
-        """The texts of the next documents in order, which `find`, `within` and `add` are called for next."""
+    def read(self, ordinals: Ordinals, texts: TextBatch) -> None:
+        """Read the texts of the next documents in order; the next calls of `find`, `within` and `add` are for these."""
 
 
 class NearestEntries(NamedTuple):
-    """For each row of values the entry of an index that counts as a match.
+    """For each row of values the matching entry of an index.
 
     Attributes
     ----------
@@ -205,15 +204,15 @@ class NearestEntries(NamedTuple):
 
 
 @dataclass(frozen=True)
-class OlderIndex:
-    """An index of older documents, which has their hashes and ids, and no texts.
+class ReferenceIndex:
+    """An index of reference documents, which has their hashes and ids but no texts.
 
     Attributes
     ----------
     nearest : function
-        For each row of values the nearest entry that counts as a match.
+        Returns the nearest matching entry for each row of values.
     similarity : function, optional
-        The similarities of matches at these distances, where the family itself verifies.
+        Returns the similarities of matches at these distances, if the family itself verifies.
     """
 
     nearest: Callable[[Values], NearestEntries]
@@ -226,43 +225,43 @@ class CandidateSource(Protocol):
     equal: ClassVar[float]
     """Similarity of equal documents: the largest."""
 
-    def search(self, values: Values | PlacedValues) -> CandidateSearch:
-        """A search over rows of values, in which none is added yet."""
+    def search(self, values: Values | OrderedValues) -> CandidateSearch:
+        """Return an empty search over rows of values."""
 
     def distances(self, left: Values, right: Values) -> NDArray[Any]:
-        """Distances of the rows of two arrays of equal length: int64, float64 of vectors."""
+        """Return the distances of the rows of two arrays of equal length: int64, float64 for vectors."""
 
     def similarities(self, left: Values, right: Values) -> NDArray[np.float64]:
-        """Similarities of the rows of two arrays by the family itself; NaN where it says nothing."""
+        """Return the similarities of rows by the family itself; NaN if it defines none."""
 
-    def older_index(self, against: object) -> OlderIndex | None:
-        """`against`, if it is an index of this family, else None.
+    def reference_index(self, against: object) -> ReferenceIndex | None:
+        """Return `against` as a reference index, if it is an index of this family, otherwise None.
 
-        Raises MismatchError unless it holds what this source hashes.
+        Raise MismatchError if it was built for other hashes than this source's.
         """
 
     def summary(self) -> Summary:
-        """The family's part of the summary of a run: its parameters."""
+        """Return the parameters of the family for the summary of a run."""
 
 
 @runtime_checkable
-class SearchesKnown(Protocol):
-    """A family that searches better among documents that it knows all of."""
+class StaticCandidateSource(Protocol):
+    """A family with a faster search for documents that are all available from the start."""
 
-    def search_known(self, values: PlacedValues, spill: Spill) -> KnowsPlaces | None:
-        """A search over all rows of values, in which none is added yet; None where `search` is as good."""
+    def static_search(self, values: OrderedValues, spill: SpillPolicy) -> StaticSearch | None:
+        """Return an empty search over rows of values; None if `search` is as good."""
 
 
 class TextCandidateSource(CandidateSource, Protocol):
     """A family that hashes texts."""
 
     def hash(self, texts: TextBatch) -> tuple[Values, NDArray[np.uint64]]:
-        """Values, one row per text, and how many features each has; 0 means that it has none and is never compared."""
+        """Return values, one row per text, and feature counts; a text with 0 features is never compared."""
 
 
 @dataclass(frozen=True)
 class ListedBatch:
-    """A batch whose candidates are listed: document i has the later documents `later[offsets[i]:offsets[i + 1]]`."""
+    """A batch with explicit candidates: document i has the later documents `later[offsets[i]:offsets[i + 1]]`."""
 
     close: NDArray[np.int64]
     offsets: NDArray[np.int64]
@@ -278,35 +277,35 @@ class ListedBatch:
         similarity: NDArray[np.float64] | None = None,
         skipped: int = 0,
     ) -> ListedBatch:
-        """The batch with these pairs of numbers, each once, in any order; `skipped` look-ups were left out."""
+        """Build the batch from pairs of numbers, each once, in any order; `skipped` look-ups were left out."""
         left, right = np.minimum(left, right), np.maximum(left, right)
         close, numbers = np.unique(np.concatenate([left, right]), return_inverse=True)
         first, second = np.split(numbers, 2)
         order = np.lexsort((second, first))
-        offsets = offsets_of(np.bincount(first, minlength=len(close)))
+        offsets = list_offsets(np.bincount(first, minlength=len(close)))
         ordered = None if similarity is None else np.ascontiguousarray(similarity[order])
         return cls(close, offsets, second[order].astype(np.uint32), ordered, skipped)
 
-    def absorb(self, cache: TextCache | None, places: Places, threshold: float, most: int) -> Decision:
+    def absorb(self, cache: TextCache | None, ordinals: Ordinals, threshold: float, max_comparisons: int) -> Absorption:
         """Visit the documents in order."""
         by, similarity, verified, candidates, skipped = absorb_listed(
             cache,
-            documents=places.astype(np.uint32),
+            documents=ordinals.astype(np.uint32),
             offsets=self.offsets,
             later=self.later,
             similarity=self.similarity,
             threshold=threshold,
-            most=most,
+            most=max_comparisons,
         )
         return by, similarity, verified, candidates, skipped + self.skipped
 
 
 class Hits(Protocol):
-    """Matches of queries, nearest first: what the results of searches have in common."""
+    """Matches of queries, nearest first: the attributes that all search results share."""
 
     @property
     def offsets(self) -> NDArray[np.int64]:
-        """Query i owns positions `offsets[i]` to `offsets[i + 1]` (exclusive) of the other two."""
+        """Query i owns entries `offsets[i]` to `offsets[i + 1]` (exclusive) of the other arrays."""
 
     @property
     def ids(self) -> NDArray[Any]:
@@ -314,25 +313,24 @@ class Hits(Protocol):
 
     @property
     def distances(self) -> NDArray[Any]:
-        """Their distances."""
+        """Distances of matches."""
 
 
-def nearest_hits(hits: Hits, count: int) -> NearestEntries:
-    """The first hit of each of `count` queries."""
-    some = np.diff(hits.offsets) > 0
-    ids = np.full(count, None, object)
-    distances = np.zeros(count, np.int64)
-    places = hits.offsets[:-1][some]
-    ids[some] = [hits.ids[int(place)] for place in places]
-    distances[some] = np.asarray(hits.distances)[places]
+def nearest_entries(hits: Hits, count: int) -> NearestEntries:
+    """Return the first hit of each of `count` queries."""
+    matched = np.diff(hits.offsets) > 0
+    first = hits.offsets[:-1][matched]
+    ids, distances = np.full(count, None, object), np.zeros(count, np.int64)
+    ids[matched] = [hits.ids[int(position)] for position in first]
+    distances[matched] = np.asarray(hits.distances)[first]
     return NearestEntries(ids, distances)
 
 
-def offsets_of(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where each list of these lengths begins, and where the last one ends."""
+def list_offsets(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the begin of each list of these lengths, and the end of the last one."""
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
 
-def ascending(offsets: NDArray[np.int64], places: Places) -> NDArray[np.int64]:
-    """The order that sorts the places of each document."""
-    return np.asarray(np.lexsort((places, np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)))), np.int64)
+def sort_lists(offsets: NDArray[np.int64], ordinals: Ordinals) -> NDArray[np.int64]:
+    """Return the order that sorts the ordinals of each list."""
+    return np.asarray(np.lexsort((ordinals, np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)))), np.int64)

@@ -1,9 +1,9 @@
-"""One family proposes, another confirms: candidates of the first that the second finds similar, too.
+"""Candidates of one family that a second family confirms.
 
 Henzinger (SIGIR 2006) found that MinHash and SimHash err on different pairs, and that pairs on which both agree are far
-more often right than those of either. Here the first family searches, and each of its candidates must also lie within
-the second one's reach: a radius of fingerprints, or a share of equal values of signatures. Confirmation reads two
-hashes, verification reads two texts.
+more often right than those of either. The first family searches, and each of its candidates must also be within the
+reach of the second: a radius of fingerprints, or a share of equal values of signatures. Confirmation reads two hashes;
+verification reads two texts.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from nearkin.dedup.candidates.base import (
     CandidatePairs,
     CandidateSearch,
     ListedBatch,
-    OlderIndex,
-    PlacedValues,
-    Places,
+    OrderedValues,
+    Ordinals,
+    ReferenceIndex,
     TextBatch,
     Values,
-    offsets_of,
+    list_offsets,
 )
 from nearkin.dedup.candidates.minhash import MinHashCandidates
 from nearkin.dedup.candidates.simhash import SimHashCandidates
@@ -33,7 +33,7 @@ from nearkin.errors import bad_parameter
 from nearkin.index.bands import BandIndex
 from nearkin.index.hamming import HammingIndex
 
-_AT_ONCE = 1 << 16
+_PAIRS = 1 << 16
 """Pairs whose second hashes are copied at once: 64 MB of the widest fingerprints or of 128 values."""
 
 
@@ -43,7 +43,7 @@ class ConfirmedCandidates:
     Parameters
     ----------
     first : SimHashCandidates or MinHashCandidates
-        Proposes candidates; its distance is reported.
+        Proposes candidates; the run reports its distance.
     second : SimHashCandidates or MinHashCandidates
         Confirms those within its radius, or with its smallest number of equal values.
     """
@@ -55,42 +55,43 @@ class ConfirmedCandidates:
     ) -> None:
         self.first, self.second = first, second
         if isinstance(second, SimHashCandidates):
-            self.most = second.radius
+            self.max_distance = second.radius
         else:
-            self.most = second.recipe.num_perm - second.banding.min_matches
+            self.max_distance = second.recipe.num_perm - second.banding.min_matches
 
     def hash(self, texts: TextBatch) -> tuple[Values, NDArray[np.uint64]]:
-        """Both hashes side by side, one record per text; the feature counts of the first family."""
-        one, counts = self.first.hash(texts)
-        other, _ = self.second.hash(texts)
-        both = np.empty(len(one), [("first", one.dtype, one.shape[1:]), ("second", other.dtype, other.shape[1:])])
-        both["first"], both["second"] = one, other
-        return both, counts
+        """Return both hashes as one record per text, and the feature counts of the first family."""
+        first, counts = self.first.hash(texts)
+        second, _ = self.second.hash(texts)
+        fields = [("first", first.dtype, first.shape[1:]), ("second", second.dtype, second.shape[1:])]
+        records = np.empty(len(first), fields)
+        records["first"], records["second"] = first, second
+        return records, counts
 
-    def search(self, values: Values | PlacedValues) -> CandidateSearch:
-        """A search of the first family whose candidates are confirmed."""
+    def search(self, values: Values | OrderedValues) -> CandidateSearch:
+        """Return a search of the first family whose candidates are confirmed."""
         return ConfirmedSearch(self, values)
 
     def distances(self, left: Values, right: Values) -> NDArray[np.int64]:
-        """Distances of the first family."""
+        """Return the distances of the first family."""
         return self.first.distances(left["first"], right["first"])
 
     def confirms(self, left: Values, right: Values) -> NDArray[np.bool_]:
-        """Whether the second family finds rows similar."""
-        return self.second.distances(left, right) <= self.most
+        """Return True for rows that the second family finds similar."""
+        return self.second.distances(left, right) <= self.max_distance
 
     def are_candidates(self, left: Values, right: Values) -> NDArray[np.bool_]:
-        """Whether the first family proposes pairs of rows and the second one confirms them."""
-        found = self.first.are_candidates(left["first"], right["first"])
-        found[found] = self.confirms(left["second"][found], right["second"][found])
-        return found
+        """Return True for rows that the first family proposes and the second confirms."""
+        proposed = self.first.are_candidates(left["first"], right["first"])
+        proposed[proposed] = self.confirms(left["second"][proposed], right["second"][proposed])
+        return proposed
 
     def similarities(self, left: Values, right: Values) -> NDArray[np.float64]:
-        """As the first family says."""
+        """Return the similarities of the first family."""
         return self.first.similarities(left["first"], right["first"])
 
-    def older_index(self, against: object) -> OlderIndex | None:
-        """Never: an index of older documents holds the hashes of one family."""
+    def reference_index(self, against: object) -> ReferenceIndex | None:
+        """Refuse an index, which has the hashes of one family."""
         if isinstance(against, (HammingIndex, BandIndex)):
             raise bad_parameter("against", against, "texts with confirm, since an index has the hashes of one family")
         return None
@@ -98,59 +99,61 @@ class ConfirmedCandidates:
     @property
     def recall(self) -> float | None:
         """Probability that both families find a pair at the threshold; their hashes are independent."""
-        one, other = self.first.recall, self.second.recall
-        return None if one is None or other is None else one * other
+        first, second = self.first.recall, self.second.recall
+        return None if first is None or second is None else first * second
 
     def summary(self) -> Summary:
-        """Parameters of both."""
-        both: Summary = {"confirm": str(self.second.recipe), "confirm_distance": self.most}
-        return {**self.first.summary(), **both, "expected_recall": self.recall}
+        """Return the parameters of both."""
+        second: Summary = {"confirm": str(self.second.recipe), "confirm_distance": self.max_distance}
+        return {**self.first.summary(), **second, "expected_recall": self.recall}
 
 
 class ConfirmedSearch:
     """The first family's search over confirmed candidates."""
 
-    def __init__(self, candidate_source: ConfirmedCandidates, values: Values | PlacedValues) -> None:
-        self._source = candidate_source
-        placed = PlacedValues.of(values)
-        self._first, self._second = placed.field("first"), placed.field("second")
-        self._search = candidate_source.first.search(self._first)
+    def __init__(self, source: ConfirmedCandidates, values: Values | OrderedValues) -> None:
+        self._source = source
+        ordered = OrderedValues.of(values)
+        self._first, self._second = ordered.field("first"), ordered.field("second")
+        self._search = source.first.search(self._first)
 
-    def _confirmed(self, values: Values | PlacedValues, left: Places, right: Places) -> NDArray[np.bool_]:
-        """Whether the second family finds rows `left` of `values` and documents `right` similar."""
-        parts = [np.zeros(0, bool)]
-        for start in range(0, len(left), _AT_ONCE):
-            part = slice(start, start + _AT_ONCE)
-            parts.append(self._source.confirms(values[left[part]], self._second[right[part]]))
-        return np.concatenate(parts)
+    def _confirm(self, values: Values | OrderedValues, left: Ordinals, right: Ordinals) -> NDArray[np.bool_]:
+        """Return True for rows `left` of `values` and documents `right` that the second family finds similar."""
+        chunks = [np.zeros(0, bool)]
+        for start in range(0, len(left), _PAIRS):
+            chunk = slice(start, start + _PAIRS)
+            chunks.append(self._source.confirms(values[left[chunk]], self._second[right[chunk]]))
+        return np.concatenate(chunks)
 
     def __len__(self) -> int:
         return len(self._search)
 
-    def add(self, places: Places) -> None:
-        """Let these be found."""
-        self._search.add(places)
+    def add(self, ordinals: Ordinals) -> None:
+        """Add these documents."""
+        self._search.add(ordinals)
 
     def find(self, values: Values) -> CandidateLists:
-        """Candidates of the first family that the second one confirms."""
-        found = self._search.find(np.ascontiguousarray(values["first"]))
-        owners = found.owners()
-        kept = self._confirmed(values["second"], owners, found.places)
-        offsets = offsets_of(np.bincount(owners[kept], minlength=len(values)))
-        return CandidateLists(offsets, found.places[kept], None if found.similarity is None else found.similarity[kept])
+        """Return the confirmed candidates."""
+        lists = self._search.find(np.ascontiguousarray(values["first"]))
+        owners = lists.owners()
+        kept = self._confirm(values["second"], owners, lists.ordinals)
+        offsets = list_offsets(np.bincount(owners[kept], minlength=len(values)))
+        similarity = None if lists.similarity is None else lists.similarity[kept]
+        return CandidateLists(offsets, lists.ordinals[kept], similarity)
 
-    def within(self, places: Places) -> CandidateBatch:
-        """Confirmed pairs of the batch."""
-        batch = self._source.first.search(self._first[places])
-        batch.add(np.arange(len(places)))
-        links = batch.pairs()
-        kept = self._confirmed(self._second, places[links.left], places[links.right])
-        similarity = None if links.similarity is None else links.similarity[kept]
-        return ListedBatch.of(links.left[kept], links.right[kept], similarity)
+    def within(self, ordinals: Ordinals) -> CandidateBatch:
+        """Return the confirmed pairs of the batch."""
+        batch = self._source.first.search(self._first[ordinals])
+        batch.add(np.arange(len(ordinals)))
+        pairs = self._confirm_pairs(batch.pairs(), ordinals)
+        return ListedBatch.of(pairs.left, pairs.right, pairs.similarity)
 
     def pairs(self) -> CandidatePairs:
-        """Confirmed pairs."""
-        links = self._search.pairs()
-        kept = self._confirmed(self._second, links.left, links.right)
-        similarity = None if links.similarity is None else links.similarity[kept]
-        return CandidatePairs(links.left[kept], links.right[kept], similarity)
+        """Return the confirmed pairs."""
+        return self._confirm_pairs(self._search.pairs(), np.arange(len(self._second)))
+
+    def _confirm_pairs(self, pairs: CandidatePairs, ordinals: Ordinals) -> CandidatePairs:
+        """Return the confirmed ones of pairs that number these documents."""
+        kept = self._confirm(self._second, ordinals[pairs.left], ordinals[pairs.right])
+        similarity = None if pairs.similarity is None else pairs.similarity[kept]
+        return CandidatePairs(pairs.left[kept], pairs.right[kept], similarity)

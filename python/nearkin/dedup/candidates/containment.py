@@ -1,16 +1,16 @@
-"""Sketches propose the documents that are contained in others, with a recall that is computed.
+"""Containment candidates: documents whose sketch is contained in another document, with a computed recall.
 
-Each document has a sketch, its features with the smallest hashes (`nearkin.theory.containment`). The smaller document
-of a pair is represented by its sketch, the larger one gives all its features, so that it may be larger by any factor:
-the features of a batch are read from its texts, counted, and forgotten.
+The sketch of a document is its features with the smallest hashes (`nearkin.theory.containment`). The smaller document
+of a pair is represented by its sketch and the larger one by all its features, so it may be larger by any factor. The
+features of a batch are read from its texts, counted, and dropped.
 
 1. `read` hashes the texts of a batch.
-2. `find` gives for each of them the documents that were added before: the smaller ones, whose sketches its features are
-   counted in, and the larger ones, which said so when they were added.
-3. `add` has the added documents' features counted in the sketches of all that come later.
+2. `find` returns for each of them the documents that were added before: the smaller ones, in whose sketches its
+   features are counted, and the larger ones, which were recorded when they were added.
+3. `add` counts the features of the added documents in the sketches of all later ones.
 
-So every kept document is counted twice, once for the documents before it and once for those behind it, and a document
-that is removed once. Kernel: `crates/nearkin-core/src/search/sketches.rs`.
+So a kept document is counted twice, for the documents before it and for those after it, and a removed one once.
+Kernel: `crates/nearkin-core/src/index/sketches.rs`.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from nearkin.dedup.candidates.base import (
     CandidateLists,
     CandidatePairs,
     ListedBatch,
-    OlderIndex,
-    PlacedValues,
-    Places,
-    ReadsTexts,
+    OrderedValues,
+    Ordinals,
+    ReferenceIndex,
     TextBatch,
+    TextSearch,
     Values,
-    offsets_of,
+    list_offsets,
 )
 from nearkin.dedup.summary import Summary
 from nearkin.errors import bad_parameter
@@ -41,8 +41,8 @@ from nearkin.theory.containment import CONTAINMENT_RECALL, containment_min_share
 
 __all__ = ["ContainmentCandidates", "ContainmentSearch"]
 
-# Documents whose larger candidates are held together.
 _SPAN = 1 << 12
+"""Documents whose larger candidates are stored together."""
 
 
 class ContainmentCandidates:
@@ -51,18 +51,18 @@ class ContainmentCandidates:
     Parameters
     ----------
     recipe : Recipe
-        Says what the features are; its family, bits and weights say nothing here.
+        Defines the features; its family, bits and weights have no effect.
     threshold : float
-        Containment of the smaller document in the larger one from which pairs are wanted.
+        Smallest containment of the smaller document in the larger one.
     recall : float, optional
-        Wanted probability that a pair at the threshold becomes a candidate; 0.95 for None.
+        Requested probability that a pair at the threshold becomes a candidate; 0.95 for None.
     seed : int
-        Chooses the hash functions: a run with another one misses other pairs.
+        Chooses the hash functions: a run with another seed misses other pairs.
 
     Raises
     ------
     ParameterError
-        A threshold or recall out of its range.
+        A threshold or recall out of range.
     """
 
     equal: ClassVar[float] = 1.0
@@ -73,152 +73,151 @@ class ContainmentCandidates:
         self.size = containment_size(threshold, self.recall)
 
     def hash(self, texts: TextBatch) -> tuple[Values, NDArray[np.uint64]]:
-        """Sketches, `(n, size + 1)` with the number of features in front, and feature counts."""
+        """Return sketches, `(n, size + 1)` with the number of features first, and feature counts."""
         rows, counts = text_sketches(self.recipe.core, texts, self.size, self.seed)
         return rows.reshape(-1, self.size + 1), counts
 
-    def search(self, values: Values | PlacedValues) -> ContainmentSearch:
-        """An empty search over sketches."""
+    def search(self, values: Values | OrderedValues) -> ContainmentSearch:
+        """Return an empty search over sketches."""
         return ContainmentSearch(self, values[:])
 
+    def index(self, values: Values) -> SketchIndex:
+        """Return an index of sketches."""
+        return SketchIndex(values.reshape(-1), self.size, self.min_shared(values[:, 0]))
+
     def distances(self, left: Values, right: Values) -> NDArray[np.int64]:
-        """How many features one document of each pair has more than the other."""
+        """Return the differences of the numbers of features."""
         return np.abs(left[:, 0].astype(np.int64) - right[:, 0].astype(np.int64))
 
     def similarities(self, left: Values, right: Values) -> NDArray[np.float64]:
-        """NaN: two sketches do not say what texts share."""
+        """Return NaN: sketches do not determine the containment."""
         return np.full(len(left), np.nan)
 
-    def older_index(self, against: object) -> OlderIndex | None:
-        """None: no index holds the features of older documents."""
+    def reference_index(self, against: object) -> ReferenceIndex | None:
+        """Return None: no index has the features of its documents."""
         return None
 
-    def least(self, counts: NDArray[np.integer]) -> NDArray[np.uint16]:
-        """How many hashes of the sketch of a document with this many features another one must have."""
+    def min_shared(self, counts: NDArray[np.integer]) -> NDArray[np.uint16]:
+        """Return for documents with these numbers of features how many hashes of their sketch a candidate must have."""
         return containment_min_shared(self.threshold, counts, self.size, self.recall)
 
     def summary(self) -> Summary:
-        """The size of a sketch, and the recall that was asked for, which every size of document reaches."""
+        """Return the size of a sketch and the requested recall, which documents of any size reach."""
         return {"sketch_size": self.size, "expected_recall": self.recall}
 
 
-class ContainmentSearch(ReadsTexts):
-    """Sketches by place, and lists of the documents that have their rare hashes.
+class ContainmentSearch(TextSearch):
+    """Sketches by ordinal, and lists of the documents that have their rare hashes.
 
-    Documents are read and added in the order of their places, batch by batch; one that is read and not added is left
-    out from the next batch on.
+    Documents are read and added in keep order, batch by batch; one that is read and not added is dropped with the next
+    batch.
     """
 
-    most: ClassVar[int] = 512
+    max_batch: ClassVar[int] = 512
 
     def __init__(self, source: ContainmentCandidates, values: Values) -> None:
         self._source, self._values = source, np.ascontiguousarray(values)
-        self._index = self._indexed(self._values)
+        self._index = source.index(self._values)
         self._batch = self._order = np.zeros(0, np.int64)
         self._hashed: HashedFeatures | None = None
         self._settled = True
         self._added = 0
         self._larger = _LargerDocuments()
 
-    def _indexed(self, values: Values) -> SketchIndex:
-        return SketchIndex(values.reshape(-1), self._source.size, self._source.least(values[:, 0]))
-
     def __len__(self) -> int:
         return self._added
 
-    def read(self, places: Places, texts: TextBatch) -> None:
-        """Hash the texts of the next documents, which the calls up to the next `read` are about.
+    def read(self, ordinals: Ordinals, texts: TextBatch) -> None:
+        """Hash the texts of the next documents, for all calls up to the next `read`.
 
         Parameters
         ----------
-        places : (n,) int64
-            Behind those that were read before, in any order.
-        texts : texts, one per place
+        ordinals : (n,) int64
+            After those of earlier batches, in any order.
+        texts : texts, one per ordinal
         """
         self._settle(np.zeros(0, np.int64))
-        self._order = np.argsort(places, kind="stable")
-        self._batch, self._settled = places[self._order], False
+        self._order = np.argsort(ordinals, kind="stable")
+        self._batch, self._settled = ordinals[self._order], False
         self._hashed = HashedFeatures(self._source.recipe.core, texts, self._source.seed)
 
-    def _settle(self, kept: Places) -> None:
-        """The batch was visited, and these of it are found from now on."""
+    def _settle(self, kept: Ordinals) -> None:
+        """End the batch: later calls find these of its documents and no others."""
         if not self._settled:
             self._index.settle(self._batch.astype(np.uint32), np.isin(self._batch, kept))
             self._settled = True
 
-    def _scan(self, index: SketchIndex, places: Places, *, kept: bool) -> tuple[NDArray[np.int64], Places]:
+    def _scan(self, index: SketchIndex, ordinals: Ordinals, *, kept: bool) -> tuple[NDArray[np.int64], Ordinals]:
+        """Return offsets and ordinals of the sketches that the features of each of these documents match."""
         if self._hashed is None:
-            raise bad_parameter("places", f"{len(places)} documents", "none before their texts are read")
-        numbers = self._order[np.searchsorted(self._batch, places)].astype(np.uint32)
-        offsets, found = index.scan(self._hashed, numbers, kept=kept)
-        return offsets, found.astype(np.int64)
+            raise bad_parameter("ordinals", f"{len(ordinals)} documents", "none before their texts are read")
+        numbers = self._order[np.searchsorted(self._batch, ordinals)].astype(np.uint32)
+        offsets, matches = index.scan(self._hashed, numbers, kept=kept)
+        return offsets, matches.astype(np.int64)
 
-    def add(self, places: Places) -> None:
-        """Let these documents of the batch be found, and note what they contain of the later ones."""
-        offsets, later = self._scan(self._index, places, kept=False)
-        owners = np.repeat(places, np.diff(offsets))
+    def add(self, ordinals: Ordinals) -> None:
+        """Add these documents of the batch, and record the later ones that they contain."""
+        offsets, later = self._scan(self._index, ordinals, kept=False)
+        owners = np.repeat(ordinals, np.diff(offsets))
         other = later != owners
         self._larger.add(later[other], owners[other])
-        self._settle(places)
-        self._added += len(places)
+        self._settle(ordinals)
+        self._added += len(ordinals)
 
     def find(self, values: Values) -> CandidateLists:
-        """For each document of the batch those that were added and that may contain it, or be contained in it.
+        """Return for each document of the batch the added ones that may contain it, or that it may contain.
 
-        `values` are the batch's.
+        `values` are those of the batch.
         """
         batch = self._batch
         if len(values) != len(batch):
             raise bad_parameter("values", f"{len(values)} documents", f"{len(batch)}, those that were read")
         offsets, smaller = self._scan(self._index, batch, kept=True)
-        of_smaller = np.repeat(np.arange(len(batch)), np.diff(offsets))
-        found, larger = self._larger.of(batch)
-        owners = np.concatenate([of_smaller, np.searchsorted(batch, found)])
-        places = np.concatenate([smaller, larger])
+        smaller_owners = np.repeat(np.arange(len(batch)), np.diff(offsets))
+        contained, larger = self._larger.of(batch)
+        owners = np.concatenate([smaller_owners, np.searchsorted(batch, contained)])
         # Documents of one size may find each other twice.
-        pairs = np.unique(owners * (len(self._values) + 1) + places)
-        owners, places = np.divmod(pairs, len(self._values) + 1)
-        return CandidateLists(offsets_of(np.bincount(owners, minlength=len(batch))), places)
+        pairs = np.unique(owners * (len(self._values) + 1) + np.concatenate([smaller, larger]))
+        owners, ordinals = np.divmod(pairs, len(self._values) + 1)
+        return CandidateLists(list_offsets(np.bincount(owners, minlength=len(batch))), ordinals)
 
-    def within(self, places: Places) -> CandidateBatch:
-        """The pairs of some documents of the batch of which one may contain the other."""
-        index = self._indexed(self._values[places])
-        offsets, found = self._scan(index, places, kept=False)
-        owners = np.repeat(np.arange(len(places)), np.diff(offsets))
-        other = found != owners
-        left, right = np.minimum(owners, found)[other], np.maximum(owners, found)[other]
-        pairs = np.unique(left * (len(places) + 1) + right)
-        left, right = np.divmod(pairs, len(places) + 1)
-        return ListedBatch.of(left, right)
+    def within(self, ordinals: Ordinals) -> CandidateBatch:
+        """Return the pairs of these documents of the batch of which one may contain the other."""
+        index = self._source.index(self._values[ordinals])
+        offsets, matches = self._scan(index, ordinals, kept=False)
+        owners = np.repeat(np.arange(len(ordinals)), np.diff(offsets))
+        other = matches != owners
+        left, right = np.minimum(owners, matches)[other], np.maximum(owners, matches)[other]
+        pairs = np.unique(left * (len(ordinals) + 1) + right)
+        return ListedBatch.of(*np.divmod(pairs, len(ordinals) + 1))
 
     def pairs(self) -> CandidatePairs:
-        """Refused: the features of all documents are never held at once; `find` gives the pairs batch by batch."""
+        """Refuse: the features of all documents are never in memory at once; `find` returns pairs batch by batch."""
         raise bad_parameter("pairs", "all at once", "find, for each batch after it was added")
 
 
 class _LargerDocuments:
-    """For documents that come later those that may contain them, until they are asked for."""
+    """For later documents the ones that may contain them, until they are requested."""
 
     def __init__(self) -> None:
         self._spans: dict[int, list[NDArray[np.int64]]] = {}
 
-    def add(self, places: Places, larger: Places) -> None:
-        """Note a larger document for each place."""
-        pairs = np.stack([places, larger])[:, np.argsort(places, kind="stable")]
+    def add(self, ordinals: Ordinals, larger: Ordinals) -> None:
+        """Record a larger document for each ordinal."""
+        pairs = np.stack([ordinals, larger])[:, np.argsort(ordinals, kind="stable")]
         spans = pairs[0] // _SPAN
-        cuts = np.flatnonzero(np.diff(spans)) + 1
-        for part in np.split(pairs, cuts, axis=1):
-            if part.shape[1]:
-                self._spans.setdefault(int(part[0, 0]) // _SPAN, []).append(part)
+        for chunk in np.split(pairs, np.flatnonzero(np.diff(spans)) + 1, axis=1):
+            if chunk.shape[1]:
+                self._spans.setdefault(int(chunk[0, 0]) // _SPAN, []).append(chunk)
 
-    def of(self, places: Places) -> tuple[Places, Places]:
-        """Which of these ascending places have larger documents, once for each, and those; spans before them go."""
-        if not len(places):
-            return places, places
-        first, last = int(places[0]) // _SPAN, int(places[-1]) // _SPAN
+    def of(self, ordinals: Ordinals) -> tuple[Ordinals, Ordinals]:
+        """Return pairs of these ascending ordinals and their larger documents; drop those of earlier ordinals."""
+        if not len(ordinals):
+            return ordinals, ordinals
+        first, last = int(ordinals[0]) // _SPAN, int(ordinals[-1]) // _SPAN
         for span in [span for span in self._spans if span < first]:
             del self._spans[span]
-        parts = [part for span in range(first, last + 1) for part in self._spans.get(span, ())]
-        pairs = np.concatenate([np.zeros((2, 0), np.int64), *parts], axis=1)
-        left, right = pairs[:, np.isin(pairs[0], places)]
+        chunks = [chunk for span in range(first, last + 1) for chunk in self._spans.get(span, ())]
+        pairs = np.concatenate([np.zeros((2, 0), np.int64), *chunks], axis=1)
+        left, right = pairs[:, np.isin(pairs[0], ordinals)]
         return left, right

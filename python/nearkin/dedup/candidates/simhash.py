@@ -1,35 +1,52 @@
-"""SimHash proposes every fingerprint within a Hamming radius, and no other."""
+"""SimHash candidates: every fingerprint within a Hamming radius, and no other.
+
+For short texts the sizes of their feature sets narrow the search. Sets of a and b features have a Jaccard similarity of
+at most min(a, b) / max(a, b), so a pair at the threshold t has sizes within a factor of 1 / t. `SizedCandidates` puts
+the logarithms of sizes into classes of width ln(1 / t): a match of a document is in its own class or in an adjacent
+one. Each class has an index of its own, and a search queries three. Without the classes, a fingerprint would be
+compared with those of all other texts.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin._core import TextCache, absorb_in_order, near_in_batch
+from nearkin._core import TextCache, absorb_in_order, hamming_distances, near_in_batch
 from nearkin.dedup.candidates.base import (
+    Absorption,
     CandidateBatch,
     CandidateLists,
     CandidatePairs,
     CandidateSearch,
-    Decision,
-    OlderIndex,
-    PlacedValues,
-    Places,
+    CandidateSource,
+    OrderedValues,
+    Ordinals,
+    ReferenceIndex,
     TextBatch,
     Values,
-    ascending,
-    nearest_hits,
+    list_offsets,
+    nearest_entries,
+    sort_lists,
 )
 from nearkin.dedup.summary import Summary
 from nearkin.errors import bad_parameter, mismatch
-from nearkin.index.fingerprints import hamming
 from nearkin.index.hamming import HammingIndex
 from nearkin.recipe import Recipe
 from nearkin.theory import SIMHASH_RECALL, simhash_radius, simhash_recall
+
+_MIN_SIZED = 1 << 14
+"""Number of documents from which classes of sizes pay for their indexes."""
+_MIN_WIDTH = 0.05
+"""Smallest width of a class of sizes, as a logarithm."""
+
+_radius_of = lru_cache(typed=True)(simhash_radius)
+_recall_of = lru_cache(typed=True)(simhash_recall)
 
 
 class SimHashCandidates:
@@ -39,16 +56,16 @@ class SimHashCandidates:
     ----------
     recipe : Recipe
     threshold : float
-        Similarity from which the radius follows where `radius` is None (`nearkin.theory.simhash_radius`).
+        Similarity that determines the radius if `radius` is None (`nearkin.theory.simhash_radius`).
     radius : int, optional
         Largest distance of a candidate, inclusive.
     recall : float, optional
-        Where `radius` is None, the wanted probability that a pair at the threshold lies within it; 0.995 for None.
+        If `radius` is None, the requested probability that a pair at the threshold is within it; 0.995 for None.
 
     Raises
     ------
     ParameterError
-        For a radius that is negative or exceeds the width, a recall out of range, or both given.
+        For a radius that is negative or exceeds the width, a recall out of range, or both.
     """
 
     equal: ClassVar[float] = 1.0
@@ -57,117 +74,215 @@ class SimHashCandidates:
         self, recipe: Recipe, threshold: float, radius: int | None = None, recall: float | None = None
     ) -> None:
         if radius is not None and recall is not None:
-            raise bad_parameter("recall", recall, f"either a recall or radius={radius}, which says what is found")
+            raise bad_parameter("recall", recall, f"either a recall or radius={radius}, which determines the recall")
         if recall is not None and recall == 1:
             raise bad_parameter("recall", recall, f"a share below 1; radius={recipe.bits} compares every pair")
-        wanted = SIMHASH_RECALL if recall is None else recall
-        reach = simhash_radius(threshold, recipe.bits, wanted) if radius is None else radius
-        if isinstance(reach, bool) or not isinstance(reach, (int, np.integer)) or not 0 <= reach <= recipe.bits:
-            raise bad_parameter("radius", repr(reach), f"a whole number from 0 to bits={recipe.bits}")
-        self.recipe, self.threshold = recipe, threshold
-        self.radius = int(reach)
+        if radius is None:
+            radius = _radius_of(threshold, recipe.bits, SIMHASH_RECALL if recall is None else recall)
+        if isinstance(radius, bool) or not isinstance(radius, (int, np.integer)) or not 0 <= radius <= recipe.bits:
+            raise bad_parameter("radius", repr(radius), f"a whole number from 0 to bits={recipe.bits}")
+        self.recipe, self.threshold, self.radius = recipe, threshold, int(radius)
 
     def hash(self, texts: TextBatch) -> tuple[Values, NDArray[np.uint64]]:
-        """Fingerprints, `(n, words)`, and feature counts."""
+        """Return fingerprints, `(n, words)`, and feature counts."""
         values, counts = self.recipe.core.fingerprints(texts)
         return values.reshape(-1, self.recipe.words), counts
 
-    def search(self, values: Values | PlacedValues) -> CandidateSearch:
-        """An empty search over fingerprints."""
+    def search(self, values: Values | OrderedValues) -> CandidateSearch:
+        """Return an empty search over fingerprints."""
         return HammingSearch(self.recipe.bits, self.radius, values)
 
     def distances(self, left: Values, right: Values) -> NDArray[np.int64]:
-        """Hamming distances of rows."""
-        if not len(left):
-            return np.zeros(0, np.int64)
-        squeeze = left.shape[1] == 1
-        found = hamming(left[:, 0], right[:, 0]) if squeeze else hamming(left, right)
-        return np.asarray(found, np.int64).reshape(-1)
+        """Return the Hamming distances of rows."""
+        sides = (np.ascontiguousarray(side).reshape(-1) for side in (left, right))
+        return hamming_distances(*sides, left.shape[1]).astype(np.int64)
 
     def similarities(self, left: Values, right: Values) -> NDArray[np.float64]:
-        """NaN: a distance is not a similarity of texts."""
+        """Return NaN: a distance is not a similarity of texts."""
         return np.full(len(left), np.nan)
 
     def are_candidates(self, left: Values, right: Values) -> NDArray[np.bool_]:
-        """Whether rows lie within the radius."""
+        """Return True for rows within the radius."""
         return self.distances(left, right) <= self.radius
 
-    def older_index(self, against: object) -> OlderIndex | None:
-        """A HammingIndex of the recipe's width: the nearest entry within the radius counts."""
+    def reference_index(self, against: object) -> ReferenceIndex | None:
+        """Return a HammingIndex of the recipe's width as a reference: the nearest entry within the radius matches."""
         if not isinstance(against, HammingIndex):
             return None
         if against.bits != self.recipe.bits:
             raise mismatch("bits", f"index of {against.bits}", f"recipe of {self.recipe.bits}")
-        return OlderIndex(lambda values: nearest_hits(against.search(_shaped(values), self.radius), len(values)))
+        return ReferenceIndex(
+            lambda values: nearest_entries(against.search(_flatten(values), self.radius), len(values))
+        )
 
     @property
     def recall(self) -> float | None:
-        """Probability that a pair at the threshold is found; None for weighted features, which have no such law."""
+        """Probability of finding a pair at the threshold; None for weighted features, which have no such law."""
         if self.recipe.weight != "binary":
             return None
-        return simhash_recall(self.threshold, self.recipe.bits, self.radius)
+        return _recall_of(self.threshold, self.recipe.bits, self.radius)
 
     def summary(self) -> Summary:
-        """The radius, and what is expected of it."""
+        """Return the radius and its expected recall."""
         return {"radius": self.radius, "expected_recall": self.recall}
 
 
 class HammingSearch:
-    """Fingerprints by place, and the index of those that were added."""
+    """Fingerprints by ordinal, and an index of the added ones."""
 
-    def __init__(self, bits: int, radius: int, values: Values | PlacedValues) -> None:
+    def __init__(self, bits: int, radius: int, values: Values | OrderedValues) -> None:
         self._bits, self._radius, self._values = bits, radius, values
 
     @cached_property
     def _index(self) -> HammingIndex:
-        """Made when it is first needed: a single batch has no use for it."""
+        """Built on first use, because a single batch does not need it."""
         return HammingIndex(self._bits, radius=self._radius)
 
     def __len__(self) -> int:
         return len(self._index) if "_index" in self.__dict__ else 0
 
-    def add(self, places: Places) -> None:
-        """Add the fingerprints of these places to the index."""
-        self._index.add(places, _shaped(self._values[places]))
+    def add(self, ordinals: Ordinals) -> None:
+        """Add these fingerprints to the index."""
+        self._index.add(ordinals, _flatten(self._values[ordinals]))
 
     def find(self, values: Values) -> CandidateLists:
-        """Everything within the radius."""
-        hits = self._index.search(_shaped(values), self._radius)
-        found = np.asarray(hits.ids, np.int64)
-        return CandidateLists(hits.offsets, found[ascending(hits.offsets, found)])
+        """Return all added fingerprints within the radius."""
+        hits = self._index.search(_flatten(values), self._radius)
+        ids = np.asarray(hits.ids, np.int64)
+        return CandidateLists(hits.offsets, ids[sort_lists(hits.offsets, ids)])
 
-    def within(self, places: Places) -> CandidateBatch:
-        """The fingerprints that lie within the radius of another one of the batch."""
-        flat = np.ascontiguousarray(self._values[places]).reshape(-1)
-        close = np.flatnonzero(near_in_batch(flat, self._values.shape[1], self._radius))
-        return HammingBatch(close, self._values[places[close]], self._radius)
+    def within(self, ordinals: Ordinals) -> CandidateBatch:
+        """Return the fingerprints that are within the radius of another one of the batch."""
+        words = np.ascontiguousarray(self._values[ordinals]).reshape(-1)
+        close = np.flatnonzero(near_in_batch(words, self._values.shape[1], self._radius))
+        return HammingBatch(close, self._values[ordinals[close]], self._radius)
 
     def pairs(self) -> CandidatePairs:
-        """All pairs within the radius."""
+        """Return all pairs within the radius."""
         pairs = self._index.pairs(self._radius)
         return CandidatePairs(np.asarray(pairs.left, np.int64), np.asarray(pairs.right, np.int64))
 
 
 @dataclass(frozen=True)
 class HammingBatch:
-    """Fingerprints that are compared with one another as the batch is visited."""
+    """Fingerprints that are compared with each other while the batch is visited."""
 
     close: NDArray[np.int64]
     values: Values
     radius: int
 
-    def absorb(self, cache: TextCache | None, places: Places, threshold: float, most: int) -> Decision:
-        """Each kept document scans the rest of the batch."""
+    def absorb(self, cache: TextCache | None, ordinals: Ordinals, threshold: float, max_comparisons: int) -> Absorption:
+        """Let each kept document scan the rest of the batch."""
         return absorb_in_order(
             cache,
-            documents=places.astype(np.uint32),
+            documents=ordinals.astype(np.uint32),
             fingerprints=np.ascontiguousarray(self.values).reshape(-1),
             words=self.values.shape[1],
             radius=self.radius,
             threshold=threshold,
-            most=most,
+            most=max_comparisons,
         )
 
 
-def _shaped(rows: Values) -> Values:
+def _flatten(rows: Values) -> Values:
+    """Return fingerprints of one word as one-dimensional, as an index takes them."""
     return rows[:, 0] if rows.shape[1] == 1 else rows
+
+
+def split_by_size(
+    source: CandidateSource, values: Values, counts: NDArray[np.uint64], threshold: float
+) -> tuple[CandidateSource, Values]:
+    """Return the source that searches by classes of sizes, and its values; or both unchanged if classes do not pay.
+
+    The caller must verify by Jaccard similarity.
+
+    Parameters
+    ----------
+    source : CandidateSource
+    values : (n, ...) array
+        Hashed documents.
+    counts : (n,) uint64
+        Numbers of distinct features.
+    threshold : float
+        Smallest Jaccard similarity of a match.
+    """
+    if not isinstance(source, SimHashCandidates) or source.recipe.weight != "binary" or len(values) < _MIN_SIZED:
+        return source, values
+    width = max(math.log(1 / threshold) * (1 + 1e-9), _MIN_WIDTH)
+    records = np.empty(len(values), [("print", values.dtype, values.shape[1:]), ("class", np.int64)])
+    records["print"] = values
+    records["class"] = np.log(np.maximum(counts, 1)) / width
+    return SizedCandidates(source), records
+
+
+class SizedCandidates:
+    """Fingerprints with the class of their size: records with the fields `print` and `class`."""
+
+    equal: ClassVar[float] = 1.0
+
+    def __init__(self, source: SimHashCandidates) -> None:
+        self._source = source
+
+    def search(self, values: Values | OrderedValues) -> CandidateSearch:
+        """Return an empty search over fingerprints with their classes."""
+        return SizedSearch(self._source, OrderedValues.of(values))
+
+    def distances(self, left: Values, right: Values) -> NDArray[np.int64]:
+        """Return the Hamming distances of rows."""
+        return self._source.distances(left["print"], right["print"])
+
+    def similarities(self, left: Values, right: Values) -> NDArray[np.float64]:
+        """Return NaN, as the family does."""
+        return self._source.similarities(left["print"], right["print"])
+
+    def reference_index(self, against: object) -> ReferenceIndex | None:
+        """Return None: an index has no sizes."""
+        return None
+
+    def summary(self) -> Summary:
+        """Return the summary of the family."""
+        return self._source.summary()
+
+
+class SizedSearch:
+    """One search for each class of sizes."""
+
+    def __init__(self, source: SimHashCandidates, values: OrderedValues) -> None:
+        self._source = source
+        self._prints, self._classes = values.field("print"), values.field("class")
+        self._searches: dict[int, CandidateSearch] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._searches.values()))
+
+    def add(self, ordinals: Ordinals) -> None:
+        """Add each of these to the search of its class."""
+        classes = self._classes[ordinals]
+        for size_class in np.unique(classes).tolist():
+            search = self._searches.setdefault(size_class, self._source.search(self._prints))
+            search.add(ordinals[classes == size_class])
+
+    def find(self, values: Values) -> CandidateLists:
+        """Return all within the radius whose class is the same or adjacent."""
+        owners, ordinals = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+        for size_class in np.unique(values["class"]).tolist():
+            rows = np.flatnonzero(values["class"] == size_class)
+            prints = np.ascontiguousarray(values["print"][rows])
+            for adjacent in (size_class - 1, size_class, size_class + 1):
+                if adjacent in self._searches:
+                    lists = self._searches[adjacent].find(prints)
+                    owners.append(rows[lists.owners()])
+                    ordinals.append(lists.ordinals)
+        owner, ordinal = np.concatenate(owners), np.concatenate(ordinals)
+        order = np.lexsort((ordinal, owner))
+        return CandidateLists(list_offsets(np.bincount(owner, minlength=len(values))), ordinal[order])
+
+    def within(self, ordinals: Ordinals) -> CandidateBatch:
+        """Return the candidates among these alone, of any size."""
+        return self._source.search(self._prints).within(ordinals)
+
+    def pairs(self) -> CandidatePairs:
+        """Return all pairs among the added fingerprints, of any size."""
+        search = self._source.search(self._prints)
+        search.add(np.arange(len(self._prints)))
+        return search.pairs()

@@ -1,17 +1,19 @@
-"""Texts → hashed documents, and the numbers by which they are known.
+"""Texts → hashed documents with numbers in keep order; and conversions between Arrow batches and arrays.
 
-The number of a document is an integer of 64 bits whose order is the keep order, those of older documents below all
-others. It follows from the document and never from where it lies: integer ids give it at once for `keep="first"` and
-`"last"`; else documents have a *key*, bytes in the same order, and are numbered by ranges of keys (`number_keys`).
+The number of a document is an integer of 64 bits; reference documents have the smallest ones. It depends on the
+document alone, not on its partition: for `keep="first"` and `"last"` it follows from an integer id. Otherwise documents
+have a *key*, bytes in keep order, and are numbered by ranges of keys (`number_keys`).
 
-A row order is what a corpus on many machines has not. Documents stand in the order of their ids: "first" is the one
-with the smallest id, which is also what decides ties of other rules.
+A corpus on many machines has no row order, so documents are ordered by their ids: "first" is the one with the smallest
+id, and ids decide the ties of other rules.
 """
 
 from __future__ import annotations
 
+import os
+import threading
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import content_hashes
-from nearkin.dedup.candidates import TextCandidateSource
-from nearkin.dedup.distributed.rows import NUMBER, batches_of, gathered, pack_values
+from nearkin.dedup.candidates import CandidateSource, TextCandidateSource, Values
 from nearkin.dedup.keep import KeepKey
 from nearkin.errors import InputError
 from nearkin.io.frames import scalar_column, text_column
@@ -29,35 +30,116 @@ from nearkin.io.values import TEXT, Column, seconds_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
-LARGEST_ID = 1 << 61
-"""Integer ids lie between this and its negative."""
+Numbers = NDArray[np.int64]
+"""Numbers of documents."""
+
+NUMBER = 1 << 62
+"""Numbers of new documents are positive, those of reference documents negative."""
+MAX_ID = 1 << 61
+"""Integer ids are between this and its negative, exclusive."""
 DATES = 31
-"""The bit of the first key; there are fewer keys."""
+"""In `missing`, the bit for dates of the first key; there are fewer keys."""
 RANGE = 1 << 40
 """Documents of a range of keys."""
-_OLDER = 1 << 20
-"""Ranges of older documents are numbered from here on."""
+_FIRST_REFERENCE = 1 << 20
+"""Number of the first range of reference documents."""
+_MAX_ROWS = 1 << 16
+"""Rows of a batch that is returned to the engine."""
+
+task_slots = threading.BoundedSemaphore(os.cpu_count() or 1)
+"""Acquired by a task while it works on gathered rows. Some engines run all tasks at once, in threads of one process;
+more of them than cores would only need more memory."""
+
+
+# Arrow batches
+
+
+def value_dtype(source: CandidateSource) -> np.dtype[Any]:
+    """Return the type of one row of a family's values."""
+    text_source: TextCandidateSource = source  # type: ignore[assignment]  # Only texts run on many machines.
+    values, _ = text_source.hash([])
+    return np.dtype((values.dtype, values.shape[1:]))
+
+
+def pack_values(values: Values) -> pa.Array:
+    """Convert rows of values to binary."""
+    import pyarrow as pa
+
+    n = len(values)
+    data = np.ascontiguousarray(values).view(np.uint8).reshape(-1)
+    width = len(data) // n if n else 0
+    offsets = np.arange(n + 1, dtype=np.int32) * width
+    return pa.Array.from_buffers(pa.binary(), n, [None, pa.py_buffer(offsets), pa.py_buffer(data)])
+
+
+def unpack_values(column: pa.Array | pa.ChunkedArray, dtype: np.dtype[Any]) -> Values:
+    """Convert binary to rows of values."""
+    import pyarrow as pa
+
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    parts = [_binary_bytes(chunk) for chunk in chunks]
+    data = parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, np.uint8), *parts])
+    base, shape = dtype.subdtype if dtype.subdtype is not None else (dtype, ())
+    return data.view(base).reshape(-1, *shape)
+
+
+def _binary_bytes(chunk: pa.Array) -> NDArray[np.uint8]:
+    """Return the concatenated bytes of a binary array without nulls; aligned, because a slice may begin anywhere."""
+    if not len(chunk):
+        return np.zeros(0, np.uint8)
+    large = str(chunk.type).startswith("large")
+    if str(chunk.type).endswith("view"):
+        import pyarrow as pa
+
+        chunk, large = chunk.cast(pa.large_binary()), True
+    _, ends, data = chunk.buffers()
+    offsets = np.frombuffer(ends, np.int64 if large else np.int32)[chunk.offset : chunk.offset + len(chunk) + 1]
+    return np.array(np.frombuffer(data, np.uint8)[int(offsets[0]) : int(offsets[-1])])
+
+
+def gather(batches: Iterable[pa.RecordBatch]) -> pa.Table | None:
+    """Return all rows of a task; None if there are none."""
+    import pyarrow as pa
+
+    filled = [batch for batch in batches if batch.num_rows]
+    return pa.Table.from_batches(filled) if filled else None
+
+
+def to_integers(column: pa.Array | pa.ChunkedArray) -> NDArray[np.int64]:
+    """Convert a column of integers without nulls."""
+    return np.ascontiguousarray(column.to_numpy(), np.int64)
+
+
+def to_batches(columns: dict[str, Any]) -> Iterator[pa.RecordBatch]:
+    """Yield columns as batches of limited size."""
+    import pyarrow as pa
+
+    table = pa.table(columns)
+    for start in range(0, table.num_rows, _MAX_ROWS):
+        yield from table.slice(start, _MAX_ROWS).combine_chunks().to_batches()
+
+
+# Hashing
 
 
 def is_direct(order: Sequence[KeepKey], *, integer: bool) -> bool:
-    """Whether ids alone give the numbers."""
+    """Return True if numbers follow from ids alone."""
     return integer and len(order) == 1 and order[0].by in ("first", "last")
 
 
 @dataclass(frozen=True)
 class Hashing:
-    """How documents are hashed.
+    """Options for hashing documents.
 
     Attributes
     ----------
     source : TextCandidateSource
-        The family.
     order : tuple of KeepKey
         The keys of the keep rule.
     integer : bool
-        Whether ids are integers.
-    older : bool
-        Whether these are older documents.
+        True for integer ids.
+    reference : bool
+        True for reference documents.
     names : tuple of str
         For messages: the columns of text and id, then those of the keys.
     """
@@ -65,23 +147,23 @@ class Hashing:
     source: TextCandidateSource
     order: tuple[KeepKey, ...]
     integer: bool
-    older: bool
+    reference: bool
     names: tuple[str, ...]
 
     def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Hash batches with the columns id, text, those of the keys, and perhaps source.
+        """Hash batches with the columns id, text, those of the keys, and optionally source.
 
         Yields
         ------
         RecordBatch
-            id; number (null where keys give it); key (null where numbers are there); content (16 bytes); features;
+            id; number (null if it follows from the key); key (null if there are numbers); content (16 bytes); features;
             length; values; missing (bit i: the document has no value of key i; bit DATES + i: its value is a string
             with a date; bit 62: no text); text; source.
 
         Raises
         ------
         InputError
-            A null id, or one out of range; a value of a key that is neither number nor date.
+            A null id, or one out of range; a value of a key that is neither a number nor a date.
         """
         import pyarrow as pa
 
@@ -94,7 +176,7 @@ class Hashing:
             contents, lengths = content_hashes(texts)
             ids = batch.column("id")
             self._check_ids(ids)
-            number, key, missing = self._ordered(batch, lengths)
+            number, key, missing = self._numbers_or_keys(batch, lengths)
             missing |= batch.column("text").is_null().to_numpy(zero_copy_only=False).astype(np.int64) << 62
             columns = {
                 "id": ids,
@@ -118,39 +200,39 @@ class Hashing:
             message = f"{place}: {reason}; give each document one, or leave those without out"
             raise InputError(message, place=place, reason=reason)
 
-    def _ordered(
+    def _numbers_or_keys(
         self, batch: pa.RecordBatch, lengths: NDArray[np.uint64]
     ) -> tuple[pa.Array, pa.Array, NDArray[np.int64]]:
-        """Numbers or keys, and which documents have no value of a key."""
+        """Return numbers or keys, and bits for missing values and dates."""
         import pyarrow as pa
 
         n, missing = batch.num_rows, np.zeros(batch.num_rows, np.int64)
-        order = () if self.older else self.order
+        order = () if self.reference else self.order
         if is_direct(self.order, integer=self.integer):
             ids = batch.column("id").to_numpy()
-            wide = np.flatnonzero((ids <= -LARGEST_ID) | (ids >= LARGEST_ID))
+            wide = np.flatnonzero((ids <= -MAX_ID) | (ids >= MAX_ID))
             if len(wide):
                 reason = f"column {self.names[1]!r}: id {int(ids[wide[0]])} is not between -2**61 and 2**61"
                 raise InputError(f"{reason}; make ids strings", place=f"id {int(ids[wide[0]])}", reason=reason)
             sign = -1 if order and order[0].by == "last" else 1
-            numbers = ids * sign + (-NUMBER if self.older else NUMBER)
+            numbers = ids * sign + (-NUMBER if self.reference else NUMBER)
             return pa.array(numbers, pa.int64()), pa.nulls(n, pa.binary()), missing
         parts = []
         for at, by in enumerate(order):
             if by.by in ("first", "last"):
                 break
-            numbers, dates = self._numbers(batch, at, by, lengths)
+            numbers, dates = self._sort_values(batch, at, by, lengths)
             missing |= np.isnan(numbers).astype(np.int64) << at
             missing |= (~np.isnan(numbers) & dates).astype(np.int64) << DATES + at
-            parts.append(_sortable(numbers))
+            parts.append(_sortable_bytes(numbers))
         backwards = bool(order) and order[-1].by == "last"
-        key = _keys(parts, batch.column("id"), integer=self.integer, backwards=backwards)
+        key = _build_keys(parts, batch.column("id"), integer=self.integer, backwards=backwards)
         return pa.nulls(n, pa.int64()), key, missing
 
-    def _numbers(
+    def _sort_values(
         self, batch: pa.RecordBatch, at: int, by: KeepKey, lengths: NDArray[np.uint64]
     ) -> tuple[NDArray[np.float64], bool]:
-        """What ascends in the order of a key, and whether it is dates that strings write."""
+        """Return numbers that ascend in the order of a key, and True if they are dates in strings."""
         import pyarrow as pa
 
         dates = False
@@ -161,31 +243,31 @@ class Hashing:
             try:
                 cells = scalar_column(column, "keep", by.column)
                 numbers = cells.numbers(by.column)
-                dates = _write_dates(cells, numbers)
+                dates = _are_dates(cells, numbers)
             except InputError as error:
-                # The row of a batch says nothing to those who have ids.
+                # Name the id, because the row of a batch has no meaning for users.
                 row = int(str(error.place).removeprefix("row "))
                 place = f"id {batch.column('id')[row].as_py()!r}"
                 raise InputError(f"{place}: {error.reason}", place=place, reason=error.reason) from None
         return -numbers if by.by in ("longest", "max") else numbers, dates
 
 
-def _write_dates(cells: Column, numbers: NDArray[np.float64]) -> bool:
-    """Whether the strings of a column write dates: in a batch all do, or none."""
-    given = np.flatnonzero((cells.kinds == TEXT) & ~np.isnan(numbers))
-    return len(given) > 0 and seconds_of(str(cells[int(given[0])])) == numbers[given[0]]
+def _are_dates(cells: Column, numbers: NDArray[np.float64]) -> bool:
+    """Return True if the strings of a column are dates; in a batch either all or none are."""
+    strings = np.flatnonzero((cells.kinds == TEXT) & ~np.isnan(numbers))
+    return len(strings) > 0 and seconds_of(str(cells[int(strings[0])])) == numbers[strings[0]]
 
 
-def _sortable(numbers: NDArray[np.float64]) -> NDArray[np.uint8]:
-    """Eight bytes each, in the order of the numbers; NaN comes last, and both zeros are one."""
+def _sortable_bytes(numbers: NDArray[np.float64]) -> NDArray[np.uint8]:
+    """Return eight bytes each, in the order of the numbers; NaN comes last, and both zeros are equal."""
     bits = (numbers + 0.0).view(np.int64)
     flipped = np.where(bits < 0, ~bits, bits ^ np.int64(-(1 << 63)))
     flipped[np.isnan(numbers)] = -1
     return flipped.astype(">i8").view(np.uint8).reshape(-1, 8)
 
 
-def _keys(parts: list[NDArray[np.uint8]], ids: pa.Array, *, integer: bool, backwards: bool) -> pa.Array:
-    """Bytes in the order of the parts, then of ids: numbers as such, strings by characters."""
+def _build_keys(parts: list[NDArray[np.uint8]], ids: pa.Array, *, integer: bool, backwards: bool) -> pa.Array:
+    """Return bytes in the order of the parts, then of ids: numbers by value, strings by characters."""
     import pyarrow as pa
 
     n = len(ids)
@@ -197,7 +279,7 @@ def _keys(parts: list[NDArray[np.uint8]], ids: pa.Array, *, integer: bool, backw
         return pack_values(np.concatenate([heads, tails], axis=1)) if n else pa.array([], pa.binary())
     names = [name.encode() for name in ids.to_pylist()]
     if backwards:
-        # Behind the complement of a string comes what no complement has, so that a beginning follows what goes on.
+        # End the complement with a byte that no complement has, so that a prefix sorts after its extensions.
         names = [bytes(255 - byte for byte in name) + b"\xff" for name in names]
     joined = heads.tobytes()
     width = heads.shape[1]
@@ -206,37 +288,37 @@ def _keys(parts: list[NDArray[np.uint8]], ids: pa.Array, *, integer: bool, backw
 
 @dataclass(frozen=True)
 class Ranges:
-    """Keys cut into ranges, each of which one task sorts."""
+    """Ranges of keys, each of which one task sorts."""
 
     splits: tuple[bytes, ...]
 
     @classmethod
     def of(cls, sample: Sequence[bytes], count: int) -> Ranges:
-        """About equal shares of a sample of keys."""
+        """Split a sample of keys into about equal shares."""
         ordered = sorted(set(sample))
         return cls(tuple(ordered[len(ordered) * i // count] for i in range(1, count) if ordered))
 
     def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Give each row its range: columns range, older, key, id."""
+        """Add the range of each row: columns range, older, key, id."""
         import pyarrow as pa
 
         for batch in batches:
             keys = batch.column("key").to_pylist()
             ranges = np.array([bisect_right(self.splits, key) for key in keys], np.int64)
-            ranges += np.where(batch.column("older").to_numpy(zero_copy_only=False), _OLDER, 0)
+            ranges += np.where(batch.column("older").to_numpy(zero_copy_only=False), _FIRST_REFERENCE, 0)
             yield pa.RecordBatch.from_arrays([pa.array(ranges), *batch.columns], ["range", *batch.schema.names])
 
     def number_keys(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Number the documents of whole ranges in the order of their keys."""
+        """Number the documents of complete ranges in the order of their keys."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        table = gathered(batches)
+        table = gather(batches)
         if table is None:
             return
         table = table.take(pc.sort_indices(table, [("range", "ascending"), ("key", "ascending")]))
         ranges = table.column("range").to_numpy()
         starts = np.flatnonzero(np.concatenate([[True], ranges[1:] != ranges[:-1]]))
         within = np.arange(len(ranges)) - np.repeat(starts, np.diff(np.append(starts, len(ranges))))
-        number = ranges % _OLDER * RANGE + within + np.where(ranges >= _OLDER, -NUMBER, NUMBER)
-        yield from batches_of({"id": table.column("id"), "older": table.column("older"), "number": pa.array(number)})
+        number = ranges % _FIRST_REFERENCE * RANGE + within + np.where(ranges >= _FIRST_REFERENCE, -NUMBER, NUMBER)
+        yield from to_batches({"id": table.column("id"), "older": table.column("older"), "number": pa.array(number)})

@@ -1,4 +1,4 @@
-"""nearkin.dedup.cuts: what is left of a text."""
+"""nearkin.dedup.passages: what is left of a text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nearkin.dedup.cuts import Cuts, without_spans
+from nearkin.dedup.passages import Cuts, without_spans
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""nearkin.dedup.candidates.ssdeep: digests that score enough, against the comparison of all pairs."""
+"""nearkin.dedup.candidates.digests: digests that score enough, against the comparison of all pairs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 import nearkin as nk
 from definitions import check_search
 from nearkin.dedup.candidates import DigestCandidates
-from nearkin.dedup.candidates.ssdeep import digest_rows, is_comparable
+from nearkin.dedup.candidates.digests import digest_values, is_comparable
 from nearkin.digests.ssdeep import DigestRecipe
 from nearkin.errors import MismatchError, ParameterError
 
@@ -38,7 +38,7 @@ def test_candidates_are_all_digests_that_score_enough(threshold: int) -> None:
         return both and nk.ssdeep.compare(names[i], names[j]) >= threshold
 
     source = DigestCandidates(DigestRecipe(), threshold)
-    check_search(source, digest_rows(names), match, lambda i, j: nk.ssdeep.compare(names[i], names[j]))
+    check_search(source, digest_values(names), match, lambda i, j: nk.ssdeep.compare(names[i], names[j]))
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_digests_with_seven_characters_in_a_part_are_comparable(digest: str, exp
 def test_distances_are_a_hundred_less_the_score() -> None:
     """Of every pair, those of one left digest together or not."""
     names = digests(2)
-    values = digest_rows(names)
+    values = digest_values(names)
     source = DigestCandidates(DigestRecipe(), 80)
     expected = [100 - nk.ssdeep.compare(a, b) for a, b in zip(names, names[::-1], strict=True)]
     assert expected == source.distances(values, values[::-1]).tolist()
@@ -66,9 +66,9 @@ def test_the_best_entry_of_an_index_counts() -> None:
     older = [name for name in names[:20] if is_comparable(name)]
     index = nk.DigestIndex()
     index.add([f"f{row:02}" for row in range(len(older))], older)
-    search = DigestCandidates(DigestRecipe(), 70).older_index(index)
+    search = DigestCandidates(DigestRecipe(), 70).reference_index(index)
     assert search is not None
-    found, distances, skipped = search.nearest(digest_rows(names))
+    found, distances, skipped = search.nearest(digest_values(names))
     assert 0 == skipped
     for row, name in enumerate(names):
         scores = [(-nk.ssdeep.compare(name, other), f"f{at:02}") for at, other in enumerate(older)]
@@ -81,8 +81,8 @@ def test_an_index_of_another_recipe_is_a_mismatch() -> None:
     """What is no index of digests is none of this family's."""
     source = DigestCandidates(DigestRecipe("lines|ssdeep"), 80)
     with pytest.raises(MismatchError):
-        source.older_index(nk.DigestIndex())
-    assert source.older_index(nk.HammingIndex(64)) is None
+        source.reference_index(nk.DigestIndex())
+    assert source.reference_index(nk.HammingIndex(64)) is None
 
 
 @pytest.mark.parametrize("threshold", [0, 101, 80.5, True, "80", None])

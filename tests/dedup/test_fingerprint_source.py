@@ -1,4 +1,4 @@
-"""nearkin.dedup.sources: texts and given fingerprints of every kind, in batches, with what is refused."""
+"""nearkin.dedup.fingerprint_source: texts and given fingerprints of every kind, in batches, with what is refused."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import nearkin as nk
-from nearkin.dedup import sources
-from nearkin.dedup.sources import FingerprintSource, open_fingerprints
+from nearkin.dedup import fingerprint_source
+from nearkin.dedup.fingerprint_source import FingerprintSource, open_fingerprints
 from nearkin.errors import InputError, ParameterError
 
 RECIPE = nk.Recipe("word:1|count|xxh3|simhash:128")
@@ -110,8 +110,8 @@ def test_bad_numbers_are_errors_if_one_says_so(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("lines", "names", "codes", "reason"),
     [
-        ("a\t1\n2\nc\t3\n", ["a", "", "c"], [1, 0, 3], "no id, which the first line has"),
-        ("1\nb\t2\n3\n", [0, 1, 2], [1, 0, 3], "an id, which the first line has not"),
+        ("a\t1\n2\nc\t3\n", ["a", "", "c"], [1, 0, 3], "no id, but the first line has one"),
+        ("1\nb\t2\n3\n", [0, 1, 2], [1, 0, 3], "an id, but the first line has none"),
     ],
 )
 def test_lines_with_and_without_ids_do_not_mix(
@@ -140,7 +140,7 @@ def test_numbers_may_stand_in_a_column(tmp_path: Path) -> None:
 
 def test_standard_input_is_lines_unless_one_says_otherwise() -> None:
     """Of given fingerprints."""
-    code = "from nearkin.dedup.sources import open_fingerprints as o; print(*(b.codes for b in o(['-'], None, 'hex')))"
+    code = "from nearkin.dedup.fingerprint_source import open_fingerprints as o; print(*(b.codes for b in o(['-'], None, 'hex')))"
     found = subprocess.run([sys.executable, "-c", code], input="ff\n1\n", capture_output=True, text=True, check=True)
     assert "[255   1]\n" == found.stdout
 
@@ -167,7 +167,7 @@ def test_arrays_of_every_kind_are_read(
     path, ids = tmp_path / "codes.npy", tmp_path / "ids.npy"
     np.save(path, array)
     np.save(ids, np.array(["a", "b", "c"]))
-    with mock.patch.object(sources, "_BATCH", batch):
+    with mock.patch.object(fingerprint_source, "_BATCH", batch):
         assert ([0, 1, 2], expected, [True] * 3) == read(open_fingerprints([str(path)], None, "npy", bits))
         source = open_fingerprints([str(path)], None, "npy", bits, ids=ids)
         assert (["a", "b", "c"], expected, [True] * 3) == read(source)

@@ -1,9 +1,8 @@
-"""A corpus as fingerprints: texts hashed by a recipe, or fingerprints that were made before.
+"""Fingerprints of a corpus: texts hashed by a recipe, or existing fingerprints.
 
-A `FingerprintSource` runs once, in batches: names (ids, or row numbers), fingerprints, and which rows have one. Texts
-come through `nearkin.io`; a text without any letter has no fingerprint. Given fingerprints are numbers in a
-column or, in plain text, one per line, with an id and a tab before it or not, where `-` and nothing mean none; or a
-NumPy file.
+A `FingerprintSource` is iterated once, in batches of names (ids, or row numbers) and fingerprints. Texts are read
+through `nearkin.io`; a text without features has no fingerprint. Existing fingerprints are numbers in a column; or in
+plain text one per line, optionally after an id and a tab, where `-` and an empty line mean none; or a NumPy file.
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ from nearkin.io.corpus import DefaultColumn
 from nearkin.io.values import MAX_MALFORMED
 from nearkin.recipe import Recipe
 
-# Rows of a NumPy file in a batch.
 _BATCH = 1 << 20
+"""Rows of a NumPy file in a batch."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +38,11 @@ class FingerprintBatch:
     names : sequence
         Ids, or row numbers, one per row.
     codes : uint64 array of shape (n,) up to 64 bits, (n, words) above
-        Zero where there is none.
+        Zero for a row without a fingerprint.
     present : bool array of shape (n,)
-        Which rows have a fingerprint.
+        True for rows with a fingerprint.
     texts : sequence of str or None
-        What was hashed, if it was texts.
+        The hashed texts, if any.
     """
 
     names: Sequence[Any]
@@ -56,24 +55,24 @@ class FingerprintBatch:
 
 
 class FingerprintSource:
-    """Batches of fingerprints; made by `open_fingerprints`.
+    """Batches of fingerprints; `open_fingerprints` creates them.
 
     Attributes
     ----------
     bits : int
         Width of the fingerprints.
     recipe : Recipe or None
-        By which texts are hashed; None where fingerprints are given.
+        The recipe of texts; None for existing fingerprints.
     corpus : Corpus or None
-        What is read; None for a NumPy file.
+        The open corpus; None for a NumPy file.
     paths : list of Path
         The input files.
     numbered : bool
-        Whether names are row numbers; known after the first batch.
+        True if names are row numbers; valid after the first batch.
     ids_are_text : bool
-        Whether names are strings only because the format has no integers.
+        True if names are strings only because the format has no integers.
     read, absent : int
-        Rows so far, and those of them without a fingerprint.
+        Number of rows so far, and of those without a fingerprint.
     """
 
     def __init__(self, bits: int, recipe: Recipe | None, corpus: Corpus | None, paths: list[Path]) -> None:
@@ -102,14 +101,14 @@ class FingerprintSource:
             yield batch
 
     def refuse(self, row: int, reason: str) -> None:
-        """Count a row of the corpus, from 0, as a record that can't be read; an error in strict mode."""
+        """Count a row of the corpus, from 0, as a malformed record; raise an error in strict mode."""
         if self.corpus is not None:
             place = str(self.corpus.paths[0]) if len(self.corpus.paths) == 1 else "the inputs"
             self.corpus.malformed.add_row(BadRecord(place, row + 1, reason, unit="row"))
 
     @property
     def malformed(self) -> int:
-        """Records so far that can't be read."""
+        """Number of malformed records so far."""
         return 0 if self.corpus is None else self.corpus.malformed.count
 
     def _batches(self) -> Iterator[FingerprintBatch]:
@@ -117,7 +116,7 @@ class FingerprintSource:
 
 
 class HashedTextSource(FingerprintSource):
-    """Texts of a corpus, hashed."""
+    """Hashed texts of a corpus."""
 
     def _batches(self) -> Iterator[FingerprintBatch]:
         if self.corpus is None or self.recipe is None:
@@ -136,44 +135,44 @@ class NumberSource(FingerprintSource):
         if self.corpus is None:
             return
         for batch in self.corpus.batches():
-            yield self._parsed(batch, self.corpus.format)
+            yield self._parse(batch, self.corpus.format)
         if self.read == self.absent and self.corpus.malformed.count:
-            # A wrong width or base must not end as an empty output.
+            # A wrong width or base must not result in an empty output.
             first = self.corpus.malformed.first[0]
             reason = f"none of {self.read} records has a fingerprint; the first: {first}"
             raise InputError(reason, place=first.file, file=first.file, line=first.line, reason=reason)
 
-    def _parsed(self, batch: Batch, form: str) -> FingerprintBatch:
+    def _parse(self, batch: Batch, format: str) -> FingerprintBatch:
         names = batch.ids.to_list()
         values = list(batch.texts)
-        if form == "txt":
-            parted = [value.rpartition("\t") for value in values]
+        if format == "txt":
+            fields = [value.rpartition("\t") for value in values]
             if self.read == 0:
-                # The first line that is not empty says whether ids stand in front.
-                tabs = (tab for value, (_, tab, _) in zip(values, parted, strict=True) if value.strip())
+                # The first line that is not empty determines whether lines have ids.
+                tabs = (tab for value, (_, tab, _) in zip(values, fields, strict=True) if value.strip())
                 self.numbered = not next(tabs, "")
-            for row, (name, tab, _) in enumerate(parted):
+            for row, (name, tab, _) in enumerate(fields):
                 if bool(tab) == self.numbered and values[row].strip():
-                    reason = "an id, which the first line has not" if tab else "no id, which the first line has"
+                    reason = "an id, but the first line has none" if tab else "no id, but the first line has one"
                     self.refuse(batch.first_row + row, reason)
                     values[row] = ""
                 if not self.numbered:
                     names[row] = name
-            values = [value and last for value, (_, _, last) in zip(values, parted, strict=True)]
+            values = [value and last for value, (_, _, last) in zip(values, fields, strict=True)]
         width = 8 * -(-self.bits // 64)
         packed = bytearray()
         present = np.ones(len(values), bool)
         for row, value in enumerate(values):
-            number = self._number(value.strip(), batch.first_row + row)
+            number = self._parse_number(value.strip(), batch.first_row + row)
             present[row] = number is not None
             packed += (number or 0).to_bytes(width, "little")
         flat = np.frombuffer(bytes(packed), "<u8").astype(np.uint64)
         return FingerprintBatch(names, flat if width == 8 else flat.reshape(-1, width // 8), present)
 
-    def _number(self, text: str, row: int) -> int | None:
+    def _parse_number(self, text: str, row: int) -> int | None:
         if text in ("", "-"):
             return None
-        # int() takes signs, underscores and digits of other scripts, which no fingerprint has.
+        # int() accepts signs, underscores and digits of other scripts.
         if text.isascii() and text.isalnum():
             try:
                 number = int(text, self.base)
@@ -204,15 +203,15 @@ class ArraySource(FingerprintSource):
 
     def _batches(self) -> Iterator[FingerprintBatch]:
         for first in range(0, len(self._codes), _BATCH):
-            part = np.asarray(self._codes[first : first + _BATCH])
-            if part.dtype == np.uint8:
-                part = from_bytes(part, self.bits)
-            elif part.dtype.kind == "i":
-                part = from_signed(part)
-            names: Sequence[int | str] = range(first, first + len(part))
+            codes = np.asarray(self._codes[first : first + _BATCH])
+            if codes.dtype == np.uint8:
+                codes = from_bytes(codes, self.bits)
+            elif codes.dtype.kind == "i":
+                codes = from_signed(codes)
+            names: Sequence[int | str] = range(first, first + len(codes))
             if self._ids is not None:
                 names = self._ids[first : first + _BATCH].tolist()
-            yield FingerprintBatch(names, np.ascontiguousarray(part, np.uint64), np.ones(len(part), bool))
+            yield FingerprintBatch(names, np.ascontiguousarray(codes, np.uint64), np.ones(len(codes), bool))
 
 
 def _load(path: str | os.PathLike[str]) -> NDArray[Any]:
@@ -260,36 +259,36 @@ def open_fingerprints(
     delimiter: str | None = None,
     html: bool = False,
 ) -> FingerprintSource:
-    r"""A corpus as fingerprints.
+    r"""Open a corpus as fingerprints.
 
     Parameters
     ----------
     inputs : sequence of str
         As `nearkin.io.open_corpus` takes them; one .npy file for `fingerprints="npy"`.
     recipe : Recipe or None
-        By which texts are hashed; needed unless fingerprints are given.
+        The recipe of texts; not needed for existing fingerprints.
     fingerprints : {None, "hex", "int", "npy"}
         None for texts.
     bits : int, optional
-        Width of given fingerprints; 64 for numbers, the array's for npy, if not given.
+        Width of existing fingerprints; default 64 for numbers, the array's for npy.
     format, id_column, strict, max_malformed, encoding, delimiter, html
-        As `nearkin.io.open_corpus` takes them; given numbers are lines of text unless the names say otherwise.
+        As for `nearkin.io.open_corpus`; numbers from standard input are lines of text by default.
     column : str, optional
-        Column of the text (`text` if not given) or of the fingerprint (`fingerprint`).
+        Column of the text (default `text`) or of the fingerprint (default `fingerprint`).
     ids : Path, optional
         For npy: a file with one id per row.
 
     Raises
     ------
     ParameterError
-        An option out of its range.
+        An option out of range.
     InputError
         A file that can't be read.
 
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from nearkin.dedup.sources import open_fingerprints
+    >>> from nearkin.dedup.fingerprint_source import open_fingerprints
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "codes.txt"
     >>> _ = path.write_text("a\tff\nb\t-\n")
     >>> with open_fingerprints([str(path)], None, "hex") as source:
@@ -299,7 +298,7 @@ def open_fingerprints(
     if fingerprints == "npy":
         return _open_array(inputs, bits if bits is not None or recipe is None else recipe.bits, ids)
     if ids is not None:
-        raise bad_parameter("ids", str(ids), "ids with --fingerprints npy only; other inputs hold them")
+        raise bad_parameter("ids", str(ids), "ids with --fingerprints npy only; other inputs have their own")
     kinds: dict[str | None, type[FingerprintSource]] = {
         None: HashedTextSource,
         "hex": NumberSource,

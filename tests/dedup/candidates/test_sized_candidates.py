@@ -1,4 +1,4 @@
-"""nearkin.dedup.length_filter: candidates of like size find what all candidates do."""
+"""nearkin.dedup.candidates.simhash: candidates of like size find what all candidates do."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 import nearkin as nk
 from definitions import near_duplicates
-from nearkin.dedup import cluster, length_filter
+from nearkin.dedup import cluster
+from nearkin.dedup.candidates import simhash
 
 
 @settings(deadline=None, max_examples=20)
@@ -20,7 +21,7 @@ def test_passages_are_those_of_all_candidates(threshold: float, seed: int, batch
     texts = ["\n".join(generator.choice(lines, 5)) for _ in range(60)]
     expected = nk.passages(texts, unit="line", threshold=threshold, min_length=5)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(length_filter, "_LEAST", 0)
+        patch.setattr(simhash, "_MIN_SIZED", 0)
         patch.setattr(cluster, "_BATCH", batch)
         found = nk.passages(texts, unit="line", threshold=threshold, min_length=5)
     assert repr(expected.passages.columns) == repr(found.passages.columns)
@@ -29,7 +30,7 @@ def test_passages_are_those_of_all_candidates(threshold: float, seed: int, batch
 
 def test_a_pair_at_the_threshold_is_found_whatever_its_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     """4 of 5, 8 of 10, ...: the ratio of sizes is the similarity, and lies at the edge of a class."""
-    monkeypatch.setattr(length_filter, "_LEAST", 0)
+    monkeypatch.setattr(simhash, "_MIN_SIZED", 0)
     monkeypatch.setattr(cluster, "_BATCH", 1)
     for size in (4, 8, 40, 80, 400):
         words = [f"w{number}" for number in range(size * 5 // 4)]
@@ -54,6 +55,6 @@ def test_other_families_and_measures_are_as_they_were(options: dict[str, str], m
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("warnings.warn", lambda *_, **__: None)
         expected = nk.passages(texts, **arguments)  # type: ignore[arg-type]  # The options are of these types.
-        monkeypatch.setattr(length_filter, "_LEAST", 0)
+        monkeypatch.setattr(simhash, "_MIN_SIZED", 0)
         found = nk.passages(texts, **arguments)  # type: ignore[arg-type]
     assert repr(expected.passages.columns) == repr(found.passages.columns)

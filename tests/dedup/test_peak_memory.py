@@ -1,4 +1,4 @@
-"""nearkin.dedup.memory: every system's answer in bytes."""
+"""nearkin.dedup.summary: every system's answer in bytes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from nearkin.dedup.memory import peak_memory_bytes
+from nearkin.dedup.summary import peak_memory_bytes
 
 
 def test_the_peak_holds_what_was_held() -> None:

@@ -1,0 +1,256 @@
+"""Candidate pairs and the documents that they need → links; links → removed documents, on the driver.
+
+**Verification.** Pairs are in blocks by their later document, whose texts are sent once per block. A document that is
+earlier in many pairs is sent to each block once, so no block is larger than its documents and their candidates.
+
+**Decision.** Keep, then absorb is the lexicographically first independent set of the links, in the order of numbers: a
+document is kept unless an earlier kept one is linked to it, and the first of these removes it. Documents without links
+are not needed here. Memory: 24 bytes per link, and 40 per document of a link.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearkin._core import absorb_listed
+from nearkin._core import components as _components
+from nearkin.dedup.candidates import TextCandidateSource, Values
+from nearkin.dedup.distributed.documents import Numbers, gather, task_slots, to_batches, to_integers, unpack_values
+from nearkin.dedup.verify import TextComparison
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from nearkin._core import TextCache
+
+_PAIRS = 1 << 14
+"""Pairs whose values are copied at once."""
+_MAX_CHARACTERS = 1 << 22
+"""Characters of texts that are compared at once; their feature sets take up to eight bytes each."""
+_CACHE_BYTES = 32 << 20
+"""Bytes of feature sets that are kept for later pairs."""
+
+COUNTS = ("candidates", "verified", "differing", "skipped")
+"""Columns that count the work of a task."""
+
+
+# Verification
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Blocks of pairs, `count` in total."""
+
+    count: int
+
+    def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Add the block of each pair (left, right), which follows from the later document."""
+        for batch in batches:
+            right = to_integers(batch.column("right"))
+            # A step of splitmix64 removes any pattern of the numbers.
+            mixed = (right.view(np.uint64) ^ (right.view(np.uint64) >> np.uint64(31))) * np.uint64(0x9E3779B97F4A7C15)
+            block = ((mixed >> np.uint64(20)) % np.uint64(self.count)).astype(np.int64)
+            yield from to_batches({"block": block, "left": batch.column("left"), "right": right})
+
+
+@dataclass(frozen=True)
+class Verification:
+    """Options for verifying pairs.
+
+    Attributes
+    ----------
+    source : TextCandidateSource
+    dtype : dtype
+        Type of one row of values.
+    comparison : TextComparison or None
+        With None candidates are matches.
+    threshold : float
+    all_match : bool
+        Return all pairs, whatever their similarity, because they are known matches.
+    """
+
+    source: TextCandidateSource
+    dtype: np.dtype[Any]
+    comparison: TextComparison | None
+    threshold: float
+    all_match: bool = False
+
+    def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Convert rows of complete blocks to links.
+
+        A row is a pair (left, right), or a document (left, with length, text and values; right is null). Links have
+        left, right, similarity and distance; one row without them counts the work.
+        """
+        # Gather rows before taking a slot and return them after giving it back: engines may wait for either.
+        tables = [gather(batches)]
+        with task_slots:
+            links = list(self._verify(tables.pop()))
+        yield from links
+
+    def _verify(self, table: pa.Table | None) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        if table is None:
+            return
+        is_pair = table.column("right").is_valid()
+        documents = _Block.of(table.filter(pa.compute.invert(is_pair)), self.dtype)
+        pairs = table.select(["left", "right"]).filter(is_pair)
+        # Several units may propose the same pair.
+        both = np.unique(np.stack([to_integers(pairs.column(name)) for name in ("right", "left")], axis=1), axis=0)
+        del table, pairs
+        counts = dict.fromkeys(COUNTS, 0)
+        cache = None if self.comparison is None else self.comparison.cache(_CACHE_BYTES)
+        for start in range(0, len(both), _PAIRS):
+            right, left = both[start : start + _PAIRS].T
+            yield from self._links(documents, left, right, cache, counts)
+        types = {"left": pa.int64(), "right": pa.int64(), "similarity": pa.float64(), "distance": pa.int64()}
+        nulls = {name: pa.nulls(1, kind) for name, kind in types.items()}
+        yield from to_batches({**nulls, **{name: pa.array([counts[name]]) for name in COUNTS}})
+
+    def _links(
+        self, documents: _Block, left: Numbers, right: Numbers, cache: TextCache | None, counts: dict[str, int]
+    ) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        sides = documents.find(left), documents.find(right)
+        if not self.all_match:
+            proposed = self.source.are_candidates(*(documents.values[side] for side in sides))  # type: ignore[attr-defined]
+            sides = sides[0][proposed], sides[1][proposed]
+        counts["candidates"] += len(sides[0])
+        values = documents.values[sides[0]], documents.values[sides[1]]
+        similarity = self.source.similarities(*values)
+        matched = np.ones(len(similarity), bool)
+        if cache is not None:
+            similarity, differ = self._compare(documents, *sides, cache)
+            similar = similarity >= self.threshold
+            counts["verified"] += len(similarity)
+            counts["skipped"] += int(np.isnan(similarity).sum())
+            counts["differing"] += int((similar & differ).sum())
+            if not self.all_match:
+                matched = similar & ~differ
+        distance = self.source.distances(*values)
+        columns = {
+            "left": documents.numbers[sides[0][matched]],
+            "right": documents.numbers[sides[1][matched]],
+            "similarity": pa.array(similarity[matched], from_pandas=True),
+            "distance": distance[matched],
+        }
+        zeros = dict.fromkeys(COUNTS, np.zeros(int(matched.sum()), np.int64))
+        yield from to_batches({**columns, **zeros})
+
+    def _compare(
+        self, documents: _Block, left: Numbers, right: Numbers, cache: TextCache
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Return similarities by texts, and True for pairs that differ by a rule."""
+        similarity, differ = np.zeros(len(left)), np.zeros(len(left), bool)
+        ends = np.cumsum(documents.lengths[left] + documents.lengths[right])
+        start = 0
+        while start < len(left):
+            before = int(ends[start - 1]) if start else 0
+            end = max(int(np.searchsorted(ends, before + _MAX_CHARACTERS, side="right")), start + 1)
+            sides = left[start:end].astype(np.uint32), right[start:end].astype(np.uint32)
+            missing = cache.missing(np.unique(np.concatenate(sides)))
+            if len(missing):
+                cache.shrink()
+                cache.add(missing, documents.texts.take(missing.astype(np.int64)))
+            similarity[start:end] = cache.similarities(*sides, left_out=True)
+            if self.comparison is not None and self.comparison.differ:
+                differ[start:end] = cache.which_differ(*sides)
+            start = end
+        return similarity, differ
+
+
+@dataclass(frozen=True)
+class _Block:
+    """The documents of a block, by number."""
+
+    numbers: Numbers
+    lengths: Numbers
+    values: Values
+    texts: pa.ChunkedArray
+
+    @classmethod
+    def of(cls, table: pa.Table, dtype: np.dtype[Any]) -> _Block:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        table = table.take(pc.sort_indices(table, [("left", "ascending")]))
+        texts = table.column("text")
+        if texts.type != pa.large_string():
+            texts = texts.cast(pa.large_string())
+        values = unpack_values(table.column("values"), dtype)
+        return cls(to_integers(table.column("left")), to_integers(table.column("length")), values, texts)
+
+    def find(self, numbers: Numbers) -> Numbers:
+        """Return the rows of documents."""
+        rows = np.searchsorted(self.numbers, numbers)
+        wrong = np.flatnonzero(self.numbers[np.minimum(rows, len(self.numbers) - 1)] != numbers)
+        if len(wrong):
+            raise LookupError(
+                f"document number {int(numbers[wrong[0]])} of a pair was not read again: the documents under "
+                "checkpoint= changed while the job ran; give this run a folder of its own"
+            )
+        return rows
+
+
+# Decision
+
+
+@dataclass(frozen=True)
+class Removals:
+    """Removed documents and their representatives.
+
+    Attributes
+    ----------
+    removed : (n,) int64
+        Numbers of the removed new documents, ascending.
+    by : (n,) int64
+        Number of the kept document for each.
+    """
+
+    removed: Numbers
+    by: Numbers
+
+
+def absorb(left: Numbers, right: Numbers) -> Removals:
+    """Keep, then absorb.
+
+    Parameters
+    ----------
+    left, right : (m,) int64
+        Linked documents, the earlier one left; each link once or more.
+    """
+    documents, earlier, later = _number_ends(left, right)
+    order = np.lexsort((later, earlier))
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(earlier, minlength=len(documents)))]).astype(np.int64)
+    by, *_ = absorb_listed(
+        None,
+        documents=np.arange(len(documents), dtype=np.uint32),
+        offsets=offsets,
+        later=later[order].astype(np.uint32),
+        similarity=None,
+        threshold=0.0,
+        most=max(len(left), 1),
+    )
+    removed = np.flatnonzero(by >= 0)
+    return Removals(documents[removed], documents[by[removed]])
+
+
+def components(left: Numbers, right: Numbers) -> Removals:
+    """Find connected components, and keep the first document of each."""
+    documents, earlier, later = _number_ends(left, right)
+    labels = _components(len(documents), earlier.astype(np.uint32), later.astype(np.uint32)).astype(np.int64)
+    removed = np.flatnonzero((labels != np.arange(len(documents))) & (documents >= 0))
+    return Removals(documents[removed], documents[labels[removed]])
+
+
+def _number_ends(left: Numbers, right: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+    """Return all documents in order, and both ends of the links as rows of these."""
+    documents, rows = np.unique(np.concatenate([left, right]), return_inverse=True)
+    earlier, later = np.split(rows.reshape(-1), 2)
+    return documents, earlier, later

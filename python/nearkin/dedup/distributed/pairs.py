@@ -1,0 +1,567 @@
+"""Documents of one unit → candidate pairs: each document with earlier ones of its unit, the first ones first.
+
+A *unit* is a set of documents that meet in one task.
+
+| family | unit | candidates in it |
+|---|---|---|
+| MinHash | the bucket of a band | all; in later rounds those that agree in enough values |
+| SimHash, small radius | a table: fingerprints with some equal blocks | those within the radius |
+| SimHash | two slices of the documents | those within the radius |
+
+**Slices.** Documents are split into P slices in keep order. Task (i, j), i <= j, searches slice i for each document of
+slice j, so every two documents meet in one task, and a fingerprint is sent to P + 1 tasks. A task searches slice i
+piece by piece in keep order, and a document with enough earlier candidates is done. That bounds memory, and the cost of
+many similar documents.
+
+**Tables.** If the radius r is small compared with the width, not all fingerprints need a comparison: split into r + c
+blocks of bits, two of them within radius r agree in at least c blocks (Manku, Jain and Das Sarma, WWW 2007, section
+3.1). So there is a table for each choice of c blocks, in which documents with these blocks equal meet. `choose_tables`
+compares the cost of both.
+
+Result rows have a `kind`:
+
+| kind | left | right | unit | last |
+|---|---|---|---|---|
+| `PAIR` | number of the earlier document | of the later one | 0 | 0 |
+| `MEMBER` | 0 | number of a document of a unit with more pairs | unit | number of the last one it was paired with |
+| `MORE` | 0 | 0 | unit | number of pairs left for another round |
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearkin._core import byte_hashes
+from nearkin.dedup.candidates import MinHashCandidates, Values
+from nearkin.dedup.distributed.documents import (
+    Numbers,
+    gather,
+    pack_values,
+    task_slots,
+    to_batches,
+    to_integers,
+    unpack_values,
+)
+from nearkin.index.fingerprints import hamming
+from nearkin.index.hamming import HammingIndex
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MAX_FIRST = 8
+"""Earlier documents of a unit that each document is paired with in the first round."""
+PAIR, MEMBER, MORE = 0, 1, 2
+NONE = (1 << 63) - 1
+"""`last` of a document that was paired with all before it."""
+MAX_PIECE = 1 << 14
+"""Fingerprints of a slice that are searched at once: 256 KB for 128 bits, which stay in the cache of a core."""
+MAX_QUERIES = 1 << 10
+"""Documents that are searched for at once; with a piece they have at most 2^24 hits."""
+MAX_SIGNATURES = 1 << 10
+"""Members of a bucket that are compared at once; their pairs take about 20 MB."""
+SMALL_UNIT = 64
+"""Number of documents up to which all pairs of a unit are compared at once."""
+SLICE = 1 << 20
+"""Fingerprints of a slice."""
+MAX_TASKS = 1 << 16
+"""More than the number of slices."""
+ROW_SECONDS = 2.0e-6
+"""Cost of moving a row to a task, and of sorting it there."""
+SCAN_SECONDS = 2.0e-10
+"""Cost of comparing two fingerprints of 128 bits in slices."""
+PAIR_SECONDS = 2.3e-8
+"""Cost of comparing two fingerprints in a table, which are gathered one by one."""
+_MAX_EQUAL_BLOCKS = 4
+_MAX_TABLES = 256
+_MAX_PAIRS = 1 << 20
+"""Pairs that are built at once."""
+
+
+def pair_rows(kind: int, left: Numbers, right: Numbers, unit: Numbers | int, last: Numbers | int) -> dict[str, Any]:
+    """Return the columns of rows of one kind."""
+    n = len(right)
+    return {
+        "kind": np.full(n, kind, np.int32),
+        "left": left,
+        "right": right,
+        "unit": np.broadcast_to(np.int64(unit), n) if isinstance(unit, int) else unit,
+        "last": np.broadcast_to(np.int64(last), n) if isinstance(last, int) else last,
+    }
+
+
+def _more_row(unit: int, count: int) -> Iterator[pa.RecordBatch]:
+    zero = np.zeros(1, np.int64)
+    return to_batches(pair_rows(MORE, zero, zero, unit, count))
+
+
+def _select_field(values: Values, field: str) -> Values:
+    """Return one field of records; values of one family are unchanged."""
+    return np.ascontiguousarray(values[field]) if field else values
+
+
+# Buckets of bands
+
+
+@dataclass(frozen=True)
+class Bands:
+    """Signatures → rows of bands."""
+
+    source: MinHashCandidates
+    dtype: np.dtype[Any]
+    field: str = ""
+
+    def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Convert number and values to unit (the hash of a band) and number, a row for each band."""
+        for batch in batches:
+            values = unpack_values(batch.column("values"), self.dtype)
+            keys = self.source.band_keys(values[self.field] if self.field else values)
+            numbers = np.repeat(to_integers(batch.column("number")), keys.shape[1])
+            yield from to_batches({"unit": keys.reshape(-1), "number": numbers})
+
+
+@dataclass(frozen=True)
+class FirstPairs:
+    """Rows of complete buckets → pairs.
+
+    Attributes
+    ----------
+    max_earlier : int
+        Earlier documents that each one is paired with; 0 for all.
+    reference_only : bool
+        Pair new documents with reference documents alone.
+    """
+
+    max_earlier: int = MAX_FIRST
+    reference_only: bool = False
+
+    def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Convert unit and number to pairs, and to members of buckets with more pairs."""
+        table = gather(batches)
+        if table is None:
+            return
+        units, numbers = to_integers(table.column("unit")), to_integers(table.column("number"))
+        del table
+        with task_slots:
+            units, numbers = _shared_rows(units, numbers)
+        start, own, count = earlier_ranges(units, numbers, reference_only=self.reference_only)
+        paired = np.minimum(count, self.max_earlier) if self.max_earlier else count
+        for earlier, later in range_pairs(start, own, paired):
+            yield from to_batches(pair_rows(PAIR, numbers[earlier], numbers[later], 0, 0))
+        more = paired < count
+        if more.any():
+            # List all members of such a bucket, because later documents are compared with them.
+            hot = np.isin(units, np.unique(units[more]))
+            last = np.where(more, numbers[np.minimum(start + paired - 1, own)], NONE)
+            zeros = np.zeros(int(hot.sum()), np.int64)
+            yield from to_batches(pair_rows(MEMBER, zeros, numbers[hot], units[hot], last[hot]))
+
+
+def _shared_rows(units: Numbers, numbers: Numbers) -> tuple[Numbers, Numbers]:
+    """Return the rows of units with at least two members, by unit and number."""
+    ordered = np.sort(units)
+    repeated = ordered[1:][ordered[1:] == ordered[:-1]]
+    if not len(repeated):
+        return units[:0], numbers[:0]
+    at = np.minimum(np.searchsorted(repeated, units), len(repeated) - 1)
+    shared = np.flatnonzero(repeated[at] == units)
+    units, numbers = units[shared], numbers[shared]
+    order = np.lexsort((numbers, units))
+    return units[order], numbers[order]
+
+
+def earlier_ranges(units: Numbers, numbers: Numbers, *, reference_only: bool) -> tuple[Numbers, Numbers, Numbers]:
+    """For rows in the order of units and numbers, return the range of rows that each may be paired with.
+
+    Returns
+    -------
+    start, own, count : (n,) int64
+        First row of its unit, its own row, and the number of rows from `start` on.
+    """
+    own = np.arange(len(units))
+    first = np.concatenate([np.ones(min(len(units), 1), bool), units[1:] != units[:-1]])
+    starts = own[first]
+    start = np.repeat(starts, np.diff(np.append(starts, len(units))))
+    count = own - start
+    if reference_only:
+        references = np.concatenate([[0], np.cumsum(numbers < 0)])
+        count = np.minimum(count, references[own] - references[start])
+    count[numbers < 0] = 0
+    return start, own, count
+
+
+def range_pairs(start: Numbers, own: Numbers, count: Numbers) -> Iterator[tuple[Numbers, Numbers]]:
+    """Yield pairs of rows: each row with the `count` rows from its start on, in chunks."""
+    later = np.flatnonzero(count)
+    ends = np.cumsum(count[later])
+    begin = 0
+    while begin < len(later):
+        before = int(ends[begin - 1]) if begin else 0
+        end = max(int(np.searchsorted(ends, before + _MAX_PAIRS, side="right")), begin + 1)
+        chunk = later[begin:end]
+        counts = count[chunk]
+        offset = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+        yield np.repeat(start[chunk], counts) + offset, np.repeat(own[chunk], counts)
+        begin = end
+
+
+@dataclass(frozen=True)
+class OpenPairs:
+    """Members of complete units, with their components → the pairs that may still join two components.
+
+    Attributes
+    ----------
+    max_pairs : int
+        Pairs of a document that are built at once.
+    """
+
+    max_pairs: int
+
+    def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Convert unit, number, last and by (the first document of the component) to pairs."""
+        table = gather(batches)
+        if table is None:
+            return
+        columns = [to_integers(table.column(name)) for name in ("unit", "number", "last", "by")]
+        order = np.lexsort((columns[1], columns[0]))
+        units, numbers, last, by = (column[order] for column in columns)
+        bounds = np.flatnonzero(np.concatenate([[True], units[1:] != units[:-1], [True]]))
+        for start, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+            rows = slice(start, end)
+            yield from self._pair_components(int(units[start]), numbers[rows], last[rows], by[rows])
+
+    def _pair_components(self, unit: int, numbers: Numbers, last: Numbers, by: Numbers) -> Iterator[pa.RecordBatch]:
+        """Pair each document with earlier ones of other components."""
+        if (by == by[0]).all():
+            return
+        left = 0
+        for at in np.flatnonzero((numbers >= 0) & (last != NONE)).tolist():
+            # Skip the documents that it was paired with in the first round.
+            first = int(np.searchsorted(numbers, last[at], side="right"))
+            other = first + np.flatnonzero(by[first:at] != by[at])
+            paired = other[: self.max_pairs]
+            left += len(other) - len(paired)
+            if len(paired):
+                later = np.full(len(paired), numbers[at])
+                yield from to_batches(pair_rows(PAIR, numbers[paired], later, 0, 0))
+        if left:
+            yield from _more_row(unit, left)
+
+
+# Tables and slices of fingerprints
+
+
+def choose_tables(bits: int, radius: int, documents: int) -> tuple[int, int] | None:
+    """Choose the cheapest tables: numbers of blocks, and of equal blocks; None if slices are cheaper.
+
+    Parameters
+    ----------
+    bits, radius : int
+    documents : int
+
+    Returns
+    -------
+    tuple of int, or None
+    """
+    best, choice = seconds_by_slices(bits, documents), None
+    for agree in range(1, _MAX_EQUAL_BLOCKS + 1):
+        blocks = radius + agree
+        if blocks > bits or math.comb(blocks, agree) > _MAX_TABLES:
+            break
+        seconds = seconds_by_tables(bits, blocks, agree, documents)
+        if seconds < best:
+            best, choice = seconds, (blocks, agree)
+    return choice
+
+
+def num_slices(documents: int) -> int:
+    """Return the number of slices; at least four, so that all cores have work."""
+    return max(-(-documents // SLICE), 4)
+
+
+def seconds_by_slices(bits: int, documents: int) -> float:
+    """Return the seconds of a core per document."""
+    return (num_slices(documents) + 1) * ROW_SECONDS + documents / 2 * SCAN_SECONDS * max(bits / 128, 0.5)
+
+
+def seconds_by_tables(bits: int, blocks: int, agree: int, documents: int) -> float:
+    """Return the seconds of a core per document, assuming random fingerprints of dissimilar documents."""
+    tables, width = math.comb(blocks, agree), bits // blocks * agree
+    return tables * (ROW_SECONDS + documents * 0.5 ** (width + 1) * PAIR_SECONDS)
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Tables by blocks of the bits.
+
+    Attributes
+    ----------
+    bits, blocks, agree : int
+        `bits` are split into `blocks` blocks, of which `agree` are equal in a table.
+    dtype, field : dtype, str
+        Type of a row of values, and its field with the fingerprint.
+    """
+
+    bits: int
+    blocks: int
+    agree: int
+    dtype: np.dtype[Any]
+    field: str = ""
+
+    def masks(self) -> NDArray[np.uint64]:
+        """Return for each table the bits that must be equal, (tables, words)."""
+        bounds = [self.bits * at // self.blocks for at in range(self.blocks + 1)]
+        masks = []
+        for chosen in combinations(range(self.blocks), self.agree):
+            mask = sum(((1 << bounds[at + 1]) - (1 << bounds[at])) for at in chosen)
+            masks.append([mask >> 64 * word & (1 << 64) - 1 for word in range((self.bits + 63) // 64)])
+        return np.array(masks, np.uint64)
+
+    def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Convert number, values, is_query and is_indexed to a row for each table, like `Slices.rows`."""
+        import pyarrow as pa
+
+        masks = self.masks()
+        for batch in batches:
+            values = _select_field(unpack_values(batch.column("values"), self.dtype), self.field)
+            if not len(values):
+                continue
+            flags = [batch.column(name).to_numpy(zero_copy_only=False) for name in ("is_query", "is_indexed")]
+            role = pa.array(flags[0], mask=flags[0] & flags[1])
+            # Equal bits in different tables get different keys.
+            salts = np.arange(1, len(masks) + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+            for salt, mask in zip(salts, masks, strict=True):
+                masked = np.ascontiguousarray(values & mask)
+                unit = byte_hashes(masked.view(np.uint8).reshape(-1), masked.shape[1] * 8)[::2] ^ salt
+                columns = [pa.array(unit.view(np.int64)), batch.column("number"), pack_values(values), role]
+                yield pa.RecordBatch.from_arrays(columns, ["unit", "number", "values", "is_query"])
+
+
+@dataclass(frozen=True)
+class Slices:
+    """Slices of documents, by the numbers that separate them."""
+
+    splits: tuple[int, ...]
+    dtype: np.dtype[Any]
+    field: str = ""
+
+    def __len__(self) -> int:
+        return len(self.splits) + 1
+
+    def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Convert number, values, is_query and is_indexed to a row for each task: unit, number, values, is_query.
+
+        In the input `is_query` is True for documents that are searched for, and `is_indexed` for those that later ones
+        may find. In the output `is_query` is True for the former, False for the latter, and null for both.
+        """
+        import pyarrow as pa
+
+        splits = np.array(self.splits, np.int64)
+        for batch in batches:
+            values = _select_field(unpack_values(batch.column("values"), self.dtype), self.field)
+            numbers = to_integers(batch.column("number"))
+            own = np.searchsorted(splits, numbers, side="right")
+            flags = [batch.column(name).to_numpy(zero_copy_only=False) for name in ("is_query", "is_indexed")]
+            for other in range(len(self)):
+                for is_query, selected in ((True, flags[0] & (other <= own)), (False, flags[1] & (other >= own))):
+                    at = np.flatnonzero(selected)
+                    if not len(at):
+                        continue
+                    unit = other * MAX_TASKS + own[at] if is_query else own[at] * MAX_TASKS + other
+                    columns = {
+                        "unit": pa.array(unit),
+                        "number": pa.array(numbers[at]),
+                        "values": pack_values(values[at]),
+                        "is_query": pa.array(np.full(len(at), is_query)),
+                    }
+                    yield pa.RecordBatch.from_arrays(list(columns.values()), list(columns))
+
+
+class Proximity(Protocol):
+    """The condition for a candidate pair."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of one row of values."""
+
+    def near(self, indexed: Values, queries: Values) -> tuple[Numbers, Numbers]:
+        """Return the rows of queries and of indexed values that are near."""
+
+    def are_near(self, left: Values, right: Values) -> NDArray[np.bool_]:
+        """Return True for rows that are near, one by one."""
+
+
+@dataclass(frozen=True)
+class WithinRadius:
+    """Fingerprints of `bits` bits within a Hamming radius."""
+
+    bits: int
+    radius: int
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Words of 64 bits."""
+        return np.dtype((np.uint64, ((self.bits + 63) // 64,)))
+
+    def near(self, indexed: Values, queries: Values) -> tuple[Numbers, Numbers]:
+        """Scan the indexed fingerprints."""
+        index = HammingIndex(self.bits, method="scan")
+        index.add(None, _flatten(indexed))
+        hits = index.search(_flatten(queries), self.radius)
+        return np.repeat(np.arange(len(queries)), np.diff(hits.offsets)), np.asarray(hits.ids, np.int64)
+
+    def are_near(self, left: Values, right: Values) -> NDArray[np.bool_]:
+        """Compare distances."""
+        return np.asarray(hamming(_flatten(left), _flatten(right)) <= self.radius)
+
+
+def _flatten(values: Values) -> NDArray[np.uint64]:
+    """Return fingerprints of one word as one-dimensional, as an index takes them."""
+    return np.ascontiguousarray(values[:, 0] if values.shape[1] == 1 else values)
+
+
+@dataclass(frozen=True)
+class EqualValues:
+    """Signatures that agree in at least `min_equal` values."""
+
+    value_type: str
+    num_perm: int
+    min_equal: int
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Values of 32 or 64 bits."""
+        return np.dtype((self.value_type, (self.num_perm,)))
+
+    def near(self, indexed: Values, queries: Values) -> tuple[Numbers, Numbers]:
+        """Count equal values, one column after another; drop pairs that can't reach the minimum any more."""
+        query, row = (side.reshape(-1) for side in np.indices((len(queries), len(indexed))))
+        equal = np.zeros(len(query), np.int16)
+        columns = [np.ascontiguousarray(side.T) for side in (queries, indexed)]
+        for at in range(self.num_perm):
+            if at % 16 == 0 and at:
+                possible = np.flatnonzero(equal + (self.num_perm - at) >= self.min_equal)
+                query, row, equal = query[possible], row[possible], equal[possible]
+            equal += columns[0][at][query] == columns[1][at][row]
+        near = equal >= self.min_equal
+        return query[near], row[near]
+
+    def are_near(self, left: Values, right: Values) -> NDArray[np.bool_]:
+        """Count equal values."""
+        return np.asarray((left == right).sum(1) >= self.min_equal)
+
+
+@dataclass(frozen=True)
+class NearPairs:
+    """Rows of complete tasks → pairs that are near.
+
+    Attributes
+    ----------
+    proximity : Proximity
+    max_earlier : int
+        Earlier documents that each one is paired with in a task; 0 for all.
+    reference_only : bool
+        Pair new documents with reference documents alone.
+    max_piece, max_queries : int
+        Indexed documents and queries that are compared at once.
+    """
+
+    proximity: Proximity
+    max_earlier: int = MAX_FIRST
+    reference_only: bool = False
+    max_piece: int = MAX_PIECE
+    max_queries: int = MAX_QUERIES
+
+    def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Convert unit, number, values, is_query and, in a later round, last and by, to pairs and members."""
+        import pyarrow.compute as pc
+
+        table = gather(batches)
+        if table is None:
+            return
+        units, numbers = to_integers(table.column("unit")), to_integers(table.column("number"))
+        roles = table.column("is_query")
+        both = roles.is_null().to_numpy()
+        only_indexed = pc.invert(roles).fill_null(False).to_numpy()
+        is_query, is_indexed = ~only_indexed, both | only_indexed
+        values = unpack_values(table.column("values"), self.proximity.dtype)
+        # The last document of earlier pairs, and the one for which a document is removed.
+        last = _column_or(table, "last", np.full(len(units), -NONE))
+        by = _column_or(table, "by", numbers)
+        del table, roles
+        order = np.lexsort((numbers, units))
+        bounds = np.flatnonzero(np.concatenate([[True], np.diff(units[order]) != 0, [True]]))
+        # A few documents that are all queries and indexed need no pieces: compare all such units at once.
+        small = np.logical_and.reduceat(both[order], bounds[:-1]) & (np.diff(bounds) <= SMALL_UNIT)
+        yield from self._pair_small(units, numbers, values, order[np.repeat(small, np.diff(bounds))])
+        for start, end in zip(bounds[:-1][~small].tolist(), bounds[1:][~small].tolist(), strict=True):
+            rows = order[start:end]
+            queries = rows[is_query[rows] & (numbers[rows] >= 0)]
+            indexed = rows[is_indexed[rows] & ((numbers[rows] < 0) | (not self.reference_only))]
+            if len(queries) and len(indexed):
+                sides = _Side(numbers[indexed], values[indexed]), _Side(numbers[queries], values[queries])
+                yield from self._pair_unit(int(units[rows[0]]), *sides, last[queries], by[queries])
+
+    def _pair_small(self, units: Numbers, numbers: Numbers, values: Values, order: Numbers) -> Iterator[pa.RecordBatch]:
+        """Yield all near pairs of small units."""
+        units, numbers = units[order], numbers[order]
+        for earlier, later in range_pairs(*earlier_ranges(units, numbers, reference_only=self.reference_only)):
+            near = self.proximity.are_near(values[order[earlier]], values[order[later]])
+            yield from to_batches(pair_rows(PAIR, numbers[earlier[near]], numbers[later[near]], 0, 0))
+
+    def _pair_unit(
+        self, unit: int, indexed: _Side, queries: _Side, last: Numbers, by: Numbers
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield pairs of one unit, in pieces; the earlier document is between `last` and `by`, exclusive."""
+        counts = np.zeros(len(queries.numbers), np.int64)
+        newest = np.full(len(queries.numbers), NONE)
+        more = np.zeros(len(queries.numbers), bool)
+        for start in range(0, len(indexed.numbers), self.max_piece):
+            piece = slice(start, start + self.max_piece)
+            numbers, values = indexed.numbers[piece], indexed.values[piece]
+            active = np.flatnonzero((by > numbers[0]) & (last < numbers[-1]) & ~more)
+            for begin in range(0, len(active), self.max_queries):
+                batch = active[begin : begin + self.max_queries]
+                query, row = self.proximity.near(values, queries.values[batch])
+                earlier = numbers[row]
+                between = (earlier < by[batch][query]) & (earlier > last[batch][query])
+                query, earlier = query[between], earlier[between]
+                order = np.lexsort((earlier, query))
+                query, earlier = query[order], earlier[order]
+                count = np.bincount(query, minlength=len(batch))
+                rank = np.arange(len(query)) - np.repeat(np.cumsum(count) - count, count)
+                paired = np.ones(len(query), bool)
+                if self.max_earlier:
+                    paired = rank + counts[batch][query] < self.max_earlier
+                more[batch[np.unique(query[~paired])]] = True
+                query, earlier = query[paired], earlier[paired]
+                counts[batch] += np.bincount(query, minlength=len(batch))
+                # The last pair of each document has the largest number.
+                newest[batch[query]] = earlier
+                yield from to_batches(pair_rows(PAIR, earlier, queries.numbers[batch[query]], 0, 0))
+        if more.any():
+            numbers = queries.numbers[more]
+            yield from to_batches(pair_rows(MEMBER, np.zeros(len(numbers), np.int64), numbers, unit, newest[more]))
+            yield from _more_row(unit, len(numbers))
+
+
+@dataclass(frozen=True)
+class _Side:
+    """Documents of a task in keep order."""
+
+    numbers: Numbers
+    values: Values
+
+
+def _column_or(table: pa.Table, name: str, default: Numbers) -> Numbers:
+    """Return a column, with default numbers for nulls or for a missing column."""
+    if name not in table.column_names:
+        return default
+    column = table.column(name)
+    return np.where(column.is_null().to_numpy(), default, np.asarray(column.fill_null(0).to_numpy(), np.int64))
