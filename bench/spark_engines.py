@@ -199,7 +199,7 @@ def rates() -> dict[str, float]:
     """Seconds of a core: of a pair in two slices, of a pair in a table, of a row of a table."""
     import nearkin as nk
     from nearkin.dedup.distributed.documents import pack_values
-    from nearkin.dedup.distributed.pairs import MAX_PIECE, MAX_QUERIES, SMALL_UNIT, NearPairs, WithinRadius
+    from nearkin.dedup.distributed.pairs import MAX_PIECE, MAX_QUERIES, SMALL_UNIT, ProximityPairs, WithinRadius
 
     nk.set_num_threads(1)
     rng = np.random.default_rng(1)
@@ -215,7 +215,7 @@ def rates() -> dict[str, float]:
         columns = {"unit": np.arange(n) // members, "number": rng.permutation(n)}
         arrays = [*map(pa.array, columns.values()), pack_values(values(n, 64)), pa.nulls(n, pa.bool_())]
         batch = pa.RecordBatch.from_arrays(arrays, [*columns, "values", "is_query"])
-        return min(common.timed(lambda: list(NearPairs(WithinRadius(64, 3)).rows(iter([batch]))))[1] for _ in range(3))
+        return min(common.timed(lambda: list(ProximityPairs(WithinRadius(64, 3)).rows(iter([batch]))))[1] for _ in range(3))
 
     alone, together = meet(1), meet(SMALL_UNIT)
     pairs = n * (SMALL_UNIT - 1) / 2

@@ -581,7 +581,7 @@ def test_labels_that_say_nothing_are_told_once(corpus: Path, tmp_path: Path) -> 
     done = run("dedup", corpus, "-o", tmp_path / "out", "--id-column", "id", "--labels", labels, "-q")
     said = done.stderr.decode()
     assert 0 == done.returncode
-    assert (1, 1) == (said.count("labelled ids are those of no document"), said.count("have equal contents"))
+    assert (1, 1) == (said.count("labelled ids belong to no document"), said.count("have equal contents"))
     assert 2 == len(json.loads((tmp_path / "out" / "summary.json").read_text())["warnings"])
 
 
@@ -594,7 +594,7 @@ def test_labels_that_cannot_be_followed_are_refused(corpus: Path, tmp_path: Path
         ("left\tright\tmatch\tweight\na\tc\t0\t-3\n", (), 1, "record 1 has the weight '-3'"),
         ("one\ttwo\na\tc\n", (), 1, "no columns of pairs among one, two"),
         ("left\tright\n", ("--unit", "line"), 2, "use no --unit"),
-        ("left\tright\n", ("--against", index, "--verify", "none"), 2, "--labels beside"),
+        ("left\tright\n", ("--against", index, "--verify", "none"), 2, "--labels labels with HammingIndex"),
     ):
         labels.write_text(text)
         done = call("dedup", corpus, "-o", tmp_path / "out", "--labels", labels, *options)

@@ -19,7 +19,7 @@ from nearkin.dedup import cluster
 from nearkin.dedup.candidates import SimHashCandidates
 from nearkin.dedup.documents import hash_texts
 from nearkin.dedup.reference import SearchableReference
-from nearkin.dedup.verify import TextComparison
+from nearkin.dedup.verify import TextMeasure
 from nearkin.errors import ParameterError
 
 
@@ -102,7 +102,7 @@ def clusterer(
     older = SearchableReference(before, source)
     rows = [row for row in range(len(texts)) if new.counts[row] and texts.index(texts[row]) == row]
     rows = [row for row in rows if texts[row] not in old]
-    comparison = None if measure is None else TextComparison(RECIPE, measure)
+    comparison = None if measure is None else TextMeasure(RECIPE, measure)
     held = [row for row in range(len(old)) if before.counts[row] and old.index(old[row]) == row]
     places = np.array(rows, np.int64)
     return cluster.Clusterer(source, comparison, threshold, new, places, older), rows, held
@@ -182,7 +182,7 @@ def test_no_document_is_compared_more_often_than_allowed(rule: str, batch: int) 
     texts = different(40)
     source = SimHashCandidates(RECIPE, 0.999, 64)
     new = hash_texts(texts, None, source, lambda *_: None, {})
-    made = cluster.Clusterer(source, TextComparison(RECIPE, "jaccard"), 0.999, new, np.arange(40))
+    made = cluster.Clusterer(source, TextMeasure(RECIPE, "jaccard"), 0.999, new, np.arange(40))
     with mock.patch.object(cluster, "_BATCH", batch):
         whole = getattr(made, rule)()
         made.max_comparisons = 3

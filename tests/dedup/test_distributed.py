@@ -98,7 +98,7 @@ def test_tables_find_what_lies_within_the_radius(bits: int, radius: int, agree: 
     tables = pairs.Tables(bits, radius + agree, agree, kind)
     assert math.comb(radius + agree, agree) == len(tables.masks())
     close = pairs.WithinRadius(bits, radius)
-    found = pairs_of(pairs.NearPairs(close, 0).rows(tables.rows(flagged(values, numbers))))
+    found = pairs_of(pairs.ProximityPairs(close, 0).rows(tables.rows(flagged(values, numbers))))
     assert near(values, numbers, radius) == found
 
 
@@ -108,7 +108,9 @@ def test_slices_find_what_lies_within_the_radius(radius: int, cuts: list[int], s
     kind = np.dtype((np.uint64, (2,)))
     slices = pairs.Slices(tuple(sorted(cuts)), kind)
     close = pairs.WithinRadius(100, radius)
-    found = pairs_of(pairs.NearPairs(close, 0, max_piece=7, max_queries=5).rows(slices.rows(flagged(values, numbers))))
+    found = pairs_of(
+        pairs.ProximityPairs(close, 0, max_piece=7, max_queries=5).rows(slices.rows(flagged(values, numbers)))
+    )
     assert near(values, numbers, radius) == found
 
 
@@ -117,7 +119,7 @@ def test_a_document_is_paired_with_the_first_of_its_unit() -> None:
     values, numbers = np.zeros((100, 1), np.uint64), list(range(100))
     slices = pairs.Slices((), np.dtype((np.uint64, (1,))))
     close = pairs.WithinRadius(64, 3)
-    batches = pairs.NearPairs(close, 4, max_piece=9).rows(slices.rows(flagged(values, numbers)))
+    batches = pairs.ProximityPairs(close, 4, max_piece=9).rows(slices.rows(flagged(values, numbers)))
     rows = pa.Table.from_batches(list(batches)).to_pylist()
     found = [(row["right"], row["left"]) for row in rows if row["kind"] == pairs.PAIR]
     assert [(b, a) for b in range(100) for a in range(min(b, 4))] == sorted(found)

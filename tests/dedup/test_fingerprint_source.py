@@ -140,7 +140,10 @@ def test_numbers_may_stand_in_a_column(tmp_path: Path) -> None:
 
 def test_standard_input_is_lines_unless_one_says_otherwise() -> None:
     """Of given fingerprints."""
-    code = "from nearkin.dedup.fingerprint_source import open_fingerprints as o; print(*(b.codes for b in o(['-'], None, 'hex')))"
+    code = (
+        "from nearkin.dedup.fingerprint_source import open_fingerprints as o; "
+        "print(*(b.codes for b in o(['-'], None, 'hex')))"
+    )
     found = subprocess.run([sys.executable, "-c", code], input="ff\n1\n", capture_output=True, text=True, check=True)
     assert "[255   1]\n" == found.stdout
 

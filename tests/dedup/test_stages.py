@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,18 +13,19 @@ from definitions import RECIPE, dedup, near_duplicates
 from nearkin.dedup.candidates import ReferenceIndex
 from nearkin.dedup.candidates.base import NearestEntries
 from nearkin.dedup.cluster import Assignment
+from nearkin.dedup.config import DedupConfig
 from nearkin.dedup.documents import HashedDocuments
 from nearkin.dedup.keep import parse_keep
 from nearkin.dedup.stages import (
     Clustering,
     CollapsedDocuments,
     IndexMatches,
-    StageTimer,
     check_reference_index,
     collapse,
     match_index,
     representatives,
 )
+from nearkin.dedup.summary import StageTimer
 from nearkin.errors import ParameterError
 from nearkin.io import Column
 
@@ -110,15 +110,14 @@ def test_copies_share_the_fate_of_their_original() -> None:
 
 def test_an_index_needs_options_that_ask_for_no_texts() -> None:
     """No verification by texts, no components, no links beyond representatives."""
-    fine = SimpleNamespace(comparison=None, verify="none", cluster="absorb", links="representatives")
-    check_reference_index(fine)
-    for change, message in (
-        ({"comparison": object(), "verify": "jaccard"}, "verify=jaccard"),
-        ({"cluster": "components"}, "cluster=components"),
-        ({"links": "all"}, "links=representatives"),
+    check_reference_index(DedupConfig.from_args(verify="none"))
+    for options, message in (
+        ({"verify": "jaccard"}, "verify=jaccard"),
+        ({"verify": "none", "cluster": "components"}, "cluster=components"),
+        ({"verify": "none", "links": "all"}, "links=representatives"),
     ):
         with pytest.raises(ParameterError, match=message):
-            check_reference_index(SimpleNamespace(**{**vars(fine), **change}))
+            check_reference_index(DedupConfig.from_args(**options))
 
 
 def test_stages_add_up_their_times() -> None:

@@ -16,7 +16,7 @@ import nearkin as nk
 import strategies
 from definitions import VERIFIED, expected_similarity
 from nearkin import errors
-from nearkin.dedup.verify import TextComparison, baselines, texts_by_row
+from nearkin.dedup.verify import TextMeasure, baselines, texts_by_row
 from nearkin.io import PackedTexts
 
 
@@ -125,7 +125,7 @@ def test_texts_of_every_kind_are_looked_up_by_row(make: Any) -> None:
 
 def test_a_cache_compares_what_it_was_given() -> None:
     """Rows of any number, by the measure and the recipe of the comparison."""
-    cache = TextComparison(VERIFIED.with_(features="word", n=1), "containment").cache(1 << 20)
+    cache = TextMeasure(VERIFIED.with_(features="word", n=1), "containment").cache(1 << 20)
     wanted = np.array([7, 900], np.uint32)
     assert [7, 900] == cache.missing(wanted).tolist()
     cache.add(wanted, ["red wine", "red wine and cheese"])

@@ -406,7 +406,9 @@ def test_workers_with_another_nearkin() -> None:
 
 
 def test_workers_that_do_not_answer() -> None:
-    lost = RuntimeError("Job aborted due to stage failure\njava.io.IOException: Cannot run program python9\n\tat x.y")
+    lost = RuntimeError(
+        "Job aborted due to stage failure\njava.io.IOException: Cannot run program python9\n\tat x.y"
+    )
     refused(
         EngineError,
         "a worker did not report its version of nearkin: java.io.IOException: Cannot run program python9",

@@ -47,7 +47,7 @@ from nearkin.dedup.candidates import (
 from nearkin.dedup.constraints import CannotLink
 from nearkin.dedup.documents import HashedDocuments
 from nearkin.dedup.reference import PrecedingReference, ReferenceCorpus
-from nearkin.dedup.verify import FeatureSets, TextComparison
+from nearkin.dedup.verify import FeatureSets, TextMeasure
 
 MAX_COMPARISONS = 10_000
 """Default maximum number of candidates compared with one document, about ten milliseconds."""
@@ -135,7 +135,7 @@ class Clusterer:
     ----------
     candidate_source : CandidateSource
         Proposes candidates.
-    comparison : TextComparison or None
+    comparison : TextMeasure or None
         Verifies candidates; with None every candidate is a match.
     threshold : float
         Smallest similarity of a match, inclusive.
@@ -157,7 +157,7 @@ class Clusterer:
     """
 
     candidate_source: CandidateSource
-    comparison: TextComparison | None
+    comparison: TextMeasure | None
     threshold: float
     documents: HashedDocuments
     rows: Ordinals
@@ -320,8 +320,7 @@ class Clusterer:
         """Return the candidates of each document of the batch, ascending: reference documents, then the search's."""
         lists = CandidateLists(np.zeros(len(batch) + 1, np.int64), np.zeros(0, np.int64))
         if search is not None:
-            static = isinstance(search, StaticSearch)
-            lists = search.find_at(batch) if static else search.find(self._values[batch])
+            lists = search.find_at(batch) if isinstance(search, StaticSearch) else search.find(self._values[batch])
             if isinstance(search, TextSearch):
                 return lists
             lists = replace(lists, ordinals=lists.ordinals + self._first)
@@ -535,7 +534,7 @@ class Clusterer:
         return np.concatenate(chunks)
 
     def _verify(
-        self, left: Ordinals, right: Ordinals, comparison: TextComparison
+        self, left: Ordinals, right: Ordinals, comparison: TextMeasure
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Return similarities by texts, and True for texts that differ by a rule."""
         cache = self.cache if self.cache is not None else comparison.cache(_CACHE_BYTES)

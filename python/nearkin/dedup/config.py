@@ -31,7 +31,7 @@ from nearkin.dedup.candidates import (
 from nearkin.dedup.cluster import MAX_COMPARISONS
 from nearkin.dedup.distinguishers import Differing, parse_differ
 from nearkin.dedup.keep import KeepKey, parse_keep
-from nearkin.dedup.verify import Measure, TextComparison
+from nearkin.dedup.verify import Measure, TextMeasure
 from nearkin.digests.ssdeep import DigestRecipe
 from nearkin.errors import bad_parameter, check_count, mismatch
 from nearkin.families.base import Family
@@ -135,7 +135,7 @@ def _default_recipe() -> Recipe:
     return Recipe.of(None)
 
 
-def _check_integer(name: str, value: int, low: int, high: int, allowed: str) -> int:
+def _check_integer(name: str, value: Any, low: int, high: int, allowed: str) -> int:
     """Return an integer in a range, or raise ParameterError."""
     return value if type(value) is int and low <= value <= high else check_count(name, value, low, high, allowed)
 
@@ -219,7 +219,7 @@ class DedupConfig(_ClusterOptions):
     ----------
     order : tuple of KeepKey
         The keys of the keep rule.
-    comparison : TextComparison or None
+    comparison : TextMeasure or None
         Verifies candidates by their texts; None if every candidate is a match.
     candidate_source : TextCandidateSource
         Hashes texts and proposes candidates.
@@ -316,7 +316,7 @@ class DedupConfig(_ClusterOptions):
         max=1 << 31,
     )
     candidates: Candidates | None = field(default=None, repr=False)
-    comparison: TextComparison | None = field(init=False, repr=False, compare=False)
+    comparison: TextMeasure | None = field(init=False, repr=False, compare=False)
     candidate_source: TextCandidateSource = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -337,7 +337,7 @@ class DedupConfig(_ClusterOptions):
             raise bad_parameter("verify", "signature", "jaccard, containment, indel or none with simhash")
         self._set(candidate_source=self._build_source(), comparison=None)
         if self.verify != "signature" and self.verify != "none":
-            self._set(comparison=TextComparison(self.recipe, self.verify, self.rules))
+            self._set(comparison=TextMeasure(self.recipe, self.verify, self.rules))
         elif self.differ:
             value = f"{', '.join(self.differ)} with verify={self.verify}"
             raise bad_parameter("differ", value, "rules with a verification by texts: jaccard, containment or indel")
@@ -346,7 +346,7 @@ class DedupConfig(_ClusterOptions):
         self._set(near_misses=self._count_near_misses())
 
     @classmethod
-    def from_args(cls, settings: CollectionSettings | None = None, **args: Any) -> DedupConfig:
+    def from_args(cls, settings: CollectionSettings | None = None, /, **args: Any) -> DedupConfig:
         """Build a config from the arguments of a caller.
 
         Parameters
@@ -401,7 +401,7 @@ class DedupConfig(_ClusterOptions):
         if self.measure is None:
             # A store has hashes of its own; a radius or a second family chooses candidates.
             sketches = self.verify == "containment" and self.radius is None and self.confirm is None
-            self._set(verify=self.verify or "jaccard")
+            self._set(verify="jaccard" if self.verify is None else self.verify)
         else:
             self._check_choices(measure=Measure)
             if self.verify not in (None, self.measure):
@@ -451,9 +451,10 @@ class DedupConfig(_ClusterOptions):
     def _count_near_misses(self) -> int:
         """Return the number of kept documents to search for near misses; "auto" becomes a number."""
         possible = self.comparison is not None and self.cluster == "absorb" and self.candidates == "family"
-        if self.near_misses == "auto":  # type: ignore[comparison-overlap]  # Replaced by a number here.
+        requested: object = self.near_misses
+        if requested == "auto":
             return NEAR_MISSES if possible else 0
-        count = _check_integer("near_misses", self.near_misses, 0, 1 << 31, "0 to 2147483648, or auto")
+        count = _check_integer("near_misses", requested, 0, 1 << 31, "0 to 2147483648, or auto")
         if count and not possible:
             raise bad_parameter("near_misses", count, "0, or cluster=absorb with verify=jaccard or indel")
         return count
@@ -513,14 +514,15 @@ class FileDedupConfig(_ClusterOptions):
                 raise bad_parameter("text_threshold", self.text_threshold, "None, or also='text' with it")
             source = DigestCandidates(self.recipe, self.threshold, self.skip_hubs)
         elif self.also == "text":
-            self._set(text_threshold=TEXT_THRESHOLD if self.text_threshold is None else self.text_threshold)
-            source = FileCandidates(self.recipe, self.threshold, self.text_threshold, self.skip_hubs)
+            text_threshold = TEXT_THRESHOLD if self.text_threshold is None else self.text_threshold
+            self._set(text_threshold=text_threshold)
+            source = FileCandidates(self.recipe, self.threshold, text_threshold, self.skip_hubs)
         else:
             raise bad_parameter("also", repr(self.also), "'text', or None")
         self._set(candidate_source=source)
 
     @classmethod
-    def from_args(cls, settings: CollectionSettings | None = None, **args: Any) -> FileDedupConfig:
+    def from_args(cls, settings: CollectionSettings | None = None, /, **args: Any) -> FileDedupConfig:
         """Build a config from the arguments of a caller.
 
         Parameters

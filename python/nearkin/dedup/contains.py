@@ -24,7 +24,7 @@ from nearkin._core import HashedFeatures, contained_texts
 from nearkin.dedup.candidates import TextBatch
 from nearkin.dedup.candidates.containment import ContainmentCandidates
 from nearkin.dedup.documents import as_column, check_distinct_ids
-from nearkin.dedup.inputs import ColumnNames, DedupInputs, Frame, Paths, open_inputs
+from nearkin.dedup.inputs import ColumnNames, DedupInputs, FrameLike, Paths, open_inputs
 from nearkin.dedup.result import ResultTable
 from nearkin.dedup.verify import texts_by_row
 from nearkin.errors import bad_parameter
@@ -208,8 +208,8 @@ def _unpickle(texts: Any, ids: list[Any], recipe: Recipe, threshold: float, reca
 
 
 def contains(
-    texts: Texts | Corpus | Frame | Paths,
-    known: Texts | Corpus | Frame | Paths | KnownTexts,
+    texts: Texts | Corpus | FrameLike | Paths,
+    known: Texts | Corpus | FrameLike | Paths | KnownTexts,
     *,
     ids: Ids | None = None,
     known_ids: Ids | None = None,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -136,12 +136,12 @@ def hash_texts(
             raise bad_parameter("ids", "ids with a Corpus", "None: a corpus reads its own id column")
         return hash_corpus(texts, candidate_source, report, columns)
     # Anything but a sequence of strings is one batch that the core reads.
-    batches = [texts] if isinstance(texts, list) else list(iterate_batches(texts))
-    sized = all(hasattr(batch, "__len__") for batch in batches)
-    total = sum(len(batch) for batch in batches) if sized else None  # type: ignore[arg-type]
+    batches: list[Any] = [texts] if isinstance(texts, list) else list(iterate_batches(texts))
+    sizes: list[Any] = [len(batch) if hasattr(batch, "__len__") else None for batch in batches]
+    total: int | None = None if None in sizes else sum(sizes)
     few = total is not None and total <= _MAX_TEXTS
-    hasher = _Hasher(candidate_source, IN_MEMORY if few else SpillPolicy.into(None))
-    for batch in cast("list[TextBatch]", batches):
+    hasher = _BatchHasher(candidate_source, IN_MEMORY if few else SpillPolicy.into(None))
+    for batch in batches:
         for chunk in _slice_texts(batch):
             try:
                 hasher.append(chunk)
@@ -157,7 +157,7 @@ def hash_texts(
             raise bad_parameter(name, f"{len(column)} values", f"{n} values, one per text")
     if not n:
         report("hash", 0, 0)
-    all_texts: Any = batches[0] if len(batches) == 1 else [text for batch in batches for text in batch]  # type: ignore[union-attr]
+    all_texts: Any = batches[0] if len(batches) == 1 else [text for batch in batches for text in batch]
     return hasher.finish(id_column, columns, texts_by_row(all_texts)[0])
 
 
@@ -185,7 +185,7 @@ def hash_corpus(
 ) -> HashedDocuments:
     """Read and hash a corpus; the caller renames its extra columns to their uses."""
     spill = SpillPolicy.into(corpus.spool_dir)
-    hasher, ids = _Hasher(candidate_source, spill), SpillColumn(spill)
+    hasher, ids = _BatchHasher(candidate_source, spill), SpillColumn(spill)
     extra: dict[str, SpillColumn] = {}
     numbered = corpus.id_column is None and corpus.format != "files"
     report_bytes = byte_reporter(corpus, report)
@@ -233,7 +233,7 @@ def _row_numbers(count: int) -> Column:
     return Column(np.full(count, INT, np.uint8), np.arange(count), offsets, np.zeros(0, np.uint8))
 
 
-class _Hasher:
+class _BatchHasher:
     """Hashed batches so far."""
 
     def __init__(self, candidate_source: TextCandidateSource, spill: SpillPolicy) -> None:
@@ -270,8 +270,8 @@ class _Hasher:
         if not self._first and not self._buffers:
             # Arrays without rows, with the types and widths of the family.
             self.append([])
-        arrays = self._first or tuple(buffer.finish() for buffer in self._buffers)
-        return HashedDocuments(*arrays, ids, columns, look_up, self._spill)  # type: ignore[arg-type]  # Four arrays.
+        values, counts, contents, lengths = self._first or [buffer.finish() for buffer in self._buffers]
+        return HashedDocuments(values, counts, contents, lengths, ids, columns, look_up, self._spill)
 
 
 def check_distinct_ids(ids: Column, name: str) -> None:

@@ -29,7 +29,7 @@ from nearkin.dedup.candidates.digests import Features, digest_values
 from nearkin.dedup.config import MODIFIED, SKIP_HUBS, ClusterRule, FileDedupConfig, ListedLinks
 from nearkin.dedup.constraints import read_constraints
 from nearkin.dedup.documents import Cells, HashedDocuments, as_column, check_distinct_ids
-from nearkin.dedup.inputs import Frame, read_files, read_paths
+from nearkin.dedup.inputs import FrameLike, read_files, read_paths
 from nearkin.dedup.keep import VALUES, check_values, column_key, keep_columns
 from nearkin.dedup.labels import LabelsInput
 from nearkin.dedup.reference import ReferenceCorpus, ReferenceProvider, SearchableReference
@@ -56,7 +56,7 @@ OnError = Callable[[str, Exception], None]
 
 
 def dedup_files(
-    paths: Iterable[str | os.PathLike[str]] | ArrowStream | Frame,
+    paths: Iterable[str | os.PathLike[str]] | ArrowStream | FrameLike,
     *,
     path: str | None = None,
     recipe: DigestRecipe | str | None = None,
@@ -64,7 +64,7 @@ def dedup_files(
     cluster: ClusterRule = "absorb",
     keep: str = "first",
     values: Cells | str | Mapping[str, Cells | str] | None = None,
-    against: Iterable[str | os.PathLike[str]] | ArrowStream | Frame | DigestIndex | ReferenceProvider | None = None,
+    against: Iterable[str | os.PathLike[str]] | ArrowStream | FrameLike | DigestIndex | ReferenceProvider | None = None,
     store: DedupSink | None = None,
     columns: Mapping[str, Cells] | Iterable[str] | None = None,
     output: Callable[[DedupResult], OutputDir] | None = None,
@@ -228,7 +228,7 @@ def dedup_files(
         if store is None:
             return decide(reference)
         rows = {name: row for row, name in enumerate(names)}
-        read = [rows[name] for name in new.ids.to_list()]
+        read = [rows[str(name)] for name in new.ids.to_list()]
         stored = {name: Column.of(column.take(read)) for name, column in stored.items()}
         return store.append(new, config.candidate_source, decide, numbered=False, columns=stored, output=output)
 

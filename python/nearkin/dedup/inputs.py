@@ -21,7 +21,7 @@ from nearkin.io.frames import is_frame, read_columns, scalar_column, text_column
 from nearkin.text.batches import ArrowStream, Texts
 
 
-class Frame(Protocol):
+class FrameLike(Protocol):
     """An object with named columns: pandas, polars, pyarrow or Hugging Face, recognised by `nearkin.io.frames`."""
 
     def __getitem__(self, key: Any, /) -> Any:

@@ -16,13 +16,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, TypedDict, cast
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import __version__
-from nearkin.dedup.candidates import TextCandidateSource
 from nearkin.dedup.chunks import (
     Boilerplate,
     ChunkReader,
@@ -46,7 +45,7 @@ from nearkin.dedup.config import (
     Verify,
 )
 from nearkin.dedup.documents import Cells, HashedDocuments
-from nearkin.dedup.inputs import ColumnNames, DedupInputs, Frame, Paths, open_inputs
+from nearkin.dedup.inputs import ColumnNames, DedupInputs, FrameLike, Paths, open_inputs
 from nearkin.dedup.keep import keep_order, missing_warnings, values_by_column
 from nearkin.dedup.result import IdList, ResultTable
 from nearkin.dedup.summary import StageTimer, Timing, peak_memory_bytes, summarize_family
@@ -71,7 +70,7 @@ _LINE_BREAKS = "\n\x0b\x0c\r\x85\u2028\u2029"
 
 
 def passages(
-    texts: Texts | Corpus | Frame | Paths,
+    texts: Texts | Corpus | FrameLike | Paths,
     ids: Ids | None = None,
     *,
     text: str | None = None,
@@ -189,7 +188,7 @@ def passages(
 
 
 def repeats(
-    texts: Texts | Corpus | Frame | Paths,
+    texts: Texts | Corpus | FrameLike | Paths,
     ids: Ids | None = None,
     *,
     text: str | None = None,
@@ -525,7 +524,7 @@ class _PassageSearch:
         self, inputs: DedupInputs, timer: StageTimer, report: Progress
     ) -> tuple[HashedDocuments, list[UnitChunks], Boilerplate | None]:
         """Hash documents, whose `counts` are their visible characters, and their chunks; find frequent lines."""
-        source, options = cast("TextCandidateSource", self.config.candidate_source), self.options
+        source, options = self.config.candidate_source, self.options
         units = [UnitChunks(unit, source, options.min_length) for unit in options.units]
         lines = None if options.boilerplate is None else LineCounts()
         drop = options.boilerplate == "drop"

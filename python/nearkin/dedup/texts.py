@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
-from typing import Literal
+from typing import Any, Literal
 
 from nearkin.dedup.candidates import ReferenceIndex
 from nearkin.dedup.cluster import MAX_COMPARISONS
@@ -24,7 +24,7 @@ from nearkin.dedup.config import ClusterRule, DedupConfig, Featureless, ListedLi
 from nearkin.dedup.constraints import read_constraints
 from nearkin.dedup.distinguishers import Differing
 from nearkin.dedup.documents import Cells, HashedDocuments, as_column, check_distinct_ids, hash_texts, name_columns
-from nearkin.dedup.inputs import ColumnNames, DedupInputs, Frame, Paths, open_inputs
+from nearkin.dedup.inputs import ColumnNames, DedupInputs, FrameLike, Paths, open_inputs
 from nearkin.dedup.keep import column_key, values_by_column
 from nearkin.dedup.labels import LabelsInput, PairLabels
 from nearkin.dedup.reference import PrecedingReference, ReferenceCorpus, ReferenceProvider, SearchableReference
@@ -45,7 +45,7 @@ from nearkin.text.batches import Texts
 
 
 def dedup(
-    texts: Texts | Corpus | Frame | Paths,
+    texts: Texts | Corpus | FrameLike | Paths,
     ids: Ids | None = None,
     *,
     text: str | None = None,
@@ -64,7 +64,7 @@ def dedup(
     keep: str = "first",
     values: Cells | str | Mapping[str, Cells] | None = None,
     sources: Cells | str | None = None,
-    against: Texts | Corpus | Frame | Paths | ReferenceProvider | HammingIndex | BandIndex | None = None,
+    against: Texts | Corpus | FrameLike | Paths | ReferenceProvider | HammingIndex | BandIndex | None = None,
     against_ids: Ids | None = None,
     store: DedupSink | None = None,
     columns: Mapping[str, Cells] | Iterable[str] | None = None,
@@ -310,7 +310,8 @@ def _read_reference(
     inputs: DedupInputs, config: DedupConfig, report: Progress
 ) -> tuple[ReferenceCorpus | None, ReferenceIndex | None]:
     """Return the reference documents: with their texts, or an index without texts."""
-    source, against = config.candidate_source, inputs.texts
+    source = config.candidate_source
+    against: Any = inputs.texts
     if inputs.ids is not None and (against is None or isinstance(against, ReferenceProvider)):
         raise bad_parameter("against_ids", "ids without texts", "ids of the texts in against")
     if against is None:

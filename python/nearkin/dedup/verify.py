@@ -55,7 +55,7 @@ class FeatureSets:
 
 
 @dataclass(frozen=True)
-class TextComparison:
+class TextMeasure:
     """A measure, the recipe of its features, and the rules by which similar texts differ
     (`nearkin.dedup.distinguishers`).
     """
@@ -107,7 +107,7 @@ def similarity(
     look_up, n = texts_by_row(texts)
     if len(rows) and (rows[0] < 0 or rows[-1] >= n):
         raise bad_parameter("row", int(rows[0] if rows[0] < 0 else rows[-1]), f"0 to {n - 1} with {n} texts")
-    cache = TextComparison(Recipe.of(recipe), measure).cache(0)
+    cache = TextMeasure(Recipe.of(recipe), measure).cache(0)
     cache.add(np.arange(len(rows), dtype=np.uint32), look_up(rows))
     first, second = np.split(numbers.astype(np.uint32), 2)
     return cache.similarities(first, second)

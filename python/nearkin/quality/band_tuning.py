@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from nearkin.dedup.candidates import Values
 from nearkin.dedup.config import THRESHOLD
-from nearkin.dedup.inputs import ColumnNames, DedupInputs, Frame, Paths, open_inputs
+from nearkin.dedup.inputs import ColumnNames, DedupInputs, FrameLike, Paths, open_inputs
 from nearkin.dedup.result import ResultTable
 from nearkin.errors import ParameterError, bad_parameter, check_count
 from nearkin.families.minhash import signature
@@ -125,7 +125,7 @@ class BandTuning(Tabular):
 
 
 def tune_bands(
-    texts: Texts | Corpus | Frame | Paths,
+    texts: Texts | Corpus | FrameLike | Paths,
     ids: Ids | None = None,
     *,
     text: str | None = None,

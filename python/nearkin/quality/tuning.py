@@ -36,7 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin.dedup.config import THRESHOLD
-from nearkin.dedup.inputs import ColumnNames, DedupInputs, Frame, Paths, open_inputs
+from nearkin.dedup.inputs import ColumnNames, DedupInputs, FrameLike, Paths, open_inputs
 from nearkin.dedup.labels import read_pair_labels
 from nearkin.dedup.result import ResultTable
 from nearkin.dedup.verify import similarity
@@ -229,7 +229,7 @@ def dedup_command(
 
 
 def tune(
-    texts: Texts | Corpus | Frame | Paths,
+    texts: Texts | Corpus | FrameLike | Paths,
     ids: Ids | None = None,
     *,
     text: str | None = None,

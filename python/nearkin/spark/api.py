@@ -17,7 +17,7 @@ from nearkin.errors import bad_parameter, check_count
 from nearkin.progress import ShowProgress, reporting
 from nearkin.recipe import Recipe
 from nearkin.spark.engine import DataFrame, raise_engine_errors, spark_session
-from nearkin.spark.job import Job
+from nearkin.spark.job import SparkJob
 from nearkin.spark.plans import explain_plan
 from nearkin.spark.results import SparkResult, collect_checks, collect_result
 
@@ -106,7 +106,7 @@ def dedup(
         links=links,
     )
     with raise_engine_errors(), reporting(progress) as report:
-        return collect_result(Job(df, text, id, config, against, source, checkpoint, report))
+        return collect_result(SparkJob(df, text, id, config, against, source, checkpoint, report))
 
 
 _PAIR_OPTIONS = (
@@ -183,7 +183,7 @@ def check(
         featureless=featureless,
     )
     with raise_engine_errors(), reporting(progress) as report:
-        return collect_checks(Job(df, text, id, config, against, None, checkpoint, report, reference_only=True))
+        return collect_checks(SparkJob(df, text, id, config, against, None, checkpoint, report, reference_only=True))
 
 
 def explain(

@@ -46,7 +46,7 @@ MAX_LINKS = 200_000_000
 """Maximum number of links that the driver decides: 5 GB."""
 
 
-class Job:
+class SparkJob:
     """One deduplication.
 
     Attributes

@@ -37,9 +37,9 @@ from nearkin.dedup.distributed.pairs import (
     Bands,
     EqualValues,
     FirstPairs,
-    NearPairs,
     OpenPairs,
     Proximity,
+    ProximityPairs,
     Slices,
     Tables,
     WithinRadius,
@@ -78,7 +78,7 @@ def num_tasks(rows: int, max_rows: int) -> int:
 
 def proposing_family(source: Any) -> SimHashCandidates | MinHashCandidates:
     """Return the family that proposes candidates."""
-    return source.first if isinstance(source, ConfirmedCandidates) else source  # type: ignore[no-any-return]
+    return source.first if isinstance(source, ConfirmedCandidates) else source
 
 
 def explain_plan(config: DedupConfig, documents: int) -> dict[str, Any]:
@@ -310,9 +310,9 @@ class Plans:
             return WithinRadius(first.recipe.bits, first.radius)
         return EqualValues(f"u{first.recipe.value_bits // 8}", first.recipe.num_perm, first.min_equal_values)
 
-    def _near_pairs(self, max_earlier: int) -> NearPairs:
+    def _near_pairs(self, max_earlier: int) -> ProximityPairs:
         sizes = () if isinstance(self._proximity, WithinRadius) else (MAX_SIGNATURES, MAX_SIGNATURES)
-        return NearPairs(self._proximity, max_earlier, self.reference_only, *sizes)
+        return ProximityPairs(self._proximity, max_earlier, self.reference_only, *sizes)
 
     # Links
 

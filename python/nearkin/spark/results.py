@@ -13,7 +13,7 @@ from nearkin.dedup.stages import summarize_config
 from nearkin.dedup.summary import SourceRemovals, Summary, tabulate_removals
 from nearkin.errors import warn_caller
 from nearkin.spark.engine import DataFrame, fetch, fetch_rows, quote, union, unused_name
-from nearkin.spark.job import Job
+from nearkin.spark.job import SparkJob
 from nearkin.spark.plans import LINKS
 
 
@@ -48,7 +48,7 @@ class SparkResult:
         return f"<kept {documents - removed} of {documents} documents, removed {removed} in {clusters} clusters>"
 
 
-def collect_result(job: Job) -> SparkResult:
+def collect_result(job: SparkJob) -> SparkResult:
     """Run a job and build its DataFrames and summary."""
     F = job.F
     job.run()
@@ -63,7 +63,7 @@ def collect_result(job: Job) -> SparkResult:
     return SparkResult(kept, clusters, pairs, _summarize(job, clusters))
 
 
-def collect_checks(job: Job) -> DataFrame:
+def collect_checks(job: SparkJob) -> DataFrame:
     """Run a job and return id, status, match, distance, similarity."""
     F = job.F
     job.run()
@@ -77,7 +77,7 @@ def collect_checks(job: Job) -> DataFrame:
     return job.checkpoint.frame("answers", lambda: new.select(*columns))
 
 
-def _removed_documents(job: Job) -> DataFrame:
+def _removed_documents(job: SparkJob) -> DataFrame:
     """Return number, rep, similarity, distance, exact of every removed document."""
     F = job.F
     own = job.removed.select("number", "rep", "similarity", "distance", F.lit(False).alias("exact"))
@@ -95,7 +95,7 @@ def _removed_documents(job: Job) -> DataFrame:
     )
 
 
-def _build_clusters(job: Job) -> DataFrame:
+def _build_clusters(job: SparkJob) -> DataFrame:
     F, point = job.F, job.checkpoint
     removed = _removed_documents(job)
     kept = removed.where("rep > 0").select("rep").distinct()
@@ -120,7 +120,7 @@ def _build_clusters(job: Job) -> DataFrame:
     return point.frame("clusters", lambda: rows.join(numbers, "rep").select(*columns))
 
 
-def _number_clusters(job: Job, rows: DataFrame) -> Any:
+def _number_clusters(job: SparkJob, rows: DataFrame) -> Any:
     """Number clusters by their smallest id."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -130,7 +130,7 @@ def _number_clusters(job: Job, rows: DataFrame) -> Any:
     return pa.table({"rep": smallest.column("rep"), "cluster": np.arange(smallest.num_rows)})
 
 
-def _build_links(job: Job) -> DataFrame:
+def _build_links(job: SparkJob) -> DataFrame:
     F = job.F
     copies = job.copies.where("number > 0").select(
         F.col("original").alias("left"),
@@ -148,7 +148,7 @@ def _build_links(job: Job) -> DataFrame:
 # Summary
 
 
-def _summarize(job: Job, clusters: DataFrame) -> Summary:
+def _summarize(job: SparkJob, clusters: DataFrame) -> Summary:
     """Return a summary with the keys of one machine, and raise its warnings."""
     F, config, counts = job.F, job.config, job.plans.counts
     by_reason = fetch_rows(clusters.groupBy("reason").agg(F.count("id").alias("n")))
@@ -193,7 +193,7 @@ def _summarize(job: Job, clusters: DataFrame) -> Summary:
     return summary
 
 
-def _count_work(job: Job) -> dict[str, int]:
+def _count_work(job: SparkJob) -> dict[str, int]:
     """Count the pairs of all rounds."""
     stages = sorted(name for name in job.checkpoint.done if name == "links" or name.startswith("links-"))
     # A folder without links has no schema of its own.
@@ -203,7 +203,7 @@ def _count_work(job: Job) -> dict[str, int]:
     return {name: value or 0 for name, value in fetch_rows(sums)[0].items()}
 
 
-def _count_sources(job: Job, clusters: DataFrame) -> tuple[list[SourceRemovals], list[str]]:
+def _count_sources(job: SparkJob, clusters: DataFrame) -> tuple[list[SourceRemovals], list[str]]:
     F = job.F
     new = job.session.read.parquet(f"{job.checkpoint.path}/documents").select(
         "id", F.coalesce("source", F.lit("")).alias("source")

@@ -296,7 +296,7 @@ class FileSearch:
                 self._buckets.setdefault(key, []).append(ordinal)
 
     def _features(self, ordinals: Ordinals) -> list[Features | None]:
-        return self._values[ordinals][:, 1].tolist() if len(ordinals) else []  # type: ignore[no-any-return]
+        return self._values[ordinals][:, 1].tolist() if len(ordinals) else []
 
     def _near(self, features: Features | None) -> dict[int, float]:
         """Return the added files with similar features, and 100 J."""

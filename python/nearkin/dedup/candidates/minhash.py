@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,8 +124,8 @@ class MinHashCandidates:
         """Return the numbers of values in which signatures differ."""
         if not len(left):
             return np.zeros(0, np.int64)
-        sides = (np.ascontiguousarray(side).reshape(-1) for side in (left, right))
-        return signature_differences(*sides, self.recipe.num_perm).astype(np.int64)
+        a, b = (np.ascontiguousarray(side).reshape(-1) for side in (left, right))
+        return signature_differences(a, b, self.recipe.num_perm).astype(np.int64)
 
     def similarities(self, left: Values, right: Values) -> NDArray[np.float64]:
         """Return the shares of equal values, or NaN if they do not verify."""
@@ -133,7 +133,7 @@ class MinHashCandidates:
             return np.full(len(left), np.nan)
         return 1 - self.distances(left, right) / self.recipe.num_perm
 
-    def match_similarity(self, distances: NDArray[np.integer]) -> NDArray[np.float64] | None:
+    def match_similarity(self, distances: NDArray[Any]) -> NDArray[np.float64] | None:
         """Return the similarities of candidates at these distances; None if the family does not verify."""
         return 1 - distances / self.recipe.num_perm if self.by_share else None
 

@@ -94,8 +94,8 @@ class SimHashCandidates:
 
     def distances(self, left: Values, right: Values) -> NDArray[np.int64]:
         """Return the Hamming distances of rows."""
-        sides = (np.ascontiguousarray(side).reshape(-1) for side in (left, right))
-        return hamming_distances(*sides, left.shape[1]).astype(np.int64)
+        a, b = (np.ascontiguousarray(side).reshape(-1) for side in (left, right))
+        return hamming_distances(a, b, left.shape[1]).astype(np.int64)
 
     def similarities(self, left: Values, right: Values) -> NDArray[np.float64]:
         """Return NaN: a distance is not a similarity of texts."""

@@ -21,7 +21,7 @@ from nearkin._core import absorb_listed
 from nearkin._core import components as _components
 from nearkin.dedup.candidates import TextCandidateSource, Values
 from nearkin.dedup.distributed.documents import Numbers, gather, task_slots, to_batches, to_integers, unpack_values
-from nearkin.dedup.verify import TextComparison
+from nearkin.dedup.verify import TextMeasure
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -67,7 +67,7 @@ class Verification:
     source : TextCandidateSource
     dtype : dtype
         Type of one row of values.
-    comparison : TextComparison or None
+    comparison : TextMeasure or None
         With None candidates are matches.
     threshold : float
     all_match : bool
@@ -76,7 +76,7 @@ class Verification:
 
     source: TextCandidateSource
     dtype: np.dtype[Any]
-    comparison: TextComparison | None
+    comparison: TextMeasure | None
     threshold: float
     all_match: bool = False
 

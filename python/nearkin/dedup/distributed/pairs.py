@@ -458,7 +458,7 @@ class EqualValues:
 
 
 @dataclass(frozen=True)
-class NearPairs:
+class ProximityPairs:
     """Rows of complete tasks → pairs that are near.
 
     Attributes

@@ -35,7 +35,7 @@ from nearkin.dedup.config import THRESHOLD, Featureless
 from nearkin.dedup.distinguishers import parse_differ
 from nearkin.dedup.documents import HashedDocuments, hash_texts
 from nearkin.dedup.summary import summarize_family
-from nearkin.dedup.verify import FeatureSets, TextComparison
+from nearkin.dedup.verify import FeatureSets, TextMeasure
 from nearkin.errors import InputError, MismatchError, bad_parameter, mismatch
 from nearkin.index.bands import BandIndex
 from nearkin.index.hamming import HammingIndex
@@ -168,11 +168,11 @@ class TextSettings(KindSettings):
         return settings
 
     @cached_property
-    def comparison(self) -> TextComparison | None:
+    def comparison(self) -> TextMeasure | None:
         """How texts verify candidates; None if they do not."""
         if self.verify in ("signature", "none"):
             return None
-        return TextComparison(self.recipe, self.verify, self.differ)  # type: ignore[arg-type]  # Others are excluded.
+        return TextMeasure(self.recipe, self.verify, self.differ)  # type: ignore[arg-type]  # Others are excluded.
 
     @property
     def verified_by(self) -> str:
