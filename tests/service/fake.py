@@ -5,18 +5,15 @@ What it does not do, `nearkin serve` does: the tests of the client that need mor
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
-import pyarrow as pa
 
 import nearkin as nk
 
-ARROW = "application/vnd.apache.arrow.stream"
 Fault = Callable[[httpx.Request], httpx.Response | None]
 """What happens to a request: an answer, an exception, or None for what the store says."""
 
@@ -79,15 +76,9 @@ class FakeService:
         """What the store says."""
         assert len(request.content) <= self.body
         path, query = request.url.path, request.url.params
-        is_arrow = request.headers.get("Content-Type") == ARROW
         if path in ("/v1/check", "/v1/add", "/v1/check-and-add"):
-            documents = read_arrow(request.content) if is_arrow else json.loads(request.content)["documents"]
-            answers = self.decide(path, documents, query.get("k"))
-            return (
-                httpx.Response(200, content=arrow_of(answers), headers={"Content-Type": ARROW})
-                if is_arrow
-                else (httpx.Response(200, json={"answers": rows_of(answers), "verified": answers.verified}))
-            )
+            result = self.decide(path, json.loads(request.content)["documents"], query.get("k"))
+            return httpx.Response(200, json={"answers": rows_of(result), "verified": result.verified})
         asked = json.loads(request.content)
         assert len(asked.get("ids", ())) <= self.batch
         if path == "/v1/remove":
@@ -123,25 +114,6 @@ def rows_of(answers: nk.CheckResult) -> list[dict[str, Any]]:
         if answers.matches is not None:
             found[-1]["matches"] = [{**vars(one), "similarity": number(one.similarity)} for one in answers.matches[at]]
     return found
-
-
-def read_arrow(content: bytes) -> list[dict[str, Any]]:
-    """The documents of an Arrow stream."""
-    with pa.ipc.open_stream(io.BytesIO(content)) as reader:
-        rows: list[dict[str, Any]] = reader.read_all().to_pylist()
-    for row in rows:
-        row["columns"] = {name: row.pop(name) for name in list(row) if name not in ("id", "text")}
-    return rows
-
-
-def arrow_of(answers: nk.CheckResult) -> bytes:
-    """Answers as an Arrow stream."""
-    columns = {**answers.columns, **({} if answers.own_ids is None else {"id": answers.own_ids})}
-    table = pa.table(columns).replace_schema_metadata({"verified": answers.verified})
-    sink = io.BytesIO()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return sink.getvalue()
 
 
 def same_answers(left: nk.CheckResult, right: nk.CheckResult) -> bool:

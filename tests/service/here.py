@@ -15,11 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from granian.constants import HTTPModes, Interfaces
-from granian.server.embed import Server
-
 from nearkin.service.app import Service
-from nearkin.service.server import free_port
+from nearkin.service.server import free_port, make_server, wait_listening
 from nearkin.service.settings import ServiceSettings
 
 SECONDS = 120
@@ -61,33 +58,15 @@ class Here:
 
     async def _serve(self) -> None:
         self._loop, self._ended = asyncio.get_running_loop(), asyncio.Event()
-        service = Service(self._folder, self._settings)
-        server = Server(
-            service,
-            address="127.0.0.1",
-            port=self.port,
-            interface=Interfaces.ASGINL,
-            http=HTTPModes.auto,
-            websockets=False,
-            log_enabled=False,
-            ssl_cert=self._settings.certificate,
-            ssl_key=self._settings.key,
-        )
-        service.begin()
-        assert service.opening is not None
-        await service.opening
+        app = Service(self._folder, self._settings)
+        state, server = app.app_state, make_server(app, self.port, self._settings)
+        state.start()
+        await state.opening
         running = asyncio.ensure_future(server.serve())
-        while not running.done():
-            try:
-                _, writer = await asyncio.open_connection("127.0.0.1", self.port)
-            except OSError:
-                await asyncio.sleep(0.005)
-                continue
-            writer.close()
-            break
+        await wait_listening("127.0.0.1", self.port, running)
         self._begun.set()
         await self._ended.wait()
-        await service.end()
+        await state.close()
         server.stop()  # type: ignore[no-untyped-call]
         await running
 

@@ -50,8 +50,8 @@ class Reply:
 class Asked:
     """A service that is asked directly."""
 
-    def __init__(self, service: Service) -> None:
-        self.service = service
+    def __init__(self, app: Service) -> None:
+        self.app, self.state = app, app.app_state
 
     async def call(
         self,
@@ -91,7 +91,7 @@ class Asked:
             "headers": [(name.encode(), value.encode()) for name, value in given.items()],
             "client": ("127.0.0.1", 1),
         }
-        await self.service(scope, receive, send)
+        await self.app(scope, receive, send)
         start = sent[0]
         found = {name.decode(): value.decode() for name, value in start["headers"]}
         return Reply(start["status"], found, b"".join(message.get("body", b"") for message in sent[1:]))
@@ -111,11 +111,8 @@ async def inside(store: Path, settings: ServiceSettings | None = None, **create:
     """A service that is ready, on a store that is made if it is not there; ended afterwards."""
     if not store.exists():
         nk.Store.create(store, **create).close()
-    service = Service(store, settings or ServiceSettings())
-    service.begin()
-    try:
-        assert service.opening is not None
-        await service.opening
-        yield Asked(service)
-    finally:
-        await service.end()
+    app = Service(store, settings or ServiceSettings())
+    async with app.router.lifespan_context(app):
+        assert app.app_state.opening is not None
+        await app.app_state.opening
+        yield Asked(app)

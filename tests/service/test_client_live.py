@@ -133,7 +133,7 @@ def test_calls_are_cut_to_the_limits_of_the_service(store: Path, mirror: nk.Stor
     """Small bodies, small batches; the answers are those of one call."""
     texts = [*texts_of(150, 4), *texts_of(150, 4)]
     ids = [f"d{number}" for number in range(300)]
-    for limits in (Limits(body=4096), Limits(batch=7), Limits(body=80_000)):
+    for limits in (Limits(max_body=4096), Limits(max_batch=7), Limits(max_body=80_000)):
         with here(store, limits=limits) as service, nk.Client(service.url) as client:
             for conflicts in ("raise", "report"):
                 expected = mirror.check_and_add(texts, ids, conflicts=conflicts)
@@ -144,10 +144,10 @@ def test_calls_are_cut_to_the_limits_of_the_service(store: Path, mirror: nk.Stor
             assert repr(mirror.get(ids)) == repr(client.get(ids))
             assert mirror.texts(ids) == client.texts(ids)
             with pytest.raises(InputError) as caught:
-                client.add(["other"] * 300, [*(f"x{limits.body}-{limits.batch}-{n}" for n in range(299)), "d0"])
+                client.add(["other"] * 300, [*(f"x{limits.max_body}-{limits.max_batch}-{n}" for n in range(299)), "d0"])
             done = caught.value.context.get("done", 0)
             assert done == len(client) - 300
-            client.remove([f"x{limits.body}-{limits.batch}-{number}" for number in range(done)])
+            client.remove([f"x{limits.max_body}-{limits.max_batch}-{number}" for number in range(done)])
 
 
 def test_texts_are_asked_for_some_at_a_time(store: Path) -> None:

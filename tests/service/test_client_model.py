@@ -9,13 +9,13 @@ import hypothesis.strategies as st
 from fake import same_answers
 from here import Here
 from hypothesis.stateful import invariant, precondition, rule
-from nearkin.service.client_answers import without_key
+from nearkin.store.kinds import StoreSettings
 from test_store import TextMachine
 from test_store_of_files import FileMachine
 from test_store_of_vectors import POOL, VectorMachine
 
 import nearkin as nk
-from nearkin.store.kinds import StoreSettings
+from nearkin.service.client import without_key
 from nearkin.store.results import StoredDocument
 from store_model import HANDLES, StoreMachine, case_of
 

@@ -25,7 +25,7 @@ from live import SECONDS, serving, start
 import nearkin as nk
 from nearkin.errors import InputError, OutputError, ParameterError
 from nearkin.service.auth import read_tokens
-from nearkin.service.errors import TITLES, Problem, problem_of
+from nearkin.service.errors import PROBLEMS, Problem, problem_from
 from nearkin.service.server import free_port
 from nearkin.service.settings import Limits, ServiceSettings
 from nearkin.store.store import Store
@@ -72,8 +72,8 @@ def test_tokens(tmp_path: Path) -> None:
     [
         ("", "there is no token"),
         ("write short", "has a token of 5 characters"),
-        ("admin " + "x" * 20, "is no token"),
-        (f"read {READ} more", "is no token"),
+        ("admin " + "x" * 20, "is not a token"),
+        (f"read {READ} more", "is not a token"),
     ],
 )
 def test_bad_files_of_tokens(tmp_path: Path, text: str, said: str) -> None:
@@ -126,7 +126,7 @@ def test_readonly(tmp_path: Path) -> None:
 
 
 def test_limits_of_bodies_and_batches(tmp_path: Path) -> None:
-    limits = Limits(body=20_000, batch=5, pending=40_000, line=3000, documents=50)
+    limits = Limits(max_body=20_000, max_batch=5, max_pending=40_000, max_line=3000, max_documents=50)
 
     async def main() -> None:
         async with inside(tmp_path / "s", ServiceSettings(limits=limits)) as service:
@@ -149,7 +149,7 @@ def test_limits_of_bodies_and_batches(tmp_path: Path) -> None:
             assert "too-large" == (await service.post("/v1/documents", {"ids": list(range(6))})).slug
             lines = (await service.post("/v1/check", b'{"text": "x"}\n{"text": "' + b"y" * 4000, type=NDJSON)).lines()
             assert ["new", 413] == [lines[0]["status"], lines[1]["error"]["status"]]
-            assert (0, 0) == (service.service.hall.busy.bytes, service.service.hall.busy.documents)
+            assert (0, 0) == (service.state.admission.bytes, service.state.admission.documents)
 
     asyncio.run(main())
 
@@ -160,7 +160,7 @@ def _zstd(data: bytes) -> bytes:
 
 def test_a_body_that_does_not_come_is_not_waited_for(tmp_path: Path) -> None:
     async def main() -> None:
-        settings = ServiceSettings(limits=Limits(seconds=0.5))
+        settings = ServiceSettings(limits=Limits(timeout=0.5))
         async with inside(tmp_path / "s", settings) as service:
 
             async def silent() -> Any:
@@ -194,7 +194,7 @@ def test_more_than_can_wait_is_sent_back(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(Store, "check_and_add", slow)
 
     async def main() -> None:
-        limits = Limits(body=2000, pending=6000, documents=20)
+        limits = Limits(max_body=2000, max_pending=6000, max_documents=20)
         async with inside(tmp_path / "s", ServiceSettings(limits=limits)) as service:
             calls = [
                 asyncio.ensure_future(service.post("/v1/check-and-add", {"id": f"d{at}", "text": f"words {at} " * 20}))
@@ -204,9 +204,9 @@ def test_more_than_can_wait_is_sent_back(tmp_path: Path, monkeypatch: pytest.Mon
                 await asyncio.sleep(0.01)
             # What was sent back did not wait for the store, which is still held up.
             assert 429 == next(call for call in calls if call.done()).result().status
-            hall = service.service.hall
-            assert hall.busy.documents <= 20
-            assert hall.busy.bytes <= 6000
+            hall = service.state
+            assert hall.admission.documents <= 20
+            assert hall.admission.bytes <= 6000
             held.set()
             replies = await asyncio.gather(*calls)
             told = [reply.status for reply in replies]
@@ -259,7 +259,7 @@ def test_a_full_disk_refuses_changes_until_there_is_room(tmp_path: Path, monkeyp
             return free
 
     monkeypatch.setattr(Store, "check_and_add", failing)
-    monkeypatch.setattr("nearkin.service.store_work.shutil.disk_usage", lambda path: Usage())
+    monkeypatch.setattr("nearkin.service.executor.shutil.disk_usage", lambda path: Usage())
 
     async def main() -> None:
         nonlocal full, free
@@ -306,7 +306,7 @@ def test_errors_of_the_store_are_problems(
             with monkeypatch.context() as patch:
                 patch.setattr(Store, "check", failing)
                 reply = await service.post("/v1/check", {"text": "x"})
-                assert (TITLES[slug][0], slug) == (reply.status, reply.slug)
+                assert (PROBLEMS[slug][0], slug) == (reply.status, reply.slug)
                 assert "secret" not in reply.body.decode()
             assert 200 == (await service.post("/v1/check", {"text": "x"})).status
 
@@ -314,13 +314,12 @@ def test_errors_of_the_store_are_problems(
 
 
 def test_every_problem_is_a_status_and_a_title() -> None:
-    for slug, (status, title) in TITLES.items():
-        problem = Problem(slug, "detail", found=1)
-        members = json.loads(problem.body("7"))
+    for slug, (status, title) in PROBLEMS.items():
+        members = Problem(slug, "detail", found=1).details("7")
         assert (status, title, "detail", "7", 1) == tuple(
             members[name] for name in ("status", "title", "detail", "instance", "found")
         )
-    assert problem_of(Problem("busy", "x")).slug == "busy"
+    assert problem_from(Problem("busy", "x")).slug == "busy"
 
 
 def test_backups_and_merges(tmp_path: Path) -> None:
@@ -385,7 +384,7 @@ def test_what_was_taken_is_answered_when_it_ends(tmp_path: Path) -> None:
 
 def test_a_port_that_is_taken(tmp_path: Path) -> None:
     with serving(tmp_path / "s") as service:
-        with pytest.raises(OutputError, match="give another --port"):
+        with pytest.raises(OutputError, match="use another --port"):
             free_port("127.0.0.1", service.port)
         run = _run("serve", str(tmp_path / "s"), "--port", str(service.port))
         assert (1, True) == (run.returncode, "can't listen on 127.0.0.1" in run.stderr), run.stderr
@@ -500,18 +499,17 @@ def test_questions_before_the_store_is_open(tmp_path: Path, monkeypatch: pytest.
 
     async def main() -> None:
         nk.Store.create(tmp_path / "s").close()
-        service = Service(tmp_path / "s", ServiceSettings())
-        asked = Asked(service)
+        asked = Asked(Service(tmp_path / "s", ServiceSettings()))
         assert 200 == (await asked.get("/healthz")).status
         for path in ("/readyz", "/v1/info", "/metrics"):
             reply = await asked.get(path)
             assert ("not-ready", "1") == (reply.slug, reply.headers["retry-after"])
-        service.begin()
-        assert service.opening is not None
-        await service.opening
+        asked.state.start()
+        assert asked.state.opening is not None
+        await asked.state.opening
         assert 200 == (await asked.get("/readyz")).status
-        await service.end()
-        assert "ending" in (await asked.get("/readyz")).json()["detail"]
+        await asked.state.close()
+        assert "shutting down" in (await asked.get("/readyz")).json()["detail"]
 
     asyncio.run(main())
 

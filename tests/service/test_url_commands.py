@@ -97,10 +97,10 @@ def test_what_is_no_service_is_said(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("a-token-of-ours\n")
     url = "http://127.0.0.1:1"
     for words, code, message in (
-        (("store", "verify", url), 2, "is done where the store is"),
-        (("store", "create", url), 2, "is done where the store is"),
-        (("store", "export", url, "--out", tmp_path / "x.jsonl"), 2, "is done where the store is"),
-        (("store", "import", url, corpus), 2, "is done where the store is"),
+        (("store", "verify", url), 2, "on the machine of the store"),
+        (("store", "create", url), 2, "on the machine of the store"),
+        (("store", "export", url, "--out", tmp_path / "x.jsonl"), 2, "on the machine of the store"),
+        (("store", "import", url, corpus), 2, "on the machine of the store"),
         (("store", "info", tmp_path / "store", "--token-file", tmp_path / "token"), 2, "--token-file"),
         (("store", "merge", url, "--memory-limit", "1G"), 2, "--memory-limit"),
         (("store", "info", "http://"), 2, "URL of a service"),
@@ -142,7 +142,7 @@ def test_tokens_are_asked_for(tmp_path: Path) -> None:
         assert (1, True) == (done.code, "give the client token=" in done.message), done.err
         assert 0 == run("check", "--url", service.url, corpus, "--token-file", reader).code
         refused = run("store", "add", service.url, corpus, "--token-file", reader)
-        assert (1, True) == (refused.code, "may write" in refused.message), refused.err
+        assert (1, True) == (refused.code, "write token" in refused.message), refused.err
         added = run("store", "add", service.url, corpus, "--token-file", tokens, *BY_ID)
         assert (0, "a") == (
             added.code,

@@ -70,10 +70,10 @@ def serve(
     from nearkin.service.settings import Limits, ServiceSettings
 
     limits = Limits(
-        body=parse_bytes(max_body, "max_body"),
-        batch=max_batch,
-        pending=parse_bytes(max_pending, "max_pending"),
-        seconds=timeout,
+        max_body=parse_bytes(max_body, "max_body"),
+        max_batch=max_batch,
+        max_pending=parse_bytes(max_pending, "max_pending"),
+        timeout=timeout,
     )
     settings = ServiceSettings(
         host=host,

@@ -1,338 +1,229 @@
-"""The ASGI application of a service.
-
-FastAPI holds the routes and describes them (`/openapi.json`); requests of known paths go to their route without its
-layers, which take longer than a check of a document. Both lead to the same functions.
-"""
+"""The FastAPI application of a service."""
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import os
-import re
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import PlainTextResponse
 from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+from starlette.requests import HTTPConnection
 
 from nearkin._core import __version__
-from nearkin.service.auth import Access, Right
-from nearkin.service.calls import Call, Gone, Receive, Send
-from nearkin.service.errors import Problem, bad_request, problem_of
-from nearkin.service.logs import log
-from nearkin.service.openapi import INTRODUCTION, Described, described, docs_page
-from nearkin.service.responses import Reply, problem_reply
-from nearkin.service.routes import Routes
+from nearkin.errors import NearkinError
+from nearkin.service.auth import AccessControl, Authorization, get_request
+from nearkin.service.errors import Problem, bad_request, problem_from
+from nearkin.service.openapi import DESCRIPTION, complete_schema, problems
+from nearkin.service.request import ClientDisconnect, HttpRequest, Message, Receive, Send
+from nearkin.service.responses import JsonResponse, ProblemResponse
+from nearkin.service.routes import store_router
 from nearkin.service.settings import ServiceSettings
-from nearkin.service.state import Hall
+from nearkin.service.state import AppState
+from nearkin.service.telemetry import log
 from nearkin.web_assets import assets
 
-Endpoint = Callable[[Call, Send], Awaitable[Reply | int]]
-Scope = MutableMapping[str, Any]
-
 PAGE = Path(__file__).parent / "page"
-_TYPES = {
-    ".html": b"text/html; charset=utf-8",
-    ".css": b"text/css; charset=utf-8",
-    ".js": b"text/javascript; charset=utf-8",
+_MEDIA_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
+_PAGE_HEADERS = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "same-origin",
+    "cache-control": "no-cache",
 }
-_POLICY = (
-    b"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
-    b"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
-_SAFE = {
-    b"content-security-policy": _POLICY,
-    b"x-content-type-options": b"nosniff",
-    b"referrer-policy": b"same-origin",
-    b"cache-control": b"no-cache",
-}
-_DOCUMENT = "/v1/documents/"
-_ID = re.compile(rb"[A-Za-z0-9._:/+=-]{1,100}")
-"""An id of a request that is taken as its client gives it."""
 
 
-class Service:
-    """One service: an ASGI application over one store.
+class Service(FastAPI):
+    """The application of one store.
+
+    The store is opened in the background when the application starts; until then requests get status 503.
 
     Parameters
     ----------
     folder : Path
         The store.
     settings : ServiceSettings
+
+    Raises
+    ------
+    InputError
+        The token file has an invalid line.
     """
 
     def __init__(self, folder: Path, settings: ServiceSettings) -> None:
-        self.settings = settings
-        self.hall = Hall(folder, settings)
-        self._access = Access(settings)
+        self.settings, self.access = settings, AccessControl(settings)
+        self.app_state = AppState(folder, settings)
         self._prefix = f"{os.getpid():x}-{time.time_ns() // 1_000_000:x}-"
         self._numbers = itertools.count(1)
-        self._reading: set[Call] = set()
-        self._watch: asyncio.Task[None] | None = None
-        self._opening: asyncio.Task[None] | None = None
-        self._routes = self._table(Routes(self.hall))
-        self.api = self._described()
-
-    def _table(self, routes: Routes) -> dict[tuple[str, str], tuple[Endpoint, Right | None]]:
-        """Endpoints by method and path, and the right that each needs."""
-        table: dict[tuple[str, str], tuple[Endpoint, Right | None]] = {
-            ("POST", "/v1/check"): (routes.check, "read"),
-            ("POST", "/v1/add"): (routes.add, "write"),
-            ("POST", "/v1/check-and-add"): (routes.check_and_add, "write"),
-            ("POST", "/v1/search"): (routes.search, "read"),
-            ("POST", "/v1/remove"): (routes.remove, "write"),
-            ("GET", _DOCUMENT): (routes.document, "read"),
-            ("POST", "/v1/documents"): (routes.documents, "read"),
-            ("GET", "/v1/info"): (routes.info, "read"),
-            ("POST", "/v1/merge"): (routes.merge, "write"),
-            ("POST", "/v1/backup"): (routes.backup, "write"),
-            ("GET", "/metrics"): (self._metrics, "read"),
-            ("GET", "/healthz"): (self._health, None),
-            ("GET", "/readyz"): (self._readiness, None),
-            ("GET", "/openapi.json"): (self._openapi, None),
-            ("GET", "/docs"): (self._docs, None),
-            ("GET", "/"): (self._page(PAGE / "index.html"), None),
-        }
-        for path in (*(sorted(PAGE.iterdir()) if PAGE.is_dir() else ()), *assets().values()):
-            table["GET", f"/page/{path.name}"] = (self._page(path), None)
-        return table
-
-    # ASGI
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or begin and end with the server."""
-        if scope["type"] == "http":
-            await self.answer(scope, receive, send)
-        elif scope["type"] == "lifespan":
-            await self._live(receive, send)
-        elif scope["type"] == "websocket":
-            await send({"type": "websocket.close", "code": 1003})
-
-    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-        begun = time.perf_counter()
-        call = Call(scope, receive, self.settings.limits, self.hall.busy, f"{self._prefix}{next(self._numbers):x}")
-        if (given := call.headers.get(b"x-request-id")) is not None and _ID.fullmatch(given):
-            call.instance = given.decode()
-        call.task = asyncio.current_task()
-        self._reading.add(call)
-        self.hall.running += 1
-        route, status = "other", 500
-        try:
-            route, status = await self._routed(call, send)
-        except Gone:
-            status = 499
-        finally:
-            self._reading.discard(call)
-            call.release()
-            self.hall.running -= 1
-            seconds = time.perf_counter() - begun
-            self.hall.metrics.requested(route, status, seconds)
-            if self.settings.access_log:
-                self._say(call, route, status, seconds)
-
-    def _say(self, call: Call, route: str, status: int, seconds: float) -> None:
-        client = call.scope.get("client")
-        milliseconds = round(seconds * 1000, 3)
-        log(
-            "info",
-            "request",
-            id=call.instance,
-            route=route,
-            status=status,
-            ms=milliseconds,
-            client=client and client[0],
-        )
-
-    async def _routed(self, call: Call, send: Send) -> tuple[str, int]:
-        """Route and status of the answer."""
-        scope = call.scope
-        method, path = scope["method"], scope["path"]
-        if path.startswith(_DOCUMENT) and len(path) > len(_DOCUMENT):
-            path = _DOCUMENT
-        found = self._routes.get(("GET" if method == "HEAD" else method, path))
-        route = path if found is not None else "other"
-        try:
-            self._access.check_source(call.headers)
-            if found is None:
-                raise self._no_route(method, path)
-            endpoint, right = found
-            if right is not None:
-                self._access.check_right(call.headers, right)
-                if not self.hall.is_ready:
-                    raise self.hall.not_ready()
-            reply = await endpoint(call, send)
-        except Problem as problem:
-            if problem.__cause__ is not None and problem.status == 500:
-                log("error", "failed", id=call.instance, route=route, error=_told(problem.__cause__))
-            reply = problem_reply(problem, call.instance)
-        except asyncio.CancelledError:
-            if not call.too_slow:
-                raise
-            slow = Problem("too-slow", f"the body did not come within {call.limits.seconds:g} seconds")
-            slow.headers[b"connection"] = b"close"
-            reply = problem_reply(slow, call.instance)
-        except Gone:
-            # Who has gone gets nothing; a body that is wrongly framed ends so, too, and its client waits.
-            cut = bad_request("a body that is cut short or wrongly framed", "send it whole")
-            cut.headers[b"connection"] = b"close"
-            await _send(problem_reply(cut, call.instance), call, send, head=method == "HEAD")
-            raise
-        except Exception as error:
-            log("error", "failed", id=call.instance, route=route, error=_told(error))
-            reply = problem_reply(problem_of(error), call.instance)
-        if isinstance(reply, int):
-            return route, reply
-        await _send(reply, call, send, head=method == "HEAD")
-        return route, reply.status
-
-    def _no_route(self, method: str, path: str) -> Problem:
-        methods = sorted(known for known, name in self._routes if name == path)
-        if methods:
-            allowed = ", ".join(methods)
-            said = f"{path} takes {allowed}, not {method[:20]}"
-            return Problem(
-                "wrong-method", said, headers={b"allow": allowed.encode()}, found=method[:20], allowed=allowed
-            )
-        return Problem("no-such-route", f"{path[:80]!r} is no route; /docs names them")
-
-    async def _live(self, receive: Receive, send: Send) -> None:
-        while True:
-            message = await receive()
-            if message["type"] == "lifespan.startup":
-                self.begin()
-                await send({"type": "lifespan.startup.complete"})
-            elif message["type"] == "lifespan.shutdown":
-                await self.end()
-                await send({"type": "lifespan.shutdown.complete"})
-                return
-
-    def begin(self) -> None:
-        """Open the store, beside the event loop, and watch slow requests."""
-        if self._opening is None:
-            self._opening = asyncio.ensure_future(self.hall.open())
-            self._watch = asyncio.ensure_future(self._watch_slow())
-
-    @property
-    def opening(self) -> asyncio.Task[None] | None:
-        """Done once the store is open; has the error if it can't be."""
-        return self._opening
-
-    async def end(self) -> None:
-        """Answer what was taken, and close the store. A second call does nothing."""
-        if self._watch is None:
-            return
-        self._watch.cancel()
-        self._watch = None
-        await self.hall.close()
-
-    async def _watch_slow(self) -> None:
-        """End requests whose body does not come."""
-        while True:
-            await asyncio.sleep(min(1.0, self.settings.limits.seconds / 4))
-            now = time.monotonic()
-            for call in list(self._reading):
-                if call.deadline and now > call.deadline and not call.too_slow and call.task is not None:
-                    call.too_slow = True
-                    call.task.cancel()
-
-    # Routes of the service itself
-
-    async def _health(self, call: Call, send: Send) -> Reply:
-        return Reply(b"ok\n", media_type=b"text/plain; charset=utf-8")
-
-    async def _readiness(self, call: Call, send: Send) -> Reply:
-        if not self.hall.is_ready:
-            raise self.hall.not_ready()
-        return Reply(b"ready\n", media_type=b"text/plain; charset=utf-8")
-
-    async def _metrics(self, call: Call, send: Send) -> Reply:
-        stats = await self.hall.read(lambda store: store.stats())
-        busy, readonly = self.hall.busy, self.hall.is_readonly
-        text = self.hall.metrics.text(stats, busy.bytes, busy.documents, readonly=readonly)
-        return Reply(text, media_type=b"text/plain; version=0.0.4; charset=utf-8")
-
-    async def _openapi(self, call: Call, send: Send) -> Reply:
-        return Reply(self._openapi_text)
-
-    async def _docs(self, call: Call, send: Send) -> Reply:
-        return Reply(self._docs_text, media_type=_TYPES[".html"], headers=_SAFE)
-
-    def _page(self, path: Path) -> Endpoint:
-        async def page(call: Call, send: Send) -> Reply:
-            data = await asyncio.to_thread(path.read_bytes)
-            return Reply(data, media_type=_TYPES.get(path.suffix, b"application/octet-stream"), headers=_SAFE)
-
-        return page
-
-    # FastAPI
-
-    def _described(self) -> FastAPI:
-        """The same routes as FastAPI has them, and their description."""
-        service = self
-
-        class Direct(APIRoute):
-            """A route whose requests are answered by the service."""
-
-            def __init__(self, *arguments: Any, **options: Any) -> None:
-                super().__init__(*arguments, **options)
-                self.app = service.answer
-
-        api = FastAPI(
+        super().__init__(
             title="nearkin",
             version=__version__,
-            description=INTRODUCTION,
+            description=DESCRIPTION,
             docs_url=None,
             redoc_url=None,
             openapi_url=None,
+            redirect_slashes=False,
+            lifespan=_lifespan,
+            exception_handlers=dict.fromkeys(_HANDLED, send_problem),
         )
-        api.router.route_class = Direct
-        one: Described
-        routes = described(with_tokens=self._access.needs_tokens)
-        for one in routes:
-            api.add_api_route(
-                one.path,
-                _nothing,
-                methods=[one.method],
-                name=one.name,
-                operation_id=one.name,
-                summary=one.summary,
-                description=one.description,
-                tags=[one.tag],
-                responses=one.responses,
-                openapi_extra=one.extra,
-                response_class=one.response_class,
-                status_code=one.status,
-                response_model=None,
-            )
-        schema = api.openapi()
-        for one in routes:
-            # FastAPI leaves out what is null, also in examples.
-            answers = schema["paths"][one.path][one.method.lower()]["responses"]
-            answers.update({str(status): answers.get(str(status), {}) | said for status, said in one.responses.items()})
-        self._openapi_text, self._docs_text = docs_page(schema)
-        return api
+        self.include_router(store_router)
+        self.include_router(public_router)
+        self._endpoints = {
+            (method, route.path): (route.endpoint, dependency.call.check)
+            for route in store_router.routes
+            if isinstance(route, APIRoute) and not route.dependant.path_params
+            for method in route.methods
+            for dependency in route.dependant.dependencies
+            if isinstance(dependency.call, Authorization)
+        }
+
+    def openapi(self) -> dict[str, Any]:
+        """Return the OpenAPI document."""
+        if self.openapi_schema is None:
+            self.openapi_schema = complete_schema(super().openapi(), needs_tokens=self.access.needs_tokens)
+        return self.openapi_schema
+
+    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
+        """Process a request: id, source check, routing, unexpected errors, metrics and access log."""
+        if scope["type"] != "http":
+            await super().__call__(scope, receive, send)
+            return
+        state = self.app_state
+        scope["app"] = self
+        scope["nearkin.request"] = request = HttpRequest(
+            scope, receive, state, f"{self._prefix}{next(self._numbers):x}"
+        )
+        status, is_started = 500, False
+
+        async def respond(message: Message) -> None:
+            nonlocal status, is_started
+            if message["type"] == "http.response.start":
+                status, is_started = message["status"], True
+                message["headers"] = [*message["headers"], (b"x-request-id", request.id.encode())]
+            await send(message)
+
+        state.num_requests += 1
+        try:
+            await self._route(request, scope, receive, respond)
+        except ClientDisconnect:
+            # The client is gone, or its body is malformed and it waits for a response.
+            problem = bad_request("a truncated or malformed body", "send it complete")
+            problem.headers["connection"] = "close"
+            await ProblemResponse(problem, request.id)(scope, receive, respond)
+            status = 499
+        except Exception as error:
+            problem = problem_from(error)
+            if problem.slug == "internal" and not isinstance(error, Problem):
+                text = f"{type(error).__name__}: {error}"
+                log("error", "failed", id=request.id, route=route_path(scope), error=text)
+            if is_started:
+                raise
+            await ProblemResponse(problem, request.id)(scope, receive, respond)
+        finally:
+            request.reserve(0)
+            state.num_requests -= 1
+            seconds, route = time.perf_counter() - request.started, route_path(scope)
+            state.metrics.record_request(route, status, seconds)
+            if self.settings.access_log:
+                client = scope.get("client")
+                fields = {"status": status, "ms": round(seconds * 1000, 3), "client": client and client[0]}
+                log("info", "request", id=request.id, route=route, **fields)
+
+    async def _route(self, request: HttpRequest, scope: Any, receive: Receive, send: Send) -> None:
+        """Call the endpoint of a request.
+
+        All query parameters are optional. A request without any needs only the access check, so that its endpoint is
+        called directly: the layers of FastAPI take 60 µs, a third of the time of a check.
+        """
+        self.access.check_source(request.headers)
+        # Routes see the path as it was sent: a decoded id may have slashes and newlines.
+        raw: bytes = scope.get("raw_path") or scope["path"].encode()
+        scope["path"] = path = raw.partition(b"?")[0].decode("latin-1")
+        if not scope["query_string"] and (scope["method"], path) in self._endpoints:
+            endpoint, authorize = self._endpoints[scope["method"], path]
+            scope["nearkin.route"] = path
+            response: Response = await endpoint(authorize(request))
+            await response(scope, receive, send)
+        else:
+            await super().__call__(scope, receive, send)
 
 
-def _told(error: BaseException) -> str:
-    """An error for the log."""
-    return f"{type(error).__name__}: {error}"
+@asynccontextmanager
+async def _lifespan(app: Service) -> AsyncIterator[None]:
+    app.app_state.start()
+    yield
+    await app.app_state.close()
 
 
-async def _nothing() -> None:
-    """Stands for an endpoint: `Direct` never calls it."""
+def route_path(scope: Any) -> str:
+    """Return the path of the route of a request."""
+    path: str = scope.get("nearkin.route") or getattr(scope.get("route"), "path_format", "other")
+    return path
 
 
-async def _send(reply: Reply, call: Call, send: Send, *, head: bool) -> None:
-    headers = [
-        (b"content-type", reply.media_type),
-        (b"content-length", str(len(reply.body)).encode()),
-        (b"x-request-id", call.instance.encode()),
-    ]
-    if reply.headers:
-        headers += reply.headers.items()
-    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
-    await send({"type": "http.response.body", "body": b"" if head else reply.body})
+def problem_from_http(connection: HTTPConnection, error: Exception) -> Problem:
+    """Translate an exception of a route, of FastAPI or of its router into a problem."""
+    path, method = connection.scope["path"], connection.scope["method"]
+    if isinstance(error, RequestValidationError):
+        first = error.errors()[0]
+        found = f"{first['loc'][-1]}={str(first.get('input'))[:40]}"
+        return bad_request(found, first["msg"][:1].lower() + first["msg"][1:])
+    if isinstance(error, HTTPException):
+        if error.status_code != 405:
+            return Problem("no-such-route", f"{path[:80]!r} is not a route; see /docs")
+        allowed = (error.headers or {}).get("Allow", "")
+        message = f"{path} takes {allowed}, not {method[:20]}"
+        return Problem("wrong-method", message, headers=error.headers, found=method[:20], allowed=allowed)
+    return problem_from(error)
+
+
+async def send_problem(connection: HTTPConnection, error: Exception) -> Response:
+    """Return the response to an exception."""
+    return ProblemResponse(problem_from_http(connection, error), get_request(connection).id)
+
+
+_HANDLED = (Problem, NearkinError, OSError, MemoryError, RequestValidationError, HTTPException, Exception)
+
+
+# Routes that need no token: health, documentation and the page
+
+public_router = APIRouter(tags=["health"], responses=problems())
+_FILES = {path.name: path for path in (*sorted(PAGE.iterdir()), *assets().values())}
+
+
+@public_router.get("/healthz", response_class=PlainTextResponse)
+async def healthz() -> Response:
+    """Return 200 while the process runs."""
+    return PlainTextResponse("ok\n")
+
+
+@public_router.get("/readyz", response_class=PlainTextResponse)
+async def readyz(connection: HTTPConnection) -> Response:
+    """Return 200 if the store is open, 503 before that and during shutdown."""
+    get_request(connection).state.check_ready()
+    return PlainTextResponse("ready\n")
+
+
+@public_router.get("/openapi.json", include_in_schema=False)
+async def openapi_json(connection: HTTPConnection) -> Response:
+    """Return the OpenAPI document."""
+    return JsonResponse(connection.app.openapi())
+
+
+@public_router.get("/", include_in_schema=False)
+@public_router.get("/docs", include_in_schema=False)
+@public_router.get("/page/{name}", include_in_schema=False)
+async def page(connection: HTTPConnection, name: str = "") -> Response:
+    """Return a file of the page."""
+    name = name or ("docs.html" if connection.scope["path"] == "/docs" else "index.html")
+    if name not in _FILES:
+        raise HTTPException(404)
+    return Response(_FILES[name].read_bytes(), headers=_PAGE_HEADERS, media_type=_MEDIA_TYPES[_FILES[name].suffix])

@@ -1,8 +1,8 @@
-"""What requests send: documents, queries and ids, as JSON, NDJSON or Arrow.
+"""Bodies of requests and responses: documents, queries, ids and results as JSON or Arrow.
 
-Nothing that a body declares is believed before it is held against the limits: lengths, rows, decompressed bytes. Of
-Arrow only types are taken whose values are no larger than their buffers; dictionaries and views could name one long
-value a million times.
+A body is not trusted: lengths, rows and decompressed sizes are checked against the limits before anything is
+allocated for them. Arrow streams may hold only types whose values are no larger than their buffers. Dictionaries and
+compressed buffers are refused, because a few bytes of them can stand for gigabytes; string views are measured first.
 """
 
 from __future__ import annotations
@@ -10,509 +10,522 @@ from __future__ import annotations
 import base64
 import binascii
 import string
-from collections.abc import Callable, Sequence
+import struct
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
 import pyarrow as pa
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Struct
 
-from nearkin.errors import InputError, NearkinError, ParameterError
 from nearkin.index.fingerprints import from_hex
 from nearkin.index.ids import Id, check_ids
-from nearkin.service.arrow import is_cell, is_list, is_string, read_table
-from nearkin.service.errors import Problem, bad_request, problem_of
+from nearkin.service.errors import Problem, bad_request
+from nearkin.service.models import (
+    DocumentInput,
+    DocumentOutput,
+    DocumentsInput,
+    IdsInput,
+    MatchesOutput,
+    MatchOutput,
+    QueriesInput,
+    QueryInput,
+    encode,
+)
 from nearkin.service.settings import Limits
 from nearkin.store.kinds import StoreSettings
 from nearkin.store.kinds.base import FileKind
-from nearkin.store.records import Cell
+from nearkin.store.results import CheckResult, StoredMatch
 
-JSON, NDJSON, ARROW = "application/json", "application/x-ndjson", "application/vnd.apache.arrow.stream"
+T = TypeVar("T", bound=Struct)
+Row = dict[str, Any] | Struct
+"""A JSON object of a response."""
 
-_Int = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
-_Id = _Int | str
 _FIELDS = {"text": ("text",), "file": ("digest", "bytes"), "vector": ("vector",)}
-"""What stands for a document, by what a store holds."""
-
-
-class Item(Struct, forbid_unknown_fields=True):
-    """A document as JSON."""
-
-    id: _Id | UnsetType = UNSET
-    text: str | UnsetType | None = UNSET
-    columns: dict[str, bool | int | float | str | None] | UnsetType = UNSET
-    digest: str | UnsetType = UNSET
-    bytes: str | UnsetType = UNSET
-    vector: list[float] | UnsetType = UNSET
-
-
-class ItemOrBatch(Item, forbid_unknown_fields=True):
-    """A document, or `documents`."""
-
-    documents: list[Item] | UnsetType = UNSET
-
-
-class Query(Struct, forbid_unknown_fields=True):
-    """What is searched for."""
-
-    fingerprint: str | UnsetType = UNSET
-    signature: list[Annotated[int, Meta(ge=0)]] | UnsetType = UNSET
-    digest: str | UnsetType = UNSET
-    vector: list[float] | UnsetType = UNSET
-    text: str | UnsetType = UNSET
-
-
-class QueryOrBatch(Query, forbid_unknown_fields=True):
-    """A query, or `queries`."""
-
-    queries: list[Query] | UnsetType = UNSET
-
-
-class IdOrIds(Struct, forbid_unknown_fields=True):
-    """An id, or `ids`."""
-
-    id: _Id | UnsetType = UNSET
-    ids: list[_Id] | UnsetType = UNSET
-
-
-class BackupName(Struct, forbid_unknown_fields=True):
-    """What a backup is to be called."""
-
-    name: Annotated[str, Meta(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+"""Members that can be the content of a document, by kind of store."""
+_KINDS: dict[str, FileKind] = {"bytes": "bytes", "digest": "digests"}
+_STRINGS, _BINARIES = {"string", "large_string"}, {"binary", "large_binary"}
+_INTEGERS = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
+_FLOATS = {"halffloat", "float", "double"}
+_CELLS = {*_STRINGS, *_INTEGERS, *_FLOATS, "bool", "null"}
+"""Arrow types, by what a column of them can be."""
+_MAX_COLUMNS = 1000
+_END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
+"""Last bytes of an Arrow stream: a message of length 0 (since Arrow 0.15)."""
 
 
 @dataclass
-class Documents:
+class DocumentBatch:
     """Documents of one request, as a store takes them.
 
     Attributes
     ----------
     items : list or pyarrow.Array or (n, d) float32
-    ids : list of Id or (n,) int64, optional
-    columns : list of dict, or mapping of str to list; optional
+    ids : list of Id, optional
+    columns : list of dict, optional
     kind : "digests", "bytes" or None
-    single : bool
-        Whether one document was sent, and no batch.
+    is_single : bool
+        True if the request had one document instead of a batch.
     """
 
     items: Any
-    ids: Any = None
-    columns: Any = None
+    ids: list[Id] | None = None
+    columns: list[dict[str, Any]] | None = None
     kind: FileKind | None = None
-    single: bool = False
+    is_single: bool = False
 
     def __len__(self) -> int:
         return len(self.items)
 
-    def has_column(self, name: str) -> bool:
-        """Whether a document has a column of this name."""
-        if isinstance(self.columns, dict):
-            return name in self.columns
-        return any(name in cells for cells in self.columns or ())
 
-    def part(self, number: int) -> Documents:
-        """One of them alone."""
-        some = slice(number, number + 1)
-        columns = self.columns
-        if isinstance(columns, dict):
-            columns = {name: values[some] for name, values in columns.items()}
-        elif columns is not None:
-            columns = columns[some]
-        return Documents(self.items[some], None if self.ids is None else self.ids[some], columns, self.kind)
+@dataclass
+class QueryBatch:
+    """Queries of one request: values for `Store.search`, or texts for `Store.check`."""
+
+    values: Any
+    are_texts: bool
+    is_single: bool = False
 
 
-def decoder(kind: type[Any]) -> Callable[[bytes], Any]:
-    """A function that reads JSON of one shape.
+def check_batch(count: int, limits: Limits) -> None:
+    """Raise too-large if a batch has too many items."""
+    if count > limits.max_batch:
+        allowed = f"send at most {limits.max_batch:,} at once"
+        raise Problem("too-large", f"{count:,} items; {allowed}", found=count, allowed=allowed)
 
-    Raises
-    ------
-    Problem
-        bad-request: no JSON, or JSON of another shape.
-    """
-    decode = msgspec.json.Decoder(kind).decode
 
-    def read(data: bytes) -> Any:
+# JSON
+
+
+def make_decoder(model: type[T]) -> Callable[[bytes], T]:
+    """Return a function that decodes JSON of one model, and raises a bad-request for anything else."""
+    decode = msgspec.json.Decoder(model).decode
+
+    def read(data: bytes) -> T:
         try:
             return decode(data)
         except msgspec.ValidationError as error:
-            reason, _, place = str(error).partition(" - at `")
-            allowed = "see /docs for what is allowed"
+            reason, _, path = str(error).partition(" - at `$")
+            allowed = "see /docs for the members of a request"
             if "unknown field" in reason:
-                inner = Item if place.startswith("$.documents") else Query if place.startswith("$.queries") else kind
-                allowed = f"use {', '.join(field.name for field in msgspec.structs.fields(inner))}"
-            raise bad_request(reason, allowed, place=_place(place)) from None
+                items = {".documents": DocumentInput, ".queries": QueryInput}
+                names = next((item for prefix, item in items.items() if path.startswith(prefix)), model)
+                allowed = f"use {', '.join(names.__struct_fields__)}"
+            raise bad_request(reason, allowed, place=path.strip(".`") or None) from None
         except (msgspec.DecodeError, ValueError, RecursionError) as error:
             if data.startswith(b"\xef\xbb\xbf"):
                 raise bad_request("a byte order mark", "send UTF-8 without it") from None
-            raise bad_request(f"the body is no JSON: {error}", "send one JSON value in UTF-8") from None
+            raise bad_request(f"the body is not JSON: {error}", "send one JSON value in UTF-8") from None
 
     return read
 
 
-read_item = decoder(Item)
-_read_items = decoder(ItemOrBatch)
-_read_query = decoder(Query)
-_read_queries = decoder(QueryOrBatch)
-_read_ids = decoder(IdOrIds)
-read_backup_name = decoder(BackupName)
+_decode_document = make_decoder(DocumentInput)
+_decode_documents = make_decoder(DocumentsInput)
+_decode_queries = make_decoder(QueriesInput)
+_decode_ids = make_decoder(IdsInput)
 
 
-def _place(path: str) -> str | None:
-    """Where in a body, without the marks of a JSON path."""
-    return path.rstrip("`").removeprefix("$").removeprefix(".") or None
-
-
-def documents_of_json(data: bytes, settings: StoreSettings, limits: Limits) -> Documents:
-    """The document, or the batch of documents, of a JSON body.
-
-    Raises
-    ------
-    Problem
-        bad-request or too-large.
-    """
-    found: ItemOrBatch = _read_items(data)
-    if found.documents is UNSET:
-        if settings.noun == "text" and found.text is not UNSET and not _given(found, ("digest", "bytes", "vector")):
-            return _one_text(found)
-        documents = documents_of([found], settings, places=None)
-        documents.single = True
-        return documents
-    if _given(found, ("id", "text", "columns", "digest", "bytes", "vector")):
-        raise bad_request("a document beside `documents`", "send one document, or `documents` alone")
-    check_batch(len(found.documents), limits)
-    return documents_of(found.documents, settings, places="documents[{}]")
-
-
-def _one_text(item: Item) -> Documents:
-    """A single text, which most requests have: as `documents_of`, in a third of the time."""
-    ids = None
-    if item.id is not UNSET:
-        if isinstance(item.id, str):
-            checked_ids([item.id])
-        ids = [item.id]
-    return Documents([item.text], ids, None if item.columns is UNSET else [item.columns], single=True)
-
-
-def check_batch(count: int, limits: Limits) -> None:
-    """Refuse a batch of too many documents."""
-    if count > limits.batch:
-        allowed = f"send at most {limits.batch:,} at once"
-        raise Problem("too-large", f"{count:,} documents; {allowed}", found=count, allowed=allowed)
-
-
-def _given(item: Struct, names: Sequence[str]) -> list[str]:
+def _present(item: Struct, names: Iterable[str]) -> list[str]:
+    """Return the names of the members that an item has."""
     return [name for name in names if getattr(item, name) is not UNSET]
 
 
-def documents_of(items: Sequence[Item], settings: StoreSettings, places: str | None) -> Documents:
-    """Documents of decoded ones; `places` names each in errors.
+def documents_from_json(data: bytes, settings: StoreSettings, limits: Limits) -> DocumentBatch:
+    """Decode a document, or a batch of documents."""
+    body = _decode_documents(data)
+    if body.documents is UNSET:
+        documents = _documents_from_items([body], settings, None)
+        documents.is_single = True
+        return documents
+    if _present(body, DocumentInput.__struct_fields__):
+        raise bad_request("a document and `documents`", "send one document, or `documents` alone")
+    check_batch(len(body.documents), limits)
+    return _documents_from_items(body.documents, settings, "documents[{}]")
 
-    Raises
-    ------
-    Problem
-        bad-request; other-kind for what the store does not hold.
-    """
-    fields = [one_field(item, settings, places and places.format(number)) for number, item in enumerate(items)]
-    names = set(fields)
-    if len(names) > 1:
+
+def documents_from_lines(
+    lines: Sequence[bytes], settings: StoreSettings, place: str | None = "line {}"
+) -> DocumentBatch:
+    """Decode NDJSON as one batch; `place` is the format of line numbers in messages."""
+    items: list[DocumentInput] = []
+    try:
+        for line in lines:
+            if not line.strip():
+                raise bad_request("an empty line", "send a document per line")
+            items.append(_decode_document(line))
+    except Problem as problem:
+        problem.context["place"] = place and place.format(len(items) + 1)
+        raise
+    return _documents_from_items(items, settings, place, first=1)
+
+
+def _documents_from_items(
+    items: Sequence[DocumentInput], settings: StoreSettings, place: str | None, first: int = 0
+) -> DocumentBatch:
+    """Combine decoded documents into a batch; `place` is the format of their position in messages."""
+    places = [place and place.format(number) for number in range(first, first + len(items))]
+    fields = [_content_field(item, settings, place) for item, place in zip(items, places, strict=True)]
+    field = fields[0] if fields else _FIELDS[settings.noun][0]
+    if any(other != field for other in fields):
         raise bad_request("digests and bytes in one batch", "send either in a batch")
-    name = fields[0] if fields else _FIELDS[settings.noun][0]
-    values: Any = [getattr(item, name) for item in items]
-    kind: FileKind | None = None
-    if name == "bytes":
-        kind, values = "bytes", [_unpacked(value, places and places.format(at)) for at, value in enumerate(values)]
-    elif name == "digest":
-        kind = "digests"
-    elif name == "vector":
-        values = vectors_of(values)
-    return Documents(values, _ids(items, places), _columns(items), kind)
+    values: Any = [getattr(item, field) for item in items]
+    if field == "bytes":
+        values = [_decode_base64(value, place) for value, place in zip(values, places, strict=True)]
+    elif field == "vector":
+        values = _vectors(values, settings)
+    columns = None
+    if any(item.columns is not UNSET for item in items):
+        columns = [{} if item.columns is UNSET else item.columns for item in items]
+    ids: list[Id] | None = [item.id for item in items if item.id is not UNSET]
+    if ids and len(ids) < len(items):
+        place = next(place for item, place in zip(items, places, strict=True) if item.id is UNSET)
+        raise bad_request("some documents without an id", "send an id with every document, or with none", place=place)
+    if ids or not items:
+        check_ids(ids)
+    else:
+        ids = None
+    return DocumentBatch(values, ids, columns, _KINDS.get(field))
 
 
-def one_field(item: Item, settings: StoreSettings, place: str | None) -> str:
-    """Which field stands for a document.
-
-    Raises
-    ------
-    Problem
-        None, several, or that of another kind of store.
-    """
-    names, given = _FIELDS[settings.noun], _given(item, ("text", "digest", "bytes", "vector"))
-    if len(given) == 1 and given[0] in names:
-        return given[0]
-    allowed = f"give `{'` or `'.join(names)}`: the store holds {settings.noun}s"
-    slug = "other-kind" if given and given[0] not in names else "bad-request"
-    found = " and ".join(f"`{name}`" for name in given) or "nothing to compare"
+def _content_field(item: DocumentInput, settings: StoreSettings, place: str | None) -> str:
+    """Return the member that is the content of a document; exactly one is allowed."""
+    if settings.noun == "text" and item.text is not UNSET and item.digest is item.bytes is item.vector is UNSET:
+        return "text"
+    allowed_names, names = _FIELDS[settings.noun], _present(item, ("text", "digest", "bytes", "vector"))
+    if len(names) == 1 and names[0] in allowed_names:
+        return names[0]
+    allowed = f"send `{'` or `'.join(allowed_names)}`: this is a store of {settings.noun}s"
+    slug = "other-kind" if names and names[0] not in allowed_names else "bad-request"
+    found = " and ".join(f"`{name}`" for name in names) or "a document without content"
     raise Problem(slug, f"{found}; {allowed}", found=found, allowed=allowed, place=place)
 
 
-def _unpacked(text: str, place: str | None) -> bytes:
+def _decode_base64(text: str, place: str | None) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
     except (ValueError, binascii.Error) as error:
-        raise bad_request(f"`bytes` is no base64: {error}", "use the alphabet of RFC 4648", place=place) from None
+        raise bad_request(f"`bytes` is not base64: {error}", "use the alphabet of RFC 4648", place=place) from None
 
 
-def vectors_of(rows: Sequence[Sequence[float]]) -> Any:
-    """Vectors of equal length as an array.
-
-    Raises
-    ------
-    Problem
-        They differ in length.
-    """
-    widths = {len(row) for row in rows}
+def _vectors(rows: Sequence[Sequence[float]], settings: StoreSettings) -> Any:
+    """Convert vectors of equal length to an array; without vectors it has the dimension of the store."""
+    family: Any = settings.recipe
+    widths = {len(row) for row in rows} or {family.dimension_}
     if len(widths) > 1:
         raise bad_request(f"vectors of {min(widths)} and {max(widths)} numbers", "send vectors of one length")
-    return np.array(rows, np.float32).reshape(len(rows), widths.pop() if widths else 0)
+    return np.array(rows, np.float32).reshape(len(rows), widths.pop())
 
 
-def _ids(items: Sequence[Item], places: str | None) -> list[Id] | None:
-    if not items:
-        return []
-    ids = [item.id for item in items]
-    without = sum(one is UNSET for one in ids)
-    if without == len(ids):
-        return None
-    if without:
-        place = places.format(next(at for at, one in enumerate(ids) if one is UNSET)) if places else None
-        raise bad_request("some documents without an id", "give all of a request an id, or none", place=place)
-    found = [one for one in ids if one is not UNSET]
-    checked_ids(found)
-    return found
+def queries_from_json(data: bytes, settings: StoreSettings, limits: Limits) -> QueryBatch:
+    """Decode a query, or a batch of queries."""
+    body, allowed = _decode_queries(data), _query_fields(settings)
+    is_single = body.queries is UNSET
+    items = [body] if body.queries is UNSET else body.queries
+    if not is_single and _present(body, QueryInput.__struct_fields__):
+        raise bad_request("a query and `queries`", "send one query, or `queries` alone")
+    check_batch(len(items), limits)
+    fields: set[str] = set()
+    for item in items:
+        names = _present(item, QueryInput.__struct_fields__)
+        if len(names) != 1 or names[0] not in allowed:
+            found = " and ".join(f"`{name}`" for name in names) or "an empty query"
+            raise bad_request(found, f"search this store by `{'` or `'.join(allowed)}`")
+        fields.update(names)
+    if len(fields) > 1:
+        raise bad_request(f"queries by {' and '.join(sorted(fields))}", "send queries of one kind at once")
+    field = fields.pop() if fields else allowed[0]
+    values = _query_values([getattr(item, field) for item in items], field, settings)
+    return QueryBatch(values, field == "text", is_single)
 
 
-def checked_ids(ids: Sequence[Id]) -> None:
-    """Refuse ids of two kinds, and strings that are no text.
-
-    Raises
-    ------
-    Problem
-    """
-    try:
-        check_ids(ids)
-    except ParameterError as error:
-        raise problem_of(error) from None
+def _query_fields(settings: StoreSettings) -> tuple[str, ...]:
+    """Return the names of the values by which a store can be searched."""
+    if settings.noun != "text":
+        return ("digest",) if settings.noun == "file" else ("vector",)
+    return ("signature", "text") if getattr(settings.recipe, "family", "") == "minhash" else ("fingerprint", "text")
 
 
-def _columns(items: Sequence[Item]) -> list[dict[str, Cell]] | None:
-    if all(item.columns is UNSET for item in items):
-        return None
-    return [{} if item.columns is UNSET else item.columns for item in items]
+def _query_values(values: list[Any], field: str, settings: StoreSettings) -> Any:
+    """Convert the values of queries to what `Store.search` takes."""
+    recipe: Any = settings.recipe
+    if field == "vector":
+        return _vectors(values, settings)
+    if field == "fingerprint":
+        digits = (recipe.bits + 3) // 4
+        wrong = next((text for text in values if len(text) != digits or not set(text) <= set(string.hexdigits)), None)
+        if wrong is not None:
+            allowed = f"send {digits} hexadecimal digits: the fingerprints of the store have {recipe.bits} bits"
+            raise bad_request(f"fingerprint {wrong[:40]!r}", allowed)
+        return from_hex(values, recipe.bits)
+    if field == "signature":
+        try:
+            return np.array(values, f"u{recipe.value_bits // 8}").reshape(len(values), -1)
+        except (ValueError, OverflowError) as error:
+            raise bad_request(f"an invalid signature: {error}", f"send {recipe.num_perm} values each") from None
+    return values
+
+
+def ids_from_json(data: bytes, limits: Limits) -> list[Id]:
+    """Decode `{"id": x}` or `{"ids": [...]}`."""
+    body = _decode_ids(data)
+    if (body.id is UNSET) == (body.ids is UNSET):
+        raise bad_request("no ids" if body.id is UNSET else "`id` and `ids`", "send `id` or `ids`")
+    ids: Any = body.ids if body.id is UNSET else [body.id]
+    check_batch(len(ids), limits)
+    check_ids(ids)
+    return list(ids)
 
 
 # Arrow
 
 
-def documents_of_arrow(data: bytes, settings: StoreSettings, limits: Limits) -> Documents:
-    """The documents of an Arrow stream.
+def read_arrow(data: bytes, limits: Limits) -> pa.Table:
+    """Read an Arrow IPC stream and validate it fully; string views, which polars writes, become strings."""
+    try:
+        _refuse_compressed_buffers(data)
+        source = pa.BufferReader(data)
+        with pa.ipc.open_stream(source) as reader:
+            _check_schema(reader.schema)
+            batches, rows = [], 0
+            for batch in reader:
+                rows += batch.num_rows
+                check_batch(rows, limits)
+                batch.validate(full=True)
+                batches.append(batch)
+            if source.tell() != len(data) or not data.endswith(_END_OF_STREAM):
+                raise bad_request("a truncated Arrow stream, or more than one", "send one complete stream")
+            return _cast_string_views(pa.Table.from_batches(batches, reader.schema), limits.max_body)
+    except (pa.ArrowException, OSError, ValueError, struct.error, EOFError, OverflowError) as error:
+        reason = str(error).split("\n")[0][:200]
+        raise bad_request(f"the body is not an Arrow stream: {reason}", "send an Arrow IPC stream") from None
 
-    Raises
-    ------
-    Problem
-        bad-request or too-large.
+
+def _check_schema(schema: pa.Schema) -> None:
+    names = schema.names
+    if len(names) > _MAX_COLUMNS:
+        raise bad_request(f"{len(names)} columns", f"send at most {_MAX_COLUMNS}")
+    if len(set(names)) < len(names):
+        duplicate = next(name for name in names if names.count(name) > 1)
+        raise bad_request(f"two columns {duplicate!r}", "give each column its own name")
+    for field in schema:
+        kind = field.type
+        is_list_of_numbers = is_list(kind) and str(kind.value_type) in _INTEGERS | _FLOATS
+        if str(kind) not in {*_CELLS, *_BINARIES, "string_view"} and not is_list_of_numbers:
+            allowed = "use strings, numbers, booleans, binary or lists of numbers, without dictionaries"
+            raise bad_request(f"column {field.name!r} of type {kind}", allowed)
+
+
+def is_list(kind: pa.DataType) -> bool:
+    """Return True for the type of a column of lists."""
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def _cast_string_views(table: pa.Table, max_bytes: int) -> pa.Table:
+    """Replace string views by strings; many views may share one long value, so their lengths are summed first.
+
+    Source: Arrow columnar format, variable-size binary view layout: 16 bytes per value, the first four its length.
     """
-    table = read_table(data, limits.batch, limits.body)
+    names = [field.name for field in table.schema if str(field.type) == "string_view"]
+    size = 0
+    for chunk in (chunk for name in names for chunk in table.column(name).chunks):
+        views = np.frombuffer(chunk.buffers()[1], "<i4", 4 * (chunk.offset + len(chunk)))
+        size += int(views.reshape(-1, 4)[chunk.offset :, 0].astype(np.int64).clip(0).sum())
+    if size > max_bytes:
+        allowed = f"send at most {max_bytes:,} at once"
+        raise Problem("too-large", f"{size:,} bytes of strings; {allowed}", found=size, allowed=allowed)
+    for name in names:
+        column = table.column(name).cast(pa.large_string())
+        table = table.set_column(table.schema.get_field_index(name), name, column)
+    return table
+
+
+def _refuse_compressed_buffers(data: bytes) -> None:
+    """Refuse record batches with compressed buffers: their decompressed size is known too late.
+
+    The codec is the fourth field of the header of a Message (flatbuffers). Source: Apache Arrow, Message.fbs: Message
+    is version, header type, header, length; RecordBatch is length, nodes, buffers, compression.
+    """
+    for message in iter(pa.ipc.MessageReader.open_stream(pa.py_buffer(data))):
+        if message.type == "record batch":
+            metadata = message.metadata.to_pybytes()
+            header = _field_offset(metadata, struct.unpack_from("<I", metadata, 0)[0], 2)
+            if header and _field_offset(metadata, header + struct.unpack_from("<I", metadata, header)[0], 3):
+                allowed = "send plain buffers; `Content-Encoding: zstd` compresses the entire body"
+                raise bad_request("compressed buffers in the Arrow stream", allowed)
+
+
+def _field_offset(data: bytes, table: int, number: int) -> int:
+    """Return the offset of a field of a flatbuffers table; 0 if it is absent."""
+    vtable = table - struct.unpack_from("<i", data, table)[0]
+    entry = 4 + 2 * number
+    if entry + 2 > struct.unpack_from("<H", data, vtable)[0]:
+        return 0
+    offset = struct.unpack_from("<H", data, vtable + entry)[0]
+    return table + offset if offset else 0
+
+
+def documents_from_arrow(data: bytes, settings: StoreSettings, limits: Limits) -> DocumentBatch:
+    """Read the documents of an Arrow stream."""
+    table = read_arrow(data, limits)
     names = [name for name in _FIELDS[settings.noun] if name in table.column_names]
     if len(names) != 1:
-        allowed = f"give a column `{'` or `'.join(_FIELDS[settings.noun])}`: the store holds {settings.noun}s"
-        raise bad_request(f"columns {', '.join(map(repr, table.column_names[:20])) or 'none'}", allowed)
-    name = names[0]
-    values, kind = _arrow_values(table.column(name), name)
-    ids: Any = None
-    if "id" in table.column_names:
-        ids = _arrow_ids(table.column("id"))
-    others = [other for other in table.column_names if other not in (name, "id")]
-    for other in others:
-        if not is_cell(table.column(other).type):
-            raise bad_request(
-                f"column {other!r} of type {table.column(other).type}", "use strings, numbers or booleans"
-            )
-    columns = {other: table.column(other).to_pylist() for other in others}
-    return Documents(values, ids, columns or None, kind)
+        allowed = f"send a column `{'` or `'.join(_FIELDS[settings.noun])}`: this is a store of {settings.noun}s"
+        raise bad_request(_column_names(table), allowed)
+    items = _arrow_contents(table.column(names[0]), names[0], settings)
+    ids = _arrow_ids(table) if "id" in table.column_names else None
+    columns = table.drop_columns([name for name in (*names, "id") if name in table.column_names])
+    for field in columns.schema:
+        if str(field.type) not in _CELLS:
+            raise bad_request(f"column {field.name!r} of type {field.type}", "use strings, numbers or booleans")
+    return DocumentBatch(items, ids, columns.to_pylist() if columns.num_columns else None, _KINDS.get(names[0]))
 
 
-def _arrow_values(column: pa.ChunkedArray, name: str) -> tuple[Any, FileKind | None]:
-    kind = column.type
-    if name in ("text", "digest"):
-        if not is_string(kind):
-            raise bad_request(f"`{name}` of type {kind}", "use string or large_string")
-        array = column.combine_chunks()
-        if name == "text":
-            return array, None
-        return [value or "" for value in array.to_pylist()], "digests"
+def _column_names(table: pa.Table) -> str:
+    return f"columns {', '.join(map(repr, table.column_names[:20])) or 'none'}"
+
+
+def _arrow_contents(column: pa.ChunkedArray, name: str, settings: StoreSettings) -> Any:
+    """Return the contents of documents."""
+    if name == "text":
+        _check_type(column, name, _STRINGS)
+        return column.combine_chunks()
+    if name == "digest":
+        _check_type(column, name, _STRINGS)
+        return [value or "" for value in column.to_pylist()]
+    _refuse_nulls(column, name)
+    if name == "vector":
+        return _arrow_vectors(column, settings)
+    _check_type(column, name, _BINARIES)
+    return column.to_pylist()
+
+
+def _check_type(column: pa.ChunkedArray, name: str, allowed: set[str]) -> None:
+    if str(column.type) not in allowed:
+        raise bad_request(f"`{name}` of type {column.type}", f"use {' or '.join(sorted(allowed))}")
+
+
+def _refuse_nulls(column: pa.ChunkedArray, name: str) -> None:
     if column.null_count:
-        raise bad_request(f"{column.null_count} nulls in `{name}`", "give every document a value")
-    if name == "bytes":
-        if not (pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
-            raise bad_request(f"`bytes` of type {kind}", "use binary or large_binary")
-        return column.to_pylist(), "bytes"
-    return _arrow_vectors(column), None
+        raise bad_request(f"{column.null_count} nulls in `{name}`", "fill in every row, or omit the column")
 
 
-def _arrow_vectors(column: pa.ChunkedArray) -> Any:
+def _arrow_vectors(column: pa.ChunkedArray, settings: StoreSettings) -> Any:
     kind = column.type
-    if not is_list(kind) or not pa.types.is_floating(kind.value_type):
+    if not is_list(kind) or str(kind.value_type) not in _FLOATS:
         raise bad_request(f"`vector` of type {kind}", "use a list or fixed_size_list of floats")
     if not pa.types.is_fixed_size_list(kind):
-        return vectors_of(column.to_pylist())
-    flat = column.combine_chunks().flatten()
-    if flat.null_count:
-        raise bad_request("nulls in vectors", "give every number")
-    return flat.to_numpy(zero_copy_only=False).astype(np.float32, copy=False).reshape(len(column), kind.list_size)
+        return _vectors(column.to_pylist(), settings)
+    numbers = column.combine_chunks().flatten()
+    if numbers.null_count:
+        raise bad_request("nulls in vectors", "send every number")
+    return numbers.to_numpy(zero_copy_only=False).astype(np.float32, copy=False).reshape(len(column), kind.list_size)
 
 
-def _arrow_ids(column: pa.ChunkedArray) -> Any:
-    kind = column.type
-    if column.null_count:
-        raise bad_request(f"{column.null_count} nulls in `id`", "give every document an id, or leave the column out")
-    if pa.types.is_integer(kind) or is_string(kind):
-        found: list[Id] = column.to_pylist()
-        checked_ids(found)
-        return found
-    raise bad_request(f"`id` of type {kind}", "use integers or strings")
+def _arrow_ids(table: pa.Table) -> list[Id]:
+    column = table.column("id")
+    _refuse_nulls(column, "id")
+    _check_type(column, "id", _INTEGERS | _STRINGS)
+    ids: list[Id] = column.to_pylist()
+    check_ids(ids)
+    return ids
 
 
-# Queries and ids
-
-
-@dataclass
-class Queries:
-    """What is searched for: values for `Store.search`, or texts for `Store.check`."""
-
-    values: Any
-    texts: bool
-    single: bool
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-
-def queries_of_json(data: bytes, settings: StoreSettings, limits: Limits) -> Queries:
-    """The query, or the batch of queries, of a JSON body.
-
-    Raises
-    ------
-    Problem
-        bad-request, other-kind or too-large.
-    """
-    found: QueryOrBatch = _read_queries(data)
-    single = found.queries is UNSET
-    if not single and _given(found, ("fingerprint", "signature", "digest", "vector", "text")):
-        raise bad_request("a query beside `queries`", "send one query, or `queries` alone")
-    items: Sequence[Query] = [found] if found.queries is UNSET else found.queries
-    check_batch(len(items), limits)
-    return queries_of(items, settings, single=single)
-
-
-def query_of_line(data: bytes, settings: StoreSettings) -> Queries:
-    """The query of a line of NDJSON."""
-    return queries_of([_read_query(data)], settings, single=True)
-
-
-def queries_of(items: Sequence[Query], settings: StoreSettings, *, single: bool) -> Queries:
-    """Queries of decoded ones."""
-    allowed = _searched_by(settings)
-    for item in items:
-        given = _given(item, ("fingerprint", "signature", "digest", "vector", "text"))
-        if len(given) != 1 or given[0] not in allowed:
-            found = " and ".join(f"`{name}`" for name in given) or "nothing to search for"
-            raise bad_request(found, f"this store is searched by `{'` or `'.join(allowed)}`")
-    names = {_given(item, allowed)[0] for item in items}
-    if len(names) > 1:
-        raise bad_request(f"queries by {' and '.join(sorted(names))}", "send queries of one kind at once")
-    name = names.pop() if names else allowed[0]
-    raw: list[Any] = [getattr(item, name) for item in items]
-    return Queries(_query_values(raw, name, settings), name == "text", single)
-
-
-def _check_digits(texts: Sequence[str], bits: int) -> None:
-    """Refuse fingerprints of another width, which padding would make others."""
-    digits = (bits + 3) // 4
-    wrong = next((text for text in texts if len(text) != digits or not set(text) <= set(string.hexdigits)), None)
-    if wrong is not None:
-        allowed = f"give {digits} hexadecimal digits: the store's fingerprints have {bits} bits"
-        raise bad_request(f"fingerprint {wrong[:40]!r}", allowed)
-
-
-def _searched_by(settings: StoreSettings) -> tuple[str, ...]:
-    if settings.noun == "file":
-        return ("digest",)
-    if settings.noun == "vector":
-        return ("vector",)
-    return ("signature", "text") if getattr(settings.recipe, "family", "") == "minhash" else ("fingerprint", "text")
-
-
-def _query_values(raw: list[Any], name: str, settings: StoreSettings) -> Any:
-    if name == "vector":
-        return vectors_of(raw)
-    recipe: Any = settings.recipe
-    try:
-        if name == "fingerprint":
-            _check_digits(raw, recipe.bits)
-            return from_hex(raw, recipe.bits)
-        if name == "signature":
-            return np.array(raw, f"u{recipe.value_bits // 8}").reshape(len(raw), -1)
-    except (NearkinError, InputError) as error:
-        raise problem_of(error) from None
-    except (ValueError, OverflowError) as error:
-        raise bad_request(f"a signature that is none: {error}", f"{recipe.num_perm} values each") from None
-    return raw
-
-
-def queries_of_arrow(data: bytes, settings: StoreSettings, limits: Limits) -> Queries:
-    """The queries of an Arrow stream: one column, of what the store is searched by.
-
-    Raises
-    ------
-    Problem
-        bad-request or too-large.
-    """
-    table = read_table(data, limits.batch, limits.body)
-    allowed = _searched_by(settings)
+def queries_from_arrow(data: bytes, settings: StoreSettings, limits: Limits) -> QueryBatch:
+    """Read the queries of an Arrow stream of one column."""
+    table, allowed = read_arrow(data, limits), _query_fields(settings)
     if len(table.column_names) != 1 or table.column_names[0] not in allowed:
-        found = ", ".join(map(repr, table.column_names[:20])) or "none"
-        raise bad_request(f"columns {found}", f"give one: this store is searched by `{'` or `'.join(allowed)}`")
+        raise bad_request(_column_names(table), f"send one: this store is searched by `{'` or `'.join(allowed)}`")
     name, column = table.column_names[0], table.column(0)
-    if column.null_count:
-        raise bad_request(f"{column.null_count} nulls in `{name}`", "give every query")
+    _refuse_nulls(column, name)
     if name == "vector":
-        return Queries(_arrow_vectors(column), texts=False, single=False)
-    if is_list(column.type) if name == "signature" else is_string(column.type):
-        return Queries(_query_values(column.to_pylist(), name, settings), name == "text", single=False)
-    raise bad_request(
-        f"`{name}` of type {column.type}", "use lists of integers" if name == "signature" else "use strings"
-    )
+        return QueryBatch(_arrow_vectors(column, settings), are_texts=False)
+    if name == "signature" and not is_list(column.type):
+        raise bad_request(f"`signature` of type {column.type}", "use lists of integers")
+    if name != "signature":
+        _check_type(column, name, _STRINGS)
+    return QueryBatch(_query_values(column.to_pylist(), name, settings), name == "text")
 
 
-def ids_of_arrow(data: bytes, limits: Limits) -> list[Id]:
-    """The ids of an Arrow stream with a column `id`.
-
-    Raises
-    ------
-    Problem
-        bad-request or too-large.
-    """
-    table = read_table(data, limits.batch, limits.body)
+def ids_from_arrow(data: bytes, limits: Limits) -> list[Id]:
+    """Read the ids of an Arrow stream with a column `id`."""
+    table = read_arrow(data, limits)
     if table.column_names != ["id"]:
-        raise bad_request(f"columns {', '.join(map(repr, table.column_names[:20])) or 'none'}", "give `id` alone")
-    ids: list[Id] = _arrow_ids(table.column("id"))
-    return ids
+        raise bad_request(_column_names(table), "send `id` alone")
+    return _arrow_ids(table)
 
 
-def ids_of_json(data: bytes, limits: Limits) -> list[Id]:
-    """The ids of `{"id": x}` or `{"ids": [...]}`.
+# Results
 
-    Raises
-    ------
-    Problem
-        bad-request or too-large.
-    """
-    found: IdOrIds = _read_ids(data)
-    if (found.id is UNSET) == (found.ids is UNSET):
-        raise bad_request("no ids" if found.id is UNSET else "`id` beside `ids`", "send `id`, or `ids`")
-    ids: list[Id] = [found.id] if found.id is not UNSET else list(found.ids)  # type: ignore[arg-type]
-    check_batch(len(ids), limits)
-    checked_ids(ids)
-    return ids
+
+def own_ids(result: CheckResult, documents: DocumentBatch) -> list[Id] | None:
+    """Return the ids of the documents themselves: those of the store, or of the request."""
+    return documents.ids if result.own_ids is None else result.own_ids
+
+
+def result_rows(result: CheckResult, documents: DocumentBatch) -> list[DocumentOutput]:
+    """Return the result of each document; NaN becomes null when it is encoded."""
+    count, ids, matches = len(result), own_ids(result, documents), result.matches
+    rows = zip(
+        [UNSET] * count if ids is None else ids,
+        result.status,
+        result.ids,
+        result.distances.tolist(),
+        result.similarities.tolist(),
+        [UNSET] * count if matches is None else map(match_outputs, matches),
+        strict=True,
+    )
+    names = ("id", "status", "match", "distance", "similarity", "matches")
+    return [DocumentOutput(**dict(zip(names, row, strict=True))) for row in rows]
+
+
+def match_outputs(matches: Iterable[StoredMatch]) -> list[MatchOutput]:
+    """Convert matches; NaN becomes null when they are encoded."""
+    return [MatchOutput(match.id, match.distance, match.similarity, match.columns) for match in matches]
+
+
+def matches_rows(results: Iterable[Iterable[StoredMatch]]) -> list[MatchesOutput]:
+    """Return the matches of each query."""
+    return [MatchesOutput(match_outputs(matches)) for matches in results]
+
+
+def result_to_arrow(result: CheckResult, documents: DocumentBatch) -> bytes:
+    """Return an Arrow stream with the columns id (if there are ids), status, match, distance and similarity."""
+    ids = own_ids(result, documents)
+    columns: dict[str, Any] = {} if ids is None else {"id": pa.array(ids)}
+    columns |= {
+        "status": pa.array(result.status, pa.string()),
+        "match": _id_array(result.ids),
+        "distance": pa.array(result.distances),
+        "similarity": pa.array(result.similarities),
+    }
+    return write_arrow(pa.table(columns).replace_schema_metadata({"verified": result.verified}))
+
+
+def matches_to_arrow(results: Sequence[Sequence[StoredMatch]]) -> bytes:
+    """Return an Arrow stream with a row per match: number of its query, id, distance, similarity, columns as JSON."""
+    rows = [(number, match) for number, matches in enumerate(results) for match in matches]
+    columns = {
+        "query": pa.array([number for number, _ in rows], pa.int64()),
+        "id": _id_array([match.id for _, match in rows]),
+        "distance": pa.array([float(match.distance) for _, match in rows], pa.float64()),
+        "similarity": pa.array([match.similarity for _, match in rows], pa.float64()),
+        "columns": pa.array([encode(match.columns).decode() for _, match in rows], pa.string()),
+    }
+    return write_arrow(pa.table(columns))
+
+
+def _id_array(ids: Sequence[Id | None]) -> pa.Array:
+    is_integer = isinstance(next((id for id in ids if id is not None), None), int)
+    return pa.array(ids, pa.int64() if is_integer else pa.string())
+
+
+def write_arrow(table: pa.Table) -> bytes:
+    """Return a table as an Arrow stream."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data

@@ -1,87 +1,178 @@
-"""`Client`: the methods and results of `Store`, asked of a service.
+"""`Client`: the methods and results of `Store`, for a store behind `nearkin serve`.
 
-A call is one request where the limits of the service allow it, and then as atomic and durable as that of the store.
-A larger one is cut into requests that follow one another, each a step of its own.
+A call is one request if the limits of the service allow it, and then as atomic and durable as a call of the store. A
+larger call is split into consecutive requests, each atomic by itself.
+
+When a request may be repeated:
+
+| what happened | what the service did | query | change |
+|---|---|---|---|
+| no connection; 408, 429, 503 | nothing | repeated | repeated |
+| connection lost; no response in time; 502, 504 | unknown | repeated | repeated with an idempotency key, or an error |
+| any other response | as it says | result or error | result or error |
+
+The n-th retry waits `0.2 * 2 ** n` seconds, at most 5, minus a random part of up to a half, so that clients that were
+refused together do not return together; or as long as `Retry-After` says, plus up to a quarter.
 """
 
 from __future__ import annotations
 
+import errno
+import math
 import os
+import random
+import re
 import ssl
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
-from importlib.util import find_spec
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from email.utils import parsedate_to_datetime
+from pathlib import Path
 from secrets import token_urlsafe
+from threading import Event, Lock
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args
+from urllib.parse import quote, urlsplit
 
 import numpy as np
+from numpy.typing import NDArray
 
+from nearkin._core import __version__, content_hashes
+from nearkin.dedup.documents import HashedDocuments
+from nearkin.dedup.files import path_names
+from nearkin.dedup.verify import texts_by_row
 from nearkin.digests.ssdeep import DigestRecipe
-from nearkin.errors import MissingExtraError, NearkinError, ParameterError, bad_parameter, check_count, mismatch
-from nearkin.index.ids import Ids, check_ids
+from nearkin.digests.ssdeep.hashing import read_content
+from nearkin.errors import (
+    CorruptStoreError,
+    InputError,
+    MismatchError,
+    MissingExtraError,
+    NearkinError,
+    ParameterError,
+    ServiceError,
+    StoreLockedError,
+    bad_parameter,
+    check_count,
+    check_regular,
+    mismatch,
+)
+from nearkin.families.minhash import as_signatures
+from nearkin.index.fingerprints import flat_rows, to_hex
+from nearkin.index.ids import Id, Ids, check_ids
+from nearkin.io import Corpus
 from nearkin.progress import Progress, ShowProgress, reporting, unreported
 from nearkin.recipe import Recipe
-from nearkin.service.client_options import check_timeout, check_token, checked_url, checked_verify
-from nearkin.store.records import Columns
+from nearkin.store.kinds.base import FileKind
+from nearkin.store.kinds.files import hash_digests
+from nearkin.store.records import Cell, Columns, columns_by_row
 from nearkin.store.results import CheckResult, StoredDocument, StoredMatch, StoreStats
 from nearkin.store.store import Conflicts
+from nearkin.text.batches import Texts, iterate_batches
+from nearkin.vectors.arrays import Rows, as_rows
+
+try:
+    import httpx
+    import msgspec
+
+    from nearkin.service.models import (
+        JSON,
+        KEY,
+        NDJSON,
+        BackupOutput,
+        BatchOutput,
+        DocumentOutput,
+        InfoOutput,
+        MatchOutput,
+        RemovedOutput,
+        SearchOutput,
+        StoredListOutput,
+        StoredOutput,
+        encode,
+    )
+except ImportError as missing:
+    if missing.name not in ("httpx", "msgspec"):
+        raise
+    # The class can be imported without them; creating a client raises MissingExtraError.
+    httpx = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
-    import httpx
     from typing_extensions import Self
 
-    from nearkin.service.client_answers import DocumentAnswer, InfoAnswer
-    from nearkin.service.client_bodies import Form, Limits, Piece
-    from nearkin.service.client_documents import Given, StoreKind
     from nearkin.store.kinds.base import Kind
     from nearkin.store.store import Items
 
 __all__ = ["Client"]
 
-_TEXTS = 500
-"""Texts that are asked for at once: the service holds all of an answer."""
+T = TypeVar("T")
+StoreKind = Literal["texts", "files", "vectors"]
+
+_NOUNS = {"texts": "text", "files": "file", "vectors": "vector"}
+_MAX_TEXTS = 500
+"""Texts of one response, which the service buffers."""
+_MAX_TIMEOUT = 86_400.0
+_CONNECT_TIMEOUT = 10.0
+_FIRST_DELAY, _MAX_DELAY, _MAX_RETRY_AFTER = 0.2, 5.0, 60.0
+"""Seconds before a retry; the longest `Retry-After` that is followed."""
+_REFUSED, _LOST = (408, 429, 503), (502, 504)
+"""Statuses of requests that had no effect, and of those that may have had one."""
+
+_TOKEN = re.compile(r"[\x21-\x7e]+")
+_ROW = re.compile(r"(^row |^documents\[|(?<= in )row )(\d+)(?=:|,|\]|$| of the batch)")
+_ADVICE = {
+    "no-token": "give the client token=, one of the service's --token-file",
+    "not-allowed": "give the client a token that may do this, or the address by which the service is known",
+    "no-such-route": "give the URL of a nearkin service",
+    "too-large": "give smaller documents, or raise --max-body of the service",
+    "busy": "with more retries=, or from fewer threads",
+}
+"""What a caller can do about a problem, in addition to its message."""
+_STORE_ERRORS: dict[str, type[NearkinError]] = {
+    "other-content": InputError,
+    "other-recipe": MismatchError,
+    "locked": StoreLockedError,
+    "corrupt-store": CorruptStoreError,
+}
 
 
 class Client:
-    """A store that a service holds: the methods and results of `Store`.
+    """A store behind a service: the methods and results of `Store`.
 
-    Threads may share a client; each has connections of its own. Nothing is sent before the first call.
+    Threads may share a client; a forked child opens its own connections. Nothing is sent before the first call.
 
     Parameters
     ----------
     url : str
-        Where the service is, such as "http://127.0.0.1:8470"; with a path where a proxy puts it below one.
+        URL of the service, such as "http://127.0.0.1:8470", with a path if a proxy adds one.
     token : str, optional
         One of the service's `--token-file`.
     timeout : float, default 60
-        Seconds that the service may be silent before a call is given up or repeated, up to a day. `merge` and `backup`
-        may take any time.
+        Seconds without data before a request fails or is repeated, up to a day. `merge` and `backup` have no timeout.
     retries : int, default 5
-        How often a call is repeated, 0 to 100: when the service can't be reached or has too much to do (as it asks to
-        come again, up to a minute), and when the connection breaks. Waits double from 0.2 to 5 seconds.
+        Maximum retries of a request, 0 to 100: if the service can't be reached or is overloaded (after the time that it
+        asks for, up to a minute), and if the connection is lost. Delays double from 0.2 to 5 seconds.
     verify : bool, path or ssl.SSLContext, default True
-        How a service by https is verified: by the known authorities; by those of a file; or, for False, not at all.
+        Verification of https: by the system's authorities; by those of a file; or, for False, none.
     transport : httpx.BaseTransport, optional
-        In the place of the network, such as `httpx.HTTPTransport(uds=...)` for a Unix socket.
+        Transport instead of the network, such as `httpx.HTTPTransport(uds=...)` for a Unix socket.
 
     Raises
     ------
     ParameterError
-        No URL of a service, or values out of range.
+        An invalid URL, or values out of range.
     MissingExtraError
         httpx or msgspec is not installed: `pip install nearkin[client]`.
 
     Notes
     -----
-    A changing call is never made twice. With ids it carries an idempotency key, by which the service gives the first
-    answer again; without them, and to remove documents or make a backup, a call whose answer was lost is not repeated:
-    it raises a `ServiceError` whose `unknown` is True.
+    A change is never applied twice. With ids it carries an idempotency key, with which the service returns the first
+    result again. Without ids, and for `remove` and `backup`, a request whose response was lost is not repeated: it
+    raises a `ServiceError` whose `unknown` is True.
 
-    What does not fit into one request, by the service's `--max-body` and `--max-batch`, is sent in several: such a call
-    is no longer atomic. If a later request fails, the error's `done` says how many documents are done.
+    A call that exceeds the service's `--max-body` or `--max-batch` is split into several requests and is not atomic. If
+    a later request fails, `done` of the error is the number of documents that were processed.
 
-    Errors are those of the store, and `ServiceError` for what only a service can say.
+    Errors are those of the store, and `ServiceError` for problems of the service.
     """
 
     def __init__(
@@ -94,23 +185,31 @@ class Client:
         verify: bool | str | os.PathLike[str] | ssl.SSLContext = True,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        self._url = checked_url(url)
-        check_token(token)
-        check_timeout(timeout)
+        self._url = _check_url(url)
+        if token is not None and not (isinstance(token, str) and _TOKEN.fullmatch(token)):
+            # The message does not show the token.
+            raise bad_parameter("token", "the value given", "letters, digits and signs of ASCII, without spaces")
+        if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not 0 < timeout <= _MAX_TIMEOUT:
+            raise bad_parameter("timeout", repr(timeout), "seconds, above 0 and up to 86,400")
         check_count("retries", retries, 0, 100, "0 to 100")
-        for package in ("httpx", "msgspec"):
-            if find_spec(package) is None:
-                message = f"nearkin.Client needs {package}, which is not installed; `pip install nearkin[client]`"
-                raise MissingExtraError(message, extra="client", package=package)
-        from nearkin.service.client_calls import Calls
-
-        self._calls = Calls(self._url, token, float(timeout), int(retries), checked_verify(verify), transport)
-        self._known: InfoAnswer | None = None
+        if httpx is None:
+            message = "nearkin.Client needs httpx and msgspec; `pip install nearkin[client]`"
+            raise MissingExtraError(message, extra="client", package="httpx")
+        self._token, self._timeout, self._retries = token, float(timeout), int(retries)
+        self._verify, self._transport = _check_verify(verify), transport
+        self._lock, self._closed = Lock(), Event()
+        self._http: httpx.Client | None = None
+        self._process = os.getpid()
+        self._info: InfoOutput | None = None
         self._verified: str | None = None
 
     def close(self) -> None:
-        """End the connections. A closed client refuses every call."""
-        self._calls.close()
+        """Close the connections; calls that wait for a retry raise their error. A closed client refuses every call."""
+        with self._lock:
+            self._closed.set()
+            if self._http is not None and self._process == os.getpid():
+                self._http.close()
+            self._http = None
 
     def __enter__(self) -> Self:
         return self
@@ -121,84 +220,84 @@ class Client:
         self.close()
 
     def __repr__(self) -> str:
-        return f"Client({self._url!r}{', closed' if self._calls.closed else ''})"
+        return f"Client({self._url!r}{', closed' if self._closed.is_set() else ''})"
 
-    # What the store is
+    # The store
 
     @property
     def url(self) -> str:
-        """Where the service is."""
+        """URL of the service."""
         return self._url
 
     @property
     def kind(self) -> StoreKind:
-        """What the store holds: "texts", "files" or "vectors"."""
-        kind = self._about().kind
-        if kind not in ("texts", "files", "vectors"):
+        """Kind of the store: "texts", "files" or "vectors"."""
+        kind = self._cached_info().kind
+        if kind not in get_args(StoreKind):
             raise mismatch("kind of store", kind, "texts, files or vectors; update nearkin")
-        return kind  # type: ignore[return-value]  # It is one of them.
+        return cast("StoreKind", kind)
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What the store was made for, by name, as in `stats().settings`."""
-        return dict(self._about().settings)
+        """Settings of the store by name, as in `stats().settings`."""
+        return dict(self._cached_info().settings)
 
     @property
     def recipe(self) -> Recipe | DigestRecipe | str:
-        """How its documents are hashed; of vectors the text form of their family.
+        """Recipe of the store; for vectors the text form of their family.
 
         Raises
         ------
         MismatchError
-            The recipe holds tables or words, which its text form does not say, or is one of another version.
+            The recipe has tables or words, which its text form does not include, or is of another version.
         """
         if self.kind == "vectors":
             return self._setting("family")
         text, digest = self._setting("recipe"), self._setting("recipe_digest")
-        made: Recipe | DigestRecipe = Recipe.of(text) if self.kind == "texts" else DigestRecipe.of(text)
-        if made.digest != digest:
-            raise mismatch("digest of the recipe", f"{digest}, of the store", f"{made.digest}, of {text!r} alone")
-        return made
+        recipe: Recipe | DigestRecipe = Recipe.of(text) if self.kind == "texts" else DigestRecipe.of(text)
+        if recipe.digest != digest:
+            raise mismatch("digest of the recipe", f"{digest}, of the store", f"{recipe.digest}, of {text!r} alone")
+        return recipe
 
     @property
     def id_kind(self) -> str:
-        """Kind of the ids, "int" or "str"; "" before the first."""
-        return self._info().id_kind
+        """Kind of the ids: "int" or "str"; "" if the store is empty."""
+        return self._request_info().id_kind
 
     def stats(self) -> StoreStats:
-        """What the store holds."""
-        return self._info().stats()
+        """Return size and settings of the store."""
+        return _stats(self._request_info())
 
     def __len__(self) -> int:
-        """How many documents were added and not removed."""
-        return self._info().documents
+        """Return the number of documents that were added and not removed."""
+        return self._request_info().documents
 
     def __contains__(self, key: object) -> bool:
-        """Whether an id is there."""
+        """Return True if a document has this id."""
         if isinstance(key, bool) or not isinstance(key, (int, str, np.integer)):
             return False
         try:
             return self.get([key], missing_ok=True)[0] is not None
         except ParameterError:
-            self._calls.check_open()
+            self._check_open()
             return False
 
-    # Questions
+    # Queries
 
     def check(
         self, texts: Items, *, k: int | None = None, kind: Kind | None = None, progress: ShowProgress = None
     ) -> CheckResult:
-        """What each document would be if it came now; nothing is remembered. As `Store.check`.
+        """Return the result that each document would get; nothing is added. See `Store.check`.
 
         Parameters
         ----------
         texts : texts, files or vectors
-            As for `Store.check_and_add`. Files that `kind="paths"` names are read here, and their bytes sent.
+            As for `Store.check_and_add`. Files named by `kind="paths"` are read here, and their bytes are sent.
         k : int, optional
-            Give the k best matches of each document, too, up to the limit of the service.
+            Include the k best matches of each document, up to the limit of the service.
         kind : {"digests", "bytes", "paths"}, optional
         progress : bool or function, optional
-            Told after each request.
+            Called after each request.
 
         Returns
         -------
@@ -209,69 +308,63 @@ class Client:
         ParameterError
             k below 1 or above the limit.
         ServiceError
-            The service can't be reached, or does not do it.
+            The service can't be reached, or refuses the request.
         """
-        query = {} if k is None else {"k": str(check_count("k", k, 1, 1 << 20, "1 or more"))}
-        if k is not None and k > self._about().limits.k:
-            raise bad_parameter("k", k, f"1 to {self._about().limits.k:,}, the limit of the service")
+        if k is not None:
+            self._check_k(k)
         with reporting(progress) as report:
-            return self._answers("/v1/check", self._given(texts, None, None, kind), query, report)
+            return self._submit("/v1/check", self._upload(texts, None, None, kind), report, k=k)
 
     def search(self, values: Any, *, radius: int | None = None, k: int = 10) -> list[list[StoredMatch]]:
-        """The documents that stay nearest to fingerprints, signatures, digests or vectors that were made before.
+        """Return the nearest stored documents of fingerprints, signatures, digests or vectors.
 
-        Parameters, results and errors are those of `Store.search`; k is up to the limit of the service.
+        Parameters, results and errors are those of `Store.search`; k is bounded by the limit of the service.
         """
-        check_count("k", k, 1, 1 << 20, "1 or more")
-        family = Recipe.of(self._setting("recipe")) if self.kind == "texts" else None
-        if radius is not None and (family is None or family.family == "minhash"):
+        recipe = Recipe.of(self._setting("recipe")) if self.kind == "texts" else None
+        if radius is not None and (recipe is None or recipe.family == "minhash"):
             raise bad_parameter("radius", radius, "None: only fingerprints are searched within one")
-        if family is None:
-            kind: Kind | None = "digests" if self.kind == "files" else None
-            return self.check(values, k=k, kind=kind).matches or []
-        if k > self._about().limits.k:
-            raise bad_parameter("k", k, f"1 to {self._about().limits.k:,}, the limit of the service")
-        from nearkin.service.client_answers import ResultsAnswer
-        from nearkin.service.client_documents import queries_of
-
+        self._check_k(k)
+        if recipe is None:
+            return self.check(values, k=k, kind="digests" if self.kind == "files" else None).matches or []
         query = {"k": str(k)} | ({} if radius is None else {"radius": str(radius)})
-        found: list[list[StoredMatch]] = []
-        for piece in self._listed(queries_of(family, values), "queries"):
-            results = self._asked("/v1/search", piece, ResultsAnswer, query).results
-            self._check_count(len(results), piece.count)
-            found += [[one.match() for one in result.matches] for result in results]
-        return found
+        matches: list[list[StoredMatch]] = []
+        for payload in self._list_payloads(_queries(recipe, values), "queries"):
+            results = self._post("/v1/search", payload, SearchOutput, query).results
+            self._check_count(len(results), payload.count)
+            matches += [list(map(_match, result.matches)) for result in results]
+        return matches
 
     def get(self, ids: Ids, *, missing_ok: bool = False) -> list[StoredDocument | None]:
-        """What the store knows of documents.
+        """Return stored documents.
 
         Parameters
         ----------
         ids : iterable of int or str
         missing_ok : bool, default False
-            Whether an id that is not there gives None.
+            Return None for an id that does not exist.
 
         Raises
         ------
         ParameterError
-            An id that is not there.
+            An id does not exist.
         """
-        found = self._documents(ids, {"missing_ok": "1"} if missing_ok else {})
-        return [None if one is None else one.document() for one in found]
+        documents = self._get(ids, {"missing_ok": "1"} if missing_ok else {})
+        return [None if document is None else _stored_document(document) for document in documents]
 
     def texts(self, ids: Ids) -> list[str | None]:
-        """The texts of documents; None for one that was not new.
+        """Return the texts of documents; None for a document that was not new.
 
         Raises
         ------
         ParameterError
-            An id that is not there.
+            An id does not exist.
         MismatchError
             The store keeps no texts.
         """
         if self.kind != "texts":
             raise mismatch("texts", f"a store of {self.kind}, which has none", "a call that needs texts")
-        return [None if one is None else one.text for one in self._documents(ids, {"text": "1"}, _TEXTS)]
+        documents = self._get(ids, {"text": "1"}, _MAX_TEXTS)
+        return [None if document is None or document.text is msgspec.UNSET else document.text for document in documents]
 
     # Changes
 
@@ -285,21 +378,21 @@ class Client:
         conflicts: Conflicts = "raise",
         progress: ShowProgress = None,
     ) -> CheckResult:
-        """Say of each document whether it is new, and remember it: a durable step, and atomic if it is one request.
+        """Decide for each document whether it is new, and add it: durable, and atomic if it is one request.
 
         Parameters
         ----------
         texts : texts, files or vectors
-            As for `Store.check_and_add`. Files that `kind="paths"` names are read here, and their bytes sent.
+            As for `Store.check_and_add`. Files named by `kind="paths"` are read here, and their bytes are sent.
         ids : integers or strings, one per text; optional
-            With ids a call can be repeated safely. None stands for row numbers, and for paths for the paths.
+            With ids a call can be repeated safely. The default is row numbers, or the paths of files.
         columns : mapping of str to one value per text, or a list with a mapping per text; optional
             Integers from -2**63 to 2**64 - 1.
         kind : {"digests", "bytes", "paths"}, optional
         conflicts : {"raise", "report"}, default "raise"
-            As for `Store.check_and_add`. What is reported is sent line by line: the call is not atomic.
+            As for `Store.check_and_add`. With "report" documents are sent line by line: the call is not atomic.
         progress : bool or function, optional
-            Told after each request.
+            Called after each request.
 
         Returns
         -------
@@ -308,13 +401,13 @@ class Client:
         Raises
         ------
         InputError
-            As from the store; of a call that was cut `done` says how many documents are there.
+            As from the store; if the call was split, `done` is the number of documents that were added.
         ServiceError
-            The service can't be reached, or does not do it: without room on its disk `errno` is ENOSPC. `unknown` is
-            True if the answer was lost, and the call had no ids to be repeated with.
+            The service can't be reached, or refuses the request; `errno` is ENOSPC if its disk is full. `unknown` is
+            True if the response was lost and the call had no ids with which it can be repeated.
         """
         with reporting(progress) as report:
-            return self._add("/v1/check-and-add", self._given(texts, ids, columns, kind), conflicts, report)
+            return self._add("/v1/check-and-add", self._upload(texts, ids, columns, kind), conflicts, report)
 
     def add(
         self,
@@ -326,215 +419,714 @@ class Client:
         conflicts: Conflicts = "raise",
         progress: ShowProgress = None,
     ) -> CheckResult:
-        """Remember documents that are known to be wanted: all stay, whatever they are like.
+        """Add documents that are known to be wanted: all are kept, even duplicates.
 
         Parameters, errors and durability are those of `check_and_add`.
         """
         with reporting(progress) as report:
-            return self._add("/v1/add", self._given(texts, ids, columns, kind), conflicts, report)
+            return self._add("/v1/add", self._upload(texts, ids, columns, kind), conflicts, report)
 
     def remove(self, ids: Ids, *, missing_ok: bool = False, erase: bool = False) -> int:
-        """Hide documents from every answer, at once and durably; returns how many were removed.
+        """Hide documents from every result, at once and durably; return how many were removed.
 
         Parameters
         ----------
         ids : iterable of int or str
         missing_ok : bool, default False
-            Whether ids that are not there are skipped.
+            Ignore ids that do not exist.
         erase : bool, default False
-            Whether text, fingerprint and columns are also erased from every file now.
+            Also erase text, fingerprint and columns from every file now.
 
         Raises
         ------
         ParameterError
-            An id that is not there. Nothing is removed by this request; of a call that was cut `done` says more.
+            An id does not exist. This request removes nothing; if the call was split, `done` counts the earlier ones.
         ServiceError
-            The service can't be reached, or does not do it; `unknown` is True if the answer was lost.
+            The service can't be reached, or refuses the request; `unknown` is True if the response was lost.
         """
-        from nearkin.service.client_answers import RemovedAnswer
-        from nearkin.service.client_documents import listed
-
-        keys = list(dict.fromkeys(listed(check_ids(ids))))
-        query = {name: "1" for name, wanted in (("missing_ok", missing_ok), ("erase", erase)) if wanted}
+        unique = list(dict.fromkeys(_id_list(ids)))
+        query = {name: "1" for name, is_set in (("missing_ok", missing_ok), ("erase", erase)) if is_set}
         removed = 0
-        for piece in self._listed(keys, "ids"):
+        for payload in self._list_payloads(unique, "ids"):
             try:
-                answer = self._asked("/v1/remove", piece, RemovedAnswer, query, changes=True, patient=erase)
+                response = self._post("/v1/remove", payload, RemovedOutput, query, changes=True, patient=erase)
             except (NearkinError, OSError) as error:
-                raise self._cut(error, piece, len(keys)) from None
-            removed += answer.removed
+                raise self._split_error(error, payload, len(unique)) from None
+            removed += response.removed
         return removed
 
     def merge(self, *, progress: ShowProgress = None) -> StoreStats:
-        """Write all that waits into a segment, and all segments into one without removed documents."""
-        from nearkin.service.client_answers import InfoAnswer
-        from nearkin.service.client_calls import Call, decoded
-
+        """Merge pending documents and all segments into one segment without removed documents."""
         with reporting(progress) as report:
             report("merge", 0, None)
-            answer = self._calls.send(Call("POST", "/v1/merge", patient=True))
-        return decoded(answer, InfoAnswer, self._url).stats()  # type: ignore[no-any-return]  # It was checked.
+            response = self._send("/v1/merge", patient=True)
+        return _stats(self._decode(response, InfoOutput))
 
     def backup(self, name: str) -> str:
-        """Copy the store as it stands to a new folder below that of the service's `--backups`.
+        """Copy the store to a new folder within that of the service's `--backups`.
 
         Parameters
         ----------
         name : str
-            Of the folder.
+            Name of the folder.
 
         Returns
         -------
         str
-            Where it is, on the machine of the service.
+            Its path, on the machine of the service.
 
         Raises
         ------
         FileExistsError
-            Something is there.
+            A folder of that name exists.
         ServiceError
             The service has no folder for backups, or can't be reached.
         """
-        from nearkin.service.client_answers import BackupAnswer
-        from nearkin.service.client_bodies import Piece
-        from nearkin.service.client_calls import JSON, encoded
+        payload = _Payload(encode({"name": name}), JSON, 0, 1)
+        return self._post("/v1/backup", payload, BackupOutput, changes=True, patient=True).path
 
-        piece = Piece(encoded({"name": name}), JSON, 0, 1)
-        answer = self._asked("/v1/backup", piece, BackupAnswer, changes=True, patient=True)
-        return str(answer.path)
+    # Info and limits
 
-    # Inside
+    def _request_info(self) -> InfoOutput:
+        self._info = self._decode(self._send("/v1/info", method="GET"), InfoOutput)
+        return self._info
 
-    def _info(self) -> InfoAnswer:
-        from nearkin.service.client_answers import InfoAnswer
-        from nearkin.service.client_calls import Call, decoded
-
-        found: InfoAnswer = decoded(self._calls.send(Call("GET", "/v1/info")), InfoAnswer, self._url)
-        self._known = found
-        return found
-
-    def _about(self) -> InfoAnswer:
-        """What does not change while a service runs, asked once."""
-        self._calls.check_open()
-        return self._info() if self._known is None else self._known
+    def _cached_info(self) -> InfoOutput:
+        """Return what does not change while a service runs; it is requested once."""
+        self._check_open()
+        return self._request_info() if self._info is None else self._info
 
     def _setting(self, name: str) -> str:
-        """A setting of the store that is a string."""
-        from nearkin.service.client_errors import service_error
+        """Return a setting of the store that is a string."""
+        value = self._cached_info().settings.get(name)
+        if not isinstance(value, str):
+            raise self._unexpected(f"the {name} of its store is {value!r}")
+        return value
 
-        found = self._about().settings.get(name)
-        if not isinstance(found, str):
-            raise service_error(self._url, f"does not say the {name} of its store; are both of one version of nearkin?")
-        return found
+    def _check_k(self, k: int) -> None:
+        check_count("k", k, 1, 1 << 20, "1 or more")
+        limit = self._cached_info().limits.k
+        if k > limit:
+            raise bad_parameter("k", k, f"1 to {limit:,}, the limit of the service")
 
-    def _limits(self) -> Limits:
-        from nearkin.service.client_bodies import Limits
+    def _check_count(self, found: int, expected: int) -> None:
+        if found != expected:
+            raise self._error(f"sent {found} results for {expected} documents")
 
-        found = self._about().limits
-        return Limits(found.body, found.batch)
+    # Documents
 
-    def _given(self, items: Any, ids: Ids | None, columns: Columns | None, kind: str | None) -> Given:
-        from nearkin.service.client_documents import given_documents
+    def _upload(self, items: Any, ids: Ids | None, columns: Columns | None, kind: str | None) -> _Upload:
+        return _make_upload(items, ids, columns, kind, self.kind, self._cached_info().settings.get("dimension"))
 
-        return given_documents(items, ids, columns, kind, self.kind, self._about().settings.get("dimension"))
-
-    def _add(self, path: str, given: Given, conflicts: Conflicts, report: Progress) -> CheckResult:
+    def _add(self, path: str, upload: _Upload, conflicts: Conflicts, report: Progress) -> CheckResult:
         if conflicts not in get_args(Conflicts):
             raise bad_parameter("conflicts", repr(conflicts), '"raise" or "report"')
-        return self._answers(path, given, {}, report, adds=True, lines=conflicts == "report")
+        return self._submit(path, upload, report, adds=True, as_lines=conflicts == "report")
 
-    def _answers(
+    def _submit(
         self,
         path: str,
-        given: Given,
-        query: dict[str, str],
+        upload: _Upload,
         report: Progress,
         *,
+        k: int | None = None,
         adds: bool = False,
-        lines: bool = False,
+        as_lines: bool = False,
     ) -> CheckResult:
-        """Send documents in as many requests as they need; their answers as one."""
-        from nearkin.service.client_answers import Asked, answers_of, joined
-        from nearkin.service.client_bodies import pieces_of
-        from nearkin.service.client_calls import Call
-
-        matched = "k" in query
-        form: Form = "lines" if lines else "batch" if matched else "any"
-        if not given.count:
-            # No documents are asked of, not added: an addition without ids would be one of row numbers.
-            path, query, given, form = "/v1/check", {}, replace(given, ids=None), "any"
-        kind_of_distance = np.float64 if self.kind == "vectors" else np.int64
-        found: list[CheckResult] = []
-        for piece in pieces_of(given, self._limits(), self._url, form=form):
-            stop = piece.first + piece.count
-            own = given.ids[piece.first : stop] if given.ids is not None else None if piece.count else []
-            asked = Asked(self._url, kind_of_distance, piece.count, own, adds, matched)
+        """Send documents in as many requests as they need, and concatenate the results."""
+        verified = self._verification(upload) if as_lines and upload.count else ""
+        has_matches, query = k is not None, {} if k is None else {"k": str(k)}
+        if not upload.count:
+            # Without documents nothing is added; `/v1/add` without ids would assign row numbers.
+            path, as_lines, query = "/v1/check", False, {}
+        frame: Any = (b"", b"\n", b"\n", NDJSON) if as_lines else (b'{"documents":[', b",", b"]}", JSON)
+        results: list[CheckResult] = []
+        for payload in self._payloads(upload.rows(), frame, sizes=upload.sizes):
+            stop = payload.start + payload.count
+            ids = upload.ids[payload.start : stop] if upload.ids is not None else None if payload.count else []
+            key = token_urlsafe(12) if adds and ids else None
             try:
-                key = token_urlsafe(12) if adds and own else None
-                call = Call("POST", path, piece.body, piece.type, query, key, changes=adds)
-                verified = self._verified_by(given) if lines else ""
-                found.append(answers_of(self._calls.send(call), asked, verified))
+                response = self._send(path, payload, query, key=key, changes=adds)
+                result, own_ids = self._parse_result(response, verified, has_matches=has_matches)
+                self._check_count(len(result), payload.count)
             except (NearkinError, OSError) as error:
-                raise self._cut(error, piece, given.count) from None
-            report("send", stop, given.count)
-        answers = joined(found)
-        self._verified = answers.verified
-        return answers
+                raise self._split_error(error, payload, upload.count) from None
+            results.append(replace(result, own_ids=own_ids if ids is None else ids) if adds else result)
+            report("send", stop, upload.count)
+        result = _concat(results)
+        self._verified = result.verified
+        return result
 
-    def _verified_by(self, given: Given) -> str:
-        """How similarities are verified, which answers by lines do not say: that of none of these documents does."""
+    def _verification(self, upload: _Upload) -> str:
+        """Return how similarities are verified: NDJSON lacks it, the response to an empty batch has it."""
         if self._verified is None:
-            none = replace(given, count=0, sizes=[], ids=None, columns=None)
-            self._verified = self._answers("/v1/check", none, {}, unreported).verified
+            self._verified = self._submit("/v1/check", _Upload(upload.field, []), unreported).verified
         return self._verified
 
-    def _cut(self, error: Exception, piece: Piece, total: int) -> Exception:
-        """The error of a piece; the limits are asked again if they have changed."""
-        from nearkin.service.client_errors import after_pieces
-
+    def _split_error(self, error: Exception, payload: _Payload, total: int) -> Exception:
+        """Return the error of a payload; limits that have changed are requested again."""
         if getattr(error, "slug", None) == "too-large":
-            self._known = None
-        return after_pieces(error, piece.first, total) if piece.first else error
+            self._info = None
+        return _shift_rows(error, payload.start, total) if payload.start else error
 
-    def _listed(self, values: Sequence[Any], name: str, most: int | None = None) -> Iterable[Piece]:
-        """Pieces of ids or queries, of at most `most` each."""
-        from nearkin.service.client_bodies import listed_pieces
+    def _parse_result(
+        self, response: httpx.Response, verified: str, *, has_matches: bool
+    ) -> tuple[CheckResult, list[Any]]:
+        """Return the results of a response, and the ids of its documents (None if it has none)."""
+        if response.headers.get("Content-Type", "").startswith(NDJSON):
+            rows = [self._parse_line(line) for line in response.content.splitlines()]
+        else:
+            batch = self._decode(response, BatchOutput)
+            rows, verified = batch.answers, batch.verified
+        try:
+            distances = np.array([row.distance for row in rows], np.float64 if self.kind == "vectors" else np.int64)
+        except OverflowError as error:
+            raise self._unexpected(error) from error
+        similarities = np.array([_similarity(row.similarity) for row in rows], np.float64)
+        matches = [list(map(_match, row.matches or ())) for row in rows] if has_matches else None
+        status: Any = [row.status for row in rows]
+        result = CheckResult(status, [row.match for row in rows], distances, similarities, matches, verified)
+        return result, [None if row.id is msgspec.UNSET else row.id for row in rows]
 
-        if not values:
-            return []
-        limits = self._limits()
-        some = limits if most is None else replace(limits, batch=min(limits.batch, most))
-        return listed_pieces(values, name, some, self._url)
+    def _parse_line(self, line: bytes) -> DocumentOutput:
+        """Return the result of a line; an id with other content is a conflict, any other problem is raised."""
+        try:
+            value = msgspec.json.decode(line)
+            if not isinstance(value, dict) or value.get("error") is None:
+                return msgspec.convert(value, DocumentOutput)
+            problem = msgspec.convert(value["error"], dict[str, Any])
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise self._unexpected(error) from error
+        if not str(problem.get("type", "")).endswith(":other-content"):
+            raise error_from_problem(problem, 0, self._url)
+        return DocumentOutput(status="conflict", match=None, distance=-1, similarity=None)  # type: ignore[arg-type]
 
-    def _asked(
+    # Payloads
+
+    def _payloads(
+        self,
+        values: Iterable[bytes],
+        frame: tuple[bytes, bytes, bytes, str],
+        *,
+        sizes: list[int] | None = None,
+        max_count: int | None = None,
+    ) -> Iterator[_Payload]:
+        """Yield payloads of encoded values within the limits of the service; no values are one empty payload.
+
+        Parameters
+        ----------
+        values : iterable of bytes
+        frame : tuple
+            Bytes before, between and after the values, and the media type.
+        sizes : list of int, optional
+            Bytes of the values, if they are encoded while they are sent.
+        max_count : int, optional
+            Maximum number of values, if it is less than the limit of the service.
+        """
+        limits = self._cached_info().limits
+        if sizes is None:
+            values = list(values)
+            sizes = list(map(len, values))
+        head, separator, tail, media_type = frame
+        space = limits.body - len(head) - len(tail)
+        row = next((row for row, size in enumerate(sizes) if size + 1 > space), None)
+        if row is not None:
+            message = f"row {row} takes {sizes[row]:,} bytes; the service takes bodies of up to {limits.body:,}"
+            raise self._error(message, slug="too-large", place=f"row {row}")
+        for start, batch in split_values(values, space, min(limits.batch, max_count or limits.batch)):
+            yield _Payload(head + separator.join(batch) + tail, media_type, start, len(batch))
+
+    def _list_payloads(self, values: Sequence[Any], name: str, max_count: int | None = None) -> Iterable[_Payload]:
+        """Return payloads of ids or queries."""
+        frame = (f'{{"{name}":['.encode(), b",", b"]}", JSON)
+        return self._payloads(map(encode, values), frame, max_count=max_count) if values else []
+
+    def _get(self, ids: Ids, query: dict[str, str], max_count: int | None = None) -> list[StoredOutput | None]:
+        documents: list[StoredOutput | None] = []
+        for payload in self._list_payloads(_id_list(ids), "ids", max_count):
+            part = self._post("/v1/documents", payload, StoredListOutput, query).documents
+            self._check_count(len(part), payload.count)
+            documents += part
+        return documents
+
+    def _post(
         self,
         path: str,
-        piece: Piece,
-        kind: Callable[..., Any],
+        payload: _Payload,
+        model: type[T],
         query: dict[str, str] | None = None,
         *,
         changes: bool = False,
         patient: bool = False,
-    ) -> Any:
-        from nearkin.service.client_calls import Call, decoded
+    ) -> T:
+        """Send a payload and decode the response."""
+        response = self._send(path, payload, query, changes=changes, patient=patient)
+        return self._decode(response, model)
 
-        call = Call("POST", path, piece.body, piece.type, query or {}, changes=changes, patient=patient)
-        return decoded(self._calls.send(call), kind, self._url)
+    def _decode(self, response: httpx.Response, model: type[T]) -> T:
+        try:
+            return msgspec.json.decode(response.content, type=model)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise self._unexpected(error) from error
 
-    def _documents(self, ids: Ids, query: dict[str, str], most: int | None = None) -> list[DocumentAnswer | None]:
-        from nearkin.service.client_answers import DocumentsAnswer
-        from nearkin.service.client_documents import listed
+    # Requests
 
-        found: list[DocumentAnswer | None] = []
-        for piece in self._listed(listed(check_ids(ids)), "ids", most):
-            documents = self._asked("/v1/documents", piece, DocumentsAnswer, query).documents
-            self._check_count(len(documents), piece.count)
-            found += documents
-        return found
+    def _check_open(self) -> None:
+        if self._closed.is_set():
+            raise ParameterError("the client is closed; create another one")
 
-    def _check_count(self, found: int, asked: int) -> None:
-        """Refuse an answer to another number of questions."""
-        from nearkin.service.client_errors import service_error
+    def _send(
+        self,
+        path: str,
+        payload: _Payload | None = None,
+        query: Mapping[str, str] | None = None,
+        *,
+        method: str = "POST",
+        key: str | None = None,
+        changes: bool = False,
+        patient: bool = False,
+    ) -> httpx.Response:
+        """Send a request until it succeeds or may not be repeated.
 
-        if found != asked:
-            raise service_error(self._url, f"answered {found} times to {asked} questions")
+        Parameters
+        ----------
+        path : str
+            Path within the URL of the service.
+        payload : _Payload, optional
+        query : mapping, optional
+        method : str
+        key : str, optional
+            Idempotency key of a change.
+        changes : bool
+            True for a change, which must not be applied twice.
+        patient : bool
+            Wait without a timeout.
+
+        Raises
+        ------
+        ServiceError
+            No response, or a problem of the service.
+        NearkinError, FileExistsError
+            An error of the store.
+        """
+        headers = {} if key is None else {"Idempotency-Key": key}
+        request: dict[str, Any] = {"params": dict(query or {}) or None, "headers": headers}
+        if payload is not None:
+            headers["Content-Type"], request["content"] = payload.media_type, payload.body
+        seconds = None if patient else self._timeout
+        request["timeout"] = httpx.Timeout(seconds, connect=min(self._timeout, _CONNECT_TIMEOUT))
+        attempt, is_unknown = 0, False
+        while True:
+            self._check_open()
+            try:
+                return self._send_once(method, path, **request)
+            except _FailedRequestError as failure:
+                is_unknown |= failure.is_unknown and changes
+                can_retry = failure.can_retry and not (failure.is_unknown and changes and key is None)
+                is_last = attempt == self._retries or not can_retry or failure.retry_after > _MAX_RETRY_AFTER
+                if is_last or self._closed.wait(_delay(attempt, failure.retry_after)):
+                    raise failure.final_error(attempt, is_unknown=is_unknown) from failure.__cause__
+            except RuntimeError:
+                # Another thread has closed the client.
+                self._check_open()
+                raise
+            attempt += 1
+
+    def _send_once(self, method: str, path: str, **request: Any) -> httpx.Response:
+        """Send a request once; raise `_FailedRequestError` without a response, or if it asks for a retry."""
+        not_sent = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
+        try:
+            response = self._connection().request(method, self._url + path, **request)
+        except (*not_sent, httpx.UnsupportedProtocol) as error:
+            reason = str(error) or type(error).__name__
+            is_untrusted = "CERTIFICATE_VERIFY_FAILED" in reason
+            advice = "give verify= the file of its authority" if is_untrusted else "is the service running at this URL?"
+            failed = self._error(f"can't connect ({reason}); {advice}")
+            raise _FailedRequestError(failed, can_retry=not is_untrusted) from error
+        except httpx.TransportError as error:
+            reason = f"the connection was lost ({error or type(error).__name__})"
+            message = "no response in time" if isinstance(error, httpx.TimeoutException) else reason
+            raise _FailedRequestError(self._error(message), is_unknown=True) from error
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise self._error(str(error)) from error
+        if response.status_code < 300:
+            return response
+        failure = self._error_from_response(response)
+        if response.status_code in (*_REFUSED, *_LOST):
+            is_unknown = response.status_code in _LOST
+            raise _FailedRequestError(failure, retry_after=_retry_after(response), is_unknown=is_unknown)
+        raise failure
+
+    def _connection(self) -> httpx.Client:
+        with self._lock:
+            if self._http is None or self._process != os.getpid():
+                # A forked child leaves the connections of its parent alone.
+                self._http, self._process = self._connect(), os.getpid()
+            return self._http
+
+    def _connect(self) -> httpx.Client:
+        headers = {"User-Agent": f"nearkin/{__version__}", "Accept": f"{JSON}, {NDJSON}"}
+        if self._token is not None:
+            headers["Authorization"] = f"Bearer {self._token}"
+        host = httpx.URL(self._url).host
+        return httpx.Client(
+            headers=headers,
+            verify=self._verify,
+            transport=self._transport,
+            follow_redirects=False,
+            # Proxies of the environment can't reach this machine itself.
+            trust_env=host not in ("localhost", "::1") and not host.startswith("127."),
+            limits=httpx.Limits(max_connections=None, max_keepalive_connections=64),
+        )
+
+    # Errors
+
+    def _error(self, message: str, *, slug: str | None = None, **context: Any) -> ServiceError:
+        return _service_error(self._url, message, slug=slug, context=context)
+
+    def _unexpected(self, found: object) -> ServiceError:
+        return self._error(f"sent what this client does not understand ({found}); use the same version of nearkin")
+
+    def _error_from_response(self, response: httpx.Response) -> Exception:
+        """Return the error of a response with a status of 300 or more."""
+        status = response.status_code
+        if response.has_redirect_location:
+            location = response.headers["Location"][:200]
+            return self._error(f"the service has moved to {location}; give that URL", status=status)
+        try:
+            problem = msgspec.json.decode(response.content)
+        except msgspec.DecodeError:
+            problem = None
+        if not isinstance(problem, dict) or "type" not in problem:
+            message = f"HTTP status {status} and no problem of a nearkin service; is this its URL?"
+            return self._error(message, status=status)
+        return error_from_problem(problem, status, self._url)
+
+
+class _FailedRequestError(Exception):
+    """A request without a response, or with one that asks for a retry."""
+
+    def __init__(
+        self, error: Exception, *, can_retry: bool = True, retry_after: float = 0.0, is_unknown: bool = False
+    ) -> None:
+        super().__init__(str(error))
+        self.error, self.can_retry, self.retry_after, self.is_unknown = error, can_retry, retry_after, is_unknown
+
+    def final_error(self, retries: int, *, is_unknown: bool) -> Exception:
+        """Return the error for the caller; `is_unknown` means that a change may have been applied."""
+        if not isinstance(self.error, ServiceError):
+            return self.error
+        addition = f" ({retries + 1} tries)" if retries else ""
+        if is_unknown:
+            addition = (
+                "; the response to a change was lost, so that it is not known whether it was applied. Look at the "
+                "store; documents with ids can be sent again, those that exist are known"
+            )
+        elif self.retry_after > _MAX_RETRY_AFTER:
+            addition = f"; it asks for a retry in {self.retry_after:,.0f} seconds"
+        return ServiceError(self.error.message + addition, **{**self.error.context, "unknown": is_unknown})
+
+
+def _delay(attempt: int, retry_after: float) -> float:
+    """Return the seconds before a retry."""
+    chance = random.SystemRandom().random()
+    if retry_after:
+        return retry_after * (1 + chance / 4)
+    return min(_FIRST_DELAY * 2.0 ** min(attempt, 30), _MAX_DELAY) * (1 - chance / 2)
+
+
+def _retry_after(response: httpx.Response) -> float:
+    """Return the seconds of `Retry-After`, which has seconds or a date; 0 without it."""
+    text = response.headers.get("Retry-After", "").strip()
+    if text.isascii() and text.isdigit():
+        return float(text[:9])
+    try:
+        date = parsedate_to_datetime(text)
+    except ValueError:
+        return 0.0
+    date = date if date.tzinfo else date.replace(tzinfo=timezone.utc)
+    return max(date.timestamp() - datetime.now(timezone.utc).timestamp(), 0.0)
+
+
+# Options
+
+
+def _check_url(url: object) -> str:
+    """Return the URL of a service without a slash at its end."""
+    allowed = "the URL of a service, such as http://127.0.0.1:8470"
+    try:
+        parts = urlsplit(url if isinstance(url, str) else "")
+        is_valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_valid = False
+    if not is_valid:
+        raise bad_parameter("url", repr(url), allowed)
+    text = str(url)
+    if parts.username is not None or parts.password is not None:
+        raise bad_parameter("url", "a URL with a name or a password", f"{allowed}, and token=")
+    if parts.query or parts.fragment or not text.isascii() or not text.isprintable() or " " in text:
+        raise bad_parameter("url", repr(url), f"{allowed}, without spaces, ? and #")
+    return f"{parts.scheme}://{parts.netloc}{quote(parts.path, safe='/%:@!$&()*+,;=~-._').rstrip('/')}"
+
+
+def _check_verify(verify: object) -> bool | ssl.SSLContext:
+    """Return how https is verified, as httpx takes it."""
+    if isinstance(verify, (bool, ssl.SSLContext)):
+        return verify
+    if not isinstance(verify, (str, os.PathLike)):
+        raise bad_parameter("verify", repr(verify), "True, False, the file of an authority or an ssl.SSLContext")
+    try:
+        return ssl.create_default_context(cafile=verify)
+    except ssl.SSLError:
+        raise bad_parameter("verify", repr(str(verify)), "a file of certificates in PEM") from None
+
+
+# Errors
+
+
+def error_from_problem(problem: Mapping[str, Any], status: int, url: str) -> Exception:
+    """Return the error of a problem: that of the store, `FileExistsError`, or a `ServiceError`."""
+    slug = str(problem.get("type", "")).rpartition(":")[2]
+    detail = str(problem.get("detail") or problem.get("title") or f"HTTP status {status}")
+    standard = ("type", "title", "status", "detail", "instance", "self", "message")
+    context = {name: value for name, value in problem.items() if name not in standard and name.isidentifier()}
+    if slug == "exists":
+        return FileExistsError(detail)
+    if slug == "no-such-document" and "found" in context and "allowed" in context:
+        return bad_parameter("ids", context["found"], str(context["allowed"]))
+    if slug in ("bad-request", "other-kind", "no-such-document"):
+        # A mismatch has two sides; an invalid record has a place, and no list of what is allowed.
+        is_record = "place" in context and "allowed" not in context
+        return (MismatchError if "left" in context else InputError if is_record else ParameterError)(detail, **context)
+    if slug in _STORE_ERRORS:
+        return _STORE_ERRORS[slug](detail, **context)
+    context |= {"status": status, "request": problem.get("instance")}
+    return _service_error(url, detail, slug=slug or None, context=context)
+
+
+def _service_error(url: str, message: str, *, slug: str | None, context: Mapping[str, Any]) -> ServiceError:
+    """Return a ServiceError, with advice in its message."""
+    advice = f"; {_ADVICE[slug]}" if slug in _ADVICE else ""
+    code = errno.ENOSPC if slug == "disk-full" else None
+    attributes = {"status": None, "unknown": False, **context, "url": url, "slug": slug, "errno": code}
+    return ServiceError(f"{url}: {message}{advice}", **attributes)
+
+
+def _shift_rows(error: Exception, done: int, total: int) -> Exception:
+    """Return the error of a later request of a call: its rows are counted from the first document of the call."""
+    if not isinstance(error, NearkinError):
+        return error
+
+    def shift(text: str) -> str:
+        return _ROW.sub(lambda row: f"{row[1]}{int(row[2]) + done}", text)
+
+    context = {**error.context, "done": done}
+    context |= {name: shift(context[name]) for name in ("place", "reason") if isinstance(context.get(name), str)}
+    progress = f"the call was split, and the first {done:,} of {total:,} documents are done"
+    return type(error)(f"{shift(error.message)}; {progress}", **context)
+
+
+# Results
+
+
+def _concat(parts: Sequence[CheckResult]) -> CheckResult:
+    """Concatenate the results of consecutive requests."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    return replace(
+        first,
+        status=[status for part in parts for status in part.status],
+        ids=[id for part in parts for id in part.ids],
+        distances=np.concatenate([part.distances for part in parts]),
+        similarities=np.concatenate([part.similarities for part in parts]),
+        matches=None if first.matches is None else [matches for part in parts for matches in part.matches or ()],
+        own_ids=None if first.own_ids is None else [id for part in parts for id in part.own_ids or ()],
+    )
+
+
+def _similarity(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def without_key(columns: dict[str, Cell]) -> dict[str, Cell]:
+    """Return the columns of a document without the idempotency key that the service has added."""
+    return {name: cell for name, cell in columns.items() if name != KEY}
+
+
+def _match(match: MatchOutput) -> StoredMatch:
+    return StoredMatch(match.id, match.distance, _similarity(match.similarity), without_key(match.columns))
+
+
+def _stored_document(document: StoredOutput) -> StoredDocument:
+    values = {name: getattr(document, name) for name in document.__struct_fields__ if name != "text"}
+    similarity, columns = _similarity(document.similarity), without_key(document.columns)
+    return StoredDocument(**{**values, "similarity": similarity, "columns": columns})
+
+
+def _stats(info: InfoOutput) -> StoreStats:
+    return StoreStats(info.documents, info.waiting, info.segments, info.removed, info.bytes, info.settings)
+
+
+# Documents and queries
+
+
+@dataclass(frozen=True)
+class _Payload:
+    """The body of a request: consecutive documents, ids or queries of a call."""
+
+    body: bytes
+    media_type: str
+    start: int
+    count: int
+
+
+@dataclass(frozen=True)
+class _Upload:
+    """The documents of a call.
+
+    Attributes
+    ----------
+    field : {"text", "digest", "bytes", "vector"}
+        Name of the content in JSON.
+    contents : sequence
+        Paths of files whose bytes are read when they are sent; str or None; bytes; or rows of float32.
+    ids : list of int or str, optional
+    columns : list of dict, optional
+    """
+
+    field: str
+    contents: Sequence[Any] | NDArray[np.float32]
+    ids: list[Id] | None = None
+    columns: list[dict[str, Cell]] | None = None
+
+    @property
+    def count(self) -> int:
+        """Number of documents."""
+        return len(self.contents)
+
+    @property
+    def sizes(self) -> list[int] | None:
+        """Upper bounds of the sizes of files in JSON; None for other documents."""
+        if self.field != "bytes":
+            return None
+        sizes = (item.stat().st_size if isinstance(item, Path) else len(item) for item in self.contents)
+        return [4 * -(-size // 3) + 64 + len(encode(self._members(row))) for row, size in enumerate(sizes)]
+
+    def _members(self, row: int) -> dict[str, Any]:
+        members: dict[str, Any] = {} if self.ids is None else {"id": self.ids[row]}
+        return members if self.columns is None else {**members, "columns": self.columns[row]}
+
+    def rows(self) -> Iterator[bytes]:
+        """Yield each document as JSON."""
+        for row, item in enumerate(self.contents):
+            value = item.read_bytes() if isinstance(item, Path) else item.tolist() if self.field == "vector" else item
+            yield encode({self.field: value, **self._members(row)})
+
+
+def _make_upload(
+    items: Any, ids: Ids | None, columns: Columns | None, kind: str | None, store: StoreKind, dimension: int | None
+) -> _Upload:
+    """Validate the documents of a call as the store does, so that errors are raised before anything is sent."""
+    id_list = None if ids is None else _id_list(ids)
+    if isinstance(items, HashedDocuments):
+        raise bad_parameter(store, "documents that were hashed before", "the documents themselves")
+    allowed = (*get_args(FileKind), None) if store == "files" else (store, None)
+    if kind not in allowed:
+        names = " or ".join(f'"{name}"' if name else "None" for name in allowed)
+        raise bad_parameter("kind", repr(kind), f"{names} for a store of {store}")
+    contents: Any
+    if kind == "paths":
+        names = path_names(items, "paths")
+        for name in names:
+            check_regular(name, "a regular file")
+        id_list, contents = _id_list(names) if id_list is None else id_list, list(map(Path, names))
+    elif store == "files":
+        contents = _read_files(items, kind or "digests")
+    else:
+        contents = _read_vectors(items, dimension) if store == "vectors" else _read_texts(items)
+    count = len(contents)
+    if id_list is not None and len(id_list) != count:
+        raise bad_parameter("ids", f"{len(id_list)} ids", f"{count} ids, one per {_NOUNS[store]}")
+    field = store.removesuffix("s") if store != "files" else "bytes" if kind in ("bytes", "paths") else "digest"
+    return _Upload(field, contents, id_list, columns_by_row(columns, count))
+
+
+def _id_list(ids: Ids) -> list[Id]:
+    """Return ids as JSON can hold them."""
+    keys = check_ids(ids)
+    return [*keys.tolist()] if isinstance(keys, np.ndarray) else [*keys]
+
+
+def _read_texts(items: Any) -> list[str | None]:
+    if isinstance(items, (str, bytes)):
+        raise bad_parameter("texts", repr(items)[:40], "an iterable of texts; [text] for one")
+    if isinstance(items, Corpus):
+        raise bad_parameter("texts", "a Corpus", "the texts of its batches, one call each")
+    texts: list[str | None] = []
+    for batch in iterate_batches(cast("Texts", items)):
+        # The core raises the errors of the store for invalid texts.
+        content_hashes(cast("Any", batch))
+        if isinstance(batch, (list, tuple)):
+            texts += batch
+        else:
+            look_up, count = texts_by_row(batch)
+            values: Any = look_up(np.arange(count))
+            texts += values.to_pylist() if hasattr(values, "to_pylist") else list(values)
+    return texts
+
+
+def _read_files(items: Any, kind: str) -> list[Any]:
+    if isinstance(items, (str, bytes)) or not isinstance(items, Iterable):
+        raise bad_parameter(kind, repr(items)[:40], f"an iterable of {kind}, such as a list")
+    values = list(items)
+    if kind == "digests":
+        hash_digests(values)
+        return [item.decode("ascii") if isinstance(item, bytes) else item for item in values]
+    text = next((item for item in values if isinstance(item, str)), None)
+    if text is not None:
+        raise bad_parameter("bytes", repr(text)[:40], 'bytes or other buffers; kind="paths" for names of files')
+    return [read_content(item) for item in values]
+
+
+def _read_vectors(items: Any, dimension: int | None) -> NDArray[np.float32]:
+    rows = as_rows(items, dimension=dimension)
+    # The norms are computed for their checks: values are finite, also in single precision.
+    rows.norms()
+    with np.errstate(over="ignore"):
+        values: NDArray[np.float32] = np.ascontiguousarray(rows.dense(), np.float32) + np.float32(0)
+    Rows(values, None).norms()
+    return values
+
+
+def _queries(recipe: Recipe, values: Any) -> list[dict[str, Any]]:
+    """Return fingerprints or signatures as queries."""
+    if recipe.family != "minhash":
+        rows = flat_rows(values, recipe.bits, "values").reshape(-1, recipe.words)
+        return [{"fingerprint": text} for text in to_hex(rows if recipe.words > 1 else rows.reshape(-1), recipe.bits)]
+    signatures = as_signatures(values, "values", recipe.num_perm)
+    if signatures.dtype.itemsize * 8 != recipe.value_bits:
+        raise mismatch("bits of a value", f"a store of {recipe.value_bits}", f"values of {signatures.dtype}")
+    return [{"signature": row} for row in signatures.tolist()]
+
+
+def split_values(values: Iterable[bytes], space: int, max_count: int) -> Iterator[tuple[int, list[bytes]]]:
+    """Split values into runs of at most `max_count` values and `space` bytes, counting a separator for each.
+
+    Yields
+    ------
+    start : int
+        Position of the first value.
+    run : list of bytes
+        No values are one empty run.
+    """
+    run: list[bytes] = []
+    start = used = 0
+    for position, value in enumerate(values):
+        if run and (len(run) == max_count or used + len(value) + 1 > space):
+            yield start, run
+            start, used, run = position, 0, []
+        used += len(value) + 1
+        run.append(value)
+    if run or not start:
+        yield start, run

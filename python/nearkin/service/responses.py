@@ -1,136 +1,133 @@
-"""What requests get back, in the form in which they asked: JSON, NDJSON or Arrow."""
+"""Responses: JSON, problems, and streams of NDJSON that are sent while the request still arrives."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import asyncio
+import tempfile
+from collections.abc import Awaitable, Callable
 from typing import Any
 
-import msgspec
-import pyarrow as pa
+from fastapi import Response
 
-from nearkin.index.ids import Id
-from nearkin.service.bodies import ARROW, JSON
-from nearkin.service.errors import MEDIA_TYPE, Problem
-from nearkin.store.results import CheckResult, StoredDocument, StoredMatch, StoreStats
+from nearkin.service.bodies import Row
+from nearkin.service.errors import Problem
+from nearkin.service.models import JSON, NDJSON, encode
+from nearkin.service.request import ClientDisconnect, HttpRequest, Receive, Send
 
-encode = msgspec.json.Encoder().encode
-Row = dict[str, Any]
-
-
-@dataclass
-class Reply:
-    """A whole answer."""
-
-    body: bytes
-    status: int = 200
-    media_type: bytes = JSON.encode()
-    headers: Mapping[bytes, bytes] = field(default_factory=dict)
+PROBLEM_JSON = "application/problem+json"
+_MEMORY = 1 << 20
+"""Bytes of unread responses in memory; more are stored in a temporary file."""
+_CHUNK = 1 << 16
 
 
-def json_reply(value: object, status: int = 200) -> Reply:
-    """A value as JSON."""
-    return Reply(encode(value), status)
+class JsonResponse(Response):
+    """A response of JSON, encoded by msgspec."""
+
+    media_type = JSON
+
+    def render(self, content: Any) -> bytes:
+        """Encode the content."""
+        return encode(content)
 
 
-def problem_reply(problem: Problem, instance: str | None) -> Reply:
-    """A problem as its own kind of JSON."""
-    return Reply(problem.body(instance), problem.status, MEDIA_TYPE, problem.headers)
+class ProblemResponse(JsonResponse):
+    """A response of problem details (RFC 9457)."""
+
+    media_type = PROBLEM_JSON
+
+    def __init__(self, problem: Problem, request_id: str) -> None:
+        super().__init__(problem.details(request_id), problem.status, problem.headers)
 
 
-def number(value: float) -> float | None:
-    """A number as JSON has it: null for NaN."""
-    return None if math.isnan(value) else value
+def encode_lines(rows: list[Row]) -> bytes:
+    """Encode rows as NDJSON."""
+    return b"".join([encode(row) + b"\n" for row in rows])
 
 
-@dataclass
-class Outcome:
-    """What the store said of the documents of one request.
+class NdjsonStream(Response):
+    """A response of one line per line of the request, sent while the request still arrives.
 
-    Attributes
+    Lines are sent by a task of their own. A client that sends everything before it reads anything blocks nobody:
+    what it has not read yet is spooled to a temporary file. An error of the stream itself, such as a line that is too
+    long, is its last line.
+
+    Parameters
     ----------
-    answers : CheckResult
-    problems : dict of int to Problem
-        Those of single documents, which were not added.
+    request : HttpRequest
+    process : callable
+        Returns the rows for consecutive lines; the second argument is the number of the first line.
     """
 
-    answers: CheckResult
-    problems: dict[int, Problem]
+    media_type = NDJSON
 
-    def rows(self, ids: Sequence[Id] | None) -> list[Row]:
-        """An answer for each document, or its problem; `ids` are those of its documents, if they had any."""
-        answers = self.answers
-        own = answers.own_ids if answers.own_ids is not None else ids
-        found: list[Row] = []
-        cells = zip(answers.status, answers.ids, answers.distances.tolist(), answers.similarities.tolist(), strict=True)
-        for at, (status, match, distance, similarity) in enumerate(cells):
-            row: Row = {} if own is None else {"id": own[at]}
-            row |= {"status": status, "match": match, "distance": distance, "similarity": number(similarity)}
-            if answers.matches is not None:
-                row["matches"] = [match_row(one) for one in answers.matches[at]]
-            found.append(row)
-        for at, problem in self.problems.items():
-            found[at] = {"error": problem.members()} | ({} if ids is None else {"id": ids[at]})
-        return found
+    def __init__(self, request: HttpRequest, process: Callable[[list[bytes], int], Awaitable[list[Row]]]) -> None:
+        super().__init__()
+        del self.headers["content-length"]
+        self._request, self._process = request, process
 
+    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
+        """Process the request and send the response."""
+        with tempfile.SpooledTemporaryFile(max_size=_MEMORY) as file:
+            spool = _Spool(file)
+            sender = asyncio.ensure_future(self._send_lines(send, spool))
+            try:
+                await self._process_lines(spool)
+            finally:
+                spool.end()
+                await sender
 
-def match_row(one: StoredMatch) -> Row:
-    """A stored document that matches."""
-    return {"id": one.id, "distance": one.distance, "similarity": number(one.similarity), "columns": one.columns}
+    async def _process_lines(self, spool: _Spool) -> None:
+        number = 1
+        try:
+            async for lines in self._request.lines():
+                await spool.write(encode_lines(await self._process(lines, number)))
+                number += len(lines)
+        except ClientDisconnect:
+            return
+        except Problem as problem:
+            await spool.write(encode_lines([{"line": number, "error": problem.details(self._request.id)}]))
 
-
-def document_row(one: StoredDocument) -> Row:
-    """What a store knows of a document."""
-    names = ("id", "row", "status", "match", "distance", "similarity", "features", "length", "columns")
-    return {name: getattr(one, name) for name in names} | {"similarity": number(one.similarity)}
-
-
-def stats_row(stats: StoreStats) -> Row:
-    """What a store holds."""
-    return {name: getattr(stats, name) for name in ("documents", "waiting", "segments", "removed", "bytes", "settings")}
-
-
-def answers_reply(outcome: Outcome, ids: Sequence[Id] | None, *, single: bool) -> Reply:
-    """Answers as JSON: one alone, or a batch."""
-    rows = outcome.rows(ids)
-    return json_reply(rows[0] if single else {"answers": rows, "verified": outcome.answers.verified})
+    async def _send_lines(self, send: Send, spool: _Spool) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+        while data := await spool.read():
+            await send({"type": "http.response.body", "body": data, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
 
 
-def matches_reply(results: Sequence[Sequence[StoredMatch]]) -> Reply:
-    """Matches as an Arrow stream, a row each: the number of the query, id, distance, similarity, columns as JSON."""
-    rows = [(number, one) for number, matches in enumerate(results) for one in matches]
-    numbered = bool(rows) and isinstance(rows[0][1].id, int)
-    table = pa.table(
-        {
-            "query": pa.array([number for number, _ in rows], pa.int64()),
-            "id": pa.array([one.id for _, one in rows], pa.int64() if numbered else pa.string()),
-            "distance": pa.array([float(one.distance) for _, one in rows], pa.float64()),
-            "similarity": pa.array([one.similarity for _, one in rows], pa.float64()),
-            "columns": pa.array([encode(one.columns).decode() for _, one in rows], pa.string()),
-        }
-    )
-    return _arrow(table)
+class _Spool:
+    """A queue of bytes in a file, which is in memory up to a limit."""
 
+    def __init__(self, file: Any) -> None:
+        self._file = file
+        self._written = self._read = 0
+        self._changed = asyncio.Event()
+        self._ended = False
 
-def arrow_reply(outcome: Outcome, ids: Sequence[Id] | None) -> Reply:
-    """Answers as an Arrow stream: id where there is one, status, match, distance, similarity."""
-    answers = outcome.answers
-    own = answers.own_ids if answers.own_ids is not None else ids
-    columns: dict[str, Any] = {} if own is None else {"id": pa.array(own)}
-    matches = [one for one in answers.ids if one is not None]
-    kind = pa.int64() if matches and isinstance(matches[0], int) else pa.string()
-    columns |= {
-        "status": pa.array(answers.status, pa.string()),
-        "match": pa.array(answers.ids, kind),
-        "distance": pa.array(answers.distances),
-        "similarity": pa.array(answers.similarities),
-    }
-    return _arrow(pa.table(columns).replace_schema_metadata({"verified": answers.verified}))
+    async def write(self, data: bytes) -> None:
+        """Append bytes."""
+        await self._access(self._written, self._file.write, data)
+        self._written += len(data)
+        self._changed.set()
 
+    async def read(self) -> bytes:
+        """Return up to 64 KB as soon as there are any; nothing at the end."""
+        while self._read == self._written and not self._ended:
+            self._changed.clear()
+            await self._changed.wait()
+        data: bytes = await self._access(self._read, self._file.read, min(_CHUNK, self._written - self._read))
+        self._read += len(data)
+        return data
 
-def _arrow(table: pa.Table) -> Reply:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return Reply(sink.getvalue().to_pybytes(), media_type=ARROW.encode())
+    async def _access(self, position: int, method: Callable[[Any], Any], argument: Any) -> Any:
+        """Call a method of the file at a position, in a thread if the file may be on disk."""
+
+        def access() -> Any:
+            self._file.seek(position)
+            return method(argument)
+
+        return access() if self._written < _MEMORY // 2 else await asyncio.to_thread(access)
+
+    def end(self) -> None:
+        """Mark the end of the queue."""
+        self._ended = True
+        self._changed.set()

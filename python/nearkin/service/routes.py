@@ -1,433 +1,423 @@
-"""What each route does: a body becomes a job, its result a reply. Nothing here knows how documents are compared."""
+"""Routes of the service. Each one reads a body, passes it to the store, and encodes the result."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 from urllib.parse import unquote_to_bytes
 
+from fastapi import APIRouter, Depends, Query, Response
+from fastapi.responses import PlainTextResponse
 from msgspec import UNSET
 
 from nearkin._core import __version__
-from nearkin.errors import ParameterError
+from nearkin.errors import NearkinError
 from nearkin.index.ids import Id
 from nearkin.recipe import Recipe
+from nearkin.service.auth import ReadRequest, WriteRequest, check_parameters
 from nearkin.service.bodies import (
+    DocumentBatch,
+    QueryBatch,
+    Row,
+    check_batch,
+    documents_from_arrow,
+    documents_from_json,
+    documents_from_lines,
+    ids_from_arrow,
+    ids_from_json,
+    make_decoder,
+    matches_rows,
+    matches_to_arrow,
+    queries_from_arrow,
+    queries_from_json,
+    result_rows,
+    result_to_arrow,
+)
+from nearkin.service.errors import Problem, bad_request, problem_from
+from nearkin.service.executor import Operation
+from nearkin.service.models import (
     ARROW,
     JSON,
     NDJSON,
-    Documents,
-    Item,
-    Queries,
-    documents_of,
-    documents_of_arrow,
-    documents_of_json,
-    ids_of_arrow,
-    ids_of_json,
-    queries_of_arrow,
-    queries_of_json,
-    query_of_line,
-    read_backup_name,
-    read_item,
+    BackupInput,
+    BackupOutput,
+    BatchOutput,
+    DocumentOutput,
+    DocumentsInput,
+    IdsInput,
+    InfoOutput,
+    LimitsOutput,
+    MatchesOutput,
+    QueriesInput,
+    RemovedOutput,
+    SearchOutput,
+    StoredListOutput,
+    StoredOutput,
 )
-from nearkin.service.calls import LARGE, Call, Send, count, flag
-from nearkin.service.errors import Problem, bad_request, problem_of
-from nearkin.service.executor import Verb
-from nearkin.service.responses import (
-    Outcome,
-    Reply,
-    Row,
-    answers_reply,
-    arrow_reply,
-    document_row,
-    encode,
-    json_reply,
-    match_row,
-    matches_reply,
-    stats_row,
-)
-from nearkin.service.state import Hall
-from nearkin.service.store_work import KEY, backup
-from nearkin.service.streams import answer_stream
-from nearkin.store.kinds import StoreSettings
+from nearkin.service.openapi import problems, request_body, success
+from nearkin.service.request import HttpRequest
+from nearkin.service.responses import JsonResponse, NdjsonStream, encode_lines
+from nearkin.service.settings import MAX_K
 from nearkin.store.store import Store
 
 T = TypeVar("T")
 DEFAULT_K = 10
-_ROOM_SECONDS = 0.005
+_LARGE = 1 << 16
+"""Bytes from which a body is decoded in a thread."""
+_POLL_SECONDS = 0.005
+
+MaxMatches = Annotated[int | None, Query(ge=1, le=MAX_K, description="Number of best matches.")]
+Radius = Annotated[int | None, Query(ge=0, le=1024, description="Maximum Hamming distance.")]
+RecipeText = Annotated[str | None, Query(description="Refuse the request unless this is the recipe of the store.")]
+Strict = Annotated[bool, Query(description="For NDJSON: the first bad line refuses all.")]
+MissingOk = Annotated[bool, Query(description="Ignore ids that do not exist.")]
+Erase = Annotated[bool, Query(description="Erase the documents from every file now, by a merge.")]
+WithText = Annotated[bool, Query(description="Include the text.")]
+
+_FOX = {"id": "http://a", "text": "The quick brown fox jumps over the lazy dog.", "columns": {"source": "web"}}
+_NEAR = {"id": "http://b", "status": "near", "match": "http://a", "distance": 9, "similarity": 0.76}
+_BATCH = {"answers": [_NEAR], "verified": "jaccard of the texts' features"}
+_DOCUMENTS = request_body(DocumentsInput, line="A document", arrow=True, one=_FOX, batch={"documents": [_FOX]})
+_RESULTS = success(DocumentOutput, BatchOutput, line="A result", arrow=True, one=_NEAR, batch=_BATCH)
+_IDS = request_body(IdsInput, line="An object", arrow=True, one={"id": "http://a"}, batch={"ids": ["http://a"]})
+_KEY = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "description": "A request that is repeated with the same key gets its first response again.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[ -~]+$"},
+}
+_CHANGE = {"parameters": [_KEY], **_DOCUMENTS}
+
+store_router = APIRouter(tags=["store"], dependencies=[Depends(check_parameters)], responses=problems())
 
 
-class Routes:
-    """The routes of one service.
+# Documents
+
+
+@store_router.post("/v1/check-and-add", responses=_RESULTS, openapi_extra=_CHANGE)
+async def check_and_add(request: WriteRequest, recipe: RecipeText = None, strict: Strict = False) -> Response:
+    """Check documents and add them: one, a batch (all or nothing), NDJSON (line by line) or Arrow; durable."""
+    request.state.check_writable()
+    return await submit_documents(request, "check-and-add", recipe, strict=strict)
+
+
+@store_router.post("/v1/check", responses=_RESULTS, openapi_extra=_DOCUMENTS)
+async def check(
+    request: ReadRequest, k: MaxMatches = None, recipe: RecipeText = None, strict: Strict = False
+) -> Response:
+    """Return the result that each document would get. Nothing is added."""
+    if request.idempotency_key is not None:
+        raise bad_request("an idempotency key", "a check changes nothing; omit it")
+    return await submit_documents(request, "check", recipe, strict=strict, k=k)
+
+
+@store_router.post("/v1/add", responses=_RESULTS, openapi_extra=_CHANGE)
+async def add(request: WriteRequest, recipe: RecipeText = None, strict: Strict = False) -> Response:
+    """Add documents, even duplicates. See `/v1/check-and-add`."""
+    request.state.check_writable()
+    return await submit_documents(request, "add", recipe, strict=strict)
+
+
+async def submit_documents(
+    request: HttpRequest, operation: Operation, recipe: str | None, *, strict: bool, k: int | None = None
+) -> Response:
+    """Check or add the documents of a request."""
+    check_recipe(request, recipe)
+    state, media_type = request.state, request.media_type
+    settings, limits = state.store_settings, state.limits
+    submit = partial(state.submit, operation, k=k, key=request.idempotency_key)
+    if media_type == NDJSON:
+
+        async def process(lines: list[bytes]) -> list[Row]:
+            size = sum(map(len, lines))
+            documents = await decode(size, partial(documents_from_lines, lines, settings))
+            return [*result_rows(await submit(documents), documents)]
+
+        def start(line: bytes) -> Any:
+            documents = documents_from_lines([line], settings, place=None)
+            return submit(documents), documents
+
+        if not strict:
+            return line_stream(request, start, lambda result, documents: result_rows(result, documents)[0], process)
+        data = await request.body()
+        lines = data.removesuffix(b"\n").split(b"\n") if data else []
+        check_batch(len(lines), limits)
+        return Response(encode_lines(await process(lines)), media_type=NDJSON)
+    if strict:
+        raise bad_request("strict", "it is for NDJSON: a batch of JSON or Arrow is always all or nothing")
+    if media_type == ARROW and k is not None:
+        raise bad_request("k with an Arrow stream", "send JSON or NDJSON")
+    documents = await read_body(request, documents_from_json, documents_from_arrow, settings=settings, limits=limits)
+    result = await submit(documents)
+    if media_type == ARROW:
+        return Response(await asyncio.to_thread(result_to_arrow, result, documents), media_type=ARROW)
+    rows = result_rows(result, documents)
+    return JsonResponse(rows[0] if documents.is_single else BatchOutput(rows, result.verified))
+
+
+@store_router.post(
+    "/v1/search",
+    responses=success(MatchesOutput, SearchOutput, line="Matches", arrow=True, one={"matches": []}),
+    openapi_extra=request_body(QueriesInput, line="A query", arrow=True, text={"text": _FOX["text"]}),
+)
+async def search(
+    request: ReadRequest, k: MaxMatches = DEFAULT_K, radius: Radius = None, recipe: RecipeText = None
+) -> Response:
+    """Return the stored documents nearest to fingerprints (hexadecimal), signatures, digests, vectors or texts."""
+    check_recipe(request, recipe)
+    state = request.state
+
+    def find(queries: QueryBatch, store: Store) -> Any:
+        if not queries.are_texts:
+            return store.search(queries.values, radius=radius, k=k or DEFAULT_K)
+        if radius is not None:
+            raise bad_request("radius with a text", "the matches of a text are verified; omit it")
+        return store.check(queries.values, k=k).matches
+
+    options: Any = {"settings": state.store_settings, "limits": state.limits}
+    if request.media_type == NDJSON:
+
+        def start(line: bytes) -> Any:
+            return state.read(partial(find, queries_from_json(line, **options))), None
+
+        return line_stream(request, start, lambda results, _: matches_rows(results)[0])
+    queries = await read_body(request, queries_from_json, queries_from_arrow, **options)
+    results = await state.read(partial(find, queries))
+    if request.media_type == ARROW:
+        return Response(await asyncio.to_thread(matches_to_arrow, results), media_type=ARROW)
+    rows = matches_rows(results)
+    return JsonResponse(rows[0] if queries.is_single else SearchOutput(rows))
+
+
+# Documents by id
+
+
+@store_router.post(
+    "/v1/remove", responses=success(RemovedOutput, line="A count", one={"removed": 1}), openapi_extra=_IDS
+)
+async def remove(request: WriteRequest, missing_ok: MissingOk = False, erase: Erase = False) -> Response:
+    """Remove documents: hide them from every result, at once and durably."""
+    state = request.state
+    if request.idempotency_key is not None:
+        raise bad_request("an idempotency key", "a repeated removal gets a 404, or is ignored with missing_ok")
+    if erase and request.media_type == NDJSON:
+        raise bad_request("erase with NDJSON", 'send {"ids": [...]}')
+    state.check_writable()
+
+    def call(ids: list[Id], store: Store) -> int:
+        check_id_kind(store, ids)
+        return store.remove(ids, missing_ok=missing_ok)
+
+    if request.media_type == NDJSON:
+
+        def start(line: bytes) -> Any:
+            return state.write(partial(call, ids_from_json(line, state.limits))), None
+
+        return line_stream(request, start, lambda removed, _: RemovedOutput(removed))
+    removed = await state.write(partial(call, await read_ids(request)))
+    if erase and removed:
+        await state.merge()
+    return JsonResponse(RemovedOutput(removed))
+
+
+@store_router.get("/v1/documents/{id:path}", responses=success(StoredOutput))
+async def document(request: ReadRequest, id: str, text: WithText = False) -> Response:
+    """Return a stored document. Its id is percent-encoded."""
+    try:
+        name = unquote_to_bytes(id).decode("utf-8")
+    except UnicodeDecodeError:
+        raise bad_request("an id that is not UTF-8", "percent-encode its UTF-8") from None
+
+    def call(store: Store) -> Any:
+        ids: list[Id] = [parse_integer_id(name) if store.id_kind == "int" else name]
+        return get_documents(ids, store, with_text=text)
+
+    return JsonResponse((await request.state.read(call))[0])
+
+
+@store_router.post("/v1/documents", responses=success(StoredListOutput, line="A document"), openapi_extra=_IDS)
+async def documents(request: ReadRequest, text: WithText = False, missing_ok: MissingOk = False) -> Response:
+    """Return stored documents, in the order of their ids."""
+    state = request.state
+    if request.media_type == NDJSON:
+
+        def start(line: bytes) -> Any:
+            ids = ids_from_json(line, state.limits)
+            if len(ids) != 1:
+                raise bad_request(f"{len(ids)} ids in a line", 'send {"id": …} per line')
+            return state.read(partial(get_documents, ids, with_text=text)), None
+
+        return line_stream(request, start, lambda documents, _: documents[0])
+    call = partial(get_documents, await read_ids(request), with_text=text, missing_ok=missing_ok)
+    return JsonResponse(StoredListOutput(await state.read(call)))
+
+
+def get_documents(ids: list[Id], store: Store, *, with_text: bool, missing_ok: bool = False) -> Any:
+    """Return stored documents by id; None for one that does not exist."""
+    check_id_kind(store, ids)
+    if with_text and store.settings.noun != "text":
+        raise bad_request("text", "only a store of texts has them")
+    stored = store.get(ids, missing_ok=missing_ok)
+    present = [document.id for document in stored if document is not None]
+    texts = dict(zip(present, store.texts(present), strict=True)) if with_text else {}
+    return [document and StoredOutput(**vars(document), text=texts.get(document.id, UNSET)) for document in stored]
+
+
+def check_id_kind(store: Store, ids: list[Id]) -> None:
+    """Raise other-kind for ids of another type than those of the store, which can't exist."""
+    kind = store.id_kind
+    if ids and kind and (kind == "str") != isinstance(ids[0], str):
+        allowed = "strings" if kind == "str" else "integers"
+        raise Problem("other-kind", f"id {ids[0]!r}; the ids of this store are {allowed}", id=ids[0], allowed=allowed)
+
+
+def parse_integer_id(name: str) -> int:
+    """Convert an id in a path to an integer of 64 bits."""
+    digits = name.removeprefix("-")
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 20 and -(1 << 63) <= int(name) < 1 << 63):
+        message = f"{name[:40]!r} is not an integer; the ids of this store are integers"
+        raise Problem("no-such-document", message, id=name[:40])
+    return int(name)
+
+
+# Maintenance
+
+
+@store_router.get("/v1/info", responses=success(InfoOutput))
+async def info(request: ReadRequest) -> Response:
+    """Return sizes and settings of the store, and the limits of the service."""
+    state, limits = request.state, request.state.limits
+    stats, id_kind = await state.read(lambda store: (store.stats(), store.id_kind))
+    body = InfoOutput(
+        **vars(stats),
+        kind=state.store_settings.noun + "s",
+        id_kind=id_kind,
+        version=__version__,
+        readonly=state.is_readonly,
+        reason_readonly=state.disk_error and f"disk full: {state.disk_error}",
+        limits=LimitsOutput(limits.max_body, limits.max_batch, limits.max_line, MAX_K),
+    )
+    return JsonResponse(body)
+
+
+@store_router.post("/v1/merge", responses=success(InfoOutput))
+async def merge(request: WriteRequest) -> Response:
+    """Merge all segments into one, without removed documents."""
+    request.state.check_writable()
+    if await request.body():
+        raise bad_request("a body", "this route takes none")
+    await request.state.merge()
+    return await info(request)
+
+
+@store_router.post(
+    "/v1/backup",
+    status_code=201,
+    responses=success(BackupOutput, status=201),
+    openapi_extra=request_body(BackupInput, one={"name": "2026-11-22"}),
+)
+async def backup(request: WriteRequest) -> Response:
+    """Copy the store into the folder of `--backups`."""
+    if (folder := request.state.settings.backups) is None:
+        raise Problem("no-backups", "start the service with --backups FOLDER")
+    target = folder.absolute() / (await read_body(request, decode_backup)).name
+    await request.state.backup(target)
+    return JsonResponse(BackupOutput(str(target)), 201)
+
+
+decode_backup = make_decoder(BackupInput)
+
+
+@store_router.get("/metrics", response_class=PlainTextResponse)
+async def metrics(request: ReadRequest) -> Response:
+    """Return request rates, latencies, commits, results and sizes for Prometheus."""
+    state = request.state
+    queue = {"queue_bytes": state.admission.bytes, "queue_documents": state.admission.documents}
+    text = state.metrics.render(await state.read(Store.stats), {**queue, "readonly": int(state.is_readonly)})
+    return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
+
+
+# Helpers
+
+
+async def decode(size: int, work: Callable[[], T]) -> T:
+    """Call a function, in a thread if it handles many bytes."""
+    return work() if size < _LARGE else await asyncio.to_thread(work)
+
+
+async def read_body(
+    request: HttpRequest, from_json: Callable[..., T], from_arrow: Callable[..., T] | None = None, **options: Any
+) -> T:
+    """Read and decode a body of JSON or Arrow."""
+    readers = {JSON: from_json} if from_arrow is None else {JSON: from_json, NDJSON: None, ARROW: from_arrow}
+    reader = readers.get(request.media_type)
+    if reader is None:
+        found = request.media_type[:60] or "none"
+        message = f"content type {found}; use {', '.join(readers)}"
+        raise Problem("media-type", message, found=found, allowed=list(readers))
+    data = await request.body()
+    return await decode(len(data), partial(reader, data, **options))
+
+
+async def read_ids(request: HttpRequest) -> list[Id]:
+    """Read a body of ids."""
+    return await read_body(request, ids_from_json, ids_from_arrow, limits=request.state.limits)
+
+
+def line_stream(
+    request: HttpRequest,
+    start: Callable[[bytes], tuple[Awaitable[Any], DocumentBatch | None]],
+    to_row: Callable[[Any, Any], Row],
+    process: Callable[[list[bytes]], Awaitable[list[Row]]] | None = None,
+) -> NdjsonStream:
+    """Return a response in which a bad line does not affect the others.
 
     Parameters
     ----------
-    hall : Hall
-        The store, its threads, and what is bounded.
+    request : HttpRequest
+    start : callable
+        Submits a line to the store and returns the future result, and its document.
+    to_row : callable
+        Converts the result.
+    process : callable, optional
+        Processes several lines at once, or raises an error and changes nothing.
     """
 
-    def __init__(self, hall: Hall) -> None:
-        self._hall = hall
-
-    # Documents
-
-    async def check(self, call: Call, send: Send) -> Reply | int:
-        """What each document would be."""
-        query = call.query(("k", "recipe", "strict"))
-        return await self._documents(call, send, "check", query, count(query, "k", call.limits.k))
-
-    async def add(self, call: Call, send: Send) -> Reply | int:
-        """Remember documents that are wanted."""
-        return await self._change(call, send, "add")
-
-    async def check_and_add(self, call: Call, send: Send) -> Reply | int:
-        """Say of each document whether it is new, and remember it."""
-        return await self._change(call, send, "check-and-add")
-
-    async def _change(self, call: Call, send: Send, verb: Verb) -> Reply | int:
-        query = call.query(("recipe", "strict"))
-        self._hall.check_writable()
-        return await self._documents(call, send, verb, query, None)
-
-    async def _documents(self, call: Call, send: Send, verb: Verb, query: dict[str, str], k: int | None) -> Reply | int:
-        self._check_recipe(query)
-        key, strict, kind = call.key, flag(query, "strict"), call.media_type
-        if strict and kind != NDJSON:
-            raise bad_request("strict=1", "NDJSON alone takes it: a batch of JSON or Arrow is whole anyway")
-        if key is not None and verb == "check":
-            raise bad_request("an idempotency key", "a check changes nothing; leave it out")
-        if kind == NDJSON:
-            if strict or call.headers.get(b"content-encoding", b"identity") != b"identity":
-                return await self._lines_at_once(call, send, verb, k, key, strict=strict)
-            return await answer_stream(call, send, lambda lines, first: self._lines(call, verb, k, key, lines, first))
-        read = {JSON: documents_of_json, ARROW: documents_of_arrow}.get(kind)
-        if read is None:
-            raise _media_type(call, (JSON, NDJSON, ARROW))
-        if kind == ARROW and k is not None:
-            raise bad_request("k with an Arrow stream", "send JSON or NDJSON")
-        data = await call.body()
-        size = len(data)
-        documents = await _aside(size, partial(read, data, self._hall.store_settings, call.limits))
-        # The texts are held while they wait for the store; what they were read from is not.
-        del data
-        outcome = await self._asked(verb, documents, k, key)
-        ids = documents.ids
-        if kind == ARROW:
-            return await asyncio.to_thread(arrow_reply, outcome, ids)
-        return await _aside(size, partial(answers_reply, outcome, ids, single=documents.single))
-
-    async def _asked(
-        self, verb: Verb, documents: Documents, k: int | None, key: str | None, *, whole: bool = True
-    ) -> Outcome:
-        """What the store says of documents."""
-        if key is not None and documents.ids is None:
-            raise bad_request("an idempotency key for documents without ids", "give each an id")
-        if key is not None and documents.has_column(KEY):
-            raise bad_request(f"a column {KEY!r} beside an idempotency key", "give the column another name")
-        outcome: Outcome = await self._hall.ask(verb, documents, k=k, key=key, whole=whole)
-        return outcome
-
-    async def _lines(
-        self, call: Call, verb: Verb, k: int | None, key: str | None, lines: list[bytes], first: int
-    ) -> list[Row]:
-        """The answers to some lines of a stream; a bad one answers for itself."""
-        rows: list[Row | None] = [None] * len(lines)
-        good = await _aside(sum(map(len, lines)), partial(self._read_lines, lines, first, rows))
-        for places, documents in good:
-            while not self._hall.busy.has_room(0, len(documents)):
-                await asyncio.sleep(_ROOM_SECONDS)
+    async def process_lines(lines: list[bytes], first: int) -> list[Row]:
+        while not request.state.admission.can_reserve(len(lines)):
+            await asyncio.sleep(_POLL_SECONDS)
+        if process is not None:
+            # The common case is that all lines are valid.
+            with suppress(Problem, NearkinError):
+                return await process(lines)
+        started: list[Any] = []
+        for line in lines:
             try:
-                outcome = await self._asked(verb, documents, k, key, whole=False)
-            except Problem as problem:
-                for place in places:
-                    rows[place] = {"error": problem.members(call.instance)}
-                continue
-            for place, row in zip(places, outcome.rows(documents.ids), strict=True):
-                rows[place] = row
-        return [_numbered(row, first + at) for at, row in enumerate(rows) if row is not None]
+                started.append(start(line))
+            except (Problem, NearkinError) as error:
+                started.append((error, None))
+        rows: list[Row] = []
+        for number, (future, document) in enumerate(started, first):
+            try:
+                if isinstance(future, Exception):
+                    raise future
+                rows.append(to_row(await future, document))
+            except (Problem, NearkinError) as error:
+                row = {"line": number, "error": problem_from(error).details()}
+                rows.append(row if document is None or document.ids is None else {**row, "id": document.ids[0]})
+        return rows
 
-    def _read_lines(
-        self, lines: Sequence[bytes], first: int, rows: list[Row | None], *, strict: bool = False
-    ) -> list[tuple[list[int], Documents]]:
-        """The documents of lines, those that have ids of one kind together; what is wrong goes to `rows`."""
-        found: dict[Any, tuple[list[int], list[Any]]] = {}
-        settings = self._hall.store_settings
-        for place, line in enumerate(lines):
-            item = _item_of(line, settings)
-            if isinstance(item, Problem):
-                if strict:
-                    raise item.at(f"line {first + place}")
-                rows[place] = {"error": item.members()}
-                continue
-            places, items = found.setdefault((type(item.id), item.bytes is UNSET), ([], []))
-            places.append(place)
-            items.append(item)
-        return [(places, documents_of(items, settings, None)) for places, items in found.values()]
-
-    async def _lines_at_once(
-        self, call: Call, send: Send, verb: Verb, k: int | None, key: str | None, *, strict: bool
-    ) -> Reply:
-        """NDJSON that is held whole: compressed, or to be refused whole."""
-        data = await call.body()
-        lines = data.removesuffix(b"\n").split(b"\n") if data else []
-        if not strict:
-            found: list[Row] = []
-            for start in range(0, len(lines), call.limits.batch):
-                found += await self._lines(call, verb, k, key, lines[start : start + call.limits.batch], start + 1)
-            return _ndjson(found)
-        if len(lines) > call.limits.batch:
-            raise Problem("too-large", f"{len(lines):,} lines; with strict=1 send at most {call.limits.batch:,}")
-        rows: list[Row | None] = [None] * len(lines)
-        good = await _aside(len(data), partial(self._read_lines, lines, 1, rows, strict=True))
-        if len(good) > 1:
-            raise bad_request("documents with and without ids, or of several kinds", "send those of one kind at once")
-        if not good:
-            return _ndjson([])
-        outcome = await self._asked(verb, good[0][1], k, key)
-        return _ndjson([_numbered(row, at) for at, row in enumerate(outcome.rows(good[0][1].ids), 1)])
-
-    # Search
-
-    async def search(self, call: Call, send: Send) -> Reply | int:
-        """What is nearest to fingerprints, signatures, digests, vectors or texts."""
-        query = call.query(("k", "radius", "recipe"))
-        self._check_recipe(query)
-        k = count(query, "k", call.limits.k) or DEFAULT_K
-        radius = count(query, "radius", 1024, 0)
-        settings = self._hall.store_settings
-        if call.media_type == NDJSON:
-            return await answer_stream(call, send, lambda lines, first: self._searched(lines, first, k, radius))
-        read = {JSON: queries_of_json, ARROW: queries_of_arrow}.get(call.media_type)
-        if read is None:
-            raise _media_type(call, (JSON, NDJSON, ARROW))
-        data = await call.body()
-        queries: Queries = await _aside(len(data), partial(read, data, settings, call.limits))
-        results = await self._hall.read(partial(_search, queries=queries, k=k, radius=radius))
-        if call.media_type == ARROW:
-            return await asyncio.to_thread(matches_reply, results)
-        rows = [{"matches": list(map(match_row, matches))} for matches in results]
-        return json_reply(rows[0] if queries.single else {"results": rows})
-
-    async def _searched(self, lines: list[bytes], first: int, k: int, radius: int | None) -> list[Row]:
-        async def found(line: bytes) -> Row:
-            queries = query_of_line(line, self._hall.store_settings)
-            (matches,) = await self._hall.read(partial(_search, queries=queries, k=k, radius=radius))
-            return {"matches": list(map(match_row, matches))}
-
-        return [await _or_problem(number, found(line)) for number, line in enumerate(lines, first)]
-
-    # By id
-
-    async def remove(self, call: Call, send: Send) -> Reply | int:
-        """Hide documents."""
-        query = call.query(("missing_ok", "erase"))
-        if call.key is not None:
-            raise bad_request("an idempotency key", "removing twice is told by 404, or passed over with missing_ok=1")
-        missing_ok, erase = flag(query, "missing_ok"), flag(query, "erase")
-        self._hall.check_writable()
-        if call.media_type == NDJSON:
-            if erase:
-                raise bad_request("erase=1 with NDJSON", 'send {"ids": [...]}')
-            return await answer_stream(call, send, lambda lines, first: self._removed(lines, first, call, missing_ok))
-        read = {JSON: ids_of_json, ARROW: ids_of_arrow}.get(call.media_type)
-        if read is None:
-            raise _media_type(call, (JSON, NDJSON, ARROW))
-        ids = read(await call.body(), call.limits)
-        removed = await self._hall.write(partial(_remove, ids=ids, missing_ok=missing_ok))
-        if erase and removed:
-            await self._hall.merge()
-        return json_reply({"removed": removed})
-
-    async def _removed(self, lines: list[bytes], first: int, call: Call, missing_ok: bool) -> list[Row]:
-        async def done(line: bytes) -> Row:
-            ids = ids_of_json(line, call.limits)
-            return {"removed": await self._hall.write(partial(_remove, ids=ids, missing_ok=missing_ok))}
-
-        return [await _or_problem(number, done(line)) for number, line in enumerate(lines, first)]
-
-    async def document(self, call: Call, send: Send) -> Reply | int:
-        """One document."""
-        text = flag(call.query(("text",)), "text")
-        raw: bytes = call.scope.get("raw_path") or call.scope["path"].encode()
-        name = unquote_to_bytes(raw.partition(b"?")[0].partition(b"/v1/documents/")[2])
-        try:
-            written = name.decode("utf-8")
-        except UnicodeDecodeError:
-            raise bad_request("an id that is no UTF-8", "percent-encode its UTF-8") from None
-        (found,) = await self._hall.read(
-            partial(_documents, ids=[written], as_text=text, missing_ok=False, typed=False)
-        )
-        return json_reply(found)
-
-    async def documents(self, call: Call, send: Send) -> Reply | int:
-        """Several documents."""
-        query = call.query(("text", "missing_ok"))
-        text, missing_ok = flag(query, "text"), flag(query, "missing_ok")
-        if call.media_type == NDJSON:
-            return await answer_stream(call, send, lambda lines, first: self._found(lines, first, call, text))
-        read = {JSON: ids_of_json, ARROW: ids_of_arrow}.get(call.media_type)
-        if read is None:
-            raise _media_type(call, (JSON, NDJSON, ARROW))
-        ids = read(await call.body(), call.limits)
-        found = await self._hall.read(partial(_documents, ids=ids, as_text=text, missing_ok=missing_ok, typed=True))
-        return json_reply({"documents": found})
-
-    async def _found(self, lines: list[bytes], first: int, call: Call, text: bool) -> list[Row]:
-        async def found(line: bytes) -> Row:
-            ids = ids_of_json(line, call.limits)
-            if len(ids) != 1:
-                raise bad_request(f"{len(ids)} ids in a line", 'send {"id": …} per line')
-            ask = partial(_documents, ids=ids, as_text=text, missing_ok=False, typed=True)
-            (row,) = await self._hall.read(ask)
-            return row or {}
-
-        return [await _or_problem(number, found(line)) for number, line in enumerate(lines, first)]
-
-    # Upkeep
-
-    async def info(self, call: Call, send: Send) -> Reply | int:
-        """What the store holds, and what the service allows."""
-        call.query(())
-        return json_reply(await self._info())
-
-    async def _info(self) -> Row:
-        hall = self._hall
-        stats, id_kind = await hall.read(lambda store: (store.stats(), store.id_kind))
-        return stats_row(stats) | {
-            "kind": hall.store_settings.noun + "s",
-            "id_kind": id_kind,
-            "version": __version__,
-            "readonly": hall.is_readonly,
-            "reason_readonly": None if hall.full is None else f"disk full: {hall.full}",
-            "limits": hall.settings.limits.about(),
-        }
-
-    async def merge(self, call: Call, send: Send) -> Reply | int:
-        """One segment of everything."""
-        call.query(())
-        self._hall.check_writable()
-        await _no_body(call)
-        await self._hall.merge()
-        return json_reply(await self._info())
-
-    async def backup(self, call: Call, send: Send) -> Reply | int:
-        """A copy of the store in the folder for backups."""
-        call.query(())
-        folder = self._hall.settings.backups
-        if folder is None:
-            raise Problem("no-backups", "start the service with --backups FOLDER")
-        if call.media_type != JSON:
-            raise _media_type(call, (JSON,))
-        name, folder = read_backup_name(await call.body()).name, folder.absolute()
-        try:
-            await asyncio.to_thread(backup, self._hall.folder, folder / name)
-        except Exception as error:
-            raise problem_of(error) from error
-        return json_reply({"path": str(folder / name)}, 201)
-
-    def _check_recipe(self, query: dict[str, str]) -> None:
-        """Refuse a client that says another recipe than the store's."""
-        text = query.get("recipe")
-        if text is None:
-            return
-        own = self._hall.store_settings.recipe
-        try:
-            same = str(Recipe.of(text)) == str(own) if isinstance(own, Recipe) else text == str(own)
-        except ParameterError as error:
-            raise problem_of(error) from None
-        if not same:
-            said = f"the store's recipe is {own} and not {text}; leave `recipe` out to take the store's"
-            raise Problem("other-recipe", said, found=text, allowed=str(own))
+    return NdjsonStream(request, process_lines)
 
 
-async def _aside(size: int, work: Callable[[], T]) -> T:
-    """Do it here if it is little, else beside the event loop."""
-    return work() if size < LARGE else await asyncio.to_thread(work)
-
-
-async def _or_problem(number: int, work: Awaitable[Row]) -> Row:
-    """The answer to a line, or its problem."""
-    try:
-        return await work
-    except Problem as problem:
-        return {"line": number, "error": problem.members()}
-
-
-async def _no_body(call: Call) -> None:
-    if await call.body():
-        raise bad_request("a body", "this route takes none")
-
-
-def _media_type(call: Call, allowed: tuple[str, ...]) -> Problem:
-    found = call.media_type[:60] or "none"
-    return Problem("media-type", f"content type {found}; use {', '.join(allowed)}", found=found, allowed=list(allowed))
-
-
-def _item_of(line: bytes, settings: StoreSettings) -> Item | Problem:
-    """The document of a line, or what is wrong with it."""
-    if not line.strip():
-        return bad_request("an empty line", "send a document per line")
-    try:
-        item: Item = read_item(line)
-        documents_of([item], settings, None)
-    except Problem as problem:
-        return problem
-    return item
-
-
-def _numbered(row: Row, number: int) -> Row:
-    """An error with the number of its line."""
-    return {"line": number, **row} if "error" in row else row
-
-
-def _ndjson(rows: Sequence[Row]) -> Reply:
-    return Reply(b"".join([encode(row) + b"\n" for row in rows]), media_type=NDJSON.encode())
-
-
-# What the threads do with the store
-
-
-def _search(store: Store, *, queries: Queries, k: int, radius: int | None) -> Any:
-    if queries.texts:
-        if radius is not None:
-            raise bad_request("radius with a text", "its matches are verified; leave it out")
-        return store.check(queries.values, k=k).matches
-    return store.search(queries.values, radius=radius, k=k)
-
-
-def _check_kind(store: Store, ids: list[Id]) -> None:
-    """Refuse ids of another kind than the store's, which could never be there."""
-    kind = store.id_kind
-    if ids and kind and (kind == "str") != isinstance(ids[0], str):
-        wanted = "strings" if kind == "str" else "integers"
-        raise Problem("other-kind", f"id {ids[0]!r}; the ids of this store are {wanted}", id=ids[0], allowed=wanted)
-
-
-def _remove(store: Store, *, ids: list[Id], missing_ok: bool) -> int:
-    _check_kind(store, ids)
-    return store.remove(ids, missing_ok=missing_ok)
-
-
-def _documents(store: Store, *, ids: list[Id], as_text: bool, missing_ok: bool, typed: bool) -> list[Row | None]:
-    if not typed and store.id_kind == "int":
-        ids = [_integer(str(name)) for name in ids]
-    if typed:
-        _check_kind(store, ids)
-    found = store.get(ids, missing_ok=missing_ok)
-    rows = [None if one is None else document_row(one) for one in found]
-    if as_text and store.settings.noun == "text":
-        there = [row for row in rows if row is not None]
-        for row, text in zip(there, store.texts([row["id"] for row in there]), strict=True):
-            row["text"] = text
-    elif as_text:
-        raise bad_request("text=1", "a store of texts alone has them")
-    return rows
-
-
-def _integer(name: str) -> int:
-    digits = name.removeprefix("-")
-    if not (digits.isascii() and digits.isdigit() and len(digits) < 20 and -(1 << 63) <= int(name) < 1 << 63):
-        raise Problem("no-such-document", f"{name[:40]!r} is no integer, as the ids of this store are", id=name[:40])
-    return int(name)
+def check_recipe(request: HttpRequest, text: str | None) -> None:
+    """Raise other-recipe if a request names another recipe than the store's."""
+    if text is None:
+        return
+    recipe = request.state.store_settings.recipe
+    if str(Recipe.of(text) if isinstance(recipe, Recipe) else text) != str(recipe):
+        message = f"the recipe of the store is {recipe}, not {text}; omit `recipe` to accept it"
+        raise Problem("other-recipe", message, found=text, allowed=str(recipe))

@@ -1,4 +1,4 @@
-"""The process of a service: granian in this process, signals, and an orderly end."""
+"""The process of a service: granian in this process, signals, and graceful shutdown."""
 
 from __future__ import annotations
 
@@ -11,21 +11,24 @@ import sys
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nearkin.errors import MissingExtraError, OutputError
-from nearkin.service.logs import log
 from nearkin.service.settings import ServiceSettings
 
-SWITCH = 0.0005
-"""Seconds after which the thread of the store lets the event loop go on."""
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+    from granian.server.embed import Server
+
+SWITCH_INTERVAL = 0.0005
+"""Seconds after which the thread of the store lets the event loop run."""
 _BACKLOG = 1024
 _READ_AHEAD = 1 << 16
-"""Bytes of a connection that the server holds before they are asked for; a head is no longer."""
+"""Bytes of a connection that the server buffers; the head of a request can't be longer."""
 
 
 def serve(folder: Path, settings: ServiceSettings) -> None:
-    """Serve a store until SIGTERM or SIGINT; returns when it is closed.
+    """Serve a store until SIGTERM or SIGINT; return when the store is closed.
 
     Raises
     ------
@@ -44,31 +47,29 @@ def serve(folder: Path, settings: ServiceSettings) -> None:
     except ImportError as error:
         message = f"the service needs {error.name}; run `pip install nearkin[service]`"
         raise MissingExtraError(message, extra="service", package=error.name) from None
-    sys.setswitchinterval(SWITCH)
+    sys.setswitchinterval(SWITCH_INTERVAL)
     _runner()(_serve(folder, settings))
 
 
 def _runner() -> Callable[[Coroutine[Any, Any, None]], None]:
-    """What runs the event loop: uvloop where it is installed, a sixth quicker here."""
+    """Return `run` of uvloop if it is installed, which is a sixth faster here, or of asyncio."""
     try:
         import uvloop
     except ImportError:
         return asyncio.run
-    found: Callable[[Coroutine[Any, Any, None]], None] = uvloop.run
-    return found
+    run: Callable[[Coroutine[Any, Any, None]], None] = uvloop.run
+    return run
 
 
-async def _serve(folder: Path, settings: ServiceSettings) -> None:
+def make_server(app: FastAPI, port: int, settings: ServiceSettings) -> Server:
+    """Return the HTTP server of an application."""
     from granian.constants import HTTPModes, Interfaces
     from granian.http import HTTP1Settings
     from granian.server.embed import Server
 
-    from nearkin.service.app import Service
-
-    port = free_port(settings.host, settings.port)
-    service = Service(folder, settings)
-    server = Server(
-        service,
+    header_timeout = int(settings.limits.timeout * 1000)
+    return Server(
+        app,
         address=settings.host,
         port=port,
         interface=Interfaces.ASGINL,
@@ -76,60 +77,64 @@ async def _serve(folder: Path, settings: ServiceSettings) -> None:
         websockets=False,
         backlog=_BACKLOG,
         log_enabled=False,
-        http1_settings=HTTP1Settings(
-            header_read_timeout=int(settings.limits.seconds * 1000), max_buffer_size=_READ_AHEAD
-        ),
+        http1_settings=HTTP1Settings(header_read_timeout=header_timeout, max_buffer_size=_READ_AHEAD),
         ssl_cert=settings.certificate,
         ssl_key=settings.key,
     )
+
+
+async def _serve(folder: Path, settings: ServiceSettings) -> None:
+    from nearkin.service.app import Service
+    from nearkin.service.telemetry import log
+
+    port = free_port(settings.host, settings.port)
+    app = Service(folder, settings)
+    state, server = app.app_state, make_server(app, port, settings)
     logging.getLogger("_granian").setLevel(logging.CRITICAL + 1)
-    ended = asyncio.Event()
+    stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for name in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(name, ended.set)
-    service.begin()
+        loop.add_signal_handler(name, stopped.set)
+    state.start()
     running = asyncio.ensure_future(server.serve())
+    await wait_listening(settings.host, port, running)
+    _freeze()
+    state.opening.add_done_callback(_freeze)
     scheme = "https" if settings.certificate is not None else "http"
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    await _listening(settings.host, port, running)
-    _freeze()
-    if service.opening is not None:
-        service.opening.add_done_callback(_freeze)
     log("info", "listening", url=f"{scheme}://{host}:{port}", store=str(folder), readonly=settings.readonly)
     try:
-        await _until(ended, running, service.opening)
+        await _wait(stopped, running, state.opening)
     finally:
         log("info", "ending")
-        await service.end()
-        # This wakes its loop, too.
+        await state.close()
+        # This also wakes up the loop of the server.
         server.stop()  # type: ignore[no-untyped-call]
         with suppress(asyncio.CancelledError):
-            await asyncio.wait_for(running, settings.limits.drain)
+            await asyncio.wait_for(running, settings.limits.drain_timeout)
 
 
 def _freeze(opened: asyncio.Future[None] | None = None) -> None:
-    """What is there now stays: the collector need not look at it while requests wait, for tens of milliseconds."""
+    """Exclude the objects that exist now from garbage collection, which would stop requests for tens of ms."""
     gc.collect()
     gc.freeze()
 
 
-async def _until(ended: asyncio.Event, running: asyncio.Future[None], opening: asyncio.Future[None] | None) -> None:
-    """Wait for a signal; an error of the server, or of opening the store, comes through."""
-    waiting: set[asyncio.Future[object]] = {asyncio.ensure_future(ended.wait()), running}  # type: ignore[arg-type]
-    if opening is not None:
-        waiting.add(opening)  # type: ignore[arg-type]
+async def _wait(stopped: asyncio.Event, running: asyncio.Future[None], opening: asyncio.Future[None]) -> None:
+    """Wait for a signal; raise an error of the server, or of opening the store."""
+    pending: set[asyncio.Future[Any]] = {asyncio.ensure_future(stopped.wait()), running, opening}
     while True:
-        done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-        for one in done:
-            one.result()
-        if ended.is_set() or running in done:
-            for one in waiting - {running}:
-                one.cancel()
+        done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+        for future in done:
+            future.result()
+        if stopped.is_set() or running in done:
+            for future in pending - {running}:
+                future.cancel()
             return
 
 
-async def _listening(host: str, port: int, running: asyncio.Future[None]) -> None:
-    """Wait until the server takes connections."""
+async def wait_listening(host: str, port: int, running: asyncio.Future[None]) -> None:
+    """Wait until the server accepts connections, or has ended."""
     while not running.done():
         try:
             _, writer = await asyncio.open_connection(host, port)
@@ -143,14 +148,15 @@ async def _listening(host: str, port: int, running: asyncio.Future[None]) -> Non
 
 
 def free_port(host: str, port: int) -> int:
-    """The port itself if it is free; for 0 any that is.
+    """Return the port if it is free, or a free one for 0.
 
-    The server shares a port with others that do, so that a second service would take half of the requests of a first.
+    The server shares its port with processes that allow it: a second service would get half of the first one's
+    requests.
 
     Raises
     ------
     OutputError
-        It is taken, or the address is not this machine's.
+        The port is taken, or the address is not one of this machine.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
@@ -158,7 +164,7 @@ def free_port(host: str, port: int) -> int:
         try:
             probe.bind((host, port))
         except (OSError, OverflowError) as error:
-            number = getattr(error, "errno", None)
-            message = f"can't listen on {host}:{port}: {error}; give another --port or --host"
-            raise OutputError(message, place=f"{host}:{port}", in_place="other", errno=number) from None
+            message = f"can't listen on {host}:{port}: {error}; use another --port or --host"
+            code = getattr(error, "errno", None)
+            raise OutputError(message, place=f"{host}:{port}", in_place="other", errno=code) from None
         return int(probe.getsockname()[1])

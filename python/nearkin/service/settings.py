@@ -1,4 +1,4 @@
-"""What a service is told when it starts."""
+"""Settings of a service: address, access, limits and folders."""
 
 from __future__ import annotations
 
@@ -9,80 +9,75 @@ from nearkin.errors import bad_parameter, check_count
 
 MEBIBYTE = 1 << 20
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
-"""Hosts that only this machine reaches."""
+"""Hosts that only this machine can reach."""
+MAX_K = 1000
+"""Maximum number of matches per document."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a request may take; beyond it is answered 413, 429 or 408.
+    """Bounds of a request and of the queue; a request beyond them gets status 408, 413 or 429.
 
     Attributes
     ----------
-    body : int
-        Bytes of a body that is held whole, as they come and decompressed.
-    line : int
-        Bytes of a line of NDJSON; at most `body`.
-    batch : int
+    max_body : int
+        Bytes of a buffered body, both compressed and decompressed.
+    max_line : int
+        Bytes of a line of NDJSON; at most `max_body`.
+    max_batch : int
         Documents of a batch.
-    k : int
-        Matches per document.
-    pending : int
-        Bytes of all bodies that are read or wait for the store.
-    documents : int
-        Documents that wait for the store.
-    seconds : float
-        For a body to arrive; of a stream for the next piece of it.
-    drain : float
-        Seconds that what was taken may take when the service ends.
+    max_pending : int
+        Bytes of all bodies that are being read or queued.
+    max_documents : int
+        Documents in the queue.
+    timeout : float
+        Seconds for a body to arrive, and for the next piece of a stream.
+    drain_timeout : float
+        Seconds that requests in flight may take when the service shuts down.
     """
 
-    body: int = 32 * MEBIBYTE
-    line: int = 8 * MEBIBYTE
-    batch: int = 10_000
-    k: int = 1000
-    pending: int = 64 * MEBIBYTE
-    documents: int = 50_000
-    seconds: float = 30.0
-    drain: float = 30.0
+    max_body: int = 32 * MEBIBYTE
+    max_line: int = 8 * MEBIBYTE
+    max_batch: int = 10_000
+    max_pending: int = 64 * MEBIBYTE
+    max_documents: int = 50_000
+    timeout: float = 30.0
+    drain_timeout: float = 30.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "line", min(self.line, self.body))
-        check_count("max_body", self.body, 1024, 1 << 32, "1 KiB to 4 GiB")
-        check_count("max_batch", self.batch, 1, 1 << 20, "1 to 1,048,576 documents")
-        check_count("max_pending", self.pending, self.body, 1 << 36, f"at least max_body={self.body} bytes")
-        if not 0.1 <= self.seconds <= 3600:
-            raise bad_parameter("timeout", self.seconds, "0.1 to 3600 seconds")
-
-    def about(self) -> dict[str, int]:
-        """Those that a client cuts its calls by."""
-        return {"body": self.body, "batch": self.batch, "line": self.line, "k": self.k}
+        object.__setattr__(self, "max_line", min(self.max_line, self.max_body))
+        check_count("max_body", self.max_body, 1024, 1 << 32, "1 KiB to 4 GiB")
+        check_count("max_batch", self.max_batch, 1, 1 << 20, "1 to 1,048,576 documents")
+        check_count("max_pending", self.max_pending, self.max_body, 1 << 36, f"at least max_body={self.max_body} bytes")
+        if not 0.1 <= self.timeout <= 3600:
+            raise bad_parameter("timeout", self.timeout, "0.1 to 3600 seconds")
 
 
 @dataclass(frozen=True)
 class ServiceSettings:
-    """Everything but the store itself.
+    """Everything that a service is started with, except the store.
 
     Attributes
     ----------
     host, port : str, int
-        Where it listens; port 0 is any that is free.
+        Address; port 0 selects a free port.
     readonly : bool
-        Whether every change is refused.
+        Refuse every change.
     token_file : Path, optional
-        Tokens of those who may read or write; needed for a host beyond loopback.
+        Tokens that may read or write. Required for a host beyond loopback.
     allowed_hosts : tuple of str
-        Names under which it may be asked, beside loopback and its own host.
+        Host names that requests may use, in addition to loopback and `host`.
     backups : Path, optional
-        The folder in which backups are made.
+        Folder for backups.
     limits : Limits
     access_log : bool
-        Whether every request is logged.
+        Log every request.
     certificate, key : Path, optional
-        Of TLS, in PEM.
+        TLS certificate and key, in PEM.
     memory : float, optional
-        As `nearkin.Store.open` takes it.
-    sync : str
-        "commit" or "interval", as there.
+        Memory of the store; see `nearkin.Store.open`.
+    sync : {"commit", "interval"}
+        When the store syncs; see `nearkin.Store.open`.
     """
 
     host: str = "127.0.0.1"
@@ -101,15 +96,15 @@ class ServiceSettings:
     def __post_init__(self) -> None:
         if self.sync not in ("commit", "interval"):
             raise bad_parameter("sync", repr(self.sync), '"commit" or "interval"')
-        check_count("port", self.port, 0, 65535, "0 to 65535; 0 is any that is free")
+        check_count("port", self.port, 0, 65535, "0 to 65535; 0 selects a free port")
         if (self.certificate is None) != (self.key is None):
-            given, other = ("tls_cert", "tls_key") if self.key is None else ("tls_key", "tls_cert")
-            raise bad_parameter(given, f"given without {other}", "both, in PEM, or neither")
+            name, missing = ("tls_cert", "tls_key") if self.key is None else ("tls_key", "tls_cert")
+            raise bad_parameter(name, f"a file without {missing}", "both, in PEM, or neither")
         if not self.is_local and self.token_file is None:
             allowed = "127.0.0.1, or tokens: --token-file FILE with lines such as `write SECRET`"
             raise bad_parameter("host", f"{self.host} without tokens", allowed)
 
     @property
     def is_local(self) -> bool:
-        """Whether only this machine reaches it."""
+        """True if only this machine can reach the service."""
         return self.host in LOOPBACK or self.host.startswith("127.")

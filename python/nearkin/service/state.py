@@ -1,29 +1,31 @@
-"""The state of a running service: the store, the threads that hold it, and what is bounded."""
+"""Shared state of the service: store handles, worker threads, limits."""
 
 from __future__ import annotations
 
 import asyncio
-import shutil
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from nearkin.service.bodies import Documents
-from nearkin.service.errors import Problem, disk_full, problem_of
-from nearkin.service.executor import Busy, Job, Verb, Worker
-from nearkin.service.logs import log
-from nearkin.service.metrics import Metrics
+from nearkin.service.bodies import DocumentBatch
+from nearkin.service.errors import Problem, bad_request, retry_after
+from nearkin.service.executor import Admission, ChangeExecutor, Operation, Request, StoreWorker, execute_checks
+from nearkin.service.models import KEY
 from nearkin.service.settings import ServiceSettings
-from nearkin.service.store_work import Changes, do_questions
+from nearkin.service.telemetry import Metrics, log
 from nearkin.store.kinds import StoreSettings
+from nearkin.store.results import CheckResult
 from nearkin.store.store import Store
 
 T = TypeVar("T")
+BACKUP_SHARE = 0.12
+"""Share of the time for which a backup uses the disk."""
 
 
-class Hall:
-    """One service.
+class AppState:
+    """State of one service.
 
     Parameters
     ----------
@@ -33,149 +35,150 @@ class Hall:
     """
 
     def __init__(self, folder: Path, settings: ServiceSettings) -> None:
-        self.folder, self.settings = folder, settings
-        self.metrics, self.busy = Metrics(), Busy(settings.limits)
-        self._changes = Changes(folder)
-        self._reader = Worker("reader", self._open_reader, do_questions, self.metrics)
-        self._writer = None if settings.readonly else Worker("writer", self._open_writer, self._changes, self.metrics)
-        self._merging = asyncio.Lock()
-        self.is_ready = self.is_ending = False
+        self.folder, self.settings, self.limits = folder, settings, settings.limits
+        self.metrics, self.admission = Metrics(), Admission(settings.limits)
+        self.is_ready = self.is_closing = False
+        self.num_requests = 0
+        """Number of requests in flight."""
+        self.opening: asyncio.Task[None] | None = None
+        """Done when the store is open; has the error if it can't be opened."""
+        self._changes = ChangeExecutor(folder)
+        self._reader = StoreWorker("reader", self._open_reader, execute_checks, self.metrics)
+        self._writer: StoreWorker | None = None
+        if not settings.readonly:
+            self._writer = StoreWorker("writer", self._open_writer, self._changes, self.metrics)
+        self._merge_lock, self._backup_lock = asyncio.Lock(), threading.Lock()
         self._store_settings: StoreSettings | None = None
-        self.running = 0
-        """Requests that were begun and are not answered."""
 
     def _open_reader(self) -> Store:
-        return Store.open(self.folder, "r", memory=_half(self.settings.memory))
+        return Store.open(self.folder, "r", memory=self._memory_per_handle())
 
     def _open_writer(self) -> Store:
         sync: Any = self.settings.sync
-        return Store.open(self.folder, "w", sync=sync, memory=_half(self.settings.memory))
+        return Store.open(self.folder, "w", sync=sync, memory=self._memory_per_handle())
 
-    # Its life
+    def _memory_per_handle(self) -> float:
+        """Half of the memory of the store: bytes if it is an int, a share of the machine if it is a float."""
+        memory = 0.25 if self.settings.memory is None else self.settings.memory
+        return max(memory // 2, 1 << 20) if isinstance(memory, int) else memory / 2
 
-    async def open(self) -> None:
-        """Open the store, which recovers it; then the service is ready.
+    # Lifecycle
 
-        Raises
-        ------
-        NearkinError, OSError
-            It can't be opened.
-        """
-        begun = time.perf_counter()
-        # The writer first: it recovers what an interrupted process owed.
+    def start(self) -> None:
+        """Open the store in the background. A second call does nothing."""
+        if self.opening is None:
+            self.opening = asyncio.ensure_future(self._open())
+
+    async def _open(self) -> None:
+        """Open the store, which recovers it; then the service is ready."""
+        start = time.perf_counter()
+        # The writer first, because it recovers from an interrupted process.
         for worker in (self._writer, self._reader):
             if worker is not None:
                 await worker.start()
-        self._store_settings = self._reader.store.settings
+        if self._reader.store is not None:
+            self._store_settings = self._reader.store.settings
         self.is_ready = True
-        log("info", "ready", store=str(self.folder), seconds=round(time.perf_counter() - begun, 3))
+        log("info", "ready", store=str(self.folder), seconds=round(time.perf_counter() - start, 3))
 
     async def close(self) -> None:
-        """Take nothing more, answer what was taken, close the store."""
-        self.is_ready, self.is_ending = False, True
-        until = time.monotonic() + self.settings.limits.drain
-        while self.running and time.monotonic() < until:
+        """Stop accepting requests, drain those in flight, then close the store. A second call does nothing."""
+        if self.is_closing:
+            return
+        self.is_ready, self.is_closing = False, True
+        deadline = time.monotonic() + self.limits.drain_timeout
+        while self.num_requests and time.monotonic() < deadline:
             await asyncio.sleep(0.01)
-        if self.running:
-            log("warning", "drain", detail="requests were cut off", requests=self.running)
+        if self.num_requests:
+            log("warning", "drain", detail="requests were aborted", requests=self.num_requests)
         for worker in (self._writer, self._reader):
             if worker is not None:
                 await worker.stop()
         log("info", "closed")
 
+    def check_ready(self) -> None:
+        """Raise not-ready before the store is open, and during shutdown."""
+        if not self.is_ready:
+            state = "shutting down" if self.is_closing else "opening its store"
+            raise Problem("not-ready", f"the service is {state}; try again later", headers=retry_after(1))
+
     @property
     def store_settings(self) -> StoreSettings:
-        """What the store is made for."""
+        """Settings of the store."""
         if self._store_settings is None:
-            raise self.not_ready()
+            raise Problem("not-ready", "the service is opening its store; try again later", headers=retry_after(1))
         return self._store_settings
 
-    def not_ready(self) -> Problem:
-        """The problem of a request before the store is open, or after the service was told to end."""
-        state = "ending" if self.is_ending else "opening its store"
-        return Problem("not-ready", f"the service is {state}; send this again later", headers={b"retry-after": b"1"})
-
-    # What it may do
+    # Changes
 
     @property
-    def full(self) -> str | None:
-        """What the disk said when it was full, until there is room again."""
-        return self._changes.full
+    def disk_error(self) -> str | None:
+        """Message of the system while the disk is full."""
+        return self._changes.disk_error
 
     @property
     def is_readonly(self) -> bool:
-        """Whether changes are refused."""
-        return self._writer is None or self.full is not None
+        """True if changes are refused."""
+        return self._writer is None or self.disk_error is not None
 
-    def check_writable(self) -> None:
-        """Refuse changes of a service that only reads.
-
-        Raises
-        ------
-        Problem
-            read-only.
-        """
+    def check_writable(self) -> StoreWorker:
+        """Return the worker for changes; raises read-only if there is none."""
         if self._writer is None:
             raise Problem("read-only", "the service was started with --readonly")
+        return self._writer
 
-    # The store
+    # Store
 
-    async def ask(
-        self, verb: Verb, documents: Documents, *, k: int | None = None, key: str | None = None, whole: bool = True
-    ) -> Any:
-        """The outcome of documents.
+    def submit(
+        self, operation: Operation, documents: DocumentBatch, *, k: int | None = None, key: str | None = None
+    ) -> asyncio.Future[CheckResult]:
+        """Check or add the documents of a request, all or none; raise busy if the queue is full.
 
-        Raises
-        ------
-        Problem
+        Parameters
+        ----------
+        operation : {"check", "add", "check-and-add"}
+        documents : DocumentBatch
+        k : int, optional
+            Number of best matches per document.
+        key : str, optional
+            Idempotency key.
         """
-        worker = self._reader if verb == "check" else self._writer
-        future = asyncio.get_running_loop().create_future()
-        return await self._queued(worker, Job(verb, future, documents, k, key, whole), len(documents))
+        if key is not None and documents.ids is None:
+            raise bad_request("an idempotency key for documents without ids", "give each document an id")
+        if key is not None and any(KEY in row for row in documents.columns or ()):
+            raise bad_request(f"a column {KEY!r} and an idempotency key", "rename the column")
+        worker = self._reader if operation == "check" else self.check_writable()
+        return self._enqueue(worker, Request(operation, documents, k, key), len(documents))
 
-    async def read(self, call: Callable[[Store], T]) -> T:
-        """What a function of the store gives, asked by the thread of questions."""
-        return await self._call(self._reader, call)
+    def read(self, call: Callable[[Store], T]) -> asyncio.Future[T]:
+        """Call a function of the store in the reader's thread."""
+        return self._enqueue(self._reader, Request("call", call=call), 1)
 
-    async def write(self, call: Callable[[Store], T]) -> T:
-        """What a function of the store gives, done by the thread of changes."""
-        return await self._call(self._writer, call)
+    def write(self, call: Callable[[Store], T]) -> asyncio.Future[T]:
+        """Call a function of the store in the writer's thread."""
+        return self._enqueue(self.check_writable(), Request("call", call=call), 1)
+
+    def _enqueue(self, worker: StoreWorker, request: Request, documents: int) -> asyncio.Future[Any]:
+        self.admission.reserve_documents(documents)
+        request.future.add_done_callback(lambda future: self.admission.reserve_documents(-documents))
+        worker.submit(request)
+        return request.future
 
     async def merge(self) -> None:
-        """Merge the store, while others read and write."""
-        if self.full is not None and shutil.disk_usage(self.folder).free < 1 << 24:
-            raise disk_full(self.full)
-        if self._merging.locked():
-            raise Problem("locked", "a merge is going on; wait for it", headers={b"retry-after": b"5"})
-        async with self._merging:
-            store: Store | None = None if self._writer is None else self._writer.store
-            if store is None:
-                self.check_writable()
-                return
-            try:
+        """Merge the segments of the store; requests are served meanwhile."""
+        self._changes.check_space()
+        if self._merge_lock.locked():
+            raise Problem("locked", "a merge is running; wait for it", headers=retry_after(5))
+        async with self._merge_lock:
+            store = self.check_writable().store
+            if store is not None:
                 await asyncio.to_thread(store.merge)
-            except Exception as error:
-                raise problem_of(error) from error
 
-    async def _call(self, worker: Worker | None, call: Callable[[Store], T]) -> T:
-        future = asyncio.get_running_loop().create_future()
-        found: T = await self._queued(worker, Job("call", future, call=call), 1)
-        return found
+    async def backup(self, target: Path) -> None:
+        """Copy the store through a handle of its own, so that no request waits."""
 
-    async def _queued(self, worker: Worker | None, job: Job, documents: int) -> Any:
-        if worker is None:
-            self.check_writable()
-            raise self.not_ready()
-        self.busy.take_documents(documents)
-        try:
-            worker.put(job)
-            return await job.future
-        finally:
-            self.busy.documents -= documents
+        def copy() -> None:
+            with self._backup_lock, Store.open(self.folder, "r") as store:
+                store.backup(target, share=BACKUP_SHARE)
 
-
-def _half(memory: float | None) -> float:
-    """What each of the two handles may hold, in bytes or as a share of the machine; together a quarter for None."""
-    share = 0.25 if memory is None else memory
-    # An int is bytes, a float a share of the machine.
-    return max(share // 2, 1 << 20) if isinstance(share, int) else share / 2
+        await asyncio.to_thread(copy)

@@ -1,0 +1,101 @@
+"""Log (one JSON object per line on standard error) and metrics (for Prometheus) of a service."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import Counter as Tally
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from typing import Any
+
+import msgspec
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from nearkin.store.results import CheckResult, StoreStats
+
+SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
+DOCUMENTS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
+GAUGES = {
+    "documents": "Documents in the store.",
+    "waiting": "Documents in no segment yet.",
+    "segments": "Segments.",
+    "removed": "Removed documents that are still in files.",
+    "queue_bytes": "Bytes of requests that are being read or queued.",
+    "queue_documents": "Documents in the queue.",
+    "readonly": "1 if changes are refused.",
+}
+_encode = msgspec.json.Encoder(enc_hook=str).encode
+_lock = threading.Lock()
+
+
+def log(level: str, event: str, **members: Any) -> None:
+    """Write a line of the log.
+
+    Parameters
+    ----------
+    level : {"info", "warning", "error"}
+    event : str
+        One or two words, hyphenated.
+    **members
+        Further members of the object; None is omitted.
+    """
+    time = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+    values = {name: value for name, value in members.items() if value is not None}
+    line = _encode({"time": time, "level": level, "event": event, **values}) + b"\n"
+    with _lock:
+        try:
+            sys.stderr.buffer.write(line)
+            sys.stderr.buffer.flush()
+        except (OSError, ValueError):
+            # Standard error is closed; the service continues without a log.
+            return
+
+
+class Metrics:
+    """Counters, histograms and gauges of one service."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        add: Any = {"registry": self.registry}
+        self._requests = Counter("nearkin_requests", "Requests by route and status.", ["route", "status"], **add)
+        self._seconds = Histogram("nearkin_request_seconds", "Latency by route.", ["route"], buckets=SECONDS, **add)
+        self._answers = Counter("nearkin_answers", "Documents by status.", ["status"], **add)
+        self._commit = Histogram("nearkin_commit_seconds", "Time of a commit.", buckets=SECONDS, **add)
+        self._check = Histogram("nearkin_check_seconds", "Time of a group of checks.", buckets=SECONDS, **add)
+        self._batch = Histogram("nearkin_batch_documents", "Documents of a commit.", buckets=DOCUMENTS, **add)
+        self._gauges = {name: Gauge(f"nearkin_{name}", text, **add) for name, text in GAUGES.items()}
+        self._bytes = Gauge("nearkin_bytes", "Bytes on disk.", ["part"], **add)
+        self._children: dict[tuple[str, int], tuple[Any, Any]] = {}
+
+    def record_request(self, route: str, status: int, seconds: float) -> None:
+        """Count a request."""
+        children = self._children.get((route, status))
+        if children is None:
+            children = self._requests.labels(route, str(status)), self._seconds.labels(route)
+            self._children[route, status] = children
+        children[0].inc()
+        children[1].observe(seconds)
+
+    def record_group(self, worker: str, documents: int, results: Sequence[Any], seconds: float) -> None:
+        """Count a group of store requests that was executed together."""
+        if not documents:
+            return
+        if worker == "writer":
+            self._commit.observe(seconds)
+            self._batch.observe(documents)
+        else:
+            self._check.observe(seconds)
+        checked = (result for result in results if isinstance(result, CheckResult))
+        for status, count in Tally(status for result in checked for status in result.status).items():
+            self._answers.labels(status).inc(count)
+
+    def render(self, stats: StoreStats, queue: dict[str, int]) -> bytes:
+        """Return all metrics in the text format of Prometheus; `queue` has the gauges that are not of the store."""
+        for name in ("documents", "waiting", "segments", "removed"):
+            self._gauges[name].set(getattr(stats, name))
+        for name, value in queue.items():
+            self._gauges[name].set(value)
+        for part, size in stats.bytes.items():
+            self._bytes.labels(part).set(size)
+        return generate_latest(self.registry)
