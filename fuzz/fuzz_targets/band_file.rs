@@ -1,5 +1,5 @@
-//! Any bytes as a saved banding index: an error when it is opened or first searched, or an index that can be searched; never
-//! a panic, verified or not.
+//! Any bytes as a saved banding index: opening or the first search fails, or the index is searchable; never a panic,
+//! verified or not.
 #![no_main]
 
 use std::path::Path;

@@ -1,17 +1,17 @@
-//! Any bytes as the buffers of a column of strings: the strings of a plain definition, or the row that does not hold; never a
-//! panic.
+//! Any bytes as the buffers of a string column: the strings of a plain definition, or the first row with a fault; never
+//! a panic.
 //!
-//! The first byte chooses the layout, the second how many values there are, the third how many bytes say which are null.
+//! The first byte selects the layout, the second the number of values, the third the number of validity bytes.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use nearkin_core::text::columns::{Bad, Checked, Nulls, Read, View, chosen, packed, views};
 use nearkin_fuzz::alone;
 
-/// None for a null; else the bytes of the value, if it lies anywhere.
+/// None for a null; otherwise the bytes of the value, if it is within the data.
 type Value<'a> = Option<Option<&'a [u8]>>;
 
-/// What these values are: the first row that lies nowhere, or all strings and what is none.
+/// Return the first row out of range, or all strings and the invalid ones.
 fn check(values: &[Value<'_>], found: &Read<Checked<'_>>) {
     let nowhere = values.iter().position(|value| *value == Some(None));
     let (items, bad) = match found {
@@ -71,7 +71,7 @@ fuzz_target!(init: alone(), |input: &[u8]| {
     let Some((&[layout, count, null_bytes], rest)) = input.split_first_chunk() else { return };
     let (bits, rest) = rest.split_at(usize::from(null_bytes).min(rest.len()));
     let bits = (null_bytes > 0).then_some(bits);
-    // More rows than one task checks are possible with offsets of a byte.
+    // Offsets of one byte allow more rows than one task checks.
     let count = usize::from(count) * if layout & 8 == 0 { 1 } else { 16 };
     let width = [1, 2, 4, 8, 16, 1][usize::from(layout & 7) % 6];
     let (column, data) = rest.split_at((width * count).min(rest.len()));

@@ -1,5 +1,5 @@
-//! Any bytes as CSV: records and reasons, never a panic; cut anywhere, the two parts hold the same records, and what is looked
-//! up again is the same.
+//! Any bytes as CSV: records and reasons, never a panic; after a split anywhere, the two pieces contain the same
+//! records, and reading records again gives the same.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -21,7 +21,7 @@ fuzz_target!(init: alone(), |input: &[u8]| {
     let cut = usize::from(flags) * block.len() / 256;
     let first = read(&block[..cut], false, &layout).expect("a block below 4 GiB");
     let second = read(&block[first.consumed..], true, &layout).expect("a block below 4 GiB");
-    // A quote that is never closed swallows what is behind it: then a cut before its end may read on elsewhere.
+    // An unclosed quote swallows the text after it: then reading may resume elsewhere after an earlier split.
     if whole.malformed_count == 0 {
         assert_eq!(whole.data, [first.data, second.data].concat());
     }

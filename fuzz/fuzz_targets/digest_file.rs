@@ -1,5 +1,5 @@
-//! Any bytes as a saved digest index: an error when it is opened, or an index that is searched in every way, changed, saved
-//! and opened as itself; never a panic.
+//! Any bytes as a saved digest index: opening fails, or the index is searched in every way, changed, saved and
+//! reopened; never a panic.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Any bytes as JSON lines: records and reasons, never a panic; and what is read is what serde_json reads.
+//! Any bytes as JSON Lines: records and reasons, never a panic; accepted records equal those of serde_json.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -17,20 +17,20 @@ fuzz_target!(init: alone(), |input: &[u8]| {
     assert_eq!(block.len(), whole.consumed);
     assert_eq!(block.iter().filter(|&&byte| byte == b'\n').count() as u64, whole.lines);
 
-    // Cut anywhere, the two parts hold the same records.
+    // After a split anywhere, the two pieces contain the same records.
     let cut = (flags as usize >> 2) * block.len() / 64;
     let first = read(&block[..cut], false, &wanted).expect("a block below 4 GiB");
     let second = read(&block[first.consumed..], true, &wanted).expect("a block below 4 GiB");
     assert_eq!(whole.data, [first.data, second.data].concat());
     assert_eq!(whole.malformed_count, first.malformed_count + second.malformed_count);
 
-    // Records that are looked up again are the same, and each is an object with that text.
+    // Records that are read again are the same, and each is an object with that text.
     let mut packed = Vec::new();
     for row in 0..whole.len() {
         let record = &block[whole.starts[row] as usize..][..whole.lengths[row] as usize];
         packed.extend_from_slice(record);
         let text = whole.text(row).expect("UTF-8");
-        // serde_json's Value refuses numbers and nesting that are skipped here, but never says another text.
+        // serde_json's Value refuses numbers and nesting that the reader skips, but never returns another text.
         if let Ok(value) = serde_json::from_slice::<Value>(record) {
             assert_eq!(value["text"].as_str().unwrap_or_default(), text);
         }

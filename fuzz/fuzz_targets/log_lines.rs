@@ -1,5 +1,5 @@
-//! Any bytes as lines of a log: a form and its values are the line, each line has a template that matches it, and templates of
-//! templates are no more than they were; never a panic.
+//! Any bytes as lines of a log: a form and its values reproduce the line, each line matches a template, and merging
+//! templates again does not increase their number; never a panic.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! Any bytes as a saved LSH index: an error when it is opened or first searched, or an index that can be searched; never a
-//! panic, verified or not.
+//! Any bytes as a saved LSH index: opening or the first search fails, or the index is searchable; never a panic,
+//! verified or not.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -7,7 +7,7 @@ use nearkin_core::index::lsh::{SearchParams, Hashes, Index, Queries, Vectors, Qu
 use nearkin_core::segment::guarded;
 use nearkin_fuzz::{alone, file};
 
-/// Largest dimension that is searched: a file of a few KB holds no row of more.
+/// Maximum dimension that is searched: a file of a few KB contains no row of a higher one.
 const DIM: usize = 1 << 12;
 
 fuzz_target!(init: alone(), |input: &[u8]| {
@@ -21,7 +21,7 @@ fuzz_target!(init: alone(), |input: &[u8]| {
             for length in 1..=16 {
                 for hashes in [Hashes::Bits(&bits[..length]), Hashes::Ints(&ints[..length])] {
                     let queries = Queries { hashes, alternatives: None, params };
-                    // Queries that do not fit are errors; none may panic.
+                    // Invalid queries are errors; none may panic.
                     if guarded(index.segment(), || index.candidates(&queries)).is_err() {
                         continue;
                     }

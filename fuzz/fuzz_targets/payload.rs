@@ -1,4 +1,4 @@
-//! Any bytes as a payload: never a panic; no layer makes it longer; table and reading agree; features ascend.
+//! Any bytes as a payload: never a panic; no layer makes it longer; table and single analysis agree; features ascend.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

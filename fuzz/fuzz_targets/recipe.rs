@@ -1,8 +1,8 @@
-//! Any slots as a recipe: an error, or a recipe that hashes any texts and any given features, a batch as its texts one by
-//! one; never a panic.
+//! Any fields as a recipe: an error, or a recipe that hashes any texts and any features, with equal results in a batch
+//! and one by one; never a panic.
 //!
-//! Lines are slots by their order: each chooses a value by its first byte, or is one where it begins with `=`. What follows
-//! a line `--` is texts, one per line.
+//! Lines are fields by their order: the first byte selects a value, or `=` introduces a literal one. The lines after
+//! `--` are texts, one per line.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -10,7 +10,7 @@ use nearkin_core::families::recipe::{Family, Recipe, Slots, Weights};
 use nearkin_core::text::keywords::IdfTable;
 use nearkin_fuzz::alone;
 
-/// The line as one of `names`, or as it stands.
+/// Return the line as one of `names`, or unchanged.
 fn choice<'a>(line: &'a str, names: &[&'a str]) -> &'a str {
     match line.as_bytes().first() {
         None => names[0],
@@ -34,7 +34,7 @@ fuzz_target!(init: alone(), |input: &[u8]| {
     let letters = choice(line(), &["word", "python", "all"]);
     let cut = choice(line(), &["uax29", "jieba", "script"]);
     let (stop, stop_words, tags) = (list(choice(line(), &["", "en", "zh,ja"])), list(line()), list(line()));
-    // 1 for an empty line, else any number around the range.
+    // Return 1 for an empty line, otherwise any number around the valid range.
     let small = |line: &str| if line.is_empty() { 1 } else { number(line) as usize % 67 };
     let (min_length, features) = (small(line()), choice(line(), &["char", "word", "given"]));
     let (n, weight) = (small(line()), choice(line(), &["binary", "count", "log", "idf", "textrank", "given"]));
@@ -52,7 +52,7 @@ fuzz_target!(init: alone(), |input: &[u8]| {
         case,
         letters,
         cut,
-        // A user's dictionary takes seconds to build: it is the target user_words.
+        // A user's dictionary takes seconds to build: the target user_words covers it.
         user_words: "",
         stop: &stop,
         stop_words: &stop_words,

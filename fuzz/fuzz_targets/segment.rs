@@ -1,7 +1,8 @@
-//! Any bytes as a saved Hamming index: an error when it is opened or first searched, or an index that can be searched; never
-//! a panic, verified or not.
+//! Any bytes as a saved Hamming index: opening or the first search fails, or the index is searchable; never a panic,
+//! verified or not.
 //!
-//! Sums are mended first, or hardly an input would come behind them; an input whose first byte is odd keeps its own.
+//! Checksums are corrected first, because hardly any input would pass them; an input whose first byte is odd keeps its
+//! own.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

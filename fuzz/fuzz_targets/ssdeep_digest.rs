@@ -1,4 +1,4 @@
-//! Two lines as digests: no panic, strict within lenient, scores symmetric and the same in a batch.
+//! Two lines as digests: no panic, strict is a subset of lenient, scores are symmetric and the same in a batch.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,7 +1,7 @@
-//! Any bytes as an index file of an older version, with a right head and checksum unless the input begins as such a file:
-//! an error or an index that is searched in every way, saves and opens as itself; never a panic.
+//! Any bytes as an index file of an older version, with a valid head and checksum unless the input begins as such a
+//! file: opening fails, or the index is searched in every way, saved and reopened; never a panic.
 //!
-//! The first byte chooses the version.
+//! The first byte selects the version.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

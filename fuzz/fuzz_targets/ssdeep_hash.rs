@@ -1,12 +1,12 @@
-//! Any input: the digest of the whole is that of its pieces, under every option, and parses.
+//! Any input: the digest of the input equals that of its pieces, under every option, and parses.
 //!
-//! The first byte says how often the rest is repeated.
+//! The first byte is the number of repetitions of the rest.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use nearkin_core::digests::ssdeep::{Digest, Hasher, Options, hash};
 
-/// Bytes that are hashed at most: of six block sizes, and of ten where the first byte is the largest.
+/// Maximum number of hashed bytes: of six block sizes, and of ten if the first byte is the largest.
 const SHORT: usize = 1 << 12;
 const LONG: usize = 1 << 16;
 

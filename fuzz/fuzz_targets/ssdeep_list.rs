@@ -1,4 +1,4 @@
-//! Any bytes as a list: no panic, and what was read is written and read again.
+//! Any bytes as a list: no panic, and a parsed list survives writing and parsing.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,5 @@
-//! Any bytes as a file of a store's documents: an error when it is opened or used, or answers; never a panic, nor memory beyond what the bytes can hold. Nothing is verified first.
+//! Any bytes as a file of a store's documents: opening or use fails, or it returns results; never a panic, nor more
+//! memory than the bytes can decompress to. Nothing is verified first.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

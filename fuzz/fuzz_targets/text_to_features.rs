@@ -1,6 +1,6 @@
-//! Any bytes as a text: features and fingerprints, never a panic; and the fast path gives what the features alone give.
+//! Any bytes as a text: features and fingerprints, never a panic; the fast path equals the result from the features.
 //!
-//! Bytes 0 to 4 choose the recipe, the rest is the text; what is not UTF-8 in it becomes U+FFFD.
+//! Bytes 0 to 4 select the recipe, the rest is the text; invalid UTF-8 becomes U+FFFD.
 #![no_main]
 
 use std::collections::HashMap;

@@ -1,5 +1,5 @@
-//! Any lines as URLs, and as lines of a log: no panic; a canonical URL is its own; every form is in a pattern or in none; the text of a
-//! pattern is its own pattern.
+//! Any lines as URLs, and as lines of a log: no panic; canonical URLs are fixed points; every form is in at most one
+//! pattern; the text of a pattern matches that pattern.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,7 +1,8 @@
-//! Any bytes as a user's dictionary: an error or words, never a panic; and a text cut with them is still the text.
+//! Any bytes as a user's dictionary: an error or words, never a panic; and the tokens of a text concatenate to the
+//! text.
 //!
-//! The words join a small dictionary, by the same code as jieba's, which would take a second per input. The first byte says
-//! how many of the following are the dictionary, in sixteens; the rest is the text.
+//! The words extend a small dictionary, by the same code as jieba's, which would take a second per input. The first
+//! byte gives the dictionary's share of the input in sixteenths; the rest is the text.
 #![no_main]
 
 use std::sync::OnceLock;

@@ -1,4 +1,4 @@
-//! What is done with a digest index that was opened, whatever wrote the file.
+//! Operations on an opened digest index, whatever wrote the file.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use nearkin_core::index::rows::{Existing, Keys, NewIds};
 use nearkin_core::segment::guarded;
 use nearkin_core::digests::ssdeep::Digest;
 
-/// Rows that are queries, and rows of whose index all pairs are listed.
+/// Number of rows used as queries, and maximum number of rows for which all pairs are listed.
 const QUERIES: usize = 64;
 const PAIRS: usize = 1 << 10;
 
@@ -34,10 +34,10 @@ fn search(index: &Index, query: Digest) -> nearkin_core::Result<()> {
     Ok(())
 }
 
-/// Searches an opened index in every way, changes it, saves it over `path` and opens it as itself.
+/// Search an opened index in every way, change it, save it over `path` and reopen it.
 ///
 /// # Panics
-/// It does not hold together: opening reads and checks all of it.
+/// The file is inconsistent: opening reads and checks all of it.
 pub fn exercise(mut index: Index, about: &About, path: &Path) {
     let query = Digest::parse(b"96:eWJN08TSaEp9PT3WOiOG0PPs71raVR:D/klkTUPirvyE0U").expect("a digest");
     let segment = index.segment().cloned();

@@ -1,4 +1,4 @@
-//! What the targets share.
+//! Helpers of the targets.
 
 pub mod digests;
 
@@ -11,14 +11,14 @@ use xxhash_rust::xxh3::xxh3_64;
 const HEADER: usize = 64;
 const ENTRY: usize = 40;
 
-/// Lets panics unwind without a word: `guarded` turns those over an opened file into errors, which is what users get.
-/// One that nothing catches still ends the target.
+/// Silence panics that unwind: `guarded` converts those over an opened file to errors, as for users. An uncaught one
+/// still ends the target.
 pub fn quiet() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| std::panic::set_hook(Box::new(|_| {})));
 }
 
-/// Makes the calling thread the only one of rayon's pool: what the core shares out runs where it was asked for. Handing each
+/// Make the calling thread the only one of rayon's pool, so that parallel code of the core runs on it. Passing each
 /// input to another thread and waiting for it would take longer than most inputs do.
 pub fn alone() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread();
@@ -29,7 +29,7 @@ fn long(bytes: &[u8], at: usize) -> usize {
     bytes[at..at + 8].iter().rev().fold(0, |value, &byte| value << 8 | usize::from(byte))
 }
 
-/// Makes magic, version, kind, length and every sum of a segment right, as far as the section table lies inside.
+/// Correct magic, version, kind, length and every checksum of a segment, as far as the section table is inside it.
 pub fn mend(bytes: &mut [u8], kind: u8) {
     if bytes.len() < HEADER {
         return;
@@ -54,7 +54,7 @@ pub fn mend(bytes: &mut [u8], kind: u8) {
     bytes[56..64].copy_from_slice(&sum.to_le_bytes());
 }
 
-/// Makes the sums of a file of documents right: of blocks of texts, of pages, then as [`mend`].
+/// Correct the checksums of a file of documents: of blocks of texts, of pages, then as [`mend`].
 pub fn mend_documents(bytes: &mut [u8]) {
     const PAGE: usize = 4096;
     const SUMS: usize = 9;
@@ -94,12 +94,12 @@ pub fn mend_documents(bytes: &mut [u8]) {
     mend(bytes, 11);
 }
 
-/// The input in a file of this process, with right sums unless its first byte is odd.
+/// Write the input to a file of this process, with correct checksums unless its first byte is odd.
 pub fn file(input: &[u8], name: &str, kind: u8) -> PathBuf {
     made(input, name, |bytes| mend(bytes, kind))
 }
 
-/// As [`file`] for a file of documents.
+/// Write a file of documents; see [`file`].
 pub fn documents_file(input: &[u8]) -> PathBuf {
     made(input, "documents", mend_documents)
 }
@@ -115,7 +115,7 @@ fn made(input: &[u8], name: &str, mend: impl Fn(&mut [u8])) -> PathBuf {
     path
 }
 
-/// A path of this process, in a folder of its own: saving looks through the folder for what others have left.
+/// Return a path of this process, in a folder of its own, because saving scans the folder for leftovers.
 pub fn place(name: &str) -> PathBuf {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     let folder = FOLDER.get_or_init(|| {

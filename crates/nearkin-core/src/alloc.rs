@@ -1,19 +1,21 @@
-//! Room for arrays whose length data decides: asked for before it is used, and refused by an error.
+//! Fallible allocation for arrays whose length depends on data: memory is reserved before use, and a refusal is an
+//! error.
 //!
-//! Where memory is short the standard library ends the process. So whatever a file, a batch of values or an argument can make
-//! large is made by a function of this module, which gives [`Error::Memory`] instead; the object is then as it was. What is
-//! bounded by a constant (buffers of a task, descriptions, messages) is made as usual.
+//! When memory runs out, the standard library aborts the process. Therefore every allocation whose size depends on a
+//! file, a batch or an argument uses a function of this module, which returns [`Error::Memory`] and leaves the object
+//! unchanged. Allocations bounded by a constant (task buffers, descriptions, messages) use the standard library.
 //!
-//! | wanted | call |
+//! | need | call |
 //! |---|---|
-//! | an empty list with room | [`try_with_capacity`] |
-//! | zeros, a value again and again, a copy, the items of an iterator | [`try_zeroed`], [`try_filled`], [`try_copy`], [`try_collect`] |
-//! | more room in a list, text, table, set or heap | [`try_reserve`], [`try_extend`], [`try_resize`], [`try_reserve_str`], [`try_reserve_map`], [`try_reserve_set`], [`try_reserve_heap`] |
-//! | the results of many tasks, parallel or in turn | [`try_collect_parallel`], [`try_map_parallel`], [`try_map`] |
-//! | what a process makes once | [`TryOnce`] |
-//! | a list of results whose length nobody knows, where no error can be given | [`BestEffortVec`] |
+//! | an empty list with capacity | [`try_with_capacity`] |
+//! | zeros, repeated values, a copy, the items of an iterator | [`try_zeroed`], [`try_filled`], [`try_copy`], [`try_collect`] |
+//! | more capacity in a list, string, map, set or heap | [`try_reserve`], [`try_extend`], [`try_resize`], [`try_reserve_str`], [`try_reserve_map`], [`try_reserve_set`], [`try_reserve_heap`] |
+//! | the results of many tasks, parallel or sequential | [`try_collect_parallel`], [`try_map_parallel`], [`try_map`] |
+//! | a value that is initialized once per process | [`TryOnce`] |
+//! | a list of unknown length, built where no error can be returned | [`BestEffortVec`] |
 //!
-//! Systems that promise more memory than they have refuse only what is far too large; they end the process when the promise is called in.
+//! Systems that overcommit memory refuse only sizes that are far too large; they kill the process when it touches the
+//! pages.
 
 use std::alloc::Layout;
 use std::collections::{BinaryHeap, HashMap, HashSet};
@@ -24,7 +26,7 @@ use rayon::prelude::*;
 
 use crate::{Error, Result};
 
-/// Numbers as they lie in memory or in a file: any bits are a value.
+/// A number type that can be read from any bytes in memory or in a file.
 ///
 /// # Safety
 /// The type has no padding and every bit pattern is valid.
@@ -48,83 +50,110 @@ unsafe impl Plain for f32 {}
 // SAFETY: as for `f32`.
 unsafe impl Plain for f64 {}
 
-/// The error of room for `count` values that is not there.
+/// Return the bytes of an array of numbers.
+pub fn as_bytes<T: Plain>(values: &[T]) -> &[u8] {
+    // SAFETY: `T` has no padding, and the length is the size of `values` in bytes.
+    unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
+}
+
+/// Build the error for an allocation of `count` values that failed.
 fn refused<T>(count: usize) -> Error {
     Error::Memory { bytes: count.saturating_mul(size_of::<T>()) }
 }
 
-/// No values yet, and room for `count`.
+/// Return an empty list with capacity for `count` values.
 ///
 /// # Errors
-/// There is no memory for them.
+/// Memory runs out.
 pub fn try_with_capacity<T>(count: usize) -> Result<Vec<T>> {
     let mut values = Vec::new();
     values.try_reserve_exact(count).map_err(|_| refused::<T>(count))?;
     Ok(values)
 }
 
-/// Room for `count` values behind those of a list, which grows as it does by itself.
+/// Reserve capacity for `count` more values, with the usual amortized growth.
 ///
 /// # Errors
-/// There is no memory for them; the list is as it was.
+/// Memory runs out; the list is unchanged.
 #[inline]
 pub fn try_reserve<T>(values: &mut Vec<T>, count: usize) -> Result<()> {
     values.try_reserve(count).map_err(|_| refused::<T>(values.len().saturating_add(count)))
 }
 
-/// `count` copies of a value.
+/// Return `count` copies of a value.
 ///
 /// # Errors
-/// There is no memory for them.
+/// Memory runs out.
 pub fn try_filled<T: Clone>(value: T, count: usize) -> Result<Vec<T>> {
     let mut values = try_with_capacity(count)?;
     values.resize(count, value);
     Ok(values)
 }
 
-/// `count` zeros, in pages that the system has cleared where there are many.
+/// Return `count` zeros; large arrays use pages that the system has already cleared.
 ///
 /// # Errors
-/// There is no memory for them.
+/// Memory runs out.
 pub fn try_zeroed<T: Plain>(count: usize) -> Result<Vec<T>> {
     let layout = Layout::array::<T>(count).map_err(|_| refused::<T>(count))?;
     if layout.size() == 0 {
         return Ok(Vec::new());
     }
-    // SAFETY: the layout has a size.
+    // SAFETY: the layout has a nonzero size.
     let begin = unsafe { std::alloc::alloc_zeroed(layout) };
     if begin.is_null() {
         return Err(refused::<T>(count));
     }
     let slice = std::ptr::slice_from_raw_parts_mut(begin.cast::<T>(), count);
-    // SAFETY: the global allocator has given room for `count` values with the layout of a slice of them, and zeros are values.
+    // SAFETY: the global allocator returned memory for `count` values with the layout of a slice of them, and zeros are
+    // valid values.
     Ok(unsafe { Box::from_raw(slice) }.into_vec())
 }
 
-/// A copy of some values.
+/// Return a copy of a slice.
 ///
 /// # Errors
-/// There is no memory for them.
+/// Memory runs out.
 pub fn try_copy<T: Copy>(values: &[T]) -> Result<Vec<T>> {
     let mut copy = try_with_capacity(values.len())?;
     copy.extend_from_slice(values);
     Ok(copy)
 }
 
-/// The items of an iterator that knows how many they are.
+/// Collect the items of an iterator of known length.
 ///
 /// # Errors
-/// There is no memory for them.
+/// Memory runs out.
 pub fn try_collect<I: ExactSizeIterator>(items: I) -> Result<Vec<I::Item>> {
     let mut values = try_with_capacity(items.len())?;
     values.extend(items);
     Ok(values)
 }
 
-/// Appends a copy of some values.
+/// Concatenate lists.
 ///
 /// # Errors
-/// There is no memory for them; the list is as it was.
+/// Memory runs out.
+pub fn try_concat<T>(parts: Vec<Vec<T>>) -> Result<Vec<T>> {
+    let mut all = try_with_capacity(parts.iter().map(Vec::len).sum())?;
+    for part in parts {
+        all.extend(part);
+    }
+    Ok(all)
+}
+
+/// Replace counts by their prefix sums.
+pub fn prefix_sums<T: Copy + std::ops::AddAssign>(counts: &mut [T]) {
+    for i in 1..counts.len() {
+        let before = counts[i - 1];
+        counts[i] += before;
+    }
+}
+
+/// Append a copy of a slice.
+///
+/// # Errors
+/// Memory runs out; the list is unchanged.
 #[inline]
 pub fn try_extend<T: Copy>(values: &mut Vec<T>, new: &[T]) -> Result<()> {
     try_reserve(values, new.len())?;
@@ -132,10 +161,10 @@ pub fn try_extend<T: Copy>(values: &mut Vec<T>, new: &[T]) -> Result<()> {
     Ok(())
 }
 
-/// Makes a list `count` long, with copies of `value` where it was shorter.
+/// Resize a list to `count` values; new ones are copies of `value`.
 ///
 /// # Errors
-/// There is no memory for them; the list is as it was.
+/// Memory runs out; the list is unchanged.
 #[inline]
 pub fn try_resize<T: Clone>(values: &mut Vec<T>, count: usize, value: T) -> Result<()> {
     try_reserve(values, count.saturating_sub(values.len()))?;
@@ -143,19 +172,19 @@ pub fn try_resize<T: Clone>(values: &mut Vec<T>, count: usize, value: T) -> Resu
     Ok(())
 }
 
-/// Room for `bytes` more of a text.
+/// Reserve `bytes` more bytes in a string.
 ///
 /// # Errors
-/// There is no memory for them; the text is as it was.
+/// Memory runs out; the text is unchanged.
 #[inline]
 pub fn try_reserve_str(text: &mut String, bytes: usize) -> Result<()> {
     text.try_reserve(bytes).map_err(|_| refused::<u8>(text.len().saturating_add(bytes)))
 }
 
-/// A copy of a text.
+/// Return a copy of a string.
 ///
 /// # Errors
-/// There is no memory for it.
+/// Memory runs out.
 pub fn try_string(original: &str) -> Result<String> {
     let mut copy = String::new();
     copy.try_reserve_exact(original.len()).map_err(|_| refused::<u8>(original.len()))?;
@@ -163,45 +192,45 @@ pub fn try_string(original: &str) -> Result<String> {
     Ok(copy)
 }
 
-/// Room for `count` more entries of a table.
+/// Reserve capacity for `count` more entries of a map.
 ///
 /// # Errors
-/// There is no memory for them; the table is as it was.
+/// Memory runs out; the table is unchanged.
 pub fn try_reserve_map<K: Eq + Hash, V, S: BuildHasher>(table: &mut HashMap<K, V, S>, count: usize) -> Result<()> {
     table.try_reserve(count).map_err(|_| refused::<(K, V)>(table.len().saturating_add(count)))
 }
 
-/// Room for `count` more members of a set.
+/// Reserve capacity for `count` more members of a set.
 ///
 /// # Errors
-/// There is no memory for them; the set is as it was.
+/// Memory runs out; the set is unchanged.
 pub fn try_reserve_set<T: Eq + Hash, S: BuildHasher>(set: &mut HashSet<T, S>, count: usize) -> Result<()> {
     set.try_reserve(count).map_err(|_| refused::<T>(set.len().saturating_add(count)))
 }
 
-/// Room for `count` more values in a heap.
+/// Reserve capacity for `count` more values in a heap.
 ///
 /// # Errors
-/// There is no memory for them; the heap is as it was.
+/// Memory runs out; the heap is unchanged.
 #[inline]
 pub fn try_reserve_heap<T: Ord>(heap: &mut BinaryHeap<T>, count: usize) -> Result<()> {
     heap.try_reserve(count).map_err(|_| refused::<T>(heap.len().saturating_add(count)))
 }
 
-/// What parallel tasks give, in their order.
+/// Collect the results of parallel tasks, in order.
 ///
 /// # Errors
-/// There is no memory for the list of it.
+/// Memory runs out.
 pub fn try_collect_parallel<I: IndexedParallelIterator>(tasks: I) -> Result<Vec<I::Item>> {
     let mut values = try_with_capacity(tasks.len())?;
     tasks.collect_into_vec(&mut values);
     Ok(values)
 }
 
-/// What parallel tasks give that may fail, in their order.
+/// Collect the results of parallel tasks that may fail, in order.
 ///
 /// # Errors
-/// The first error of a task; there is no memory for the list.
+/// The first error of a task; memory runs out.
 pub fn try_map_parallel<T: Send, I: IndexedParallelIterator<Item = Result<T>>>(tasks: I) -> Result<Vec<T>> {
     let mut values = try_with_capacity(tasks.len())?;
     for value in try_collect_parallel(tasks)? {
@@ -210,10 +239,10 @@ pub fn try_map_parallel<T: Send, I: IndexedParallelIterator<Item = Result<T>>>(t
     Ok(values)
 }
 
-/// As [`try_map_parallel`], one after another, until one fails.
+/// Collect results sequentially until one fails.
 ///
 /// # Errors
-/// The first error; there is no memory for the list.
+/// The first error of a task; memory runs out.
 pub fn try_map<T>(tasks: impl ExactSizeIterator<Item = Result<T>>) -> Result<Vec<T>> {
     let mut values = try_with_capacity(tasks.len())?;
     for value in tasks {
@@ -222,7 +251,7 @@ pub fn try_map<T>(tasks: impl ExactSizeIterator<Item = Result<T>>) -> Result<Vec
     Ok(values)
 }
 
-/// What is made at its first use and stays; threads that want it meanwhile wait.
+/// A value that is initialized at its first use and then never changes; concurrent callers wait for the initialization.
 #[derive(Debug)]
 pub struct TryOnce<T> {
     made: OnceLock<T>,
@@ -230,16 +259,16 @@ pub struct TryOnce<T> {
 }
 
 impl<T> TryOnce<T> {
-    /// Nothing yet.
+    /// Create an uninitialized value.
     #[allow(clippy::new_without_default, reason = "made as a constant")]
     pub const fn new() -> Self {
         Self { made: OnceLock::new(), making: Mutex::new(()) }
     }
 
-    /// What there is, or what `make` makes.
+    /// Return the value, initializing it with `make` at the first call.
     ///
     /// # Errors
-    /// That of `make`; the next call makes it again.
+    /// The error of `make`; the next call tries again.
     pub fn get_or_make(&self, make: impl FnOnce() -> Result<T>) -> Result<&T> {
         if let Some(made) = self.made.get() {
             return Ok(made);
@@ -253,12 +282,12 @@ impl<T> TryOnce<T> {
     }
 }
 
-/// A list that grows while there is memory. Once there is none it lets go of what it has and takes nothing more, and [`BestEffortVec::whole`]
-/// is the error.
+/// A list that grows as long as memory lasts. When an allocation fails, it drops its values, ignores new ones, and
+/// [`BestEffortVec::into_vec`] returns the error.
 #[derive(Debug)]
 pub struct BestEffortVec<T> {
     values: Vec<T>,
-    /// Values for which there was no room.
+    /// Number of values for which allocation failed.
     refused: Option<usize>,
 }
 
@@ -269,21 +298,21 @@ impl<T> Default for BestEffortVec<T> {
 }
 
 impl<T> BestEffortVec<T> {
-    /// No values yet, and room for `count`.
+    /// Return an empty list with capacity for `count` values.
     ///
     /// # Errors
-    /// There is no memory for them.
+    /// Memory runs out.
     pub fn try_with_capacity(count: usize) -> Result<Self> {
         Ok(Self { values: try_with_capacity(count)?, refused: None })
     }
 
-    /// Lets go of all values, and takes new ones again.
+    /// Remove all values and reset the error.
     pub fn clear(&mut self) {
         self.values.clear();
         self.refused = None;
     }
 
-    /// Appends a value.
+    /// Append a value.
     #[inline]
     pub fn push(&mut self, value: T) {
         if self.values.len() < self.values.capacity() || self.grow() {
@@ -291,7 +320,7 @@ impl<T> BestEffortVec<T> {
         }
     }
 
-    /// Room for one more, unless there is no memory.
+    /// Reserve capacity for one more value; false if memory ran out.
     #[cold]
     fn grow(&mut self) -> bool {
         if self.refused.is_none() && self.values.try_reserve(1).is_err() {
@@ -301,26 +330,26 @@ impl<T> BestEffortVec<T> {
         self.refused.is_none()
     }
 
-    /// How many values there are.
+    /// Return the number of values.
     #[inline]
     pub fn len(&self) -> usize {
         self.values.len()
     }
 
-    /// Whether there is no value.
+    /// True if the list is empty.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
-    /// The values, to be ordered or cut.
+    /// Return the values for sorting or truncating.
     pub fn values(&mut self) -> &mut Vec<T> {
         &mut self.values
     }
 
-    /// All values, which stay here.
+    /// Return all values.
     ///
     /// # Errors
-    /// There was no memory for one of them.
+    /// An earlier allocation failed.
     pub fn all(&self) -> Result<&[T]> {
         match self.refused {
             None => Ok(&self.values),
@@ -328,10 +357,10 @@ impl<T> BestEffortVec<T> {
         }
     }
 
-    /// All values.
+    /// Return all values as a `Vec`.
     ///
     /// # Errors
-    /// There was no memory for one of them.
+    /// An earlier allocation failed.
     pub fn whole(self) -> Result<Vec<T>> {
         match self.refused {
             None => Ok(self.values),

@@ -1,19 +1,20 @@
-//! Stopping a long computation from outside: a flag that its loops read.
+//! Cooperative cancellation of long computations: a flag that their loops poll.
 //!
-//! A caller makes a [`CancelToken`], runs the computation [`within`](CancelToken::within) it, and sets it from another thread. Code
-//! that may take long asks `CancelToken::current()` once, before its loop, and then [`check`](CancelToken::check) or
-//! [`is_set`](CancelToken::is_set) in every task: at least every tenth of a second, at most every few microseconds.
+//! A caller creates a [`CancelToken`], runs the computation [`within`](CancelToken::within) it, and cancels it from
+//! another thread. Long-running code calls `CancelToken::current()` once, before its loop, and then
+//! [`check`](CancelToken::check) or [`is_set`](CancelToken::is_set) in every task: at least every tenth of a second, at
+//! most every few microseconds.
 //!
-//! **Obligations of a computation.** After the flag is set its result is discarded, so loops may end early with any
-//! result. What changes an object does its long work first, then calls `check`, and only then changes the object, in a
-//! short step that nothing interrupts: a stopped call leaves the object as it was.
+//! **Obligations of a computation.** After cancellation the result is discarded, so loops may end early with any
+//! result. A method that modifies an object does the long work first, then calls `check`, and only then commits the
+//! change in a short step without cancellation points. A cancelled call therefore leaves the object unchanged.
 //!
-//! The current flag belongs to a thread. A task that another thread takes up (rayon) does not inherit it: the closure
-//! carries the `CancelToken` along, and enters it with `within` where it calls code that asks for the current one.
+//! The current token is thread-local. A task that runs on another thread (rayon) does not inherit it: the closure
+//! captures the `CancelToken` and enters it with `within` where it calls code that reads the current token.
 //!
-//! Long calls of library code can't be asked to stop: sorts are cut into pieces ([`CancelToken::sort_by`]).
+//! Long library calls have no cancellation points, so sorts are split into pieces ([`CancelToken::sort_by`]).
 //!
-//! Cost: an uncontended read of one byte per check.
+//! Cost: one uncontended read of a byte per check.
 
 use std::cell::RefCell;
 use std::cmp::Ordering as Order;
@@ -25,23 +26,23 @@ use rayon::prelude::*;
 
 use crate::{Error, Result};
 
-/// Most elements that are sorted or partitioned in one go: a fifth of a second on one core.
+/// Maximum number of elements sorted or partitioned in one call: a fifth of a second on one core.
 const PIECE: usize = if cfg!(any(test, feature = "testing")) { 100 } else { 1 << 22 };
-/// Elements between two looks at the flag, where each takes some nanoseconds to a microsecond.
+/// Number of elements between two cancellation points, if each takes between a few nanoseconds and a microsecond.
 const BLOCK: usize = if cfg!(any(test, feature = "testing")) { 16 } else { 1 << 14 };
 
 thread_local! {
     static CURRENT: RefCell<CancelToken> = const { RefCell::new(CancelToken(None)) };
 }
 
-/// A flag that asks a computation to end; clones are the same flag. The default one is never set.
+/// A cancellation flag; clones share it. The default token is never cancelled.
 #[derive(Debug, Clone, Default)]
 pub struct CancelToken(Option<Arc<Flag>>);
 
 #[derive(Debug, Default)]
 struct Flag {
     set: AtomicBool,
-    /// Looks until it sets itself, for tests; 0 for never.
+    /// Number of checks before the token cancels itself, for tests; 0 for never.
     #[cfg(any(test, feature = "testing"))]
     left: std::sync::atomic::AtomicUsize,
 }
@@ -57,7 +58,7 @@ impl Flag {
     }
 }
 
-/// Puts the flag of before back when a computation ends, by a panic too.
+/// Restores the previous token when a computation ends, also by a panic.
 struct Restore(CancelToken);
 
 impl Drop for Restore {
@@ -67,56 +68,56 @@ impl Drop for Restore {
 }
 
 impl CancelToken {
-    /// A flag that can be set.
+    /// Create a token that can be cancelled.
     pub fn new() -> Self {
         Self(Some(Arc::default()))
     }
 
-    /// The flag of the computation that this thread runs; one that is never set outside of any.
+    /// Return the token of the computation that this thread runs, or one that is never cancelled.
     pub fn current() -> Self {
         CURRENT.with(|current| current.borrow().clone())
     }
 
-    /// Runs `work` with this as the current flag of the thread.
+    /// Run `work` with this as the current token of the thread.
     pub fn within<T>(&self, work: impl FnOnce() -> T) -> T {
         let _restore = Restore(CURRENT.with(|current| current.replace(self.clone())));
         work()
     }
 
-    /// Asks the computation to end.
+    /// Cancel the computation.
     pub fn set(&self) {
         if let Some(flag) = &self.0 {
             flag.set.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Whether the computation is to end.
+    /// True if the computation should end.
     #[inline]
     pub fn is_set(&self) -> bool {
         self.0.as_ref().is_some_and(|flag| flag.is_set())
     }
 
-    /// Nothing, or the error of a computation that was stopped.
+    /// Return an error if the computation was cancelled.
     ///
     /// # Errors
-    /// [`Error::Cancelled`] once the flag is set.
+    /// [`Error::Cancelled`] if the token is cancelled.
     #[inline]
     pub fn check(&self) -> Result<()> {
         if self.is_set() { Err(Error::Cancelled) } else { Ok(()) }
     }
 
-    /// The items in blocks; no more of them once the flag is set, so that `check` comes after the loop.
+    /// Iterate over the items in blocks; the iteration ends early after cancellation, so call `check` after the loop.
     pub fn blocks<'a, T>(&'a self, items: &'a [T]) -> impl Iterator<Item = &'a [T]> {
         items.chunks(BLOCK).take_while(move |_| !self.is_set())
     }
 
-    /// The numbers of a range in blocks; no more of them once the flag is set, so that `check` comes after the loop.
+    /// Iterate over a range in blocks; the iteration ends early after cancellation, so call `check` after the loop.
     pub fn ranges(&self, all: Range<usize>) -> impl Iterator<Item = Range<usize>> {
         let end = all.end;
         all.step_by(BLOCK).take_while(move |_| !self.is_set()).map(move |start| start..end.min(start + BLOCK))
     }
 
-    /// The items one by one; no more of them soon after the flag is set.
+    /// Iterate over the items; the iteration ends soon after cancellation.
     pub fn often<T>(&self, items: impl Iterator<Item = T>) -> impl Iterator<Item = T> {
         items
             .enumerate()
@@ -124,9 +125,9 @@ impl CancelToken {
             .map(|(_, item)| item)
     }
 
-    /// Sorts in parallel, equal elements in any order; once the flag is set the rest stays unsorted.
+    /// Sort in parallel (unstable); after cancellation the rest remains unsorted.
     ///
-    /// More than `PIECE` elements are partitioned at their median first: one pass each, whatever their order.
+    /// Partition more than `PIECE` elements at their median first: one pass each, in any order.
     pub fn sort_by<T: Send>(&self, items: &mut [T], compare: impl Fn(&T, &T) -> Order + Sync) {
         self.sort_pieces(items, &compare);
     }
@@ -143,13 +144,13 @@ impl CancelToken {
         rayon::join(|| self.sort_pieces(left, compare), || self.sort_pieces(right, compare));
     }
 
-    /// As `sort_by`, in the order of the elements.
+    /// Sort by the elements' own order; see [`CancelToken::sort_by`].
     pub fn sort<T: Ord + Send>(&self, items: &mut [T]) {
         self.sort_by(items, T::cmp);
     }
 }
 
-/// Run `work` again and again, cancelled at its first check, at its second, and so on, until it completes; return its value.
+/// Run `work` repeatedly, cancelled at its first check, at its second, and so on, until it completes; return its value.
 /// `inspect` examines `object` after each cancelled call.
 ///
 /// # Panics

@@ -1,30 +1,30 @@
-//! The one error type of the core: what was found, what is allowed, how to mend it.
+//! The error type of the core: each message says what was found, what is allowed and how to fix it.
 //!
-//! Every message has that order, and every variant keeps the values that it mentions, so that the binding can hand them
-//! to Python as attributes. Nothing in this crate panics on input.
+//! Every message has that order, and every variant stores the values that it mentions so that the binding can expose
+//! them as Python attributes. Nothing in this crate panics on input.
 
 use std::fmt;
 
 /// Result of a fallible operation of the core.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// The argument, as in Python, that makes reading of digests lenient.
+/// The Python argument that enables lenient parsing of digests.
 pub const LENIENT: &str = "strict=False";
 
-/// What went wrong.
+/// An error of the core.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
     /// An argument outside its range.
     Parameter {
-        /// Name of the parameter, as in Python.
+        /// Name of the parameter in Python.
         name: &'static str,
-        /// The value that was given.
+        /// The rejected value.
         found: String,
-        /// The values that are allowed.
+        /// The allowed values.
         allowed: String,
     },
-    /// Two things that were made differently meet (bits, family, seed, recipe).
+    /// Two objects with different parameters (bits, family, seed, recipe) that can't be combined.
     Mismatch {
         /// The first property that differs.
         what: String,
@@ -33,46 +33,46 @@ pub enum Error {
         /// Its value on the right side.
         right: String,
     },
-    /// A record of the input that can't be read.
+    /// An input record that can't be read.
     Input {
-        /// Where: a file and line, a row, or a byte offset.
+        /// Location: a file and line, a row, or a byte offset.
         place: String,
-        /// Why it can't be read and how to mend it.
+        /// Why it can't be read and how to fix it.
         reason: String,
     },
-    /// A digest that is not as the program ssdeep prints it. Reading it leniently, with [`LENIENT`], may take it.
+    /// A digest that does not have the form that ssdeep prints. Lenient parsing, with [`LENIENT`], may accept it.
     Digest {
-        /// The digest, and where it stands.
+        /// The digest and its location.
         place: String,
-        /// Why it can't be read and how a digest reads.
+        /// Why it can't be read, and the expected form.
         reason: String,
     },
-    /// A file that is not what its header says.
+    /// A file whose contents contradict its header.
     Corrupt {
-        /// The file or part of it.
+        /// The file or section.
         place: String,
-        /// What does not hold.
+        /// The violated property.
         reason: String,
     },
-    /// A file of a format version that this build does not read.
+    /// A file of a format version that this build can't read.
     FormatVersion {
-        /// The version that was found.
+        /// The version of the file.
         found: u32,
-        /// The newest version that this build reads.
+        /// The newest version that this build can read.
         newest: u32,
     },
-    /// The caller asked the computation to end; nothing changed.
+    /// The caller cancelled the computation; nothing changed.
     Cancelled,
     /// An object that another thread was using when this process was forked.
     Forked,
-    /// There is no memory for what was asked; nothing changed.
+    /// An allocation failed; nothing changed.
     Memory {
-        /// Bytes of the array that was refused.
+        /// Size of the refused allocation in bytes.
         bytes: usize,
     },
-    /// The operating system refused.
+    /// The operating system returned an error.
     Io {
-        /// What was being done, with the file's name.
+        /// The operation, with the file's name.
         action: String,
         /// The system's own error.
         source: std::io::Error,
@@ -80,26 +80,26 @@ pub enum Error {
 }
 
 impl Error {
-    /// An argument `name` with value `found` that is not one of `allowed`.
+    /// Build the error for an argument `name` with value `found` outside `allowed`.
     pub fn parameter(name: &'static str, found: impl fmt::Display, allowed: impl Into<String>) -> Self {
         Self::Parameter { name, found: found.to_string(), allowed: allowed.into() }
     }
 
-    /// Two sides that differ in `what`.
+    /// Build the error for two sides that differ in `what`.
     pub fn mismatch(what: impl Into<String>, left: impl fmt::Display, right: impl fmt::Display) -> Self {
         Self::Mismatch { what: what.into(), left: left.to_string(), right: right.to_string() }
     }
 
-    /// A record at `place` that can't be read for `reason`.
+    /// Build the error for a record at `place` that can't be read for `reason`.
     pub fn input(place: impl Into<String>, reason: impl Into<String>) -> Self {
         Self::Input { place: place.into(), reason: reason.into() }
     }
 }
 
-/// Checks that an argument has as many values as another one asks for.
+/// Check that an argument has as many values as another argument requires.
 ///
 /// # Errors
-/// A [`Error::Parameter`] with both numbers.
+/// [`Error::Parameter`] with both numbers.
 pub fn check_length(name: &'static str, found: usize, expected: usize) -> Result<()> {
     if found == expected {
         return Ok(());
@@ -107,10 +107,10 @@ pub fn check_length(name: &'static str, found: usize, expected: usize) -> Result
     Err(Error::parameter(name, format!("{found} values"), format!("{expected} values")))
 }
 
-/// Checks that offsets start at 0, ascend, and end at `total`.
+/// Check that offsets start at 0, ascend, and end at `total`.
 ///
 /// # Errors
-/// A [`Error::Parameter`] that says how many offsets there are, and where they must end.
+/// [`Error::Parameter`] with the number of offsets and the required end.
 pub fn check_offsets(offsets: &[i64], total: usize) -> Result<()> {
     let ends = offsets.first() == Some(&0) && offsets.last() == Some(&(total as i64));
     if ends && offsets.is_sorted() {

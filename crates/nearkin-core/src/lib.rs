@@ -1,12 +1,12 @@
 //! Kernels of nearkin: locality-sensitive hashing, independent of Python.
 //!
 //! *Hash*: a text becomes weighted features (`text`), these a fingerprint or signature (`families`); a vector becomes a
-//! code (`vectors`, `families`); a file becomes a digest (`digests`). *Search*: an index finds the values that are near
-//! (`index`), over arrays in memory or in a mapped file (`segment`). *Verify*: texts of candidates are compared, and
-//! documents absorb one another in keep order (`dedup`). *Store*: documents on disk by row, id and content (`store`).
-//! `records` reads the lines of a corpus.
+//! code (`vectors`, `families`); a file becomes a digest (`digests`). *Search*: an index finds near values (`index`),
+//! over arrays in memory or in a mapped file (`segment`). *Verify*: texts of candidates are compared, and documents
+//! absorb others in keep order (`dedup`). *Store*: documents on disk by row, id and content (`store`). `records` reads
+//! the lines of a corpus.
 //!
-//! Modules build on the ones to their left only: `error` · `alloc` · `cancel` · `cpu` · `hash` · `segment` · `records` ·
+//! A module uses only modules to its left: `error` · `alloc` · `cancel` · `cpu` · `hash` · `segment` · `records` ·
 //! `vectors` · `text` · `families` · `digests` · `index` · `dedup` · `store`.
 
 pub mod alloc;

@@ -1,5 +1,5 @@
-//! Verification and absorption: texts of candidates, kept ready, and the order in which documents absorb one another. Nothing about
-//! hashing or similarity is decided here.
+//! Verification and absorption: prepared candidate texts, and absorption in keep order. Hashing and similarity are
+//! implemented in the core.
 
 #![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
 
@@ -23,7 +23,7 @@ use crate::threads::{detached, detached_unless, detached_with};
 
 type Array<T> = Py<PyArray1<T>>;
 
-/// Texts of a recipe that are ready to be compared, by row number.
+/// A cache of a recipe's texts prepared for comparison, by row number.
 #[pyclass(frozen, module = "nearkin._core")]
 pub(crate) struct TextCache {
     recipe: Py<RecipeCore>,
@@ -41,13 +41,13 @@ impl TextCache {
         Ok(Self { recipe, cache: Lock::new(cache) })
     }
 
-    /// How many pairs were similar enough and no match, since they differ.
+    /// Return the number of pairs that were similar enough but differ in their distinguishers.
     #[getter]
     fn differing(&self, py: Python<'_>) -> PyResult<u64> {
         py.detach(|| Ok(self.cache.read()?.differing())).into_python()
     }
 
-    /// Whether rows `left[i]` and `right[i]` differ.
+    /// Return whether rows `left[i]` and `right[i]` differ in their distinguishers.
     fn which_differ(
         &self,
         py: Python<'_>,
@@ -65,14 +65,14 @@ impl TextCache {
         Ok(found.into_python()?.into_pyarray(py).unbind())
     }
 
-    /// Rows whose texts must be added before they can be compared.
+    /// Return the rows whose texts must be added before they can be compared.
     fn missing(&self, py: Python<'_>, rows: PyReadonlyArray1<'_, u32>) -> PyResult<Array<u32>> {
         let rows = rows.as_slice()?;
         let missing = py.detach(|| self.cache.write()?.missing(rows)).into_python()?;
         Ok(missing.into_pyarray(py).unbind())
     }
 
-    /// Makes text i ready as row `rows[i]`.
+    /// Prepare text i as row `rows[i]`.
     fn add(&self, py: Python<'_>, rows: PyReadonlyArray1<'_, u32>, texts: &Bound<'_, PyAny>) -> PyResult<()> {
         let (rows, texts) = (rows.as_slice()?, Texts::new(texts)?);
         same_length("texts", texts.len(), rows.len())?;
@@ -87,7 +87,7 @@ impl TextCache {
         )
     }
 
-    /// Makes the features `hashes[offsets[i]..offsets[i + 1]]` ready as row `rows[i]`.
+    /// Prepare the features `hashes[offsets[i]..offsets[i + 1]]` as row `rows[i]`.
     fn add_sets(
         &self,
         py: Python<'_>,
@@ -99,12 +99,13 @@ impl TextCache {
         py.detach(|| self.cache.write()?.add_sets(rows, offsets, hashes)).into_python()
     }
 
-    /// Drops what was not needed for the longest time until the budget is met.
+    /// Evict the least recently used texts until the cache is within its budget.
     fn shrink(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| self.cache.write()?.shrink()).into_python()
     }
 
-    /// Similarities of rows `left[i]` and `right[i]`; of texts that are too long for Indel an error, or NaN with `left_out`.
+    /// Return the similarities of rows `left[i]` and `right[i]`; texts too long for Indel are an error, or NaN with
+    /// `left_out`.
     #[pyo3(signature = (left, right, *, left_out=false))]
     fn similarities(
         &self,
@@ -129,7 +130,7 @@ impl TextCache {
         Ok(found.into_pyarray(py).unbind())
     }
 
-    /// First match of each document among its candidates: see `first_matches` in the core.
+    /// Return the first match of each document among its candidates: see `first_matches` in the core.
     #[pyo3(signature = (*, documents, offsets, candidates, threshold, most))]
     fn first_matches(
         &self,
@@ -160,7 +161,7 @@ impl TextCache {
     }
 }
 
-/// Every row must have been added before it is compared.
+/// Every row must be added before it is compared.
 fn check_added(cache: &Cache, rows: &[u32]) -> nearkin_core::Result<()> {
     match cache.first_missing(rows) {
         None => Ok(()),
@@ -168,7 +169,7 @@ fn check_added(cache: &Cache, rows: &[u32]) -> nearkin_core::Result<()> {
     }
 }
 
-/// Visits documents in keep order, kept ones absorbing later ones: see `absorb` in the core. Without texts distance decides.
+/// Keep or absorb documents in keep order: see `absorb` in the core. Without texts distance decides.
 #[pyfunction]
 #[pyo3(signature = (texts, *, documents, fingerprints, words, radius, threshold, most))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
@@ -199,7 +200,7 @@ fn absorb_in_order(
     Ok(decision(py, found))
 }
 
-/// As `absorb_in_order` with listed candidates: see `absorb_listed` in the core.
+/// Keep or absorb documents with precomputed candidates: see `absorb_listed` in the core.
 #[pyfunction]
 #[pyo3(signature = (texts, *, documents, offsets, later, similarity, threshold, most))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
@@ -233,7 +234,7 @@ fn absorb_listed(
     Ok(decision(py, found))
 }
 
-/// By, similarity, verified pairs, candidate pairs, those of them that were left out.
+/// `by`, similarity, number of verified pairs, of candidate pairs, and of skipped pairs.
 type Decision = (Array<i64>, Array<f64>, u64, u64, u64);
 
 fn decision(py: Python<'_>, found: absorb::Matches) -> Decision {
@@ -241,7 +242,7 @@ fn decision(py: Python<'_>, found: absorb::Matches) -> Decision {
     (by, similarity, found.verified, found.candidates, found.skipped)
 }
 
-/// Which of the fingerprints lie within `radius` of another one.
+/// Return for each fingerprint whether it is within `radius` of another one.
 #[pyfunction]
 fn near_in_batch(
     py: Python<'_>,
@@ -256,7 +257,7 @@ fn near_in_batch(
     Ok(near.into_pyarray(py).unbind())
 }
 
-/// XXH3-128 of each text as two 64-bit words, and its length in characters; a null is as the empty text.
+/// Return the XXH3-128 of each text as two 64-bit words, and its length in characters; a null counts as the empty text.
 #[pyfunction]
 fn content_hashes(py: Python<'_>, texts: &Bound<'_, PyAny>) -> PyResult<(Array<u64>, Array<u64>)> {
     let texts = Texts::new(texts)?;
@@ -264,7 +265,7 @@ fn content_hashes(py: Python<'_>, texts: &Bound<'_, PyAny>) -> PyResult<(Array<u
     Ok((hashes.into_flattened().into_pyarray(py).unbind(), lengths.into_pyarray(py).unbind()))
 }
 
-/// XXH3-128 of each piece of `width` bytes as two 64-bit words.
+/// Return the XXH3-128 of each piece of `width` bytes as two 64-bit words.
 #[pyfunction]
 fn byte_hashes(py: Python<'_>, data: PyReadonlyArray1<'_, u8>, width: usize) -> PyResult<Array<u64>> {
     let bytes = data.as_slice()?;
@@ -273,7 +274,7 @@ fn byte_hashes(py: Python<'_>, data: PyReadonlyArray1<'_, u8>, width: usize) -> 
     Ok(hashes.into_flattened().into_pyarray(py).unbind())
 }
 
-/// The particulars of each text by these rules, as they are compared.
+/// Return the distinguishers of each text by these rules, in compared form.
 #[pyfunction]
 fn particulars(py: Python<'_>, rules: Vec<String>, texts: &Bound<'_, PyAny>) -> PyResult<Vec<Vec<String>>> {
     let texts = Texts::new(texts)?;
@@ -285,7 +286,7 @@ fn particulars(py: Python<'_>, rules: Vec<String>, texts: &Bound<'_, PyAny>) -> 
     found.into_python()
 }
 
-/// Offsets, and the hashes of the distinct features of each text, ascending.
+/// Return offsets, and the hashes of the distinct features of each text, ascending.
 #[pyfunction]
 fn feature_sets(
     py: Python<'_>,
@@ -302,7 +303,8 @@ fn feature_sets(
 /// Offsets, and columns of matches.
 type Contained = (Array<i64>, Array<u32>, Array<f64>, Array<i64>, Array<i64>);
 
-/// Offsets, and of the known texts that each query contains: place, similarity, first character and the one after the last of the span.
+/// Return offsets, and for the known texts in each query: index, similarity, start and end (exclusive) of the span in
+/// characters.
 #[pyfunction]
 #[pyo3(signature = (recipe, queries, known, *, offsets, candidates, threshold))]
 fn contained_texts(
@@ -328,8 +330,9 @@ fn contained_texts(
     ))
 }
 
-/// Repeats of at least `least` symbols, bytes or numbers that are never all ones: begin, end and earlier place of each; how
-/// many anchors had more places than `most`; how many were stored. `texts` are begin and end of each text, in the order of visits.
+/// Return the repeats of at least `least` symbols, bytes or numbers that are never all ones: start, end and earlier
+/// position of each; the number of anchors with more positions than `most`; the number of stored anchors. `texts` are
+/// the start and end of each text, in the order of visits.
 #[pyfunction]
 fn find_repeats(
     py: Python<'_>,

@@ -1,4 +1,4 @@
-//! The one place where a core error becomes a Python exception of `nearkin.errors`.
+//! Conversion of core errors to Python exceptions of `nearkin.errors`.
 
 use std::io::ErrorKind;
 
@@ -7,7 +7,7 @@ use nearkin_core::error::LENIENT;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// The exception of `nearkin.errors` that stands for `error`, its values as attributes.
+/// Return the exception of `nearkin.errors` for `error`, with its values as attributes.
 pub(crate) fn to_python(error: Error) -> PyErr {
     Python::attach(|py| build(py, error).unwrap_or_else(|failure| failure))
 }
@@ -55,7 +55,7 @@ fn build(py: Python<'_>, error: Error) -> PyResult<PyErr> {
         Error::Io { source, .. } if source.kind() == ErrorKind::OutOfMemory && source.raw_os_error().is_none() => {
             return Ok(pyo3::exceptions::PyMemoryError::new_err(message));
         }
-        // The name of a file that no system call takes: the standard library refuses it before the system sees it.
+        // An invalid file name, which the standard library refuses before a system call.
         Error::Io { action, source } if source.kind() == ErrorKind::InvalidInput && source.raw_os_error().is_none() => {
             let (place, reason) = (action.replace('\0', "\\x00"), format!("{source}; give the path of a file"));
             message = format!("{place}: {reason}");
@@ -76,9 +76,9 @@ fn build(py: Python<'_>, error: Error) -> PyResult<PyErr> {
     Ok(PyErr::from_value(class.call((message,), Some(&context))?))
 }
 
-/// Turns a core result into a Python one.
+/// Convert a core result to a Python result.
 pub(crate) trait IntoPython<T> {
-    /// The value, or the exception.
+    /// Return the value, or raise the exception.
     fn into_python(self) -> PyResult<T>;
 }
 

@@ -1,10 +1,10 @@
 //! `nearkin._core`: thin conversions around `nearkin-core`.
 //!
 //! Each function converts its arguments, releases the GIL, calls the core in the process's thread pool, and converts
-//! the result. No rule about hashing or searching lives here.
+//! the result. It contains no rules of hashing or searching.
 //!
-//! Modules build on the ones to their left only: `errors` · `locks` · `threads` · `convert` · `records` · `vectors` · `text` ·
-//! `recipe` · `families` · `digests` · `index` · `dedup` · `patterns` · `store`.
+//! A module uses only modules to its left: `errors` · `locks` · `threads` · `convert` · `records` · `vectors` · `text`
+//! · `recipe` · `families` · `digests` · `index` · `dedup` · `patterns` · `store`.
 
 mod convert;
 mod dedup;
@@ -25,7 +25,7 @@ use pyo3::prelude::*;
 
 use crate::errors::IntoPython;
 
-/// The compiled kernels. Private: the names that users call are in `nearkin`.
+/// The compiled kernels. Private: the public names are in `nearkin`.
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     locks::count_forks().into_python()?;
@@ -42,6 +42,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     dedup::register(module)?;
     patterns::register(module)?;
     store::register(module)?;
-    // The stub is the list of names; `python -m mypy.stubtest nearkin._core` holds it equal to what is here.
+    // The stub lists all names; `python -m mypy.stubtest nearkin._core` compares it with this module.
     module.delattr("__all__")
 }

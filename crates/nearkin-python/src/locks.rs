@@ -1,15 +1,14 @@
-//! The lock of every object that calls change: [`Lock`]. Readers share it, a writer has it alone, and `fork` does not
-//! hang it.
+//! A fork-safe readers-writer lock: [`Lock`] guards every object that calls modify.
 //!
 //! **Fork.** A forked child has the memory of its parent, but only the thread that forked. A lock that another thread
-//! held at that moment is never released in the child, and what it guards may be half changed. The process therefore
-//! counts its forks (a handler of `pthread_atfork` does, in each child), and a lock remembers the count at which it was
-//! last looked at. The first use after a fork, before any thread of the child can hold the lock, tries it without
-//! waiting: a lock that was free works on; one that was held, by a reader or a writer, is an [`Error::Forked`] from
-//! then on. Readers change nothing that is seen, but they compare checksums once, and a comparison that was under way
-//! is never finished in the child. What was in use is not dropped in the child either: its pointers may be stale.
+//! had at that moment is never released in the child, and its value may be inconsistent. Therefore the process counts
+//! its forks (in a child handler of `pthread_atfork`), and a lock stores the count at its last check. The first use
+//! after a fork, before any thread of the child can take the lock, tries it without waiting: a free lock continues to
+//! work; a lock that was taken, for reading or writing, returns [`Error::Forked`] from then on. Readers change nothing
+//! visible, but they verify checksums once, and a verification in progress never finishes in the child. A value in use
+//! is not dropped in the child either, because its pointers may be stale.
 //!
-//! A panic under a lock does not close it: callers that change things in place say why the object stays consistent.
+//! A panic does not poison a lock: callers that modify values in place document why the object remains consistent.
 
 use std::mem::ManuallyDrop;
 #[cfg(unix)]
@@ -19,7 +18,7 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockE
 
 use nearkin_core::{Error, Result};
 
-/// Forks between the process that loaded the module and this one.
+/// Number of forks between the process that loaded the module and this one.
 static FORKS: AtomicU32 = AtomicU32::new(0);
 
 #[cfg(unix)]
@@ -27,13 +26,13 @@ extern "C" fn forked() {
     FORKS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Asks the system to count forks; to be called before the first lock is made.
+/// Install the fork counter; call this before the first lock is created.
 pub(crate) fn count_forks() -> Result<()> {
     #[cfg(unix)]
     {
         static ASKED: OnceLock<i32> = OnceLock::new();
-        // SAFETY: the handler adds to an atomic number and does nothing else, which is allowed after a fork of many threads; the
-        // module is never unloaded, so the handler's address stays valid.
+        // SAFETY: the handler only increments an atomic number, which is allowed after a fork of many threads; the
+        // module is never unloaded, so the handler's address remains valid.
         let refused = *ASKED.get_or_init(|| unsafe { libc::pthread_atfork(None, None, Some(forked)) });
         if refused != 0 {
             let source = std::io::Error::from_raw_os_error(refused);
@@ -43,19 +42,19 @@ pub(crate) fn count_forks() -> Result<()> {
     Ok(())
 }
 
-/// What a look after a fork has found.
+/// The result of the check after a fork.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Found {
-    /// A thread is looking.
+    /// A thread is checking.
     Looking,
-    /// It was free.
+    /// The lock was free.
     Free,
-    /// A thread that is not in this process held it.
+    /// A thread that does not exist in this process had it.
     Held,
 }
 
 impl Found {
-    /// As a state: the forks in the upper half.
+    /// Encode a state: the forks in the upper half.
     fn at(self, forks: u32) -> u64 {
         u64::from(forks) << 32 | self as u64
     }
@@ -68,7 +67,7 @@ impl Found {
 /// A value behind a lock: see the module.
 pub(crate) struct Lock<T> {
     state: AtomicU64,
-    /// Dropped by hand, unless a thread that is not here held it.
+    /// Dropped explicitly, unless a thread of another process had it.
     value: ManuallyDrop<RwLock<T>>,
 }
 
@@ -78,19 +77,19 @@ impl<T> Lock<T> {
         Self { state, value: ManuallyDrop::new(RwLock::new(value)) }
     }
 
-    /// The value to read; waits for a writer.
+    /// Lock the value for reading; waits for a writer.
     pub(crate) fn read(&self) -> Result<RwLockReadGuard<'_, T>> {
         self.check()?;
         Ok(self.value.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The value to change; waits for readers and writers.
+    /// Lock the value for writing; waits for readers and writers.
     pub(crate) fn write(&self) -> Result<RwLockWriteGuard<'_, T>> {
         self.check()?;
         Ok(self.value.write().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The value to change, if nobody holds it.
+    /// Lock the value for writing, if it is free.
     pub(crate) fn try_write(&self) -> Result<Option<RwLockWriteGuard<'_, T>>> {
         self.check()?;
         match self.value.try_write() {
@@ -104,13 +103,13 @@ impl<T> Lock<T> {
         if self.found() == Found::Held { Err(Error::Forked) } else { Ok(()) }
     }
 
-    /// What the last look has found, after a look if the process has forked since.
+    /// Return the result of the last check, repeating it if the process has forked since.
     fn found(&self) -> Found {
         let forks = FORKS.load(Ordering::Relaxed);
         loop {
             let state = self.state.load(Ordering::Acquire);
             if state >> 32 != u64::from(forks) {
-                // One thread looks; the others wait below, so that none of them holds the lock meanwhile.
+                // One thread checks; the others wait below, so that none of them takes the lock during the check.
                 let looking = Found::Looking.at(forks);
                 if self.state.compare_exchange(state, looking, Ordering::AcqRel, Ordering::Acquire).is_ok() {
                     let held = matches!(self.value.try_write(), Err(TryLockError::WouldBlock));
@@ -130,7 +129,7 @@ impl<T> Lock<T> {
 impl<T> Drop for Lock<T> {
     fn drop(&mut self) {
         if self.found() == Found::Free {
-            // SAFETY: the value is dropped here alone, and is not used after.
+            // SAFETY: the value is dropped only here, and is not used after.
             unsafe { ManuallyDrop::drop(&mut self.value) };
         }
     }

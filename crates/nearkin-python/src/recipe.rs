@@ -1,6 +1,6 @@
 //! `RecipeCore`: a compiled recipe and its batch functions, and `IdfCounter`, which counts a recipe's features.
 //!
-//! Nothing about hashing is decided here: slots go to [`nearkin_core::families::recipe`] as they come, and each function
+//! Hashing is implemented in the core: fields are passed to [`nearkin_core::families::recipe`] unchanged. Each function
 //! converts its arguments, releases the GIL, calls the function of the same name there, and converts the result.
 
 #![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
@@ -22,10 +22,10 @@ use crate::text::idf::IdfCore;
 use crate::text::words::Made;
 use crate::threads::{detached, detached_if, detached_unless, detached_with};
 
-/// Features of a document that are hashed at once, with the GIL held: some microseconds of work.
+/// Maximum number of features of a document hashed without releasing the GIL: a few microseconds of work.
 const FEW_FEATURES: usize = 1000;
 
-/// A compiled recipe; `nearkin.Recipe` is its face.
+/// A compiled recipe; `nearkin.Recipe` is the public class.
 #[pyclass(frozen, module = "nearkin._core")]
 pub(crate) struct RecipeCore {
     recipe: Recipe,
@@ -33,16 +33,16 @@ pub(crate) struct RecipeCore {
 
 type Array<T> = Py<PyArray1<T>>;
 
-/// Lists of strings as Arrow has them: bytes, where each string ends, how many strings end with each list.
+/// Lists of strings in Arrow's layout: bytes, end of each string, number of strings up to the end of each list.
 type Lists = (Array<u8>, Array<i64>, Array<i64>);
 
 impl RecipeCore {
-    /// The reader of texts.
+    /// Return the reader of texts.
     pub(crate) fn tokenizer(&self) -> PyResult<&Tokenizer> {
         self.recipe.tokenizer().into_python()
     }
 
-    /// What `call` makes of the recipe and the texts, with the GIL released.
+    /// Call `call` with the recipe and the texts, with the GIL released.
     fn of_texts<T: Send>(
         &self,
         py: Python<'_>,
@@ -54,7 +54,7 @@ impl RecipeCore {
     }
 }
 
-/// Signatures as a flat NumPy array of their type.
+/// Convert signatures to a flat NumPy array of their type.
 fn array_of(py: Python<'_>, values: Signatures) -> Py<PyAny> {
     match values {
         Signatures::Narrow(values) => values.into_pyarray(py).into_any().unbind(),
@@ -62,7 +62,7 @@ fn array_of(py: Python<'_>, values: Signatures) -> Py<PyAny> {
     }
 }
 
-/// A flat NumPy array of either type as signatures.
+/// Convert a flat NumPy array of either type to signatures.
 fn signatures_of(values: &Bound<'_, PyAny>) -> PyResult<Signatures> {
     if let Ok(values) = values.extract::<PyReadonlyArray1<'_, u32>>() {
         return Ok(Signatures::Narrow(alloc::try_copy(values.as_slice()?).into_python()?));
@@ -130,13 +130,13 @@ impl RecipeCore {
         Ok(Self { recipe: Recipe::new(&slots).into_python()? })
     }
 
-    /// Fingerprints, one array of words, and feature counts.
+    /// Return fingerprints, one array of words, and feature counts.
     fn fingerprints(&self, py: Python<'_>, texts: &Bound<'_, PyAny>) -> PyResult<(Array<u64>, Array<u64>)> {
         let (values, counts) = self.of_texts(py, texts, Recipe::fingerprints)?;
         Ok((values.into_pyarray(py).unbind(), counts.into_pyarray(py).unbind()))
     }
 
-    /// Fingerprints of documents whose features are given; weights are whole numbers or floats.
+    /// Return the fingerprints of documents from their features; weights are integers or floats.
     fn fingerprints_given(
         &self,
         py: Python<'_>,
@@ -156,7 +156,7 @@ impl RecipeCore {
         Ok(found?.into_python()?.into_pyarray(py).unbind())
     }
 
-    /// Fingerprints of CSR rows.
+    /// Return the fingerprints of CSR rows.
     fn fingerprints_csr(
         &self,
         py: Python<'_>,
@@ -169,13 +169,13 @@ impl RecipeCore {
         Ok(found.into_pyarray(py).unbind())
     }
 
-    /// Signatures, one array of values, and feature counts.
+    /// Return signatures, one array of values, and feature counts.
     fn signatures(&self, py: Python<'_>, texts: &Bound<'_, PyAny>) -> PyResult<(Py<PyAny>, Array<u64>)> {
         let (values, counts) = self.of_texts(py, texts, Recipe::signatures)?;
         Ok((array_of(py, values), counts.into_pyarray(py).unbind()))
     }
 
-    /// Signatures of documents whose features are given.
+    /// Return the signatures of documents from their features.
     fn signatures_given(
         &self,
         py: Python<'_>,
@@ -187,7 +187,7 @@ impl RecipeCore {
         Ok(array_of(py, found))
     }
 
-    /// Signatures of sets of ready hashes.
+    /// Return the signatures of sets of hashes.
     fn signatures_hashed(
         &self,
         py: Python<'_>,
@@ -199,14 +199,14 @@ impl RecipeCore {
         Ok(array_of(py, found))
     }
 
-    /// Signatures of the unions of the sets of two arrays, row by row.
+    /// Return the signatures of the unions of the sets of two arrays, row by row.
     fn merge(&self, py: Python<'_>, left: &Bound<'_, PyAny>, right: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         let (left, right) = (signatures_of(left)?, signatures_of(right)?);
         let found = detached(py, || self.recipe.merge(left, &right))?.into_python()?;
         Ok(array_of(py, found))
     }
 
-    /// The words of each text that are kept, in order.
+    /// Return the kept words of each text, in order.
     fn words<'py>(&self, py: Python<'py>, texts: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
         let found = self.of_texts(py, texts, Recipe::words)?;
         let mut made = Made::new(found.iter().map(Words::len).sum());
@@ -214,14 +214,14 @@ impl RecipeCore {
         PyList::new(py, lists.collect::<PyResult<Vec<_>>>()?)
     }
 
-    /// The same as the arrays of a list of strings.
+    /// Return the kept words as the arrays of a list of strings.
     fn words_joined(&self, py: Python<'_>, texts: &Bound<'_, PyAny>) -> PyResult<Lists> {
         let (bytes, ends, lists) =
             self.of_texts(py, texts, |recipe, texts| recipe.words(texts).and_then(|found| joined(&found)))?;
         Ok((bytes.into_pyarray(py).unbind(), ends.into_pyarray(py).unbind(), lists.into_pyarray(py).unbind()))
     }
 
-    /// The features of each text that are kept, with their weights, the heaviest first.
+    /// Return the kept features of each text with their weights, the heaviest first.
     fn keywords<'py>(&self, py: Python<'py>, texts: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
         let found = self.of_texts(py, texts, Recipe::keywords)?;
         let lists = found.iter().map(|(names, weights)| {
@@ -231,18 +231,19 @@ impl RecipeCore {
         PyList::new(py, lists.collect::<PyResult<Vec<_>>>()?)
     }
 
-    /// The text that features are taken from, and its words in order with whether each is kept; none of characters.
+    /// Return the text that features are taken from, and its words in order with whether each is kept; no words for
+    /// character n-grams.
     fn reading(&self, py: Python<'_>, text: &str) -> PyResult<(String, Vec<(String, bool)>)> {
         detached(py, || self.recipe.reading(text))?.into_python()
     }
 
-    /// The features of one text and how often each occurs, in order of first occurrence.
+    /// Return the features of one text and their counts, in order of first occurrence.
     fn features(&self, py: Python<'_>, text: &str) -> PyResult<Vec<(String, u64)>> {
         detached(py, || self.recipe.features(text))?.into_python()
     }
 }
 
-/// The hash `name` with `seed` of each byte string, word `word` of a fingerprint.
+/// Return the hash `name` with `seed` of each byte string, word `word` of a fingerprint.
 #[pyfunction]
 #[pyo3(signature = (name, values, seed=0, word=0))]
 fn feature_hashes(py: Python<'_>, name: &str, values: Vec<Vec<u8>>, seed: u64, word: u32) -> PyResult<Array<u64>> {
@@ -253,13 +254,13 @@ fn feature_hashes(py: Python<'_>, name: &str, values: Vec<Vec<u8>>, seed: u64, w
     Ok(found.into_pyarray(py).unbind())
 }
 
-/// Names of all feature hashes.
+/// Return the names of all feature hashes.
 #[pyfunction]
 fn feature_hash_names() -> Vec<&'static str> {
     nearkin_core::hash::NAMES.to_vec()
 }
 
-/// Document frequencies of a recipe's features, while they are counted.
+/// A counter of document frequencies for a recipe's features.
 #[pyclass(frozen, module = "nearkin._core")]
 pub(crate) struct IdfCounter {
     recipe: Py<RecipeCore>,
@@ -274,7 +275,7 @@ impl IdfCounter {
         Ok(Self { recipe, counted: Lock::new(DocumentFrequencies::default()) })
     }
 
-    /// Counts the features of more texts; a null is no document.
+    /// Count the features of more texts; a null is not a document.
     fn add(&self, py: Python<'_>, texts: &Bound<'_, PyAny>) -> PyResult<()> {
         let texts = Texts::new(texts)?;
         let recipe = &self.recipe.get().recipe;
@@ -288,7 +289,8 @@ impl IdfCounter {
         )
     }
 
-    /// Documents, features of at least `min_df` of them sorted by their bytes, and their document frequencies.
+    /// Return the number of documents, the features of at least `min_df` of them sorted by their bytes, and their
+    /// document frequencies.
     fn finish<'py>(
         &self,
         py: Python<'py>,

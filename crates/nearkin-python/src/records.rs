@@ -1,4 +1,4 @@
-//! Readers of records: JSON lines, CSV and plain lines, from blocks of bytes to columns.
+//! Readers of records: JSON Lines, CSV and plain lines, from blocks of bytes to columns.
 
 #![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
 
@@ -17,28 +17,28 @@ use crate::threads::detached;
 
 type Scalars = (Py<PyArray1<u8>>, Py<PyArray1<i64>>, Py<PyArray1<i64>>, Py<PyArray1<u8>>);
 
-/// The records that end inside of one block of bytes, as columns; see the core's `records`.
+/// The records that end inside one block of bytes, as columns; see the core's `records`.
 #[pyclass(frozen, get_all, module = "nearkin._core")]
 struct Records {
     /// `(n_rows + 1,)` int64: text i is `data[offsets[i]:offsets[i + 1]]`.
     offsets: Py<PyArray1<i64>>,
-    /// uint8: the texts' UTF-8, back to back.
+    /// uint8: the texts in UTF-8, concatenated.
     data: Py<PyArray1<u8>>,
     /// uint32, ascending: rows whose text is null.
     nulls: Py<PyArray1<u32>>,
-    /// `(n_rows,)` uint32: first byte of each record in the block.
+    /// `(n_rows,)` uint32: offset of each record in the block.
     starts: Py<PyArray1<u32>>,
-    /// `(n_rows,)` uint32: bytes of each record, line end included.
+    /// `(n_rows,)` uint32: length of each record in bytes, line end included.
     lengths: Py<PyArray1<u32>>,
     /// A tuple (kinds, values, offsets, data) for each scalar column.
     columns: Vec<Scalars>,
-    /// A tuple (line from 0, reason) for the first records that can't be read.
+    /// A tuple (line from 0, reason) for the first malformed records.
     malformed: Vec<(u64, String)>,
-    /// How many records can't be read.
+    /// Number of malformed records.
     malformed_count: u64,
-    /// Bytes up to the first record that the block does not hold whole.
+    /// Number of bytes before the first incomplete record.
     consumed: usize,
-    /// Line ends in those bytes.
+    /// Number of line ends in those bytes.
     lines: u64,
 }
 
@@ -67,18 +67,18 @@ impl Records {
     }
 }
 
-/// The array, which nobody can write to: texts are then read in place ([`crate::convert::texts`]).
+/// Return a read-only array, so that texts are read in place ([`crate::convert::texts`]).
 fn fixed<T: Element>(array: Bound<'_, PyArray1<T>>) -> Py<PyArray1<T>> {
     array.readwrite().make_nonwriteable();
     array.unbind()
 }
 
-/// Runs `read` without the GIL and hands its records to Python.
+/// Run `read` without the GIL and convert its records for Python.
 fn run(py: Python<'_>, read: impl FnOnce() -> nearkin_core::Result<records::Records> + Send) -> PyResult<Records> {
     Ok(Records::new(py, detached(py, read)?.into_python()?))
 }
 
-/// Reads JSON lines. With `lengths` the records lie back to back with these lengths and `end` does not matter.
+/// Read JSON Lines. With `lengths` the records are contiguous with these lengths, and `end` is ignored.
 #[pyfunction]
 #[pyo3(signature = (block, text, id=None, extra=Vec::new(), *, end=true, lengths=None))]
 fn read_jsonl(
@@ -101,7 +101,7 @@ fn read_jsonl(
     }
 }
 
-/// Reads CSV whose records have `fields` fields, of which `text` and `scalars` are wanted, by number from 0.
+/// Read CSV whose records have `fields` fields; `text` and `scalars` are the requested ones, numbered from 0.
 #[pyfunction]
 #[pyo3(signature = (block, delimiter, fields, text, scalars, *, end=true, lengths=None))]
 #[allow(clippy::too_many_arguments, reason = "the layout of a record, spelled out")]
@@ -126,7 +126,7 @@ fn read_csv(
     }
 }
 
-/// The names in a CSV header and its length in bytes, or None when the block does not hold it whole.
+/// Return the names in a CSV header and its length in bytes, or None if the block contains only a part of it.
 #[pyfunction]
 #[pyo3(signature = (block, delimiter, *, end=true))]
 fn read_csv_header(
@@ -137,7 +137,7 @@ fn read_csv_header(
     csv::read_header(block.as_slice()?, end, delimiter).into_python()
 }
 
-/// Reads plain lines, a document per line. With `lengths` as in `read_jsonl`.
+/// Read plain lines, a document per line. With `lengths` as in `read_jsonl`.
 #[pyfunction]
 #[pyo3(signature = (block, *, end=true, lengths=None))]
 fn read_lines(
@@ -156,7 +156,7 @@ fn read_lines(
     }
 }
 
-/// Rows of `(offsets, data)` whose bytes are not UTF-8, ascending.
+/// Return the rows of `(offsets, data)` whose bytes are not UTF-8, ascending.
 #[pyfunction]
 fn invalid_utf8(
     py: Python<'_>,
@@ -168,10 +168,10 @@ fn invalid_utf8(
     Ok(rows.into_pyarray(py).unbind())
 }
 
-/// The bytes of an open file at `starts` with `lengths`, back to back. Starts are ascending.
+/// Return the bytes of an open file at `starts` with `lengths`, concatenated. Starts are ascending.
 ///
-/// The file is given by its descriptor, on Windows by its handle. Its position does not move, but on Windows, where
-/// every read moves it. A file that ends before a span does is an `Input` error.
+/// The file is passed as its descriptor, on Windows as its handle. Its position does not change, except on Windows,
+/// where every read moves it. A file that ends before a span does is an `Input` error.
 #[pyfunction]
 fn read_spans(
     py: Python<'_>,
@@ -194,7 +194,7 @@ fn read_spans(
     Ok(fixed(bytes.into_pyarray(py)))
 }
 
-/// Another open file over the same one.
+/// Duplicate the open file.
 #[cfg(unix)]
 fn duplicated(descriptor: i64) -> std::io::Result<File> {
     let number = i32::try_from(descriptor).ok().filter(|&number| number >= 0);
@@ -204,21 +204,21 @@ fn duplicated(descriptor: i64) -> std::io::Result<File> {
     borrowed.try_clone_to_owned().map(File::from)
 }
 
-/// Another open file over the same one.
+/// Duplicate the open file.
 #[cfg(windows)]
 fn duplicated(handle: i64) -> std::io::Result<File> {
-    // SAFETY: the handle is only borrowed to be duplicated; one that is not open gives an error.
+    // SAFETY: the handle is only borrowed to be duplicated; an invalid one gives an error.
     let borrowed = unsafe { std::os::windows::io::BorrowedHandle::borrow_raw(handle as *mut std::ffi::c_void) };
     borrowed.try_clone_to_owned().map(File::from)
 }
 
-/// Fills `buffer` from `start` on.
+/// Fill `buffer` from `start` on.
 #[cfg(unix)]
 fn read_exact_at(file: &File, buffer: &mut [u8], start: u64) -> std::io::Result<()> {
     std::os::unix::fs::FileExt::read_exact_at(file, buffer, start)
 }
 
-/// Fills `buffer` from `start` on.
+/// Fill `buffer` from `start` on.
 #[cfg(windows)]
 fn read_exact_at(file: &File, mut buffer: &mut [u8], mut start: u64) -> std::io::Result<()> {
     while !buffer.is_empty() {
@@ -235,15 +235,15 @@ fn read_exact_at(file: &File, mut buffer: &mut [u8], mut start: u64) -> std::io:
     Ok(())
 }
 
-/// The widest gap between two records that is read over rather than jumped: a page's copy costs less than a call.
+/// Maximum gap between two records that is read and discarded: copying a page costs less than a call.
 const GAP: u64 = 2 << 10;
-/// Bytes that one call reads.
+/// Maximum number of bytes per call.
 const READ: u64 = 1 << 20;
 
 fn gather(file: &File, starts: &[i64], lengths: &[u32]) -> std::io::Result<Vec<u8>> {
     let total = lengths.iter().map(|&length| length as usize).sum();
     let mut bytes = alloc::try_zeroed(total).map_err(|_| std::io::Error::from(std::io::ErrorKind::OutOfMemory))?;
-    // Records of one group lie so close together that one call fetches all of them.
+    // Records of one group are so close together that a single call reads all of them.
     let mut groups: Vec<(std::ops::Range<usize>, u64, &mut [u8])> = Vec::new();
     let mut rest = bytes.as_mut_slice();
     let mut row = 0;

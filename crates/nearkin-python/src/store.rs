@@ -1,6 +1,6 @@
-//! What a store keeps on disk: `StoreSegment`, a file of documents, and blocks of compressed texts for its log.
+//! Store files: `StoreSegment`, a file of documents, and compressed blocks of texts for the log.
 //!
-//! A file does not change while it is open, so there is no lock: readers share it, in a forked child too.
+//! A file does not change while it is open, so there is no lock: readers share it, also in a forked child.
 
 #![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
 
@@ -22,12 +22,12 @@ use crate::threads::{detached, detached_unless};
 
 type Array<T> = Py<PyArray1<T>>;
 
-/// Questions, or texts, that the calling thread answers by itself: waking the pool takes as long.
+/// Maximum number of lookups, or texts, for the calling thread: waking the pool takes as long.
 const FEW: usize = 256;
-/// Texts among them that the calling thread decompresses by itself.
+/// Maximum number of texts that the calling thread decompresses.
 const FEW_TEXTS: usize = 4;
 
-/// Ids as Python gives them.
+/// Ids from Python.
 #[derive(FromPyObject)]
 enum Ids<'py> {
     Ints(PyReadonlyArray1<'py, i64>),
@@ -75,19 +75,19 @@ impl IdView<'_> {
     }
 }
 
-/// An id that is given back.
+/// An id for Python.
 #[derive(IntoPyObject)]
 enum Given {
     Int(i64),
     Name(String),
 }
 
-/// Blocks of texts that were compressed before.
+/// Precompressed blocks of texts.
 #[derive(FromPyObject)]
 enum GivenPart {
-    /// All of a file.
+    /// All blocks of a file.
     File(Py<StoreSegment>),
-    /// Documents, texts, their bytes, bytes before compression, the frame, its dictionary.
+    /// Number of documents, number of texts, their bytes, uncompressed length, frame, dictionary.
     Block((usize, u64, u64, usize, PyBackedBytes, PyBackedBytes)),
 }
 
@@ -108,7 +108,7 @@ impl GivenPart {
 struct StoreSegment(store::StoreSegment);
 
 impl StoreSegment {
-    /// Calls `work` with the file: in the pool where that is `worth` it, by the calling thread otherwise.
+    /// Call `work` with the file: in the pool if it is `worth` it, otherwise in the calling thread.
     fn ask<T: Send>(
         &self,
         py: Python<'_>,
@@ -123,7 +123,7 @@ impl StoreSegment {
 
 #[pymethods]
 impl StoreSegment {
-    /// Writes documents, in order of their rows, with their texts; or with `packed`, a dictionary and blocks of texts.
+    /// Write documents, in order of their rows, with their texts; or with `packed`, a dictionary and blocks of texts.
     #[staticmethod]
     #[pyo3(signature = (path, rows, ids, contents, records, width, extras, texts, note, level, packed=None))]
     #[allow(clippy::too_many_arguments, reason = "one for each part of the file")]
@@ -160,19 +160,19 @@ impl StoreSegment {
         detached(py, || store::write(&path, &documents, note, level))?.into_python()
     }
 
-    /// Opens a file; what it holds is read when it is asked for.
+    /// Open a file; its contents are read on use.
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         py.detach(|| store::StoreSegment::open(&path)).map(Self).into_python()
     }
 
-    /// The dictionary of its texts, empty for none.
+    /// Return the dictionary of its texts, empty for none.
     fn dictionary(&self, py: Python<'_>) -> PyResult<Py<PyBytes>> {
         let dictionary = self.ask(py, false, store::StoreSegment::dictionary)?;
         Ok(PyBytes::new(py, &dictionary).unbind())
     }
 
-    /// What the writer said of it.
+    /// Return the writer's description.
     fn note(&self, py: Python<'_>) -> PyResult<Py<PyBytes>> {
         let note = self.ask(py, false, store::StoreSegment::note)?;
         Ok(PyBytes::new(py, &note).unbind())
@@ -182,32 +182,32 @@ impl StoreSegment {
         self.0.len()
     }
 
-    /// Bytes on disk of each part; texts that are kept and their bytes before compression.
+    /// Return the bytes on disk per component, the number of texts and their uncompressed size.
     fn sizes(&self) -> BTreeMap<&'static str, u64> {
         self.0.sizes().into_iter().collect()
     }
 
-    /// Rows of the places from `start` to `stop`.
+    /// Return the rows of the positions from `start` to `stop`.
     fn rows(&self, py: Python<'_>, start: usize, stop: usize) -> PyResult<Array<i64>> {
         let rows = self.ask(py, false, |segment| segment.rows(start, stop))?;
         Ok(rows.into_pyarray(py).unbind())
     }
 
-    /// The place of each row, or -1.
+    /// Return the position of each row, or -1.
     fn places(&self, py: Python<'_>, rows: PyReadonlyArray1<'_, i64>) -> PyResult<Array<i64>> {
         let rows = rows.as_slice()?;
         let places = self.ask(py, false, |segment| segment.places(rows))?;
         Ok(places.into_pyarray(py).unbind())
     }
 
-    /// offsets, and the rows that have each content.
+    /// Return offsets, and the rows that have each content.
     fn find_contents(&self, py: Python<'_>, contents: PyReadonlyArray1<'_, u64>) -> PyResult<(Array<i64>, Array<i64>)> {
         let contents = contents.as_slice()?;
         let (offsets, rows) = self.ask(py, contents.len() > 2 * FEW, |segment| segment.find_contents(contents))?;
         Ok((offsets.into_pyarray(py).unbind(), rows.into_pyarray(py).unbind()))
     }
 
-    /// offsets, and the rows that have each id.
+    /// Return offsets, and the rows that have each id.
     fn find_ids(&self, py: Python<'_>, ids: Ids<'_>) -> PyResult<(Array<i64>, Array<i64>)> {
         let ids = ids.view()?;
         let column = ids.column();
@@ -215,7 +215,8 @@ impl StoreSegment {
         Ok((offsets.into_pyarray(py).unbind(), rows.into_pyarray(py).unbind()))
     }
 
-    /// Of several files, for each content: numbers of contents, the rows that have it, and the records of these.
+    /// Search several files for contents; return indices of contents, the rows that have them, and the records of
+    /// these.
     #[staticmethod]
     fn find_contents_in(
         py: Python<'_>,
@@ -238,7 +239,7 @@ impl StoreSegment {
         Ok((owners, rows, records.into_pyarray(py).unbind()))
     }
 
-    /// Of several files, for each id: numbers of ids, and the rows that have it.
+    /// Search several files for ids; return indices of ids, and the rows that have them.
     #[staticmethod]
     fn find_ids_in(py: Python<'_>, files: Vec<Py<Self>>, ids: Ids<'_>) -> PyResult<(Array<i64>, Array<i64>)> {
         let ids = ids.view()?;
@@ -252,21 +253,21 @@ impl StoreSegment {
         Ok((owners.into_pyarray(py).unbind(), rows.into_pyarray(py).unbind()))
     }
 
-    /// The records at places.
+    /// Return the records at positions.
     fn records(&self, py: Python<'_>, places: PyReadonlyArray1<'_, i64>) -> PyResult<Array<u8>> {
         let places = places.as_slice()?;
         let records = self.ask(py, false, |segment| segment.records(places))?;
         Ok(records.into_pyarray(py).unbind())
     }
 
-    /// The contents at places.
+    /// Return the contents at positions.
     fn contents(&self, py: Python<'_>, places: PyReadonlyArray1<'_, i64>) -> PyResult<Array<u64>> {
         let places = places.as_slice()?;
         let contents = self.ask(py, false, |segment| segment.contents(places))?;
         Ok(contents.into_pyarray(py).unbind())
     }
 
-    /// The ids at places: an array of integers, or of objects.
+    /// Return the ids at positions: an array of integers, or of objects.
     fn ids(&self, py: Python<'_>, places: PyReadonlyArray1<'_, i64>) -> PyResult<Py<PyAny>> {
         let places = places.as_slice()?;
         let ids: Vec<Given> = self.ask(py, false, |segment| {
@@ -288,7 +289,7 @@ impl StoreSegment {
         Ok(objects.into_pyarray(py).into_any().unbind())
     }
 
-    /// The byte strings at places.
+    /// Return the byte strings at positions.
     fn extras(&self, py: Python<'_>, places: PyReadonlyArray1<'_, i64>) -> PyResult<Py<PyList>> {
         let places = places.as_slice()?;
         let extras: Vec<Vec<u8>> =
@@ -296,20 +297,20 @@ impl StoreSegment {
         Ok(PyList::new(py, extras.iter().map(|extra| PyBytes::new(py, extra)))?.unbind())
     }
 
-    /// The texts at places.
+    /// Return the texts at positions.
     fn texts(&self, py: Python<'_>, places: PyReadonlyArray1<'_, i64>) -> PyResult<Py<PyList>> {
         let places = places.as_slice()?;
         let texts = self.ask(py, places.len() > FEW_TEXTS, |segment| segment.texts(places))?;
         list(py, &texts)
     }
 
-    /// Reads everything.
+    /// Verify the file.
     fn verify(&self, py: Python<'_>) -> PyResult<()> {
         self.ask(py, true, store::StoreSegment::verify)
     }
 }
 
-/// Appends the number of the question of each answer.
+/// Append the index of each result's query.
 fn add_owners(owners: &mut Vec<i64>, offsets: &[i64]) -> nearkin_core::Result<()> {
     alloc::try_reserve(owners, offsets.last().map_or(0, |&end| end as usize))?;
     owners.extend(
@@ -318,15 +319,15 @@ fn add_owners(owners: &mut Vec<i64>, offsets: &[i64]) -> nearkin_core::Result<()
     Ok(())
 }
 
-/// Strings and None, as Python has them.
+/// Convert strings and None for Python.
 fn list(py: Python<'_>, texts: &[Option<String>]) -> PyResult<Py<PyList>> {
     Ok(PyList::new(py, texts.iter().map(|text| text.as_ref().map(|text| PyString::new(py, text))))?.unbind())
 }
 
-/// Documents, texts, their bytes, bytes before compression, and the frame of a block.
+/// Number of documents, number of texts, their bytes, uncompressed length, and the frame of a block.
 type Block = (usize, u64, u64, usize, Py<PyBytes>);
 
-/// Texts in compressed blocks.
+/// Pack texts into compressed blocks.
 #[pyfunction]
 fn store_pack(py: Python<'_>, texts: &Bound<'_, PyAny>, level: i32, dictionary: &[u8]) -> PyResult<Vec<Block>> {
     let texts = Texts::new(texts)?;
@@ -337,7 +338,7 @@ fn store_pack(py: Python<'_>, texts: &Bound<'_, PyAny>, level: i32, dictionary: 
     Ok(blocks.into_iter().map(given).collect())
 }
 
-/// The texts of a block that `store_pack` made.
+/// Return the texts of a block that `store_pack` built.
 #[pyfunction]
 fn store_unpack(
     py: Python<'_>,
@@ -350,7 +351,7 @@ fn store_unpack(
     list(py, &texts)
 }
 
-/// XXH3-64 of each byte string, as signed numbers.
+/// Return the XXH3-64 of each byte string, as signed numbers.
 #[pyfunction]
 fn store_sums(py: Python<'_>, parts: Vec<PyBackedBytes>) -> PyResult<Array<i64>> {
     let sums = alloc::try_collect(parts.iter().map(|part| xxh3::hash(part, 0) as i64)).into_python()?;

@@ -1,19 +1,19 @@
 //! The thread pool of the process: sized on request, rebuilt in a forked child.
 //!
-//! rayon's global pool dies with `fork`: the child has its queue but not its threads, so the first call would wait for
-//! ever. The pool here is therefore our own, made on first use and remembered with the process id that made it; a
-//! child sees another id and makes its own pool. Results never depend on the number of threads.
+//! rayon's global pool does not survive `fork`: the child has its queue but not its threads, so the first call would
+//! hang. Therefore the pool here is created on first use and stored with its process id; a child has another id and
+//! creates its own pool. Results never depend on the number of threads.
 //!
-//! **Signals.** While the pool works, the calling thread waits without the GIL and looks for signals twenty times a
-//! second. A handler that raises (Ctrl-C does) sets the [`CancelToken`] of the call; its loops end, and the exception is
-//! raised in place of the result. Handlers run while the call holds its object's lock: one that uses the same object
-//! deadlocks, as with any lock.
+//! **Signals.** While the pool works, the calling thread waits without the GIL and handles signals twenty times a
+//! second. A handler that raises (Ctrl-C does) cancels the [`CancelToken`] of the call; its loops end, and the
+//! exception is raised instead of the result. Handlers run while the call has its object's lock: one that uses the same
+//! object deadlocks, as with any lock.
 //!
-//! **Few work.** What takes some hundred microseconds at most is done by the calling thread, without the GIL, as the only worker
-//! of a pool of its own: the same code runs, and no loop of it is shared out.
+//! **Small work.** Work of at most a few hundred microseconds runs on the calling thread, without the GIL, as the only
+//! worker of a separate pool: the same code runs, and its loops are not divided.
 //!
-//! **Locks and the GIL.** A call that holds a lock waits for the GIL when it looks for signals, so no lock of an object
-//! is ever waited for with the GIL held: `detached_with` takes locks without it.
+//! **Locks and the GIL.** A call that has a lock waits for the GIL when it handles signals, so no thread waits for an
+//! object's lock with the GIL: `detached_with` takes locks without it.
 
 use std::cell::RefCell;
 use std::num::NonZero;
@@ -38,10 +38,10 @@ struct Pool {
 
 static POOL: Mutex<Pool> = Mutex::new(Pool { process: 0, threads: 0, workers: None });
 
-/// Time between two looks for signals.
+/// Interval between two checks for signals.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Processors of this process; the system is asked once, since that takes some 30 microseconds.
+/// Number of processors, cached because the system call takes about 30 microseconds.
 fn available() -> usize {
     static AVAILABLE: OnceLock<usize> = OnceLock::new();
     *AVAILABLE.get_or_init(|| std::thread::available_parallelism().map_or(1, NonZero::get))
@@ -64,36 +64,36 @@ fn pool() -> PyResult<Arc<ThreadPool>> {
         .thread_name(|i| format!("nearkin-{i}"))
         .build()
         .map_err(|error| PyRuntimeError::new_err(format!("can't start {threads} threads: {error}")))?;
-    // A thread that first runs when memory is short can't have its own variables, and the system ends the process for that;
-    // so all of them have run before there is any work.
+    // If memory runs out when a thread first runs, it can't allocate its thread-local variables, and the system aborts
+    // the process; so all threads run once before there is any work.
     pool.broadcast(|_| ());
     let pool = Arc::new(pool);
     state.workers = Some(Arc::clone(&pool));
     Ok(pool)
 }
 
-/// Threads that may work without the pool: what each takes for that, a few kilobytes, stays until the process ends.
+/// Maximum number of threads that may work without the pool: each takes a few kilobytes until the process ends.
 const MOST_ALONE: usize = 64;
 
-/// Makes the calling thread the only worker of a pool, so that loops which share out their work find nobody to share it with.
+/// Make the calling thread the only worker of a pool, so that parallel loops run on it alone.
 fn becomes_worker() -> bool {
     static THREADS: AtomicUsize = AtomicUsize::new(0);
     if THREADS.fetch_add(1, Ordering::Relaxed) >= MOST_ALONE {
         return false;
     }
-    // It is never dropped: rayon keeps a thread as a worker for good.
+    // It is never dropped: rayon registers a thread as a worker permanently.
     ThreadPoolBuilder::new().num_threads(1).use_current_thread().build().map(std::mem::forget).is_ok()
 }
 
-/// Whether the calling thread may work without the pool.
+/// True if the calling thread may work without the pool.
 fn works_alone() -> bool {
     thread_local!(static ALONE: bool = becomes_worker());
     ALONE.try_with(|alone| *alone).unwrap_or(false)
 }
 
-/// The result of a task, put by a worker and awaited by the calling thread.
+/// The result of a task, set by a worker and awaited by the calling thread.
 struct Ended<T> {
-    /// Whether there was a result, and the result until it is taken.
+    /// True once there was a result, and the result until it is taken.
     found: Mutex<(bool, Option<std::thread::Result<T>>)>,
     arrived: Condvar,
 }
@@ -110,7 +110,7 @@ impl<T> Ended<T> {
         self.arrived.notify_one();
     }
 
-    /// Waits at most this long; whether there is a result.
+    /// Wait at most this long; return whether there is a result.
     fn wait(&self, most: Duration) -> bool {
         let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         self.arrived.wait_timeout_while(found, most, |found| !found.0).unwrap_or_else(PoisonError::into_inner).0.0
@@ -130,11 +130,11 @@ impl<T> Drop for Waiting<'_, T> {
     }
 }
 
-/// The pool as one call uses it.
+/// The pool during one call.
 pub(crate) struct Workers {
     pool: Arc<ThreadPool>,
     stop: CancelToken,
-    /// What a signal's handler raised meanwhile.
+    /// The exception that a signal's handler raised.
     raised: RefCell<Option<PyErr>>,
 }
 
@@ -143,18 +143,19 @@ impl Workers {
         Ok(Self { pool: pool()?, stop: CancelToken::new(), raised: RefCell::new(None) })
     }
 
-    /// Runs `work` in the pool and looks for signals meanwhile; the GIL must be released.
+    /// Run `work` in the pool and handle signals in the calling thread; the GIL must be released.
     pub(crate) fn install<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         let ended = Arc::new(Ended::default());
-        // Whatever happens here, nothing that `work` borrows goes before it has ended.
+        // In every case, values that `work` borrows live until it has ended.
         let waiting = Waiting(&ended);
         let (there, stop) = (Arc::clone(&ended), self.stop.clone());
         let task: Box<dyn FnOnce() + Send + '_> = Box::new(move || {
             let found = catch_unwind(AssertUnwindSafe(|| stop.within(work)));
             there.put(found);
         });
-        // SAFETY: the closure has run, and all that it borrows was let go, once a result was put; `waiting` waits for that
-        // before this function is left in any way. What the task holds beyond is `Ended`, which it owns a share of.
+        // SAFETY: once a result is set, the closure has run and released everything that it borrows; `waiting` waits
+        // for that before this function is left in any way. The task's only other reference is `Ended`, of which it
+        // owns a share.
         let task: Box<dyn FnOnce() + Send> = unsafe { std::mem::transmute(task) };
         self.pool.spawn(task);
         while !waiting.0.wait(LOOK) {
@@ -167,13 +168,13 @@ impl Workers {
         }
     }
 
-    /// As `install`; where that is `few` work, some hundred microseconds at most, the calling thread does it at once: handing
-    /// it to another one and waiting takes some sixty.
+    /// Run `work` in the pool; `few` work, a few hundred microseconds at most, runs on the calling thread, because
+    /// passing it to another one and waiting takes about sixty.
     pub(crate) fn install_unless<T: Send>(&self, few: bool, work: impl FnOnce() -> T + Send) -> T {
         if few && works_alone() { self.stop.within(work) } else { self.install(work) }
     }
 
-    /// Runs handlers of signals that have come; one that raises stops the call.
+    /// Run handlers of pending signals; one that raises cancels the call.
     fn look(&self) {
         if self.stop.is_set() {
             return;
@@ -188,7 +189,7 @@ impl Workers {
         }
     }
 
-    /// The value, or what a handler raised.
+    /// Return the value, or the exception of a handler.
     fn end<T>(self, value: T) -> PyResult<T> {
         match self.raised.into_inner() {
             None => Ok(value),
@@ -197,26 +198,27 @@ impl Workers {
     }
 }
 
-/// Runs `work` in the pool with the GIL released. `work` must not touch Python objects, nor wait for a lock: a worker
-/// that waits for its own tasks takes up others meanwhile, and one that wants the lock that it holds would never end.
+/// Run `work` in the pool with the GIL released. `work` must neither touch Python objects nor wait for a lock: a worker
+/// that waits for its own tasks takes up others, and one of those that wants the same lock would deadlock.
 pub(crate) fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
     let workers = Workers::new()?;
     let value = Released(&workers).run(py, |workers| workers.install(work));
     workers.end(value)
 }
 
-/// As `detached`; `few` work is done as by `Workers::install_unless`.
+/// Run `work` with the GIL released; `few` work runs as in `Workers::install_unless`.
 pub(crate) fn detached_unless<T: Send>(py: Python<'_>, few: bool, work: impl FnOnce() -> T + Send) -> PyResult<T> {
     if few && works_alone() { Ok(py.detach(work)) } else { detached(py, work) }
 }
 
-/// As `detached` where that is `worth` it; else the calling thread does it at once, with the GIL held: for work of some ten
-/// microseconds at most, or that the core is known not to share out.
+/// Run `work` in the pool if it is `worth` it; otherwise in the calling thread with the GIL: for work of at most about
+/// ten microseconds, or work that the core does not divide.
 pub(crate) fn detached_if<T: Send>(py: Python<'_>, worth: bool, work: impl FnOnce() -> T + Send) -> PyResult<T> {
     if worth { detached(py, work) } else { Ok(work()) }
 }
 
-/// As `detached`, with what `lock` gives: locks are taken by the calling thread, outside of the pool and without the GIL.
+/// Run `work` in the pool with the result of `lock`: the calling thread takes locks outside the pool and without the
+/// GIL.
 pub(crate) fn detached_with<G, T: Send>(
     py: Python<'_>,
     lock: impl FnOnce() -> nearkin_core::Result<G> + Send,
@@ -227,10 +229,10 @@ pub(crate) fn detached_with<G, T: Send>(
     workers.end(value)?.into_python()
 }
 
-/// The workers of a call in a stretch without the GIL.
+/// The workers of a call in a section without the GIL.
 struct Released<'a>(&'a Workers);
 
-// SAFETY: `py.detach` runs its closure on the calling thread, so the cell of `Workers` is never reached by another.
+// SAFETY: `py.detach` runs its closure on the calling thread, so no other thread reaches the cell of `Workers`.
 unsafe impl Send for Released<'_> {}
 
 impl Released<'_> {
@@ -242,7 +244,7 @@ impl Released<'_> {
     }
 }
 
-/// Sets how many threads batch calls of this process use: 1 or more, or None for one per core.
+/// Set the number of threads of this process's batch calls: 1 or more, or None for one per core.
 #[pyfunction]
 #[pyo3(signature = (threads=None))]
 fn set_num_threads(threads: Option<i64>) -> PyResult<()> {
@@ -259,7 +261,7 @@ fn set_num_threads(threads: Option<i64>) -> PyResult<()> {
     Ok(())
 }
 
-/// How many threads batch calls of this process use.
+/// Return the number of threads of this process's batch calls.
 #[pyfunction]
 fn num_threads() -> usize {
     let state = POOL.lock().unwrap_or_else(PoisonError::into_inner);

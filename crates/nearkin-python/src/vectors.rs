@@ -27,7 +27,7 @@ enum Matrix<'py> {
     F64(PyReadonlyArray2<'py, f64>),
 }
 
-/// Calls the body with the matrix as a slice of its type.
+/// Run the body with the matrix as a slice of its type.
 macro_rules! with {
     ($matrix:expr, |$slice:ident| $body:expr) => {
         match &$matrix {
@@ -60,8 +60,8 @@ fn same(name: &'static str, found: usize, expected: usize) -> PyResult<()> {
     Err(to_python(Error::parameter(name, format!("length {found}"), format!("length {expected}"))))
 }
 
-/// Checks that there is memory for the parameters of hash functions, `count` numbers of eight bytes: what a file or a caller
-/// asks for is an exception, and not the end of the process.
+/// Check that there is memory for the parameters of hash functions, `count` numbers of eight bytes: an excessive
+/// request must raise an exception instead of aborting the process.
 fn check_room(count: Option<usize>) -> PyResult<()> {
     if count.is_some_and(|count| Vec::<u64>::new().try_reserve_exact(count).is_ok()) {
         return Ok(());
@@ -73,8 +73,8 @@ fn check_room(count: Option<usize>) -> PyResult<()> {
     )))
 }
 
-/// `columns` random numbers for each of `rows` functions from `first` on: "gaussian", "cauchy", "uniform" or "word",
-/// flat.
+/// Return `columns` random numbers for each of `rows` functions from `first` on: "gaussian", "cauchy", "uniform" or
+/// "word", flat.
 #[pyfunction]
 fn draw_matrix<'py>(
     py: Python<'py>,
@@ -110,7 +110,7 @@ fn draw_matrix<'py>(
     })
 }
 
-/// Rows of Gaussians of which each block of `columns` rows is orthonormal, flat.
+/// Return rows of Gaussians in which each block of `columns` rows is orthonormal, flat.
 #[pyfunction]
 fn draw_orthonormal(py: Python<'_>, seed: u64, stream: u64, rows: usize, columns: usize) -> PyResult<Array<f64>> {
     check_room(rows.checked_mul(columns))?;
@@ -123,7 +123,7 @@ fn draw_orthonormal(py: Python<'_>, seed: u64, stream: u64, rows: usize, columns
     Ok(values.into_python()?.into_pyarray(py).unbind())
 }
 
-/// Coordinates of vectors under rotations that no matrix holds.
+/// Return the coordinates of vectors under matrix-free rotations.
 #[pyclass(frozen, module = "nearkin._core")]
 struct Rotations(rotation::Rotations);
 
@@ -134,14 +134,14 @@ impl Rotations {
         Ok(Self(rotation::Rotations::new(seed, stream, bits, dimension).into_python()?))
     }
 
-    /// Words of the signs of x - mean, flat.
+    /// Return words of the signs of x - mean, flat.
     fn codes(&self, py: Python<'_>, x: Matrix<'_>, mean: PyReadonlyArray1<'_, f64>) -> PyResult<Array<u64>> {
         let (mean, many) = (mean.as_slice()?, x.shape().0 > 1);
         let found = with!(x, |x| detached_if(py, many, || self.0.codes(x, mean))?);
         Ok(found.into_python()?.into_pyarray(py).unbind())
     }
 
-    /// The coordinates of x - mean, flat.
+    /// Return the coordinates of x - mean, flat.
     fn products(&self, py: Python<'_>, x: Matrix<'_>, mean: PyReadonlyArray1<'_, f64>) -> PyResult<Array<f64>> {
         let (mean, many) = (mean.as_slice()?, x.shape().0 > 1);
         let found = with!(x, |x| detached_if(py, many, || self.0.products(x, mean))?);
@@ -149,7 +149,7 @@ impl Rotations {
     }
 }
 
-/// The norm of each row; a row with values that are no finite numbers is an error.
+/// Return the norm of each row; a row with non-finite values is an error.
 #[pyfunction]
 fn row_norms(py: Python<'_>, x: Matrix<'_>, first: usize) -> PyResult<Array<f64>> {
     let (n, d) = x.shape();
@@ -158,7 +158,7 @@ fn row_norms(py: Python<'_>, x: Matrix<'_>, first: usize) -> PyResult<Array<f64>
     Ok(found.into_python()?.into_pyarray(py).unbind())
 }
 
-/// For each row a number from its norm to 1.001 times it, 0 for a row of zeros; errors as of `row_norms`.
+/// Return for each row a bound from its norm to 1.001 times it, 0 for a row of zeros; errors as of `row_norms`.
 #[pyfunction]
 fn row_norm_bounds(py: Python<'_>, x: Matrix<'_>, first: usize) -> PyResult<Array<f64>> {
     let (n, d) = x.shape();
@@ -167,7 +167,7 @@ fn row_norm_bounds(py: Python<'_>, x: Matrix<'_>, first: usize) -> PyResult<Arra
     Ok(found.into_python()?.into_pyarray(py).unbind())
 }
 
-/// As `row_norms`, of a CSR matrix with sorted, distinct columns.
+/// Return the norm of each row of a CSR matrix with sorted, distinct columns.
 #[pyfunction]
 fn row_norms_csr(
     py: Python<'_>,
@@ -182,7 +182,7 @@ fn row_norms_csr(
     Ok(found.into_python()?.into_pyarray(py).unbind())
 }
 
-/// The mean of each column, summed row by row.
+/// Return the mean of each column, summed row by row.
 #[pyfunction]
 fn column_means(py: Python<'_>, x: Matrix<'_>) -> PyResult<Array<f64>> {
     let d = x.shape().1;
@@ -190,7 +190,7 @@ fn column_means(py: Python<'_>, x: Matrix<'_>) -> PyResult<Array<f64>> {
     Ok(found.into_pyarray(py).unbind())
 }
 
-/// As `column_means`, of a CSR matrix with sorted, distinct columns.
+/// Return the mean of each column of a CSR matrix with sorted, distinct columns.
 #[pyfunction]
 fn column_means_csr(
     py: Python<'_>,
@@ -206,7 +206,7 @@ fn column_means_csr(
     Ok(found.into_python()?.into_pyarray(py).unbind())
 }
 
-/// Every xᵢ·aⱼ in `f64` and the fixed order, flat.
+/// Return every xᵢ·aⱼ in `f64` and the fixed order, flat.
 #[pyfunction]
 fn all_products(py: Python<'_>, x: Matrix<'_>, a: Matrix<'_>) -> PyResult<Array<f64>> {
     let d = a.shape().1;
@@ -243,12 +243,12 @@ impl FewFunctions<'_> {
     }
 }
 
-/// Whether the calling thread makes the codes of n rows with m functions by itself.
+/// True if the calling thread computes the codes of n rows with m functions.
 fn is_few(n: usize, m: usize, d: usize) -> bool {
     !projection::worth_threads(n, n * m.max(d)) && n.saturating_mul(m).saturating_mul(d) <= 1 << 22
 }
 
-/// Writes packed bits x·a + offset > 0 of a few rows to `out`; bounds of the norms of the rows, as `row_norm_bounds`.
+/// Write packed bits x·a + offset > 0 of a few rows to `out`, with bounds of the rows' norms from `row_norm_bounds`.
 #[pyfunction]
 fn few_sign_codes(
     py: Python<'_>,
@@ -268,7 +268,7 @@ fn few_sign_codes(
     Ok(found.into_python()?.into_pyarray(py).unbind())
 }
 
-/// As `few_sign_codes`, bits x·a + offset within `half` of a whole number.
+/// Write bits x·a + offset within `half` of an integer; see `few_sign_codes`.
 #[pyfunction]
 fn few_band_codes(
     py: Python<'_>,
@@ -290,7 +290,7 @@ fn few_band_codes(
     Ok(found.into_python()?.into_pyarray(py).unbind())
 }
 
-/// As `few_sign_codes`, keys floor((x·a + offset) / width).
+/// Write keys floor((x·a + offset) / width); see `few_sign_codes`.
 #[pyfunction]
 fn few_floor_codes(
     py: Python<'_>,
@@ -311,7 +311,7 @@ fn few_floor_codes(
     Ok(found.into_python()?.into_pyarray(py).unbind())
 }
 
-/// As `all_products`, of a CSR matrix with sorted, distinct columns.
+/// Return every product for a CSR matrix with sorted, distinct columns.
 #[pyfunction]
 fn all_products_csr(
     py: Python<'_>,
@@ -339,7 +339,7 @@ fn inside(name: &'static str, places: &[i64], count: usize) -> PyResult<()> {
     }
 }
 
-/// xᵢ·aⱼ, or ‖xᵢ − aⱼ‖² with `squares`, in `f64` and the fixed order, for pairs of places.
+/// Return xᵢ·aⱼ, or ‖xᵢ − aⱼ‖² with `squares`, in `f64` and the fixed order, for pairs of positions.
 #[pyfunction]
 fn exact_values(
     py: Python<'_>,
@@ -361,7 +361,7 @@ fn exact_values(
     Ok(found.into_pyarray(py).unbind())
 }
 
-/// As `exact_values`, of a CSR matrix with sorted, distinct columns.
+/// Return `exact_values` of a CSR matrix with sorted, distinct columns.
 #[pyfunction]
 #[allow(clippy::too_many_arguments, reason = "three of them are one matrix")]
 fn exact_values_csr(
@@ -387,7 +387,7 @@ fn exact_values_csr(
     Ok(found.into_python()?.into_pyarray(py).unbind())
 }
 
-/// What `Bound` needs, checked against the shape of the products.
+/// The parameters of `Bound`, checked against the shape of the products.
 struct Bounds<'py> {
     rows: PyReadonlyArray1<'py, f64>,
     columns: PyReadonlyArray1<'py, f64>,
@@ -428,7 +428,8 @@ fn places(py: Python<'_>, (rows, columns): Unsure) -> Places {
     (rows.into_pyarray(py).unbind(), columns.into_pyarray(py).unbind())
 }
 
-/// Writes packed bits `row_offset + offset + factor · product > 0` to `out`; rows and columns of the places that are not sure.
+/// Write packed bits `row_offset + offset + factor · product > 0` to `out`; return the rows and columns of uncertain
+/// entries.
 #[pyfunction]
 #[allow(clippy::too_many_arguments, reason = "the formula has them")]
 fn sign_codes(
@@ -458,7 +459,7 @@ fn sign_codes(
     Ok(places(py, found))
 }
 
-/// Writes keys floor((product + offset) / width) to `out`; rows and columns of the places that are not sure.
+/// Write keys floor((product + offset) / width) to `out`; return the rows and columns of uncertain entries.
 #[pyfunction]
 fn floor_codes(
     py: Python<'_>,
@@ -479,7 +480,7 @@ fn floor_codes(
     Ok(places(py, found))
 }
 
-/// Writes packed bits to `out`: product + offset lies within `half` of a whole number; the places that are not sure.
+/// Write packed bits to `out`, set if product + offset is within `half` of an integer; return the uncertain entries.
 #[pyfunction]
 fn band_codes(
     py: Python<'_>,
@@ -501,7 +502,7 @@ fn band_codes(
     Ok(places(py, found))
 }
 
-/// Sets bit `columns[i]` of row `rows[i]` of packed words to `values[i]`.
+/// Set bit `columns[i]` of row `rows[i]` of packed words to `values[i]`.
 #[pyfunction]
 fn set_bits(
     mut words: PyReadwriteArray2<'_, u64>,
@@ -523,7 +524,7 @@ fn set_bits(
     Ok(())
 }
 
-/// Cross-polytope functions; `nearkin.families.CrossPolytope` is their face.
+/// Cross-polytope functions; `nearkin.families.CrossPolytope` is the public class.
 #[pyclass(frozen, module = "nearkin._core")]
 struct PolytopeCore {
     polytope: Polytope,
@@ -542,7 +543,7 @@ impl PolytopeCore {
         Ok(Self { polytope: detached(py, || Polytope::new(dimension, dims, seed, matrix))?.into_python()? })
     }
 
-    /// The value of every function for every row, flat.
+    /// Return the value of every function for every row, flat.
     fn values(&self, py: Python<'_>, x: Matrix<'_>) -> PyResult<Array<i64>> {
         same("x", x.shape().1, self.polytope.dimension())?;
         let several = x.shape().0 > 1;
@@ -550,7 +551,7 @@ impl PolytopeCore {
         Ok(found.into_python()?.into_pyarray(py).unbind())
     }
 
-    /// The next `count` vertices for every row and function, and their costs, flat.
+    /// Return the next `count` vertices for every row and function, and their costs, flat.
     fn alternatives(&self, py: Python<'_>, x: Matrix<'_>, count: usize) -> PyResult<(Array<i64>, Array<f64>)> {
         same("x", x.shape().1, self.polytope.dimension())?;
         let several = x.shape().0 > 1;
@@ -560,7 +561,8 @@ impl PolytopeCore {
     }
 }
 
-/// Packed bits of CSR rows, flat; all columns take Gaussians without `heavy`, else those of that ascending list.
+/// Return packed bits of CSR rows, flat; without `heavy`, all columns use Gaussians, otherwise those of that ascending
+/// list.
 #[pyfunction]
 #[pyo3(signature = (indptr, indices, data, *, columns, bits, seed, heavy=None))]
 #[allow(clippy::too_many_arguments, reason = "three of them are one matrix")]
@@ -586,14 +588,14 @@ fn sparse_simhash(
     Ok(found.into_python()?.into_pyarray(py).unbind())
 }
 
-/// Writes a family's description and arrays to a file, which replaces one of that name only when it is whole.
+/// Write a family's description and arrays to a file, replacing it atomically.
 #[pyfunction]
 fn write_family(py: Python<'_>, path: PathBuf, text: &str, values: Vec<PyReadonlyArray1<'_, u8>>) -> PyResult<()> {
     let values: Vec<&[u8]> = values.iter().map(|value| Ok(value.as_slice()?)).collect::<PyResult<_>>()?;
     detached(py, || arrays::write(&path, arrays::FAMILY, text, &values))?.into_python()
 }
 
-/// Reads what `write_family` wrote.
+/// Read a file that `write_family` wrote.
 #[pyfunction]
 fn read_family(py: Python<'_>, path: PathBuf) -> PyResult<(String, Vec<Py<PyBytes>>)> {
     let (text, values) = detached(py, || arrays::read(&path, arrays::FAMILY))?.into_python()?;

@@ -1,18 +1,19 @@
-//! Keep, then absorb: which documents of a batch survive.
+//! Keep or absorb: selects the documents of a batch that survive.
 //!
-//! Documents are visited in keep order. One that no kept document has absorbed is kept, and absorbs every later
-//! document within `radius` of it whose verified similarity reaches the threshold. So no chain forms, no two survivors
-//! match, and a second run removes nothing.
+//! Documents are visited in keep order. A document that no kept document has absorbed is kept, and absorbs every later
+//! document within `radius` whose verified similarity reaches the threshold. Therefore matches do not chain, no two
+//! survivors match, and a second run removes nothing.
 //!
-//! The order is cut into batches. For each batch the caller has searched the kept documents of earlier batches. Then
+//! The order is split into batches. For each batch the caller has searched the kept documents of earlier batches. Then
 //!
-//! 1. [`first_matches`] compares every document with those candidates in keep order, until the first match (in parallel);
-//! 2. [`absorb`] visits what is left of the batch in order: each kept document scans the rest of the batch and absorbs its
-//!    matches.
+//! 1. [`first_matches`] compares every document with those candidates in keep order, until the first match (in
+//!    parallel);
+//! 2. [`absorb`] visits the rest of the batch in order: each kept document scans the later documents of the batch and
+//!    absorbs its matches.
 //!
-//! Cost: verifications only against kept documents; b²/2 distances for b documents of a batch. Memory: the features of
-//! the documents that are compared; nothing grows with the square of a cluster. Once the call is stopped, each of these
-//! returns at once, with any result. Test: `batches_equal_the_definition`.
+//! Cost: only kept documents are verified against; b²/2 distances for b documents of a batch. Memory: the features of
+//! the documents that are compared, never quadratic in the size of a cluster. After cancellation each function returns
+//! promptly with an unspecified result. Test: `batches_equal_the_definition`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -26,22 +27,22 @@ use crate::cpu::popcount::Kernel;
 use crate::dedup::verify::{Allowance, Cache, Subject};
 use crate::index::hamming::scan::{scan, tile::Sink};
 
-/// For each document its first match, and how many pairs were verified.
+/// The first match of each document, and counts of verified pairs.
 pub struct Matches {
-    /// What absorbed document d: a place that the caller understands, or -1 if nothing did.
+    /// The document that absorbed document d, as an index with a meaning for the caller; -1 if d was kept.
     pub by: Vec<i64>,
-    /// Similarity to what absorbed it; NaN if nothing did.
+    /// Similarity to the absorbing document; NaN for kept documents.
     pub similarity: Vec<f64>,
-    /// How many pairs were verified.
+    /// Number of verified pairs.
     pub verified: u64,
-    /// How many pairs were within the radius.
+    /// Number of pairs within the radius.
     pub candidates: u64,
-    /// How many of them were beyond the allowance of their document, and are no matches for that reason alone.
+    /// Number of pairs within the radius that were skipped because they exceed their document's allowance.
     pub skipped: u64,
 }
 
 impl Matches {
-    /// Nothing absorbed, of `n` documents.
+    /// Create the result in which none of `n` documents is absorbed.
     fn none(n: usize) -> Result<Self> {
         Ok(Self {
             by: alloc::try_filled(-1, n)?,
@@ -53,7 +54,8 @@ impl Matches {
     }
 }
 
-/// Drops from `others` those whose comparison with `subject` is beyond an allowance; how many they are. `row` names the text of one.
+/// Remove from `others` the documents whose comparison with `subject` exceeds an allowance; return how many were
+/// removed. `row` returns the row of a document's text.
 fn within_allowance(
     texts: &Cache,
     subject: &Subject,
@@ -71,14 +73,15 @@ fn within_allowance(
     Ok((before - kept) as u64)
 }
 
-/// Compares document d, row `documents[d]`, with the rows `candidates[offsets[d]..offsets[d + 1]]`, in this order, until one
-/// matches, as far as an allowance of `most` comparisons reaches; `by` holds its row. All rows are in `texts`.
+/// Compare document d, row `documents[d]`, with the rows `candidates[offsets[d]..offsets[d + 1]]`, in this order, until
+/// one matches or the allowance of `most` comparisons is used up; `by` contains the matching row. All rows are in
+/// `texts`.
 ///
 /// # Errors
-/// There is no memory.
+/// Memory runs out.
 ///
 /// # Panics
-/// If the offsets do not belong to the documents and candidates.
+/// If the offsets do not fit the documents and candidates.
 pub fn first_matches(
     texts: &Cache,
     threshold: f64,
@@ -108,7 +111,7 @@ pub fn first_matches(
             }
             tried += 1;
             if let Some(similarity) = texts.matches(row, subject, threshold, stop)? {
-                // What was left out before it is made good by the match.
+                // A match makes pairs skipped before it irrelevant.
                 return Ok((Some((row, similarity)), tried, 0));
             }
         }
@@ -128,13 +131,13 @@ pub fn first_matches(
     Ok(result)
 }
 
-/// Visits documents in order, document d with fingerprint d and row `documents[d]` of `texts`; each one that none before it
-/// absorbed is kept and absorbs all later ones within `radius` whose similarity reaches `threshold`. `by` holds the number
-/// of the document that absorbed d. Without texts distance alone decides, and similarity is NaN. A kept document makes at most `most`
-/// comparisons.
+/// Visit documents in order, document d with fingerprint d and row `documents[d]` of `texts`. A document that was not
+/// absorbed is kept and absorbs all later ones within `radius` whose similarity reaches `threshold`. `by` contains the
+/// index of the document that absorbed d. Without texts only distance decides, and similarity is NaN. A kept document
+/// makes at most `most` comparisons.
 ///
 /// # Errors
-/// There is no memory.
+/// Memory runs out.
 pub fn absorb(
     texts: Option<&Cache>,
     threshold: f64,
@@ -180,15 +183,15 @@ pub fn absorb(
     Ok(result)
 }
 
-/// As [`absorb`], with candidates that were listed before: document d has the later documents
-/// `later[offsets[d]..offsets[d + 1]]`. Without texts every candidate is a match, with the similarity beside it, NaN
-/// without.
+/// Keep or absorb as [`absorb`] does, with precomputed candidates: document d has the later documents
+/// `later[offsets[d]..offsets[d + 1]]`. Without texts every candidate is a match, with its similarity from `similarity`
+/// (NaN if missing).
 ///
 /// # Errors
-/// There is no memory.
+/// Memory runs out.
 ///
 /// # Panics
-/// If the offsets do not belong to the documents and candidates.
+/// If the offsets do not fit the documents and candidates.
 pub fn absorb_listed(
     texts: Option<&Cache>,
     threshold: f64,
@@ -238,23 +241,23 @@ pub fn absorb_listed(
     Ok(result)
 }
 
-/// The fingerprints of a batch, word by word, so that distances from one to many run in vectors.
+/// The fingerprints of a batch in word-major order, so that the distances from one to many are vectorized.
 pub struct Fingerprints {
     n: usize,
     columns: Vec<Vec<u64>>,
 }
 
 impl Fingerprints {
-    /// The fingerprints in `rows`, `words` slots each.
+    /// Transpose the fingerprints in `rows`, `words` values each.
     ///
     /// # Errors
-    /// There is no memory for them.
+    /// Memory runs out.
     pub fn new(rows: &[u64], words: usize) -> Result<Self> {
         let column = |word| alloc::try_collect(rows.iter().skip(word).step_by(words).copied());
         Ok(Self { n: rows.len() / words, columns: (0..words).map(column).collect::<Result<_>>()? })
     }
 
-    /// Puts the documents from `first` on that lie within `radius` of document `d` into `found`.
+    /// Write the documents from `first` on that are within `radius` of document `d` to `found`.
     fn within(&self, d: usize, first: usize, radius: u32, found: &mut Vec<usize>) -> Result<()> {
         found.clear();
         let mut distances = [0_u64; 256];
@@ -275,7 +278,8 @@ impl Fingerprints {
     }
 }
 
-/// Which of the fingerprints in `rows`, `words` slots each, lie within `radius` of another one; any where it is stopped.
+/// Return for each fingerprint in `rows` (`words` values each) whether it is within `radius` of another one;
+/// unspecified after cancellation.
 ///
 /// # Errors
 /// There is no memory for the answer.
@@ -286,16 +290,16 @@ pub fn near(rows: &[u64], words: usize, radius: u32) -> Result<Vec<bool>> {
         let first = number * BLOCK;
         let mut limits = vec![radius; queries.len() / words];
         let mut sink = NearMarks { marks: &near, first, radius };
-        // Each pair is met once, from the earlier side.
+        // Each pair is visited once, from its earlier document.
         scan(Kernel::best(), words, &rows[first * words..], first as u32, queries, &mut limits, stop, &mut sink);
     });
     alloc::try_collect(near.into_iter().map(AtomicBool::into_inner))
 }
 
-/// Queries of a step of [`near`].
+/// Number of queries per step of [`near`].
 const BLOCK: usize = 256;
 
-/// Marks both sides of a pair.
+/// Mark both documents of a pair.
 struct NearMarks<'a> {
     marks: &'a [AtomicBool],
     first: usize,
@@ -313,7 +317,7 @@ impl Sink for NearMarks<'_> {
     }
 }
 
-/// Adds to each distance the bits in which `query` and its value differ.
+/// Add to each distance the number of bits in which `query` and its value differ.
 fn add_distances(query: u64, values: &[u64], distances: &mut [u64]) {
     match (Avx512Bits::detect(), Popcnt::detect()) {
         (Some(avx512), _) => avx512.run(

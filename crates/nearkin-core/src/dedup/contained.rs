@@ -1,11 +1,11 @@
-//! Which known texts are inside a text, and where.
+//! Containment search: known texts inside a text, with their spans.
 //!
-//! With K the distinct features of a known text and Q those of a query, the containment of K in Q is |K ∩ Q| / |K|. The *span* is
-//! the shortest stretch of the query that holds at least nine tenths of the features in K ∩ Q, rounded up, each at least once (of
-//! equally short ones the first), made longer at both ends as long as the next feature is in K, too. The tenth that may be missing
-//! is what occurs elsewhere by chance, or was moved.
+//! With K the distinct features of a known text and Q those of a query, the containment of K in Q is |K ∩ Q| / |K|. The
+//! *span* is the shortest range of the query that contains at least nine tenths of the features in K ∩ Q, rounded up,
+//! each at least once (of equally short ones the first), extended at both ends while the next feature is in K. The
+//! missing tenth allows for features that occur elsewhere by chance or were moved.
 //!
-//! Cost: one pass over each text that is compared; for each pair one look-up per feature of the known text, and, where it
+//! Cost: one pass over each text that is compared; for each pair one lookup per feature of the known text and, if it
 //! reaches the threshold, one per feature of the query. Test: `spans_equal_the_definition`.
 
 use std::collections::HashMap;
@@ -20,21 +20,21 @@ use crate::{Error, Result, alloc};
 /// A known text inside a query.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Found {
-    /// Number of the known text.
+    /// Index of the known text.
     pub known: u32,
     /// Containment of the known text in the query.
     pub similarity: f64,
-    /// Number of the span's first character in the query.
+    /// Character offset of the start of the span.
     pub start: usize,
-    /// Number of the character after its last.
+    /// Character offset of the end of the span (exclusive).
     pub end: usize,
 }
 
-/// For each query those of its candidates, the known texts `candidates[offsets[i]..offsets[i + 1]]`, whose containment reaches the
-/// threshold, in their order. In parallel.
+/// Return for each query the candidates among the known texts `candidates[offsets[i]..offsets[i + 1]]` whose
+/// containment reaches the threshold, in order. In parallel.
 ///
 /// # Errors
-/// Offsets or candidates that do not belong to the texts; the call is stopped, or there is no memory.
+/// Offsets or candidates that do not fit the texts; the call is cancelled, or memory runs out.
 pub fn contained(
     tokenizer: &Tokenizer,
     queries: &(impl TextSource + ?Sized),
@@ -94,29 +94,29 @@ pub fn contained(
     Ok(Matches(found))
 }
 
-/// What each query contains.
+/// The matches of each query.
 pub struct Matches(pub Vec<Vec<Found>>);
 
-/// Matches as columns; query i owns `offsets[i]` to `offsets[i + 1]` (exclusive) of the others.
+/// Matches as columns; query i owns the range `offsets[i]..offsets[i + 1]` of the others.
 #[derive(Default)]
 pub struct Columns {
-    /// Where the matches of each query begin; one more at the end.
+    /// Start of each query's matches; one more entry than queries.
     pub offsets: Vec<i64>,
-    /// Numbers of known texts.
+    /// Indices of known texts.
     pub known: Vec<u32>,
-    /// Their containment in the query.
+    /// Containment of each in the query.
     pub similarity: Vec<f64>,
-    /// First characters of spans.
+    /// Start of each span in characters.
     pub starts: Vec<i64>,
-    /// Characters after the last of spans.
+    /// End of each span (exclusive).
     pub ends: Vec<i64>,
 }
 
 impl Matches {
-    /// The matches, field by field.
+    /// Convert the matches to columns.
     ///
     /// # Errors
-    /// There is no memory.
+    /// Memory runs out.
     pub fn columns(&self) -> Result<Columns> {
         let count = self.0.iter().map(Vec::len).sum();
         let mut columns = Columns {
@@ -140,7 +140,7 @@ impl Matches {
     }
 }
 
-/// Identifier, first character and the one after the last of each feature.
+/// Identifier, start and end (exclusive, in characters) of each feature.
 type Placed = (u64, usize, usize);
 
 fn places_of(tokenizer: &Tokenizer, text: &str, scratch: &mut Scratch) -> Result<Vec<Placed>> {
@@ -157,8 +157,8 @@ fn places_of(tokenizer: &Tokenizer, text: &str, scratch: &mut Scratch) -> Result
     fits.map(|()| places)
 }
 
-/// The shortest stretch of the places, in order, with at least nine tenths of the `shared` distinct ones among `ids`, and what of
-/// them follows it on either side.
+/// Return the shortest range of the positions, in order, with at least nine tenths of the `shared` distinct ids,
+/// extended by the adjacent ones on either side.
 fn span(places: &[Placed], ids: &[u64], shared: usize) -> Result<(usize, usize)> {
     let wanted = shared - shared / 10;
     let mut inside: HashMap<u64, u32> = HashMap::new();
@@ -192,7 +192,7 @@ fn span(places: &[Placed], ids: &[u64], shared: usize) -> Result<(usize, usize)>
     while to + 1 < places.len() && is_shared(to + 1, &inside) {
         to += 1;
     }
-    // Of mixed n-grams those that end later may begin earlier.
+    // With mixed n-grams, a feature that ends later may begin earlier.
     let first = places[from..=to].iter().map(|place| place.1).min().unwrap_or_default();
     Ok((first, places[to].2))
 }
@@ -231,7 +231,8 @@ mod tests {
             let mut best = (usize::MAX, 0, 0);
             for start in 0..query.len() {
                 for end in start + 1..=query.len() {
-                    // A text of fewer letters is one feature, which a part of the query may be by chance.
+                    // A text with fewer letters than an n-gram is a single feature, which may occur in the query by
+                    // chance.
                     let part = &query[start..end];
                     let whole = grams(part).into_iter().filter(|gram| gram.len() == n.min(grams(&query)[0].len()));
                     let inside: BTreeSet<String> = whole.filter(|gram| both.contains(gram)).collect();
@@ -240,7 +241,7 @@ mod tests {
                     }
                 }
             }
-            // Letters make the grams; the stretch begins and ends with one.
+            // N-grams of letters: the span begins and ends with a letter.
             let letters: Vec<usize> = (0..query.len()).filter(|&at| query.as_bytes()[at].is_ascii_alphabetic()).collect();
             let list = grams(&query);
             let n = n.min(letters.len());

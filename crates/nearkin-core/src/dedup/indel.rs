@@ -1,37 +1,37 @@
-//! Normalised Indel similarity of two long texts, in strips that can be stopped.
+//! Normalized Indel similarity of two long texts, computed in strips with cancellation points.
 //!
 //! With a and b the characters of the texts and L the length of their longest common subsequence, d = |a| + |b| − 2 L
 //! insertions and deletions lead from one to the other, and the similarity is 1 − d / (|a| + |b|).
 //!
-//! **Computation** (Hyyrö 2004, "Bit-parallel LCS-length computation revisited"). A row of the table of L is held as
-//! bits S, zero where the length grows; for each character c of b, with M the places of c in a and u = S & M,
+//! **Computation** (Hyyrö 2004, "Bit-parallel LCS-length computation revisited"). A row of the table of L is a bit
+//! vector S, zero where the length grows; for each character c of b, with M the positions of c in a and u = S & M,
 //!
 //! ```text
 //! S' = (S + u) | (S & !M)
 //! ```
 //!
-//! and L is the number of zeros at the end. Words of S depend on the words below them by the carry of the sum alone, so
-//! a is cut into strips whose places fit the cache, and the carries of a strip, one bit per character of b, go into the
-//! next. A pair that can no longer reach its threshold is abandoned after a strip.
+//! and L is the number of zeros at the end. A word of S depends on lower words only by the carry of the sum. Therefore
+//! a is split into strips whose position masks fit the cache, and the carries of a strip, one bit per character of b,
+//! are passed to the next. A pair that can't reach its threshold is abandoned after a strip.
 //!
 //! Cost: |a| |b| / 64 steps of about a nanosecond; memory: 5 bytes per character of b. A common prefix and suffix is
-//! not compared. The `rapidfuzz` crate does the same for short texts. Test: `strips_equal_the_crate`.
+//! skipped. The `rapidfuzz` crate implements the same for short texts. Test: `strips_equal_the_crate`.
 
 use std::collections::HashMap;
 
 use crate::cancel::CancelToken;
 use crate::{Error, Result, alloc};
 
-/// Products of lengths that the whole work of one pair may have: some ten seconds of one core.
+/// Maximum product of lengths for one pair: about ten seconds on one core.
 pub(super) const MOST: u128 = 1 << 39;
-/// Products of lengths from which texts are compared in strips; below, the crate is done in ten milliseconds.
+/// Minimum product of lengths for strips; below it, the crate takes ten milliseconds.
 const SHORT: u128 = if cfg!(test) { 1 } else { 1 << 28 };
-/// Words of a strip: with a hundred different characters its places take 25 KB.
+/// Words per strip: with a hundred different characters its masks take 25 KB.
 const WORDS: usize = 32;
-/// Steps of 64 characters of b between two looks at the stop.
+/// Number of steps of 64 characters of b between two cancellation points.
 const LOOK: usize = 64;
 
-/// What is left of two texts without their common beginning and end, and how many characters those have.
+/// Two texts without their common prefix and suffix, and the length of both in characters.
 fn trimmed<'a>(mut a: &'a [char], mut b: &'a [char]) -> (&'a [char], &'a [char], usize) {
     let before = a.iter().zip(b).take_while(|(a, b)| a == b).count();
     (a, b) = (&a[before..], &b[before..]);
@@ -39,14 +39,14 @@ fn trimmed<'a>(mut a: &'a [char], mut b: &'a [char]) -> (&'a [char], &'a [char],
     (&a[..a.len() - behind], &b[..b.len() - behind], before + behind)
 }
 
-/// The characters of a text.
+/// Return the characters of a text.
 fn characters(text: &str) -> Result<Vec<char>> {
     let mut characters = alloc::try_with_capacity(text.chars().count())?;
     characters.extend(text.chars());
     Ok(characters)
 }
 
-/// Characters as numbers in the order of first occurrence, and the number of each.
+/// Return the characters as numbers in the order of first occurrence, and the number of each.
 fn numbered(characters: &[char]) -> Result<(Vec<u32>, HashMap<char, u32>)> {
     let mut numbers: HashMap<char, u32> = HashMap::new();
     let mut numbered = alloc::try_with_capacity(characters.len())?;
@@ -60,14 +60,14 @@ fn numbered(characters: &[char]) -> Result<(Vec<u32>, HashMap<char, u32>)> {
     Ok((numbered, numbers))
 }
 
-/// The length of the longest common subsequence, if it reaches `needed`; none once `stop` is set.
+/// Return the length of the longest common subsequence if it reaches `needed`; None after cancellation.
 fn common<const WORDS: usize>(a: &[char], b: &[char], needed: usize, stop: &CancelToken) -> Result<Option<usize>> {
     let (numbered, numbers) = numbered(b)?;
     let mut carries = alloc::try_zeroed::<u64>(b.len().div_ceil(64))?;
     let (mut rows, mut row_of) = (Vec::new(), Vec::new());
     let (mut found, mut left) = (0, a.len());
     for strip in a.chunks(64 * WORDS) {
-        // Where each character of b stands in the strip; row 0 is of those that do not.
+        // Position mask of each character of b in the strip; row 0 is for characters that do not occur.
         rows.clear();
         alloc::try_resize(&mut rows, 1, [0_u64; WORDS])?;
         row_of.clear();
@@ -100,7 +100,7 @@ fn common<const WORDS: usize>(a: &[char], b: &[char], needed: usize, stop: &Canc
             }
             *carries = out;
         }
-        // Behind the end of the last strip nothing is ever zero.
+        // The padding of the last strip never becomes zero.
         found += state.iter().map(|word| word.count_zeros() as usize).sum::<usize>();
         left -= strip.len();
         if found + left < needed {
@@ -110,12 +110,12 @@ fn common<const WORDS: usize>(a: &[char], b: &[char], needed: usize, stop: &Canc
     Ok(Some(found))
 }
 
-/// The similarity of two texts, both with some characters, if it reaches `threshold`; of long ones none once `stop` is set.
+/// Return the similarity of two nonempty texts if it reaches `threshold`; None for long texts after cancellation.
 ///
 /// # Errors
-/// There is no memory for long ones.
+/// Memory runs out for long texts.
 pub(super) fn at_least(a: &str, b: &[char], threshold: f64, stop: &CancelToken) -> Result<Option<f64>> {
-    // Bytes are no fewer than characters.
+    // There are at least as many bytes as characters.
     if a.len() as u128 * (b.len() as u128) < SHORT {
         let args = rapidfuzz::distance::indel::Args::default().score_cutoff(threshold);
         return Ok(rapidfuzz::distance::indel::normalized_similarity_with_args(a.chars(), b.iter().copied(), &args));
@@ -127,19 +127,19 @@ pub(super) fn at_least(a: &str, b: &[char], threshold: f64, stop: &CancelToken) 
         return Ok(None);
     }
     let (a, b, same) = trimmed(&a, b);
-    // One less than what the threshold asks for: the last word is that of the quotient.
+    // One less than the threshold requires, because the quotient's rounding decides the last unit.
     let needed = ((threshold * total as f64 / 2.0) as usize).saturating_sub(same + 1);
     let (a, b) = if a.len() < b.len() { (b, a) } else { (a, b) };
     let found = common::<WORDS>(a, b, needed, stop)?.map(|common| similarity(same + common));
     Ok(found.filter(|&found| found >= threshold))
 }
 
-/// How many pairs of characters `at_least` compares at most.
+/// Return the maximum number of character pairs that `at_least` compares.
 ///
 /// # Errors
 /// There is no memory for the characters of a long text.
 pub(super) fn cost(a: &str, b: &[char], threshold: f64) -> Result<u128> {
-    // Bytes are no fewer than characters.
+    // There are at least as many bytes as characters.
     let most = a.len() as u128 * (b.len() as u128);
     if most < SHORT {
         return Ok(most);
@@ -153,12 +153,12 @@ pub(super) fn cost(a: &str, b: &[char], threshold: f64) -> Result<u128> {
     Ok(a.len() as u128 * (b.len() as u128))
 }
 
-/// Whether the comparison of two texts is within `most` (see [`MOST`]).
+/// Check that the comparison of two texts is within `most` (see [`MOST`]).
 ///
 /// # Errors
-/// It is not; there is no memory for their characters.
+/// It is not; memory runs out.
 pub(super) fn check_budget(a: &str, b: &str, most: u128) -> Result<()> {
-    // Bytes are no fewer than characters.
+    // There are at least as many bytes as characters.
     if a.len() as u128 * b.len() as u128 <= most {
         return Ok(());
     }

@@ -1,4 +1,4 @@
-//! The end of a deduplication: candidates verified by their texts, and the order in which documents absorb one another.
+//! Deduplication kernels: verification of candidates, absorption in keep order, containment and exact repeats.
 
 pub mod absorb;
 pub mod contained;

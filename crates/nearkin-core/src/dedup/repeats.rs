@@ -1,24 +1,23 @@
-//! Exact long repeats: what stands twice in some texts, in N symbols in a row or more.
+//! Exact long repeats: runs of N or more symbols that occur twice.
 //!
-//! A *window* is N symbols in a row of one text; symbols are bytes, or hashes of words. Texts are visited in a given order, and
-//! a window is *repeated* if one that begins earlier, in an earlier text or in the same one, has the same symbols. What is
-//! found is every stretch of repeated windows, as long as it goes on at both ends, with a place where it stood before: the
-//! union of the stretches is the union of the repeated windows, exactly.
+//! A *window* is N consecutive symbols of one text; symbols are bytes, or hashes of words. Texts are visited in a given
+//! order, and a window is *repeated* if one that begins earlier, in an earlier text or in the same one, has the same
+//! symbols. The result is every maximal range of repeated windows, with the position of an earlier occurrence: the
+//! union of the ranges is exactly the union of the repeated windows.
 //!
-//! **Anchors.** Of every W = N − k + 1 runs of k symbols one is chosen, the one with the least hash, the first of equals
-//! (winnowing: Schleimer, Wilkerson and Aiken, SIGMOD 2003). Equal windows choose the same one, so a repeated window is
-//! met at its anchor: a table has the places of earlier anchors by hash, each is compared symbol by symbol, and the match
-//! is extended to both sides. Of n random symbols 2 / (W + 1) are anchors. A run with a period of four symbols or fewer, such
-//! as a rule of dashes, stands in very many contexts: its hash is the largest there is, so that another one is chosen if
-//! the window has one.
+//! **Anchors.** One of every W = N − k + 1 runs of k symbols is selected: the run with the minimum hash, the first of
+//! equals (winnowing: Schleimer, Wilkerson and Aiken, SIGMOD 2003). Equal windows select the same run, so a repeated
+//! window is found at its anchor: a table maps hashes to the positions of earlier anchors, each is compared symbol by
+//! symbol, and the match is extended to both sides. 2 / (W + 1) of n random symbols are anchors. A run with a period of
+//! at most four symbols, such as a rule of dashes, occurs in very many contexts: it gets the maximum hash, so that
+//! another one is selected if the window has one.
 //!
-//! An anchor is that of the windows that choose it. Where all of these are repeated it needs neither to be looked up nor to be
-//! stored: earlier ones stand for it.
-//! So a text that is copied a thousand times is in the table once.
+//! An anchor represents the windows that select it. If all its windows are repeated, it is neither looked up nor stored,
+//! because earlier anchors represent them. Therefore a text that is copied a thousand times is in the table once.
 //!
-//! Memory: 16 bytes and at most 16 of the table per anchor that is stored; the symbols are read where they are, in order but
-//! for the places that are compared. Time: linear but for anchors with many places, of which `most` are compared.
-//! Hashes of runs are polynomial, modulo 2^64, mixed; equal ones are never believed.
+//! Memory: 16 bytes and at most 16 of the table per stored anchor; the symbols are read in place, sequentially except
+//! for compared positions. Time: linear except for anchors with many positions, `most` of which are compared. Hashes of
+//! runs are polynomial, modulo 2^64, mixed; equal hashes are always verified.
 
 use std::collections::VecDeque;
 
@@ -28,7 +27,7 @@ use crate::{Error, Result};
 
 /// A symbol of a text.
 pub trait Symbol: Copy + Eq + Sync {
-    /// As a number; no two symbols have the same.
+    /// Return a number that identifies the symbol.
     fn number(self) -> u64;
 }
 
@@ -47,21 +46,21 @@ impl Symbol for u64 {
 /// Repeats, in the order of visits.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Repeats {
-    /// Where each begins and ends (exclusive), and where the same stood before.
+    /// Start and end (exclusive) of each, and the start of an earlier occurrence.
     pub places: Vec<[u64; 3]>,
-    /// How many anchors had more earlier places than were compared.
+    /// Number of anchors with more earlier positions than were compared.
     pub skipped: u64,
-    /// Anchors that were stored.
+    /// Number of stored anchors.
     pub stored: u64,
 }
 
-/// The repeats of `least` symbols and more.
+/// Find the repeats of at least `least` symbols.
 ///
-/// `texts` are the begin and end of each text in `symbols`, in the order of visits. `most` is how many earlier places an anchor
-/// is compared with.
+/// `texts` are the start and end of each text in `symbols`, in the order of visits. `most` limits the earlier positions
+/// that an anchor is compared with.
 ///
 /// # Errors
-/// Places that don't lie in the symbols; fewer than two symbols; no memory; it was stopped.
+/// Positions out of range; fewer than two symbols; memory runs out; cancellation.
 pub fn repeats<S: Symbol>(symbols: &[S], texts: &[[u64; 2]], least: usize, most: usize) -> Result<Repeats> {
     if least < 2 {
         return Err(Error::parameter("min_length", least, "2 or more"));
@@ -79,7 +78,7 @@ pub fn repeats<S: Symbol>(symbols: &[S], texts: &[[u64; 2]], least: usize, most:
     Ok(Repeats { places: search.found.whole()?, skipped: search.skipped, stored: search.table.entries.len() as u64 })
 }
 
-/// A stretch of repeated windows, and how far before it the same stood.
+/// A range of repeated windows, and the distance to the earlier occurrence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Stretch {
     start: usize,
@@ -90,9 +89,9 @@ struct Stretch {
 struct Search<'a, S> {
     symbols: &'a [S],
     texts: &'a [[u64; 2]],
-    /// Numbers of the texts by where they begin.
+    /// Indices of the texts by their start.
     by_start: Vec<u32>,
-    /// Symbols of a window, and of a run that is hashed.
+    /// Length of a window, and of a hashed run, in symbols.
     least: usize,
     run: usize,
     most: usize,
@@ -110,15 +109,15 @@ impl<'a, S: Symbol> Search<'a, S> {
         Ok(Self { symbols, texts, by_start, least, run, most, table, found: BestEffortVec::default(), skipped: 0 })
     }
 
-    /// Where the text around a place begins and ends.
+    /// Return the bounds of the text that contains a position.
     fn text_of(&self, place: usize) -> (usize, usize) {
         let after = self.by_start.partition_point(|&text| self.texts[text as usize][0] <= place as u64);
-        // Empty texts may begin where a longer one does; they come before it.
+        // An empty text may begin where a longer one does; it comes before it.
         let [start, end] = self.texts[self.by_start[after - 1] as usize];
         (start as usize, end as usize)
     }
 
-    /// Looks for what a text repeats, and stores its anchors.
+    /// Find the repeats of a text, and store its anchors.
     fn visit(&mut self, text: usize, stop: &CancelToken) -> Result<()> {
         let [start, end] = self.texts[text].map(|place| place as usize);
         if end - start < self.least {
@@ -164,7 +163,7 @@ impl<'a, S: Symbol> Search<'a, S> {
         Ok(())
     }
 
-    /// The match of an anchor with an earlier place, as far as it goes within both texts, where that is a window and new.
+    /// Return the match of an anchor with an earlier position, extended within both texts, if it covers a new window.
     fn extended(&self, at: usize, other: usize, text: (usize, usize), covered: &Covered) -> Option<Stretch> {
         if covered.knows(at, other) {
             return None;
@@ -181,13 +180,13 @@ impl<'a, S: Symbol> Search<'a, S> {
         (behind + ahead >= self.least).then_some(stretch)
     }
 
-    /// Keeps the fewest stretches that cover what all of them do.
+    /// Reduce the ranges to a minimum set with the same union.
     fn give(&mut self, mut stretches: Vec<Stretch>) {
         stretches.sort_unstable();
         let mut rest = stretches.into_iter().peekable();
         let mut reached = 0;
         while let Some(first) = rest.next() {
-            // Of those that begin where the last one has not ended, or together, the one that reaches furthest.
+            // Of those that start before the last one ends, or together, take the one with the largest end.
             let limit = if first.start > reached || reached == 0 { first.start } else { reached };
             let mut best = first;
             while let Some(other) = rest.next_if(|other| other.start <= limit) {
@@ -203,33 +202,33 @@ impl<'a, S: Symbol> Search<'a, S> {
     }
 }
 
-/// The windows of a text that are known to be repeated, as far as they still matter.
+/// The windows of a text that are known to be repeated, as far back as needed.
 #[derive(Default)]
 struct Covered {
-    /// First and last window of each stretch, without overlaps, ascending.
+    /// First and last window of each range, disjoint and ascending.
     windows: VecDeque<(usize, usize)>,
-    /// The last stretches, which lie on one diagonal each.
+    /// The last ranges, each on one diagonal.
     stretches: VecDeque<Stretch>,
 }
 
-/// Stretches that are remembered so that they are not extended again.
+/// Number of ranges remembered so that they are not extended again.
 const REMEMBERED: usize = 8;
 
 impl Covered {
-    /// Lets go of windows before this one.
+    /// Forget windows before this one.
     fn forget(&mut self, first: usize) {
         while self.windows.front().is_some_and(|&(_, last)| last < first) {
             self.windows.pop_front();
         }
     }
 
-    /// Whether all windows from the first to the last are covered.
+    /// True if all windows from the first to the last are covered.
     fn has(&self, first: usize, last: usize) -> bool {
         let at = self.windows.partition_point(|&(_, end)| end < first);
         self.windows.get(at).is_some_and(|&(start, end)| start <= first && last <= end)
     }
 
-    /// Whether a place lies on a stretch, and another one where the same stood before.
+    /// True if a range aligns a position with the earlier position.
     fn knows(&self, at: usize, other: usize) -> bool {
         let there = |one: &Stretch| (one.start..one.end).contains(&at) && one.other + (at - one.start) == other;
         self.stretches.iter().any(there)
@@ -251,32 +250,33 @@ impl Covered {
     }
 }
 
-/// Multiplier of the polynomial: odd, and without a pattern.
+/// Multiplier of the polynomial: odd, without a pattern.
 const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Longest period of a run that is chosen last.
+/// Maximum period of a run that is selected last.
 const PERIODS: usize = 4;
 
-/// A run that windows choose.
+/// A run selected by windows.
 #[derive(Clone, Copy)]
 struct Anchor {
     at: usize,
     hash: u64,
-    /// The first and the last window that choose it.
+    /// The first and the last window that select it.
     first: usize,
     last: usize,
 }
 
-/// The anchors: of `width` runs of `run` symbols in a row the one with the least hash, the first of equals.
+/// Iterator over the anchors: of `width` consecutive runs of `run` symbols the one with the minimum hash, the first of
+/// equals.
 fn anchors<S: Symbol>(symbols: &[S], run: usize, width: usize) -> impl Iterator<Item = Anchor> + '_ {
     let leading = (1..run).fold(1_u64, |power, _| power.wrapping_mul(BASE));
     let value = |at: usize| symbols[at].number().wrapping_add(1).wrapping_mul(0xd6e8_feb8_6659_fd93);
     let mut rolling = (0..run - 1).fold(0_u64, |hash, at| hash.wrapping_mul(BASE).wrapping_add(value(at)));
-    // Runs that can still be the least of a window, their hashes ascending; the first of equals.
+    // Runs that can still be the minimum of a window, their hashes ascending; the first of equals.
     let mut least: VecDeque<(usize, u64)> = VecDeque::new();
     let mut open: Option<Anchor> = None;
     let runs = symbols.len() + 1 - run;
-    // How many of the last symbols are what stood so far before them, for each period.
+    // For each period, the number of last symbols that continue it.
     let mut alike = [0; PERIODS];
     let mut count = move |at: usize| {
         for (period, alike) in (1..).zip(&mut alike) {
@@ -318,13 +318,13 @@ fn mixed(hash: u64) -> u64 {
     hash ^ hash >> 29
 }
 
-/// An anchor of an earlier place.
+/// An anchor of an earlier position.
 #[derive(Clone, Copy)]
 struct Entry {
     place: u64,
     /// The low half of its hash.
     key: u32,
-    /// The next entry of its chain, by number; `NONE` for none.
+    /// Index of the next entry of its chain, or `NONE`.
     next: u32,
 }
 
@@ -371,7 +371,7 @@ impl Table {
         Ok(())
     }
 
-    /// Puts an entry at the end of its chain.
+    /// Append an entry to its chain.
     fn link(&mut self, entry: u32) {
         let chain = self.chain(self.entries[entry as usize].key);
         let [first, last] = self.chains[chain];
@@ -383,7 +383,7 @@ impl Table {
         }
     }
 
-    /// Twice as many chains.
+    /// Double the number of chains.
     fn grow(&mut self) -> Result<()> {
         self.chains = alloc::try_filled([NONE; 2], self.chains.len() * 2)?;
         for entry in 0..self.entries.len() {
@@ -401,7 +401,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::HashMap;
 
-    /// One behind the other, visited as they stand.
+    /// Texts one after another, visited in that order.
     fn joined(texts: &[Vec<u8>]) -> (Vec<u8>, Vec<[u64; 2]>) {
         let (mut symbols, mut places) = (Vec::new(), Vec::new());
         for text in texts {
@@ -411,7 +411,7 @@ mod tests {
         (symbols, places)
     }
 
-    /// Which symbols lie in a repeated window, by the definition.
+    /// Mark the symbols in repeated windows by the definition.
     fn slow(symbols: &[u8], texts: &[[u64; 2]], least: usize) -> Vec<bool> {
         let (mut seen, mut covered) = (HashMap::new(), vec![false; symbols.len()]);
         for &[start, end] in texts {
@@ -444,7 +444,7 @@ mod tests {
         let found = check(&symbols, &places, 8);
         assert_eq!((vec![[25, 40, 3]], 0), (found.places, found.skipped));
         assert!(repeats(&symbols, &places, 16, 9).expect("room").places.is_empty());
-        // In the other order of visits it is the other text that repeats.
+        // In the reverse order of visits the other text is the repeat.
         let turned = [places[1], places[0]];
         assert_eq!(vec![[3, 18, 25]], check(&symbols, &turned, 8).places);
         assert_eq!(Repeats::default(), check(b"", &[[0, 0], [0, 0]], 2));

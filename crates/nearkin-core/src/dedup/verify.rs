@@ -1,4 +1,4 @@
-//! Candidate → match: the true similarity of two texts.
+//! Verification: the true similarity of two candidate texts.
 //!
 //! With A and B the sets of distinct features of the two texts, unweighted:
 //!
@@ -8,16 +8,15 @@
 //! | `containment` | \|A ∩ B\| / min(\|A\|, \|B\|) |
 //! | `indel` | 1 − d / (characters of both texts), d the smallest number of insertions and deletions of characters |
 //!
-//! Two texts that *differ* in their particulars (`text::distinguishers`: numbers, days, …) are no match, whatever their
-//! similarity, where a cache is made with rules for it.
+//! Two texts that *differ* in their distinguishers (`text::distinguishers`: numbers, days, …) are not a match, whatever
+//! their similarity, if the cache was built with rules.
 //!
-//! Indel compares the texts as they are given (`indel`). A set without features is similar to nothing, and so is the
-//! empty text: 0. Thresholds are inclusive. Features are compared by 64-bit identifiers (see
-//! [`crate::text::tokenizer`]).
+//! Indel compares the original texts (`indel`). A set without features, and the empty text, have a similarity of 0 to
+//! everything. Thresholds are inclusive. Features are compared by 64-bit identifiers (see [`crate::text::tokenizer`]).
 //!
-//! Cost: one pass over each text for its set, one look-up per feature of the smaller side for a pair; a pair that can
-//! no longer reach the threshold is abandoned early. Indel takes O(characters² / 64) per pair, so
-//! [`Cache::similarities`] bounds it, and an [`Allowance`] what one document may cost.
+//! Cost: one pass over each text for its set, one lookup per feature of the smaller set for a pair; a pair that can't
+//! reach the threshold is abandoned early. Indel takes O(characters² / 64) per pair, so [`Cache::similarities`] limits
+//! a pair, and an [`Allowance`] the comparisons of one document.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -32,19 +31,19 @@ use crate::text::distinguishers::{Particulars, differ};
 use crate::text::tokenizer::{Scratch, TextSource, Tokenizer};
 use crate::{Error, Result};
 
-/// How similarity is measured.
+/// A similarity measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
-    /// Shared features among all features of the two.
+    /// Shared features divided by all features of the two.
     Jaccard,
-    /// Shared features among those of the smaller one.
+    /// Shared features divided by those of the smaller set.
     Containment,
-    /// Normalised Indel similarity of the characters.
+    /// Normalized Indel similarity of the characters.
     Indel,
 }
 
 impl Measure {
-    /// The measure called `name`.
+    /// Return the measure called `name`.
     ///
     /// # Errors
     /// An unknown name.
@@ -57,7 +56,7 @@ impl Measure {
         }
     }
 
-    /// The similarity of two sets of sizes `a` and `b` that share `shared` features.
+    /// Return the similarity of two sets of sizes `a` and `b` that share `shared` features.
     #[inline]
     fn of_sets(self, shared: usize, a: usize, b: usize) -> f64 {
         let whole = if self == Self::Containment { a.min(b) } else { a + b - shared };
@@ -65,16 +64,16 @@ impl Measure {
     }
 }
 
-/// What is kept of some texts to compare them, one after another: distinct features, or the texts themselves for Indel.
+/// Consecutive texts of the cache: distinct features or, for Indel, the texts themselves.
 #[derive(Default)]
 struct Chunk {
     ids: Vec<u64>,
     text: String,
-    /// Hashes of particulars, ascending for each row; empty without rules.
+    /// Hashes of the distinguishers, ascending for each row; empty without rules.
     particulars: Vec<u64>,
-    /// Where each row ends in `ids` or `text`, and in `particulars`.
+    /// End of each row in `ids` or `text`, and in the distinguishers.
     rows: Vec<(u32, usize, usize)>,
-    /// When a row of it was needed last.
+    /// The time of the last use of a row.
     needed: u64,
 }
 
@@ -83,7 +82,7 @@ impl Chunk {
         8 * (self.ids.len() + self.particulars.len()) + self.text.len()
     }
 
-    /// Empties it and keeps its buffers.
+    /// Clear the chunk and keep its buffers.
     fn clear(&mut self) {
         self.ids.clear();
         self.text.clear();
@@ -92,24 +91,24 @@ impl Chunk {
     }
 }
 
-/// Where a row is kept.
+/// The position of a row in the cache.
 #[derive(Clone, Copy)]
 struct Place {
     chunk: u64,
     start: usize,
     end: usize,
-    /// Where its particulars start and end.
+    /// Start and end of its distinguishers.
     particulars: (usize, usize),
 }
 
-/// What a row is compared by.
+/// The data by which a row is compared.
 enum Comparand<'a> {
     Set(&'a [u64]),
     Text(&'a str),
 }
 
-/// How much the comparison of one document with others may still cost. It makes the work of a run linear in its documents: without
-/// it, n different texts whose hashes are near take n² / 2 comparisons.
+/// Remaining cost budget for comparing one document with others. It makes a run linear in the number of documents:
+/// without it, n different texts with similar hashes take n² / 2 comparisons.
 #[derive(Debug)]
 pub struct Allowance {
     comparisons: usize,
@@ -118,32 +117,32 @@ pub struct Allowance {
 }
 
 impl Allowance {
-    /// For one document: `most` comparisons and, with Indel, 2^39 pairs of characters in all.
+    /// Create the allowance of one document: `most` comparisons and, for Indel, 2^39 pairs of characters in total.
     pub fn new(most: usize) -> Self {
         Self { comparisons: most, characters: indel::MOST }
     }
 
-    /// Whether no comparison is left.
+    /// True if no comparison remains.
     pub fn is_spent(&self) -> bool {
         self.comparisons == 0
     }
 }
 
-/// Texts of a chunk.
+/// Number of texts per chunk.
 const CHUNK: usize = 64;
 
-/// Rows that are few, and their features: a set is filled and asked at some nanoseconds for each.
+/// Limits on rows and features for which a call is short: adding to a set and looking up take a few nanoseconds each.
 const FEW: usize = 32;
 const FEW_FEATURES: usize = 1 << 15;
 
-/// Texts that were made ready to be compared, by row number.
+/// A cache of texts prepared for comparison, by row number.
 ///
-/// They are kept in chunks; those that were needed last stay longest: [`Cache::shrink`] empties the others until `budget`
-/// bytes are left. Emptied chunks are filled again, so that memory is not allocated again.
+/// Texts are stored in chunks, evicted in least recently used order: [`Cache::shrink`] clears chunks until `budget`
+/// bytes remain. Cleared chunks are reused to avoid allocating again.
 pub struct Cache {
     measure: Measure,
     particulars: Option<Particulars>,
-    /// How many pairs were similar enough and no match, since they differ.
+    /// Number of pairs that were similar enough but differ in their distinguishers.
     differing: AtomicU64,
     budget: usize,
     bytes: usize,
@@ -155,7 +154,7 @@ pub struct Cache {
     places: HashMap<u32, Place>,
 }
 
-/// One text to which others are compared.
+/// A text prepared for comparison with others.
 #[derive(Default)]
 pub struct Subject {
     set: IdSet,
@@ -164,22 +163,23 @@ pub struct Subject {
 }
 
 impl Cache {
-    /// A cache that shrinks to `budget` bytes; with `particulars` texts that differ in them are no matches.
+    /// Create a cache that shrinks to `budget` bytes. With rules for distinguishers, texts that differ in them do not
+    /// match.
     pub fn new(measure: Measure, particulars: Option<Particulars>, budget: usize) -> Self {
         let (chunks, places, differing) = (HashMap::new(), HashMap::new(), AtomicU64::new(0));
         let spare = Vec::new();
         Self { measure, particulars, differing, budget, bytes: 0, clock: 0, next: 0, chunks, spare, places }
     }
 
-    /// How many pairs were similar enough and no match, since they differ.
+    /// Return the number of pairs that were similar enough but differ in their distinguishers.
     pub fn differing(&self) -> u64 {
         self.differing.load(Ordering::Relaxed)
     }
 
-    /// Those of `rows` whose texts must be added before they can be compared; the others are marked as needed now.
+    /// Return the `rows` that must be added before they can be compared, and mark the others as used.
     ///
     /// # Errors
-    /// There is no memory for them.
+    /// Memory runs out.
     pub fn missing(&mut self, rows: &[u32]) -> Result<Vec<u32>> {
         let mut missing = alloc::BestEffortVec::default();
         self.clock += 1;
@@ -195,10 +195,10 @@ impl Cache {
         missing.whole()
     }
 
-    /// Makes text i of `texts` ready as row `rows[i]`, in parallel.
+    /// Prepare text i of `texts` as row `rows[i]`, in parallel.
     ///
     /// # Errors
-    /// The call is stopped, or there is no memory: no row is added.
+    /// The call is cancelled, or memory runs out: no row is added.
     ///
     /// # Panics
     /// If there are more rows than texts.
@@ -235,7 +235,7 @@ impl Cache {
         self.take(chunks, rows.len())
     }
 
-    /// `count` empty chunks, those that were emptied first.
+    /// Return `count` empty chunks, those cleared first.
     fn emptied(&mut self, count: usize) -> Result<Vec<Chunk>> {
         let mut chunks = alloc::try_with_capacity(count)?;
         chunks.extend(self.spare.drain(self.spare.len().saturating_sub(count)..));
@@ -243,7 +243,7 @@ impl Cache {
         Ok(chunks)
     }
 
-    /// Takes chunks of `rows` rows in all, or none if there is no memory for their places.
+    /// Store chunks of `rows` rows in total, or none if memory runs out.
     fn take(&mut self, chunks: Vec<Chunk>, rows: usize) -> Result<()> {
         alloc::try_reserve_map(&mut self.places, rows)?;
         alloc::try_reserve_map(&mut self.chunks, chunks.len())?;
@@ -260,10 +260,10 @@ impl Cache {
         Ok(())
     }
 
-    /// Makes row `rows[i]` ready by its distinct features, `ids[offsets[i]..offsets[i + 1]]`.
+    /// Prepare row `rows[i]` from its distinct features, `ids[offsets[i]..offsets[i + 1]]`.
     ///
     /// # Errors
-    /// Indel and particulars, which are of texts; offsets that do not fit; there is no memory: no row is added.
+    /// Indel or distinguishers, which need texts; inconsistent offsets; memory runs out: no row is added.
     pub fn add_sets(&mut self, rows: &[u32], offsets: &[i64], ids: &[u64]) -> Result<()> {
         if self.measure == Measure::Indel {
             return Err(Error::parameter("verify", "indel", "jaccard or containment, which compare sets of features"));
@@ -290,22 +290,22 @@ impl Cache {
         self.take(chunks, rows.len())
     }
 
-    /// Whether these rows are compared in some hundred microseconds: few sets of few features.
+    /// True if comparing these rows takes less than a few hundred microseconds: few small sets.
     pub fn are_few(&self, rows: &[u32]) -> bool {
         let size = |row: &u32| self.places.get(row).map_or(0, |place| place.end - place.start);
         self.measure != Measure::Indel && rows.len() <= FEW && rows.iter().map(size).sum::<usize>() <= FEW_FEATURES
     }
 
-    /// The first of `rows` that was not added.
+    /// Return the first of `rows` that was not added.
     pub fn first_missing(&self, rows: &[u32]) -> Option<u32> {
         rows.iter().copied().find(|row| !self.places.contains_key(row))
     }
 
-    /// Empties the chunks that were not needed for the longest time until the cache is within its budget; those with rows of the
-    /// last call of [`Cache::missing`] stay.
+    /// Clear the least recently used chunks until the cache is within its budget, except those with rows of the last
+    /// call of [`Cache::missing`].
     ///
     /// # Errors
-    /// There is no memory for the list of chunks: all stay.
+    /// Memory runs out for the list of chunks: nothing is cleared.
     pub fn shrink(&mut self) -> Result<()> {
         if self.bytes <= self.budget {
             return Ok(());
@@ -321,7 +321,7 @@ impl Cache {
             if let Some(mut chunk) = self.chunks.remove(&number) {
                 self.bytes -= chunk.bytes();
                 for (row, ..) in &chunk.rows {
-                    // A row that was added again lives on in its later chunk.
+                    // A row that was added again is in a later chunk.
                     if self.places.get(row).is_some_and(|place| place.chunk == number) {
                         self.places.remove(row);
                     }
@@ -343,7 +343,7 @@ impl Cache {
         })
     }
 
-    /// The particulars of a row; none of one that was not added.
+    /// Return the distinguishers of a row; empty if it was not added.
     fn particulars_of(&self, row: u32) -> &[u64] {
         let found = || {
             let place = self.places.get(&row)?;
@@ -352,7 +352,7 @@ impl Cache {
         found().unwrap_or_default()
     }
 
-    /// Makes `row` the text that others are compared to; a row that was not added has no features.
+    /// Prepare `row` for comparison with others; a row that was not added has no features.
     ///
     /// # Errors
     /// There is no memory for its characters or its set.
@@ -375,7 +375,7 @@ impl Cache {
         subject.set.check()
     }
 
-    /// Whether the comparison of `row` with the subject is within the allowance, from which it is taken then.
+    /// True if the comparison of `row` with the subject is within the allowance; its cost is then deducted.
     ///
     /// # Errors
     /// There is no memory for the characters of `row`.
@@ -392,10 +392,11 @@ impl Cache {
         Ok(within)
     }
 
-    /// The similarity of `row` and the subject, if it reaches `threshold`; of long texts nothing once `stop` is set.
+    /// Return the similarity of `row` and the subject if it reaches `threshold`; None for long texts after
+    /// cancellation.
     ///
     /// # Errors
-    /// There is no memory to compare long texts.
+    /// Memory runs out for long texts.
     fn at_least(&self, row: u32, subject: &Subject, threshold: f64, stop: &CancelToken) -> Result<Option<f64>> {
         match self.entry(row) {
             Some(Comparand::Text(text)) if !text.is_empty() && !subject.characters.is_empty() => {
@@ -406,10 +407,11 @@ impl Cache {
         }
     }
 
-    /// The similarity of `row` and the subject, if they match: it reaches `threshold`, and they do not differ.
+    /// Return the similarity of `row` and the subject if they match: it reaches `threshold`, and their distinguishers
+    /// agree.
     ///
     /// # Errors
-    /// As of [`Cache::at_least`].
+    /// As [`Cache::at_least`].
     pub fn matches(&self, row: u32, subject: &Subject, threshold: f64, stop: &CancelToken) -> Result<Option<f64>> {
         let found = self.at_least(row, subject, threshold, stop)?;
         if found.is_some() && self.particulars.is_some() && differ(self.particulars_of(row), &subject.particulars) {
@@ -419,7 +421,7 @@ impl Cache {
         Ok(found)
     }
 
-    /// Whether rows `left[i]` and `right[i]` differ in their particulars.
+    /// Return whether rows `left[i]` and `right[i]` differ in their distinguishers.
     ///
     /// # Errors
     /// There is no memory for the answers.
@@ -445,11 +447,11 @@ impl Cache {
         Some(self.measure.of_sets(shared, a, b))
     }
 
-    /// The similarities of rows `left[i]` and `right[i]`, 0 for rows that were not added, in parallel. With Indel a pair of more than
-    /// 2^39 pairs of characters is an error, or NaN if it is to be `left_out`.
+    /// Return the similarities of rows `left[i]` and `right[i]`, 0 for rows that were not added, in parallel. For
+    /// Indel, more than 2^39 pairs of characters are an error, or NaN with `left_out`.
     ///
     /// # Errors
-    /// Such a pair; the call is stopped, or there is no memory.
+    /// Such a pair; the call is cancelled, or memory runs out.
     ///
     /// # Panics
     /// If the two lists differ in length.
@@ -488,10 +490,11 @@ impl Cache {
     }
 }
 
-/// The distinct features of each text, ascending: offsets, and XXH3-64 of the features with seed 0. In parallel.
+/// Return the distinct features of each text, ascending: offsets, and the XXH3-64 of the features with seed 0. In
+/// parallel.
 ///
 /// # Errors
-/// The call is stopped, or there is no memory.
+/// The call is cancelled, or memory runs out.
 pub fn feature_sets(tokenizer: &Tokenizer, texts: &(impl TextSource + ?Sized)) -> Result<(Vec<i64>, Vec<u64>)> {
     let stop = &CancelToken::current();
     let one = |scratch: &mut Scratch, i| -> Result<Vec<u64>> {
@@ -652,7 +655,7 @@ mod tests {
         let rows: Vec<u32> = (0..texts.len() as u32).collect();
         let missing = cache.missing(&rows).expect("room");
         assert!(!missing.is_empty() && Some(missing[0]) == cache.first_missing(&rows));
-        // What was emptied is filled again.
+        // Cleared chunks are reused.
         let again: Vec<&String> = missing.iter().map(|&row| &texts[row as usize]).collect();
         cache.add(&tokenizer(), &missing, again.as_slice()).expect("nothing stops it");
         assert_eq!(None, cache.first_missing(&rows));

@@ -1,16 +1,16 @@
-//! CSV and TSV: records of quoted or bare fields, of which a text and a few string columns are read.
+//! CSV and TSV: records of quoted or bare fields; one text column and some string columns are read.
 //!
-//! A field is quoted when its first byte is `"`; inside, `""` is a quote and line ends are text. A bare field runs to
-//! the delimiter or line end (`\n` or `\r\n`), and a quote in its middle stands for itself. Records are found and read
-//! in one pass, one after another: where a record ends is known only when its quotes are.
+//! A field is quoted if its first byte is `"`; inside, `""` is a quote and line ends are text. A bare field ends at the
+//! delimiter or line end (`\n` or `\r\n`), and a quote inside it is literal. Records are found and parsed in one
+//! sequential pass, because quotes determine where a record ends.
 //!
-//! What makes a record malformed: a number of fields other than the header's, bytes that are not UTF-8 or a NUL in a
-//! wanted field, anything but a delimiter or line end after a closing quote, and a quote that is never closed. After
-//! the last, which may have swallowed the rest of the file, reading goes on at the line after the record's first one;
-//! after the others at the line after the fault. Blank lines are not records. Values are strings; an empty field is an
-//! empty string, never null.
+//! A record is malformed if it has another number of fields than the header, invalid UTF-8 or a NUL in a requested
+//! field, anything but a delimiter or line end after a closing quote, or an unclosed quote. After an unclosed quote,
+//! which may have swallowed the rest of the file, parsing resumes at the line after the record's first one; after other
+//! faults at the line after the fault. Blank lines are not records. Values are strings; an empty field is an empty
+//! string, never null.
 //!
-//! Source: RFC 4180, section 2, from which we differ in accepting `\n` alone and bare quotes inside of bare fields.
+//! Source: RFC 4180, section 2. We differ by accepting `\n` alone and quotes inside bare fields.
 
 use std::borrow::Cow;
 
@@ -19,10 +19,10 @@ use memchr::{memchr, memchr_iter, memchr2};
 use crate::records::{Records, Scalar, check_block};
 use crate::{Error, Result};
 
-/// How records are laid out and which of their fields are wanted, by number from 0.
+/// The layout of records and the requested fields, numbered from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordLayout {
-    /// Between fields: `,` or a tab, or any other ASCII byte but a quote or line end.
+    /// Delimiter: `,` or a tab, or any other ASCII byte except a quote or line end.
     pub delimiter: u8,
     /// Number of fields in each record.
     pub fields: usize,
@@ -44,17 +44,18 @@ impl RecordLayout {
     }
 }
 
-/// How a record ended.
+/// The end of a record.
 enum Ended {
     /// At the line end before this byte.
     At(usize),
-    /// It did not: the block stops inside of it.
+    /// Incomplete: the block ends inside the record.
     Open,
-    /// Inside of it something is wrong, found at this byte.
+    /// A fault, detected at this byte.
     Wrong(usize),
 }
 
-/// Reads the fields of the record that starts at `at`, and says how it ended. With `end` the block's end ends a record.
+/// Parse the fields of the record that starts at `at`, and return how it ended. With `end` the block's end ends a
+/// record.
 fn record<'a>(block: &'a [u8], at: usize, end: bool, delimiter: u8, fields: &mut Vec<Cow<'a, [u8]>>) -> Ended {
     fields.clear();
     let mut at = at;
@@ -111,7 +112,7 @@ fn record<'a>(block: &'a [u8], at: usize, end: bool, delimiter: u8, fields: &mut
     }
 }
 
-/// Why the bytes of a wanted field are no text.
+/// Return why the bytes of a requested field are not text.
 fn text(field: &[u8], number: usize) -> std::result::Result<&str, String> {
     let text = std::str::from_utf8(field).map_err(|error| {
         let byte = field[error.valid_up_to()];
@@ -148,10 +149,10 @@ fn count_lines(block: &[u8]) -> u64 {
     memchr_iter(b'\n', block).count() as u64
 }
 
-/// Reads the header: the names of the columns and the bytes that it takes. None when the block does not hold it whole.
+/// Parse the header; return the column names and the bytes consumed. None if the block contains only a part of it.
 ///
 /// # Errors
-/// [`Error::Input`] for a header that is not UTF-8 or is quoted wrongly, [`Error::Parameter`] for a bad delimiter.
+/// [`Error::Input`] for a header that is not UTF-8 or is quoted wrongly, [`Error::Parameter`] for an invalid delimiter.
 pub fn read_header(block: &[u8], end: bool, delimiter: u8) -> Result<Option<(Vec<String>, usize)>> {
     RecordLayout { delimiter, fields: 1, text: 0, scalars: Vec::new() }.check()?;
     let mut fields = Vec::new();
@@ -169,7 +170,7 @@ pub fn read_header(block: &[u8], end: bool, delimiter: u8) -> Result<Option<(Vec
     }
 }
 
-/// Reads the records of a block that starts at the start of a record; see `records` for what comes back.
+/// Read the records of a block that starts at the start of a record; see `records` for the result.
 ///
 /// # Errors
 /// [`Error::Parameter`] for a block of 4 GiB or more, or a layout that contradicts itself.
@@ -220,10 +221,10 @@ pub fn read(block: &[u8], end: bool, layout: &RecordLayout) -> Result<Records> {
     Ok(records)
 }
 
-/// Reads again the records that lie back to back in `block` with these `lengths`.
+/// Read again the records that are contiguous in `block` with these `lengths`.
 ///
 /// # Errors
-/// As [`read`], and when the lengths do not add up to the block.
+/// As [`read`], and if the lengths do not add up to the block.
 pub fn read_spans(block: &[u8], lengths: &[u32], layout: &RecordLayout) -> Result<Records> {
     check_block(block)?;
     layout.check()?;

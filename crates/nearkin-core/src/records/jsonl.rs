@@ -1,23 +1,23 @@
-//! JSON lines: a record per line, a JSON object, of which a text and a few scalar columns are read.
+//! JSON Lines: each line is a record, a JSON object; a text column and some scalar columns are read.
 //!
-//! A line is checked whole (UTF-8, JSON syntax, an object and nothing after it) and only the columns that were asked
-//! for are unescaped; what else it holds is skipped without recursion, so that deep nesting costs no stack. One pass
-//! over the bytes of each line, in parallel over pieces of the block (`records`).
+//! The complete line is validated (UTF-8, JSON syntax, one object), but only the requested columns are unescaped. Other
+//! values are skipped without recursion, so deep nesting does not use the stack. One pass over the bytes of each line, in
+//! parallel over pieces of the block (`records`).
 //!
-//! What makes a record malformed: bytes that are not UTF-8; invalid JSON (a raw control character in a string, NaN, a
-//! trailing comma, ...); not an object; no such text or id column, or the same wanted column twice; a text that is
-//! neither string nor null; an id that is neither string nor integer; a wanted column that is nested, or a number
-//! beyond the range of a double, or an integer of more than [`DIGITS`] digits; a lone surrogate escape in a wanted
-//! string. A wanted name with dots is a column of that name, or a member of an object: `meta.url` is `url` in `meta`; what
-//! is no object there has no such member. An escaped NUL (`\u0000`) is a character like any other. Blank lines are not records. A byte order mark is
-//! the caller's to strip.
+//! A record is malformed for: invalid UTF-8; invalid JSON (a raw control character in a string, NaN, a trailing comma,
+//! ...); not an object; a missing text or id column, or a duplicate requested column; a text that is neither string nor
+//! null; an id that is neither string nor integer; a requested column that is nested, or a number beyond the range of a
+//! double, or an integer of more than [`DIGITS`] digits; a lone surrogate escape in a requested string. A requested
+//! name with dots is a column of that name, or a member of an object: `meta.url` is `url` in `meta`; a value that is
+//! not an object has no such member. An escaped NUL (`\u0000`) is an ordinary character. Blank lines are not records.
+//! The caller removes a byte order mark.
 //!
-//! Most records are of ordinary form, and [`quick`] reads these in one walk over the line, jumping from quote to quote
-//! by `memchr`; it gives up at anything unusual, and `serde_json` then reads the line again and words the fault. A
-//! property test shows that the two agree.
+//! Most records have an ordinary form, and [`quick`] parses these in one walk over the line, jumping from quote to
+//! quote by `memchr`. It gives up at anything unusual; `serde_json` then parses the line again and reports the fault. A
+//! property test checks that the two agree.
 //!
-//! Sources: RFC 8259 (JSON); <https://jsonlines.org>. We differ from RFC 8259, section 4, which lets readers choose
-//! among repeated names: a wanted name given twice is refused, since any choice would be a guess.
+//! Sources: RFC 8259 (JSON); <https://jsonlines.org>. RFC 8259, section 4, lets readers choose among duplicate names;
+//! we reject a duplicate requested name, because any choice would be a guess.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -29,17 +29,17 @@ use serde_json::value::RawValue;
 use crate::Result;
 use crate::records::{Line, Records, Scalar, over_lines, over_spans, utf8};
 
-/// The most digits of an integer: Python makes none of more (`sys.int_info.default_max_str_digits`).
+/// The maximum number of digits of an integer: Python's limit (`sys.int_info.default_max_str_digits`).
 pub const DIGITS: usize = 4300;
 
-/// Which columns of a record are wanted.
+/// The requested columns of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
     /// The column of the text.
     pub text: String,
     /// The column of the id: an integer or string in every record. It is the first of the scalar columns.
     pub id: Option<String>,
-    /// Further scalar columns; a record without one holds null there.
+    /// Further scalar columns; null if a record does not have one.
     pub extra: Vec<String>,
 }
 
@@ -56,7 +56,7 @@ impl Wanted {
         }
     }
 
-    /// What a key is of an object whose own place is `within`: empty for the record, else names that end in a dot.
+    /// Classify a key of an object with the path `within`: empty for the record, otherwise names that end in a dot.
     fn find(&self, within: &str, key: &str) -> Member {
         fn after<'n>(name: &'n str, within: &str, key: &str) -> Option<&'n str> {
             name.strip_prefix(within)?.strip_prefix(key)
@@ -74,7 +74,7 @@ impl Wanted {
     }
 }
 
-/// Reads the records of a block that starts at the start of a line; see `records` for what comes back.
+/// Read the records of a block that starts at the start of a line; see `records` for the result.
 ///
 /// # Errors
 /// [`crate::Error::Parameter`] for a block of 4 GiB or more.
@@ -82,10 +82,10 @@ pub fn read(block: &[u8], end: bool, wanted: &Wanted) -> Result<Records> {
     over_lines(block, end, wanted.scalars(), |line, records| read_line(line, wanted, records))
 }
 
-/// Reads again the records that lie back to back in `block` with these `lengths`.
+/// Read again the records that are contiguous in `block` with these `lengths`.
 ///
 /// # Errors
-/// [`crate::Error::Parameter`] when the lengths do not add up to the block.
+/// [`crate::Error::Parameter`] if the lengths do not add up to the block.
 pub fn read_spans(block: &[u8], lengths: &[u32], wanted: &Wanted) -> Result<Records> {
     over_spans(block, lengths, wanted.scalars(), |line, records| read_line(line, wanted, records))
 }
@@ -124,7 +124,7 @@ fn read_line(line: &Line<'_>, wanted: &Wanted, records: &mut Records) -> std::re
     Ok(())
 }
 
-/// Reads a line by the whole parser, or says why it can't be read.
+/// Parse a line with the complete parser, or return why it is malformed.
 fn thorough<'a>(text: &'a str, wanted: &Wanted, data: &mut Vec<u8>) -> std::result::Result<Found<'a>, String> {
     let mut parser = serde_json::Deserializer::from_str(text);
     parser
@@ -133,10 +133,10 @@ fn thorough<'a>(text: &'a str, wanted: &Wanted, data: &mut Vec<u8>) -> std::resu
         .map_err(|error| explain(&error))
 }
 
-/// Reads a line of ordinary form as [`thorough`] does; None for any other line, with `data` in no defined state.
+/// Parse a line of ordinary form as [`thorough`] does; None for any other line, with `data` in an unspecified state.
 fn quick<'a>(text: &'a str, wanted: &Wanted, data: &mut Vec<u8>) -> Option<Found<'a>> {
     let bytes = text.as_bytes();
-    // No control character: between tokens there are only spaces, and no string needs to be searched for one.
+    // Without control characters, tokens are only separated by spaces, and strings need no search for one.
     if bytes.iter().fold(u8::MAX, |least, &byte| least.min(byte)) < 0x20 {
         return None;
     }
@@ -192,19 +192,19 @@ fn skip_spaces(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// The place after spaces and this byte.
+/// Return the position after spaces and this byte.
 fn after(bytes: &[u8], at: usize, byte: u8) -> Option<usize> {
     let at = skip_spaces(bytes, at);
     (bytes.get(at) == Some(&byte)).then_some(at + 1)
 }
 
-/// The number that four hexadecimal digits at `at` say.
+/// Parse four hexadecimal digits at `at`.
 fn hex4(bytes: &[u8], at: usize) -> Option<u32> {
     let digits = bytes.get(at..at + 4)?;
     digits.iter().try_fold(0, |value, &digit| Some(value << 4 | char::from(digit).to_digit(16)?))
 }
 
-/// Appends the string whose first character is at `at` to `data`; the place after its quote.
+/// Append the string whose first character is at `at` to `data`; return the position after its quote.
 fn unescape(bytes: &[u8], mut at: usize, data: &mut Vec<u8>) -> Option<usize> {
     loop {
         let stop = at + memchr2(b'"', b'\\', bytes.get(at..)?)?;
@@ -234,7 +234,7 @@ fn unescape(bytes: &[u8], mut at: usize, data: &mut Vec<u8>) -> Option<usize> {
                     at += 6;
                     code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
                 }
-                // A lone low half is no character, and ends here.
+                // A lone low surrogate is not a character.
                 let mut buffer = [0; 4];
                 data.extend_from_slice(char::from_u32(code)?.encode_utf8(&mut buffer).as_bytes());
                 continue;
@@ -244,7 +244,7 @@ fn unescape(bytes: &[u8], mut at: usize, data: &mut Vec<u8>) -> Option<usize> {
     }
 }
 
-/// The place after the value at `at`, which need not be one of a wanted column.
+/// Return the position after the value at `at`, which need not be a requested column.
 fn skip_value(text: &str, at: usize) -> Option<usize> {
     let bytes = text.as_bytes();
     match bytes.get(at)? {
@@ -298,7 +298,7 @@ fn skip_number(bytes: &[u8], at: usize) -> Option<usize> {
     Some(end)
 }
 
-/// The parser's words without its line number, which is always 1 here.
+/// Return the parser's message without its line number, which is always 1 here.
 fn explain(error: &serde_json::Error) -> String {
     let words = error.to_string();
     let words = words.rfind(" at line ").map_or(words.as_str(), |at| &words[..at]);
@@ -317,7 +317,7 @@ fn explain(error: &serde_json::Error) -> String {
     format!("invalid JSON at byte {} of the line: {words}", error.column())
 }
 
-/// The names in an object that is known to be valid JSON, as a message shows them.
+/// Return the names in an object of valid JSON, for a message.
 fn keys(object: &str) -> String {
     const SHOWN: usize = 8;
     struct Names;
@@ -346,7 +346,7 @@ fn keys(object: &str) -> String {
     }
 }
 
-/// The scalar that a JSON value says, or what it is instead.
+/// Convert a JSON value to a scalar, or return its type.
 fn scalar(raw: &str) -> std::result::Result<Scalar<'_>, String> {
     match raw.as_bytes().first() {
         Some(b'"') if memchr(b'\\', raw.as_bytes()).is_none() => {
@@ -376,7 +376,7 @@ fn scalar(raw: &str) -> std::result::Result<Scalar<'_>, String> {
     }
 }
 
-/// A string that borrows from its JSON where it has no escapes.
+/// A string that borrows from its JSON unless it has escapes.
 struct JsonString<'a>(Cow<'a, str>);
 
 impl<'de> serde::Deserialize<'de> for JsonString<'de> {
@@ -404,7 +404,7 @@ impl<'de> serde::Deserialize<'de> for JsonString<'de> {
 enum Member {
     Text,
     Scalar(usize),
-    /// The object of this name may hold wanted columns.
+    /// The object of this name may contain requested columns.
     Inside,
     Other,
 }
@@ -436,19 +436,19 @@ impl Visitor<'_> for KeySeed<'_> {
     }
 }
 
-/// What one record holds of the wanted columns; its text was appended to the data already.
+/// The requested columns of one record; its text is already in the data.
 #[derive(Debug, PartialEq)]
 struct Found<'de> {
-    /// Whether the text is null; None where there is no such column.
+    /// True if the text is null; None if the column is missing.
     text: Option<bool>,
-    /// The JSON of each scalar column, where the record has it.
+    /// The JSON of each scalar column, if the record has it.
     raw: Vec<Option<&'de str>>,
 }
 
 struct RowVisitor<'w, 'o> {
     wanted: &'w Wanted,
     data: &'o mut Vec<u8>,
-    /// The place of the object in its record, as [`Wanted::find`] takes it.
+    /// The path of the object in its record, for [`Wanted::find`].
     within: &'w str,
 }
 
@@ -490,7 +490,7 @@ impl RowVisitor<'_, '_> {
         Ok(())
     }
 
-    /// Reads the columns in a value that is valid JSON, if it is an object.
+    /// Read the columns of a value of valid JSON, if it is an object.
     fn inside<'de>(self, value: &'de str, found: &mut Found<'de>) -> std::result::Result<(), String> {
         struct Inner<'w, 'o, 'f, 'de>(RowVisitor<'w, 'o>, &'f mut Found<'de>);
         impl<'de> Visitor<'de> for Inner<'_, '_, '_, 'de> {
@@ -515,7 +515,7 @@ fn twice<E: serde::de::Error>(name: &str) -> E {
     E::custom(format_args!("column {name:?} occurs twice in one record"))
 }
 
-/// Appends the text to `data`; the value says whether it is null.
+/// Append the text to `data`; return whether it is null.
 struct TextSeed<'w, 'o> {
     name: &'w str,
     data: &'o mut Vec<u8>,
@@ -596,7 +596,7 @@ mod tests {
         (0..records.len()).map(|row| records.text(row).unwrap()).collect()
     }
 
-    /// The reason for which a lone record is malformed.
+    /// Return why a single record is malformed.
     fn reason(line: &str) -> String {
         let records = read(line.as_bytes(), true, &wanted(Some("id"), &["score"])).unwrap();
         assert_eq!((0, 1), (records.len(), records.malformed_count), "{line}");
@@ -621,7 +621,7 @@ mod tests {
 {"doc": {"body": 3}, "meta": {"url": "h"}}
 {"doc": {"body": "x", "body": "y"}, "meta": {"url": "h"}}"#;
         for spaced in [false, true] {
-            // A tab makes the whole parser read a line.
+            // A tab sends a line to the complete parser.
             let block = if spaced {
                 String::from_utf8_lossy(block).replace("{\"", "{\t\"").into_bytes()
             } else {
@@ -776,7 +776,7 @@ mod tests {
         #[test]
         fn ordinary_records_take_the_quick_way(text in any::<String>(), x in any_json()) {
             let (mut data, wanted) = (Vec::new(), wanted(None, &["x"]));
-            // DEL and the like are written as they are in JSON; only what is below a space is escaped.
+            // DEL and the like are literal in JSON; only characters below a space are escaped.
             let line = json!({"text": text, "x": x}).to_string();
             prop_assert!(quick(&line, &wanted, &mut data).is_some(), "{}", line);
             prop_assert_eq!(text.as_bytes(), &data);

@@ -1,17 +1,15 @@
-//! Records of a corpus: what the readers of JSON lines, CSV and plain lines have in common.
+//! Records of a corpus: common code of the readers of JSON Lines, CSV and plain lines.
 //!
-//! A reader gets a block of bytes from anywhere in a file and returns the records that end inside of it, as columns:
-//! texts back to back with `n + 1` offsets, scalar columns, and each record's place in the block, so that it can be
-//! read again or copied byte for byte. `consumed` says where the first record begins that the block does not contain
-//! whole.
+//! A reader takes a block of bytes from anywhere in a file and returns the records that end inside it, as columns:
+//! concatenated texts with `n + 1` offsets, scalar columns, and each record's position in the block, so that it can be
+//! read again or copied byte for byte. `consumed` is the start of the first incomplete record.
 //!
-//! A record that can't be read is never an error of the call: it leaves a line number and a reason in `malformed`, and
-//! nothing in the columns. At most [`REASONS`] reasons are kept, so that a block of garbage costs a bounded
-//! amount of memory; `malformed_count` counts all.
+//! A malformed record does not fail the call: it adds a line number and a reason to `malformed`, and no row. At most
+//! [`REASONS`] reasons are stored, so that a block of garbage costs bounded memory; `malformed_count` counts all.
 //!
-//! Lines are found by `memchr` and read in parallel in pieces of [`PIECE`] bytes, cut at line ends; the pieces are
-//! joined in order, so the result does not depend on the number of threads. Cost: one pass over the bytes, and a copy
-//! of the texts. Limits: a block has less than 4 GiB, because places in it are `u32`.
+//! `memchr` finds the lines, which are read in parallel in pieces of [`PIECE`] bytes, split at line ends. The pieces
+//! are joined in order, so the result does not depend on the number of threads. Cost: one pass over the bytes, and a
+//! copy of the texts. Limits: a block has less than 4 GiB, because positions are `u32`.
 
 pub mod csv;
 pub mod jsonl;
@@ -21,16 +19,17 @@ use rayon::prelude::*;
 
 use crate::{Error, Result};
 
-/// Reasons that are kept for one block; the rest are only counted. A corpus of ordinary records has fewer lines in one.
+/// Maximum number of reasons stored per block; the rest are only counted. A block of an ordinary corpus has fewer
+/// lines.
 pub const REASONS: usize = 1 << 20;
 
-/// Bytes of a block that one task reads: its texts still lie in the second-level cache when they are joined.
+/// Number of bytes of a block per task: its texts are still in the second-level cache when they are joined.
 const PIECE: usize = 1 << 18;
 
 /// A value that is neither text nor nested.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Scalar<'a> {
-    /// Nothing: null, or no such key.
+    /// Null, or a missing key.
     Null,
     /// An integer within 64 bits.
     Int(i64),
@@ -44,16 +43,16 @@ pub enum Scalar<'a> {
     Bool(bool),
 }
 
-/// A column of scalars: `kinds` has one entry per row, and the row's value lies where its kind says.
+/// A column of scalars: `kinds` has one entry per row, which selects the array with the row's value.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Column {
     /// [`Column::NULL`], [`Column::INT`], ... for each row.
     pub kinds: Vec<u8>,
     /// The integer, the bits of the float, or 0 or 1; 0 for the rest.
     pub values: Vec<i64>,
-    /// Where row i's string or digits lie in `data`: `offsets[i]..offsets[i + 1]`, empty for the rest.
+    /// Range of row i's string or digits in `data`: `offsets[i]..offsets[i + 1]`, empty for other kinds.
     pub offsets: Vec<i64>,
-    /// Strings and digits back to back.
+    /// Strings and digits, concatenated.
     pub data: Vec<u8>,
 }
 
@@ -99,7 +98,7 @@ impl Column {
     }
 }
 
-/// A record that can't be read.
+/// A malformed record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Malformed {
     /// Its first line, counted from 0 at the start of the block.
@@ -108,28 +107,28 @@ pub struct Malformed {
     pub reason: String,
 }
 
-/// The records that end inside of one block.
+/// The records that end inside one block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Records {
-    /// Where row i's text lies in `data`: `offsets[i]..offsets[i + 1]`; one entry more than rows.
+    /// Range of row i's text in `data`: `offsets[i]..offsets[i + 1]`; one entry more than rows.
     pub offsets: Vec<i64>,
-    /// The texts' UTF-8, back to back.
+    /// The texts in UTF-8, concatenated.
     pub data: Vec<u8>,
     /// Rows whose text is null, ascending; their text is empty.
     pub nulls: Vec<u32>,
-    /// First byte of each record in the block.
+    /// Offset of each record in the block.
     pub starts: Vec<u32>,
-    /// Bytes of each record, its line end included.
+    /// Length of each record in bytes, including its line end.
     pub lengths: Vec<u32>,
-    /// The scalar columns, in the order in which they were asked for.
+    /// The scalar columns, in the requested order.
     pub columns: Vec<Column>,
-    /// The first [`REASONS`] records that can't be read.
+    /// The first [`REASONS`] malformed records.
     pub malformed: Vec<Malformed>,
-    /// How many records can't be read.
+    /// Number of malformed records.
     pub malformed_count: u64,
-    /// Bytes of the block up to the first record that it does not hold whole.
+    /// Number of bytes before the first incomplete record.
     pub consumed: usize,
-    /// Line ends in those bytes.
+    /// Number of line ends in those bytes.
     pub lines: u64,
 }
 
@@ -149,23 +148,23 @@ impl Records {
         }
     }
 
-    /// Number of rows.
+    /// Return the number of rows.
     pub fn len(&self) -> usize {
         self.starts.len()
     }
 
-    /// Whether no record was read.
+    /// True if there are no rows.
     pub fn is_empty(&self) -> bool {
         self.starts.is_empty()
     }
 
-    /// The text of row `row`, empty where it is null. None beyond the last row.
+    /// Return the text of row `row`; empty if it is null, None after the last row.
     pub fn text(&self, row: usize) -> Option<&str> {
         let (start, end) = (*self.offsets.get(row)?, *self.offsets.get(row + 1)?);
         std::str::from_utf8(self.data.get(start as usize..end as usize)?).ok()
     }
 
-    /// Ends the row whose text was appended to `data`. `null` says that it has none.
+    /// Finish the row whose text was appended to `data`; `null` if it has none.
     pub(crate) fn end_row(&mut self, start: usize, length: usize, null: bool, scalars: &[Scalar<'_>]) {
         if null {
             self.nulls.push(self.starts.len() as u32);
@@ -221,17 +220,17 @@ impl Records {
     }
 }
 
-/// One line as a reader sees it.
+/// A line of a block.
 pub(crate) struct Line<'a> {
     /// Its bytes without the line end (`\n` or `\r\n`).
     pub(crate) bytes: &'a [u8],
-    /// Its first byte in the block.
+    /// Its offset in the block.
     pub(crate) start: usize,
-    /// Its bytes with the line end.
+    /// Its length in bytes including the line end.
     pub(crate) length: usize,
 }
 
-/// Refuses a block whose places do not fit `u32`.
+/// Reject a block whose positions do not fit `u32`.
 pub(crate) fn check_block(block: &[u8]) -> Result<()> {
     if u32::try_from(block.len()).is_err() {
         return Err(Error::parameter("block", format!("{} bytes", block.len()), "less than 4 GiB at a time"));
@@ -244,9 +243,9 @@ fn trim_end(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-/// Reads every whole line of `block` by `read`, in parallel. With `end` the last line needs no line end.
+/// Read every complete line of `block` with `read`, in parallel. With `end` the last line needs no line end.
 ///
-/// `read` appends at most one row to the records that it is given, or says why it can't.
+/// `read` appends at most one row to the records, or returns why it can't.
 pub(crate) fn over_lines(
     block: &[u8],
     end: bool,
@@ -284,9 +283,9 @@ pub(crate) fn over_lines(
     Ok(records)
 }
 
-/// Reads by `read` the records of `block` that lie back to back with these `lengths`.
+/// Read with `read` the contiguous records of `block` with these `lengths`.
 ///
-/// Unlike [`over_lines`] a record is whatever the lengths say; `Malformed::line` is the record's number.
+/// Unlike in [`over_lines`], the lengths define the records; `Malformed::line` is the record's index.
 pub(crate) fn over_spans(
     block: &[u8],
     lengths: &[u32],
@@ -322,7 +321,7 @@ pub(crate) fn over_spans(
     Ok(records)
 }
 
-/// Reads one line; a line that fails leaves no text behind.
+/// Read one line; remove its text if it fails.
 fn keep_whole(
     line: &Line<'_>,
     records: &mut Records,
@@ -335,7 +334,7 @@ fn keep_whole(
     }
 }
 
-/// The bytes as a string, or the place of the first byte that is not UTF-8.
+/// Return the bytes as a string, or the offset of the first byte that is not UTF-8.
 pub(crate) fn utf8(bytes: &[u8]) -> std::result::Result<&str, String> {
     std::str::from_utf8(bytes).map_err(|error| {
         let at = error.valid_up_to();
@@ -343,10 +342,10 @@ pub(crate) fn utf8(bytes: &[u8]) -> std::result::Result<&str, String> {
     })
 }
 
-/// Rows of `offsets` over `data` that are not UTF-8, ascending.
+/// Return the rows of `offsets` over `data` that are not UTF-8, ascending.
 ///
 /// # Errors
-/// [`Error::Parameter`] when the offsets are not ascending or reach beyond `data`.
+/// [`Error::Parameter`] if the offsets are not ascending or exceed `data`.
 pub fn invalid_utf8(offsets: &[i64], data: &[u8]) -> Result<Vec<u32>> {
     let fits = offsets.first().is_none_or(|&first| first >= 0)
         && offsets.windows(2).all(|pair| pair[0] <= pair[1])
@@ -362,7 +361,7 @@ pub fn invalid_utf8(offsets: &[i64], data: &[u8]) -> Result<Vec<u32>> {
         .collect())
 }
 
-/// Reads plain lines, a document per line; an empty line is a document without text.
+/// Read plain lines, each a document; an empty line is a document without text.
 ///
 /// # Errors
 /// [`Error::Parameter`] for a block of 4 GiB or more.
@@ -370,10 +369,10 @@ pub fn read_lines(block: &[u8], end: bool) -> Result<Records> {
     over_lines(block, end, 0, plain)
 }
 
-/// Reads again the lines that lie back to back in `block` with these `lengths`.
+/// Read again the contiguous lines of `block` with these `lengths`.
 ///
 /// # Errors
-/// [`Error::Parameter`] when the lengths do not add up to the block.
+/// [`Error::Parameter`] if the lengths do not add up to the block.
 pub fn read_line_spans(block: &[u8], lengths: &[u32]) -> Result<Records> {
     over_spans(block, lengths, 0, plain)
 }

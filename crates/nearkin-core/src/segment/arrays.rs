@@ -1,7 +1,8 @@
-//! A segment of a text and any number of byte arrays, every checksum compared on reading: small files of parameters.
+//! A segment of one text and any number of byte arrays, for small files of parameters. Reading verifies every checksum.
 //!
-//! Section 1.0 is the text (JSON, which says what the arrays are), section 2.i array i. `docs/format-families.md` says
-//! what a hash family puts there. Unlike an index, such a file is read whole, so damage is always found.
+//! Section 1.0 is the text (JSON that describes the arrays), section 2.i is array i. `docs/format-families.md`
+//! documents the contents for hash families. Unlike an index, such a file is read completely, so damage is always
+//! found.
 
 use std::path::Path;
 
@@ -11,13 +12,13 @@ use crate::segment::{Segment, Writer};
 
 const TEXT: u32 = 1;
 const ARRAY: u32 = 2;
-/// The kind of a segment that holds a hash family.
+/// Segment kind of a hash family.
 pub const FAMILY: u32 = 10;
 
-/// Writes a text and arrays; the old file stays until the new one is whole.
+/// Write a text and arrays, replacing the file atomically.
 ///
 /// # Errors
-/// The file system refuses.
+/// An I/O operation fails.
 pub fn write(path: &Path, kind: u32, text: &str, arrays: &[&[u8]]) -> Result<()> {
     let mut writer = Writer::create(path, kind, 1 + arrays.len())?;
     writer.section(TEXT, 0, text.as_bytes())?;
@@ -27,10 +28,10 @@ pub fn write(path: &Path, kind: u32, text: &str, arrays: &[&[u8]]) -> Result<()>
     writer.finish()
 }
 
-/// Reads what [`write`] wrote.
+/// Read a file that [`write`] wrote.
 ///
 /// # Errors
-/// The file system refuses; a newer version; a file of another kind, or one that changed since it was written.
+/// An I/O operation fails; a newer version; a file of another kind, or one that changed since it was written.
 pub fn read(path: &Path, kind: u32) -> Result<(String, Vec<Vec<u8>>)> {
     let segment = Segment::open(path)?;
     if segment.kind() != kind {
@@ -59,7 +60,7 @@ mod tests {
         for at in 0..bytes.len() {
             bytes[at] ^= 1;
             std::fs::write(&path, &bytes).expect("writable");
-            // Bytes between sections are zero and never read: only they may change without a word.
+            // Padding between sections is zero and never read: only it may change undetected.
             if let Ok(found) = read(&path, FAMILY) {
                 assert_eq!(("{}".to_owned(), vec![b"abc".to_vec(), Vec::new()]), found);
             }

@@ -1,4 +1,4 @@
-//! Arrays of numbers as they lie in memory or in a mapped file.
+//! Arrays of numbers in memory or in a mapped file.
 
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -7,17 +7,11 @@ use std::sync::Arc;
 use super::memory::Memory;
 use crate::Result;
 use crate::alloc;
-pub use crate::alloc::Plain;
+use crate::alloc::Plain;
 use crate::cancel::CancelToken;
 
-/// Values that are copied between two looks at the stop.
+/// Number of values copied between two cancellation points.
 const COPIED: usize = if cfg!(test) { 4 } else { 1 << 20 };
-
-/// The bytes of numbers.
-pub fn bytes_of<T: Plain>(values: &[T]) -> &[u8] {
-    // SAFETY: `T` has no padding, and the length is that of the same memory.
-    unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
-}
 
 /// An array in memory or in a mapped file.
 #[derive(Debug, Clone)]
@@ -31,19 +25,19 @@ enum Place<T: Plain> {
     Mapped(Mapped<T>),
 }
 
-/// Values of a file. That they lie in it, aligned, is what [`Mapped::new`] has checked: a value is the proof.
+/// Values in a file. [`Mapped::new`] has checked that they are inside the file and aligned: a value is the proof.
 #[derive(Debug, Clone)]
 struct Mapped<T> {
     memory: Arc<Memory>,
-    /// Byte at which the values begin.
+    /// Byte offset of the first value.
     offset: usize,
-    /// How many values.
+    /// Number of values.
     length: usize,
     values: PhantomData<T>,
 }
 
 impl<T: Plain> Mapped<T> {
-    /// The values in `bytes` bytes from `offset` on; None unless they lie in the file, aligned and whole.
+    /// Return the values in `bytes` bytes from `offset`; None unless they are inside the file, aligned and complete.
     fn new(memory: Arc<Memory>, offset: usize, bytes: usize) -> Option<Self> {
         let part = memory.get(offset..offset.checked_add(bytes)?)?;
         let fits = part.as_ptr().cast::<T>().is_aligned() && bytes.is_multiple_of(size_of::<T>());
@@ -52,8 +46,8 @@ impl<T: Plain> Mapped<T> {
 
     #[inline]
     fn values(&self) -> &[T] {
-        // SAFETY: `new` has checked bounds and alignment, the file's bytes neither move nor go while `memory` lives, and any bits
-        // are a `T`.
+        // SAFETY: `new` has checked bounds and alignment, the file's bytes neither move nor disappear while `memory`
+        // lives, and any bits are a `T`.
         unsafe { std::slice::from_raw_parts(self.memory.start().add(self.offset).cast(), self.length) }
     }
 }
@@ -83,12 +77,14 @@ impl<T: Plain> Deref for Column<T> {
 }
 
 impl<T: Plain> Column<T> {
-    /// The values in `bytes` bytes of a file from `offset` on; None unless they lie in it, aligned and whole.
+    /// Return the values in `bytes` bytes of a file from `offset`; None unless they are inside the file, aligned and
+    /// complete.
     pub(super) fn mapped(memory: Arc<Memory>, offset: usize, bytes: usize) -> Option<Self> {
         Mapped::new(memory, offset, bytes).map(|mapped| Self(Place::Mapped(mapped)))
     }
 
-    /// The values to change, copied into memory first if they are mapped: large ones by [`Column::own`] before.
+    /// Return the values for modification; mapped values are copied into memory first (copy large ones with
+    /// [`Column::own`]).
     pub fn to_mut(&mut self) -> &mut Vec<T> {
         if let Place::Mapped(mapped) = &self.0 {
             self.0 = Place::Owned(mapped.values().to_vec());
@@ -99,19 +95,19 @@ impl<T: Plain> Column<T> {
         }
     }
 
-    /// Copies values that are mapped into memory, so that `to_mut` takes no time.
+    /// Copy mapped values into memory, so that `to_mut` is free.
     ///
     /// # Errors
-    /// The call is stopped, or there is no memory; the values are as they were.
+    /// The call is cancelled, or memory runs out; the values are unchanged.
     pub fn own(&mut self, stop: &CancelToken) -> Result<()> {
         self.reserve(0, stop)
     }
 
-    /// Room for `count` values behind those there are, which are copied into memory if they are mapped: `to_mut` then takes no time,
-    /// and appending as many does not fail.
+    /// Reserve capacity for `count` more values. Mapped values are copied into memory, so that `to_mut` is free and
+    /// appending `count` values can't fail.
     ///
     /// # Errors
-    /// The call is stopped, or there is no memory; the values are as they were.
+    /// The call is cancelled, or memory runs out; the values are unchanged.
     pub fn reserve(&mut self, count: usize, stop: &CancelToken) -> Result<()> {
         match &mut self.0 {
             Place::Owned(values) => alloc::try_reserve(values, count),
@@ -128,10 +124,10 @@ impl<T: Plain> Column<T> {
         }
     }
 
-    /// Appends values.
+    /// Append values.
     ///
     /// # Errors
-    /// The call is stopped, or there is no memory; the values are as they were.
+    /// The call is cancelled, or memory runs out; the values are unchanged.
     pub fn append(&mut self, new: &[T], stop: &CancelToken) -> Result<()> {
         self.reserve(new.len(), stop)?;
         let values = self.to_mut();
@@ -146,7 +142,7 @@ impl<T: Plain> Column<T> {
         Ok(())
     }
 
-    /// Bytes in memory; none for what is mapped.
+    /// Return the number of bytes in memory; 0 for mapped values.
     pub fn bytes(&self) -> usize {
         match &self.0 {
             Place::Owned(values) => values.capacity() * size_of::<T>(),
@@ -154,7 +150,7 @@ impl<T: Plain> Column<T> {
         }
     }
 
-    /// Whether the values lie in a file.
+    /// True if the values are in a mapped file.
     pub fn is_mapped(&self) -> bool {
         matches!(self.0, Place::Mapped(_))
     }
@@ -174,7 +170,7 @@ mod tests {
         let words = |count| Some(vec![0x0101_0101_0101_0101; count]);
         let found = [column(0, 40), column(8, 8), column(40, 0)].map(|column| column.map(|column| column.to_vec()));
         assert_eq!([words(5), words(1), words(0)], found);
-        // Beyond the end, not aligned, not whole, beyond all numbers.
+        // Beyond the end, misaligned, a fraction of a value, overflow.
         for (offset, bytes) in [(0, 48), (48, 0), (4, 8), (0, 12), (usize::MAX - 7, 16)] {
             assert!(column(offset, bytes).is_none(), "{offset} {bytes}");
         }

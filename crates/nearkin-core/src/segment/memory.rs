@@ -1,17 +1,17 @@
-//! The bytes of an opened file: read into memory where it is small, mapped where it is large, and guarded against a
-//! file that shrinks while it is mapped.
+//! The bytes of an open file: read into memory if it is small, mapped if it is large, and guarded against a file that
+//! shrinks while it is mapped.
 //!
-//! **A map that breaks.** Reading a page of a map whose file was truncated, or whose disk fails, raises SIGBUS, which
-//! ends the process. A handler, installed with the first map, looks the address up among the maps of this module; there
-//! it puts a page of zeros under it, marks the map as broken, and lets the reading go on. The caller asks
-//! [`Memory::is_broken`] afterwards and discards what was computed. Any other SIGBUS goes to the previous handler.
+//! **Broken maps.** Reading a page of a map whose file was truncated, or whose disk fails, raises SIGBUS, which ends
+//! the process. A handler, installed with the first map, looks the address up among the maps of this module. If it
+//! belongs to one, the handler maps a page of zeros there, marks the map as broken, and lets the read continue. The
+//! caller checks [`Memory::is_broken`] afterwards and discards the result. Any other SIGBUS is passed to the previous
+//! handler.
 //!
-//! Limits: `MAPS` maps at once, and none on systems that are not Unix; a map beyond them is not guarded. The handler is
-//! installed again with every map, in front of whatever was installed meanwhile (for example, Python's faulthandler). A
-//! handler that restores the previous one and sends the signal again, as faulthandler does, meets this one: what comes
-//! back so ends the process.
-//! Tests: `a_file_that_is_truncated_while_mapped_breaks_its_map_alone`, and from Python in
-//! `tests/faults/test_truncated.py`.
+//! Limits: at most `MAPS` guarded maps at once, and none on systems other than Unix; further maps are not guarded.
+//! Every new map installs the handler again, in front of handlers installed since (for example, Python's faulthandler).
+//! A handler that restores the previous one and sends the signal again, as faulthandler does, reaches this one; a
+//! signal that comes back this way ends the process. Tests:
+//! `a_file_that_is_truncated_while_mapped_breaks_its_map_alone`, and from Python `tests/faults/test_truncated.py`.
 
 use std::fs::File;
 use std::io::Read;
@@ -19,10 +19,10 @@ use std::ops::Deref;
 
 use memmap2::Mmap;
 
-use super::column::bytes_of;
-use crate::{Result, alloc};
+use crate::Result;
+use crate::alloc::{self, as_bytes};
 
-/// Largest file that is read instead of mapped.
+/// Maximum size of a file that is read instead of mapped.
 const SMALL: u64 = 1 << 20;
 
 /// The bytes of a file.
@@ -31,14 +31,14 @@ pub struct Memory(Place);
 
 #[derive(Debug)]
 enum Place {
-    /// A copy.
+    /// A copy in memory.
     Read(Words),
-    /// A map, after its place among the guarded ones, which is given back first: another map may have these addresses once this one
-    /// has gone.
+    /// A map and its slot among the guarded maps. The slot is dropped first: another map may get these addresses as
+    /// soon as this one is unmapped.
     Mapped(Option<bus::Slot>, Mmap),
 }
 
-/// Words, so that they are aligned for every number, whose first `length` bytes count.
+/// Words, aligned for every number type; only the first `length` bytes are valid.
 #[derive(Debug)]
 struct Words {
     words: Vec<u64>,
@@ -57,15 +57,15 @@ impl Words {
     }
 
     fn bytes(&self) -> &[u8] {
-        &bytes_of(&self.words)[..self.length]
+        &as_bytes(&self.words)[..self.length]
     }
 }
 
 impl Memory {
-    /// The bytes of an open file; `small` is the largest that is read.
+    /// Return the bytes of an open file.
     ///
     /// # Errors
-    /// The system refuses, or the memory is not there.
+    /// The system refuses, or memory runs out.
     pub(crate) fn of(file: &File) -> std::io::Result<Self> {
         Self::of_at_most(file, SMALL)
     }
@@ -73,20 +73,20 @@ impl Memory {
     pub(super) fn of_at_most(mut file: &File, small: u64) -> std::io::Result<Self> {
         let length = file.metadata()?.len();
         if length <= small {
-            // One more, so that the end is seen without more room.
+            // One more byte, so that the end is detected without growing the buffer.
             let mut bytes = alloc::try_with_capacity(length as usize + 1).map_err(std::io::Error::other)?;
             file.read_to_end(&mut bytes)?;
             return Ok(Self(Place::Read(Words::of(&bytes).map_err(std::io::Error::other)?)));
         }
-        // SAFETY: the map is read-only. A file that others change in place gives other numbers, which checksums find; one that
-        // they shorten breaks the map, which the guard finds; neither is a fault of memory, since every bit pattern of the
-        // types that are read is a value.
+        // SAFETY: the map is read-only. If another process changes the file in place, the numbers change and checksums
+        // detect it; if it truncates the file, the guard detects the broken map. Neither violates memory safety,
+        // because every bit pattern of the types that are read is a value.
         let map = unsafe { Mmap::map(file) }?;
         let slot = bus::guard(map.as_ptr(), map.len());
         Ok(Self(Place::Mapped(slot, map)))
     }
 
-    /// Where the bytes begin.
+    /// Return a pointer to the first byte.
     #[inline]
     pub(super) fn start(&self) -> *const u8 {
         match &self.0 {
@@ -95,7 +95,7 @@ impl Memory {
         }
     }
 
-    /// Whether reading has met a page that is no longer there.
+    /// True if a read has hit a page that no longer exists.
     pub(crate) fn is_broken(&self) -> bool {
         match &self.0 {
             Place::Read(_) | Place::Mapped(None, _) => false,
@@ -116,7 +116,7 @@ impl Deref for Memory {
     }
 }
 
-/// Maps that are guarded at once.
+/// Maximum number of guarded maps.
 pub(super) const MAPS: usize = 1024;
 
 #[cfg(unix)]
@@ -126,7 +126,7 @@ mod bus {
 
     use super::MAPS;
 
-    /// A guarded stretch of addresses; free while it begins at 0.
+    /// A guarded address range; free if it begins at 0.
     struct Stretch {
         begin: AtomicUsize,
         end: AtomicUsize,
@@ -136,14 +136,14 @@ mod bus {
     static STRETCHES: [Stretch; MAPS] =
         [const { Stretch { begin: AtomicUsize::new(0), end: AtomicUsize::new(0), broken: AtomicBool::new(false) } };
             MAPS];
-    /// Held while a slot is taken or a handler installed; the handler itself takes no lock.
+    /// Locked while a slot is taken or a handler installed; the handler itself is lock-free.
     static CHANGE: Mutex<()> = Mutex::new(());
-    /// The action of before, leaked: the handler may read it at any time.
+    /// The previous action, leaked because the handler may read it at any time.
     static BEFORE: AtomicPtr<libc::sigaction> = AtomicPtr::new(std::ptr::null_mut());
-    /// Whether the handler of before has had a fault of memory: a signal that is sent after that is this fault, handed on.
+    /// Set once the previous handler has received a memory fault: a signal sent after that is this fault, passed on.
     static HANDED_ON: AtomicBool = AtomicBool::new(false);
 
-    /// A place among the guarded maps, free again when dropped. The map must outlive the reads that it guards.
+    /// A slot of a guarded map, released on drop. The map must outlive the reads that it guards.
     #[derive(Debug)]
     pub(super) struct Slot(usize);
 
@@ -162,7 +162,7 @@ mod bus {
         }
     }
 
-    /// Guards a map; None if all places are taken.
+    /// Guard a map; None if all slots are taken.
     pub(super) fn guard(begin: *const u8, length: usize) -> Option<Slot> {
         let _held = CHANGE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         install();
@@ -174,18 +174,19 @@ mod bus {
         Some(Slot(place))
     }
 
-    /// Puts our handler in front, unless it is there.
+    /// Install our handler in front, unless it already is.
     fn install() {
-        // SAFETY: both structures are valid for the calls; a handler with SA_SIGINFO has the signature of `caught`.
+        // SAFETY: both structures are valid for the calls; a handler with SA_SIGINFO has the signature of
+        // `handle_sigbus`.
         unsafe {
             let mut now: libc::sigaction = std::mem::zeroed();
             if libc::sigaction(libc::SIGBUS, std::ptr::null(), &raw mut now) != 0
-                || now.sa_sigaction == caught as *const () as usize
+                || now.sa_sigaction == handle_sigbus as *const () as usize
             {
                 return;
             }
             let mut ours: libc::sigaction = std::mem::zeroed();
-            ours.sa_sigaction = caught as *const () as usize;
+            ours.sa_sigaction = handle_sigbus as *const () as usize;
             ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
             libc::sigemptyset(&raw mut ours.sa_mask);
             BEFORE.store(Box::into_raw(Box::new(now)), Ordering::Release);
@@ -193,18 +194,18 @@ mod bus {
         }
     }
 
-    /// The handler: a page of zeros for a guarded address, the action of before for any other. It calls nothing that takes
-    /// a lock or memory.
-    extern "C" fn caught(signal: libc::c_int, about: *mut libc::siginfo_t, context: *mut libc::c_void) {
-        // SAFETY: the system gives a valid structure to a handler with SA_SIGINFO.
+    /// Signal handler: map a page of zeros at a guarded address, or run the previous action for any other. It neither
+    /// locks nor allocates.
+    extern "C" fn handle_sigbus(signal: libc::c_int, about: *mut libc::siginfo_t, context: *mut libc::c_void) {
+        // SAFETY: the system passes a valid structure to a handler with SA_SIGINFO.
         let (address, code) = unsafe { ((*about).si_addr() as usize, (*about).si_code) };
-        // A positive code is a fault of memory; others were sent, and have no address.
+        // A positive code is a memory fault; other signals were sent by a process and have no address.
         if code > 0 {
             for stretch in &STRETCHES {
                 let begin = stretch.begin.load(Ordering::Acquire);
                 if begin != 0 && (begin..stretch.end.load(Ordering::Acquire)).contains(&address) {
                     stretch.broken.store(true, Ordering::Release);
-                    // SAFETY: the page is part of a map of ours that lives, and holds nothing that can be read.
+                    // SAFETY: the page is part of one of our live maps, and contains nothing that can be read.
                     let page = unsafe {
                         let size = libc::sysconf(libc::_SC_PAGESIZE) as usize;
                         libc::mmap(
@@ -224,7 +225,8 @@ mod bus {
         }
         let before = BEFORE.load(Ordering::Acquire);
         let returned = HANDED_ON.load(Ordering::Acquire) && code <= 0;
-        // SAFETY: `before` was leaked and is valid or null; a handler is called as its flags say it is made.
+        // SAFETY: `before` was leaked and is valid or null; the handler is called with the signature that its flags
+        // declare.
         unsafe {
             if returned || before.is_null() || (*before).sa_sigaction == libc::SIG_DFL {
                 // The faulting instruction runs again, now without a handler.
@@ -249,7 +251,7 @@ mod bus {
 
 #[cfg(not(unix))]
 mod bus {
-    /// No map is guarded.
+    /// Maps are not guarded on this system.
     #[derive(Debug)]
     pub(super) enum Slot {}
 

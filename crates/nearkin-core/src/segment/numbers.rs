@@ -1,21 +1,21 @@
-//! A section of numbers, read one by one and checked against what each may be.
+//! A section of single numbers, each checked against its range as it is read.
 
 use crate::segment::Segment;
 use crate::{Error, Result};
 
-/// Reads numbers of a section one by one.
+/// Reads the numbers of a section in order.
 pub(crate) struct Reader<'a> {
     segment: &'a Segment,
     values: &'a [u64],
 }
 
 impl<'a> Reader<'a> {
-    /// The numbers `values`, read from `segment`.
+    /// Create a reader of `values`, a section of `segment`.
     pub(crate) fn new(segment: &'a Segment, values: &'a [u64]) -> Self {
         Self { segment, values }
     }
 
-    /// The next number.
+    /// Return the next number.
     pub(crate) fn next(&mut self) -> Result<u64> {
         let Some((&first, rest)) = self.values.split_first() else {
             return Err(self.corrupt("its description ends early"));
@@ -24,18 +24,18 @@ impl<'a> Reader<'a> {
         Ok(first)
     }
 
-    /// The next number, at most `most`.
+    /// Return the next number, at most `max`.
     pub(crate) fn up_to(&mut self, most: u64) -> Result<u64> {
         let value = self.next()?;
         if value <= most { Ok(value) } else { Err(self.corrupt(format!("its description holds {value} above {most}"))) }
     }
 
-    /// The next number, stored plus one; None was stored as 0.
+    /// Return the next optional number; it is stored plus one, None as 0.
     pub(crate) fn optional(&mut self, most: u64) -> Result<Option<u64>> {
         Ok(self.up_to(most.saturating_add(1))?.checked_sub(1))
     }
 
-    /// The error of a file whose numbers do not hold together.
+    /// Build the error of a file whose numbers are inconsistent.
     pub(crate) fn corrupt(&self, reason: impl Into<String>) -> Error {
         self.segment.corrupt(reason)
     }

@@ -1,9 +1,9 @@
-//! Reading a segment: the header at once, arrays as they are used.
+//! Reading a segment: the header on opening, arrays on use.
 //!
-//! **Checked once.** [`guarded`] is how an opened index is used: before the first use every checksum of the file is
-//! compared, in parallel and once for all clones of the segment (XXH3 reads some ten gigabytes per second), so that a
-//! flipped bit is an error and never an answer. A panic over inconsistent arrays, and a file that was truncated
-//! meanwhile, become errors that name the file.
+//! **Verified once.** An opened index is used through [`guarded`]: before the first use it verifies every checksum of
+//! the file, in parallel and once for all clones of the segment (XXH3 reads about ten gigabytes per second), so that a
+//! flipped bit causes an error and never a wrong result. A panic over inconsistent arrays, and a file that is truncated
+//! while open, become errors that name the file.
 
 use std::fs::{File, Metadata};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,14 +13,14 @@ use std::sync::{Arc, OnceLock};
 use rayon::prelude::*;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-use super::column::{Column, Plain};
+use super::column::Column;
 use super::memory::Memory;
 use super::{ALIGN, ENTRY, HEADER, MAGIC, SUM_AT, VERSION, io};
-use crate::alloc;
+use crate::alloc::{self, Plain};
 use crate::cancel::CancelToken;
 use crate::{Error, Result};
 
-/// Bytes that are summed between two looks at the stop.
+/// Number of bytes hashed between two cancellation points.
 const SUMMED: usize = if cfg!(test) { 32 } else { 1 << 22 };
 
 #[derive(Debug, Clone, Copy)]
@@ -32,7 +32,7 @@ struct Section {
     sum: u64,
 }
 
-/// An open segment; clones are the same one.
+/// An open segment; clones share it.
 #[derive(Debug, Clone)]
 pub struct Segment(Arc<Opened>);
 
@@ -42,20 +42,21 @@ struct Opened {
     memory: Arc<Memory>,
     kind: u32,
     sections: Vec<Section>,
-    /// The first section that differs from its checksum, once all were compared.
+    /// The first section that differs from its checksum, once all were verified.
     compared: OnceLock<Option<(u32, u32)>>,
 }
 
-/// Opens a regular file for reading. Anything else is refused before it is opened: a named pipe would wait for its writer, a device
-/// never end.
+/// Open a regular file for reading. Anything else is refused before it is opened: a named pipe would block until a
+/// writer comes, and a device may never end.
 ///
 /// # Errors
-/// The file system refuses; a pipe, socket, device or folder.
+/// An I/O operation fails; a pipe, socket, device or folder.
 pub fn open_regular(path: &Path) -> Result<File> {
     check_regular(path, &std::fs::metadata(path).map_err(io("open", path))?)?;
     let mut options = File::options();
     options.read(true);
-    // What took the file's place meanwhile is seen below, and its opening does not wait.
+    // Another kind of file may have replaced it since; O_NONBLOCK keeps opening it from blocking, and it is refused
+    // below.
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
     let file = options.open(path).map_err(io("open", path))?;
@@ -84,10 +85,11 @@ fn check_regular(path: &Path, about: &Metadata) -> Result<()> {
 }
 
 impl Segment {
-    /// Opens a file and checks its header and section table.
+    /// Open a file and check its header and section table.
     ///
     /// # Errors
-    /// The file system refuses; a pipe, socket, device or folder; a newer version; a file that is not a whole segment.
+    /// An I/O operation fails; a pipe, socket, device or folder; a newer version; a file that is not a complete
+    /// segment.
     pub fn open(path: &Path) -> Result<Self> {
         let file = open_regular(path)?;
         let memory = Memory::of(&file).map_err(io("read", path))?;
@@ -140,55 +142,55 @@ impl Segment {
         Ok(Self(Arc::new(Opened { place, memory: Arc::new(memory), kind, sections, compared })))
     }
 
-    /// What the segment holds.
+    /// Return the kind of the contents.
     pub fn kind(&self) -> u32 {
         self.0.kind
     }
 
-    /// How many arrays it holds.
+    /// Return the number of arrays.
     #[allow(clippy::len_without_is_empty, reason = "a count of sections; one without any is as good as another")]
     pub fn len(&self) -> usize {
         self.0.sections.len()
     }
 
-    /// The error for contents that do not hold together.
+    /// Build the error for inconsistent contents.
     pub fn corrupt(&self, reason: impl Into<String>) -> Error {
         Error::Corrupt { place: self.0.place.clone(), reason: reason.into() }
     }
 
-    /// Whether there is an array of a tag and number.
+    /// True if there is an array with this tag and number.
     pub fn has(&self, tag: u32, number: u32) -> bool {
         self.0.sections.iter().any(|section| (section.tag, section.number) == (tag, number))
     }
 
-    /// The array of a tag and number.
+    /// Return the array with this tag and number.
     ///
     /// # Errors
-    /// There is none, or its length is not a multiple of the size of `T`.
+    /// The array is missing, or its length is not a multiple of the size of `T`.
     pub fn column<T: Plain>(&self, tag: u32, number: u32) -> Result<Column<T>> {
         let section = self.0.sections.iter().find(|section| (section.tag, section.number) == (tag, number));
         let Some(section) = section else { return Err(self.corrupt(format!("section {tag}.{number} is missing"))) };
         if !section.bytes.is_multiple_of(size_of::<T>()) {
             return Err(self.corrupt(format!("section {tag}.{number} has {} bytes", section.bytes)));
         }
-        // `of` has refused sections outside of the file and offsets that are no multiples of 64; maps begin at a page and copies
-        // at a word: aligned for every number.
+        // `of` has refused sections outside the file and offsets that are not multiples of 64; maps begin at a page and
+        // copies at a word, so the values are aligned for every number type.
         Column::mapped(Arc::clone(&self.0.memory), section.offset, section.bytes)
             .ok_or_else(|| self.corrupt(format!("section {tag}.{number} does not lie in it")))
     }
 
-    /// Reads everything and compares checksums.
+    /// Read the file and verify all checksums.
     ///
     /// # Errors
-    /// The first section that differs; the call is stopped.
+    /// A section that differs from its checksum; the call is cancelled.
     pub fn verify(&self) -> Result<()> {
         self.0.sections.iter().try_for_each(|section| self.check(section))
     }
 
-    /// Reads one section and compares its checksum.
+    /// Read one section and verify its checksum.
     ///
     /// # Errors
-    /// It differs, or there is none; the call is stopped.
+    /// It differs or is missing; the call is cancelled.
     pub fn verify_one(&self, tag: u32, number: u32) -> Result<()> {
         match self.0.sections.iter().find(|section| (section.tag, section.number) == (tag, number)) {
             Some(section) => self.check(section),
@@ -204,7 +206,7 @@ impl Segment {
         if equal { Ok(()) } else { Err(self.differs(section.tag, section.number)) }
     }
 
-    /// Whether a section has its checksum; anything once the call is stopped.
+    /// True if a section matches its checksum; unspecified after cancellation.
     fn is_equal(&self, section: &Section, stop: &CancelToken) -> bool {
         let bytes = &self.0.memory[section.offset..section.offset + section.bytes];
         if bytes.len() <= SUMMED {
@@ -219,10 +221,10 @@ impl Segment {
         self.corrupt(format!("section {tag}.{number} does not match its checksum; restore the file from a copy"))
     }
 
-    /// The first section that differs from its checksum.
+    /// Return the first section that differs from its checksum.
     fn differing(&self) -> Result<Option<(u32, u32)>> {
         let (sections, stop) = (&self.0.sections, &CancelToken::current());
-        // Outside a pool the calling thread reads alone: a pool of rayon's own would not outlive a fork.
+        // Outside a pool the calling thread reads alone: rayon's global pool would not survive a fork.
         let section = if rayon::current_thread_index().is_some() {
             sections.par_iter().find_first(|section| !self.is_equal(section, stop))
         } else {
@@ -232,12 +234,13 @@ impl Segment {
         Ok(section.map(|section| (section.tag, section.number)))
     }
 
-    /// Compares every checksum at the first call, and remembers what came of it.
+    /// Verify every checksum at the first call and cache the result.
     fn compared(&self) -> Result<()> {
         let differing = if let Some(differing) = self.0.compared.get() {
             *differing
         } else {
-            // Nobody waits for another's look: a worker that waits takes up other tasks, which may look at this, too.
+            // No thread waits for another's verification: a waiting rayon worker would take other tasks, which may
+            // verify the same file.
             let found = self.differing()?;
             *self.0.compared.get_or_init(|| found)
         };
@@ -248,7 +251,7 @@ impl Segment {
         }
     }
 
-    /// The error of a file that was truncated, or can't be read, since it was opened.
+    /// Build the error of a file that was truncated, or became unreadable, since it was opened.
     fn unbroken(&self) -> Result<()> {
         if self.0.memory.is_broken() {
             return Err(
@@ -259,21 +262,22 @@ impl Segment {
     }
 }
 
-/// Calls `work`, which uses arrays of `segment`, in a way that no contents of the file end the process or give an answer
-/// that is not the file's: see the header. Without a segment it is called as it is.
+/// Call `work`, which uses arrays of `segment`, so that damaged contents neither end the process nor produce a wrong
+/// result: see the header. Without a segment, call it directly.
 ///
 /// # Errors
-/// Those of `work`; a checksum that differs; arrays that do not hold together; a file that was truncated meanwhile.
+/// Errors of `work`; a checksum that differs; inconsistent arrays; a file that was truncated while open.
 pub fn guarded<T>(segment: Option<&Segment>, work: impl FnOnce() -> Result<T>) -> Result<T> {
     let Some(segment) = segment else { return work() };
     segment.compared()?;
     caught(Some(segment), work)
 }
 
-/// As [`guarded`] without comparing checksums: for what an index says of itself, which was checked when it was opened.
+/// Call `work` as [`guarded`] does, without verifying checksums: for metadata of an index, which was checked on
+/// opening.
 ///
 /// # Errors
-/// As [`guarded`], but for checksums.
+/// Run `work` with the guard, without verifying checksums.
 pub fn caught<T>(segment: Option<&Segment>, work: impl FnOnce() -> Result<T>) -> Result<T> {
     let Some(segment) = segment else { return work() };
     let found = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {

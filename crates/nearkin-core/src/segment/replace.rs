@@ -1,4 +1,4 @@
-//! Replacing a file whole: after a crash at any moment there is the old file or the new one, never a part of either.
+//! Atomic replacement of a file: after a crash at any moment the path contains the old file or the complete new one.
 //!
 //! ```text
 //! 1  the path is followed to the file itself     a symbolic link stays, and what it points to is replaced
@@ -9,16 +9,16 @@
 //! 6  the folder is synced                        from here on a loss of power does not bring the old file back
 //! ```
 //!
-//! Until step 5 any failure removes the new file and leaves the old one as it was. A failure of step 6 is an error that
-//! says that the new file is in place. Writers of one name do not wait for each other: each has its own file,
-//! and the last rename wins.
+//! Until step 5 any failure removes the new file and leaves the old one unchanged. If step 6 fails, the error says that
+//! the new file is in place. Writers of one path do not wait for each other: each has its own temporary file, and the
+//! last rename wins.
 //!
-//! **Dead or alive.** A writer holds an exclusive lock (`flock`) on its file from its creation to its end, and the
-//! system releases it when the process dies. A file under such a name that can be locked has no writer, so the next
-//! save removes it. A writer whose new file was taken for such a leftover, between its creation and the lock, finds it
-//! gone once it has the lock, and begins again. Where the file system has no locks, leftovers stay.
+//! **Leftovers.** A writer locks its file exclusively (`flock`) from creation to the end, and the system releases the
+//! lock when the process dies. A file with such a name that can be locked has no writer, so the next save removes it. A
+//! writer whose new file was mistaken for a leftover, between creation and locking, finds it missing once it has the
+//! lock, and starts over. On file systems without locks, leftovers remain.
 //!
-//! Cost: two syncs, and one reading of the folder. The owner is kept where the process may change it. Sources: POSIX
+//! Cost: two syncs, and one listing of the folder. The owner is preserved if the process may change it. Sources: POSIX
 //! `rename` and `fsync`; Pillai et al., "All File Systems Are Not Created Equal" (OSDI 2014), section 2, for step 6.
 
 use std::ffi::{OsStr, OsString};
@@ -33,28 +33,29 @@ use super::io as failed;
 use crate::cancel::CancelToken;
 use crate::{Error, Result};
 
-/// Links that are followed before they count as a circle, as many as Linux follows.
+/// Maximum number of symbolic links followed, the same as on Linux.
 const MOST_LINKS: usize = 40;
-/// Names that are tried before a folder is given up.
+/// Number of temporary names tried before giving up.
 const MOST_NAMES: usize = 100;
-/// Longest name that stands in the name of the new file as it is; systems allow 255 bytes.
+/// Maximum length of a name that is part of the temporary name; systems allow 255 bytes.
 const LONGEST: usize = 200;
 const END: &str = ".part";
 
-/// A new file beside the one it will replace: written to, then [committed](Self::commit), or removed when dropped.
+/// A temporary file next to the file that it will replace. Write to it, then [commit](Self::commit) it; dropping it
+/// removes the file.
 #[derive(Debug)]
 pub struct Replacement {
     target: PathBuf,
     aside: PathBuf,
-    /// Holds the lock for as long as it is open.
+    /// Owns the lock while it is open.
     file: File,
     renamed: bool,
 }
 
-/// Replaces the file at `path`, or creates it, with `bytes`.
+/// Replace or create the file at `path` with `bytes`.
 ///
 /// # Errors
-/// As [`Replacement::begin`] and [`Replacement::commit`]; the disk is full.
+/// The errors of [`Replacement::begin`] and [`Replacement::commit`]; the disk is full.
 pub fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     let mut new = Replacement::begin(path)?;
     new.file.write_all(bytes).map_err(failed("write", &new.aside))?;
@@ -62,16 +63,16 @@ pub fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
 }
 
 impl Replacement {
-    /// Creates the new file, after removing what dead writers of the same file left behind.
+    /// Create the temporary file, after removing leftovers of dead writers of the same path.
     ///
     /// # Errors
-    /// The path is that of something other than a file; the file system refuses.
+    /// The path is not a file; an I/O operation fails.
     pub fn begin(path: &Path) -> Result<Self> {
         let random = RandomState::new();
         Self::begin_as(path, (0..MOST_NAMES as u64).map(|attempt| random.hash_one((std::process::id(), attempt))))
     }
 
-    /// As [`Self::begin`], with the numbers that names are made of.
+    /// Create the temporary file with the numbers that its name contains.
     fn begin_as(path: &Path, numbers: impl Iterator<Item = u64>) -> Result<Self> {
         let target = follow(path)?;
         let old = match fs::symlink_metadata(&target) {
@@ -87,7 +88,7 @@ impl Replacement {
         collect(folder_of(&target), &stem);
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
-        // Until it has the permissions of the old file, nobody else reads the new one.
+        // Until the permissions are copied from the old file, only the owner can read the new one.
         #[cfg(unix)]
         if old.is_some() {
             std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
@@ -106,7 +107,7 @@ impl Replacement {
             }
             let new = Self { target, aside, file, renamed: false };
             if let Some(old) = old {
-                // Changing the owner clears some permissions, so that these come second.
+                // Changing the owner clears some permissions, so set them afterwards.
                 #[cfg(unix)]
                 keep_owner(&new.file, &old);
                 new.file.set_permissions(old.permissions()).map_err(failed("set the permissions of", &new.aside))?;
@@ -116,16 +117,16 @@ impl Replacement {
         Err(failed("find a free name beside", &target)(io::ErrorKind::AlreadyExists.into()))
     }
 
-    /// Where the new bytes are until they are committed.
+    /// Return the path of the temporary file.
     pub fn aside(&self) -> &Path {
         &self.aside
     }
 
-    /// Syncs the new file, moves it to its place, and syncs the folder.
+    /// Sync the new file, rename it to its path, and sync the folder.
     ///
     /// # Errors
-    /// The file system refuses; the old file is then as it was, but for the last step, whose error says so. The call is
-    /// stopped before the old file is replaced.
+    /// An I/O operation fails. The old file is then unchanged, except if the last step fails, which the error says. The
+    /// call is cancelled before the rename.
     pub fn commit(mut self) -> Result<()> {
         self.file.sync_all().map_err(failed("sync", &self.aside))?;
         CancelToken::current().check()?;
@@ -154,13 +155,13 @@ impl Seek for Replacement {
 impl Drop for Replacement {
     fn drop(&mut self) {
         if !self.renamed {
-            // What can't be removed now is a leftover, which the next save removes.
+            // A file that can't be removed now is a leftover, which the next save removes.
             let _ = fs::remove_file(&self.aside);
         }
     }
 }
 
-/// The path itself, or what it points to in the end if it is a symbolic link; that need not exist.
+/// Return the path itself, or the final target if it is a symbolic link; the target need not exist.
 fn follow(path: &Path) -> Result<PathBuf> {
     let mut place = path.to_owned();
     for _ in 0..MOST_LINKS {
@@ -168,14 +169,14 @@ fn follow(path: &Path) -> Result<PathBuf> {
             return Ok(place);
         }
         let to = fs::read_link(&place).map_err(failed("follow", &place))?;
-        // `join` gives `to` alone if that is absolute.
+        // `join` returns `to` alone if it is absolute.
         place = folder_of(&place).join(to);
     }
     let found = format!("{}, a circle of symbolic links or more than {MOST_LINKS} of them", path.display());
     Err(Error::parameter("path", found, "the path of a file to write"))
 }
 
-/// Gives the new file the owner of the old one, if the process may.
+/// Give the new file the owner of the old one, if the process may.
 #[cfg(unix)]
 fn keep_owner(file: &File, old: &fs::Metadata) {
     use std::os::unix::fs::MetadataExt;
@@ -186,7 +187,8 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// How names of new files for `target` begin; of a very long name its hash, so that they stay within what systems allow.
+/// Return the prefix of temporary names for `target`; a very long name is replaced by its hash, because systems limit
+/// the length.
 fn stem(target: &Path) -> Result<OsString> {
     let Some(name) = target.file_name() else {
         return Err(Error::parameter("path", target.display(), "the path of a file to write"));
@@ -201,29 +203,30 @@ fn stem(target: &Path) -> Result<OsString> {
     Ok(stem)
 }
 
-/// Whether `name` is that of a new file with this stem.
+/// True if `name` is a temporary name with this stem.
 fn is_aside(name: &OsStr, stem: &OsStr) -> bool {
     let rest = name.as_encoded_bytes().strip_prefix(stem.as_encoded_bytes());
     let number = rest.and_then(|rest| rest.strip_suffix(END.as_bytes()));
     number.is_some_and(|number| number.len() == 16 && number.iter().all(u8::is_ascii_hexdigit))
 }
 
-/// Locks a new file; false if it was taken for a leftover before it was locked.
+/// Lock a new file; false if it was removed as a leftover before it was locked.
 fn claim(file: &File, aside: &Path) -> bool {
     match file.try_lock() {
         Ok(()) => fs::symlink_metadata(aside).is_ok(),
-        // Who collects holds the lock just now, and removes the file.
+        // A collector has the lock and will remove the file.
         Err(TryLockError::WouldBlock) => false,
-        // Without locks nobody can take it for a leftover either.
+        // Without locks, no collector can mistake it for a leftover.
         Err(TryLockError::Error(_)) => true,
     }
 }
 
-/// Removes new files with this stem that have no writer any more. What can't be read or removed stays: it does no harm.
+/// Remove temporary files with this stem that have no writer. Files that can't be read or removed are harmless and
+/// remain.
 fn collect(folder: &Path, stem: &OsStr) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
-        // A link or pipe under such a name is not ours.
+        // A link or pipe with such a name is not ours.
         let ours = is_aside(&entry.file_name(), stem) && entry.file_type().is_ok_and(|kind| kind.is_file());
         if ours
             && let Ok(file) = File::open(entry.path())
@@ -239,13 +242,13 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Other systems have no sync of folders.
+/// Other systems can't sync folders.
 #[cfg(not(unix))]
 fn sync_folder(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The end of a save whose file has been renamed.
+/// The last step, after the rename.
 fn confirm(target: &Path, synced: io::Result<()>) -> Result<()> {
     synced.map_err(|source| Error::Io {
         action: format!(
@@ -262,7 +265,7 @@ mod tests {
 
     use super::*;
 
-    /// A folder of its own for each test, removed at its end.
+    /// A temporary folder for a test, removed on drop.
     struct Folder(PathBuf);
 
     impl Folder {
@@ -308,7 +311,7 @@ mod tests {
     fn readers_see_whole_files_while_sixteen_threads_save_one_name() {
         let folder = Folder::new();
         let path = folder.path("table");
-        // Each file is one byte again and again, and its length follows from that byte.
+        // Each file repeats one byte, and its length follows from that byte.
         let whole = |byte: u8| vec![byte; 40_000 + 1000 * usize::from(byte)];
         replace(&path, &whole(0)).expect("writable");
         let done = AtomicBool::new(false);
@@ -388,7 +391,7 @@ mod tests {
         symlink(folder.path("inner"), folder.path("outer")).expect("writable");
         replace(&folder.path("outer"), b"new").expect("writable");
         assert_eq!("new", read(&folder.path("data/table")));
-        // A link to nothing: the file is made where it points.
+        // A dangling link: the file is created at its target.
         symlink("data/fresh", folder.path("dangling")).expect("writable");
         replace(&folder.path("dangling"), b"first").expect("writable");
         assert_eq!("first", read(&folder.path("data/fresh")));
@@ -408,7 +411,7 @@ mod tests {
         let living = Replacement::begin(&path).expect("writable");
         let dead = folder.path(".table.0123456789abcdef.part");
         fs::write(&dead, "half").expect("writable");
-        // Names that are not those of new files of this one.
+        // Names that are not temporary names of this file.
         let others = [".table.xyz.part", ".table.0123456789abcdef.part2", ".other.0123456789abcdef.part"];
         for name in others {
             fs::write(folder.path(name), "kept").expect("writable");
@@ -451,7 +454,7 @@ mod tests {
         assert_eq!("old", read(&path));
         assert_eq!(vec!["table"], folder.names());
 
-        // The rename fails: a folder has taken the place.
+        // The rename fails because a folder exists at the path.
         let new = Replacement::begin(&path).expect("writable");
         fs::remove_file(&path).expect("there");
         fs::create_dir(&path).expect("writable");

@@ -1,4 +1,4 @@
-//! Segments against what was written: every type, every damaged byte, every length.
+//! Round trips of segments: every type, every damaged byte, every length.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,7 +13,7 @@ fn path() -> PathBuf {
     std::env::temp_dir().join(format!("nearkin-segment-{}-{number}", std::process::id()))
 }
 
-/// A file of the sections 1.0, 1.1, which is empty, and 9.0, and the bytes of each.
+/// Write a file of the sections 1.0, 1.1 (empty) and 9.0; return the bytes of each.
 fn small() -> (PathBuf, Vec<Vec<u8>>) {
     let path = path();
     let mut writer = Writer::create(&path, 3, 3).expect("writable");
@@ -21,10 +21,10 @@ fn small() -> (PathBuf, Vec<Vec<u8>>) {
     writer.section::<u32>(1, 1, &[]).expect("room");
     writer.section(9, 0, b"some bytes").expect("room");
     writer.finish().expect("writable");
-    (path, vec![bytes_of(&[7_u64, u64::MAX]).to_vec(), vec![], b"some bytes".to_vec()])
+    (path, vec![as_bytes(&[7_u64, u64::MAX]).to_vec(), vec![], b"some bytes".to_vec()])
 }
 
-/// All that a reader can learn from a file, checksums compared.
+/// Read everything from a file with checksums verified.
 fn all(path: &Path) -> crate::Result<(u32, Vec<Vec<u8>>)> {
     let segment = Segment::open(path)?;
     segment.verify()?;
@@ -38,7 +38,7 @@ fn all(path: &Path) -> crate::Result<(u32, Vec<Vec<u8>>)> {
 fn what_is_no_regular_file_is_refused_at_once() {
     let (pipe, socket) = (path(), path());
     let name = std::ffi::CString::new(pipe.to_str().expect("UTF-8")).expect("no zero");
-    // SAFETY: the name ends with a zero.
+    // SAFETY: the name ends with a zero byte.
     assert_eq!(0, unsafe { libc::mkfifo(name.as_ptr(), 0o600) });
     let listener = std::os::unix::net::UnixListener::bind(&socket).expect("bindable");
     let folder = std::env::temp_dir();
@@ -77,7 +77,7 @@ fn every_damaged_byte_is_found_or_read_by_nobody() {
             }
         }
     }
-    // Only the zeros that fill up to the next multiple of 64 may change without a word.
+    // Only the padding up to the next multiple of 64 may change undetected.
     let held = HEADER + 3 * ENTRY + sections.iter().map(Vec::len).sum::<usize>();
     assert_eq!(3 * (whole.len() - held), silent);
     std::fs::remove_file(&path).expect("there");
@@ -112,7 +112,7 @@ fn a_table_that_points_outside_is_refused_though_its_checksum_is_right() {
     let (path, _) = small();
     let whole = std::fs::read(&path).expect("there");
     let end = HEADER + 3 * ENTRY;
-    // Offset and length of the first section; before the arrays, between two multiples of 64, after the end, around it.
+    // Offset and length of the first section: before the arrays, misaligned, past the end, overlapping the end.
     let length = whole.len() as u64;
     for (offset, bytes) in
         [(0, 8), (HEADER as u64, 8), (193, 8), (length, 1), (192, length), (64, u64::MAX - 63), (u64::MAX - 63, 64)]
@@ -137,7 +137,7 @@ fn what_is_not_there_is_an_error() {
     assert_eq!(3, segment.len());
     assert!(segment.has(9, 0) && !segment.has(9, 1));
     assert!(segment.column::<u8>(9, 1).is_err() && segment.verify_one(9, 1).is_err());
-    // Ten bytes are no whole number of 32-bit values.
+    // Ten bytes are not a multiple of 32-bit values.
     assert!(segment.column::<u32>(9, 0).is_err());
     std::fs::remove_file(&path).expect("there");
 }
@@ -171,7 +171,7 @@ proptest! {
         for (number, values) in bytes.iter().enumerate() {
             writer.section(2, number as u32, values).expect("room");
         }
-        // Any bits are a value, NaNs too.
+        // Any bits are a value, including NaN.
         let floats: Vec<f32> = floats.into_iter().map(f32::from_bits).collect();
         writer.section(u32::MAX, u32::MAX, &floats).expect("room");
         writer.finish().expect("writable");
@@ -182,7 +182,7 @@ proptest! {
             let mut column = segment.column::<u64>(1, number as u32).expect("there");
             prop_assert_eq!(values.as_slice(), &*column);
             prop_assert!(column.is_mapped() && column.bytes() == 0);
-            // A change is made in memory, never in the file.
+            // Changes are made in memory, never in the file.
             column.to_mut().push(5);
             prop_assert_eq!(Some(&5), column.last());
             prop_assert!(!column.is_mapped());
@@ -192,7 +192,7 @@ proptest! {
             prop_assert_eq!(values.as_slice(), &*segment.column::<u8>(2, number as u32).expect("there"));
         }
         let found = segment.column::<f32>(u32::MAX, u32::MAX).expect("there");
-        prop_assert_eq!(bytes_of(&floats), bytes_of(&found));
+        prop_assert_eq!(as_bytes(&floats), as_bytes(&found));
         std::fs::remove_file(&path).expect("there");
     }
 

@@ -5,19 +5,18 @@ use std::path::Path;
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-use super::column::{Plain, bytes_of};
 use super::replace::Replacement;
 use super::{ALIGN, ENTRY, HEADER, MAGIC, SUM_AT, VERSION, io};
-use crate::alloc;
+use crate::alloc::{self, Plain, as_bytes};
 use crate::cancel::CancelToken;
 use crate::{Error, Result};
 
-/// Bytes that are summed and written between two looks at the stop.
+/// Number of bytes hashed and written between two cancellation points.
 const WRITTEN: usize = if cfg!(test) { 1 << 16 } else { 1 << 22 };
-/// Bytes that are gathered before they are written.
+/// Number of bytes buffered before a write.
 const BUFFER: usize = 1 << 20;
 
-/// Writes a segment beside its place, and moves it there at the end.
+/// Writes a segment to a temporary file and renames it at the end.
 #[derive(Debug)]
 pub struct Writer {
     file: Replacement,
@@ -25,24 +24,24 @@ pub struct Writer {
     buffer: Vec<u8>,
     kind: u32,
     at: u64,
-    /// There is room for this many sections after the header.
+    /// Capacity of the section table.
     sections: usize,
     table: Vec<u8>,
-    /// Whether an array has begun and not ended, for ever so if writing it has failed.
+    /// True between the start and the end of an array; it remains true if writing the array fails.
     open: bool,
 }
 
-/// An array that is being written, piece by piece.
+/// An array that is being written in pieces.
 pub struct Stream<'w> {
     writer: &'w mut Writer,
     sum: Xxh3,
 }
 
 impl Stream<'_> {
-    /// Appends bytes.
+    /// Append bytes.
     ///
     /// # Errors
-    /// The file system refuses.
+    /// An I/O operation fails.
     pub fn append(&mut self, bytes: &[u8]) -> Result<()> {
         self.sum.update(bytes);
         self.writer.append(bytes)
@@ -50,10 +49,10 @@ impl Stream<'_> {
 }
 
 impl Writer {
-    /// Begins a segment of `kind` for `path` with at most this many sections.
+    /// Begin a segment of `kind` for `path` with at most this many sections.
     ///
     /// # Errors
-    /// The file system refuses; there is no memory; the machine is not little-endian.
+    /// An I/O operation fails; memory runs out; the machine is not little-endian.
     pub fn create(path: &Path, kind: u32, sections: usize) -> Result<Self> {
         if cfg!(target_endian = "big") {
             return Err(Error::parameter("byte order", "big-endian", "a little-endian machine"));
@@ -73,7 +72,7 @@ impl Writer {
         if bytes.len() >= BUFFER {
             return self.file.write_all(bytes).map_err(io("write", self.file.aside()));
         }
-        // The buffer has room for as much.
+        // The buffer has capacity for it.
         self.buffer.extend_from_slice(bytes);
         Ok(())
     }
@@ -94,14 +93,14 @@ impl Writer {
         Ok(())
     }
 
-    /// Appends an array under a tag and number.
+    /// Append an array under a tag and number.
     ///
     /// # Errors
-    /// The file system refuses; there is no room for another section; the call is stopped.
+    /// An I/O operation fails; the section table is full; the call is cancelled.
     pub fn section<T: Plain>(&mut self, tag: u32, number: u32, values: &[T]) -> Result<()> {
         let stop = CancelToken::current();
         self.stream(tag, number, |stream| {
-            for some in bytes_of(values).chunks(WRITTEN) {
+            for some in as_bytes(values).chunks(WRITTEN) {
                 stop.check()?;
                 stream.append(some)?;
             }
@@ -109,10 +108,10 @@ impl Writer {
         })
     }
 
-    /// Appends an array under a tag and number, of which `fill` gives one piece after another; returns what that returns.
+    /// Append an array under a tag and number, written in pieces by `fill`; return the result of `fill`.
     ///
     /// # Errors
-    /// Those of `fill`; as [`Self::section`]. The file can't be finished then.
+    /// Errors of `fill`; as [`Self::section`]. The file can't be finished afterwards.
     pub fn stream<T>(&mut self, tag: u32, number: u32, fill: impl FnOnce(&mut Stream<'_>) -> Result<T>) -> Result<T> {
         let begin = self.begin()?;
         let mut stream = Stream { writer: self, sum: Xxh3::new() };
@@ -122,7 +121,7 @@ impl Writer {
         Ok(made)
     }
 
-    /// Where the next array begins.
+    /// Return the offset of the next array.
     fn begin(&mut self) -> Result<u64> {
         if self.open || self.table.len() >= self.sections * ENTRY {
             return Err(Error::parameter("sections", self.sections + 1, format!("at most {}", self.sections)));
@@ -137,7 +136,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Names the array that began at `begin` and ends here.
+    /// Record the array that began at `begin` and ends here.
     fn end(&mut self, tag: u32, number: u32, begin: u64, sum: u64) -> Result<()> {
         for part in [tag, number] {
             self.table.extend(part.to_le_bytes());
@@ -152,10 +151,10 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes the header, syncs, and moves the file to its place.
+    /// Write the header, sync, and rename the file to its path.
     ///
     /// # Errors
-    /// The file system refuses, the call is stopped, or an array was not written to its end; the old file is then as it was.
+    /// An I/O operation fails, the call is cancelled, or an array is incomplete; the old file is then unchanged.
     pub fn finish(mut self) -> Result<()> {
         if self.open {
             return Err(Error::parameter("sections", "one that was not written to its end", "whole ones"));

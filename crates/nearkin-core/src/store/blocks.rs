@@ -1,11 +1,12 @@
 //! Texts of documents in compressed blocks.
 //!
-//! Neighbouring texts share a block of `LEAST` to `MOST` bytes; a longer one has a block of its own. A block holds, before it is
-//! compressed, for each document the length of its text plus one, or 0 for none, in groups of seven bits, the lowest
-//! first; then the texts. Reading one text decompresses one block. The table of blocks has three words for each: where its bytes end,
-//! its first place and (upper half) its length before compression, and the XXH3-64 of its bytes.
+//! Neighbouring texts share a block of `LEAST` to `MOST` bytes; a longer text has its own block. Before compression a
+//! block contains, for each document, the length of its text plus one, or 0 if it has none, as a varint (groups of
+//! seven bits, lowest first); then the texts. Reading one text decompresses one block. The block table has three words
+//! per block: the end of its bytes; its first position and (upper half) its uncompressed length; and the XXH3-64 of its
+//! bytes.
 //!
-//! The dictionary is learned from the texts themselves, and kept if on a sample of blocks it saves more than it takes.
+//! The dictionary is trained on the texts themselves, and kept if it saves more on a sample of blocks than it costs.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -23,24 +24,24 @@ use crate::segment::{Column, Segment};
 use crate::text::tokenizer::TextSource;
 use crate::{Error, Result, alloc};
 
-/// Bytes at which a block ends, and which it has at most if it holds several texts.
+/// Target size of a block in bytes, and the maximum size of a block of several texts.
 pub(super) const LEAST: usize = 14 << 10;
 pub(super) const MOST: usize = 20 << 10;
-/// Most documents of a block, so that many without text are not in one.
+/// Maximum number of documents per block, which limits blocks of documents without text.
 const DOCUMENTS: usize = 1 << 10;
-/// Blocks that are compressed before they are written.
+/// Number of blocks compressed before they are written.
 const GROUP: usize = 256;
-/// Bytes of a dictionary, and of texts from which one is worth learning.
+/// Size of a dictionary, and the minimum size of the texts to train one.
 const DICTIONARY_SIZE: usize = 64 << 10;
 const WORTH_LEARNING: usize = 1 << 20;
-/// Blocks that a dictionary is tried on.
+/// Number of blocks on which a dictionary is evaluated.
 const TRIED: usize = 64;
-/// Words of the table for each block.
+/// Words per block in the table.
 pub(super) const WORDS: usize = 3;
-/// Longest text: lengths of blocks have 32 bits.
+/// Maximum length of a text: block lengths have 32 bits.
 const LONGEST: usize = u32::MAX as usize - 16;
 
-/// The documents of the block that begins at `first`.
+/// Return the documents of the block that begins at `first`.
 pub(super) fn cut(texts: &dyn TextSource, first: usize) -> Range<usize> {
     let (mut end, mut size) = (first, 0);
     while end < texts.len() && end - first < DOCUMENTS && size < LEAST {
@@ -54,10 +55,10 @@ pub(super) fn cut(texts: &dyn TextSource, first: usize) -> Range<usize> {
     first..end
 }
 
-/// Most bytes of a length.
+/// Maximum number of bytes of an encoded length.
 const LENGTH: usize = 5;
 
-/// The bytes of a block.
+/// Encode a block.
 pub(super) fn assemble(texts: &dyn TextSource, documents: Range<usize>, out: &mut Vec<u8>) -> Result<()> {
     let bytes: usize = documents.clone().filter_map(|place| texts.get(place)).map(str::len).sum();
     out.clear();
@@ -76,7 +77,7 @@ pub(super) fn assemble(texts: &dyn TextSource, documents: Range<usize>, out: &mu
     Ok(())
 }
 
-/// A dictionary for the blocks, or nothing if none is worth its bytes.
+/// Train a dictionary for the blocks; empty if none is worth its bytes.
 fn learn(texts: &dyn TextSource, blocks: &[Range<usize>], bytes: u64, level: i32) -> Result<Vec<u8>> {
     if bytes < WORTH_LEARNING as u64 {
         return Ok(Vec::new());
@@ -94,7 +95,7 @@ fn learn(texts: &dyn TextSource, blocks: &[Range<usize>], bytes: u64, level: i32
     Ok(if all > dictionary.len() as i128 { dictionary } else { Vec::new() })
 }
 
-/// The blocks of texts, how many texts there are, and their bytes.
+/// Write the blocks of texts; return the number of texts and their bytes.
 pub(super) fn plan(texts: &dyn TextSource, stop: &CancelToken) -> Result<(Vec<Range<usize>>, u64, u64)> {
     let (mut blocks, mut first, mut count, mut bytes) = (Vec::new(), 0, 0_u64, 0_u64);
     while first < texts.len() {
@@ -116,7 +117,7 @@ pub(super) fn plan(texts: &dyn TextSource, stop: &CancelToken) -> Result<(Vec<Ra
     Ok((blocks, count, bytes))
 }
 
-/// Of each block, its bytes before compression and its frame.
+/// Uncompressed length and frame of each block.
 pub(super) fn compressed(
     texts: &dyn TextSource,
     blocks: &[Range<usize>],
@@ -139,7 +140,7 @@ pub(super) fn compressed(
     alloc::try_map(blocks.iter().map(|documents| one(&mut state, documents)))
 }
 
-/// Writes texts; returns how many there are, and their bytes. Nothing is written if there is none.
+/// Write texts; return their number and their bytes. Without any text nothing is written.
 pub(super) fn write(pages: &mut PageWriter, texts: &dyn TextSource, level: i32) -> Result<(u64, u64)> {
     let stop = CancelToken::current();
     let (blocks, count, bytes) = plan(texts, &stop)?;
@@ -168,7 +169,7 @@ pub(super) fn write(pages: &mut PageWriter, texts: &dyn TextSource, level: i32) 
     Ok((count, bytes))
 }
 
-/// Texts of a file.
+/// The texts of a file.
 pub(super) struct Blocks {
     segment: Segment,
     table: Paged<u64>,
@@ -180,15 +181,15 @@ pub(super) struct Blocks {
 /// A decompressed block.
 pub(super) struct Block {
     bytes: Vec<u8>,
-    /// Where the text of each document lies.
+    /// Byte range of the text of each document.
     texts: Vec<Option<Range<usize>>>,
 }
 
 impl Block {
-    /// The block of a frame.
+    /// Decompress the block of a frame.
     ///
     /// # Errors
-    /// There is no memory for it; `corrupt` of the reason why the frame is no such block.
+    /// Memory runs out; `corrupt` with the reason if the frame is not such a block.
     pub(super) fn decode(
         frame: &[u8],
         length: usize,
@@ -197,7 +198,7 @@ impl Block {
         corrupt: impl Fn(&str) -> Error,
     ) -> Result<Self> {
         let bytes = decode(frame, length, dictionary, &corrupt)?;
-        // Every document has a byte of its own.
+        // Every document takes at least one byte.
         if documents > bytes.len() {
             return Err(corrupt("has fewer texts than documents"));
         }
@@ -234,10 +235,10 @@ impl Block {
         if at == bytes.len() { Ok(Self { bytes, texts }) } else { Err(corrupt("holds more than its texts")) }
     }
 
-    /// The text of each document.
+    /// Return the text of each document.
     ///
     /// # Errors
-    /// There is no memory for them; `corrupt` of the reason why one is none.
+    /// Memory runs out; `corrupt` with the reason if a text is invalid.
     pub(super) fn strings(&self, corrupt: impl Fn(&str) -> Error) -> Result<Vec<Option<String>>> {
         alloc::try_map(self.texts.iter().map(|range| {
             let Some(range) = range.clone() else { return Ok(None) };
@@ -267,7 +268,7 @@ impl Blocks {
         self.table.len() / WORDS
     }
 
-    /// The first place of a block, or the number of documents behind the last.
+    /// Return the first position of a block, or the number of documents after the last one.
     fn first(&self, block: usize) -> Result<usize> {
         if block == self.len() {
             return Ok(self.documents);
@@ -275,7 +276,7 @@ impl Blocks {
         Ok(self.table.get(WORDS * block + 1)? as u32 as usize)
     }
 
-    /// The block of a place, and its documents.
+    /// Return the block of a position, and its documents.
     fn of(&self, place: usize) -> Result<(usize, Range<usize>)> {
         let next = place as u64 + 1;
         let after = lower_bound(0..self.len(), (0, self.documents as u64), next, |block| {
@@ -291,7 +292,7 @@ impl Blocks {
         self.segment.corrupt(format!("block {block} of section {TEXTS}.0 (texts) {reason}"))
     }
 
-    /// The length of a block before compression, and its frame, which has its sum.
+    /// Return the uncompressed length of a block and its verified frame.
     fn frame(&self, block: usize) -> Result<(usize, &[u8])> {
         let begin = if block == 0 { 0 } else { self.table.get(WORDS * (block - 1))? };
         let &[end, length, sum] = self.table.slice(WORDS * block..WORDS * (block + 1))? else {
@@ -317,18 +318,18 @@ impl Blocks {
         Ok(Some(text.map_err(|_| self.segment.corrupt(format!("section {TEXTS}.0 holds a text that is not UTF-8")))?))
     }
 
-    /// The dictionary, or nothing.
+    /// Return the dictionary; empty if there is none.
     pub(super) fn dictionary(&self) -> Result<Vec<u8>> {
         let there = self.segment.has(DICTIONARY, 0);
         if there { alloc::try_copy(&self.segment.column::<u8>(DICTIONARY, 0)?) } else { Ok(Vec::new()) }
     }
 
-    /// The same, made ready.
+    /// Return the prepared dictionary.
     pub(super) fn decoder(&self) -> Option<&DDict<'static>> {
         self.dictionary.as_deref()
     }
 
-    /// Calls `each` with every block in order: its documents, its length before compression, and its frame, which is whole.
+    /// Call `each` with every block in order: its documents, its uncompressed length and its verified frame.
     pub(super) fn each(&self, mut each: impl FnMut(usize, usize, &[u8]) -> Result<()>) -> Result<()> {
         for block in 0..self.len() {
             let (length, frame) = self.frame(block)?;
@@ -338,7 +339,7 @@ impl Blocks {
         Ok(())
     }
 
-    /// The texts at places, each of which is that of a document.
+    /// Return the texts at positions.
     pub(super) fn texts(&self, places: &[usize]) -> Result<Vec<Option<String>>> {
         let stop = CancelToken::current();
         let mut order: Vec<usize> = alloc::try_collect(0..places.len())?;
@@ -373,7 +374,7 @@ impl Blocks {
         Ok(texts)
     }
 
-    /// Reads every block, and counts texts and their bytes.
+    /// Read every block, and count texts and bytes.
     pub(super) fn verify(&self, stop: &CancelToken) -> Result<(u64, u64)> {
         self.table.verify(stop)?;
         let mut end = 0;
@@ -418,12 +419,12 @@ mod tests {
             plan(&texts, &CancelToken::default()).expect("room").0
         };
         assert_eq!(vec![0..2, 2..3], cuts(&[10 << 10; 3]));
-        // A text that would make it too long begins the next block, and a long one has its own.
+        // A text that would make the block too long begins the next one; a long text has its own block.
         assert_eq!(vec![0..1, 1..2, 2..3], cuts(&[13 << 10, 8 << 10, 1 << 20]));
         assert_eq!(vec![0..DOCUMENTS, DOCUMENTS..DOCUMENTS + 1], cuts(&vec![0; DOCUMENTS + 1]));
     }
 
-    /// What a block of these bytes before compression holds.
+    /// Return the size of the uncompressed contents of a block.
     fn read(bytes: &[u8], documents: usize) -> Result<Vec<Option<String>>> {
         let frame = Encoder::new(None, 1).and_then(|mut encoder| encoder.encode(bytes)).expect("room");
         let corrupt = |reason: &str| Error::Corrupt { place: "block".to_owned(), reason: reason.to_owned() };
@@ -434,7 +435,7 @@ mod tests {
     fn a_block_is_lengths_and_then_texts() {
         let (mut bytes, texts) = (Vec::new(), Texts(vec![Some("ab".to_owned()), None, Some("c".repeat(200))]));
         assemble(&texts, 0..3, &mut bytes).expect("room");
-        // 201 is 73, with the highest bit, and 128.
+        // 201 is encoded as 73 with the highest bit set, and 1.
         assert_eq!([3, 0, 128 + 73, 1, b'a', b'b', b'c'], bytes[..7]);
         assert_eq!((206, texts.0.clone()), (bytes.len(), read(&bytes, 3).expect("whole")));
         assemble(&texts, 1..2, &mut bytes).expect("room");

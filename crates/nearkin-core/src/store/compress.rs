@@ -1,11 +1,11 @@
-//! Frames of zstd (RFC 8878), with or without a dictionary learned from texts.
+//! Zstandard frames (RFC 8878), with or without a dictionary trained on texts.
 //!
-//! Text is written once and read for years, so that the reader's speed and the ratio count. A dictionary gives a short text
-//! something to point back to; it is learned by the cover algorithm of Liao, Petri, Moffat and Wirth (WWW 2016), which
-//! zstd has.
+//! Text is written once and read for years, so decompression speed and ratio matter most. A dictionary gives a short
+//! text something to refer to. It is trained by the cover algorithm of Liao, Petri, Moffat and Wirth (WWW 2016), which
+//! zstd implements.
 //!
-//! **What a length is worth.** A block of a frame costs at least 4 bytes and holds at most 128 KiB (RFC 8878, 3.1.1.2), so
-//! b bytes decompress to at most 32,768 b. A length beyond that is refused before memory is asked for.
+//! **Bound on lengths.** A block of a frame costs at least 4 bytes and decompresses to at most 128 KiB (RFC 8878,
+//! 3.1.1.2), so b bytes decompress to at most 32,768 b. A longer length is refused before memory is allocated.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -17,21 +17,21 @@ use crate::cancel::CancelToken;
 use crate::text::tokenizer::TextSource;
 use crate::{Error, Result, alloc};
 
-/// Most bytes that one byte of a frame can decompress to.
+/// Maximum number of bytes that one byte of a frame can decompress to.
 const MOST_PER_BYTE: usize = 1 << 15;
-/// Bytes of each text that a dictionary is learned from.
+/// Bytes of each text used for training.
 const LONGEST: usize = 1 << 12;
-/// Bytes of texts that a byte of a dictionary is learned from: twice as many gain nothing, measured on news in two languages.
+/// Training bytes per byte of the dictionary: twice as many gain nothing, measured on news in two languages.
 const LEARNED: usize = 48;
-/// Levels of compression; those above take the memory of long windows and gain nothing on short texts.
+/// Compression levels. Higher ones need memory for long windows and gain nothing on short texts.
 const LEVELS: std::ops::RangeInclusive<i32> = 1..=19;
 
-/// A dictionary made ready, with its hash and level.
+/// A prepared dictionary, with its hash and level.
 type Ready<D> = RefCell<Option<(u128, i32, Arc<D>)>>;
 
 thread_local! {
     static DECODER: RefCell<Option<DCtx<'static>>> = const { RefCell::new(None) };
-    /// The dictionaries that this thread used last: making one ready takes longer than using it for one text.
+    /// The dictionaries that this thread used last: preparing one takes longer than using it for one text.
     static ENCODING: Ready<CDict<'static>> = const { RefCell::new(None) };
     static DECODING: Ready<DDict<'static>> = const { RefCell::new(None) };
 }
@@ -47,11 +47,11 @@ pub(super) fn no_memory() -> Error {
     Error::Io { action: "compress".to_owned(), source: std::io::ErrorKind::OutOfMemory.into() }
 }
 
-/// What zstd says where its own memory is refused: `ZSTD_error_memory_allocation`, negated.
+/// zstd's code for a failed allocation: `ZSTD_error_memory_allocation`, negated.
 const NO_MEMORY: ErrorCode = 64_usize.wrapping_neg();
-/// What it says of a dictionary that is none: `ZSTD_error_dictionary_corrupted`, negated.
+/// zstd's code for an invalid dictionary: `ZSTD_error_dictionary_corrupted`, negated.
 const NO_DICTIONARY: ErrorCode = 30_usize.wrapping_neg();
-/// The frame of no bytes: magic number, length of one byte, 0, an empty last block (RFC 8878, 3.1.1).
+/// The empty frame: magic number, length of one byte, 0, an empty last block (RFC 8878, 3.1.1).
 const NOTHING: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd, 0x20, 0, 1, 0, 0];
 
 fn failed(code: ErrorCode) -> Error {
@@ -61,7 +61,7 @@ fn failed(code: ErrorCode) -> Error {
     Error::Io { action: "compress".to_owned(), source: std::io::Error::other(get_error_name(code)) }
 }
 
-/// Why a dictionary can't be made ready, of which zstd says nothing: a frame that is read with it tells.
+/// Return the reason why a dictionary can't be prepared. zstd only reports it when a frame is decompressed with it.
 fn refused(dictionary: &[u8]) -> Error {
     let Some(mut decoder) = DCtx::try_create() else { return no_memory() };
     match decoder.decompress_using_dict(&mut [0_u8; 1][..], NOTHING, dictionary) {
@@ -73,7 +73,7 @@ fn refused(dictionary: &[u8]) -> Error {
     }
 }
 
-/// A dictionary made ready by `make`, or the one that this thread used last if it is the same.
+/// Return the dictionary that this thread used last if it is the same, or prepare it with `make`.
 fn ready<D>(
     last: &'static std::thread::LocalKey<Ready<D>>,
     dictionary: &[u8],
@@ -103,14 +103,14 @@ pub(super) fn decoding(dictionary: &[u8]) -> Result<Option<Arc<DDict<'static>>>>
     ready(&DECODING, dictionary, 0, || DDict::try_create(dictionary))
 }
 
-/// Compresses one after another.
+/// Compresses several inputs with one context.
 pub(super) struct Encoder<'d> {
     context: CCtx<'d>,
     out: Vec<u8>,
 }
 
 impl<'d> Encoder<'d> {
-    /// With a dictionary made ready for this level, or none.
+    /// Create a compressor with a dictionary prepared for this level, or without one.
     pub(super) fn new(dictionary: Option<&'d CDict<'static>>, level: i32) -> Result<Self> {
         let mut context = CCtx::try_create().ok_or_else(no_memory)?;
         for parameter in [
@@ -127,7 +127,7 @@ impl<'d> Encoder<'d> {
         Ok(Self { context, out: Vec::new() })
     }
 
-    /// One frame.
+    /// Compress one frame.
     pub(super) fn encode(&mut self, bytes: &[u8]) -> Result<Vec<u8>> {
         self.out.clear();
         alloc::try_reserve(&mut self.out, compress_bound(bytes.len()))?;
@@ -136,10 +136,10 @@ impl<'d> Encoder<'d> {
     }
 }
 
-/// The `length` bytes that `bytes` decompress to.
+/// Decompress `bytes` to exactly `length` bytes.
 ///
 /// # Errors
-/// There is no memory for them; `corrupt` of the reason why they can't be that.
+/// Memory runs out; `corrupt` with the reason if the frame is invalid.
 pub(super) fn decode(
     bytes: &[u8],
     length: usize,
@@ -167,18 +167,18 @@ pub(super) fn decode(
     if found == length { Ok(out) } else { Err(corrupt(&format!("holds {found} bytes and not {length}"))) }
 }
 
-/// A dictionary of at most `size` bytes, learned from a sample of the texts; empty where they are too few or too short.
+/// Train a dictionary of at most `size` bytes on a sample of the texts; empty if they are too few or too short.
 ///
 /// Equal texts give an equal dictionary.
 ///
 /// # Errors
-/// A size out of range; a call that was stopped; there is no memory.
+/// A size out of range; a cancelled call; memory runs out.
 pub(super) fn train(texts: &dyn TextSource, size: usize) -> Result<Vec<u8>> {
     if !(1 << 10..=1 << 20).contains(&size) {
         return Err(Error::parameter("size", size, "1024 to 1048576 bytes"));
     }
     let lengths = (0..texts.len()).map(|i| texts.get(i).map_or(0, |text| text.len().min(LONGEST)));
-    // Every step-th text: about as many bytes as the dictionary is to be learned from.
+    // Every step-th text: about as many bytes as the dictionary should be trained on.
     let step = lengths.sum::<usize>().div_ceil(LEARNED * size).max(1);
     let (mut sample, mut sizes) = (Vec::new(), Vec::new());
     for text in (0..texts.len()).step_by(step).filter_map(|i| texts.get(i)) {
@@ -194,7 +194,7 @@ pub(super) fn train(texts: &dyn TextSource, size: usize) -> Result<Vec<u8>> {
     match train_from_buffer(&mut dictionary, &sample, &sizes) {
         Ok(_) => Ok(dictionary),
         Err(NO_MEMORY) => Err(no_memory()),
-        // zstd wants some eight bytes and a handful of texts to learn from; what it says to fewer is that it can't.
+        // zstd needs about eight bytes and a handful of texts for training; for less it only returns an error.
         Err(_) => Ok(Vec::new()),
     }
 }
@@ -236,7 +236,7 @@ mod tests {
             let Err(Error::Parameter { name: "dictionary", found, .. }) = error else { panic!("{error:?}") };
             assert_eq!("64 bytes that zstd does not take", found);
         }
-        // A sound one is refused only where there is no memory.
+        // A valid one is refused only if memory runs out.
         let sound = super::refused(b"some words");
         assert!(
             matches!(&sound, Error::Io { source, .. } if source.kind() == std::io::ErrorKind::OutOfMemory),

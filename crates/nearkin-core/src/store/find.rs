@@ -1,21 +1,23 @@
-//! Search in ascending keys by interpolation.
+//! Interpolation search in ascending keys.
 //!
-//! Of keys that are spread evenly between 0 and 2^64, key x of n lies near place n x / 2^64, at a distance of about √n. Each
-//! probe gives new ends to interpolate between, and the distance shrinks to about its root: log log n probes. Keys that
-//! are not spread evenly are bisected after `GUESSES` probes, so that no array takes more than `GUESSES` + 64 probes.
+//! If keys are uniformly distributed between 0 and 2^64, key x of n has a position near n x / 2^64, at a distance of
+//! about √n. Each probe tightens the interval for the next interpolation, and the distance shrinks to about its root:
+//! log log n probes. After `GUESSES` probes the search bisects, so that no distribution takes more than `GUESSES` + 64
+//! probes.
 
 use std::ops::Range;
 
 use crate::Result;
 
-/// Probes by interpolation before bisection; ten million evenly spread keys take six.
+/// Number of interpolation probes before bisection; ten million uniform keys take six.
 const GUESSES: usize = 12;
 
-/// The first place of `places` whose key is not below `target`, or their end. Keys lie between `keys`; `probe` says of a place
-/// whether its key is below, and the key (its highest word where it has several). Keys that do not ascend give any place.
+/// Return the first position of `places` whose key is not below `target`, or the end. Keys are within `keys`; `probe`
+/// returns for a position whether its key is below the target, and the key (the highest word of longer keys). If keys
+/// do not ascend, any position may be returned.
 ///
 /// # Errors
-/// Those of `probe`.
+/// Errors of `probe`.
 pub(super) fn lower_bound(
     places: Range<usize>,
     keys: (u64, u64),
@@ -93,7 +95,7 @@ mod tests {
             .collect();
         keys.sort_unstable();
         let probes: usize = keys.iter().step_by(1000).map(|&key| bound(&keys, key).1).sum();
-        // 20 by bisection.
+        // Bisection takes 20.
         assert!(probes < 9 * 1000, "{probes}");
     }
 }

@@ -1,6 +1,6 @@
-//! Ids of documents: 64-bit integers, strings, or both; 1 and "1" differ.
+//! Document ids: 64-bit integers, strings, or both; 1 and "1" differ.
 //!
-//! An id may occur more than once: a document that was removed keeps its own, and another may have been given it since.
+//! An id may occur more than once: a removed document keeps its id, which may have been reused since.
 
 use std::borrow::Cow;
 
@@ -24,7 +24,7 @@ pub enum Id<'a> {
 }
 
 impl Id<'_> {
-    /// XXH3-64 of the eight bytes of an integer with seed 1, or of the bytes of a string with seed 0.
+    /// Return the XXH3-64 of the eight bytes of an integer with seed 1, or of the bytes of a string with seed 0.
     pub(super) fn hash(self) -> u64 {
         match self {
             Self::Int(id) => xxh3_64_with_seed(&id.to_le_bytes(), 1),
@@ -32,7 +32,7 @@ impl Id<'_> {
         }
     }
 
-    /// The bytes that a file holds of it.
+    /// Return the bytes stored in a file.
     fn bytes(&self) -> Cow<'_, [u8]> {
         match self {
             Self::Int(id) => Cow::Owned(id.to_le_bytes().to_vec()),
@@ -41,7 +41,7 @@ impl Id<'_> {
     }
 }
 
-/// Ids of a batch.
+/// The ids of a batch.
 #[derive(Debug, Clone, Copy)]
 pub enum IdColumn<'a> {
     /// Integers.
@@ -53,7 +53,7 @@ pub enum IdColumn<'a> {
 }
 
 impl<'a> IdColumn<'a> {
-    /// How many there are.
+    /// Return the number of ids.
     pub fn len(self) -> usize {
         match self {
             Self::Ints(ids) => ids.len(),
@@ -62,12 +62,12 @@ impl<'a> IdColumn<'a> {
         }
     }
 
-    /// Whether there is none.
+    /// True if there are none.
     pub fn is_empty(self) -> bool {
         self.len() == 0
     }
 
-    /// One of them.
+    /// Return one id.
     pub fn get(self, place: usize) -> Id<'a> {
         match self {
             Self::Ints(ids) => Id::Int(ids[place]),
@@ -76,7 +76,7 @@ impl<'a> IdColumn<'a> {
         }
     }
 
-    /// 0 for integers, 1 for strings, 2 for both: the narrowest that holds all of them.
+    /// Return 0 for integers, 1 for strings, 2 for both: the narrowest kind that fits all of them.
     pub(super) fn kind(self) -> u64 {
         match self {
             Self::Ints(_) => 0,
@@ -88,7 +88,7 @@ impl<'a> IdColumn<'a> {
         }
     }
 
-    /// Writes the ids and the order of their hashes.
+    /// Write the ids and the order of their hashes.
     pub(super) fn write(self, pages: &mut PageWriter) -> Result<()> {
         let kind = self.kind();
         let count = self.len();
@@ -114,7 +114,7 @@ impl<'a> IdColumn<'a> {
     }
 }
 
-/// The ids of a file by place, as it holds them.
+/// Stored ids by position.
 #[derive(Debug)]
 enum StoredIds {
     Ints(Paged<i64>),
@@ -122,7 +122,7 @@ enum StoredIds {
     Mixed(Spans, Paged<u64>),
 }
 
-/// Ids of a file.
+/// The ids of a file.
 #[derive(Debug)]
 pub(super) struct Ids {
     stored: StoredIds,
@@ -154,7 +154,7 @@ impl Ids {
         Ok(Self { stored, hashes, by_id })
     }
 
-    /// The id at a place.
+    /// Return the id at a position.
     pub(super) fn get(&self, place: usize) -> Result<Id<'_>> {
         let (names, int) = match &self.stored {
             StoredIds::Ints(ids) => return Ok(Id::Int(ids.get(place)?)),
@@ -170,12 +170,12 @@ impl Ids {
         Ok(Id::Name(name.map_err(|_| self.by_id.corrupt("leads to a string that is not UTF-8"))?))
     }
 
-    /// Whether all ids are integers.
+    /// True if all ids are integers.
     pub(super) fn is_ints(&self) -> bool {
         matches!(self.stored, StoredIds::Ints(_))
     }
 
-    /// Puts the places of an id into `found`, ascending.
+    /// Append the positions of an id, ascending, to `found`.
     pub(super) fn find(&self, id: Id<'_>, found: &mut Vec<usize>) -> Result<()> {
         let hash = id.hash();
         let probe = |at| self.hashes.get(at).map(|key| (key < hash, key));
@@ -193,7 +193,7 @@ impl Ids {
         Ok(())
     }
 
-    /// Compares everything, and that the order is that of the ids.
+    /// Verify all checksums and that the hash order matches the ids.
     pub(super) fn verify(&self, stop: &CancelToken) -> Result<()> {
         match &self.stored {
             StoredIds::Ints(ids) => ids.verify(stop)?,
@@ -211,7 +211,7 @@ impl Ids {
                 stop.check()?;
             }
             let (hash, place) = (self.hashes.get(at)?, self.by_id.get(at)?);
-            // Pairs ascend strictly, so that every place occurs once.
+            // Pairs ascend strictly, so every position occurs exactly once.
             if before >= Some((hash, place)) || self.get(place as usize)?.hash() != hash {
                 return Err(self.by_id.corrupt("is not the order of the ids"));
             }
@@ -221,7 +221,7 @@ impl Ids {
     }
 }
 
-/// Checks that there are as many ids as rows.
+/// Check that there are as many ids as rows.
 pub(super) fn check_count(ids: IdColumn<'_>, count: usize) -> Result<()> {
     if ids.len() == count {
         return Ok(());
@@ -264,7 +264,7 @@ mod tests {
         let kind = |ids: &[Id<'_>]| IdColumn::Mixed(ids).kind();
         assert_eq!([0, 0, 1, 2], [kind(&[]), kind(&[int]), kind(&[name]), kind(&[int, name])]);
         assert_eq!((0, 1), (IdColumn::Ints(&[7]).kind(), IdColumn::Names(&["7"]).kind()));
-        // XXH3-64 of nothing, which its authors publish.
+        // XXH3-64 of the empty string, as published by its authors.
         assert_eq!(0x2d06_8005_38d3_94c2, Id::Name("").hash());
         assert_ne!(Id::Int(7).hash(), Id::Name("\u{7}\0\0\0\0\0\0\0").hash());
     }

@@ -1,9 +1,9 @@
-//! Blocks of texts that are compressed once: when documents come, for the log; a file of documents takes them as they are.
+//! Texts in blocks that are compressed once, when documents are added to the log; segment files copy the blocks.
 //!
-//! A block is copied where it has the dictionary of the new file and is not small; small ones and those of other dictionaries
-//! are decompressed, and their texts share new blocks with their neighbours. Texts that are left before a block which could be
-//! copied become a block; if they are few and that block is not long, one block with all of its texts, so that the next
-//! block is copied again.
+//! A block is copied if it has the dictionary of the new file and is not small. Small blocks and those with other
+//! dictionaries are decompressed, and their texts share new blocks with their neighbours. Texts pending before a block
+//! that could be copied become a block of their own. If they are few and that block is not long, both are merged into
+//! one block, so that the next block can be copied again.
 
 use std::ops::Range;
 
@@ -20,30 +20,30 @@ use crate::segment::{Stream, caught};
 use crate::text::tokenizer::TextSource;
 use crate::{Error, Result, alloc};
 
-/// Bytes below which a block is small.
+/// Minimum size of a block that is copied.
 const SMALL: usize = LEAST / 4;
-/// Most bytes of a block that few texts are joined with.
+/// Maximum size of a block that is merged with a few pending texts.
 const JOINED: usize = MOST + SMALL;
 
 /// A compressed block of texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packed<B> {
-    /// How many documents it is of.
+    /// Number of documents.
     pub documents: usize,
-    /// How many of them have a text.
+    /// Number of documents with text.
     pub texts: u64,
-    /// Bytes of these.
+    /// Total bytes of their texts.
     pub text_bytes: u64,
-    /// Bytes of the block before compression.
+    /// Uncompressed length of the block.
     pub length: usize,
     /// The frame.
     pub frame: B,
 }
 
-/// Texts in blocks, compressed at `level` with a dictionary unless that is empty.
+/// Pack texts into blocks, compressed at `level`, with a dictionary unless it is empty.
 ///
 /// # Errors
-/// A level or dictionary that is none, a text of 4 GiB; there is no memory; a call that was stopped.
+/// An invalid level or dictionary; a text of 4 GiB; memory runs out; a cancelled call.
 pub fn pack(texts: &dyn TextSource, level: i32, dictionary: &[u8]) -> Result<Vec<Packed<Vec<u8>>>> {
     check_level(level)?;
     let stop = CancelToken::current();
@@ -57,10 +57,10 @@ pub fn pack(texts: &dyn TextSource, level: i32, dictionary: &[u8]) -> Result<Vec
     }))
 }
 
-/// The texts of a block that [`pack`] made with the same dictionary.
+/// Return the texts of a block that [`pack`] built with the same dictionary.
 ///
 /// # Errors
-/// It is no such block, as [`Error::Corrupt`]; there is no memory.
+/// The block is invalid ([`Error::Corrupt`]); memory runs out.
 pub fn unpack(frame: &[u8], documents: usize, length: usize, dictionary: &[u8]) -> Result<Vec<Option<String>>> {
     texts_of(frame, documents, length, decoding(dictionary)?.as_deref())
 }
@@ -76,16 +76,16 @@ fn texts_of(
     Block::decode(frame, length, documents, dictionary, corrupt)?.strings(corrupt)
 }
 
-/// The texts of documents that become a file.
+/// The texts of the documents of a new file.
 pub enum TextColumn<'a> {
-    /// As they are.
+    /// Uncompressed texts.
     Plain(&'a dyn TextSource),
-    /// Compressed before.
+    /// Blocks compressed earlier.
     Packed(&'a PackedTexts<'a>),
 }
 
 impl TextColumn<'_> {
-    /// How many documents they are of.
+    /// Return the number of documents.
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Plain(texts) => texts.len(),
@@ -93,7 +93,7 @@ impl TextColumn<'_> {
         }
     }
 
-    /// Writes them; returns how many texts there are, and their bytes. Nothing is written if there is none.
+    /// Write the texts; return their number and their bytes. Without any text nothing is written.
     pub(super) fn write(&self, pages: &mut PageWriter, level: i32) -> Result<(u64, u64)> {
         match self {
             Self::Plain(texts) => blocks::write(pages, *texts, level),
@@ -102,24 +102,24 @@ impl TextColumn<'_> {
     }
 }
 
-/// Texts of some documents in blocks.
+/// A source of compressed blocks.
 pub enum Part<'a> {
-    /// One block, and its dictionary.
+    /// One block and its dictionary.
     Block(Packed<&'a [u8]>, &'a [u8]),
-    /// All of a file.
+    /// All blocks of a file.
     File(&'a StoreSegment),
 }
 
 /// Texts in blocks, in order of their documents.
 pub struct PackedTexts<'a> {
-    /// That of the new file; empty for none.
+    /// Dictionary of the new file; empty for none.
     pub dictionary: &'a [u8],
-    /// Where they come from.
+    /// The sources of the blocks.
     pub parts: Vec<Part<'a>>,
 }
 
 impl PackedTexts<'_> {
-    /// How many documents they are of, how many of these have a text, and the bytes of those.
+    /// Number of documents, number of documents with text, and total bytes of the texts.
     pub(super) fn counts(&self) -> (usize, u64, u64) {
         self.parts.iter().fold((0, 0, 0), |sum, part| {
             let (documents, texts, bytes) = match part {
@@ -130,7 +130,7 @@ impl PackedTexts<'_> {
         })
     }
 
-    /// Writes them; returns how many texts there are, and their bytes. Nothing is written if there is none.
+    /// Write the texts; return their number and their bytes. Without any text nothing is written.
     pub(super) fn write(&self, pages: &mut PageWriter, level: i32) -> Result<(u64, u64)> {
         let (_, texts, bytes) = self.counts();
         if texts == 0 {
@@ -158,7 +158,7 @@ impl PackedTexts<'_> {
     }
 }
 
-/// Texts that were decompressed.
+/// Decompressed texts.
 struct Loose<'a>(&'a [Option<String>]);
 
 impl TextSource for Loose<'_> {
@@ -170,16 +170,16 @@ impl TextSource for Loose<'_> {
     }
 }
 
-/// Blocks that are written one after another.
+/// Writes blocks in order.
 struct Joined<'s, 'w, 'd> {
     out: &'s mut Stream<'w>,
     encoder: Encoder<'d>,
     stop: CancelToken,
     table: Vec<u64>,
     end: u64,
-    /// Documents of the blocks that are written.
+    /// Number of documents in the blocks written so far.
     documents: usize,
-    /// Texts that wait for a block, and their bytes.
+    /// Texts pending for a block, and their bytes.
     loose: Vec<Option<String>>,
     loose_bytes: usize,
 }
@@ -214,7 +214,7 @@ impl<'s, 'w, 'd> Joined<'s, 'w, 'd> {
         })
     }
 
-    /// Appends a block; `own` if its dictionary is that of the file.
+    /// Append a block; `own` if it has the dictionary of the file.
     fn add(&mut self, block: &Packed<&[u8]>, own: bool, decoder: Option<&DDict<'static>>) -> Result<()> {
         self.stop.check()?;
         let copied = own && block.length >= SMALL;
@@ -230,27 +230,27 @@ impl<'s, 'w, 'd> Joined<'s, 'w, 'd> {
         if joins { self.write_whole() } else { self.write_loose(false) }
     }
 
-    /// Writes all texts that wait as one block.
+    /// Write all pending texts as one block.
     fn write_whole(&mut self) -> Result<()> {
         let loose = std::mem::take(&mut self.loose);
         self.loose_bytes = 0;
         self.write_texts(&Loose(&loose), 0..loose.len(), &mut Vec::new())
     }
 
-    /// Writes some texts as one block, which `bytes` has room for.
+    /// Write texts as one block; `bytes` has capacity for it.
     fn write_texts(&mut self, texts: &Loose<'_>, documents: Range<usize>, bytes: &mut Vec<u8>) -> Result<()> {
         assemble(texts, documents.clone(), bytes)?;
         let frame = self.encoder.encode(bytes)?;
         self.write(documents.len(), bytes.len(), &frame)
     }
 
-    /// Writes texts that wait: `all`, or those that fill blocks.
+    /// Write pending texts: `all`, or only those that fill blocks.
     fn write_loose(&mut self, all: bool) -> Result<()> {
         let mut loose = std::mem::take(&mut self.loose);
         let (mut first, mut bytes) = (0, Vec::new());
         loop {
             let block = cut(&Loose(&loose), first);
-            // What fills no block waits for more.
+            // Texts that do not fill a block remain pending.
             if block.is_empty() || !(all || block.end < loose.len()) {
                 break;
             }
@@ -284,7 +284,7 @@ mod tests {
     use crate::segment::{Segment, Writer};
     use crate::store::tests::Texts;
 
-    /// A block of texts of some KB each.
+    /// Return a block of texts of a few KB each.
     fn block(sizes: &[usize], seed: u8) -> Packed<Vec<u8>> {
         let letter = |i: usize| char::from(b'a' + (i * i / 7 + usize::from(seed) * i) as u8 % 26);
         let texts = Texts(sizes.iter().map(|&size| Some((0..size << 10).map(letter).collect())).collect());
@@ -293,7 +293,7 @@ mod tests {
         blocks.remove(0)
     }
 
-    /// Documents, length before compression and frame of each block of a file of these.
+    /// Return the documents, uncompressed length and frame of each block of a file of these texts.
     fn written(blocks: &[Packed<Vec<u8>>], name: &str) -> Vec<(usize, usize, u64)> {
         let path = std::env::temp_dir().join(format!("nearkin-store-packed-{name}-{}", std::process::id()));
         let parts = blocks.iter().map(|&Packed { documents, texts, text_bytes, length, ref frame }| {
@@ -321,7 +321,7 @@ mod tests {
         let found = written(&[few.clone(), full.clone(), other.clone(), full.clone()], "few");
         assert_eq!((5, 17 << 10), (found[0].0, found[0].1 - 10));
         assert_eq!([sum(&other), sum(&full)], found[1..]);
-        // Behind the last block nothing is left to join.
+        // After the last block there is nothing to merge with.
         let found = written(&[full.clone(), few.clone()], "last");
         assert_eq!(vec![sum(&full), sum(&few)], found);
     }

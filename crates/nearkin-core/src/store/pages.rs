@@ -1,8 +1,8 @@
-//! Arrays whose pages are compared with their sums when they are first read.
+//! Arrays whose pages are verified when they are first read.
 //!
-//! Section `SUMS`.t holds an XXH3-64 of every `PAGE` bytes of section t.0. The sums themselves are compared with the section's
-//! own checksum before their first use: 2 bytes of them for each KiB. A bit per page, set once it was compared, is all that
-//! a reader changes, without a lock: two threads may compare the same page, with the same outcome.
+//! Section `SUMS`.t contains an XXH3-64 of every `PAGE` bytes of section t.0. The checksums themselves are verified
+//! against the section's checksum before their first use: 2 bytes of them per KiB. A reader only sets one bit per
+//! verified page, without a lock: two threads may verify the same page, with the same result.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,13 +11,13 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::tags::SUMS;
 use crate::cancel::CancelToken;
-use crate::segment::{Column, Plain, Segment, Stream, Writer, bytes_of};
+use crate::segment::{Column, Plain, Segment, Stream, Writer, as_bytes};
 use crate::{Error, Result, alloc};
 
-/// Bytes of a page: what the system reads at least. Their sum takes .4 µs.
+/// Page size in bytes, the minimum that the system reads. Hashing a page takes .4 µs.
 pub(super) const PAGE: usize = 4096;
 
-/// Writes sections and the sums of their pages.
+/// Writes sections and the checksums of their pages.
 pub(super) struct PageWriter {
     writer: Writer,
     sums: Vec<(u32, Vec<u64>)>,
@@ -33,7 +33,7 @@ pub(super) struct Pages<'s, 'w> {
 }
 
 impl Pages<'_, '_> {
-    /// Appends bytes.
+    /// Append bytes.
     pub(super) fn append(&mut self, mut bytes: &[u8]) -> Result<()> {
         while !bytes.is_empty() {
             let (now, later) = bytes.split_at(bytes.len().min(PAGE - self.page.len()));
@@ -63,12 +63,12 @@ impl PageWriter {
         Self { writer, sums: Vec::new(), stop: CancelToken::current() }
     }
 
-    /// The writer, for sections without pages.
+    /// Return the writer, for sections without pages.
     pub(super) fn plain(&mut self) -> &mut Writer {
         &mut self.writer
     }
 
-    /// Appends a section, of which `fill` gives one piece after another; returns what that returns.
+    /// Append a section, written in pieces by `fill`; return the result of `fill`.
     pub(super) fn stream<R>(&mut self, tag: u32, fill: impl FnOnce(&mut Pages<'_, '_>) -> Result<R>) -> Result<R> {
         let stop = &self.stop;
         let (sums, made) = self.writer.stream(tag, 0, |stream| {
@@ -81,12 +81,12 @@ impl PageWriter {
         Ok(made)
     }
 
-    /// Appends a section.
+    /// Append a section.
     pub(super) fn array<T: Plain>(&mut self, tag: u32, values: &[T]) -> Result<()> {
-        self.stream(tag, |pages| pages.append(bytes_of(values)))
+        self.stream(tag, |pages| pages.append(as_bytes(values)))
     }
 
-    /// Appends the sums of all sections, and ends the file.
+    /// Append the checksums of all sections, and finish the file.
     pub(super) fn finish(mut self) -> Result<()> {
         for (tag, sums) in &self.sums {
             self.writer.section(SUMS, *tag, sums)?;
@@ -96,7 +96,7 @@ impl PageWriter {
     }
 }
 
-/// An array of a file, each page of it compared before it is read.
+/// An array of a file whose pages are verified before they are read.
 #[derive(Debug)]
 pub(super) struct Paged<T: Plain> {
     segment: Segment,
@@ -105,12 +105,12 @@ pub(super) struct Paged<T: Plain> {
     values: Column<T>,
     sums: Column<u64>,
     sums_compared: AtomicBool,
-    /// Bit of each page that was compared.
+    /// A bit per page, set once it is verified.
     compared: Vec<AtomicU64>,
 }
 
 impl<T: Plain> Paged<T> {
-    /// The section of a tag, called `name` in messages.
+    /// Open the section of a tag, called `name` in messages.
     pub(super) fn open(segment: &Segment, tag: u32, name: &'static str) -> Result<Self> {
         let values = segment.column::<T>(tag, 0)?;
         let sums = segment.column::<u64>(SUMS, tag)?;
@@ -124,26 +124,26 @@ impl<T: Plain> Paged<T> {
         Ok(Self { segment: segment.clone(), tag, name, values, sums, sums_compared, compared })
     }
 
-    /// How many values there are.
+    /// Return the number of values.
     pub(super) fn len(&self) -> usize {
         self.values.len()
     }
 
-    /// The error of contents that do not hold together.
+    /// Build the error for inconsistent contents.
     pub(super) fn corrupt(&self, reason: &str) -> Error {
         self.segment.corrupt(format!("section {}.0 ({}) {reason}; restore the file from a copy", self.tag, self.name))
     }
 
-    /// One value.
+    /// Return one value.
     #[inline]
     pub(super) fn get(&self, place: usize) -> Result<T> {
         Ok(self.slice(place..place + 1)?[0])
     }
 
-    /// Some values.
+    /// Return a range of values.
     ///
     /// # Errors
-    /// A page of them differs from its sum; they are not all there, which another section said.
+    /// A page differs from its checksum; the range exceeds the array, although another section implies it.
     #[inline]
     pub(super) fn slice(&self, range: Range<usize>) -> Result<&[T]> {
         let Some(values) = self.values.get(range.clone()) else {
@@ -166,7 +166,7 @@ impl<T: Plain> Paged<T> {
             self.segment.verify_one(SUMS, self.tag)?;
             self.sums_compared.store(true, Ordering::Relaxed);
         }
-        let bytes = bytes_of(&self.values);
+        let bytes = as_bytes(&self.values);
         let begin = page * PAGE;
         if xxh3_64(&bytes[begin..bytes.len().min(begin + PAGE)]) != self.sums[page] {
             return Err(self.corrupt(&format!("does not match its checksum in page {page}")));
@@ -175,7 +175,7 @@ impl<T: Plain> Paged<T> {
         Ok(())
     }
 
-    /// Compares every page, those compared before too.
+    /// Verify every page again.
     ///
     /// # Errors
     /// The first page that differs.
@@ -202,7 +202,7 @@ mod tests {
         pages.array::<u8>(8, &[]).expect("writable");
         pages.finish().expect("writable");
         let whole = std::fs::read(&path).expect("there");
-        let first = whole.windows(16).position(|bytes| bytes == bytes_of(&values[..2])).expect("the section");
+        let first = whole.windows(16).position(|bytes| bytes == as_bytes(&values[..2])).expect("the section");
         let damaged = |place: usize| {
             let mut bytes = whole.clone();
             bytes[first + 8 * place] ^= 1;
@@ -210,7 +210,7 @@ mod tests {
             Paged::<u64>::open(&Segment::open(&path).expect("a header"), 7, "numbers").expect("its sums")
         };
         let paged = damaged(1400);
-        // Pages hold 512 values: the third is damaged.
+        // Pages have 512 values: the third is damaged.
         assert_eq!((1500, 1023), (paged.len(), paged.get(1023).expect("the second page")));
         assert_eq!(values[500..1024], *paged.slice(500..1024).expect("two pages"));
         let error = paged.get(1024).expect_err("the third page").to_string();

@@ -1,4 +1,4 @@
-//! An opened file of documents.
+//! An open file of documents.
 
 use std::ops::Range;
 use std::path::Path;
@@ -19,16 +19,16 @@ use crate::cancel::CancelToken;
 use crate::segment::Segment;
 use crate::{Error, Result, alloc};
 
-/// Questions that one task of a pool answers.
+/// Number of queries per parallel task.
 const TASK: usize = 1 << 10;
 
-/// Where the answers to each question begin, and the end; and the answers.
+/// Offsets of each query's results, and the results.
 type Found = (Vec<i64>, Vec<i64>);
 
-/// Documents of a store in a file, found by row, id and content.
+/// Documents of a store in a file, with lookup by row, id and content.
 ///
-/// Calls must be made within [`caught`](crate::segment::caught) with [`StoreSegment::segment`], which finds a file that was
-/// truncated meanwhile.
+/// Calls must be made within [`caught`](crate::segment::caught) with [`StoreSegment::segment`], which detects a file
+/// that is truncated while open.
 pub struct StoreSegment {
     segment: Segment,
     len: usize,
@@ -43,18 +43,18 @@ pub struct StoreSegment {
     ids: Ids,
     /// None if all are empty.
     extras: Option<Spans>,
-    /// None if there is no text.
+    /// None if no document has a text.
     texts: Option<Blocks>,
-    /// Texts, and their bytes.
+    /// Number of texts, and their bytes.
     num_texts: u64,
     text_bytes: u64,
 }
 
 impl StoreSegment {
-    /// Opens a file: reads its header, table, description and dictionary, whatever its size.
+    /// Open a file: read its header, table, description and dictionary. The time does not depend on its size.
     ///
     /// # Errors
-    /// The file system refuses; a newer version; a file that is not a whole segment of documents.
+    /// An I/O operation fails; a newer version; a file that is not a complete segment of documents.
     pub fn open(path: &Path) -> Result<Self> {
         let segment = Segment::open(path)?;
         if segment.kind() != KIND {
@@ -102,38 +102,38 @@ impl StoreSegment {
         })
     }
 
-    /// The file.
+    /// Return the file.
     pub fn segment(&self) -> &Segment {
         &self.segment
     }
 
-    /// Documents.
+    /// Return the number of documents.
     #[allow(clippy::len_without_is_empty, reason = "a count of documents; a file without any is as good as another")]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Bytes of a record.
+    /// Return the bytes of a record.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// How many texts are there.
+    /// Return the number of texts.
     pub(super) fn num_texts(&self) -> u64 {
         self.num_texts
     }
 
-    /// Their bytes before compression.
+    /// Return their uncompressed size in bytes.
     pub(super) fn text_bytes(&self) -> u64 {
         self.text_bytes
     }
 
-    /// The texts, if there is any.
+    /// Return the texts, if any.
     pub(super) fn blocks(&self) -> Option<&Blocks> {
         self.texts.as_ref()
     }
 
-    /// The dictionary of the texts, empty if they are compressed without.
+    /// Return the dictionary of the texts; empty if they are compressed without one.
     ///
     /// # Errors
     /// Damage.
@@ -141,16 +141,17 @@ impl StoreSegment {
         self.texts.as_ref().map_or_else(|| Ok(Vec::new()), Blocks::dictionary)
     }
 
-    /// What the caller wrote of the file.
+    /// Return the caller's description of the file.
     ///
     /// # Errors
-    /// It differs from its checksum; there is no memory.
+    /// It differs from its checksum; memory runs out.
     pub fn note(&self) -> Result<Vec<u8>> {
         self.segment.verify_one(NOTE, 0)?;
         alloc::try_copy(&self.segment.column::<u8>(NOTE, 0)?)
     }
 
-    /// Bytes on disk of each part; texts that are there (`num_texts`), and their bytes before compression (`text_bytes`).
+    /// Return the bytes on disk per component, the number of texts (`num_texts`), and their uncompressed size
+    /// (`text_bytes`).
     pub fn sizes(&self) -> Vec<(&'static str, u64)> {
         let parts: [(&str, &[u32]); 6] = [
             ("rows", &[ROWS]),
@@ -168,7 +169,7 @@ impl StoreSegment {
         sizes
     }
 
-    /// Places as numbers of this machine.
+    /// Convert positions to `usize`.
     fn check(&self, places: &[i64]) -> Result<Vec<usize>> {
         alloc::try_map(places.iter().map(|&place| match usize::try_from(place) {
             Ok(place) if place < self.len => Ok(place),
@@ -180,7 +181,7 @@ impl StoreSegment {
         self.rows.as_ref().map_or(Ok((self.first + place as u64) as i64), |rows| rows.get(place))
     }
 
-    /// Rows of the places from `start` to `stop`, cut at the last one.
+    /// Return the rows of the positions from `start` to `stop`, clipped to the last one.
     ///
     /// # Errors
     /// Damage.
@@ -193,7 +194,7 @@ impl StoreSegment {
         }
     }
 
-    /// The place of each row, or -1 where it is not here.
+    /// Return the position of each row, or -1 if it is not in this segment.
     ///
     /// # Errors
     /// Damage.
@@ -212,7 +213,7 @@ impl StoreSegment {
         alloc::try_map(rows.iter().map(place))
     }
 
-    /// Answers `count` questions, in parallel where they are many; `answer` appends rows.
+    /// Answer `count` queries, in parallel if they are many; `answer` appends the rows of one.
     fn find(&self, count: usize, answer: impl Fn(usize, &mut Vec<usize>) -> Result<()> + Sync) -> Result<Found> {
         let stop = CancelToken::current();
         let some = |questions: Range<usize>| -> Result<Found> {
@@ -251,7 +252,7 @@ impl StoreSegment {
         Ok((offsets, rows))
     }
 
-    /// For each content (two words) the rows that have it, ascending.
+    /// Return for each content (two words) the rows that have it, ascending.
     ///
     /// # Errors
     /// An odd number of words; damage.
@@ -279,7 +280,7 @@ impl StoreSegment {
         })
     }
 
-    /// For each id the rows that have it, ascending.
+    /// Return for each id the rows that have it, ascending.
     ///
     /// # Errors
     /// Damage.
@@ -287,10 +288,10 @@ impl StoreSegment {
         self.find(ids.len(), |question, found| self.ids.find(ids.get(question), found))
     }
 
-    /// The records at places, one after another.
+    /// Return the records at positions, concatenated.
     ///
     /// # Errors
-    /// A place out of range; damage; there is no memory.
+    /// A position out of range; damage; memory runs out.
     pub fn records(&self, places: &[i64]) -> Result<Vec<u8>> {
         let places = self.check(places)?;
         let mut records = alloc::try_with_capacity(self.width.saturating_mul(places.len()))?;
@@ -300,10 +301,10 @@ impl StoreSegment {
         Ok(records)
     }
 
-    /// The contents at places, two words each.
+    /// Return the contents at positions, two words each.
     ///
     /// # Errors
-    /// A place out of range; damage; there is no memory.
+    /// A position out of range; damage; memory runs out.
     pub fn contents(&self, places: &[i64]) -> Result<Vec<u64>> {
         let mut contents = alloc::try_with_capacity(2 * places.len())?;
         for place in self.check(places)? {
@@ -312,42 +313,42 @@ impl StoreSegment {
         Ok(contents)
     }
 
-    /// Whether all ids are integers.
+    /// True if all ids are integers.
     pub fn has_int_ids(&self) -> bool {
         self.ids.is_ints()
     }
 
-    /// The ids at places.
+    /// Return the ids at positions.
     ///
     /// # Errors
-    /// A place out of range; damage; there is no memory.
+    /// A position out of range; damage; memory runs out.
     pub fn ids(&self, places: &[i64]) -> Result<Vec<Id<'_>>> {
         alloc::try_map(self.check(places)?.into_iter().map(|place| self.ids.get(place)))
     }
 
-    /// The byte strings at places.
+    /// Return the byte strings at positions.
     ///
     /// # Errors
-    /// A place out of range; damage; there is no memory.
+    /// A position out of range; damage; memory runs out.
     pub fn extras(&self, places: &[i64]) -> Result<Vec<&[u8]>> {
         let places = self.check(places)?;
         let Some(extras) = &self.extras else { return alloc::try_filled(&[][..], places.len()) };
         alloc::try_map(places.into_iter().map(|place| extras.get(place)))
     }
 
-    /// The texts at places, or none where none is kept.
+    /// Return the texts at positions; None for documents without text.
     ///
     /// # Errors
-    /// A place out of range; damage; there is no memory.
+    /// A position out of range; damage; memory runs out.
     pub fn texts(&self, places: &[i64]) -> Result<Vec<Option<String>>> {
         let places = self.check(places)?;
         self.texts.as_ref().map_or_else(|| alloc::try_filled(None, places.len()), |texts| texts.texts(&places))
     }
 
-    /// Reads the whole file: every sum, and that its arrays hold together.
+    /// Verify the file: every checksum, and that its arrays are consistent.
     ///
     /// # Errors
-    /// The first thing that does not hold.
+    /// The first inconsistency.
     pub fn verify(&self) -> Result<()> {
         let stop = CancelToken::current();
         self.segment.verify_one(ABOUT, 0)?;
@@ -370,7 +371,7 @@ impl StoreSegment {
             }
             let place = self.by_content.get(at)? as usize;
             let next = Some((self.contents.slice(2 * place..2 * place + 2)?, place));
-            // Pairs ascend strictly, so that every place occurs once.
+            // Pairs ascend strictly, so every position occurs exactly once.
             if before >= next {
                 return Err(self.by_content.corrupt("is not the order of the contents"));
             }

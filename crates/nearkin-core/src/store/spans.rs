@@ -1,17 +1,18 @@
-//! Byte strings of any length, one after another.
+//! Byte strings of variable length.
 //!
-//! Three sections: the bytes; the end of each string, counted from the beginning of its group of `GROUP` strings (`u32`); and where each
-//! group begins (`u64`). So a string costs 4 bytes beside its own, and a file may hold any number of them.
+//! Three sections: the bytes; the end of each string relative to the start of its group of `GROUP` strings (`u32`); and
+//! the start of each group (`u64`). A string costs 4 bytes besides its contents, and a file can contain any number of
+//! them.
 
 use super::pages::{PageWriter, Paged};
 use crate::cancel::CancelToken;
 use crate::segment::Segment;
 use crate::{Error, Result, alloc};
 
-/// Strings of a group, whose bytes are at most 2^32 - 1.
+/// Number of strings per group; a group has at most 2^32 - 1 bytes.
 const GROUP: usize = 256;
 
-/// Writes `count` strings, which `get` appends to its argument, as the three sections `tags`; `name` is theirs in messages.
+/// Write `count` strings, which `get` appends to its argument, as the three sections `tags`; messages call them `name`.
 pub(super) fn write(
     pages: &mut PageWriter,
     tags: [u32; 3],
@@ -43,7 +44,7 @@ pub(super) fn write(
     pages.array(tags[2], &bases)
 }
 
-/// Byte strings of a file.
+/// The byte strings of a file.
 #[derive(Debug)]
 pub(super) struct Spans {
     bytes: Paged<u8>,
@@ -62,7 +63,7 @@ impl Spans {
         Ok(Self { bytes, ends, bases })
     }
 
-    /// The string at a place.
+    /// Return the string at a position.
     pub(super) fn get(&self, place: usize) -> Result<&[u8]> {
         let base = self.bases.get(place / GROUP)?;
         let begin = if place.is_multiple_of(GROUP) { 0 } else { self.ends.get(place - 1)? };
@@ -74,7 +75,7 @@ impl Spans {
         self.bytes.slice(begin..end)
     }
 
-    /// Compares everything, and that the strings follow one another to the last byte.
+    /// Verify all checksums, and that the strings are contiguous up to the last byte.
     pub(super) fn verify(&self, stop: &CancelToken) -> Result<()> {
         self.bytes.verify(stop)?;
         self.ends.verify(stop)?;
@@ -114,7 +115,7 @@ mod tests {
         for place in [0, 1, 4, GROUP - 1, GROUP, 2 * GROUP - 1, 2 * GROUP] {
             assert_eq!(strings[place], spans.get(place).expect("whole"), "{place}");
         }
-        // Groups begin where the bytes of those before end.
+        // Groups begin where the previous ones end.
         let bytes = |count: usize| strings[..count].iter().map(|string| string.len() as u64).sum::<u64>();
         let bases: Vec<u64> = (0..3).map(|group| spans.bases.get(group).expect("whole")).collect();
         assert_eq!(vec![0, bytes(GROUP), bytes(2 * GROUP)], bases);

@@ -1,4 +1,4 @@
-//! Files of documents against a plain list; every damaged bit and length; arrays that do not hold together.
+//! Store segments against a plain list; every damaged bit and length; inconsistent arrays.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,7 +16,7 @@ fn path() -> PathBuf {
     std::env::temp_dir().join(format!("nearkin-store-{}-{number}", std::process::id()))
 }
 
-/// Texts that lie in memory.
+/// Texts in memory.
 pub(super) struct Texts(pub(super) Vec<Option<String>>);
 
 impl Texts {
@@ -85,10 +85,10 @@ fn save(path: &Path, docs: &[Doc]) -> crate::Result<()> {
     write(path, &documents, b"{}", 3)
 }
 
-/// What a file answers to every question about `docs` and some others, or the first error.
+/// Return the results of every lookup for `docs` and some others, or the first error.
 type Answers = (Vec<u8>, Vec<Vec<i64>>, Vec<Vec<i64>>, Vec<i64>, Vec<i64>, Vec<Key>, Vec<Vec<u8>>, Vec<Option<String>>);
 
-/// Rows of each question.
+/// Rows of each lookup.
 fn lists((offsets, rows): (Vec<i64>, Vec<i64>)) -> Vec<Vec<i64>> {
     offsets.windows(2).map(|ends| rows[ends[0] as usize..ends[1] as usize].to_vec()).collect()
 }
@@ -128,7 +128,7 @@ fn answers(path: &Path, docs: &[Doc]) -> crate::Result<Answers> {
     })
 }
 
-/// The same from the list.
+/// Return the same results from the list.
 fn expected(docs: &[Doc]) -> Answers {
     let (contents, ids, rows) = asked(docs);
     let having = |test: &dyn Fn(&Doc) -> bool| docs.iter().filter(|doc| test(doc)).map(|doc| doc.row).collect();
@@ -203,7 +203,7 @@ proptest! {
         Segment::open(&path).expect("whole").verify().expect("whole");
         let bytes = std::fs::read(&path).expect("there");
         let again = super::tests::path();
-        // Within a pool as without one, and with any number of threads.
+        // Within a pool or without one, and with any number of threads.
         let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().expect("threads");
         pool.install(|| save(&again, &docs)).expect("writable");
         prop_assert_eq!(bytes, std::fs::read(&again).expect("there"));
@@ -261,7 +261,7 @@ proptest! {
     }
 }
 
-/// A few documents of every kind of value.
+/// Return a few documents with every kind of value.
 fn few() -> Vec<Doc> {
     let doc = |row, id, content, extra: &[u8], text: Option<&str>| Doc {
         row,
@@ -302,7 +302,7 @@ fn every_flipped_bit_is_found_or_changes_no_answer() {
             Err(other) => panic!("bit {bit}: {other}"),
         }
     }
-    // Only the zeros between sections may change without a word.
+    // Only the zeros between sections may change undetected.
     assert!(silent < 8 * 64 * 40, "{silent} of {}", 8 * whole.len());
     std::fs::remove_file(&path).expect("there");
 }
@@ -321,7 +321,7 @@ fn every_other_length_is_refused() {
     std::fs::remove_file(&path).expect("there");
 }
 
-/// The file of `few` with every word (of 4 bytes, at each multiple of 4) replaced by extremes, all checksums right.
+/// Return the file of `few` with every word (4 bytes, aligned) replaced by extremes and all checksums corrected.
 #[test]
 fn hostile_words_under_right_checksums_end_in_errors() {
     let (path, docs) = (path(), few());
@@ -351,7 +351,7 @@ fn hostile_words_under_right_checksums_end_in_errors() {
     std::fs::remove_file(&path).expect("there");
 }
 
-/// Makes the sums of pages, then those of sections, then that of the header right.
+/// Correct the checksums of pages, then of sections, then of the header.
 fn mend(bytes: &mut [u8]) {
     use xxhash_rust::xxh3::xxh3_64;
     let long = |bytes: &[u8], at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
@@ -364,7 +364,7 @@ fn mend(bytes: &mut [u8]) {
             (at, int(bytes, at), int(bytes, at + 4), offset..offset + size)
         })
         .collect();
-    // Blocks of texts are as many as the table says, where it says what lies inside.
+    // The table determines the number of blocks and where they begin.
     let range = |tag, number| sections.iter().find(|s| (s.1, s.2) == (tag, number)).map(|s| s.3.clone());
     if let (Some(table), Some(texts)) = (range(tags::BLOCKS, 0), range(tags::TEXTS, 0)) {
         let mut begin = 0;
@@ -490,7 +490,7 @@ fn a_length_that_a_frame_can_not_hold_is_refused() {
     for length in [block.length - 1, block.length + 1, usize::MAX] {
         assert!(matches!(unpack(&block.frame, 1, length, b""), Err(Error::Corrupt { .. })));
     }
-    // A frame of one segment whose header says 2^62 bytes.
+    // A frame of one segment whose header declares 2^62 bytes.
     let mut bomb = vec![0x28, 0xb5, 0x2f, 0xfd, 0xe0];
     bomb.extend((1_u64 << 62).to_le_bytes());
     bomb.extend([1, 0, 0]);
@@ -515,7 +515,7 @@ proptest! {
         let batches: Vec<Texts> =
             batches.iter().map(|batch| Texts(batch.iter().map(|made| made.as_ref().map(text)).collect())).collect();
         let learned = compress::train(&Texts(vec![Some(words.concat()); 500]), 1 << 10).expect("sound");
-        // Blocks with the dictionary of the file, without one, and whole files of both kinds.
+        // Blocks with the dictionary of the file, without one, and complete files of both kinds.
         let packed: Vec<_> = batches
             .iter()
             .zip(&how)
@@ -560,7 +560,7 @@ fn borrowed(block: &Packed<Vec<u8>>) -> Packed<&[u8]> {
     Packed { documents, texts, text_bytes, length, frame }
 }
 
-/// Writes documents that have nothing but texts.
+/// Write documents that only have texts.
 fn save_packed(path: &Path, texts: &PackedTexts<'_>) -> crate::Result<()> {
     let texts = TextColumn::Packed(texts);
     let rows: Vec<i64> = (0..texts.len() as i64).collect();

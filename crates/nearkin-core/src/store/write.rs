@@ -1,4 +1,4 @@
-//! Documents, and how they become a file.
+//! Writing documents as a file.
 
 use std::path::Path;
 
@@ -12,24 +12,24 @@ use crate::error::check_length;
 use crate::segment::Writer;
 use crate::{Error, Result, alloc};
 
-/// Room for sections in the table of a file: 17 and the sums of 14.
+/// Capacity of a file's section table: 17 sections and the checksums of 14.
 const ROOM: usize = 32;
 
 /// Documents of a store, in order of their rows.
 pub struct Documents<'a> {
-    /// Row of each, ascending from 0 at least.
+    /// Row of each document, ascending from 0.
     pub rows: &'a [i64],
-    /// Id of each.
+    /// Id of each document.
     pub ids: IdColumn<'a>,
     /// 128-bit hash of each content, two words.
     pub contents: &'a [u64],
-    /// Record of each, `width` bytes.
+    /// Record of each document, `width` bytes.
     pub records: &'a [u8],
-    /// Bytes of a record.
+    /// Bytes per record.
     pub width: usize,
-    /// A byte string of each; None if all are empty.
+    /// A byte string per document; None if all are empty.
     pub extras: Option<&'a [&'a [u8]]>,
-    /// Text of each, or none.
+    /// Text of each document, if any.
     pub texts: Option<TextColumn<'a>>,
 }
 
@@ -56,12 +56,12 @@ impl Documents<'_> {
     }
 }
 
-/// Writes documents and a note of the caller's; texts are compressed at `level`, 1 to 19. Equal documents give an
-/// equal file; of texts that were compressed before, where they lie in equal blocks.
+/// Write documents and a description of the caller's; texts are compressed at `level`, 1 to 19. Equal documents produce
+/// an equal file; for precompressed texts, if they are in equal blocks.
 ///
 /// # Errors
-/// Arrays that do not go together, a level out of range, the file system refuses, there is no memory, a call that was stopped; the
-/// old file is then as it was.
+/// Arrays of inconsistent lengths, a level out of range, an I/O error, memory runs out, or a cancelled call; the old
+/// file is then unchanged.
 pub fn write(path: &Path, documents: &Documents<'_>, note: &[u8], level: i32) -> Result<()> {
     documents.check()?;
     compress::check_level(level)?;
@@ -99,7 +99,7 @@ mod tests {
     use crate::segment::Segment;
     use crate::store::Id;
 
-    /// Documents without texts, of which rows are consecutive from 1 on unless there is a gap.
+    /// Return documents without texts; rows are consecutive from 1 unless there is a gap.
     fn file_of(rows: &[i64], name: &str) -> (Vec<u8>, bool) {
         let path = std::env::temp_dir().join(format!("nearkin-store-write-{name}-{}", std::process::id()));
         let documents = Documents {

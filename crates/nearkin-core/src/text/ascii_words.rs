@@ -1,14 +1,14 @@
-//! The words of ASCII texts by UAX #29, 64 bytes at a time.
+//! Word boundaries of ASCII texts by UAX #29, 64 bytes at a time.
 //!
 //! With one bit per byte in the masks L (letters), D (digits), U (`_`), M (`.`, `:`, `'`, which link letters) and N
-//! (`.`, `,`, `;`, `'`, which link digits), and with `before`/`after` the mask moved by one byte:
+//! (`.`, `,`, `;`, `'`, which link digits), and with `before`/`after` the mask shifted by one byte:
 //! ```text
 //! link = M ∧ before(L) ∧ after(L)  ∨  N ∧ before(D) ∧ after(D)        WB6, WB7, WB11, WB12
 //! word = L ∨ D ∨ U ∨ link                                             WB5, WB8–10, WB13a, WB13b
 //! ```
-//! A word is a maximal run of set bits that holds a letter or a digit. Cost: about ten mask operations for 64 bytes, then one
-//! step per word ([`each`]), or a few steps for the words of 64 bytes ([`join`]). Source: UAX #29, section 4.1,
-//! restricted to ASCII. Tests: `words_equal_the_segmenter`, `joined_words_are_the_words`.
+//! A word is a maximal run of set bits that contains a letter or a digit. Cost: about ten mask operations per 64 bytes,
+//! then one step per word ([`each`]), or a few steps for the words of 64 bytes ([`join`]). Source: UAX #29, section
+//! 4.1, restricted to ASCII. Tests: `words_equal_the_segmenter`, `joined_words_are_the_words`.
 
 use crate::Result;
 use crate::cancel::CancelToken;
@@ -58,10 +58,11 @@ fn run_mask(previous: &Masks, current: &Masks, next: &Masks) -> u64 {
     current.letters | current.digits | current.joiners | links
 }
 
-/// Blocks of 64 bytes between two looks at the stop.
+/// Number of blocks of 64 bytes between two cancellation points.
 const LOOK: usize = 1 << 12;
 
-/// Calls `each(start, end)` with every word of ASCII `text` that holds a letter or digit, in order, until the call is stopped.
+/// Call `each(start, end)` with every word of ASCII `text` that contains a letter or digit, in order, until the call is
+/// cancelled.
 #[inline]
 pub(crate) fn each(text: &[u8], stop: &CancelToken, mut each: impl FnMut(usize, usize)) {
     let blocks = text.len().div_ceil(64);
@@ -76,7 +77,7 @@ pub(crate) fn each(text: &[u8], stop: &CancelToken, mut each: impl FnMut(usize, 
         }
         let next = block(i + 1);
         let word = run_mask(&previous, &current, &next);
-        // Bits where a word starts or ends (the byte behind its last).
+        // Bits at the start or end of a word (the byte after its last).
         let mut edges = word ^ (word << 1 | before_word);
         before_word = word >> 63;
         while edges != 0 {
@@ -85,7 +86,7 @@ pub(crate) fn each(text: &[u8], stop: &CancelToken, mut each: impl FnMut(usize, 
                 start = at;
             } else {
                 let found = &text[start..at];
-                // Only a joiner can make a word without letter or digit, and then it is the first byte.
+                // Only a joiner can form a word without letter or digit, and then it is the first byte.
                 if found[0] != b'_' || found.iter().any(u8::is_ascii_alphanumeric) {
                     each(start, at);
                 }
@@ -96,12 +97,13 @@ pub(crate) fn each(text: &[u8], stop: &CancelToken, mut each: impl FnMut(usize, 
     }
 }
 
-/// Puts the words of ASCII `text` into `joined`, one space behind each, the last one perhaps without, and where each ends into
-/// `ends`: word w lies from the end of the one before it and one more, 0 for the first, to `ends[w]`. Behind them `joined` has room
-/// for `SLACK` bytes more. False, with nothing done, if this machine has no instructions for it, or the text has 2^31 bytes or more.
+/// Write the words of ASCII `text` to `joined`, each followed by one space (optional after the last), and their ends to
+/// `ends`: word w is the range from the previous end plus one (0 for the first word) to `ends[w]`. `joined` has
+/// capacity for `SLACK` more bytes. Return false, with nothing done, if this machine does not have the instructions or
+/// the text has 2^31 bytes or more.
 ///
 /// # Errors
-/// There is no memory for them.
+/// Memory runs out.
 pub(crate) fn join(text: &[u8], joined: &mut Vec<u8>, ends: &mut Vec<u32>) -> Result<bool> {
     #[cfg(target_arch = "x86_64")]
     if text.len() < 1 << 31 && Avx512Bits::detect().is_some() {
@@ -109,7 +111,7 @@ pub(crate) fn join(text: &[u8], joined: &mut Vec<u8>, ends: &mut Vec<u32>) -> Re
         crate::alloc::try_reserve(joined, text.len() + crate::text::unicode::SLACK + 64)?;
         ends.clear();
         crate::alloc::try_reserve(ends, text.len() / 2 + 65)?;
-        // SAFETY: the proof was found just now.
+        // SAFETY: the token proves that the processor has the instructions.
         unsafe { join_avx512(text, joined, ends) };
         return Ok(true);
     }
@@ -117,7 +119,8 @@ pub(crate) fn join(text: &[u8], joined: &mut Vec<u8>, ends: &mut Vec<u32>) -> Re
     Ok(false)
 }
 
-/// The runs of `word` in block `i` that begin with a joiner, without those that hold neither letter nor digit.
+/// Return the runs of `word` in block `i` that begin with a joiner, without those that contain neither letter nor
+/// digit.
 #[cold]
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "the vector form calls it"))]
 fn without_joiners(text: &[u8], word: u64, before: u64, i: usize, starts: u64) -> u64 {
@@ -127,7 +130,7 @@ fn without_joiners(text: &[u8], word: u64, before: u64, i: usize, starts: u64) -
         let start = rest.trailing_zeros() as usize;
         let run = (!(word >> start)).trailing_zeros();
         let at = 64 * i + start;
-        // What follows joiners in a run is a letter or digit: links have one of these on either side.
+        // A joiner run is followed by a letter or digit, because links have one on either side.
         let length = text[at..].iter().take_while(|&&byte| byte == b'_').count();
         if text.get(at + length).is_none_or(|byte| !byte.is_ascii_alphanumeric()) {
             let bits = if run >= 64 { u64::MAX } else { (1 << run) - 1 };
@@ -135,7 +138,7 @@ fn without_joiners(text: &[u8], word: u64, before: u64, i: usize, starts: u64) -
         }
         rest &= rest - 1;
     }
-    // The part of a run of joiners alone that began before this block.
+    // The tail of a run of joiners that began before this block.
     if word & 1 == 1 && before == 0 && i > 0 && text[64 * i - 1] == b'_' {
         let run = (!word).trailing_zeros();
         word &= if run >= 64 { 0 } else { u64::MAX << run };
@@ -162,7 +165,7 @@ fn join_avx512(text: &[u8], joined: &mut Vec<u8>, ends: &mut Vec<u32>) {
         }
         count
     };
-    // Nothing where `join` has made room.
+    // No allocation if `join` has reserved the capacity.
     joined.clear();
     joined.reserve(text.len() + 64);
     ends.clear();
@@ -174,7 +177,7 @@ fn join_avx512(text: &[u8], joined: &mut Vec<u8>, ends: &mut Vec<u32>) {
     let count = unsafe { _mm512_loadu_si512(COUNT.as_ptr().cast()) };
     let (mut previous, mut current) = (Masks::default(), block(0));
     let (mut length, mut words) = (0, 0);
-    // Whether the last byte before the block belongs to a run, and to a word.
+    // True if the last byte before the block belongs to a run, and to a word.
     let (mut before_run, mut before_word) = (0, 0);
     for i in 0..blocks {
         let next = block(i + 1);
@@ -188,11 +191,11 @@ fn join_avx512(text: &[u8], joined: &mut Vec<u8>, ends: &mut Vec<u32>) {
         let gaps = !word & (word << 1 | before_word);
         let kept = word | gaps;
         let size = (text.len() - 64 * i).min(64);
-        // SAFETY: the mask reads `size` bytes from 64 i, which lie in the text.
+        // SAFETY: the mask reads `size` bytes from 64 i, which are inside the text.
         let bytes = unsafe { _mm512_maskz_loadu_epi8(u64::MAX >> (64 - size), text.as_ptr().add(64 * i).cast()) };
         let spaced = _mm512_mask_blend_epi8(gaps, bytes, _mm512_set1_epi8(b' ' as i8));
         let packed = _mm512_maskz_compress_epi8(kept, spaced);
-        // SAFETY: `length` is at most 64 i, and 64 more bytes lie in the reserved room.
+        // SAFETY: `length` is at most 64 i, and 64 more bytes fit the reserved capacity.
         unsafe { _mm512_storeu_si512(joined.as_mut_ptr().add(length).cast(), packed) };
         let mut places = _mm512_maskz_compress_epi8(_pext_u64(gaps, kept), count);
         let found = gaps.count_ones() as usize;
@@ -200,7 +203,7 @@ fn join_avx512(text: &[u8], joined: &mut Vec<u8>, ends: &mut Vec<u32>) {
         while done < found {
             let wide = _mm512_cvtepu8_epi32(_mm512_castsi512_si128(places));
             let wide = _mm512_add_epi32(wide, _mm512_set1_epi32(length as i32));
-            // SAFETY: every gap ends a word, so that there are at most half as many as bytes, and 64 more have room.
+            // SAFETY: every gap ends a word, so there are at most half as many ends as bytes, and 64 more fit the capacity.
             unsafe { _mm512_storeu_si512(ends.as_mut_ptr().add(words + done).cast(), wide) };
             places = _mm512_shuffle_i32x4::<0b11_11_10_01>(places, places);
             done += 16;
@@ -210,13 +213,13 @@ fn join_avx512(text: &[u8], joined: &mut Vec<u8>, ends: &mut Vec<u32>) {
         (before_run, before_word) = (run >> 63, word >> 63);
         (previous, current) = (current, next);
     }
-    // A last block of fewer than 64 bytes has its gap after the text; a whole one has none.
+    // A last block of fewer than 64 bytes has its gap after the text; a full one has none.
     if before_word == 1 {
-        // SAFETY: there is room for more than one end.
+        // SAFETY: there is capacity for more than one end.
         unsafe { ends.as_mut_ptr().add(words).write(length as u32) };
         words += 1;
     }
-    // SAFETY: what lies below these lengths was written above.
+    // SAFETY: the values below these lengths were written above.
     unsafe {
         joined.set_len(length);
         ends.set_len(words);
@@ -227,7 +230,7 @@ fn join_avx512(text: &[u8], joined: &mut Vec<u8>, ends: &mut Vec<u32>) {
 fn masks(bytes: &[u8]) -> Masks {
     #[cfg(target_arch = "x86_64")]
     if Avx512Bits::detect().is_some() {
-        // SAFETY: the proof was found just now.
+        // SAFETY: the token proves that the processor has the instructions.
         return unsafe { masks_avx512(bytes) };
     }
     masks_portable(bytes)
@@ -256,7 +259,7 @@ fn masks_avx512(bytes: &[u8]) -> Masks {
         _bzhi_u64, _mm512_loadu_si512, _mm512_maskz_loadu_epi8, _mm512_permutex2var_epi8, _mm512_set1_epi8,
         _mm512_test_epi8_mask,
     };
-    // The lowest `bytes.len()` bits, all of them from 64 on.
+    // Return the lowest `bytes.len()` bits, all of them from 64 on.
     let present = _bzhi_u64(u64::MAX, bytes.len().min(64) as u32);
     // SAFETY: the table has 128 bytes; the mask reads at most `bytes.len()` bytes. Missing bytes are NUL, of no class.
     let (low, high, block) = unsafe {

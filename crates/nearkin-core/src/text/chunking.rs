@@ -1,23 +1,24 @@
-//! Parts of texts: paragraphs, lines, windows of words, with their places in the text as it was given.
+//! Chunking of texts: paragraphs, lines, windows of words, with their positions in the original text.
 //!
-//! | unit | a part is |
+//! | unit | definition of a chunk |
 //! |---|---|
-//! | line | what lies between two line breaks: U+000A to U+000D, CR LF as one, U+0085, U+2028, U+2029 |
-//! | paragraph | lines in a row of which none is blank; U+2029 ends a paragraph, too |
-//! | window:N | N words on average, cut where hashes of words say |
+//! | line | the text between two line breaks: U+000A to U+000D, CR LF as one, U+0085, U+2028, U+2029 |
+//! | paragraph | consecutive non-blank lines; U+2029 also ends a paragraph |
+//! | window:N | N words on average, with content-defined boundaries |
 //! | document | the text |
 //!
-//! A part begins and ends with a character that is no white space (`White_Space`). Parts of one unit never overlap; what
-//! has white space alone is in none.
+//! A chunk begins and ends with a character other than white space (`White_Space`). Chunks of one unit never overlap;
+//! white space alone never forms a chunk.
 //!
-//! **Windows.** The words w(1), w(2), … of the text are those of UAX #29, so that an ideograph is a word; h(i) is a hash of
-//! w(i) and w(i + 1), both in lower case. With r = N / 2, a window begins at the text's first word, and at each i whose h(i)
-//! is the least of h(i − r) to h(i + r), the first of equals; and 4 N words after the last beginning where no such i came.
-//! Where a window begins thus depends on r words to either side alone: two texts with a passage in common are cut alike
-//! within it, wherever it stands in them (content-defined chunks: Muthitacharoen, Chen and Mazières, SOSP 2001).
+//! **Windows.** The words w(1), w(2), … of the text are those of UAX #29, so that an ideograph is a word; h(i) is a
+//! hash of w(i) and w(i + 1), both in lower case. With r = N / 2, a window begins at the text's first word, at each i
+//! whose h(i) is the minimum of h(i − r) to h(i + r) (the first of equals), and 4 N words after the last boundary if
+//! there was no such i. A boundary thus depends only on r words to either side: two texts with a common passage have
+//! the same boundaries within it, at any position (content-defined chunks: Muthitacharoen, Chen and Mazières, SOSP
+//! 2001).
 //!
-//! **Frequent lines** are those whose hash (XXH3-128, its low word) is in a list. They are left out: a paragraph ends before
-//! such a line, and a window does; a document is what the others are, one per line, unless there are no others.
+//! **Frequent lines** are lines whose hash (XXH3-128, its low word) is in a list. They are removed: a paragraph or a
+//! window ends before such a line. A document becomes its other lines, joined by line feeds, unless there are none.
 //!
 //! Cost: one pass over the text, and for windows over its words; texts in parallel.
 
@@ -35,27 +36,27 @@ use crate::text::ascii_words;
 use crate::text::tokenizer::TextSource;
 use crate::{Error, Result};
 
-/// Longest window, in words.
+/// Maximum window size in words.
 const LONGEST: usize = 1 << 20;
 
-/// What a part is.
+/// A chunking unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// The whole text.
+    /// The complete text.
     Document,
     /// Lines up to a blank one.
     Paragraph,
-    /// What lies between line breaks.
+    /// The text between line breaks.
     Line,
-    /// This many words on average.
+    /// Windows of this many words on average.
     Window(usize),
 }
 
 impl Unit {
-    /// The unit of a name: document, paragraph, line, window:N.
+    /// Parse the name of a unit: document, paragraph, line, window:N.
     ///
     /// # Errors
-    /// There is no such unit.
+    /// The unit does not exist.
     pub fn new(name: &str) -> Result<Self> {
         let words = |count: &str| count.parse().ok().filter(|words| (2..=LONGEST).contains(words));
         match name {
@@ -70,30 +71,30 @@ impl Unit {
     }
 }
 
-/// The parts of some texts.
+/// The chunks of a batch of texts.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Parts {
-    /// For each text how many parts there are up to its end; begins with 0.
+    /// Number of chunks up to the end of each text, beginning with 0.
     pub ends: Vec<i64>,
-    /// For each text its characters, and those that are neither white space nor in a frequent line.
+    /// For each text the number of characters, and of those that are neither white space nor in a frequent line.
     pub sizes: Vec<[i64; 2]>,
-    /// For each part where it begins and ends (exclusive), in characters of its text.
+    /// Start and end (exclusive) of each chunk, in characters of its text.
     pub spans: Vec<[i64; 2]>,
-    /// For each part its characters that count among those of `sizes`.
+    /// Number of characters of each chunk that count in `sizes`.
     pub visible: Vec<i64>,
-    /// Where each part ends in `data`; begins with 0.
+    /// End of each chunk in `data`, beginning with 0.
     pub offsets: Vec<i64>,
-    /// The parts one after another, UTF-8.
+    /// The chunks concatenated, in UTF-8.
     pub data: Vec<u8>,
 }
 
-/// The parts of each text that have `least` characters or more; documents are never too short.
+/// Return the chunks of each text with at least `least` characters; documents are never too short.
 ///
-/// `frequent` has the hashes of frequent lines, ascending. `chosen` are the only parts that are given, by their number among all,
+/// `frequent` contains the hashes of frequent lines, ascending. `chosen` selects chunks by their index among all,
 /// ascending; `ends` counts all of them.
 ///
 /// # Errors
-/// There is no memory for them; it was stopped.
+/// Memory runs out; the call is cancelled.
 pub fn split(
     texts: &(impl TextSource + ?Sized),
     unit: Unit,
@@ -112,16 +113,16 @@ pub fn split(
     gather(&found, chosen)
 }
 
-/// The parts of one text.
+/// The chunks of one text.
 struct Of<'a> {
     text: &'a str,
     sizes: [i64; 2],
-    /// Bytes.
+    /// Byte offsets.
     places: Vec<Range<usize>>,
-    /// Characters.
+    /// Character counts.
     spans: Vec<[i64; 2]>,
     visible: Vec<i64>,
-    /// What the only part is where it is not what lies at its place.
+    /// The text of the only chunk if it differs from the text at its position.
     rest: Option<Vec<u8>>,
 }
 
@@ -164,7 +165,7 @@ impl<'a> Of<'a> {
         Ok(found)
     }
 
-    /// With places as characters; parts shorter than `least` are left out.
+    /// Convert positions to characters and drop chunks shorter than `least`.
     fn measured(text: &'a str, places: Vec<Range<usize>>, rest: Option<Vec<u8>>, least: usize) -> Result<Self> {
         let sizes = [characters(text), visible(text)];
         let (mut spans, mut seen) = (alloc::try_with_capacity(places.len())?, alloc::try_with_capacity(places.len())?);
@@ -188,7 +189,7 @@ impl<'a> Of<'a> {
     }
 }
 
-/// All parts behind one another, or those that are chosen.
+/// Concatenate all chunks, or the chosen ones.
 fn gather(found: &[Of<'_>], chosen: Option<&[i64]>) -> Result<Parts> {
     let (mut ends, mut sizes) = (alloc::try_with_capacity(found.len() + 1)?, alloc::try_with_capacity(found.len())?);
     let mut total = 0;
@@ -207,7 +208,7 @@ fn gather(found: &[Of<'_>], chosen: Option<&[i64]>) -> Result<Parts> {
                 if !(0..total).contains(&number) {
                     return Err(Error::parameter("chosen", number, format!("0 to {}", total - 1)));
                 }
-                // Numbers ascend; one that does not is looked for from the start.
+                // Indices ascend; otherwise search from the start.
                 text = if number < ends[text] { 0 } else { text };
                 text += ends[text + 1..].partition_point(|&end| end <= number);
                 picked.push((&found[text], (number - ends[text]) as usize));
@@ -231,14 +232,14 @@ fn gather(found: &[Of<'_>], chosen: Option<&[i64]>) -> Result<Parts> {
     Ok(parts)
 }
 
-/// A line without the white space around it.
+/// Trim white space around a line.
 struct Line {
     place: Range<usize>,
-    /// It ends a paragraph whatever follows.
+    /// A paragraph separator ends a paragraph unconditionally.
     last: bool,
 }
 
-/// Every line of a text, blank ones as empty places.
+/// Return every line of a text, blank ones as empty ranges.
 fn lines<'a>(text: &'a str, stop: &'a CancelToken) -> impl Iterator<Item = Line> + 'a {
     let bytes = text.as_bytes();
     let mut start = Some(0);
@@ -250,7 +251,8 @@ fn lines<'a>(text: &'a str, stop: &'a CancelToken) -> impl Iterator<Item = Line>
     }))
 }
 
-/// Where the line that begins at `from` ends, where the next one begins, and whether a paragraph separator lies between.
+/// Return the end of the line that begins at `from`, the start of the next one, and whether a paragraph separator is
+/// between them.
 fn line_break(bytes: &[u8], from: usize) -> (usize, Option<usize>, bool) {
     let mut at = from;
     while at < bytes.len() {
@@ -267,7 +269,7 @@ fn line_break(bytes: &[u8], from: usize) -> (usize, Option<usize>, bool) {
     (bytes.len(), None, false)
 }
 
-/// A place without the white space around it, if there is anything else.
+/// Return a range without the white space around it, if anything remains.
 fn trimmed(text: &str, place: Range<usize>) -> Option<Range<usize>> {
     let inner = text[place.clone()].trim_start();
     let start = place.end - inner.len();
@@ -279,7 +281,7 @@ fn is_frequent(line: &str, frequent: &[u64]) -> bool {
     line.is_empty() || !frequent.is_empty() && frequent.binary_search(&(xxh3_128(line.as_bytes()) as u64)).is_ok()
 }
 
-/// Lines in a row, up to a frequent one, and with `blank` up to a blank one.
+/// Return consecutive lines up to a frequent one and, with `blank`, up to a blank one.
 fn blocks(text: &str, frequent: &[u64], blank: bool, stop: &CancelToken, mut each: impl FnMut(Range<usize>)) {
     let mut open: Option<Range<usize>> = None;
     for line in lines(text, stop) {
@@ -298,7 +300,7 @@ fn blocks(text: &str, frequent: &[u64], blank: bool, stop: &CancelToken, mut eac
     open.into_iter().for_each(each);
 }
 
-/// The lines that are not frequent, one per line; nothing where none is frequent, or all are.
+/// Return the lines that are not frequent, joined by line feeds; None if none is frequent, or all are.
 fn without(text: &str, frequent: &[u64], stop: &CancelToken) -> Result<Option<Vec<u8>>> {
     if frequent.is_empty() {
         return Ok(None);
@@ -317,7 +319,7 @@ fn without(text: &str, frequent: &[u64], stop: &CancelToken) -> Result<Option<Ve
     Ok((left_out && !rest.is_empty()).then_some(rest))
 }
 
-/// Windows of `words` words on average.
+/// Return windows of `words` words on average.
 fn windows(
     text: &str,
     place: Range<usize>,
@@ -340,11 +342,11 @@ fn windows(
     Ok(())
 }
 
-/// Where windows begin but the first one, given where each word begins, and its hash.
+/// Return the starts of all windows except the first, from the start and the hash of each word.
 fn beginnings<'a>(found: &'a [(usize, u64)], words: usize, stop: &'a CancelToken) -> impl Iterator<Item = usize> + 'a {
     let reach = words / 2;
     let pair = |i: usize| mix(found[i].1 ^ mix(found.get(i + 1).map_or(0, |next| next.1)).rotate_left(1));
-    // The least hashes of the last words that can still be the least of a window, ascending; the first of equals.
+    // Candidates for the minimum of a window, hashes ascending; the first of equals.
     let mut least: VecDeque<(usize, u64)> = VecDeque::new();
     let mut last = 0;
     stop.often(0..found.len()).filter_map(move |newest| {
@@ -366,7 +368,7 @@ fn beginnings<'a>(found: &'a [(usize, u64)], words: usize, stop: &'a CancelToken
     })
 }
 
-/// Every word of UAX #29.
+/// Return every word of UAX #29.
 fn each_word(text: &str, stop: &CancelToken, mut each: impl FnMut(Range<usize>)) {
     if text.is_ascii() {
         ascii_words::each(text.as_bytes(), stop, |start, end| each(start..end));
@@ -375,7 +377,7 @@ fn each_word(text: &str, stop: &CancelToken, mut each: impl FnMut(Range<usize>))
     }
 }
 
-/// A hash of a word in lower case.
+/// Hash a word in lower case.
 fn folded_hash(word: &str) -> u64 {
     let folded = |hash: u64, character: u32| (hash ^ u64::from(character)).wrapping_mul(0x0000_0100_0000_01b3);
     let start = 0xcbf2_9ce4_8422_2325;
@@ -385,7 +387,7 @@ fn folded_hash(word: &str) -> u64 {
     word.chars().flat_map(char::to_lowercase).fold(start, |hash, character| folded(hash, character.into()))
 }
 
-/// A permutation of 64-bit numbers (the finaliser of `SplitMix64`).
+/// Permute 64-bit numbers (the finalizer of `SplitMix64`).
 fn mix(mut x: u64) -> u64 {
     x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -396,7 +398,7 @@ fn characters(text: &str) -> i64 {
     text.bytes().filter(|&byte| byte as i8 >= -0x40).count() as i64
 }
 
-/// Characters that are no white space.
+/// Count the characters other than white space.
 fn visible(text: &str) -> i64 {
     if text.is_ascii() {
         return text.bytes().filter(|byte| !matches!(byte, b'\t'..=b'\r' | b' ')).count() as i64;
@@ -404,22 +406,22 @@ fn visible(text: &str) -> i64 {
     text.chars().filter(|character| !character.is_whitespace()).count() as i64
 }
 
-/// The words of texts: for each text how many there are up to its end, beginning with 0; for each word a hash that is never
-/// `u64::MAX`, and where it begins and ends in characters.
+/// The words of texts: number of words up to the end of each text, beginning with 0; for each word a hash that is never
+/// `u64::MAX`, and its start and end in characters.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct WordPlaces {
-    /// For each text how many words there are up to its end; begins with 0.
+    /// Number of words up to the end of each text, beginning with 0.
     pub ends: Vec<i64>,
-    /// XXH3-64 of each word as it is written.
+    /// XXH3-64 of each word as written.
     pub hashes: Vec<u64>,
-    /// Where each word begins and ends (exclusive), in characters of its text.
+    /// Start and end (exclusive) of each word, in characters of its text.
     pub spans: Vec<[i64; 2]>,
 }
 
-/// The words of each text by UAX #29, with their places.
+/// Return the words of each text by UAX #29, with their positions.
 ///
 /// # Errors
-/// There is no memory for them; it was stopped.
+/// Memory runs out; the call is cancelled.
 pub fn word_places(texts: &(impl TextSource + ?Sized)) -> Result<WordPlaces> {
     let stop = &CancelToken::current();
     let one = |i: usize| -> Result<Vec<(u64, [i64; 2])>> {
@@ -544,7 +546,7 @@ mod tests {
         assert!(length > 340, "{length}");
         let mean = one.join(" ").split(' ').count() as f64 / one.len() as f64;
         assert!((15.0..28.0).contains(&mean), "{mean}");
-        // Equal words have no least pair: each window but the last one is as long as it can be.
+        // Equal words have no unique minimum: each window except the last has the maximum size.
         let equal = parts_of(&"la ".repeat(1000), "window:20", &[]);
         assert!(equal.iter().all(|part| part.split(' ').count() <= 80 + 20), "{equal:?}");
     }
@@ -558,7 +560,7 @@ mod tests {
         at_every_check(&mut (), |()| word_places(texts.as_slice()), |()| ());
     }
 
-    /// Least of the hashes around, by the definition.
+    /// The minimum of the surrounding hashes, by the definition.
     fn slow_beginnings(found: &[(usize, u64)], words: usize) -> Vec<usize> {
         let reach = words / 2;
         let pair = |i: usize| mix(found[i].1 ^ mix(found.get(i + 1).map_or(0, |next| next.1)).rotate_left(1));

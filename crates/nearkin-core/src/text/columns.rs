@@ -1,17 +1,17 @@
-//! Columns of strings as Arrow lays them out, checked: nothing in a buffer is trusted.
+//! Validated string columns in Arrow's layouts: no buffer is trusted.
 //!
 //! | layout | function | checked |
 //! |---|---|---|
-//! | values back to back, with offsets (`utf8`, `large_utf8`) | [`packed`] | offsets are not negative and never descend, and end in the data; each value is UTF-8 |
-//! | string view | [`views`] | lengths, buffer numbers and places lie within the buffers; each value is UTF-8 |
-//! | dictionary | [`chosen`] | keys lie within the dictionary; each value that a key names is UTF-8 |
+//! | concatenated values with offsets (`utf8`, `large_utf8`) | [`packed`] | offsets are not negative, never descend and end in the data; each value is UTF-8 |
+//! | string view | [`views`] | lengths, buffer numbers and positions are within the buffers; each value is UTF-8 |
+//! | dictionary | [`chosen`] | keys are within the dictionary; each value that a key references is UTF-8 |
 //!
-//! UTF-8 is checked a piece of rows at a time: if the bytes of the piece are UTF-8 as a whole, a value is too where it begins
-//! and ends at a character; only else is each value looked at. Cost: one pass over offsets and bytes at the speed of
-//! memory, in parallel. A null's bytes are nobody's, and not looked at.
+//! UTF-8 is validated for a piece of rows at a time: if the piece is UTF-8, a value is valid if it begins and ends at a
+//! character boundary. Otherwise each value is validated. Cost: one pass over offsets and bytes at the speed of memory,
+//! in parallel. The bytes of a null are ignored.
 //!
-//! How long the buffers are is the caller's statement, made by the slices that are passed. Source: Apache Arrow,
-//! "Columnar Format", version 1.5. Tests: each layout against a plain definition, over hostile numbers and bytes.
+//! The caller vouches for the lengths of the buffers by passing slices. Source: Apache Arrow, "Columnar Format",
+//! version 1.5. Tests: each layout against a plain definition, over hostile numbers and bytes.
 
 use std::ops::Range;
 
@@ -19,23 +19,23 @@ use rayon::prelude::*;
 
 use crate::Error;
 
-/// Rows that one task checks.
+/// Number of rows that one task checks.
 const PIECE: usize = 1 << 10;
 
-/// Bytes of a value that lies in its view.
+/// Maximum length of a value that is stored in its view.
 const INLINE: usize = 12;
 
 /// A string of a column; None for a null.
 pub type Item<'a> = Option<&'a str>;
 
-/// Items, and the rows among them that are not UTF-8 (None in the items), ascending.
+/// Items, and the rows that are not UTF-8 (None in the items), ascending.
 pub type Checked<'a> = (Vec<Item<'a>>, Vec<Bad>);
 
-/// What a column holds, or what does not hold in it.
+/// The contents of a column, or its fault.
 pub type Read<T> = Result<T, Fault>;
 
-/// One value of a string view, in the order of bytes of the machine: its length (`i32`); then its bytes, at most 12, or
-/// its first four, the number of a buffer and a place in that (both `i32`).
+/// A value of a string view, in the machine's byte order: its length (`i32`); then its bytes, at most 12, or its first
+/// four, a buffer number and an offset in that buffer (both `i32`).
 pub type View = [u8; 16];
 
 /// A value whose bytes are not UTF-8.
@@ -43,14 +43,14 @@ pub type View = [u8; 16];
 pub struct Bad {
     /// Its row.
     pub row: usize,
-    /// The first byte that does not fit.
+    /// The first invalid byte.
     pub byte: u8,
-    /// The place of that byte in the value.
+    /// The offset of that byte in the value.
     pub at: usize,
 }
 
 impl Bad {
-    /// The error for an array that `first` rows come before.
+    /// Convert to the error of an array that follows `first` rows.
     pub fn error(self, first: usize) -> Error {
         let reason = format!(
             "is not UTF-8: byte 0x{:02x} at byte {} of the value; decode the column's bytes with errors='replace', or drop the row",
@@ -61,27 +61,27 @@ impl Bad {
     }
 }
 
-/// What does not hold in an array as a whole, or in one of its rows.
+/// A fault of an array or of one of its rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// The row; None for the array.
     pub row: Option<usize>,
-    /// What is found there and what is allowed.
+    /// The fault and the allowed range.
     pub reason: String,
 }
 
 impl Fault {
-    /// One of the array.
+    /// Create a fault of the array.
     pub fn array(reason: impl Into<String>) -> Self {
         Self { row: None, reason: reason.into() }
     }
 
-    /// One of a row.
+    /// Create a fault of a row.
     pub fn row(row: usize, reason: impl Into<String>) -> Self {
         Self { row: Some(row), reason: reason.into() }
     }
 
-    /// The error for an array that `first` rows come before.
+    /// Convert to the error of an array that follows `first` rows.
     pub fn error(self, first: usize) -> Error {
         match self.row {
             None => Error::input("Arrow data", self.reason),
@@ -90,20 +90,20 @@ impl Fault {
     }
 }
 
-/// Which rows are null.
+/// The null rows of a column.
 #[derive(Clone, Copy, Debug)]
 pub struct Nulls<'a> {
-    /// A bit per value, set where there is one; empty where all are there.
+    /// A validity bit per value; empty if there are no nulls.
     bits: &'a [u8],
     /// The bit of row 0.
     first: usize,
 }
 
 impl<'a> Nulls<'a> {
-    /// No row is null.
+    /// Create a column without nulls.
     pub const NONE: Nulls<'static> = Nulls { bits: &[], first: 0 };
 
-    /// Row i is null where bit `rows.start + i` is not set.
+    /// Row i is null if bit `rows.start + i` is not set.
     ///
     /// # Errors
     /// Fewer bits than the rows need.
@@ -121,11 +121,11 @@ impl<'a> Nulls<'a> {
     }
 }
 
-/// A number that offsets or keys are of.
+/// An integer type of offsets or keys.
 pub trait Whole: Copy + Sync + TryInto<usize> + std::fmt::Display {}
 impl<T: Copy + Sync + TryInto<usize> + std::fmt::Display> Whole for T {}
 
-/// Calls `piece` for rows that lie together, in parallel, and joins what it finds in order.
+/// Call `piece` for ranges of consecutive rows, in parallel, and join the results in order.
 fn in_pieces<'a>(rows: usize, piece: impl Fn(Range<usize>) -> Read<Checked<'a>> + Sync) -> Read<Checked<'a>> {
     if rows <= PIECE {
         return piece(0..rows);
@@ -144,11 +144,11 @@ fn in_pieces<'a>(rows: usize, piece: impl Fn(Range<usize>) -> Read<Checked<'a>> 
     Ok((items, bad))
 }
 
-/// The value's string, or where it is none.
+/// Return the value's string, or its first invalid byte.
 fn checked(value: &[u8], row: usize) -> Result<&str, Bad> {
     match simdutf8::basic::from_utf8(value) {
         Ok(text) => Ok(text),
-        // The slower check says where.
+        // The slower check locates the fault.
         Err(_) => std::str::from_utf8(value).map_err(|error| {
             let at = error.valid_up_to();
             Bad { row, byte: value[at], at }
@@ -156,10 +156,10 @@ fn checked(value: &[u8], row: usize) -> Result<&str, Bad> {
     }
 }
 
-/// The strings of `data` from `offsets[i]` to `offsets[i + 1]`.
+/// Return the strings of `data` from `offsets[i]` to `offsets[i + 1]`.
 ///
 /// # Errors
-/// An offset that is negative, less than the one before or beyond the data.
+/// An offset that is negative, less than the previous one or beyond the data.
 pub fn packed<'a, O: Whole>(offsets: &[O], data: &'a [u8], nulls: Nulls<'_>) -> Read<Checked<'a>> {
     let span = |row: usize| -> Read<Range<usize>> {
         let (from, to) = (offsets[row], offsets[row + 1]);
@@ -185,7 +185,7 @@ pub fn packed<'a, O: Whole>(offsets: &[O], data: &'a [u8], nulls: Nulls<'_>) -> 
                 items.push(None);
                 continue;
             }
-            // A value of a piece that is UTF-8 is UTF-8 where it begins and ends at a character.
+            // A value in a valid piece is UTF-8 if it begins and ends at a character boundary.
             let inside = place.start.checked_sub(begin).zip(place.end.checked_sub(begin));
             let text = whole.zip(inside).and_then(|(whole, (start, stop))| whole.get(start..stop));
             match text.map_or_else(|| checked(&data[place], row), Ok) {
@@ -200,10 +200,10 @@ pub fn packed<'a, O: Whole>(offsets: &[O], data: &'a [u8], nulls: Nulls<'_>) -> 
     })
 }
 
-/// The strings of `views`, which lie in them or in `buffers`.
+/// Return the strings of `views`, stored in them or in `buffers`.
 ///
 /// # Errors
-/// A view whose length is negative, or that leaves its buffer.
+/// A view whose length is negative, or that exceeds its buffer.
 pub fn views<'a>(views: &'a [View], buffers: &[&'a [u8]], nulls: Nulls<'_>) -> Read<Checked<'a>> {
     let value = |row: usize| -> Read<&'a [u8]> {
         let view = &views[row];
@@ -240,7 +240,7 @@ pub fn views<'a>(views: &'a [View], buffers: &[&'a [u8]], nulls: Nulls<'_>) -> R
     })
 }
 
-/// The entries of a dictionary that `keys` choose.
+/// Return the entries of a dictionary that `keys` select.
 ///
 /// # Errors
 /// A key that is negative or beyond the entries.
@@ -272,7 +272,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What a row says of its value.
+    /// The validation result of a row.
     #[derive(Clone, Copy, PartialEq, Eq)]
     enum Row<'a> {
         Null,
@@ -286,7 +286,8 @@ mod tests {
         }
     }
 
-    /// What a column of these rows holds: the first row that lies nowhere, else all strings and what is none.
+    /// Return the column of these rows: the first row out of range as an error, otherwise all strings and the invalid
+    /// ones.
     fn definition<'a>(rows: &[Row<'a>]) -> Result<Checked<'a>, usize> {
         let (mut items, mut bad) = (Vec::new(), Vec::new());
         if let Some(row) = rows.iter().position(|&row| row == Row::Nowhere) {
@@ -306,7 +307,7 @@ mod tests {
         Ok((items, bad))
     }
 
-    /// The rows of packed strings.
+    /// Return the rows of packed strings.
     fn spans<'a>(offsets: &[i64], data: &'a [u8], bits: &[bool]) -> Vec<Row<'a>> {
         let span = |pair: &[i64]| data.get(usize::try_from(pair[0]).ok()?..usize::try_from(pair[1]).ok()?);
         let row = |(pair, &there): (&[i64], &bool)| match span(pair) {
@@ -316,7 +317,7 @@ mod tests {
         offsets.windows(2).zip(bits).map(row).collect()
     }
 
-    /// Where the value of a view lies.
+    /// Return the location of a view's value.
     fn viewed<'a>(view: &'a View, buffers: &[&'a [u8]]) -> Option<&'a [u8]> {
         let number = |at: usize| i32::from_ne_bytes(view[at..at + 4].try_into().unwrap());
         let length = usize::try_from(number(0)).ok()?;
@@ -335,7 +336,7 @@ mod tests {
         bytes
     }
 
-    /// What was read, or the row that does not hold.
+    /// Return the values, or the first row with a fault.
     fn found(read: Read<Checked<'_>>) -> Result<Checked<'_>, usize> {
         read.map_err(|fault| fault.row.unwrap())
     }

@@ -1,7 +1,7 @@
-//! What exact copies share: the hash of a text's bytes, and its length in characters; or the hash of other bytes.
+//! Exact copies: the hash of a text's bytes and its length in characters, or the hash of other bytes.
 //!
-//! The hash is XXH3-128, seed 0, of the UTF-8 as it is given, before any normalisation: among 10^9 different texts two
-//! share a hash with a probability of about 10^-21. A null counts as the empty text. Cost: one pass over the text.
+//! The hash is XXH3-128, seed 0, of the original UTF-8, before any normalization: among 10^9 different texts two share
+//! a hash with a probability of about 10^-21. A null counts as the empty text. Cost: one pass over the text.
 
 use rayon::prelude::*;
 use xxhash_rust::xxh3::xxh3_128;
@@ -10,10 +10,10 @@ use crate::cancel::CancelToken;
 use crate::text::tokenizer::TextSource;
 use crate::{Result, alloc};
 
-/// The hash of each text, low word first, and how many characters it has; zeros once it is stopped.
+/// Return the hash of each text, low word first, and its number of characters; zeros after cancellation.
 ///
 /// # Errors
-/// There is no memory for them.
+/// Memory runs out.
 pub fn content_hashes(texts: &(impl TextSource + ?Sized)) -> Result<(Vec<[u64; 2]>, Vec<u64>)> {
     let stop = &CancelToken::current();
     let (mut hashes, mut lengths) = (alloc::try_with_capacity(texts.len())?, alloc::try_with_capacity(texts.len())?);
@@ -26,15 +26,15 @@ pub fn content_hashes(texts: &(impl TextSource + ?Sized)) -> Result<(Vec<[u64; 2
         let value = xxh3_128(text.as_bytes());
         ([value as u64, (value >> 64) as u64], text.chars().count() as u64)
     };
-    // Both lists have room.
+    // Both lists have capacity.
     (0..texts.len()).into_par_iter().with_min_len(64).map(one).unzip_into_vecs(&mut hashes, &mut lengths);
     Ok((hashes, lengths))
 }
 
-/// The hash of each piece of `width` bytes, low word first; zeros once it is stopped.
+/// Return the hash of each piece of `width` bytes, low word first; zeros after cancellation.
 ///
 /// # Errors
-/// There is no memory for them.
+/// Memory runs out.
 pub fn byte_hashes(bytes: &[u8], width: usize) -> Result<Vec<[u64; 2]>> {
     let stop = &CancelToken::current();
     let one = |piece: &[u8]| if stop.is_set() { 0 } else { xxh3_128(piece) };
@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn the_hash_is_that_of_the_specification() {
-        // XXH3-128 of no bytes, seed 0: xxHash's own test vectors.
+        // XXH3-128 of the empty string, seed 0: xxHash's own test vectors.
         let (hashes, lengths) = content_hashes(["", "né"].as_slice()).expect("room");
         assert_eq!([0x6001_c324_468d_497f, 0x99aa_06d3_0147_98d8], hashes[0]);
         assert_eq!(vec![0, 2], lengths);

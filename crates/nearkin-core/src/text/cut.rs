@@ -1,17 +1,16 @@
-//! Words of texts in many scripts: each run of a script goes to the segmenter that knows it.
+//! Word segmentation of texts in many scripts: each run of a script is passed to its segmenter.
 //!
-//! | run of | goes to |
+//! | run | segmenter |
 //! |---|---|
-//! | ideographs and kana, at least one kana among them | ICU4X, dictionary of Chinese and Japanese |
-//! | ideographs alone | jieba ([`crate::text::jieba`]) |
-//! | Thai, Lao, Khmer or Myanmar | ICU4X, dictionaries of these |
-//! | everything else | UAX #29 |
+//! | ideographs and kana, including at least one kana | ICU4X, dictionary of Chinese and Japanese |
+//! | only ideographs | jieba ([`crate::text::jieba`]) |
+//! | Thai, Lao, Khmer or Myanmar | ICU4X, dictionary of the script |
+//! | all others | UAX #29 |
 //!
-//! A run is cut by itself: what is before or after it changes nothing, so that an edit changes the words of its own
-//! run only. ICU4X cuts by dictionaries and not by its neural models, whose floating-point functions may differ by
-//! platform.
+//! A run is segmented independently of the text around it, so an edit changes only the words of its own run. ICU4X uses
+//! its dictionaries and not its neural models, whose floating-point functions may differ by platform.
 //!
-//! Cost: linear; ICU4X's dictionaries about 40 MB per second, jieba and UAX #29 more. Values belong to the version of
+//! Cost: linear; ICU4X's dictionaries about 40 MB per second, jieba and UAX #29 more. Values depend on the version of
 //! the data that this crate is locked to; `the_dictionaries_are_those_of_the_recipes_version` detects an update that
 //! changes one.
 
@@ -25,10 +24,10 @@ use crate::text::ascii_words;
 use crate::text::jieba::{self, Jieba};
 use crate::{Error, Result};
 
-/// How a text is cut into words.
+/// A word segmenter.
 #[derive(Clone, Default)]
 pub enum Cut {
-    /// Words of UAX #29, or what else the recipe's letters say.
+    /// Words of UAX #29, or of the recipe's letters.
     #[default]
     Uax29,
     /// jieba's tokens.
@@ -40,7 +39,7 @@ pub enum Cut {
 }
 
 impl Cut {
-    /// The segmenter called `name`; Chinese with jieba's dictionary and the user's words.
+    /// Return the segmenter called `name`; Chinese with jieba's dictionary and the user's words.
     ///
     /// # Errors
     /// An unknown name, or user words for a segmenter without a dictionary.
@@ -60,12 +59,12 @@ impl Cut {
     }
 }
 
-/// The script of a run, as far as it decides who cuts it.
+/// The script of a run, as far as it determines the segmenter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Script {
     Han,
     Kana,
-    /// Written without spaces in South East Asia.
+    /// South East Asian scripts written without spaces.
     Complex,
     Other,
 }
@@ -108,10 +107,11 @@ fn icu() -> WordSegmenterBorrowed<'static> {
     *SEGMENTER.get_or_init(|| WordSegmenter::new_dictionary(WordBreakInvariantOptions::default()))
 }
 
-/// Calls `each(start, end)` with every token of `text`, by the script of its run; those of UAX #29 hold a letter or a digit.
+/// Call `each(start, end)` with every token of `text`, by the script of its run; tokens of UAX #29 contain a letter or
+/// a digit.
 ///
 /// # Errors
-/// There is no memory for the buffers of jieba.
+/// Memory runs out for the buffers of jieba.
 pub(crate) fn by_script(
     text: &str,
     jieba: &Jieba,

@@ -1,22 +1,23 @@
-//! Particulars of a text: what may tell two texts apart although their letters are alike. Numbers, days, signs, the symbols of
-//! code, and what a regular expression finds.
+//! Distinguishers of a text: numbers, days, signs, code symbols and regular expression matches, which can separate two
+//! texts with the same letters.
 //!
-//! | rule | a particular is |
+//! | rule | distinguisher |
 //! |---|---|
-//! | `numbers` | a run of decimal digits of any script, with the points and commas between digits, and a minus directly before it that follows neither a letter nor a digit (a currency sign may stand between); another numeric character (½, ², Ⅳ) by what NFKC makes of it |
+//! | `numbers` | a run of decimal digits of any script, with the points and commas between digits, and a minus directly before it that follows neither a letter nor a digit (a currency sign may be between); another numeric character (½, ², Ⅳ) by its NFKC form |
 //! | `days` | the name of a day of the week or of a month: in English with a capital, in Chinese, in Japanese |
 //! | `signs` | a character of the Unicode categories Sc, So, or Sm beyond ASCII; `$`, `%`, `‰`, `‱` |
 //! | `symbols` | a run of the ASCII characters `!#$%&*+-/<=>?@\^_\|~` |
-//! | `pattern:REGEX` | what the regular expression matches, in the syntax of the crate `regex`: time linear in the text |
+//! | `pattern:REGEX` | a match of the regular expression, in the syntax of the crate `regex`: time linear in the text |
 //!
-//! Numbers are compared as they are written, but for digits of other scripts (٣ is 3), commas between groups of three digits
-//! (1,000 is 1000; so are points where a comma follows: 1.000,5) and a single comma for the decimal point (1,5 is 1.5). Days are
-//! compared by what they name (Mon is Monday).
+//! Numbers are compared as written, except for digits of other scripts (٣ is 3), commas between groups of three digits
+//! (1,000 is 1000; likewise points if a comma follows: 1.000,5) and a single decimal comma (1,5 is 1.5). Days are
+//! compared by meaning (Mon is Monday).
 //!
-//! Two texts *differ* if each has a particular that the other has not, or has less often: one number in place of another,
-//! not one more. A text that lost a paragraph, or has a date in a line of its own, does not differ from the whole.
+//! Two texts *differ* if each has a distinguisher that the other does not have, or has less often: one number in place
+//! of another, not one more. A text that lost a paragraph, or has a date in a separate line, does not differ from the
+//! full text.
 //!
-//! Particulars are compared by XXH3-64, with another seed for each rule. Cost: one pass over the text for each rule.
+//! Distinguishers are compared by XXH3-64, with another seed for each rule. Cost: one pass over the text for each rule.
 
 use std::sync::OnceLock;
 
@@ -28,9 +29,9 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::{Error, Result, alloc};
 
-/// Names of rules, and how one that the caller makes begins.
+/// Names of the built-in rules.
 pub const NAMES: [&str; 4] = ["numbers", "days", "signs", "symbols"];
-/// How a rule of the caller's begins.
+/// Prefix of a user's rule.
 pub const PATTERN: &str = "pattern:";
 
 /// A rule.
@@ -43,17 +44,17 @@ enum Rule {
     Pattern(Regex),
 }
 
-/// What is looked for in texts.
+/// The rules for the distinguishers of texts.
 #[derive(Clone, Debug)]
 pub struct Particulars {
     rules: Vec<Rule>,
 }
 
 impl Particulars {
-    /// Rules by their names; `pattern:REGEX` is one of the caller's.
+    /// Parse rules by their names; `pattern:REGEX` is a user's rule.
     ///
     /// # Errors
-    /// An unknown name, a regular expression that can't be read or is too large, no rule.
+    /// An unknown name, a regular expression that is invalid or too large, no rule.
     pub fn new(names: &[String]) -> Result<Self> {
         let rule = |name: &String| match (name.as_str(), name.strip_prefix(PATTERN)) {
             (_, Some(pattern)) => pattern_of(pattern).map(Rule::Pattern),
@@ -66,10 +67,10 @@ impl Particulars {
         Ok(Self { rules: alloc::try_map(names.iter().map(rule))? })
     }
 
-    /// The hashes of the particulars of `text`, ascending, behind those that `hashes` has; one for each occurrence.
+    /// Append the hashes of the distinguishers of `text` to `hashes`, ascending, one for each occurrence.
     ///
     /// # Errors
-    /// There is no memory for them.
+    /// Memory runs out.
     pub fn hashes(&self, text: &str, hashes: &mut Vec<u64>) -> Result<()> {
         let start = hashes.len();
         let mut refused = None;
@@ -87,10 +88,10 @@ impl Particulars {
         refused.map_or(Ok(()), Err)
     }
 
-    /// The particulars of `text` as they are compared, rule by rule, in the order in which they stand.
+    /// Return the distinguishers of `text` in compared form, rule by rule, in text order.
     ///
     /// # Errors
-    /// There is no memory for them.
+    /// Memory runs out.
     pub fn list(&self, text: &str) -> Result<Vec<String>> {
         let mut found = alloc::BestEffortVec::default();
         for rule in &self.rules {
@@ -100,7 +101,7 @@ impl Particulars {
     }
 }
 
-/// Whether each of two texts has a particular that the other has not, or has less often; both lists ascend.
+/// True if each of two texts has a distinguisher that the other does not have, or has less often; both lists ascend.
 pub fn differ(a: &[u64], b: &[u64]) -> bool {
     let (mut i, mut j) = (0, 0);
     let (mut only_a, mut only_b) = (false, false);
@@ -124,7 +125,7 @@ fn pattern_of(pattern: &str) -> Result<Regex> {
 }
 
 impl Rule {
-    /// Calls `found` with each particular, in order.
+    /// Call `found` with each distinguisher, in order.
     fn each(&self, text: &str, mut found: impl FnMut(&str)) {
         match self {
             Self::Numbers => numbers(text, found),
@@ -142,7 +143,7 @@ impl Rule {
 
 fn numbers(text: &str, mut found: impl FnMut(&str)) {
     let mut at = 0;
-    // A number starts at a digit or at a character beyond ASCII; bytes of others are passed over.
+    // A number starts at a digit or at a non-ASCII character; other bytes are skipped.
     while let Some(next) = text.as_bytes()[at..].iter().position(|&byte| byte.is_ascii_digit() || byte >= 0x80) {
         at += next;
         let Some(first) = text[at..].chars().next() else { break };
@@ -157,7 +158,7 @@ fn numbers(text: &str, mut found: impl FnMut(&str)) {
     }
 }
 
-/// Calls `found` with the number at `start`, where a digit is; how many bytes it takes.
+/// Call `found` with the number whose first digit is at `start`; return its length in bytes.
 fn number(text: &str, start: usize, found: &mut impl FnMut(&str)) -> usize {
     let mut written = String::new();
     let mut rest = text[start..].char_indices().peekable();
@@ -165,7 +166,7 @@ fn number(text: &str, start: usize, found: &mut impl FnMut(&str)) -> usize {
     while let Some((at, c)) = rest.next() {
         match (digit(c), separator(c)) {
             (Some(value), _) => written.push(value),
-            // Between digits alone.
+            // Only between digits.
             (None, Some(mark)) if rest.peek().is_some_and(|&(_, next)| digit(next).is_some()) => written.push(mark),
             _ => break,
         }
@@ -174,7 +175,7 @@ fn number(text: &str, start: usize, found: &mut impl FnMut(&str)) -> usize {
     let sign = if is_negative(&text[..start]) { "-" } else { "" };
     match canonical(&written) {
         Some(value) => found(&format!("{sign}{value}")),
-        // A list, such as 1,2,3: the sign is that of the first.
+        // A list, such as 1,2,3: the sign belongs to the first number.
         None => written.split(',').enumerate().for_each(|(number, one)| {
             let sign = if number == 0 { sign } else { "" };
             found(&format!("{sign}{one}"));
@@ -183,9 +184,9 @@ fn number(text: &str, start: usize, found: &mut impl FnMut(&str)) -> usize {
     end - start
 }
 
-/// The value of a decimal digit of any script, as an ASCII digit.
+/// Return the value of a decimal digit of any script as an ASCII digit.
 fn digit(c: char) -> Option<char> {
-    /// Where the ten digits of each script begin, ascending.
+    /// The zero of each script's ten digits, ascending.
     static ZEROS: OnceLock<Vec<u32>> = OnceLock::new();
     if c.is_ascii() || !c.is_numeric() {
         return c.is_ascii_digit().then_some(c);
@@ -202,7 +203,7 @@ fn digit(c: char) -> Option<char> {
     char::from_digit(c as u32 - zero, 10)
 }
 
-/// What stands between digits of one number.
+/// A separator between digits of one number.
 fn separator(c: char) -> Option<char> {
     match c {
         '.' | '．' | '\u{66b}' => Some('.'),
@@ -211,7 +212,8 @@ fn separator(c: char) -> Option<char> {
     }
 }
 
-/// Whether a minus stands directly before a number, behind neither a letter nor a digit; `before` is the text up to it.
+/// True if a minus is directly before a number and follows neither a letter nor a digit; `before` is the text up to the
+/// number.
 fn is_negative(before: &str) -> bool {
     let mut back = before.chars().rev().peekable();
     let currency = |&c: &char| CodePointMapData::<Category>::new().get(c) == Category::CurrencySymbol;
@@ -220,7 +222,7 @@ fn is_negative(before: &str) -> bool {
     minus && !back.next().is_some_and(char::is_alphanumeric)
 }
 
-/// The number as it is compared; none for several numbers with commas between them.
+/// Return the number in compared form; None for several numbers separated by commas.
 fn canonical(written: &str) -> Option<String> {
     let (commas, points) = (written.matches(',').count(), written.matches('.').count());
     let (whole, fraction) = written.rsplit_once('.').unwrap_or((written, ""));
@@ -236,13 +238,14 @@ fn canonical(written: &str) -> Option<String> {
     (commas == 1 && (points == 0 || in_groups(whole, '.'))).then(|| written.replace('.', "").replace(',', "."))
 }
 
-/// Whether the digits stand in groups of three, the first of which may be shorter.
+/// True if the digits form groups of three; only the first may be shorter.
 fn in_groups(digits: &str, mark: char) -> bool {
     let mut groups = digits.split(mark);
     groups.next().is_some_and(|first| first.len() <= 3) && digits.contains(mark) && groups.all(|group| group.len() == 3)
 }
 
-/// A numeric character that is no decimal digit: the numbers that NFKC makes of it, or itself where it makes none.
+/// Call `found` for a numeric character that is not a decimal digit: with the numbers of its NFKC form, or itself if
+/// there are none.
 fn other_numeric(c: char, found: &mut impl FnMut(&str)) {
     let mut buffer = [0; 4];
     let own = c.encode_utf8(&mut buffer);
@@ -270,7 +273,7 @@ fn days(text: &str, mut found: impl FnMut(&str)) {
     names.captures_iter(text).filter_map(|name| day(&name)).for_each(|name| found(&name));
 }
 
-/// What a name stands for, in English.
+/// Return the English name of a day or month.
 fn day(name: &Captures<'_>) -> Option<String> {
     const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
     const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];

@@ -1,56 +1,56 @@
-//! What turns one sequence into another: the fewest insertions, deletions and substitutions.
+//! Edit scripts between two sequences: the minimum number of insertions, deletions and substitutions.
 //!
 //! ```text
 //! D(i, j) = least of  D(i-1, j) + 1,  D(i, j-1) + 1,  D(i-1, j-1) + (0 if a_i = b_j else 1)
 //! ```
 //!
-//! **Computation** (Hyyrö 2003, "A bit-vector algorithm for computing Levenshtein and Damerau edit distances"). A band of 64 rows
-//! of the table runs along all of b: of each column the bits P and N say where D(i, j) − D(i−1, j) is 1 and where it is −1. The
-//! differences D(i, j) − D(i, j−1) of its last row go into the next band.
+//! **Computation** (Hyyrö 2003, "A bit-vector algorithm for computing Levenshtein and Damerau edit distances"). A band
+//! of 64 rows of the table moves along b: in each column the bits P and N mark where D(i, j) − D(i−1, j) is 1 and −1.
+//! The differences D(i, j) − D(i, j−1) of its last row are the input of the next band.
 //!
-//! **The way back**, from the last cell: a deletion where P is set, else an insertion where N is set one column before, else a
-//! substitution or an equal symbol. Where the bits of all cells take more than [`TABLE`] words, b is divided in the middle and
-//! a where both halves together cost least, the first such place (Hirschberg 1975).
+//! **Traceback**, from the last cell: a deletion where P is set, otherwise an insertion where N is set one column
+//! before, otherwise a substitution or an equal symbol. If the bits of all cells take more than [`TABLE`] words, b is
+//! split in the middle and a at the first position where both halves together cost least (Hirschberg 1975).
 //!
-//! Cost: |a| |b| / 64 steps of a few nanoseconds, twice as many where b is divided. Test: the recurrence itself.
+//! Cost: |a| |b| / 64 steps of a few nanoseconds, twice as many if b is split. Test: the recurrence itself.
 
 use std::collections::HashMap;
 
 use crate::cancel::CancelToken;
 use crate::{Result, alloc};
 
-/// Words of the bits P, and of N, that are held for the way back: 16 MB together.
+/// Maximum number of words of the bits P, and of N, stored for the traceback: 16 MB together.
 const TABLE: usize = if cfg!(test) { 8 } else { 1 << 20 };
-/// Rows of a band.
+/// Number of rows of a band.
 const BAND: usize = u64::BITS as usize;
-/// Columns between two looks at the stop.
+/// Number of columns between two cancellation points.
 const LOOK: usize = 1 << 16;
 
-/// What happens in a stretch.
+/// An edit operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The symbols are equal.
     Equal,
-    /// Symbols of a alone.
+    /// Symbols of a only.
     Delete,
-    /// Symbols of b alone.
+    /// Symbols of b only.
     Insert,
-    /// As many symbols of b as of a.
+    /// Equally many symbols of a and b.
     Replace,
 }
 
-/// A stretch of both sequences: `a.0` to `a.1` (exclusive), and of b.
+/// A range of both sequences with one operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// What happens.
+    /// The operation.
     pub kind: Kind,
-    /// Places in a.
+    /// Range in a.
     pub a: (usize, usize),
-    /// Places in b.
+    /// Range in b.
     pub b: (usize, usize),
 }
 
-/// b with its distinct symbols numbered, and the rows of a band in which each stands.
+/// b with its distinct symbols numbered, and the rows of a band in which each occurs.
 struct Columns {
     symbols: Vec<u32>,
     numbers: HashMap<u32, u32>,
@@ -70,7 +70,7 @@ impl Columns {
         Ok(Self { symbols, numbers, masks })
     }
 
-    /// Sets the masks to those of `band`, and calls `work` with the mask of each column.
+    /// Set the masks to those of `band`, and call `work` with the mask of each column.
     fn along(&mut self, band: &[u32], stop: &CancelToken, mut work: impl FnMut(usize, u64)) -> Result<()> {
         let known = |symbol: &u32| self.numbers.get(symbol).map(|&number| number as usize);
         for (row, symbol) in band.iter().enumerate() {
@@ -89,10 +89,10 @@ impl Columns {
     }
 }
 
-/// Calls `each(band, column, P, N)` with the bits of every column of every band.
+/// Call `each(band, column, P, N)` with the bits of every column of every band.
 fn sweep(a: &[u32], b: &[u32], stop: &CancelToken, mut each: impl FnMut(usize, usize, u64, u64)) -> Result<()> {
     let mut columns = Columns::new(b)?;
-    // The differences along the row above the band: they grow above the first one.
+    // The differences along the row above the band; above the first band they are 1.
     let mut grows = alloc::try_filled(true, b.len())?;
     let mut falls = alloc::try_filled(false, b.len())?;
     for (number, band) in a.chunks(BAND).enumerate() {
@@ -113,7 +113,7 @@ fn sweep(a: &[u32], b: &[u32], stop: &CancelToken, mut each: impl FnMut(usize, u
     Ok(())
 }
 
-/// D(i, |b|) for every i from 0 to |a|.
+/// Return D(i, |b|) for every i from 0 to |a|.
 fn last_column(a: &[u32], b: &[u32], stop: &CancelToken) -> Result<Vec<usize>> {
     let mut bits = alloc::try_filled((u64::MAX, 0), a.len().div_ceil(BAND))?;
     sweep(a, b, stop, |band, _, p, n| bits[band] = (p, n))?;
@@ -128,20 +128,21 @@ fn last_column(a: &[u32], b: &[u32], stop: &CancelToken) -> Result<Vec<usize>> {
     Ok(column)
 }
 
-/// The least number of insertions, deletions and substitutions: the Levenshtein distance.
+/// Return the Levenshtein distance.
 ///
 /// # Errors
-/// There is no memory; the call was stopped.
+/// Memory runs out; the call is cancelled.
 pub fn distance(a: &[u32], b: &[u32]) -> Result<usize> {
     let (before, behind) = affixes(a, b);
     let (a, b) = (&a[before..a.len() - behind], &b[before..b.len() - behind]);
     Ok(last_column(a, b, &CancelToken::current())?[a.len()])
 }
 
-/// The length of the longest common subsequence (Hyyrö 2004): the zeros of S after S' = (S + u) | (S & !M), u = S & M.
+/// Return the length of the longest common subsequence (Hyyrö 2004): the zeros of S after S' = (S + u) | (S & !M), u =
+/// S & M.
 ///
 /// # Errors
-/// There is no memory; the call was stopped.
+/// Memory runs out; the call is cancelled.
 pub fn common(a: &[u32], b: &[u32]) -> Result<usize> {
     let (before, behind) = affixes(a, b);
     let (a, b) = (&a[before..a.len() - behind], &b[before..b.len() - behind]);
@@ -156,23 +157,23 @@ pub fn common(a: &[u32], b: &[u32]) -> Result<usize> {
             carries[column] = one || other;
             s = sum | s & !equal;
         })?;
-        // Behind the end of the last band nothing is ever zero.
+        // The padding of the last band never becomes zero.
         found += s.count_zeros() as usize;
     }
     Ok(found)
 }
 
-/// How many symbols both sequences begin and then end with.
+/// Return the lengths of the common prefix and then of the common suffix.
 fn affixes(a: &[u32], b: &[u32]) -> (usize, usize) {
     let before = a.iter().zip(b).take_while(|(a, b)| a == b).count();
     let behind = a[before..].iter().rev().zip(b[before..].iter().rev()).take_while(|(a, b)| a == b).count();
     (before, behind)
 }
 
-/// The fewest steps that turn `a` into `b`, in order; neighbours are of different kinds.
+/// Return a minimum edit script that turns `a` into `b`, in order; adjacent steps have different operations.
 ///
 /// # Errors
-/// There is no memory; the call was stopped.
+/// Memory runs out; the call is cancelled.
 pub fn edits(a: &[u32], b: &[u32]) -> Result<Vec<Step>> {
     let mut way = Way { a, b, steps: Vec::new(), stop: CancelToken::current() };
     way.between((0, a.len()), (0, b.len()))?;
@@ -187,7 +188,7 @@ struct Way<'a> {
 }
 
 impl Way<'_> {
-    /// Adds the steps from `a.0` to `a.1`, and of b.
+    /// Append the steps for a range of a and of b.
     fn between(&mut self, a: (usize, usize), b: (usize, usize)) -> Result<()> {
         let (before, behind) = affixes(&self.a[a.0..a.1], &self.b[b.0..b.1]);
         self.add(Kind::Equal, (a.0, a.0 + before), (b.0, b.0 + before))?;
@@ -209,7 +210,7 @@ impl Way<'_> {
         self.add(Kind::Equal, (inner_a.1, a.1), (inner_b.1, b.1))
     }
 
-    /// As `between`, by the bits of all cells.
+    /// Append the steps from the bits of all cells.
     fn back(&mut self, a: (usize, usize), b: (usize, usize)) -> Result<()> {
         let (left, right) = (&self.a[a.0..a.1], &self.b[b.0..b.1]);
         let width = right.len();
@@ -244,7 +245,7 @@ impl Way<'_> {
         Ok(())
     }
 
-    /// Adds a step, to the last one where it is of the same kind.
+    /// Append a step, merged with the last one if it has the same operation.
     fn add(&mut self, kind: Kind, a: (usize, usize), b: (usize, usize)) -> Result<()> {
         if a.0 == a.1 && b.0 == b.1 {
             return Ok(());

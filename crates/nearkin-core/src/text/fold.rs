@@ -1,22 +1,23 @@
-//! Folds: characters that a recipe takes for one another, beside normalisation and case.
+//! Character folds of a recipe, in addition to normalization and case.
 //!
-//! | fold | does |
+//! | fold | effect |
 //! |---|---|
 //! | `lookalikes` | letters to their prototypes (UTS #39, confusables): Cyrillic `а` to `a`, Greek `Ο` to `O`, `œ` to `oe` |
-//! | `accents` | canonical decomposition; nonspacing marks behind letters of Latin, Greek and Cyrillic are removed |
+//! | `accents` | canonical decomposition; nonspacing marks after letters of Latin, Greek and Cyrillic are removed |
 //! | `hans` | traditional Chinese characters to simplified ones, character by character |
 //!
-//! They apply in this order, behind normalisation and before the case rule. With `D` and `C` the canonical decomposition and
-//! composition of UAX #15, `L` and `H` the tables:
+//! They apply in this order, after normalization and before the case rule. With `D` and `C` the canonical decomposition
+//! and composition of UAX #15, `L` and `H` the tables:
 //! ```text
 //! lookalikes(t) = C(L(D(t)))        accents(t) = C(unmarked(D(t)))        hans(t) = H(t)
 //! ```
-//! A mark (Mn) is removed if the nearest character before it that is no mark (M) is of the scripts Latin, Greek or Cyrillic.
+//! A mark (Mn) is removed if the nearest preceding character that is not a mark (M) has the script Latin, Greek or
+//! Cyrillic.
 //!
-//! The tables are kept in `data/fold-lookalikes.tsv` and `data/fold-hans.tsv`, which name versions and licences;
-//! `tools/pack_folds.py` says what is in them. They leave ASCII as it is. Each fold is idempotent. Cost: none of their own for a
-//! text without combining marks, since `unicode::CharMap` holds what becomes of each character; the tables are read once in a
-//! process, in about a millisecond.
+//! The tables are stored in `data/fold-lookalikes.tsv` and `data/fold-hans.tsv`, which name versions and licences;
+//! `tools/pack_folds.py` documents their contents. They do not change ASCII. Each fold is idempotent. Cost: no extra
+//! cost for a text without combining marks, because `unicode::CharMap` stores the result for each character; the tables
+//! are read once per process, in about a millisecond.
 
 use std::collections::HashMap;
 
@@ -41,10 +42,10 @@ const LOOKALIKES: u8 = 2;
 const ACCENTS: u8 = 4;
 
 impl Folds {
-    /// How many sets of folds there are.
+    /// Number of sets of folds.
     pub const COUNT: usize = 8;
 
-    /// The folds with these names.
+    /// Return the folds with these names.
     ///
     /// # Errors
     /// An unknown name.
@@ -61,22 +62,22 @@ impl Folds {
         Ok(Self { bits })
     }
 
-    /// The number of the set, less than [`Folds::COUNT`].
+    /// Return the number of the set, less than [`Folds::COUNT`].
     pub fn number(self) -> usize {
         usize::from(self.bits)
     }
 
-    /// Whether texts are as they were.
+    /// True if texts are unchanged.
     pub fn is_empty(self) -> bool {
         self.bits == 0
     }
 
-    /// Whether texts are decomposed and composed.
+    /// True if texts are decomposed and composed.
     pub fn composes(self) -> bool {
         self.has(LOOKALIKES | ACCENTS)
     }
 
-    /// Whether marks are removed for the letter before them.
+    /// True if marks are removed depending on the letter before them.
     pub fn removes_marks(self) -> bool {
         self.has(ACCENTS)
     }
@@ -85,18 +86,18 @@ impl Folds {
         self.bits & folds != 0
     }
 
-    /// Whether an ideograph becomes another one.
+    /// True if an ideograph may be replaced.
     ///
     /// # Errors
-    /// There is no memory for the table.
+    /// Memory runs out for the table.
     pub fn simplifies(self, c: char) -> Result<bool> {
         Ok(self.has(HANS) && simplified()?.contains_key(&c))
     }
 
-    /// Puts the folded text into `out` (cleared first).
+    /// Write the folded text to `out` (cleared first).
     ///
     /// # Errors
-    /// There is no memory for it.
+    /// Memory runs out.
     pub fn apply(self, text: &str, out: &mut String) -> Result<()> {
         out.clear();
         append(text.chars(), out)?;
@@ -124,7 +125,7 @@ impl Folds {
     }
 }
 
-/// Replaces a text by the composition of what `change` makes of its decomposition.
+/// Replace a text by the composition of its decomposition after `change`.
 fn composed(
     text: &mut String,
     change: impl FnOnce(&mut dyn Iterator<Item = char>, &mut String) -> Result<()>,
@@ -135,7 +136,7 @@ fn composed(
     append(ComposingNormalizerBorrowed::new_nfc().normalize_iter(changed.chars()), text)
 }
 
-/// Appends a decomposed text without the marks of Latin, Greek and Cyrillic letters.
+/// Append a decomposed text without the marks of Latin, Greek and Cyrillic letters.
 fn unmarked(decomposed: &mut dyn Iterator<Item = char>, out: &mut String) -> Result<()> {
     let categories = CodePointMapData::<GeneralCategory>::new();
     let scripts = CodePointMapData::<Script>::new();
@@ -167,7 +168,7 @@ fn push(c: char, out: &mut String) -> Result<()> {
     Ok(())
 }
 
-/// The rows of a table: a character or characters, a tab, and what becomes of it.
+/// Return the rows of a table: one or more characters, a tab, and the replacement.
 fn rows(table: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {
     table.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once('\t'))
 }
@@ -221,10 +222,10 @@ mod tests {
     fn known_texts_become_what_the_rules_say() {
         assert_eq!("万里长城，乾隆后", folded(&["hans"], "萬里長城，乾隆後").replace('干', "乾"));
         assert_eq!("paypal", folded(&["lookalikes"], "раураl"));
-        // ASCII stays, so that what looks like I goes to I and not to its prototype l.
+        // ASCII is unchanged, so a lookalike of I becomes I and not its prototype l.
         assert_eq!("IBM IBM", folded(&["lookalikes"], "ΙΒΜ ІВМ"));
         assert_eq!("I1m0l|", folded(&["lookalikes"], "I1m0l|"));
-        // Digits, symbols and ideographs stay.
+        // Digits, symbols and ideographs are unchanged.
         assert_eq!("١٠ — ¡ 吴口", folded(&["lookalikes"], "١٠ — ¡ 吴口"));
         assert_eq!(
             "Creme brulee, Elena, ελληνικα, и е ø ł",

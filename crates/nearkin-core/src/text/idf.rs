@@ -1,14 +1,13 @@
-//! Inverse document frequencies: how informative a feature is, from how few texts have it.
+//! Inverse document frequency: a weight that is high for features in few texts.
 //!
-//! With N documents of which df(f) have feature f, smoothed as if one more document had every feature:
+//! With N documents, df(f) of them with feature f, smoothed as if one more document had every feature:
 //! ```text
 //! idf(f) = ln((1 + N) / (1 + df(f))) + 1
 //! ```
-//! A feature that was not seen, or in fewer than `min_df` documents, has df = 0. Tables from outside have values of
-//! their own and one for what they do not have: jieba's own table gives the median, the C++ library cppjieba a mean
-//! (that of its older table).
+//! An unseen feature, or one in fewer than `min_df` documents, has df = 0. External tables have their own values and
+//! one for other features: the median in jieba's table, a mean (that of its older table) in the C++ library cppjieba.
 //!
-//! Features are identified by XXH3-64. Memory: 16 bytes per slot, twice as many slots as features at most. The
+//! Features are identified by XXH3-64. Memory: 16 bytes per slot, at most twice as many slots as features. The
 //! logarithm is libm's, so that no bit depends on the platform.
 
 use std::collections::HashMap;
@@ -26,7 +25,7 @@ use crate::text::jieba::Packed;
 use crate::text::tokenizer::{Scratch, TextSource, Tokenizer};
 use crate::{Error, Result, alloc};
 
-/// The weight cppjieba gives to a word that its table has not: the mean of that table's 258,826 values.
+/// cppjieba's weight of a word that is not in its table: the mean of that table's 258,826 values.
 const CPPJIEBA_UNKNOWN: f64 = 11.739204307083542;
 
 /// Weights of features.
@@ -38,10 +37,10 @@ pub struct Idf {
 }
 
 impl Idf {
-    /// A table of `len` features and their values; anything else has `unknown`.
+    /// Build a table of `len` features and their values; others have the weight `unknown`.
     ///
     /// # Errors
-    /// There is no memory for it.
+    /// Memory runs out.
     pub fn new<'a>(len: usize, features: impl Iterator<Item = (&'a [u8], f64)>, unknown: f64) -> Result<Self> {
         let slots = (2 * len).next_power_of_two().max(2);
         let mut idf = Self { keys: alloc::try_zeroed(slots)?, values: alloc::try_zeroed(slots)?, unknown };
@@ -53,10 +52,10 @@ impl Idf {
         Ok(idf)
     }
 
-    /// jieba's own table, or with cppjieba's weight for words that it has not.
+    /// Return jieba's own table, optionally with cppjieba's weight for unknown words.
     ///
     /// # Errors
-    /// There is no memory for it, which is unpacked on first use.
+    /// Memory runs out for the table, which is unpacked on first use.
     pub fn jieba(cppjieba: bool) -> Result<&'static Self> {
         static TABLES: [TryOnce<Idf>; 2] = [const { TryOnce::new() }; 2];
         TABLES[usize::from(cppjieba)].get_or_make(|| {
@@ -85,7 +84,7 @@ impl Idf {
         })
     }
 
-    /// The slot of `key`, or the free one where it belongs.
+    /// Return the slot of `key`, or the free slot where it belongs.
     #[inline]
     fn slot(&self, key: u64) -> usize {
         let mask = self.keys.len() - 1;
@@ -96,30 +95,30 @@ impl Idf {
         slot
     }
 
-    /// The weight of the feature with hash `hash` (XXH3-64, seed 0).
+    /// Return the weight of the feature with hash `hash` (XXH3-64, seed 0).
     #[inline]
     pub fn of_hash(&self, hash: u64) -> f64 {
         let slot = self.slot(hash.max(1));
         if self.keys[slot] == 0 { self.unknown } else { self.values[slot] }
     }
 
-    /// The weight of a feature.
+    /// Return the weight of a feature.
     pub fn get(&self, feature: &[u8]) -> f64 {
         self.of_hash(key(feature))
     }
 }
 
-/// 0 marks a free slot, so hashes 0 and 1 are one.
+/// 0 marks a free slot, so hashes 0 and 1 are identified.
 fn key(feature: &[u8]) -> u64 {
     xxh3::hash(feature, 0).max(1)
 }
 
-/// The value of a feature that `df` of `documents` have.
+/// Return the weight of a feature that occurs in `df` of `documents`.
 pub fn smoothed(documents: u64, df: u64) -> f64 {
     libm::log((1 + documents) as f64 / (1 + df) as f64) + 1.0
 }
 
-/// Hashes are their own hashes.
+/// A hasher for keys that are hashes.
 #[derive(Default)]
 struct Identity(u64);
 
@@ -135,7 +134,7 @@ impl Hasher for Identity {
     }
 }
 
-/// Features by hash: themselves, and how many documents have them.
+/// Features by hash: the feature and its document frequency.
 type Counts = HashMap<u64, (Box<[u8]>, u32), BuildHasherDefault<Identity>>;
 
 /// Document frequencies, counted in one pass over any number of texts.
@@ -145,10 +144,10 @@ pub struct DocumentFrequencies {
     counts: Counts,
 }
 
-/// Texts that one thread counts before its counts are added up.
+/// Number of texts that one thread counts before its counts are merged.
 const CHUNK: usize = 1 << 10;
 
-/// How many of some texts are no nulls, and in how many of them each feature occurs; some once the call is stopped.
+/// Count the texts that are not null, and the document frequency of each feature; incomplete after cancellation.
 fn count(
     tokenizer: &Tokenizer,
     texts: &(impl TextSource + ?Sized),
@@ -177,7 +176,7 @@ fn count(
     fits.map(|()| (documents, counts))
 }
 
-/// Counts a feature.
+/// Count a feature.
 #[inline]
 fn count_one(counts: &mut Counts, hash: u64, feature: &[u8]) -> Result<()> {
     if counts.len() == counts.capacity() {
@@ -192,7 +191,7 @@ fn count_one(counts: &mut Counts, hash: u64, feature: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Room for the counts of features that only `new` has, so that adding them up does not fail.
+/// Reserve capacity for the features that only `new` has, so that merging can't fail.
 fn make_room(all: &mut Counts, new: &Counts) -> Result<()> {
     if all.is_empty() || all.capacity() - all.len() >= new.len() {
         return Ok(());
@@ -201,7 +200,7 @@ fn make_room(all: &mut Counts, new: &Counts) -> Result<()> {
     alloc::try_reserve_map(all, missing)
 }
 
-/// Adds the counts `new` to `all`, which has room for them.
+/// Add the counts `new` to `all`, which has the capacity.
 fn add_up(all: &mut Counts, new: Counts) {
     if all.is_empty() {
         *all = new;
@@ -213,10 +212,10 @@ fn add_up(all: &mut Counts, new: Counts) {
 }
 
 impl DocumentFrequencies {
-    /// Counts the features of more texts, in parallel. A text without features counts as a document, a null does not.
+    /// Count the features of more texts, in parallel. A text without features counts as a document, a null does not.
     ///
     /// # Errors
-    /// The call is stopped, or there is no memory: nothing is counted.
+    /// The call is cancelled, or memory runs out: nothing is counted.
     pub fn add(&mut self, tokenizer: &Tokenizer, texts: &(impl TextSource + ?Sized)) -> Result<()> {
         let stop = &CancelToken::current();
         let chunk = |(scratch, seen): &mut (Scratch, IdSet), chunk: usize| {
@@ -227,7 +226,7 @@ impl DocumentFrequencies {
         let chunks =
             alloc::try_map_parallel((0..texts.len().div_ceil(CHUNK)).into_par_iter().map_init(buffers, chunk))?;
         stop.check()?;
-        // All chunks are added up aside, so that the counts change in one step that does not fail.
+        // All chunks are merged separately, so that the counts change in one step that can't fail.
         let (mut documents, mut new) = (0, Counts::default());
         for (some, counts) in chunks {
             documents += some;
@@ -241,15 +240,16 @@ impl DocumentFrequencies {
         Ok(())
     }
 
-    /// How many documents were counted.
+    /// Return the number of documents.
     pub fn documents(&self) -> u64 {
         self.documents
     }
 
-    /// Features that at least `min_df` documents have, sorted by their bytes, with their document frequencies.
+    /// Return the features that occur in at least `min_df` documents, sorted by their bytes, with their document
+    /// frequencies.
     ///
     /// # Errors
-    /// A `min_df` of 0; there is no memory for them.
+    /// `min_df` is 0; memory runs out.
     pub fn features(&self, min_df: u32) -> Result<Vec<(&[u8], u32)>> {
         if min_df == 0 {
             return Err(Error::parameter("min_df", min_df, "1 or more"));

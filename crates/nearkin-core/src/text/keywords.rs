@@ -1,15 +1,15 @@
-//! Weights of a text's features, and the heaviest of them.
+//! Weighting of a text's features, and selection of the heaviest.
 //!
 //! | weight | of a feature that occurs c times in a text of T features |
 //! |---|---|
 //! | `count`, `binary`, `log` | c, 1, 1 + ln c |
 //! | `idf` | c · (idf / T), T after stop words; c · idf with `cut:cppjieba`; see [`crate::text::idf`] |
-//! | `textrank` | its rank; see [`crate::text::textrank`]; word 1-grams alone |
+//! | `textrank` | its rank; see [`crate::text::textrank`]; word 1-grams only |
 //!
-//! Features are in the order of their weights, the heaviest first; equal ones in the order in which they first occur
-//! (for `textrank`, in which they first have a neighbour). `top` keeps the first N, or the first N in a hundred,
-//! rounded up. With `cut:cppjieba` equal ones, and those of the last place that are kept, are where the C++ library has
-//! them: it sorts the words by their bytes and the first N of them by weight ([`crate::text::partial_sort`]).
+//! Features are sorted by descending weight; equal ones by first occurrence (for `textrank`, by their first neighbour).
+//! `top` keeps the first N, or the first N percent, rounded up. With `cut:cppjieba` ties, including those at the
+//! cut-off, are in the order of the C++ library, which sorts the words by their bytes and then selects the first N by
+//! weight ([`crate::text::partial_sort`]).
 //!
 //! Cost: one hash per feature and sorting the distinct ones. A feature is identified by XXH3-64.
 
@@ -23,18 +23,18 @@ use crate::text::tokenizer::{Scratch, Tokenizer};
 use crate::{Error, Result, alloc};
 use std::sync::Arc;
 
-/// What a feature weighs.
+/// The weight of a feature.
 #[derive(Clone)]
 pub enum Weighting {
-    /// As often as it occurs.
+    /// The number of occurrences.
     Count,
     /// One.
     Binary,
-    /// One and the logarithm of how often it occurs.
+    /// One plus the logarithm of the number of occurrences.
     Log,
-    /// By how few texts have it.
+    /// Inverse document frequency.
     Idf(IdfTable),
-    /// By its neighbours.
+    /// `TextRank`.
     TextRank,
 }
 
@@ -45,12 +45,12 @@ pub enum IdfTable {
     Jieba,
     /// jieba's, with cppjieba's weight for unknown words.
     CppJieba,
-    /// A fitted one.
+    /// A fitted table.
     Own(Arc<Idf>),
 }
 
 impl IdfTable {
-    /// A table that nearkin carries: `jieba` or `cppjieba`.
+    /// Return the built-in table `jieba` or `cppjieba`.
     ///
     /// # Errors
     /// Any other name.
@@ -62,20 +62,20 @@ impl IdfTable {
         }
     }
 
-    /// The table of `features` and their `values`; anything else has `unknown`.
+    /// Build a table of `features` and their `values`; others have the weight `unknown`.
     ///
     /// # Errors
-    /// Numbers of features and values that differ; there is no memory.
+    /// Different numbers of features and values; memory runs out.
     pub fn fitted(features: &[impl AsRef<[u8]>], values: &[f64], unknown: f64) -> Result<Self> {
         check_length("values", values.len(), features.len())?;
         let entries = features.iter().map(AsRef::as_ref).zip(values.iter().copied());
         Ok(Self::Own(Arc::new(Idf::new(features.len(), entries, unknown)?)))
     }
 
-    /// The table itself.
+    /// Return the table itself.
     ///
     /// # Errors
-    /// There is no memory for jieba's, which is unpacked on first use.
+    /// Memory runs out for jieba's table, which is unpacked on first use.
     pub fn get(&self) -> Result<&Idf> {
         match self {
             Self::Jieba => Idf::jieba(false),
@@ -85,19 +85,19 @@ impl IdfTable {
     }
 }
 
-/// How many features are kept.
+/// The number of features to keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Top {
     /// All.
     All,
     /// This many.
     Fixed(u32),
-    /// This share of the distinct ones, in percent, rounded up.
+    /// This percentage of the distinct ones, rounded up.
     Percent(u32),
 }
 
 impl Top {
-    /// `all`, a number from 1, or a share from 1% to 100%.
+    /// Parse `all`, a number from 1, or a share from 1% to 100%.
     ///
     /// # Errors
     /// Anything else.
@@ -123,17 +123,18 @@ impl Top {
     }
 }
 
-/// The distinct features of a text in the order in which they first occur, and how often each does.
+/// The distinct features of a text in the order of first occurrence, with their counts.
 ///
-/// Where there is no memory for one it lets go of all and takes nothing more, until it is cleared; [`Distinct::check`] is the error.
+/// If an allocation fails, the set is cleared and ignores further features until the next clear; [`Distinct::check`]
+/// returns the error.
 #[derive(Default)]
 pub(crate) struct Distinct {
     arena: Vec<u8>,
-    /// Where each feature ends in the arena, its hash, and how often it occurs.
+    /// End of each feature in the arena, its hash, and its count.
     found: Vec<(u32, u64, u32)>,
-    /// Places in `found` + 1, by hash; 0 in a free slot.
+    /// Indices into `found`, plus 1, by hash; 0 in a free slot.
     slots: Vec<u32>,
-    /// Bytes for which there was no memory.
+    /// Size in bytes of the failed allocation.
     refused: Option<usize>,
 }
 
@@ -141,7 +142,7 @@ pub(crate) struct Distinct {
 const SLOTS: usize = 256;
 
 impl Distinct {
-    /// Lets go of all features.
+    /// Remove all features.
     pub(crate) fn clear(&mut self) {
         self.arena.clear();
         self.found.clear();
@@ -149,15 +150,15 @@ impl Distinct {
         self.refused = None;
     }
 
-    /// How many there are.
+    /// Return the number of features.
     pub(crate) fn len(&self) -> usize {
         self.found.len()
     }
 
-    /// Nothing, or the error of features that are not all.
+    /// Return an error if the features are incomplete.
     ///
     /// # Errors
-    /// There was no memory for one of them.
+    /// An earlier allocation failed.
     pub(crate) fn check(&self) -> Result<()> {
         self.refused.map_or(Ok(()), |bytes| Err(Error::Memory { bytes }))
     }
@@ -168,7 +169,7 @@ impl Distinct {
         self.refused = Some(bytes);
     }
 
-    /// Four times as many slots, unless there is no memory for them.
+    /// Quadruple the slots, unless memory runs out.
     #[cold]
     fn grow(&mut self) -> bool {
         let size = (4 * self.slots.len()).max(SLOTS);
@@ -190,10 +191,10 @@ impl Distinct {
         true
     }
 
-    /// The place of a feature, which is counted; anything where there is no memory for it.
+    /// Count a feature and return its index; unspecified if memory runs out.
     #[inline]
     pub(crate) fn count(&mut self, feature: &[u8]) -> u32 {
-        // So it is with no slots, too: after a refusal there are none.
+        // This also covers a set without slots, as after a failed allocation.
         if 2 * self.found.len() >= self.slots.len() && !self.grow() {
             return 0;
         }
@@ -226,35 +227,35 @@ impl Distinct {
         &self.arena[start as usize..self.found[place].0 as usize]
     }
 
-    /// The features in order, each with the number of its occurrences.
+    /// Iterate over the features in order, each with its count.
     pub(crate) fn counts(&self) -> impl ExactSizeIterator<Item = (&[u8], u64)> {
         (0..self.len()).map(|place| (self.name(place), self.found[place].2.into()))
     }
 }
 
-/// Buffers that one thread uses again for every text.
+/// Buffers reused for every text of a thread.
 #[derive(Default)]
 pub struct KeywordScratch {
     text: Scratch,
     distinct: Distinct,
     tokens: alloc::BestEffortVec<Option<u32>>,
-    /// Place of each feature that is kept, its number in the order of equal ones, and its weight.
+    /// Index, tie-breaking rank and weight of each kept feature.
     weights: Vec<(u32, u32, f64)>,
 }
 
 impl KeywordScratch {
-    /// Buffers of a thread that works for a call which `stop` ends.
+    /// Create the buffers of a thread that works for a call with the token `stop`.
     pub fn stopped_by(stop: &CancelToken) -> Self {
         Self { text: Scratch::stopped_by(stop), ..Self::default() }
     }
 
-    /// The features that were found last with their weights, the heaviest first.
+    /// Return the features of the last text with their weights, the heaviest first.
     pub fn features(&self) -> impl ExactSizeIterator<Item = (&[u8], f64)> + Clone {
         self.weights.iter().map(|&(place, _, weight)| (self.distinct.name(place as usize), weight))
     }
 }
 
-/// How a text's features are weighed, and how many are kept.
+/// Weighting and selection of a text's features.
 #[derive(Clone)]
 pub struct Keywords {
     weighting: Weighting,
@@ -262,15 +263,15 @@ pub struct Keywords {
 }
 
 impl Keywords {
-    /// Weights of features of which the `top` are kept.
+    /// Create a selection of the `top` features by weight.
     pub fn new(weighting: Weighting, top: Top) -> Self {
         Self { weighting, top }
     }
 
-    /// Finds the features of `text` that are kept: [`KeywordScratch::features`] gives them. Returns how many.
+    /// Select the features of `text`, which [`KeywordScratch::features`] returns. Return their number.
     ///
     /// # Errors
-    /// There is no memory for them.
+    /// Memory runs out.
     pub fn find(&self, tokenizer: &Tokenizer, text: &str, scratch: &mut KeywordScratch) -> Result<usize> {
         let KeywordScratch { text: buffers, distinct, tokens, weights } = scratch;
         distinct.clear();
@@ -310,7 +311,7 @@ impl Keywords {
             weights.sort_unstable_by(|a, b| name(a).cmp(name(b)));
             partial_sort::first(weights, kept, |a, b| a.2 > b.2);
         } else {
-            // A stable sort would ask for memory by itself.
+            // A stable sort would allocate.
             weights.sort_unstable_by(|a, b| b.2.total_cmp(&a.2).then(a.1.cmp(&b.1)));
         }
         weights.truncate(kept);

@@ -1,6 +1,6 @@
-//! Text to weighted features: normalise (`unicode`, `fold`, `numbers`), cut words (`ascii_words`, `cut`, `jieba`), drop stop words, tokenise
-//! (`tokenizer`), weigh (`idf`, `textrank`) and keep the heaviest (`keywords`). `words` holds words that were found, `contents` what
-//! exact copies share; `columns` reads texts where Arrow has them.
+//! From text to weighted features: normalize (`unicode`, `fold`, `numbers`), segment words (`ascii_words`, `cut`,
+//! `jieba`), drop stop words, tokenize (`tokenizer`), weight (`idf`, `textrank`) and keep the heaviest (`keywords`).
+//! `words` stores lists of words, `contents` identifies exact copies; `columns` reads texts in Arrow's layouts.
 
 mod ascii_words;
 pub mod chunking;

@@ -1,15 +1,17 @@
-//! Numbers kept whole: which points, signs and slashes of a text belong to its numbers.
+//! Whole numbers: the points, signs and slashes of a text that belong to its numbers.
 //!
 //! | character | belongs to a number |
 //! |---|---|
 //! | `.` `,` `٫` `٬` and the fraction slash `⁄` | directly between two decimal digits |
-//! | `+` `-` `−` | directly before a decimal digit, unless directly behind a letter, mark, digit or connector |
+//! | `+` `-` `−` | directly before a decimal digit, unless directly after a letter, mark, digit or connector |
 //!
-//! The minus sign `−` is then written `-`. Decimal digits are those of any script (Nd), letters those of `letters:word`. All of it
-//! is judged in the text after normalisation, folds and case, before anything is removed. NFKC writes ½ as `1⁄2`.
+//! The minus sign `−` is normalized to `-`. Decimal digits are those of any script (Nd), letters those of
+//! `letters:word`. The rules apply to the text after normalization, folds and case, before anything is removed. NFKC
+//! writes ½ as `1⁄2`.
 //!
-//! Of characters, those that belong to numbers stay beside the letters ([`Whole`]). Of words, those that touch such a character
-//! become one word with it ([`Joined`]): `-5`, `1.5`, `1,000`, `1⁄2`, whoever cuts the words. Cost: one pass over the text.
+//! For character n-grams, characters of numbers are kept in addition to the letters ([`Whole`]). For word n-grams,
+//! words that touch such a character are joined with it ([`Joined`]): `-5`, `1.5`, `1,000`, `1⁄2`, with any segmenter.
+//! Cost: one pass over the text.
 
 use icu_properties::CodePointMapData;
 use icu_properties::props::GeneralCategory;
@@ -18,17 +20,17 @@ use crate::cancel::CancelToken;
 use crate::text::unicode::{CharMap, Letters, Origin, SLACK};
 use crate::{Error, Result, alloc};
 
-/// What is read of numbers.
+/// The rule for reading numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Numbers {
-    /// Their digits.
+    /// Only their digits.
     Split,
-    /// Points, signs and fraction slashes, too.
+    /// Also points, signs and fraction slashes.
     Whole,
 }
 
 impl Numbers {
-    /// The rule called `name`.
+    /// Return the rule called `name`.
     ///
     /// # Errors
     /// An unknown name.
@@ -44,31 +46,31 @@ impl Numbers {
 /// A character that belongs to a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mark {
-    /// Where it is in the text, in bytes, and where the digit behind it is.
+    /// Its byte offset in the text, and that of the digit after it.
     start: usize,
     end: usize,
-    /// Whether there is a digit before it, too.
+    /// True if there is also a digit before it.
     links: bool,
 }
 
-/// What is read of a text with whole numbers.
+/// A reader of texts with whole numbers.
 #[derive(Clone, Copy)]
 pub(crate) struct Whole {
-    /// What else of characters is kept; everything where words are read.
+    /// The other characters to keep; everything if words are read.
     pub(crate) letters: Option<&'static CharMap>,
 }
 
 impl Whole {
-    /// Copies `text` into `out` (cleared first), of it only what the letters keep and what belongs to numbers; `marks` become the
-    /// places of these in `out`. There is room for `SLACK` bytes more. Of a long text the rest may be left out once the call is
-    /// stopped.
+    /// Copy the letters and the characters of numbers from `text` to `out` (cleared first), with capacity for `SLACK`
+    /// more bytes; `marks` receives the positions of the latter in `out`. The copy of a long text may be incomplete
+    /// after cancellation.
     ///
     /// # Errors
-    /// There is no memory for it.
+    /// Memory runs out.
     pub(crate) fn keep(self, text: &str, out: &mut String, marks: &mut Vec<Mark>, stop: &CancelToken) -> Result<()> {
         out.clear();
         marks.clear();
-        // What is written is never longer than what is read.
+        // The output is never longer than the input.
         alloc::try_reserve_str(out, text.len() + SLACK)?;
         let mut fits = Ok(());
         self.each(text, stop, |_, c, links| {
@@ -83,7 +85,8 @@ impl Whole {
         fits
     }
 
-    /// Turns the origins of `text` into those of what [`Whole::keep`] makes of it; stretches of which nothing is kept have no length.
+    /// Map the origins of `text` to those of the output of [`Whole::keep`]; ranges without kept characters become
+    /// empty.
     pub(crate) fn shorten(self, text: &str, origins: &mut [Origin], stop: &CancelToken) {
         let (mut next, mut made) = (0, 0);
         self.each(text, stop, |at, c, _| {
@@ -96,8 +99,8 @@ impl Whole {
         origins[next..].iter_mut().for_each(|origin| origin.end = made);
     }
 
-    /// Calls `each(at, c, links)` with each character that is kept: where it is in `text`, how it is written, and of those that belong
-    /// to numbers whether there is a digit before it, too.
+    /// Call `each(at, c, links)` with each kept character: its offset in `text`, its normalized form and, for
+    /// characters of numbers, whether there is also a digit before it.
     #[inline]
     fn each(self, text: &str, stop: &CancelToken, mut each: impl FnMut(usize, char, Option<bool>)) {
         let mut before = None;
@@ -123,12 +126,12 @@ fn is_digit(c: char) -> bool {
         || !c.is_ascii() && CodePointMapData::<GeneralCategory>::new().get(c) == GeneralCategory::DecimalNumber
 }
 
-/// Words of a text, those that touch a mark joined with it; a joined word is kept if its last part is.
+/// Words of a text, joined with the marks they touch; a joined word is kept if its last component is.
 pub(crate) struct Joined<'a> {
     marks: std::slice::Iter<'a, Mark>,
-    /// The word that may go on.
+    /// The word that may be continued.
     word: Option<(usize, usize, bool)>,
-    /// Whether the next word belongs to it: its last character is a mark.
+    /// True if the next word belongs to it, because its last character is a mark.
     open: bool,
 }
 
@@ -137,13 +140,13 @@ impl<'a> Joined<'a> {
         Self { marks: marks.iter(), word: None, open: false }
     }
 
-    /// Takes the next word of the text; gives one that is complete.
+    /// Add the next word of the text; return a completed one.
     pub(crate) fn add(&mut self, mut start: usize, end: usize, kept: bool) -> Option<(usize, usize, bool)> {
         let mut joins = std::mem::take(&mut self.open);
         while let Some(mark) = self.marks.as_slice().first().filter(|mark| mark.start < end) {
             self.marks.next();
             joins |= mark.links && self.word.is_some_and(|(_, before, _)| before == mark.start);
-            // A mark between words belongs to the digit behind it.
+            // A mark between words belongs to the digit after it.
             start = start.min(mark.start);
             self.open = mark.end == end;
         }
@@ -156,7 +159,7 @@ impl<'a> Joined<'a> {
         }
     }
 
-    /// The last word.
+    /// Return the last word.
     pub(crate) fn last(&mut self) -> Option<(usize, usize, bool)> {
         self.word.take()
     }

@@ -1,20 +1,20 @@
-//! The first of some entries, in order, with equal ones where `std::partial_sort` of GNU's C++ library leaves them.
+//! Partial sort with the tie order of `std::partial_sort` in GNU's C++ library.
 //!
-//! C++ promises no order of equal entries, nor which of them are among the first: both follow from the moves of a heap
-//! (Williams 1964), whose top is the last entry that is kept. To be the fingerprints that a C++ program has stored, ours
-//! must make the same moves:
+//! C++ does not specify the order of equal entries, nor which of them are among the first: both follow from the moves
+//! of a heap (Williams 1964), whose top is the last kept entry. To reproduce fingerprints that a C++ program has
+//! stored, this implementation makes the same moves:
 //!
 //! 1. the first `kept` entries become a heap, from its last inner node to its top;
-//! 2. each further entry that comes before the top takes its place;
-//! 3. the top goes to the end of the heap, which loses it, until all are in order.
+//! 2. each further entry that precedes the top replaces it;
+//! 3. the top is moved to the end of the heap, which shrinks, until all are in order.
 //!
-//! An entry enters at a hole: the hole sinks to a leaf along the later children (Floyd 1964), of two equal ones the
-//! right, and then the entry rises from there.
+//! An entry is inserted at a hole: the hole sinks to a leaf along the later children (Floyd 1964), the right one of
+//! equals, and then the entry rises from there.
 //!
-//! Cost: O(n log kept). Tests: against a sort where no two are equal, and against the C++ library through the keywords of
+//! Cost: O(n log kept). Tests: against a sort if no two are equal, and against the C++ library through the keywords of
 //! `tests/text/test_cppjieba.py`.
 
-/// Brings the first `kept` of `entries` to the front, in order. `before(a, b)`: whether a comes before b.
+/// Move the first `kept` of `entries` to the front, in order. `before(a, b)` is true if a precedes b.
 pub(crate) fn first<T: Copy>(entries: &mut [T], kept: usize, before: impl Fn(&T, &T) -> bool) {
     let kept = kept.min(entries.len());
     if kept == 0 {
@@ -38,7 +38,7 @@ pub(crate) fn first<T: Copy>(entries: &mut [T], kept: usize, before: impl Fn(&T,
     }
 }
 
-/// Lets `entry` enter a heap whose subtree at `start` has lost its top.
+/// Insert `entry` into a heap whose subtree at `start` has lost its top.
 fn enter<T: Copy>(heap: &mut [T], start: usize, entry: T, before: impl Fn(&T, &T) -> bool) {
     let mut hole = start;
     while 2 * hole + 1 < heap.len() {
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn equal_entries_are_where_gnus_library_leaves_them() {
-        // What a program has that GCC 12 compiled.
+        // The order produced by a program compiled with GCC 12.
         let found = |weights: &[u32], kept: usize| {
             let mut entries: Vec<(u32, usize)> = weights.iter().copied().zip(0..).collect();
             first(&mut entries, kept, |a, b| a.0 > b.0);

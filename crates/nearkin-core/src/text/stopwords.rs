@@ -1,9 +1,9 @@
 //! Lists of stop words by name.
 //!
-//! `en`, `zh` and `ja` are those of Stopwords ISO (Diaz, MIT licence), in the crate `stop-words`, which is pinned to
-//! one version, so that a recipe that names a list keeps its values; a test pins the lists. `jieba` is the short
-//! English list that jieba's keyword extraction leaves out, in every mixture of upper and lower case, since jieba
-//! compares in lower case.
+//! `en`, `zh` and `ja` are the lists of Stopwords ISO (Diaz, MIT licence), in the crate `stop-words`, which is pinned
+//! to one version so that a recipe that names a list is stable; a test pins the lists. `jieba` is the short English
+//! list of jieba's keyword extraction, in every combination of upper and lower case, because jieba compares in lower
+//! case.
 
 use crate::{Error, Result};
 
@@ -15,7 +15,7 @@ const JIEBA: [&str; 31] = [
     "if", "from", "which", "you", "it", "this", "then", "at", "have", "all", "not", "one", "has", "or",
 ];
 
-/// The list called `name`.
+/// Return the list called `name`.
 ///
 /// # Errors
 /// An unknown name.
@@ -29,7 +29,7 @@ pub fn list(name: &str) -> Result<Vec<String>> {
     }
 }
 
-/// A word of at most five letters with each of them small or capital.
+/// Return a word of at most five letters in every combination of cases.
 fn mixtures(word: &str) -> impl Iterator<Item = String> {
     (0..1_u32 << word.len()).map(move |capitals| {
         let letter = |(i, c): (usize, char)| if capitals >> i & 1 == 1 { c.to_ascii_uppercase() } else { c };

@@ -1,13 +1,13 @@
 //! `TextRank`: a word is important if it is near many important words.
 //!
-//! Two kept words with fewer than five tokens from one to the other are joined; an edge weighs as often as the two meet
-//! in that order, and both orders are edges of their own. Ranks go through the words, sorted by code points, ten times,
-//! each seeing those before it renewed:
+//! Two kept words fewer than five tokens apart are connected; an edge's weight is the number of times the two occur in
+//! that order, and both orders are separate edges. Ranks are updated in place ten times, in order of the words' code
+//! points:
 //! ```text
 //! r(i) ← (1 − d) + d · Σ over edges {i, j} of w / W(j) · r(j)        d = 0.85, W(j) the weights of all edges at j, r = 1/n at first
 //! ```
-//! and are then spread out: `(r − min/10) / (max − min/10)`. A word without an edge has no rank. Sums are taken in the
-//! order in which edges first appear. All of it is jieba's rule, and equal to it.
+//! and are then scaled: `(r − min/10) / (max − min/10)`. A word without an edge has no rank. Sums are taken in the
+//! order in which edges first occur. This is jieba's rule, and results equal jieba's.
 //!
 //! Cost: O(tokens + 10 · edges). Source: Mihalcea and Tarau (2004), "`TextRank`: bringing order into texts", sections 2
 //! and 3.
@@ -19,14 +19,14 @@ use std::ops::Range;
 use crate::cancel::CancelToken;
 use crate::{Result, alloc};
 
-/// Tokens from a word to the last one that it is joined with, plus one.
+/// Distance in tokens to the last connected word, plus one.
 const WINDOW: usize = 5;
 const DAMPING: f64 = 0.85;
 const ROUNDS: usize = 10;
 /// A word without an edge so far.
 const NONE: u32 = u32::MAX;
 
-/// Hash of a pair of words, which no one chooses: the product's upper half, folded.
+/// Hash of a pair of words (not adversarial): the product's upper half, folded.
 #[derive(Default)]
 struct PairHasher(u64);
 
@@ -47,13 +47,13 @@ impl Hasher for PairHasher {
     }
 }
 
-/// The edges (word, later word, weight) in the order in which they first appear; some of them once the call is stopped.
+/// Return the edges (word, later word, weight) in the order in which they first occur; incomplete after cancellation.
 fn edges_of(tokens: &[Option<u32>], stop: &CancelToken) -> Result<Vec<(u32, u32, f64)>> {
     let mut places: HashMap<u64, u32, BuildHasherDefault<PairHasher>> = HashMap::default();
     let mut edges: Vec<(u32, u32, f64)> = Vec::new();
     for (i, &token) in stop.often(tokens.iter().enumerate()) {
         let Some(word) = token else { continue };
-        // The table asks for room when it is full, for this token's edges.
+        // Reserve capacity for this token's edges if the table is full.
         if places.capacity() - places.len() < WINDOW {
             alloc::try_reserve_map(&mut places, WINDOW)?;
         }
@@ -70,10 +70,10 @@ fn edges_of(tokens: &[Option<u32>], stop: &CancelToken) -> Result<Vec<(u32, u32,
     Ok(edges)
 }
 
-/// Words that have an edge, in the order of their first one, and the edges at each: (word's number, weight), in order.
+/// Words with an edge, in the order of their first one, and their edges: (word, weight), in order.
 struct Graph {
     words: Vec<u32>,
-    /// Where the edges at each word end.
+    /// End of each word's edges.
     ends: Vec<u32>,
     at: Vec<(u32, f64)>,
 }
@@ -113,19 +113,19 @@ impl Graph {
         Ok(Self { words, ends, at })
     }
 
-    /// The places of the edges at a word.
+    /// Return the range of a word's edges.
     fn edges(&self, word: usize) -> Range<usize> {
         let start = if word == 0 { 0 } else { self.ends[word - 1] };
         start as usize..self.ends[word] as usize
     }
 }
 
-/// Ranks of words by number: `tokens` are the words of a text in order, none for those that are left out; `names` are the
-/// words, which are sorted by their bytes. Gives (word, rank) in the order in which words first have an edge; anything once
-/// the call is stopped.
+/// Compute the ranks of words: `tokens` are the words of a text in order, None for excluded ones; `names` are the
+/// words, which are sorted by their bytes. Return (word, rank) in the order in which words first have an edge;
+/// unspecified after cancellation.
 ///
 /// # Errors
-/// There is no memory for the graph.
+/// Memory runs out for the graph.
 pub fn rank(tokens: &[Option<u32>], names: &[&[u8]], stop: &CancelToken) -> Result<Vec<(u32, f64)>> {
     let mut graph = Graph::new(&edges_of(tokens, stop)?, names.len())?;
     let n = graph.words.len();
@@ -134,7 +134,7 @@ pub fn rank(tokens: &[Option<u32>], names: &[&[u8]], stop: &CancelToken) -> Resu
     }
     let sum = |word: usize| graph.at[graph.edges(word)].iter().fold(0.0, |sum, edge| sum + edge.1);
     let sums: Vec<f64> = alloc::try_collect((0..n).map(sum))?;
-    // Only the quotient is used below, and it stays the same in every round.
+    // Only the quotient is used below, and it is constant over the rounds.
     for (other, weight) in &mut graph.at {
         *weight /= sums[*other as usize];
     }
@@ -173,9 +173,9 @@ mod tests {
         assert!(ranks.iter().all(|&(word, rank)| word == 1 || rank < 1.0));
     }
 
-    /// The header's rule, word by word, in maps: the ranks of the words that have an edge.
+    /// The header's rule, word by word, in maps: the ranks of the words with an edge.
     fn definition(tokens: &[Option<u32>], names: &[&[u8]]) -> Vec<(u32, f64)> {
-        // Edges in the order in which they first appear, with their weights.
+        // Edges in the order in which they first occur, with their weights.
         let mut edges: Vec<((u32, u32), f64)> = Vec::new();
         for (i, a) in tokens.iter().enumerate() {
             for b in &tokens[i + 1..tokens.len().min(i + WINDOW)] {

@@ -2,25 +2,26 @@
 //!
 //! | kind | feature | shorter texts |
 //! |---|---|---|
-//! | `char:n` | n letters in a row, over code points, of the text with everything but letters removed | all letters as one |
-//! | `word:n` | n words in a row, joined by one space | all words as one |
-//! | `char:m-n`, `word:m-n` | those of each length from m to n, by where they end, the shorter first | all as one below m |
+//! | `char:n` | n consecutive letters (code points) of the text without other characters | all letters as one |
+//! | `word:n` | n consecutive words, joined by one space | all words as one |
+//! | `char:m-n`, `word:m-n` | those of each length from m to n, by their end, the shorter first | all as one below m |
 //!
-//! Words are, by the recipe's `letters`: `word` the words of UAX #29 that hold a letter or digit; `python` the maximal
-//! runs of Python's `\w`; `all` what white space separates. With a dictionary ([`crate::text::cut`]) they are its
-//! tokens that hold such a letter, for `all` those that hold anything but white space. No word holds a space, so joined
-//! words are never ambiguous. CancelToken words, words shorter than the recipe's minimum length, and words of other parts of
-//! speech than the recipe's are taken out before n-grams are built. A text without letters or words has no feature.
+//! Words are, by the recipe's `letters`: `word` the words of UAX #29 that contain a letter or digit; `python` the
+//! maximal runs of Python's `\w`; `all` the runs between white space. With a dictionary ([`crate::text::cut`]) they are
+//! its tokens that contain such a letter, for `all` those that contain anything but white space. No word contains a
+//! space, so joined words are never ambiguous. Stop words, words shorter than the recipe's minimum length, and words of
+//! other parts of speech than the recipe's are removed before n-grams are built. A text without letters or words has no
+//! feature.
 //!
-//! The text is normalised, folded and its case mapped first; segmentation sees the result. With whole numbers
+//! The text is normalized, folded and its case mapped before segmentation. With whole numbers
 //! ([`crate::text::numbers`]) points and signs of numbers are read with their digits.
 //!
-//! A feature is identified by XXH3-64 (seed 0) of its bytes: two features of one pair of documents with 10^6 features
-//! each collide with probability of about 10^-7.
+//! A feature is identified by XXH3-64 (seed 0) of its bytes: two features of a pair of documents with 10^6 features
+//! each collide with a probability of about 10^-7.
 //!
-//! Cost: ASCII letters are selected 64 at a time and hashed in vectors, distinct 4-grams of them are found before they are
-//! hashed ([`crate::hash::grams`]); words of ASCII texts are found by bit masks ([`crate::text::ascii_words`]), those of
-//! other texts by the `unicode-segmentation` crate.
+//! Cost: ASCII letters are selected 64 at a time and hashed in vectors, and their distinct 4-grams are found before
+//! hashing ([`crate::hash::grams`]); words of ASCII texts are found by bit masks ([`crate::text::ascii_words`]), words
+//! of other texts by the `unicode-segmentation` crate.
 
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
@@ -40,18 +41,18 @@ use crate::text::numbers::{Joined, Mark, Numbers, Whole};
 use crate::text::unicode::{Case, CharMap, Form, Letters, Origin, SLACK};
 use crate::{Error, Result, alloc};
 
-/// Texts that a batch function reads: random access to strings, some of them missing.
+/// The texts of a batch: random access to strings, some of them null.
 pub trait TextSource: Sync {
-    /// How many texts there are.
+    /// Return the number of texts.
     fn len(&self) -> usize;
-    /// Text `i`, or nothing for a null.
+    /// Return text `i`, or None for a null.
     fn get(&self, i: usize) -> Option<&str>;
-    /// Whether there is no text.
+    /// True if there are no texts.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// Asks the processor for the beginning of text `i`, which need not exist. Texts lie scattered over memory, and its own
-    /// prefetcher has not got going before the end of a short one.
+    /// Prefetch the beginning of text `i`, which need not exist. Texts are scattered over memory, and a short one ends
+    /// before the hardware prefetcher starts.
     #[inline]
     fn prefetch(&self, i: usize) {
         if let Some(text) = (i < self.len()).then(|| self.get(i)).flatten() {
@@ -60,7 +61,7 @@ pub trait TextSource: Sync {
     }
 }
 
-/// Cache lines of a text that are prefetched while the one before is read: 2 KB.
+/// Bytes of the next text that are prefetched: 2 KB.
 const AHEAD: usize = 32;
 
 impl<S: AsRef<str> + Sync> TextSource for [S] {
@@ -72,7 +73,7 @@ impl<S: AsRef<str> + Sync> TextSource for [S] {
     }
 }
 
-/// What a feature is.
+/// The kind of a feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FeatureKind {
     /// Character n-grams.
@@ -81,108 +82,109 @@ pub enum FeatureKind {
     Word(usize),
 }
 
-/// Which characters of a text are read.
+/// The characters of a text that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
     /// Normalisation form.
     pub form: Form,
-    /// What characters are taken for one another.
+    /// Character folds.
     pub folds: Folds,
-    /// What happens to case.
+    /// Case rule.
     pub case: Case,
-    /// What counts as a letter.
+    /// The characters that count as letters.
     pub letters: Letters,
-    /// What is read of numbers.
+    /// The rule for numbers.
     pub numbers: Numbers,
 }
 
-/// Largest n of an n-gram.
+/// Maximum n of an n-gram.
 pub const MAX_N: usize = 64;
-/// Most words of a feature's hash.
+/// Maximum number of words of a feature's hash.
 pub const MAX_WORDS: usize = 16;
 
-/// Text to features, as a recipe says.
+/// Converts text to features by a recipe.
 pub struct Tokenizer {
-    /// The longest n-grams.
+    /// Maximum length of n-grams.
     kind: FeatureKind,
-    /// The shortest ones.
+    /// Minimum length of n-grams.
     least: usize,
     letters: Letters,
     map: &'static CharMap,
-    /// None where numbers are split.
+    /// None if numbers are split.
     whole_numbers: Option<Whole>,
-    /// Words that are left out, as they are after normalisation and case.
+    /// Stop words, after normalization and case.
     stop_words: HashSet<Box<[u8]>>,
     cut: Cut,
-    /// Smallest number of characters of a word.
+    /// Minimum number of characters of a word.
     min_length: usize,
-    /// Parts of speech that are kept; all where none is named.
+    /// Parts of speech to keep; all if empty.
     tags: Vec<Box<str>>,
 }
 
-/// Buffers that one thread uses again for every text.
+/// Buffers reused for every text of a thread.
 #[derive(Default)]
 pub struct Scratch {
-    /// The normalised text, with `SLACK` zeros after it.
+    /// The normalized text, with `SLACK` zeros after it.
     text: String,
-    /// With whole numbers: the normalised text with everything in it, and what belongs to numbers in `text`.
+    /// With whole numbers: the complete normalized text, and the characters of `text` that belong to numbers.
     read: String,
     marks: Vec<Mark>,
     /// Words joined by spaces, with `SLACK` zeros after them.
     words: Vec<u8>,
     hashes: Vec<u64>,
     queues: Queues,
-    /// Where the words of an ASCII text end in `words`.
+    /// Ends of the words of an ASCII text in `words`.
     ends: Vec<u32>,
     grams: Grams,
     seen: IdSet,
-    /// Which of some hashes are those of new features, and the new ones of another word.
+    /// Selection of new features' hashes, and the new hashes of another word.
     fresh: Vec<bool>,
     kept: Vec<u64>,
     cut: jieba::Scratch,
 }
 
 impl Scratch {
-    /// Buffers of a thread that works for a call which `stop` ends: of a long text the rest is then left out.
+    /// Create the buffers of a thread that works for a call with the token `stop`; after cancellation a long text is
+    /// incomplete.
     pub fn stopped_by(stop: &CancelToken) -> Self {
         let mut scratch = Self::default();
         scratch.cut.stop = stop.clone();
         scratch
     }
 
-    /// The text that [`Tokenizer::words`] has read last, normalised.
+    /// Return the normalized text that [`Tokenizer::words`] read last.
     pub(crate) fn normalised(&self) -> &str {
         &self.text
     }
 
-    /// What ends the call.
+    /// The cancellation token of the call.
     pub(crate) fn stop(&self) -> &CancelToken {
         &self.cut.stop
     }
 }
 
-/// A text as the recipe reads it, whether all of it is ASCII, and what belongs to its numbers.
+/// A text in the recipe's form, whether all of it is ASCII, and the characters of its numbers.
 type Normalised<'a> = (&'a str, bool, &'a [Mark]);
 
-/// Bytes of a text between two looks at the stop.
+/// Number of bytes of a text between two cancellation points.
 const PART: usize = if cfg!(test) { 32 } else { 1 << 18 };
 
-/// Hashes that are computed before they are handed on: whole blocks of the bit sums, whole steps of the window hashes.
+/// Number of hashes per call of the consumer: complete blocks of the bit sums, complete steps of the window hashes.
 pub(crate) const CHUNK: usize = 7 * crate::cpu::bitsum::BLOCK;
 
 impl Tokenizer {
-    /// A tokenizer for n-grams of `kind`, without folds and with split numbers.
+    /// Create a tokenizer for n-grams of `kind`, without folds and with split numbers.
     ///
     /// # Errors
-    /// As of [`Tokenizer::of`].
+    /// See [`Tokenizer::of`].
     pub fn new(kind: FeatureKind, form: Form, case: Case, letters: Letters, stop_words: &[String]) -> Result<Self> {
         Self::of(kind, Reading { form, folds: Folds::default(), case, letters, numbers: Numbers::Split }, stop_words)
     }
 
-    /// A tokenizer for n-grams of `kind`.
+    /// Create a tokenizer for n-grams of `kind`.
     ///
     /// # Errors
-    /// n out of 1 to 64, or stop words with characters; there is no memory.
+    /// n is not in 1 to 64, or stop words with characters; memory runs out.
     pub fn of(kind: FeatureKind, reading: Reading, stop_words: &[String]) -> Result<Self> {
         let Reading { form, folds, case, letters, numbers } = reading;
         let (FeatureKind::Char(n) | FeatureKind::Word(n)) = kind;
@@ -218,10 +220,10 @@ impl Tokenizer {
         Ok(made)
     }
 
-    /// The tokenizer with the n-grams of `least` characters or words, too, and of every length between.
+    /// Set the minimum length of n-grams to `least` characters or words.
     ///
     /// # Errors
-    /// `least` is not from 1 to n.
+    /// `least` is not in 1 to n.
     pub fn mixed(mut self, least: usize) -> Result<Self> {
         let (FeatureKind::Char(n) | FeatureKind::Word(n)) = self.kind;
         if !(1..=n).contains(&least) {
@@ -231,13 +233,14 @@ impl Tokenizer {
         Ok(self)
     }
 
-    /// The lengths of the n-grams of a text of `count` characters or words; one where the whole text is its only feature.
+    /// Return the lengths of the n-grams of a text of `count` characters or words; a single one if the complete text is
+    /// its only feature.
     fn lengths(&self, count: usize) -> RangeInclusive<usize> {
         let (FeatureKind::Char(n) | FeatureKind::Word(n)) = self.kind;
         self.least..=n.min(count.max(self.least))
     }
 
-    /// Puts the text of the recipe into `scratch`, and tells whether all of it is ASCII.
+    /// Write the text in the recipe's form to `scratch`; return whether all of it is ASCII.
     #[inline]
     fn read(&self, text: &str, scratch: &mut Scratch) -> Result<bool> {
         let Scratch { text: out, read, marks, cut, .. } = scratch;
@@ -248,11 +251,11 @@ impl Tokenizer {
         Ok(out.is_ascii())
     }
 
-    /// The tokenizer with another segmenter, whose words it keeps if they have at least `min_length` characters and one of the
-    /// parts of speech `tags` (any where none is named).
+    /// Set the segmenter; its words are kept if they have at least `min_length` characters and one of the parts of
+    /// speech `tags` (any if empty).
     ///
     /// # Errors
-    /// A segmenter, a minimum length or tags with characters in place of words; tags without jieba; script with letters
+    /// A segmenter, a minimum length or tags with characters instead of words; tags without jieba; script with letters
     /// other than `word`.
     pub fn with_words(mut self, cut: Cut, min_length: usize, tags: &[String]) -> Result<Self> {
         if matches!(self.kind, FeatureKind::Char(_))
@@ -274,10 +277,10 @@ impl Tokenizer {
         Ok(self)
     }
 
-    /// A user's words as they occur in texts, after normalisation and case.
+    /// Return a user's words as they occur in texts, after normalization and case.
     ///
     /// # Errors
-    /// There is no memory for them.
+    /// Memory runs out.
     pub fn normalise(&self, mut words: Vec<jieba::UserWord>) -> Result<Vec<jieba::UserWord>> {
         let mut scratch = Scratch::default();
         for word in &mut words {
@@ -288,31 +291,32 @@ impl Tokenizer {
         Ok(words)
     }
 
-    /// Whether texts are cut as the C++ library cppjieba does.
+    /// True if texts are segmented like the C++ library cppjieba.
     pub(crate) fn cuts_as_cppjieba(&self) -> bool {
         matches!(self.cut, Cut::CppJieba)
     }
 
-    /// Whether features are of words, not of characters.
+    /// True if features are of words, false if of characters.
     pub fn has_words(&self) -> bool {
         matches!(self.kind, FeatureKind::Word(_))
     }
 
-    /// The text that features are taken from: normalised, folded, without the characters that the recipe leaves out.
+    /// Return the text that features are taken from: normalized, folded, without the characters that the recipe
+    /// removes.
     ///
     /// # Errors
-    /// There is no memory for it.
+    /// Memory runs out.
     pub fn normalised(&self, text: &str) -> Result<String> {
         let mut scratch = Scratch::default();
         self.read(text, &mut scratch)?;
         Ok(scratch.text)
     }
 
-    /// Calls `each(text, start, end, kept)` with the words of `text` in order, those that are left out too; with jieba, white space
-    /// and punctuation are such words.
+    /// Call `each(text, start, end, kept)` with the words of `text` in order, including removed ones; with jieba, white
+    /// space and punctuation are such words.
     ///
     /// # Errors
-    /// There is no memory for its buffers.
+    /// Memory runs out.
     pub fn words(
         &self,
         text: &str,
@@ -324,18 +328,18 @@ impl Tokenizer {
         self.each_token((text, ascii, marks), cut, |start, end, kept| each(text.as_bytes(), start, end, kept))
     }
 
-    /// Calls `each` with the bytes of every feature of `text`, in order, repeated ones repeatedly.
+    /// Call `each` with the bytes of every feature of `text`, in order, with repetitions.
     ///
     /// # Errors
-    /// There is no memory for its buffers.
+    /// Memory runs out.
     pub fn features(&self, text: &str, scratch: &mut Scratch, mut each: impl FnMut(&[u8])) -> Result<()> {
         let ascii = self.read(text, scratch)?;
         let Scratch { text, marks, words, cut, .. } = scratch;
         self.emit((text, ascii, marks), words, cut, |buffer, start, end| each(&buffer[start..end]))
     }
 
-    /// Calls `each(buffer, start, end)` with every feature of the normalised text; at least `SLACK` bytes of the buffer
-    /// lie after each feature.
+    /// Call `each(buffer, start, end)` with every feature of the normalized text; the buffer has at least `SLACK` bytes
+    /// after each feature.
     fn emit(
         &self,
         (text, ascii, marks): (&mut String, bool, &[Mark]),
@@ -344,7 +348,7 @@ impl Tokenizer {
         mut each: impl FnMut(&[u8], usize, usize),
     ) -> Result<()> {
         let length = text.len();
-        // `CharMap::apply` has left room.
+        // `CharMap::apply` has reserved the capacity.
         text.push_str(ZEROS);
         let bytes = text.as_bytes();
         match self.kind {
@@ -356,10 +360,10 @@ impl Tokenizer {
                 self.each_word((&text[..length], ascii, marks), cut, |start, end| each(bytes, start, end))
             }
             FeatureKind::Word(n) => {
-                // A word of one byte and its space make the joined words at most twice the text.
+                // A word of one byte and its space make the joined words at most twice as long as the text.
                 words.clear();
                 alloc::try_resize(words, 2 * length + SLACK, 0)?;
-                // The last n words start at these places of `words`; word w at starts[w % n].
+                // Starts of the last n words in `words`; word w at starts[w % n].
                 let mut starts = [0_usize; MAX_N];
                 let mut used = 0;
                 let mut count = 0;
@@ -384,12 +388,12 @@ impl Tokenizer {
         }
     }
 
-    /// Gives `each` the hashes of all features of `text`, chunk by chunk and in no particular order: for each chunk one call
-    /// a word of the fingerprint, `each(word, hashes)`, features in the same order in each. Returns how many features the
-    /// text has.
+    /// Pass the hashes of all features of `text` to `each`, in chunks and in no particular order: per chunk one call
+    /// for each word of the fingerprint, `each(word, hashes)`, with the features in the same order. Return the number
+    /// of features.
     ///
     /// # Errors
-    /// There is no memory for its buffers.
+    /// Memory runs out.
     pub fn hashes(
         &self,
         text: &str,
@@ -401,7 +405,7 @@ impl Tokenizer {
         self.mapped_hashes(ascii, words, scratch, each)
     }
 
-    /// As [`Tokenizer::hashes`], of the normalised text in `scratch`.
+    /// Pass the hashes of the normalized text in `scratch`; see [`Tokenizer::hashes`].
     fn mapped_hashes(
         &self,
         ascii: bool,
@@ -420,7 +424,7 @@ impl Tokenizer {
             && ascii_words::join(buffer.as_bytes(), joined, ends)?
         {
             hashes.resize(CHUNK, 0);
-            // `ascii_words::join` has left room.
+            // `ascii_words::join` has reserved the capacity.
             joined.resize(joined.len() + SLACK, 0);
             let of = |n| ascii_word_hashes(n, words, (&joined[..], &ends[..]), queues, hashes, &cut.stop, &mut each);
             return Ok(self.lengths(ends.len()).map(of).sum());
@@ -453,16 +457,16 @@ impl Tokenizer {
         Ok(total)
     }
 
-    /// Whether the words are those of UAX #29, none left out.
+    /// True if the words are those of UAX #29 without filters.
     fn takes_all_words(&self) -> bool {
         let plain = self.letters == Letters::Word && matches!(self.cut, Cut::Uax29);
         plain && self.min_length == 1 && self.stop_words.is_empty()
     }
 
-    /// As [`Tokenizer::hashes`], of each distinct feature once.
+    /// Pass the hashes of each distinct feature once; see [`Tokenizer::hashes`].
     ///
     /// # Errors
-    /// There is no memory for its buffers.
+    /// Memory runs out.
     ///
     /// # Panics
     /// If there are more than [`MAX_WORDS`] words.
@@ -479,7 +483,7 @@ impl Tokenizer {
         if fours && ascii && long && in_vectors(words) {
             return ascii_gram_hashes(words, scratch, each);
         }
-        // A hash that identifies features, and then the words, of which the first may be that one.
+        // A hash that identifies features, followed by the words, the first of which may be that hash.
         let given = usize::from(!words.first().is_some_and(|word| matches!(word.hash, FeatureHash::Xxh3(0))));
         let mut all = [FeatureHash::Xxh3(0).word(0); MAX_WORDS + 1];
         all[given..given + words.len()].copy_from_slice(words);
@@ -494,7 +498,7 @@ impl Tokenizer {
                     each(0, &seen.ids()[seen.len() - new..]);
                 }
             } else {
-                // Every hash is written and only new ones advance, so that nothing has to be guessed.
+                // Every hash is written and only new ones advance the end, which avoids branches.
                 kept.resize(hashes.len(), 0);
                 let mut count = 0;
                 for (&hash, &fresh) in hashes.iter().zip(&*fresh) {
@@ -510,10 +514,10 @@ impl Tokenizer {
         Ok(count)
     }
 
-    /// Appends the identifiers of the distinct features of `text` to `ids`, each once, in no particular order.
+    /// Append the identifiers of the distinct features of `text` to `ids`, each once, in no particular order.
     ///
     /// # Errors
-    /// There is no memory for them; `ids` is as it was.
+    /// Memory runs out; `ids` is unchanged.
     pub fn distinct(&self, text: &str, scratch: &mut Scratch, ids: &mut Vec<u64>) -> Result<()> {
         let before = ids.len();
         let mut fits = Ok(());
@@ -528,11 +532,11 @@ impl Tokenizer {
         found.and(fits)
     }
 
-    /// Calls `each(id, first, after)` with the identifier of every feature of `text`, in order, repeated ones repeatedly, and the numbers
-    /// of its first character in `text` and of the one after its last.
+    /// Call `each(id, first, after)` with the identifier of every feature of `text`, in order, with repetitions, and
+    /// its start and end (exclusive) in characters of `text`.
     ///
     /// # Errors
-    /// There is no memory for its buffers.
+    /// Memory runs out.
     pub fn places(&self, text: &str, scratch: &mut Scratch, mut each: impl FnMut(u64, usize, usize)) -> Result<()> {
         let mut origins = Vec::new();
         self.map.origins(text, &mut origins)?;
@@ -580,7 +584,7 @@ impl Tokenizer {
         })
     }
 
-    /// Calls `each` with every word of a normalised text that is kept.
+    /// Call `each` with every kept word of a normalized text.
     #[inline]
     fn each_word(
         &self,
@@ -595,7 +599,7 @@ impl Tokenizer {
         })
     }
 
-    /// Calls `each` with every word of a normalised text, and whether it is kept.
+    /// Call `each` with every word of a normalized text, and whether it is kept.
     #[inline]
     fn each_token(
         &self,
@@ -625,7 +629,7 @@ impl Tokenizer {
         Ok(())
     }
 
-    /// Calls `each` with every part into which normalised `text` is cut, and whether it is a word of one of the parts of speech.
+    /// Call `each` with every segment of normalized `text`, and whether it is a word of one of the parts of speech.
     #[inline]
     fn each_part(
         &self,
@@ -655,7 +659,8 @@ impl Tokenizer {
         }
     }
 
-    /// Whether a token is a word: it holds one of the recipe's letters, or, if all characters are, anything but white space.
+    /// True if a token is a word: it contains one of the recipe's letters or, if all characters are letters, anything
+    /// but white space.
     #[inline]
     fn has_letter(&self, token: &str) -> bool {
         // Most tokens begin with an ideograph: U+4E00 to U+9FBF begin with the bytes E4 B8 to E9 BE.
@@ -668,7 +673,7 @@ impl Tokenizer {
         }
     }
 
-    /// Calls `each` with every word by the rules of `letters`.
+    /// Call `each` with every word by the rules of `letters`.
     #[inline]
     fn each_plain(&self, string: &str, ascii: bool, stop: &CancelToken, mut each: impl FnMut(usize, usize)) {
         if ascii && self.letters == Letters::Word {
@@ -689,24 +694,24 @@ impl Tokenizer {
     }
 }
 
-/// Whether UTF-8 `word` has at least `length` characters.
+/// True if UTF-8 `word` has at least `length` characters.
 fn is_long(word: &[u8], length: usize) -> bool {
-    // Bytes that continue a character are 10xxxxxx.
+    // Continuation bytes are 10xxxxxx.
     word.len() >= length && word.iter().filter(|&&b| b & 0xc0 != 0x80).count() >= length
 }
 
-/// Whether hashes of these words are computed in vectors.
+/// True if hashes of such words are computed in vectors.
 fn in_vectors(words: &[WordHash]) -> bool {
     words.iter().all(|word| matches!(word.hash, FeatureHash::Xxh3(_)))
 }
 
-/// What follows a text.
+/// The padding after a text.
 const ZEROS: &str = match std::str::from_utf8(&[0; SLACK]) {
     Ok(zeros) => zeros,
     Err(_) => panic!("zeros are ASCII"),
 };
 
-/// The hashes of ASCII windows in `scratch.text`, in vectors.
+/// Compute the hashes of ASCII windows in `scratch.text`, in vectors.
 fn ascii_window_hashes(
     n: usize,
     words: &[WordHash],
@@ -719,13 +724,14 @@ fn ascii_window_hashes(
     }
     let n = n.min(letters);
     let windows = letters - n + 1;
-    // `CharMap::apply` has left room. Zeros after the text let the vector kernel run over its end; what it makes of them is cut off below.
+    // `CharMap::apply` has reserved the capacity. Zeros after the text let the vector kernel read past its end; the
+    // surplus hashes are cut off below.
     scratch.text.push_str(ZEROS);
     scratch.hashes.resize(CHUNK, 0);
     let mut start = 0;
     while start < windows && !scratch.cut.stop.is_set() {
         let count = (windows - start).min(CHUNK);
-        // Whole steps of 56 windows, as far as the zeros allow.
+        // Complete steps of 56 windows, as far as the zeros allow.
         let padded = count.next_multiple_of(56).min(scratch.text.len() - start - n + 1).min(CHUNK);
         for (j, word) in words.iter().enumerate() {
             let FeatureHash::Xxh3(seed) = word.hash else { continue };
@@ -738,12 +744,12 @@ fn ascii_window_hashes(
     windows as u64
 }
 
-/// The hashes of the distinct 4-grams of the ASCII text in `scratch.text`, which has at least one.
+/// Compute the hashes of the distinct 4-grams of the ASCII text in `scratch.text`, which has at least one.
 fn ascii_gram_hashes(words: &[WordHash], scratch: &mut Scratch, mut each: impl FnMut(usize, &[u64])) -> Result<u64> {
     let letters = scratch.text.len();
     let windows = letters - grams::WIDTH + 1;
     scratch.grams.clear(windows)?;
-    // `CharMap::apply` has left room.
+    // `CharMap::apply` has reserved the capacity.
     scratch.text.push_str(ZEROS);
     scratch.hashes.resize(CHUNK, 0);
     let mut total = 0;
@@ -765,8 +771,8 @@ fn ascii_gram_hashes(words: &[WordHash], scratch: &mut Scratch, mut each: impl F
     Ok(total)
 }
 
-/// Calls `each` with every `least` to `n` characters in a row of the first `length` bytes of UTF-8 `text`, or with all of them
-/// where they are fewer, until the call is stopped.
+/// Call `each` with every run of `least` to `n` characters of the first `length` bytes of UTF-8 `text`, or with all of
+/// them if they are fewer, until the call is cancelled.
 fn char_grams(
     text: &[u8],
     length: usize,
@@ -808,7 +814,8 @@ fn char_grams(
     }
 }
 
-/// The hashes of n-grams of the words of `joined`, which end at `ends` and have `SLACK` bytes after them, until the call is stopped.
+/// Compute the hashes of n-grams of the words of `joined`, which end at `ends` and are followed by `SLACK` bytes, until
+/// the call is cancelled.
 fn ascii_word_hashes(
     n: usize,
     words: &[WordHash],
@@ -822,7 +829,8 @@ fn ascii_word_hashes(
         return 0;
     }
     let n = n.min(ends.len());
-    // Start and length of features of 17 to 32 bytes and of longer ones; without branches, which would often be mispredicted.
+    // Start and length of features of 17 to 32 bytes and of longer ones, without branches, which would often be
+    // mispredicted.
     let mut spans = [[(0_u32, 0_u32); CHUNK]; 2];
     let mut start = 0;
     for chunk in ends[n - 1..].chunks(CHUNK).enumerate() {
@@ -857,7 +865,7 @@ fn ascii_word_hashes(
     (ends.len() - n + 1) as u64
 }
 
-/// Features of up to 16 bytes that wait to be hashed in vectors.
+/// Features of up to 16 bytes, pending for vector hashing.
 #[derive(Default)]
 struct Queues {
     short: FeatureQueue,
@@ -1050,7 +1058,7 @@ mod tests {
             let words = [hash.word(0), hash.word(1)];
             let mut scratch = Scratch::default();
             let features: HashSet<String> = features(&tokenizer, &text).into_iter().collect();
-            // The second text finds what the first has left in the buffers.
+            // The second text reuses the buffers of the first.
             for _ in 0..2 {
                 let mut found = [Vec::new(), Vec::new()];
                 let each = |j: usize, hashes: &[u64]| found[j].extend_from_slice(hashes);
@@ -1088,7 +1096,7 @@ mod tests {
             for (feature, (id, first, after)) in expected.iter().zip(found) {
                 prop_assert_eq!(FeatureHash::Xxh3(0).word(0).hash(feature.as_bytes()), id);
                 prop_assert!(first < after && after <= characters.len() && before <= (first, after));
-                // The characters alone have this feature, where none before them changes them.
+                // Only the characters themselves have this feature, because nothing before them changes them.
                 let part: String = characters[first..after].iter().collect();
                 if text.is_ascii() && chars && !younger {
                     prop_assert_eq!(&vec![feature.clone()], &features(&tokenizer, &part));
@@ -1112,7 +1120,7 @@ mod tests {
             };
             let mixed = Tokenizer::of(kind(most), reading, &[]).expect("valid").mixed(least).expect("in range");
             let found = features(&mixed, &text);
-            // A text that is shorter than an n-gram is a feature of its own for the shortest alone.
+            // A text shorter than an n-gram is a feature of its own only for the shortest length.
             let units = features(&Tokenizer::of(kind(1), reading, &[]).expect("valid"), &text).len();
             let mut expected: Vec<String> = (least..=most.min(units.max(least)))
                 .flat_map(|n| features(&Tokenizer::of(kind(n), reading, &[]).expect("valid"), &text))

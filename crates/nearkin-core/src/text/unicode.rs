@@ -1,22 +1,23 @@
-//! Normalisation, case and the choice of letters as one table look-up per character.
+//! Normalization, case and selection of letters as one table lookup per character.
 //!
 //! The text of a recipe is `filter(case(fold(normalise(text))))`:
 //!
 //! - *normalise*: NFKC, NFC (UAX #15) or nothing;
 //! - *fold*: the recipe's folds ([`crate::text::fold`]), most often none;
 //! - *case*: full case folding, lower case (with the final sigma rule), or nothing, character by character, not
-//!   normalised again;
-//! - *filter*: keeps what counts as a letter: `word` (UTS #18 annex C `\w`, alphabetic, marks, decimal digits and connector
-//!   punctuation, without what is invisible: joiners, variation selectors, fillers), `python` (what `\w` of Python's `re` matches: letters, numbers and `_`), or `all`.
+//!   normalized again;
+//! - *filter*: keeps what counts as a letter: `word` (UTS #18 annex C `\w`, alphabetic, marks, decimal digits and
+//!   connector punctuation, without invisible characters: joiners, variation selectors, fillers), `python` (`\w` of
+//!   Python's `re`: letters, numbers and `_`), or `all`.
 //!
-//! All four work on a character alone, unless it combines with the one before it. So [`CharMap`] holds, for each code
-//! point, the result for it alone, and marks the few that look backwards: non-zero combining class, second halves of
-//! canonical compositions, Hangul vowels and finals, the sigma of lower case, marks that a fold removes. A text without marked characters is the
-//! concatenation of look-ups; any other takes the slow path through whole-string normalisation, with the same result
-//! (test `table_equals_whole_string_rules`).
+//! All four work on single characters, except those that combine with the previous one. Therefore [`CharMap`] stores,
+//! for each code point, its result in isolation, and marks the few that depend on the previous text: nonzero combining
+//! class, second halves of canonical compositions, Hangul vowels and finals, the sigma of lower case, marks that a fold
+//! removes. A text without marked characters is the concatenation of lookups; any other takes the slow path through
+//! string normalization, with the same result (test `table_equals_whole_string_rules`).
 //!
-//! Memory: about 150 KB per combination that is used, built on first use in some milliseconds. Unicode version: that of
-//! the ICU4X data this crate is locked to; a test pins the tables' digest, so that an update that changes a value is
+//! Memory: about 150 KB per combination in use, built on first use in a few milliseconds. Unicode version: that of the
+//! ICU4X data this crate is locked to; a test pins the tables' digest, so that an update that changes a value is
 //! detected.
 
 use std::fmt::{self, Write};
@@ -36,21 +37,21 @@ use crate::cpu::features::Avx512Bits;
 use crate::text::fold::Folds;
 use crate::{Error, Result, alloc};
 
-/// Bytes of a text between two looks at the stop.
+/// Number of bytes of a text between two cancellation points.
 const PART: usize = if cfg!(test) { 32 } else { 1 << 18 };
 
-/// Unicode normalisation form.
+/// Unicode normalization form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Compatibility composition.
     Nfkc,
     /// Canonical composition.
     Nfc,
-    /// The text as it is.
+    /// The text is unchanged.
     None,
 }
 
-/// What happens to case.
+/// Case rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Case {
     /// Full case folding (`ß` and `SS` become `ss`).
@@ -61,7 +62,7 @@ pub enum Case {
     Keep,
 }
 
-/// Which characters count as letters.
+/// The set of characters that count as letters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Letters {
     /// UTS #18 word characters that are visible.
@@ -73,7 +74,7 @@ pub enum Letters {
 }
 
 impl Form {
-    /// The form called `name`.
+    /// Return the form called `name`.
     ///
     /// # Errors
     /// An unknown name.
@@ -88,7 +89,7 @@ impl Form {
 }
 
 impl Case {
-    /// The case rule called `name`.
+    /// Return the case rule called `name`.
     ///
     /// # Errors
     /// An unknown name.
@@ -103,7 +104,7 @@ impl Case {
 }
 
 impl Letters {
-    /// The set of letters called `name`.
+    /// Return the set of letters called `name`.
     ///
     /// # Errors
     /// An unknown name.
@@ -116,7 +117,7 @@ impl Letters {
         }
     }
 
-    /// Whether `c` counts as a letter.
+    /// True if `c` counts as a letter.
     pub fn contains(self, c: char) -> bool {
         use GeneralCategory as G;
         if self == Self::All {
@@ -149,18 +150,18 @@ impl Letters {
     }
 }
 
-/// The character is not kept.
+/// The character is removed.
 const DROP: i32 = i32::MAX;
-/// The character may act on the one before it: the whole text takes the slow path.
+/// The character may act on the previous one: the text takes the slow path.
 const BACKWARD: i32 = i32::MAX - 1;
 /// Values from here to `BACKWARD` are `SEQUENCE + i`: the character becomes `sequences[i]`.
 const SEQUENCE: i32 = 1 << 30;
 
 const PAGE: usize = 256;
-/// In the table of ASCII: the character is not kept.
+/// In the table of ASCII: the character is removed.
 const ASCII_DROP: u8 = 0x80;
 
-/// The text of a recipe, one look-up per character.
+/// Converts texts to a recipe's form, with one table lookup per character.
 pub struct CharMap {
     form: Form,
     folds: Folds,
@@ -170,24 +171,24 @@ pub struct CharMap {
     ascii: [u8; 128],
     /// Page of a code point / 256.
     pages: Vec<u16>,
-    /// Distance from a code point to its result, or one of the marks above.
+    /// Difference between a code point and its result, or one of the marks above.
     entries: Vec<i32>,
     sequences: Vec<Box<str>>,
 }
 
 impl CharMap {
-    /// The table of a combination without folds, built once in a process.
+    /// Return the table of a combination without folds, built once per process.
     ///
     /// # Errors
-    /// There is no memory for it.
+    /// Memory runs out for the table.
     pub fn get(form: Form, case: Case, letters: Letters) -> Result<&'static Self> {
         Self::get_folded(form, Folds::default(), case, letters)
     }
 
-    /// The table of a combination, built once in a process.
+    /// Return the table of a combination, built once per process.
     ///
     /// # Errors
-    /// There is no memory for it.
+    /// Memory runs out for the table.
     pub fn get_folded(form: Form, folds: Folds, case: Case, letters: Letters) -> Result<&'static Self> {
         const COUNT: usize = 27 * Folds::COUNT;
         static MAPS: [OnceLock<CharMap>; COUNT] = [const { OnceLock::new() }; COUNT];
@@ -236,9 +237,9 @@ impl CharMap {
         let Some(c) = char::from_u32(code_point) else { return Ok(DROP) };
         let keep = |kept| Ok(if kept { 0 } else { DROP });
         match code_point {
-            // Planes 4 to 13 are unassigned, 15 and 16 private: no normalisation, no case, no letters.
+            // Planes 4 to 13 are unassigned, 15 and 16 private: no normalization, no case, no letters.
             0x4_0000..0xe_0000 | 0xf_0000.. => return keep(self.letters == Letters::All),
-            // Ideographs and Hangul syllables: normalised already and without case.
+            // Ideographs and Hangul syllables: already normalized and without case.
             0x3400..0x4dc0 | 0x4e00..0xa000 | 0xac00..0xd7a4 | 0x2_0000..0x2_f800 | 0x3_0000..0x3_2400
                 if !self.folds.simplifies(c)? =>
             {
@@ -262,7 +263,8 @@ impl CharMap {
         })
     }
 
-    /// Whether a character that is its own result stays; of a table of `Form::None` and `Case::Keep` every one is.
+    /// True if a character that maps to itself is kept; with `Form::None` and `Case::Keep` this applies to every
+    /// character.
     #[inline]
     pub(crate) fn keeps(&self, c: char) -> bool {
         if c.is_ascii() { self.ascii[c as usize] != ASCII_DROP } else { self.entry(c.into()) != DROP }
@@ -274,7 +276,7 @@ impl CharMap {
         self.entries[page * PAGE + code_point as usize % PAGE]
     }
 
-    /// Appends the text of the recipe to `out` by the rules on whole strings.
+    /// Append the text in the recipe's form to `out` by the rules on strings.
     fn whole(&self, text: &str, out: &mut String) -> Result<()> {
         let mut composed = String::new();
         let normaliser = match self.form {
@@ -305,14 +307,14 @@ impl CharMap {
         })
     }
 
-    /// Puts the text of the recipe into `out` (cleared first), with room for `SLACK` bytes more; tells whether all of it is ASCII. Of a
-    /// long text the rest may be left out once the call is stopped.
+    /// Write the text in the recipe's form to `out` (cleared first), with capacity for `SLACK` more bytes; return
+    /// whether all of it is ASCII. A long text may be incomplete after cancellation.
     ///
     /// # Errors
-    /// There is no memory for it.
+    /// Memory runs out.
     pub fn apply(&self, text: &str, out: &mut String, stop: &CancelToken) -> Result<bool> {
         out.clear();
-        // SAFETY: `forward` appends whole characters alone: copies of those of a `str`, encoded ones, and ASCII.
+        // SAFETY: `forward` appends only complete characters: copies from a `str`, encoded ones, and ASCII.
         if let Some(ascii) = self.forward(text, unsafe { out.as_mut_vec() }, stop)? {
             return Ok(ascii);
         }
@@ -322,12 +324,12 @@ impl CharMap {
         Ok(out.is_ascii())
     }
 
-    /// Where the text of the recipe comes from: for each stretch of it that comes from some characters of `text` alone, where it ends, and
-    /// how many characters of `text` end with it; stretches of no length are left out. A stretch is one character, with those after it
-    /// whose result depends on the text before.
+    /// Return the origin of the output: for each range of the output that depends only on certain characters of `text`,
+    /// the end of the range and the end of these characters; empty ranges are omitted. A range is one character and the
+    /// following ones whose result depends on the text before.
     ///
     /// # Errors
-    /// There is no memory.
+    /// Memory runs out.
     pub fn origins(&self, text: &str, origins: &mut Vec<Origin>) -> Result<()> {
         origins.clear();
         let (mut made, mut first, mut buffer) = (0, 0, String::new());
@@ -357,9 +359,9 @@ impl CharMap {
         Ok(())
     }
 
-    /// Appends the text of the recipe in whole characters, and tells whether all of it is ASCII; None where a character's result
-    /// depends on the text before it. There is always room for the rest of the text at its own length and `SLACK` more, so that only
-    /// characters that become longer ask for some.
+    /// Append the text in the recipe's form in complete characters, and return whether all of it is ASCII; None if a
+    /// character's result depends on the text before it. There is always capacity for the rest of the text at its own
+    /// length and `SLACK` more, so only characters that become longer need a reservation.
     fn forward(&self, text: &str, out: &mut Vec<u8>, stop: &CancelToken) -> Result<Option<bool>> {
         alloc::try_reserve(out, text.len() + SLACK)?;
         let mut rest = text;
@@ -377,7 +379,8 @@ impl CharMap {
                 }
                 look = done + PART;
             }
-            // A run that is not ASCII: characters one by one, until 16 ASCII ones in a row make it worth to go back.
+            // A run that is not ASCII: character by character, until 16 consecutive ASCII characters make the fast path
+            // worthwhile.
             let bytes = rest.as_bytes();
             let mut plain = 0;
             let mut at = 0;
@@ -397,7 +400,7 @@ impl CharMap {
                 let (code_point, length) = decode(&bytes[at..]);
                 let entry = self.entry(code_point);
                 match (entry, length) {
-                    // Copies of a fixed size: most letters of other scripts stay as they are.
+                    // Copies of a fixed size: most letters of other scripts map to themselves.
                     (0, 3) => {
                         ascii = false;
                         out.extend_from_slice(&[first, bytes[at + 1], bytes[at + 2]]);
@@ -422,7 +425,7 @@ impl CharMap {
                             alloc::try_reserve(out, mapped.len_utf8() + bytes.len() - at - length + SLACK)?;
                         }
                         match u32::from(mapped) {
-                            // Of a fixed size, too: capital letters of Greek, Cyrillic and Latin.
+                            // Also of a fixed size: capital letters of Greek, Cyrillic and Latin.
                             code @ 0x80..0x800 => {
                                 out.extend_from_slice(&[0xc0 | (code >> 6) as u8, 0x80 | code as u8 & 0x3f]);
                             }
@@ -437,12 +440,12 @@ impl CharMap {
         }
     }
 
-    /// Maps ASCII from the front of `bytes` into `out`; gives how many bytes it took, all up to the first non-ASCII one
-    /// at most.
+    /// Map ASCII from the front of `bytes` into `out`; return the number of bytes consumed, at most up to the first
+    /// non-ASCII one.
     fn ascii_run(&self, bytes: &[u8], out: &mut Vec<u8>) -> usize {
         #[cfg(target_arch = "x86_64")]
         if Avx512Bits::detect().is_some() {
-            // SAFETY: the proof was found just now.
+            // SAFETY: the token proves that the processor has the instructions.
             return unsafe { self.ascii_run_avx512(bytes, out) };
         }
         self.ascii_run_scalar(bytes, out)
@@ -493,7 +496,7 @@ impl CharMap {
         while taken < bytes.len() {
             let count = (bytes.len() - taken).min(64);
             let present = u64::MAX >> (64 - count);
-            // SAFETY: the mask reads `count` bytes from `taken`, which lie in `bytes`.
+            // SAFETY: the mask reads `count` bytes from `taken`, which are inside `bytes`.
             let block = unsafe { _mm512_maskz_loadu_epi8(present, bytes.as_ptr().add(taken).cast()) };
             let foreign = _mm512_movepi8_mask(block);
             let ascii = foreign.trailing_zeros().min(count as u32);
@@ -501,7 +504,7 @@ impl CharMap {
             let within = if ascii == 64 { u64::MAX } else { (1 << ascii) - 1 };
             let kept = !_mm512_movepi8_mask(mapped) & within;
             let packed = _mm512_maskz_compress_epi8(kept, mapped);
-            // SAFETY: length grows by at most the bytes taken, so that 64 more bytes lie in the reserved room.
+            // SAFETY: length grows by at most the bytes consumed, so that 64 more bytes fit the reserved capacity.
             unsafe { _mm512_storeu_si512(out.as_mut_ptr().add(length).cast(), packed) };
             length += kept.count_ones() as usize;
             taken += ascii as usize;
@@ -515,18 +518,18 @@ impl CharMap {
     }
 }
 
-/// A stretch of the text of a recipe, and the characters that it comes from.
+/// A range of the output, and the characters that it comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Origin {
-    /// Byte where the stretch ends; it begins where the one before ends.
+    /// End of the range in bytes; it begins at the end of the previous one.
     pub end: usize,
-    /// Number of the first character of the text.
+    /// Index of the first character in the text.
     pub first: usize,
-    /// Number of the character after the last.
+    /// Index of the character after the last.
     pub after: usize,
 }
 
-/// A text that takes pieces while there is memory, of them the letters alone.
+/// A string builder that keeps only letters and reports failed allocations.
 struct Pieces<'a> {
     text: &'a mut String,
     letters: Letters,
@@ -534,7 +537,7 @@ struct Pieces<'a> {
 }
 
 impl Pieces<'_> {
-    /// Appends to `text` the letters of what `fill` writes, about `length` bytes.
+    /// Append the letters of the output of `fill`, about `length` bytes, to `text`.
     fn write(
         text: &mut String,
         letters: Letters,
@@ -566,7 +569,7 @@ impl Write for Pieces<'_> {
     }
 }
 
-/// The first character of UTF-8 `bytes`, not ASCII, and its length.
+/// Decode the first character of UTF-8 `bytes`, which is not ASCII, and its length.
 #[inline(always)]
 fn decode(bytes: &[u8]) -> (u32, usize) {
     let first = u32::from(bytes[0]);
@@ -578,7 +581,7 @@ fn decode(bytes: &[u8]) -> (u32, usize) {
     }
 }
 
-/// Room after the text that kernels may read or write in whole vectors.
+/// Padding after the text, which kernels may read or write in full vectors.
 pub const SLACK: usize = 128;
 
 /// Characters whose result depends on the text before them.
@@ -593,7 +596,7 @@ struct Backward {
 impl Backward {
     fn new(form: Form, folds: Folds, case: Case) -> Self {
         let mut seconds = Vec::new();
-        // Folds compose, whatever the form.
+        // Folds compose in any form.
         let form = if form == Form::None && folds.composes() { Form::Nfc } else { form };
         if form != Form::None {
             let decompositions = CanonicalDecompositionBorrowed::new();
@@ -631,7 +634,7 @@ impl Backward {
         Ok(self.looks_back(&DecomposingNormalizerBorrowed::new_nfd().normalize(&folded)))
     }
 
-    /// Whether the beginning of a decomposed text combines with what is before it, or its case depends on that.
+    /// True if the beginning of a decomposed text combines with the text before it, or its case depends on it.
     fn looks_back(&self, decomposed: &str) -> bool {
         let sigma = self.case == Case::Lower && decomposed.contains('\u{3a3}');
         let combines = self.form != Form::None
@@ -644,7 +647,7 @@ impl Backward {
     }
 }
 
-/// Whether what is behind `c` belongs to the character before it.
+/// True if the text after `c` belongs to the character before it.
 fn is_mark(c: char) -> bool {
     use GeneralCategory as G;
     let category = CodePointMapData::<GeneralCategory>::new().get(c);
@@ -708,7 +711,7 @@ mod tests {
             for origin in origins {
                 prop_assert!(first <= origin.first && origin.first < origin.after && origin.after <= characters.len());
                 let part: String = characters[origin.first..origin.after].iter().collect();
-                // A final sigma looks beyond; it is as long as another one.
+                // A final sigma depends on the text after it; it has the same length as another one.
                 prop_assert_eq!(made[start..origin.end].len(), apply(map, &part).len());
                 if case != Case::Lower {
                     prop_assert_eq!(&made[start..origin.end], &apply(map, &part));
@@ -746,7 +749,7 @@ mod tests {
 
     #[test]
     fn tables_are_pinned() {
-        // Digest of every code point's result: a changed value is a changed recipe.
+        // Digest of every code point's result: a changed value changes the recipe.
         let mut digests = Vec::new();
         for (form, folds, case, letters) in [
             (Form::Nfkc, &FOLDS[..0], Case::Fold, Letters::Word),

@@ -1,27 +1,27 @@
-//! Words of texts as lists of spans: the text once, and where each word starts and ends in it.
+//! Lists of words as spans: one text, and the start and end of each word in it.
 //!
-//! Words of a text that is read lie in a copy of it, 16 bytes per word beside the text; words that are made one by one
-//! follow each other. A copy has [`ROOM`] bytes of capacity after the text, so that a reader that loads words as whole
-//! blocks can pad it without another copy.
+//! Words of an existing text are spans of a copy of it, 16 bytes per word; words that are built one by one are
+//! concatenated. A copy has [`ROOM`] bytes of capacity after the text, so that a reader that loads words in blocks can
+//! pad it without another copy.
 
 use crate::{Result, alloc};
 
-/// Bytes of room after a text.
+/// Bytes of capacity after a text.
 pub const ROOM: usize = 16;
 
 /// Words of one text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Words {
     text: Vec<u8>,
-    /// Where each word starts and ends.
+    /// Start and end of each word.
     spans: Vec<(usize, usize)>,
 }
 
 impl Words {
-    /// The parts of `text` that `spans` name, if there are any.
+    /// Create the words `spans` of `text`, if there are any.
     ///
     /// # Errors
-    /// There is no memory for a copy of the text.
+    /// Memory runs out for a copy of the text.
     pub fn of_text(text: &str, spans: Vec<(usize, usize)>) -> Result<Self> {
         let mut copy = Vec::new();
         if !spans.is_empty() {
@@ -31,10 +31,10 @@ impl Words {
         Ok(Self { text: copy, spans })
     }
 
-    /// Words one after another.
+    /// Create concatenated words.
     ///
     /// # Errors
-    /// There is no memory for them.
+    /// Memory runs out.
     pub fn of<'a>(words: impl ExactSizeIterator<Item = &'a [u8]> + Clone) -> Result<Self> {
         let mut spans = alloc::try_with_capacity(words.len())?;
         let mut text = alloc::try_with_capacity(words.clone().map(<[u8]>::len).sum::<usize>() + ROOM)?;
@@ -46,38 +46,39 @@ impl Words {
         Ok(Self { text, spans })
     }
 
-    /// How many words there are.
+    /// Return the number of words.
     pub fn len(&self) -> usize {
         self.spans.len()
     }
 
-    /// Whether there is no word.
+    /// True if there are no words.
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }
 
-    /// The words as bytes.
+    /// Return the words as bytes.
     pub fn bytes(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         self.spans.iter().map(|&(start, end)| &self.text[start..end])
     }
 
-    /// The words as text.
+    /// Return the words as strings.
     pub fn strings(&self) -> impl ExactSizeIterator<Item = &str> {
-        // Words are whole characters of normalised UTF-8.
+        // Words consist of complete characters of normalized UTF-8.
         self.bytes().map(|word| std::str::from_utf8(word).unwrap_or_default())
     }
 
-    /// The text with [`ROOM`] zeros after it, and where each word starts and ends.
+    /// Return the text with [`ROOM`] zeros after it, and the start and end of each word.
     pub fn into_padded(mut self) -> (Vec<u8>, Vec<(usize, usize)>) {
         self.text.resize(self.text.len() + ROOM, 0);
         (self.text, self.spans)
     }
 }
 
-/// All words one behind the other, where each ends, and how many there are up to the end of each text; both begin with 0.
+/// Concatenate all words; return the end of each, and the number of words up to the end of each text; both begin with
+/// 0.
 ///
 /// # Errors
-/// There is no memory for them.
+/// Memory runs out.
 pub fn joined(found: &[Words]) -> Result<(Vec<u8>, Vec<i64>, Vec<i64>)> {
     let words = || found.iter().flat_map(Words::bytes);
     let mut bytes = alloc::try_with_capacity(words().map(<[u8]>::len).sum())?;

@@ -1,4 +1,4 @@
-//! Indexes: whatever changes or asks one.
+//! Indexes: all operations that modify or query one.
 
 use nearkin_core::Result;
 use nearkin_core::digests::ssdeep::parse::Digest;
@@ -13,7 +13,7 @@ use nearkin_core::index::rows::{Existing, Keys, NewIds};
 
 use super::{File, attack, numbers};
 
-/// Integer ids that do not ascend, and names, as many as rows; each twice as long as `LARGE` when they are kept.
+/// Return integer ids that do not ascend, and names, one per row; each list is larger than `LARGE` when stored.
 fn ids(count: usize) -> (Vec<i64>, Vec<String>) {
     let ints: Vec<i64> = (0..count as i64).map(|i| (i * 7919) % 1_000_003).collect();
     let names = ints.iter().map(|id| format!("name {id}")).collect();
@@ -28,7 +28,7 @@ fn hamming(fps: &[u64], method: Method) -> hamming::Index {
     index
 }
 
-/// Some equal and many near fingerprints.
+/// Return some equal and many near fingerprints.
 fn fingerprints(count: usize) -> Vec<u64> {
     let centres = numbers(count / 10, 1);
     numbers(count, 2).iter().enumerate().map(|(i, n)| centres[i % centres.len()] ^ (1 << (n % 64)) & n).collect()
@@ -113,7 +113,7 @@ fn hamming_files_are_whole() {
 const VALUES: usize = 8;
 const BANDS: usize = 4;
 
-/// Signatures of which each agrees with others in some bands.
+/// Return signatures, each of which agrees with others in some bands.
 fn signatures(count: usize) -> Vec<u32> {
     numbers(count * VALUES, 3).iter().map(|n| (n % 50) as u32).collect()
 }
@@ -173,7 +173,7 @@ fn band_indexes_are_whole() {
     attack("bands add to a file", open, bands_state, |index| index.add(NewIds::Rows, rest, Existing::Error));
 }
 
-/// Digests of which many share some characters.
+/// Return digests, many of which share characters.
 fn parsed(count: usize) -> Vec<Digest> {
     let alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let words: Vec<String> = numbers(400, 4)
@@ -222,7 +222,7 @@ fn digest_indexes_are_whole() {
 
 const DIM: usize = 4;
 
-/// Points on a coarse grid, and their hashes: three integers, or 64 bits.
+/// Return points on a coarse grid, and their hashes: three integers, or 64 bits.
 fn points(count: usize) -> (Vec<f32>, Vec<i64>, Vec<u64>) {
     let points: Vec<f32> = numbers(count * DIM, 6).iter().map(|n| (n % 16) as f32 + 1.0).collect();
     let hashes = points.chunks_exact(DIM).flat_map(|x| [x[0] as i64 / 4, x[1] as i64 / 4, x[2] as i64 / 4]).collect();
@@ -248,7 +248,7 @@ fn with_codes(count: usize) -> lsh::Index {
     index
 }
 
-/// How many candidates some queries have, and what they find.
+/// Return the number of candidates of some queries, and their results.
 fn asked(index: &lsh::Index, count: usize, params: SearchParams) -> Result<(Vec<i64>, Vec<u32>)> {
     let (points, hashes, codes) = points(count);
     let (values, costs): (Vec<i64>, Vec<f64>) = hashes.iter().map(|&hash| (hash + 1, 1.0)).unzip();

@@ -1,13 +1,13 @@
-//! Memory that is not there: a large allocation of a call fails, each in turn, once and from then on, and the call ends in
-//! an error or in its result, with the object as it was.
+//! Out-of-memory tests: each large allocation of a call fails in turn, once and from then on; the call must return an
+//! error or its result, with the object unchanged.
 //!
-//! Under attack are additions, removals, searches, pairs, clusters, saving and opening of every index (`indexes`); fingerprints,
-//! signatures, words and keywords of many texts and of one long one, document frequencies, and the cache of feature sets
-//! (`texts`); writing, opening and reading the segments of a store (`store`).
+//! Tested operations: additions, removals, searches, pairs, clusters, saving and opening of every index (`indexes`);
+//! fingerprints, signatures, words and keywords of many texts and of one long one, document frequencies, and the cache
+//! of feature sets (`texts`); writing, opening and reading the segments of a store (`store`).
 //!
-//! Large is what data can make large: `LARGE` bytes and more. Smaller ones (messages, descriptions, buffers of a task) end the
-//! process where they fail, as everywhere in Rust, and so do those of other libraries (`docs/reliability.md` names them). A list
-//! that is made shorter is not refused: no allocator does that.
+//! An allocation is large if data can make it so: `LARGE` bytes and more. Smaller ones (messages, descriptions, task
+//! buffers) abort the process if they fail, as everywhere in Rust, and so do those of other libraries
+//! (`docs/reliability.md` names them). Shrinking an allocation is never refused, because no allocator does that.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -22,19 +22,19 @@ mod indexes;
 mod store;
 mod texts;
 
-/// Bytes from which on an allocation may be refused.
+/// Minimum size of an allocation that may be refused.
 const LARGE: usize = 1 << 16;
 
-/// The system's allocator, which refuses large allocations when it is asked to.
+/// The system's allocator, which refuses large allocations on request.
 struct Refusing;
 
 thread_local! {
-    /// Whether large allocations of this thread are counted and refused; others prepare their tests meanwhile.
+    /// True while large allocations of this thread are counted and refused; other threads may prepare their tests.
     static ARMED: Cell<bool> = const { Cell::new(false) };
 }
-/// Large allocations since then.
+/// Number of large allocations since then.
 static SEEN: AtomicUsize = AtomicUsize::new(0);
-/// The first that is refused, from 1 on, and how many are.
+/// The first one to refuse, from 1, and the number to refuse.
 static FIRST: AtomicUsize = AtomicUsize::new(usize::MAX);
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
@@ -47,7 +47,7 @@ fn is_refused(size: usize) -> bool {
     number >= first && number - first < COUNT.load(Ordering::SeqCst)
 }
 
-// SAFETY: the system's allocator, or null, which says that there is no memory.
+// SAFETY: the system's allocator, or null, which reports that memory ran out.
 unsafe impl GlobalAlloc for Refusing {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's contract is the same.
@@ -76,7 +76,8 @@ unsafe impl GlobalAlloc for Refusing {
 #[global_allocator]
 static ALLOCATOR: Refusing = Refusing;
 
-/// What `work` gives while `count` large allocations from the `first` on are refused, and how many there were.
+/// Run `work` while `count` large allocations from the `first` on are refused; return its result and the number of
+/// large allocations.
 fn refusing<T>(first: usize, count: usize, work: impl FnOnce() -> T) -> (T, usize) {
     SEEN.store(0, Ordering::SeqCst);
     FIRST.store(first, Ordering::SeqCst);
@@ -87,14 +88,14 @@ fn refusing<T>(first: usize, count: usize, work: impl FnOnce() -> T) -> (T, usiz
     (result, SEEN.load(Ordering::SeqCst))
 }
 
-/// Tests of this file take turns: the allocator is one for all.
+/// Tests of this file run one at a time because they share the allocator.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// Allocations of a call that are refused once, about, and as many with all that follow; all of them where `NEARKIN_EVERY` is
-/// set.
+/// Approximate number of allocations of a call that are refused once, and of allocations refused with all that follow; all of
+/// them if `NEARKIN_EVERY` is set.
 const SOME: usize = 6;
 
-/// Refuses large allocations of `step`, which must have some, each once and with all that follow.
+/// Refuse each large allocation of `step`, which must have some, once and together with all that follow.
 fn attack<S, T: Debug + PartialEq + Send, V: Debug + PartialEq>(
     name: &str,
     make: impl Fn() -> S,
@@ -150,7 +151,7 @@ fn rooms_are_refused_and_given() {
     );
 }
 
-/// Numbers that look random (`SplitMix64`).
+/// Return pseudorandom numbers (`SplitMix64`).
 fn numbers(count: usize, seed: u64) -> Vec<u64> {
     let mix = |i: u64| {
         let mut value = (i ^ seed << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -161,7 +162,7 @@ fn numbers(count: usize, seed: u64) -> Vec<u64> {
     (1..=count as u64).map(mix).collect()
 }
 
-/// A file of a test, removed at its end.
+/// A temporary file, removed on drop.
 struct File(PathBuf);
 
 impl File {

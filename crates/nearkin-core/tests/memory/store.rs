@@ -1,4 +1,4 @@
-//! Segments of a store: writing, opening, looking up and reading; blocks of texts that were compressed before.
+//! Segments of a store: writing, opening, lookups and reading; precompressed blocks of texts.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use super::{File, attack, numbers};
 
 const DOCUMENTS: usize = 20_000;
 
-/// Texts of some bytes, a long one among them, and none.
+/// Return short texts, a long one among them, and none.
 fn texts(count: usize) -> Texts {
     let mut texts: Vec<Option<String>> =
         numbers(count, 1).iter().map(|n| Some(format!("text {} of document {n}", n % 9))).collect();
@@ -42,7 +42,7 @@ struct Parts {
 
 impl Parts {
     fn new(count: usize) -> Self {
-        // One content of many, and rows that are not consecutive.
+        // Many share one content, and rows are not consecutive.
         let contents = numbers(2 * count, 3).into_iter().enumerate().map(|(i, n)| if i < 30_000 { 7 } else { n });
         Self {
             rows: (0..count as i64).map(|row| 2 * row).collect(),
@@ -72,7 +72,7 @@ impl Parts {
     }
 }
 
-/// A file of one document, which the attack replaces.
+/// A file of one document, which the test replaces.
 fn write_one(path: &Path) {
     let documents = Documents {
         rows: &[3],
@@ -165,7 +165,8 @@ fn packed_texts_are_refused_and_given() {
 fn packed_texts_become_files_that_are_whole() {
     let parts = Parts::new(DOCUMENTS);
     let texts = Texts(parts.texts.0[..DOCUMENTS / 2].to_vec());
-    // Half of the documents are in blocks of another dictionary, which are made anew; half in a file without texts.
+    // Half of the documents are in blocks with another dictionary, which must be recompressed; half in a file without
+    // texts.
     let blocks = pack(&texts, 1, b"text of document").expect("there is memory");
     let (file, without) = (File::new(), File::new());
     write_packed(&without.0, &parts.rows[..DOCUMENTS / 2], None).expect("writable");

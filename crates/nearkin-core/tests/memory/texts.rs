@@ -1,7 +1,7 @@
-//! Texts: their fingerprints, signatures, words and keywords, how often features occur, and the cache of a deduplication.
+//! Texts: their fingerprints, signatures, words and keywords, feature counts, and the cache of a deduplication.
 //!
-//! Every recipe reads many short texts, whose results are large together, and long ones, whose buffers are large alone: ASCII, letters
-//! that become longer, letters that combine with earlier ones, ideographs.
+//! Every recipe reads many short texts, whose results are large together, and long ones, whose buffers are each large:
+//! ASCII, letters that become longer, letters that combine with earlier ones, ideographs.
 
 use nearkin_core::Result;
 use nearkin_core::dedup::absorb::{Fingerprints, absorb, absorb_listed, first_matches, near};
@@ -16,10 +16,10 @@ use nearkin_core::text::words::joined;
 
 use super::{attack, numbers};
 
-/// Words of a long text, most of them different.
+/// Return the words of a long text, most of them different.
 const WORDS: usize = 12_000;
 
-/// Words out of `alphabet`, with `between` after each.
+/// Return words over `alphabet`, each followed by `between`.
 fn words(alphabet: &str, between: &str, seed: u64) -> String {
     some_words(WORDS, alphabet, between, seed)
 }
@@ -30,11 +30,11 @@ fn some_words(count: usize, alphabet: &str, between: &str, seed: u64) -> String 
     numbers(count, seed).iter().map(|&n| word.clone()(n) + between).collect()
 }
 
-/// Long texts of several kinds.
+/// Return long texts of several kinds.
 fn long() -> Vec<String> {
     vec![
         words("abcdefghijklmnopqrstuvwxyz", " ", 1),
-        // Letters of two bytes, and ligatures that become 18 characters of the compatible form.
+        // Letters of two bytes, and ligatures with a compatibility form of 18 characters.
         words("абвгдежзийклмнопрстуфхцчшщ", " ", 2) + &"\u{fdfa} ".repeat(3000),
         // A mark combines with the letter before it.
         words("aeiou\u{301}\u{308}bcdfg", " ", 3),
@@ -43,7 +43,7 @@ fn long() -> Vec<String> {
     ]
 }
 
-/// Many short texts, with those of `long`.
+/// Return many short texts, and those of `long`.
 fn texts() -> Vec<String> {
     let mut texts: Vec<String> = numbers(9000, 6).iter().map(|n| format!("text {} of {}", n % 5000, n % 7)).collect();
     texts.extend(long());
@@ -58,7 +58,7 @@ fn word_slots(n: usize, cut: &'static str) -> Slots<'static> {
     Slots { features: "word", n, cut, family: Family::SimHash { bits: 64 }, ..Slots::default() }
 }
 
-/// Attacks a call that changes nothing. Tables that are unpacked once are there before.
+/// Test a call that changes nothing. Tables that are unpacked once are initialized before.
 fn ask<T: std::fmt::Debug + PartialEq + Send>(name: &str, call: impl Fn() -> Result<T> + Sync) {
     call().expect("there is memory");
     attack(name, || (), |()| (), |()| call());
@@ -67,7 +67,7 @@ fn ask<T: std::fmt::Debug + PartialEq + Send>(name: &str, call: impl Fn() -> Res
 #[test]
 fn fingerprints_are_refused_and_given() {
     let texts = texts();
-    // A thousand sums for each feature: some of the texts are enough.
+    // A thousand sums for each feature: a few of the texts suffice.
     let some = [&texts[..1000], &texts[9001..9003]].concat();
     let wide = Slots { hash: "md5", family: Family::SimHash { bits: 1024 }, ..Slots::default() };
     let idf = Slots { weight: "idf", idf: Some(IdfTable::Jieba), top: "50%", ..word_slots(1, "jieba") };
@@ -117,7 +117,7 @@ fn signatures_are_refused_and_given() {
 fn given_features_are_refused_and_given() {
     let family = Family::SimHash { bits: 128 };
     let recipe = recipe(&Slots { features: "given", weight: "given", family, ..Slots::default() });
-    // One document of many features, and many of one.
+    // One document with many features, and many with one.
     let offsets: Vec<i64> = std::iter::once(0).chain(10_000..=20_000).collect();
     let columns: Vec<i64> = (0..20_000).collect();
     let weights: Vec<f64> = columns.iter().map(|&column| (column % 9) as f64).collect();
@@ -218,7 +218,7 @@ fn caches_are_whole() {
     let empty = || Cache::new(Measure::Containment, None, 0);
     let state = |cache: &Cache| cache.first_missing(&rows);
     attack("cache add sets", empty, state, |cache| cache.add_sets(&rows, &offsets, &ids));
-    // One chunk a row, so that the list of chunks is long.
+    // One row per chunk, so that the list of chunks is long.
     let chunks = || {
         let mut cache = empty();
         (0..8192_u32).for_each(|row| cache.add_sets(&[row], &[0, 1], &[7]).expect("there is memory"));
@@ -259,7 +259,7 @@ fn comparisons_are_refused_and_given() {
             absorb_listed(Some(&cache), 0.1, &[0, 1, 2, 3], &[0, 3, 3, 4, 4], &[1, 2, 3, 3], None, 9).map(matched)
         });
     }
-    // All are compared with all, and few are near: a hit takes a hundred times as long as a miss.
+    // All are compared with all, and few are near, because a hit takes a hundred times as long as a miss.
     let mut different = numbers(1 << 16, 13);
     different[7] = different[8];
     ask("near", || near(&different, 1, 0));

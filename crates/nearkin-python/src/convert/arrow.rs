@@ -1,24 +1,23 @@
-//! Arrow strings, read in place and checked: nothing that the Arrow C data interface hands over is trusted if it can
-//! be checked.
+//! Arrow strings, validated and read in place: data from the Arrow C data interface is checked as far as possible.
 //!
 //! | type | checked |
 //! |---|---|
 //! | `utf8`, `large_utf8` | offsets are not negative and never descend; each value is UTF-8 |
-//! | string view | lengths, buffer numbers and places lie within the buffers; each value is UTF-8 |
-//! | dictionary of these | keys lie within the dictionary; each value that a key names is UTF-8 |
+//! | string view | lengths, buffer numbers and positions are within the buffers; each value is UTF-8 |
+//! | dictionary of strings | keys are within the dictionary; each value that a key references is UTF-8 |
 //! | struct of one column | the column has the rows of the struct |
 //!
-//! Producers of Arrow data do not check it for us: `pyarrow.parquet.read_table` leaves bytes as they lie in the file,
-//! and readers of IPC leave offsets. The C interface does not say how long the data of `utf8` and `large_utf8` is;
-//! pyarrow does, so its arrays are asked to check their ends (`validate()`, a look at each buffer's size). For other
-//! producers the last offset is the only statement about that length.
+//! Producers of Arrow data do not validate it: `pyarrow.parquet.read_table` does not check UTF-8, and IPC readers do
+//! not check offsets. The C interface does not give the length of the data of `utf8` and `large_utf8`. pyarrow knows
+//! it, so this module calls `validate()` on its arrays, which checks each buffer's size. For other producers the last
+//! offset is the only information about that length.
 //!
-//! Layouts and UTF-8 are checked by [`nearkin_core::text::columns`], over slices; here are the pointers, and what the C
-//! interface and pyarrow say of their lengths.
+//! [`nearkin_core::text::columns`] checks layouts and UTF-8 of slices; this module converts pointers to slices, with
+//! the lengths from the C interface and pyarrow.
 //!
-//! **Memory that is written meanwhile.** Arrow's buffers are immutable by its specification. Code that writes to one
-//! (through a NumPy array over the same buffer) while a call runs invalidates the check of UTF-8, and with it memory
-//! safety; this can't be detected here, nor prevented without a copy of all texts.
+//! **Concurrent writes.** Arrow's buffers are immutable by its specification. Code that writes to one (through a NumPy
+//! array over the same buffer) during a call invalidates the check of UTF-8, and with it memory safety; it is
+//! impossible to detect this here, or to prevent it without copying all texts.
 
 use std::ops::Range;
 
@@ -34,19 +33,19 @@ use crate::convert::cdata::{Array, Refused, Schema, TextColumn, TextType};
 use crate::errors::{IntoPython, to_python};
 use crate::threads::detached_if;
 
-/// Strings of Arrow arrays, and those arrays.
+/// Strings of Arrow arrays, and the arrays that own them.
 pub(crate) struct Strings {
     /// Borrowed from `owners`: the lifetime is that of this struct.
     pub(crate) items: Vec<columns::Item<'static>>,
-    /// What is released with the struct.
+    /// Released with the struct.
     pub(crate) owners: Vec<FFI_ArrowArray>,
 }
 
-/// Rows from which on the pool is asked to help.
+/// Minimum number of rows for which the pool is used.
 pub(super) const SHARED: usize = 1 << 12;
 
 impl Strings {
-    /// Those of an object with `__arrow_c_stream__` or `__arrow_c_array__`, if `source` is one.
+    /// Return the strings of an object with `__arrow_c_stream__` or `__arrow_c_array__`; None for other objects.
     pub(crate) fn of(source: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
         let owners = if source.hasattr("__arrow_c_stream__")? {
             validate(source)?;
@@ -78,11 +77,11 @@ impl Strings {
     }
 }
 
-/// One array and what its schema says that it is.
+/// An array and its schema.
 struct Chunk {
     array: FFI_ArrowArray,
     column: TextColumn,
-    /// Whether the column is the only one of a table, which the array is.
+    /// True if the array is a table with the column as its only child.
     table: bool,
 }
 
@@ -114,7 +113,7 @@ impl Chunk {
         if !self.table {
             return strings(array, self.column, 0..rows.len());
         }
-        // A table of one column is that column.
+        // Unwrap a table of one column.
         if array.num_children() != 1 {
             return Err(Fault::array(format!("a table of one column has {} arrays", array.num_children())));
         }
@@ -124,20 +123,20 @@ impl Chunk {
     }
 }
 
-/// The rows of an array as places in its buffers: from its offset on.
+/// Return the rows of an array as a range of its buffers, starting at its offset.
 fn rows_of(array: &Array) -> Read<Range<usize>> {
     let (start, end) = (array.offset(), array.offset().checked_add(array.length()));
-    // No buffer has 2^59 values: their bytes can be counted.
+    // No buffer has 2^59 values, so byte counts do not overflow.
     match end.filter(|&end| end < 1 << 59 && start >= 0 && array.length() >= 0) {
         Some(end) => Ok(start as usize..end as usize),
         None => Err(Fault::array("its length or offset is negative or beyond all memory")),
     }
 }
 
-/// `count` values from `start` on of buffer `index`.
+/// Return `count` values from `start` on of buffer `index`.
 ///
 /// # Safety
-/// The buffer holds `start + count` values of type `T`, for all of whose bits `T` is valid, and nobody writes to it while
+/// The buffer has `start + count` values of type `T`, every bit pattern of `T` is valid, and nobody writes to it while
 /// the array lives.
 unsafe fn values<T>(array: &Array, index: usize, start: usize, count: usize) -> Read<&'static [T]> {
     if count == 0 {
@@ -152,11 +151,11 @@ unsafe fn values<T>(array: &Array, index: usize, start: usize, count: usize) -> 
         let reason = format!("buffer {index} is not aligned to {} bytes; copy the column", align_of::<T>());
         return Err(Fault::array(reason));
     }
-    // SAFETY: not null and aligned; the caller answers for the rest. `rows_of` bounds the bytes by isize::MAX.
+    // SAFETY: not null and aligned; the caller guarantees the rest. `rows_of` bounds the bytes by isize::MAX.
     Ok(unsafe { std::slice::from_raw_parts(pointer.add(start), count) })
 }
 
-/// Which of the rows are null.
+/// Return the null rows.
 fn nulls(array: &Array, rows: &Range<usize>) -> Read<Nulls<'static>> {
     if array.buffer(0).is_null() || rows.is_empty() {
         return Ok(Nulls::NONE);
@@ -165,7 +164,7 @@ fn nulls(array: &Array, rows: &Range<usize>) -> Read<Nulls<'static>> {
     Nulls::new(unsafe { values::<u8>(array, 0, 0, rows.end.div_ceil(8))? }, rows)
 }
 
-/// The strings of `rows`, counted from the array's offset.
+/// Return the strings of `rows`, counted from the array's offset.
 fn strings(array: &Array, column: TextColumn, rows: Range<usize>) -> Read<Checked<'static>> {
     let whole = rows_of(array)?;
     let places = whole.start + rows.start..whole.start + rows.end;
@@ -192,7 +191,7 @@ fn strings(array: &Array, column: TextColumn, rows: Range<usize>) -> Read<Checke
     }
 }
 
-/// Strings back to back, value i from `offsets[i]` to `offsets[i + 1]`.
+/// Return concatenated strings, value i from `offsets[i]` to `offsets[i + 1]`.
 fn packed<O: Whole + 'static>(array: &Array, rows: &Range<usize>) -> Read<Checked<'static>> {
     if rows.is_empty() {
         return Ok((Vec::new(), Vec::new()));
@@ -205,8 +204,8 @@ fn packed<O: Whole + 'static>(array: &Array, rows: &Range<usize>) -> Read<Checke
     if end > isize::MAX as usize {
         return Err(Fault::row(rows.len() - 1, format!("ends at the offset {last}; offsets are 0 or more")));
     }
-    // SAFETY: the data reaches to the last offset: nothing else states its length. `validate` has asked pyarrow, and
-    // no place after it is read.
+    // SAFETY: the data extends to the last offset, the only information about its length. pyarrow's `validate` has
+    // checked it, and no later byte is read.
     let data: &'static [u8] = unsafe { values(array, 2, 0, end)? };
     columns::packed(offsets, data, nulls)
 }
@@ -216,24 +215,24 @@ fn views(array: &Array, rows: &Range<usize>) -> Read<Checked<'static>> {
         return Ok((Vec::new(), Vec::new()));
     }
     let nulls = nulls(array, rows)?;
-    // SAFETY: by the C data interface there is a view for each value; any bytes are one.
+    // SAFETY: by the C data interface there is a view for each value; every bit pattern is valid.
     let views: &'static [View] = unsafe { values(array, 1, rows.start, rows.len())? };
-    // Nulls, views, data in any number of buffers, the lengths of these.
+    // Nulls, views, any number of data buffers, and their lengths.
     let count = usize::try_from(array.num_buffers()).ok().and_then(|buffers| buffers.checked_sub(3));
     let count = count.ok_or_else(|| Fault::array("a string view has too few buffers"))?;
-    // SAFETY: the last buffer has the length of each data buffer.
+    // SAFETY: the last buffer contains the length of each data buffer.
     let lengths: &[i64] = unsafe { values(array, 2 + count, 0, count)? };
     let mut buffers: Vec<&'static [u8]> = Vec::with_capacity(count);
     for (i, &length) in lengths.iter().enumerate() {
         let length = usize::try_from(length).ok().filter(|&length| isize::try_from(length).is_ok());
         let length = length.ok_or_else(|| Fault::array(format!("data buffer {i} has a negative length")))?;
-        // SAFETY: the producer says that the buffer has this length.
+        // SAFETY: the producer declares this length.
         buffers.push(unsafe { values(array, 2 + i, 0, length)? });
     }
     columns::views(views, &buffers, nulls)
 }
 
-/// The values of a dictionary that keys choose.
+/// Return the values of a dictionary that keys select.
 fn chosen<K: Whole + 'static>(array: &Array, values_kind: TextType, rows: &Range<usize>) -> Read<Checked<'static>> {
     if rows.is_empty() {
         return Ok((Vec::new(), Vec::new()));
@@ -243,7 +242,7 @@ fn chosen<K: Whole + 'static>(array: &Array, values_kind: TextType, rows: &Range
     let keys: &[K] = unsafe { values(array, 1, rows.start, rows.len())? };
     let dictionary = array.dictionary().ok_or_else(|| Fault::array("a dictionary column has no dictionary"))?;
     let entries = rows_of(dictionary)?.len();
-    // A fault of an entry is no fault of a row: it stands for the dictionary.
+    // A fault of an entry is attributed to the dictionary, because entries are not rows.
     let found = strings(dictionary, TextColumn::Plain(values_kind), 0..entries).map_err(|fault| match fault.row {
         None => fault,
         Some(entry) => Fault::array(format!("entry {entry} of the dictionary {}", fault.reason)),
@@ -255,7 +254,7 @@ fn failed(action: &str, error: impl std::fmt::Display) -> PyErr {
     to_python(Error::input("Arrow data", format!("{action}: {error}")))
 }
 
-/// Asks pyarrow whether the buffers of its object, or of the one that pandas keeps, are as long as they must be.
+/// Let pyarrow check that the buffers of its object, or of the one that pandas wraps, are long enough.
 fn validate(source: &Bound<'_, PyAny>) -> PyResult<()> {
     let array =
         if is_of(source, "pandas")? && source.hasattr("array")? { source.getattr("array")? } else { source.clone() };
@@ -271,7 +270,7 @@ fn validate(source: &Bound<'_, PyAny>) -> PyResult<()> {
     Ok(())
 }
 
-/// Whether the object's type is of this package.
+/// True if the object's type belongs to this package.
 fn is_of(object: &Bound<'_, PyAny>, package: &str) -> PyResult<bool> {
     let module = object.get_type().getattr("__module__")?;
     let Ok(module) = module.cast::<PyString>() else { return Ok(false) };
@@ -281,7 +280,7 @@ fn is_of(object: &Bound<'_, PyAny>, package: &str) -> PyResult<bool> {
 fn stream_chunks(capsule: &Bound<'_, PyAny>) -> PyResult<Vec<Chunk>> {
     let capsule = capsule.cast::<PyCapsule>()?;
     let pointer = capsule.pointer_checked(Some(c"arrow_array_stream"))?.cast::<FFI_ArrowArrayStream>();
-    // SAFETY: the capsule's name says what it points at; moving out marks the original as released.
+    // SAFETY: the capsule's name determines the type it points to; moving out marks the original as released.
     let mut stream = unsafe { FFI_ArrowArrayStream::from_raw(pointer.as_ptr()) };
     let (Some(get_schema), Some(get_next)) = (stream.get_schema(), stream.get_next()) else {
         return Err(failed("reading the stream", "it is released already; pass it once"));
@@ -290,7 +289,7 @@ fn stream_chunks(capsule: &Bound<'_, PyAny>) -> PyResult<Vec<Chunk>> {
         if code == 0 { Ok(()) } else { Err(failed("reading the stream", format!("code {code}"))) }
     };
     let mut schema = FFI_ArrowSchema::empty();
-    // SAFETY: the callbacks get the stream they belong to and empty structs to fill, as the C stream interface asks.
+    // SAFETY: the callbacks get their stream and empty structs to fill, as the C stream interface requires.
     check(unsafe { get_schema(&raw mut stream, &raw mut schema) })?;
     let mut chunks = Vec::new();
     loop {
@@ -308,7 +307,8 @@ fn array_chunk(pair: &Bound<'_, PyAny>) -> PyResult<Chunk> {
     let (schema, array): (Bound<'_, PyCapsule>, Bound<'_, PyCapsule>) = pair.extract()?;
     let schema = schema.pointer_checked(Some(c"arrow_schema"))?.cast::<FFI_ArrowSchema>();
     let array = array.pointer_checked(Some(c"arrow_array"))?.cast::<FFI_ArrowArray>();
-    // SAFETY: the capsules' names say what they point at; the array is moved out, the schema stays theirs.
+    // SAFETY: the capsules' names determine the types they point to; the array is moved out, the producer keeps the
+    // schema.
     let (array, schema) = unsafe { (FFI_ArrowArray::from_raw(array.as_ptr()), schema.as_ref()) };
     Chunk::new(array, schema)
 }

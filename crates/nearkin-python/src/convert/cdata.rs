@@ -1,18 +1,18 @@
-//! The structs of the Arrow C data interface, read a field at a time: whatever a producer wrote there is a value or an error.
+//! The structs of the Arrow C data interface, read field by field: any contents give a value or an error.
 //!
-//! arrow-rs lays the same structs out, owns them and releases them; its accessors panic where a pointer is null, a text is not
+//! arrow-rs has the same layout, ownership and release; but its accessors panic if a pointer is null, a text is not
 //! UTF-8 or a number is negative, and follow types to any depth. A column of texts has at most a table above it and a
 //! dictionary below it, so nothing deeper is read.
 //!
-//! The pointers themselves and the numbers that say how many there are can't be checked: that is the contract of the interface.
-//! Source: Apache Arrow, "The Arrow C data interface", structs `ArrowSchema` and `ArrowArray`.
+//! The pointers and the counts themselves can't be checked: they are the contract of the interface. Source: Apache
+//! Arrow, "The Arrow C data interface", structs `ArrowSchema` and `ArrowArray`.
 
 use std::ffi::{CStr, c_char, c_void};
 
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
 use arrow_schema::DataType;
 
-/// A type, as its producer describes it.
+/// A producer's description of a type.
 #[repr(C)]
 pub(super) struct Schema {
     format: *const c_char,
@@ -26,7 +26,7 @@ pub(super) struct Schema {
     _private: *const c_void,
 }
 
-/// An array, as its producer describes it.
+/// A producer's description of an array.
 #[repr(C)]
 pub(super) struct Array {
     length: i64,
@@ -44,7 +44,7 @@ pub(super) struct Array {
 const _: () = assert!(size_of::<Schema>() == size_of::<FFI_ArrowSchema>());
 const _: () = assert!(size_of::<Array>() == size_of::<FFI_ArrowArray>());
 
-/// A type of strings, or of nulls alone.
+/// A type of strings, or only of nulls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TextType {
     Null,
@@ -53,45 +53,45 @@ pub(super) enum TextType {
     View,
 }
 
-/// What a column of texts is.
+/// The layout of a column of texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TextColumn {
     Plain(TextType),
-    /// Keys, by the letter of their type, and the values that they choose.
+    /// Keys, by the letter of their type, and the values that they select.
     Dictionary(u8, TextType),
 }
 
-/// Why a schema is no column of texts.
+/// The reason why a schema is not a column of texts.
 pub(super) enum Refused {
-    /// It does not hold together.
+    /// It is inconsistent.
     Broken(String),
-    /// It is a table of these columns, or of more.
+    /// It is a table with these columns, possibly more.
     Table(Vec<String>),
     /// It is of this type.
     Other(String),
 }
 
-/// Names of a table that a message shows.
+/// Maximum number of a table's names in a message.
 const SHOWN: usize = 16;
 
-/// The child that `children` has at `index`, if it has one that is not released.
+/// Return child `index` of `children`, unless it is missing or released.
 fn child<T: 'static>(children: *const *const T, count: i64, index: usize) -> Option<&'static T> {
     if children.is_null() || i64::try_from(index).is_ok_and(|index| index >= count) {
         return None;
     }
-    // SAFETY: by the C data interface `children` has `count` pointers, each null or to a struct that lives with its parent;
-    // callers keep the parent alive.
+    // SAFETY: by the C data interface `children` has `count` pointers, each null or to a struct that lives with its
+    // parent; callers keep the parent alive.
     unsafe { children.add(index).read().as_ref() }
 }
 
 impl Schema {
-    /// A view of a schema, which must outlive it.
+    /// Create a view of a schema, which must outlive it.
     pub(super) fn of(schema: &FFI_ArrowSchema) -> &Self {
         // SAFETY: both are the struct ArrowSchema of the C data interface.
         unsafe { &*std::ptr::from_ref(schema).cast::<Self>() }
     }
 
-    /// The column of texts that is described, and whether it is the only one of a table.
+    /// Return the layout of the column of texts, and whether it is the only column of a table.
     pub(super) fn column(&self) -> Result<(TextColumn, bool), Refused> {
         if self.release.is_null() {
             return Err(Refused::Broken("it is released already; pass it once".to_owned()));
@@ -112,7 +112,7 @@ impl Schema {
         Ok((child(self.children, 1, 0).ok_or_else(|| broken(0))?.flat()?, true))
     }
 
-    /// The column, which is no table.
+    /// Return the layout of a column that is not in a table.
     fn flat(&self) -> Result<TextColumn, Refused> {
         let format = self.format()?;
         // SAFETY: by the C data interface a dictionary is null or lives with its schema.
@@ -132,10 +132,10 @@ impl Schema {
             "u" if self.dictionary.is_null() => Ok(TextType::Utf8),
             "U" if self.dictionary.is_null() => Ok(TextType::LargeUtf8),
             "vu" if self.dictionary.is_null() => Ok(TextType::View),
-            // Types of types may be nested to any depth: only the outermost is named.
+            // Types may be nested to any depth: only the outermost is named.
             _ if format.starts_with('+') => Err(Refused::Other(format!("a nested type (format {format:?})"))),
             _ if !self.dictionary.is_null() => Err(Refused::Other("a dictionary of dictionaries".to_owned())),
-            // A flat type is read from its format alone, which was checked.
+            // A flat type is determined by its format, which was checked.
             _ => match DataType::try_from(self.raw()) {
                 Ok(other) => Err(Refused::Other(other.to_string())),
                 Err(error) => Err(Refused::Broken(error.to_string())),
@@ -167,7 +167,7 @@ impl Schema {
 }
 
 impl Array {
-    /// A view of an array, which must outlive it.
+    /// Create a view of an array, which must outlive it.
     pub(super) fn of(array: &FFI_ArrowArray) -> &Self {
         // SAFETY: both are the struct ArrowArray of the C data interface.
         unsafe { &*std::ptr::from_ref(array).cast::<Self>() }
@@ -193,7 +193,7 @@ impl Array {
         self.n_children
     }
 
-    /// Where buffer `index` begins; null for one that is not there.
+    /// Return the address of buffer `index`; null if it is missing.
     pub(super) fn buffer(&self, index: usize) -> *const u8 {
         if self.buffers.is_null() || i64::try_from(index).is_ok_and(|index| index >= self.n_buffers) {
             return std::ptr::null();
@@ -202,12 +202,12 @@ impl Array {
         unsafe { self.buffers.add(index).read() }
     }
 
-    /// The first child, unless it is missing or released.
+    /// Return the first child, unless it is missing or released.
     pub(super) fn child(&self) -> Option<&Self> {
         child(self.children, self.n_children, 0).filter(|child| !child.is_released())
     }
 
-    /// The dictionary, unless it is missing or released.
+    /// Return the dictionary, unless it is missing or released.
     pub(super) fn dictionary(&self) -> Option<&Self> {
         // SAFETY: by the C data interface a dictionary is null or lives with its array.
         unsafe { self.dictionary.as_ref() }.filter(|dictionary| !dictionary.is_released())

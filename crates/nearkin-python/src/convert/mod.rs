@@ -1,4 +1,4 @@
-//! Arguments of Python functions, checked and converted: texts, lengths, places, offsets.
+//! Validation and conversion of Python arguments: texts, lengths, positions, offsets.
 
 pub(crate) mod arrow;
 mod cdata;
@@ -9,12 +9,12 @@ use pyo3::prelude::*;
 
 use crate::errors::{IntoPython, to_python};
 
-/// Checks that an argument has as many values as another one asks for.
+/// Check that an argument has as many values as another argument requires.
 pub(crate) fn same_length(name: &'static str, found: usize, expected: usize) -> PyResult<()> {
     error::check_length(name, found, expected).into_python()
 }
 
-/// Checks that places are those of `texts` texts.
+/// Check that positions are less than the number of texts.
 pub(crate) fn check_places(name: &'static str, places: &[u32], texts: usize) -> PyResult<()> {
     match places.iter().find(|&&place| place as usize >= texts) {
         None => Ok(()),
@@ -24,7 +24,7 @@ pub(crate) fn check_places(name: &'static str, places: &[u32], texts: usize) -> 
     }
 }
 
-/// Checks that offsets start at 0, ascend, and end at `total`.
+/// Check that offsets start at 0, ascend, and end at `total`.
 pub(crate) fn check_offsets(offsets: &[i64], total: usize) -> PyResult<()> {
     error::check_offsets(offsets, total).into_python()
 }

@@ -1,10 +1,10 @@
 //! Texts from Python, read in place: lists of `str`, Arrow strings, and `(offsets, data)` buffers.
 //!
-//! | given | read through |
+//! | source | access |
 //! |---|---|
-//! | an object with `__arrow_c_stream__` or `__arrow_c_array__` | the Arrow C data interface ([`super::arrow`]): `utf8`, `large_utf8`, string view, dictionaries of these, null |
-//! | an object with `offsets`, `data` and `nulls` arrays | the arrays, checked to be UTF-8; copies of those that can be written to |
-//! | any other sequence of `str` and None | the interpreter's own UTF-8 form of each string |
+//! | an object with `__arrow_c_stream__` or `__arrow_c_array__` | the Arrow C data interface ([`super::arrow`]): `utf8`, `large_utf8`, string view, dictionaries, null |
+//! | an object with `offsets`, `data` and `nulls` arrays | the arrays, validated as UTF-8; writable ones are copied |
+//! | any other sequence of `str` and None | the interpreter's cached UTF-8 form of each string |
 //!
 //! The strings are borrowed from their owners, which [`Texts`] keeps alive while the GIL is released.
 
@@ -23,7 +23,7 @@ use crate::convert::arrow::{SHARED, Strings};
 use crate::errors::{IntoPython, to_python};
 use crate::threads::detached_if;
 
-/// Strings of Python or Arrow objects, and those objects.
+/// Strings of Python or Arrow objects, and the objects that own them.
 pub(crate) struct Texts {
     /// Borrowed from `_owner`: the lifetime is that of this struct.
     items: Vec<Option<&'static str>>,
@@ -51,13 +51,14 @@ impl Drop for Objects {
     }
 }
 
-/// Strings between the one that is read and the one that is prefetched: a read from memory takes as long as a few of them.
+/// Prefetch distance in strings: a read from memory takes as long as processing a few of them.
 const AHEAD: usize = 8;
 
-/// Items for which room is made before they are there.
+/// Maximum number of items reserved on a length hint.
 pub(crate) const HINT: usize = 1 << 20;
 
-/// Texts, or pairs of them, that one thread is done with sooner than it wakes another; and their bytes.
+/// Maximum number of texts, or pairs of them, and of their bytes, that one thread processes sooner than it could wake
+/// another.
 pub(crate) const FEW: usize = 16;
 pub(crate) const FEW_BYTES: usize = 1 << 15;
 
@@ -71,12 +72,12 @@ impl TextSource for Texts {
 }
 
 impl Texts {
-    /// Whether one thread is done with them sooner than it wakes another.
+    /// True if one thread processes them sooner than it could wake another.
     pub(crate) fn are_few(&self) -> bool {
         self.items.len() <= FEW && self.items.iter().flatten().map(|text| text.len()).sum::<usize>() <= FEW_BYTES
     }
 
-    /// The strings of `source`.
+    /// Return the strings of `source`.
     pub(crate) fn new(source: &Bound<'_, PyAny>) -> PyResult<Self> {
         if let Some(Strings { items, owners }) = Strings::of(source)? {
             Ok(Self { items, _owner: Owner::Arrow { _arrays: owners } })
@@ -91,7 +92,7 @@ impl Texts {
         if source.is_instance_of::<PyString>() {
             return Err(PyTypeError::new_err("one str is not a list of texts; write [text]"));
         }
-        // What an object says of its length is a hint.
+        // The length reported by an object is only a hint.
         let hint = source.len().unwrap_or(0).min(HINT);
         let (mut items, mut strings) = (
             BestEffortVec::try_with_capacity(hint).into_python()?,
@@ -100,9 +101,10 @@ impl Texts {
         let list = source.cast_exact::<PyList>().ok();
         for (row, item) in source.try_iter()?.enumerate() {
             let item = item?;
-            // Strings lie scattered over memory: one further on is prefetched while this one is read.
+            // Strings are scattered over memory, so a later one is prefetched while this one is read.
             if let Some(list) = list.filter(|list| row + AHEAD < list.len()) {
-                // SAFETY: the list has this element; the borrowed pointer is not read, only its address is used.
+                // SAFETY: the list has this element; the borrowed pointer is not dereferenced, only its address is
+                // used.
                 prefetch(unsafe { pyo3::ffi::PyList_GetItem(list.as_ptr(), (row + AHEAD) as isize) }.cast());
             }
             if item.is_none() {
@@ -114,7 +116,7 @@ impl Texts {
                 return Err(PyTypeError::new_err(format!("text {row} is of type {found}; texts are str or None")));
             };
             let text = string.to_str().map_err(|fault| {
-                // Python's UTF-8 form of a string that is not ASCII takes memory of its own.
+                // CPython allocates the UTF-8 form of a non-ASCII string.
                 if fault.is_instance_of::<PyMemoryError>(string.py()) {
                     return fault;
                 }
@@ -130,13 +132,13 @@ impl Texts {
         Ok(Self { items: items.whole().into_python()?, _owner: Owner::Python { _strings: strings } })
     }
 
-    /// The strings of `offsets` and `data`. What somebody may write to is copied first: an offset or a byte that changed
-    /// after the check would be read as if it had passed.
+    /// Return the strings of `offsets` and `data`. Writable memory is copied first, because a change after the check
+    /// would bypass it.
     fn buffers(source: &Bound<'_, PyAny>) -> PyResult<Self> {
         let offsets = Fixed::<i64>::of(&source.getattr("offsets")?)?;
         let data = Fixed::<u8>::of(&source.getattr("data")?)?;
         let bytes = data.slice()?;
-        // SAFETY: the bytes are a copy of our own, or of an array that nobody can write to; both are kept as owner, and
+        // SAFETY: the bytes are a copy of ours, or belong to an array that nobody can write to; the owner is kept, and
         // neither moves.
         let bytes = unsafe { std::mem::transmute::<&[u8], &'static [u8]>(bytes) };
         let places = offsets.slice()?;
@@ -161,13 +163,13 @@ impl Texts {
     }
 }
 
-/// The values of an array that nobody writes to: the array itself if it can't be written to, else a copy.
+/// Return the values of a read-only array without copying, or a copy of a writable one.
 enum Fixed<'py, T: Element> {
     Borrowed(PyReadonlyArray1<'py, T>),
     Copied(Vec<T>),
 }
 
-/// The same without Python, to be kept.
+/// A form of the values that is kept without the GIL.
 #[allow(dead_code, reason = "held for what is borrowed from it")]
 enum Kept {
     Array(Py<PyAny>),
@@ -180,7 +182,7 @@ impl<'py, T: Element + Copy> Fixed<'py, T> {
         if is_fixed(array)? && values.as_slice().is_ok() {
             return Ok(Self::Borrowed(values));
         }
-        // NumPy copies what is strided or misaligned: no reference may point at a value that is not aligned.
+        // NumPy copies strided or misaligned arrays: references must be aligned.
         let copy: PyReadonlyArray1<'py, T> = array.call_method0("copy")?.extract()?;
         Ok(Self::Copied(alloc::try_copy(copy.as_slice()?).into_python()?))
     }
@@ -202,8 +204,8 @@ impl Fixed<'_, u8> {
     }
 }
 
-/// Whether neither an array nor any array that it is a view of can be written to, and the memory is an array's own, this
-/// module's or of a `bytes`: a view of another object that can't be written to does not say that the object can't.
+/// True if neither an array nor any array that it views is writable, and the memory belongs to an array, this module or
+/// `bytes`: a read-only view of another object does not make that object read-only.
 fn is_fixed(array: &Bound<'_, PyAny>) -> PyResult<bool> {
     let mut array = array.clone();
     while array.is_instance_of::<PyUntypedArray>() {

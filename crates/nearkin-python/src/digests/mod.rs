@@ -1,10 +1,10 @@
-//! Fuzzy digests of files: one module per kind of digest.
+//! Fuzzy digests of files, one module per kind.
 
 pub(crate) mod ssdeep;
 
 use pyo3::prelude::*;
 
-/// Registers the functions and classes of all digests.
+/// Register the functions and classes of all digests.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     ssdeep::register(module)
 }

@@ -1,4 +1,4 @@
-//! Fuzzy digests: `nearkin_core::digests::ssdeep` for Python.
+//! Python bindings of `nearkin_core::digests::ssdeep`.
 
 #![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
 
@@ -23,16 +23,16 @@ use crate::errors::{IntoPython, to_python};
 use crate::locks::Lock;
 use crate::threads::{detached, detached_unless, detached_with};
 
-/// Inputs shorter than this are hashed without handing the GIL around, which costs more than the hash.
+/// Inputs shorter than this are hashed without releasing the GIL, which costs more than the hash.
 const SMALL: usize = 2048;
-/// Inputs at least as long are hashed in the pool, so that signals are looked for meanwhile.
+/// Inputs of at least this length are hashed in the pool, so that signals are handled in time.
 const LARGE: usize = 1 << 24;
 
 fn options(eliminate_runs: bool, truncate: bool) -> Options {
     Options { eliminate_runs, no_truncation: !truncate }
 }
 
-/// Calls `work` with the bytes of a bytes object or of a contiguous `uint8` array.
+/// Call `work` with the bytes of a bytes object or of a contiguous `uint8` array.
 fn with_bytes<T>(data: &Bound<'_, PyAny>, work: impl FnOnce(&[u8]) -> PyResult<T>) -> PyResult<T> {
     if let Ok(bytes) = data.cast::<PyBytes>() {
         return work(bytes.as_bytes());
@@ -41,10 +41,10 @@ fn with_bytes<T>(data: &Bound<'_, PyAny>, work: impl FnOnce(&[u8]) -> PyResult<T
     work(array.as_slice()?)
 }
 
-/// The bytes of a digest given as str or bytes.
+/// Return the bytes of a digest in str or bytes.
 fn digest_bytes<'a>(text: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
     if let Ok(text) = text.cast::<PyString>() {
-        // A lone surrogate has no UTF-8 form; its replacement is in no digest either.
+        // A lone surrogate has no UTF-8 form; its replacement is invalid in a digest, too.
         return Ok(match text.to_str() {
             Ok(text) => Cow::Borrowed(text.as_bytes()),
             Err(_) => Cow::Owned(text.to_string_lossy().into_owned().into_bytes()),
@@ -68,7 +68,7 @@ pub(crate) fn name_row(row: usize, error: Error) -> Error {
     }
 }
 
-/// Digests as they were given: borrowed, so that they are read with the GIL released.
+/// Digest texts, borrowed so that they are read with the GIL released.
 #[allow(dead_code, reason = "the owners are held for what is borrowed from them")]
 pub(crate) struct Spelled {
     /// Borrowed from the owners below: the lifetime is that of this struct.
@@ -79,7 +79,7 @@ pub(crate) struct Spelled {
 }
 
 impl Spelled {
-    /// Those of an iterable of str and bytes, or of an Arrow column of strings.
+    /// Return the texts of an iterable of str and bytes, or of an Arrow column of strings.
     fn new(source: &Bound<'_, PyAny>) -> PyResult<Self> {
         if source.is_instance_of::<PyString>() || source.is_instance_of::<PyBytes>() {
             return Err(PyTypeError::new_err("expected an iterable of digests, found a single one; pass a list"));
@@ -126,7 +126,7 @@ impl Spelled {
         Ok(())
     }
 
-    /// The digests, many of them read in the pool; the first fault names its row whatever the threads.
+    /// Parse the digests, in the pool if they are many; the error names the first invalid row whatever the threads.
     fn parse(&self, py: Python<'_>, strict: bool) -> PyResult<Vec<Digest>> {
         let texts = &self.texts;
         let found: Vec<Result<Vec<Digest>, (usize, Error)>> = detached_unless(py, texts.len() <= FEW, || {
@@ -144,10 +144,10 @@ impl Spelled {
     }
 }
 
-/// Digests that one task reads.
+/// Number of digests per task.
 const PARSED_TOGETHER: usize = 4096;
 
-/// All digests of an iterable, or of an Arrow column of strings.
+/// Parse the digests of an iterable, or of an Arrow column of strings.
 pub(crate) fn parse_all(texts: &Bound<'_, PyAny>, strict: bool) -> PyResult<Vec<Digest>> {
     Spelled::new(texts)?.parse(texts.py(), strict)
 }
@@ -171,7 +171,7 @@ fn ssdeep_hash_file(py: Python<'_>, path: PathBuf, eliminate_runs: bool, truncat
     detached(py, || hash_file(&path, options))?.into_python()
 }
 
-/// What `work` makes of each file, in order.
+/// Return the result of `work` for each file, in order.
 fn each_file<T: Send>(
     py: Python<'_>,
     paths: &[PathBuf],
@@ -186,7 +186,7 @@ fn each_file<T: Send>(
 
 type HashedFile = (Option<(String, u64, u64, u64)>, Option<PyErr>);
 
-/// Digest, upper and lower half of the content hash, and length of each file, or its exception, in order.
+/// Return the digest, upper and lower half of the content hash, and length of each file, or its exception, in order.
 #[pyfunction]
 fn ssdeep_hash_contents(
     py: Python<'_>,
@@ -205,14 +205,14 @@ fn ssdeep_hash_contents(
         .collect())
 }
 
-/// The bytes of a regular file; anything else is refused without being opened.
+/// Return the bytes of a regular file; other kinds are refused without being opened.
 #[pyfunction]
 fn ssdeep_read_file(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyBytes>> {
     let bytes = detached(py, || read_file(&path))?.into_python()?;
     Ok(PyBytes::new(py, &bytes))
 }
 
-/// One digest or exception a path, in order.
+/// Return one digest or exception per path, in order.
 #[pyfunction]
 fn ssdeep_hash_files(
     py: Python<'_>,
@@ -233,7 +233,7 @@ fn ssdeep_hash_files(
 
 #[pyclass(frozen, name = "SsdeepHasher", module = "nearkin._core")]
 struct PyHasher {
-    // Waited for without the GIL alone: who holds it looks for signals.
+    // The GIL must be released while waiting, because its owner handles signals.
     hasher: Lock<Hasher>,
 }
 
@@ -293,7 +293,7 @@ fn ssdeep_compare(left: &Bound<'_, PyAny>, right: &Bound<'_, PyAny>, strict: boo
     if gram == GRAM { Ok(compare(&left, &right)) } else { compare_with(&left, &right, gram).into_python() }
 }
 
-/// The scores of `query` with the digests that `texts` spell; only that of [`GRAM`] has lanes.
+/// Return the scores of `query` with the digests in `texts`; only [`GRAM`] is measured in lanes.
 fn scores_of_texts(query: &Query, texts: &[&[u8]], strict: bool, gram: usize) -> Result<Vec<u8>, (usize, Error)> {
     if gram == GRAM {
         return query.scores_of_texts(texts, strict);
@@ -316,7 +316,7 @@ fn ssdeep_compare_many<'py>(
     let texts = &spelled.texts;
     let score = |some: &[&[u8]]| scores_of_texts(&query, some, strict, gram);
     let found: Vec<Result<Vec<u8>, (usize, Error)>> = if texts.len() <= PARSED_TOGETHER {
-        // One task: handing it to the pool would take longer than a good part of it.
+        // One task: passing it to the pool would take too long in comparison.
         vec![py.detach(|| score(texts))]
     } else {
         detached(py, || {
@@ -371,7 +371,7 @@ fn ssdeep_matrix<'py>(
 
 type ComparedParts = ((u8, u8), u64, (usize, usize), Option<String>, u32, u32, u32, u32);
 
-/// Score, whether the block sizes are comparable, whether the digests are equal, and the parts that were compared.
+/// Return the score, whether the block sizes are comparable, whether the digests are equal, and the compared parts.
 #[pyfunction]
 fn ssdeep_explain(
     left: &Bound<'_, PyAny>,
@@ -393,7 +393,7 @@ fn ssdeep_explain(
     Ok((why.score, why.comparable, why.equal, compared))
 }
 
-/// The digest and name of each entry of a list file.
+/// Return the digest and name of each entry of a list file.
 #[pyfunction]
 fn ssdeep_read_list<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Vec<(String, Bound<'py, PyBytes>)>> {
     let entries = list::read(text).into_python()?;

@@ -1,4 +1,5 @@
-//! `DatasketchCore`: the permutations of datasketch ([`nearkin_core::families::datasketch`]). Nothing about hashing is decided here.
+//! `DatasketchCore`: the permutations of datasketch ([`nearkin_core::families::datasketch`]). Hashing is implemented in
+//! the core.
 
 #![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
 
@@ -11,7 +12,7 @@ use pyo3::types::{PyBytes, PyList};
 use crate::errors::IntoPython;
 use crate::threads::detached_unless;
 
-/// Products that the calling thread computes by itself: some ten microseconds.
+/// Maximum number of products that the calling thread computes: about ten microseconds.
 const FEW: usize = 1 << 18;
 
 /// The functions of a scheme; `nearkin.families.datasketch` draws their numbers.
@@ -37,7 +38,7 @@ impl DatasketchCore {
         Ok(Self { permutations, num_perm: factors.len() })
     }
 
-    /// Signatures of sets of features.
+    /// Return the signatures of sets of features.
     fn signatures_given(
         &self,
         py: Python<'_>,
@@ -56,7 +57,7 @@ impl DatasketchCore {
         Ok(array_of(py, found))
     }
 
-    /// Signatures of sets of hashes.
+    /// Return the signatures of sets of hashes.
     fn signatures_hashed(
         &self,
         py: Python<'_>,

@@ -1,4 +1,4 @@
-//! How signatures are compared; a recipe makes them ([`crate::recipe`]). Nothing about hashing is decided here.
+//! Comparison of signatures; recipes compute them ([`crate::recipe`]).
 
 use nearkin_core::families::minhash::{self, Value};
 use numpy::{Element, IntoPyArray, PyArray1, PyReadonlyArray1};
@@ -7,10 +7,11 @@ use pyo3::prelude::*;
 use crate::errors::IntoPython;
 use crate::threads::detached_unless;
 
-/// Values that the calling thread compares by itself: some ten microseconds.
+/// Maximum number of values that the calling thread compares: about ten microseconds.
 const FEW: usize = 1 << 16;
 
-/// In how many of `num_perm` values the rows of two arrays differ; an array of one row is compared with all of the other.
+/// Return for each row the number of `num_perm` values in which two arrays differ; an array of one row is compared with
+/// all rows of the other.
 #[pyfunction]
 fn signature_differences(
     py: Python<'_>,

@@ -1,4 +1,4 @@
-//! Signatures: how they are compared; those of datasketch.
+//! Signatures: comparison, and those of datasketch.
 
 mod datasketch;
 pub(crate) mod minhash;

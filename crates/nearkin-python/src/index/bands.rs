@@ -24,7 +24,7 @@ enum Either {
     Wide(Index<u64>),
 }
 
-/// Calls the same code on the index of either width.
+/// Run the same code on the index of either width.
 macro_rules! with {
     ($index:expr, $name:ident => $code:expr) => {
         match $index {
@@ -48,7 +48,7 @@ impl Indexed for Either {
     }
 }
 
-/// Banding index; `nearkin.BandIndex` is its face.
+/// Banding index; `nearkin.BandIndex` is the public class.
 #[pyclass(frozen, module = "nearkin._core")]
 pub(crate) struct BandCore {
     index: Locked<Either>,
@@ -110,7 +110,7 @@ impl BandCore {
         Ok(Self { index: Locked::new(index) })
     }
 
-    /// Opens a saved index; also bits of a value, values, bands, rows, and the recipe's JSON form.
+    /// Open a saved index; also return the bits of a value, values, bands, rows, and the recipe's JSON form.
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf) -> PyResult<(Self, usize, usize, usize, usize, Py<PyBytes>)> {
         let (index, bits, shape, recipe) = detached(py, || {
@@ -137,7 +137,7 @@ impl BandCore {
         self.index.len(py)
     }
 
-    /// Kind of ids, different signatures, bytes in memory.
+    /// Kind of ids, number of distinct signatures, bytes in memory.
     fn info(&self, py: Python<'_>) -> PyResult<(&'static str, usize, usize)> {
         self.index.about(py, |index| Ok(with!(index, index => (index.rows().kind(), index.num_items(), index.bytes()))))
     }
@@ -150,12 +150,12 @@ impl BandCore {
         self.index.remove(py, &ids, missing_ok)
     }
 
-    /// At most `most` ids of the rows from `start` on, and the row behind the last of them.
+    /// Return at most `most` ids of the rows from `start` on, and the row after the last of them.
     fn ids(&self, py: Python<'_>, start: usize, most: usize) -> PyResult<(FoundIds, usize)> {
         self.index.ids(py, start, most)
     }
 
-    /// Adds signatures, under row numbers where there are no ids.
+    /// Add signatures; without ids, row numbers are the ids.
     fn add(
         &self,
         py: Python<'_>,
@@ -178,7 +178,7 @@ impl BandCore {
         })
     }
 
-    /// offsets, ids, distances.
+    /// Return offsets, ids, distances.
     fn search(
         &self,
         py: Python<'_>,
@@ -187,7 +187,7 @@ impl BandCore {
     ) -> PyResult<(Int64s, FoundIds, Uint16s)> {
         let queries = Signatures::new(queries)?;
         let slices = queries.slices()?;
-        // One query: the calling thread is done with it sooner than it wakes another.
+        // A single query takes less time than waking another thread.
         let few = slices.len() <= MAX_PERM;
         let (hits, ids) = self.index.ask_unless(
             py,
@@ -205,7 +205,7 @@ impl BandCore {
         Ok((hits.offsets.into_pyarray(py).unbind(), ids, hits.distances.into_pyarray(py).unbind()))
     }
 
-    /// left, right (ids), distances; of the items from `start` to `stop`.
+    /// Return left, right (ids), distances of the items from `start` to `stop`.
     fn pairs(
         &self,
         py: Python<'_>,
@@ -221,7 +221,7 @@ impl BandCore {
         Ok((left, right, distances.into_pyarray(py).unbind()))
     }
 
-    /// offsets of clusters, ids, distances to the first of each.
+    /// Return offsets of clusters, ids, distances to the first of each.
     fn clusters(&self, py: Python<'_>, least: usize, linkage: &str) -> PyResult<(Int64s, FoundIds, Uint16s)> {
         let linkage = Linkage::parse(linkage).into_python()?;
         let (found, ids) = self.index.ask(py, |index| {

@@ -12,7 +12,7 @@ use crate::threads::detached;
 
 type Array<T> = Py<PyArray1<T>>;
 
-/// The smallest member of each node's connected component in the graph of edges `left[i]`–`right[i]`.
+/// Return the smallest member of each node's connected component in the graph of edges `left[i]`–`right[i]`.
 #[pyfunction]
 fn components(
     py: Python<'_>,

@@ -16,7 +16,7 @@ use crate::digests::ssdeep::parse_all;
 use crate::errors::IntoPython;
 use crate::threads::detached;
 
-/// Exact index of digests; `nearkin.DigestIndex` is its face.
+/// Exact index of digests; `nearkin.DigestIndex` is the public class.
 #[pyclass(frozen, module = "nearkin._core")]
 struct DigestCore {
     index: Locked<Index>,
@@ -36,13 +36,14 @@ impl DigestCore {
         Self { index: Locked::new(Index::new()) }
     }
 
-    /// Whether a file holds a digest index, of any version.
+    /// True if a file contains a digest index, of any version.
     #[staticmethod]
     fn is_file(py: Python<'_>, path: PathBuf) -> PyResult<bool> {
         py.detach(|| file::is_index(&path)).into_python()
     }
 
-    /// Opens a saved index; also whether its digests were read leniently, and the recipe's JSON form (None from version 1).
+    /// Open a saved index; also return whether its digests were parsed leniently, and the recipe's JSON form (None from
+    /// version 1).
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf) -> PyResult<(Self, bool, Option<Py<PyBytes>>)> {
         let (index, metadata) = detached(py, || Index::open(&path))?.into_python()?;
@@ -63,7 +64,7 @@ impl DigestCore {
         self.index.len(py)
     }
 
-    /// Kind of ids, postings, bytes in memory.
+    /// Kind of ids, number of postings, bytes in memory.
     fn info(&self, py: Python<'_>) -> PyResult<(&'static str, usize, usize)> {
         self.index.about(py, |index| Ok((index.rows().kind(), index.postings(), index.bytes())))
     }
@@ -72,7 +73,7 @@ impl DigestCore {
         self.index.contains(py, &key)
     }
 
-    /// The digest of an id, None if it is not there.
+    /// Return the digest of an id, None if the id does not exist.
     fn digest(&self, py: Python<'_>, key: Key) -> PyResult<Option<String>> {
         self.index.peek(py, |index| {
             let digest = key.find(index.rows()).and_then(|row| index.get(row));
@@ -80,7 +81,7 @@ impl DigestCore {
         })
     }
 
-    /// Adds digests, under row numbers where there are no ids.
+    /// Add digests; without ids, row numbers are the ids.
     fn add(
         &self,
         py: Python<'_>,
@@ -99,12 +100,12 @@ impl DigestCore {
         self.index.remove(py, &ids, missing_ok)
     }
 
-    /// At most `most` ids of the rows from `start` on, and the row behind the last of them.
+    /// Return at most `most` ids of the rows from `start` on, and the row after the last of them.
     fn ids(&self, py: Python<'_>, start: usize, most: usize) -> PyResult<(FoundIds, usize)> {
         self.index.ids(py, start, most)
     }
 
-    /// offsets, ids, scores, how many keys were skipped.
+    /// Return offsets, ids, scores, number of skipped keys.
     fn search(
         &self,
         py: Python<'_>,
@@ -130,7 +131,7 @@ impl DigestCore {
         Ok((offsets.into_pyarray(py).unbind(), ids, scores.into_pyarray(py).unbind(), skipped))
     }
 
-    /// left, right (ids), scores, how many keys were skipped.
+    /// Return left, right (ids), scores, number of skipped keys.
     fn pairs(
         &self,
         py: Python<'_>,
@@ -148,7 +149,7 @@ impl DigestCore {
         Ok((left, right, scores.into_pyarray(py).unbind(), skipped))
     }
 
-    /// offsets of clusters, ids, scores with the first of each, how many keys were skipped.
+    /// Return offsets of clusters, ids, scores with the first of each, number of skipped keys.
     fn clusters(
         &self,
         py: Python<'_>,
@@ -166,7 +167,7 @@ impl DigestCore {
         Ok((found.offsets.into_pyarray(py).unbind(), ids, found.scores.into_pyarray(py).unbind(), found.skipped))
     }
 
-    /// Block size, seven characters and count of digests, most frequent first.
+    /// Return block size, seven characters and number of digests, most frequent first.
     fn hubs(&self, py: Python<'_>, least: usize, most: usize) -> PyResult<Vec<(u64, String, usize)>> {
         let hubs = self.index.ask(py, |index| index.hubs(least, most))?;
         Ok(hubs

@@ -1,7 +1,7 @@
 //! `HammingCore`: the index of `nearkin_core::index::hamming` behind a lock, arrays in and out.
 //!
-//! Calls that change the index take the lock for writing; searches first let the index prepare itself (which writes), then
-//! read, so that several Python threads may search at once.
+//! Methods that modify the index take the write lock. Searches first let the index prepare itself (a write), then take
+//! the read lock, so that several Python threads can search at once.
 
 #![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
 
@@ -20,13 +20,13 @@ use crate::errors::{IntoPython, to_python};
 use crate::locks::Lock;
 use crate::threads::{detached, detached_with};
 
-/// Exact Hamming index; `nearkin.HammingIndex` is its face.
+/// Exact Hamming index; `nearkin.HammingIndex` is the public class.
 #[pyclass(frozen, module = "nearkin._core")]
 pub(crate) struct HammingCore {
     index: Locked<Index>,
 }
 
-/// Words from which distances are computed in the pool, so that signals are looked for meanwhile.
+/// Minimum number of words for which distances are computed in the pool, so that signals are handled in time.
 const LARGE: usize = 1 << 22;
 
 type Bools = Py<PyArray1<bool>>;
@@ -53,8 +53,8 @@ impl HammingCore {
         )
     }
 
-    /// Calls `work` with this index and another to read, in the pool. Locks are taken in order of address, so that two
-    /// calls with the sides exchanged never wait for each other.
+    /// Call `work` with read access to this index and another, in the pool. Locks are taken in order of address, so
+    /// that two calls with the sides exchanged do not deadlock.
     fn ask_both<T: Send>(
         &self,
         py: Python<'_>,
@@ -89,7 +89,7 @@ fn pair_arrays(py: Python<'_>, (left, right, distances): (FoundIds, FoundIds, Ve
     (left, right, distances.into_pyarray(py).unbind())
 }
 
-/// All pairs of an index, a batch at a time.
+/// Iterator over all pairs of an index, one batch at a time.
 #[pyclass(frozen, module = "nearkin._core")]
 pub(crate) struct HammingPairs {
     core: Py<HammingCore>,
@@ -98,7 +98,7 @@ pub(crate) struct HammingPairs {
 
 #[pymethods]
 impl HammingPairs {
-    /// left, right, distances; empty at the end.
+    /// Return left, right, distances; empty at the end.
     fn next_batch(&self, py: Python<'_>) -> PyResult<FoundPairs> {
         let core = self.core.get();
         let locks = || Ok((self.stream.write()?, core.index.read()?));
@@ -120,7 +120,7 @@ impl HammingCore {
         Ok(Self { index: Locked::new(index) })
     }
 
-    /// Opens a saved index; also its bits, method, radius and memory limit.
+    /// Open a saved index; also return its bits, method, radius and memory limit.
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf) -> PyResult<Opened> {
         let index = detached(py, || Index::open(&path))?.into_python()?;
@@ -136,7 +136,7 @@ impl HammingCore {
         self.index.ask(py, Index::verify)
     }
 
-    /// Bytes that the index may take where no limit was given.
+    /// Return the default memory limit in bytes.
     fn set_share(&self, py: Python<'_>, share: Option<usize>) -> PyResult<()> {
         py.detach(|| {
             self.index.write()?.set_share(share);
@@ -145,7 +145,7 @@ impl HammingCore {
         .into_python()
     }
 
-    /// What the caller keeps with the index.
+    /// Return the metadata stored with the index.
     fn note(&self, py: Python<'_>) -> PyResult<Option<String>> {
         self.index.about(py, |index| Ok(index.note().map(str::to_owned)))
     }
@@ -158,7 +158,7 @@ impl HammingCore {
         .into_python()
     }
 
-    /// Rows ever added.
+    /// Return the number of rows ever added.
     fn total(&self, py: Python<'_>) -> PyResult<usize> {
         self.index.about(py, |index| Ok(index.rows().total()))
     }
@@ -183,12 +183,12 @@ impl HammingCore {
         self.index.remove(py, &ids, missing_ok)
     }
 
-    /// At most `most` ids of the rows from `start` on, and the row after the last of them.
+    /// Return at most `most` ids of the rows from `start` on, and the row after the last of them.
     fn ids(&self, py: Python<'_>, start: usize, most: usize) -> PyResult<(FoundIds, usize)> {
         self.index.ids(py, start, most)
     }
 
-    /// Adds fingerprints, under row numbers where there are no ids.
+    /// Add fingerprints; without ids, row numbers are the ids.
     fn add(
         &self,
         py: Python<'_>,
@@ -201,7 +201,7 @@ impl HammingCore {
         self.index.change_unless(py, few, |index| index.add(IdView::new_ids(ids.as_ref()), fps, existing))
     }
 
-    /// offsets, ids, distances; with a limit, which queries had more.
+    /// Return offsets, ids, distances; with a limit also which queries had more.
     fn search(
         &self,
         py: Python<'_>,
@@ -215,7 +215,7 @@ impl HammingCore {
             let ids = FoundIds::of(index.rows(), &hits.rows);
             Ok((hits, ids))
         };
-        // One query of a prepared index is answered at once: nothing of it would be shared out.
+        // A single query of a prepared index is answered directly, because its work would not be divided.
         let (prepared, found) = self.index.peek(py, |index| {
             let count = queries.len() / popcount::words_of(index.bits());
             let prepared = index.is_prepared(radius, count);
@@ -235,7 +235,7 @@ impl HammingCore {
         Ok(Self::hits(py, found))
     }
 
-    /// offsets, ids, distances; an empty array.
+    /// Return offsets, ids, distances; an empty array.
     fn nearest(&self, py: Python<'_>, queries: PyReadonlyArray1<'_, u64>, k: usize) -> PyResult<FoundHits> {
         let queries = words(&queries)?;
         self.index.change(py, |index| index.prepare_nearest(queries, k))?;
@@ -247,7 +247,7 @@ impl HammingCore {
         Ok(Self::hits(py, found))
     }
 
-    /// offsets, ids, distances, by "jaccard" or "spherical" distance.
+    /// Return offsets, ids, distances, by "jaccard" or "spherical" distance.
     fn ranked(
         &self,
         py: Python<'_>,
@@ -265,20 +265,20 @@ impl HammingCore {
         Ok((found.offsets.into_pyarray(py).unbind(), ids, found.distances.into_pyarray(py).unbind()))
     }
 
-    /// left, right, distances.
+    /// Return left, right, distances.
     fn pairs(&self, py: Python<'_>, radius: u32) -> PyResult<FoundPairs> {
         self.index.change(py, |index| index.prepare_pairs(radius))?;
         let found = self.index.ask(py, |index| Ok(pairs_of(index, index, index.pairs(radius)?)))?;
         Ok(pair_arrays(py, found))
     }
 
-    /// The same, a batch at a time.
+    /// Return an iterator over batches of the pairs.
     fn pair_stream(slf: Bound<'_, Self>, radius: u32, batch: usize) -> PyResult<HammingPairs> {
         let stream = slf.get().index.change(slf.py(), |index| PairStream::new(index, radius, batch))?;
         Ok(HammingPairs { core: slf.unbind(), stream: Lock::new(stream) })
     }
 
-    /// left (ids of `other`), right (ids of this index), distances.
+    /// Return left (ids of `other`), right (ids of this index), distances.
     fn join(&self, py: Python<'_>, other: Bound<'_, Self>, radius: u32) -> PyResult<FoundPairs> {
         let other = other.get();
         let count = other.index.len(py)?;
@@ -287,7 +287,7 @@ impl HammingCore {
         Ok(pair_arrays(py, found))
     }
 
-    /// left (rows of `fps`), right (ids), distances.
+    /// Return left (rows of `fps`), right (ids), distances.
     fn join_rows(&self, py: Python<'_>, fps: PyReadonlyArray1<'_, u64>, radius: u32) -> PyResult<FoundPairs> {
         let fps = words(&fps)?;
         self.index.change(py, |index| index.prepare(radius, fps.len() / popcount::words_of(index.bits())))?;
@@ -299,7 +299,7 @@ impl HammingCore {
         Ok(pair_arrays(py, found))
     }
 
-    /// offsets of clusters, ids, distances to the first of each.
+    /// Return offsets of clusters, ids, distances to the first of each.
     fn clusters(&self, py: Python<'_>, radius: u32, linkage: &str) -> PyResult<(Int64s, FoundIds, Uint16s)> {
         let linkage = Linkage::parse(linkage).into_python()?;
         let (found, ids) = self.index.change(py, |index| {
@@ -311,7 +311,7 @@ impl HammingCore {
         Ok((found.offsets.into_pyarray(py).unbind(), ids, found.distances.into_pyarray(py).unbind()))
     }
 
-    /// One dict a part of the index.
+    /// Return one dict per component of the index.
     fn explain(&self, py: Python<'_>, radius: u32) -> PyResult<Py<PyList>> {
         let parts = self.index.about(py, |index| index.explain(radius))?;
         let list = PyList::empty(py);
@@ -342,7 +342,8 @@ impl HammingCore {
     }
 }
 
-/// Distances of the rows of two arrays of `words` words per row; an array of one row is compared with all of the other.
+/// Return the distances of the rows of two arrays of `words` words per row; an array of one row is compared with all
+/// rows of the other.
 #[pyfunction]
 fn hamming_distances(
     py: Python<'_>,

@@ -24,10 +24,10 @@ type Array<T> = Py<PyArray1<T>>;
 /// Offsets, ids and distances of a batch of queries.
 type Found = (Array<i64>, FoundIds, Py<PyAny>);
 
-/// Values that one query may meet at most to be answered without looking for signals.
+/// Maximum number of values that one query may visit without handling signals.
 const LIGHT: usize = 1 << 26;
 
-/// Vectors and hashes with their ids; `nearkin.LSHIndex` is its face.
+/// Vectors and hashes with their ids; `nearkin.LSHIndex` is the public class.
 #[pyclass(frozen, module = "nearkin._core")]
 pub(crate) struct LshCore {
     index: Locked<Index>,
@@ -50,7 +50,8 @@ impl HashArray<'_> {
     }
 }
 
-/// Vectors of a batch, flat: `float32`, `float64`, `uint8`, `int8`, bits of `float16` as `uint16`, or row ends, coordinates and values.
+/// Vectors of a batch, flat: `float32`, `float64`, `uint8`, `int8`, bits of `float16` as `uint16`, or row ends,
+/// coordinates and values.
 enum VectorArray<'py> {
     F32(PyReadonlyArray1<'py, f32>),
     F64(PyReadonlyArray1<'py, f64>),
@@ -63,7 +64,7 @@ enum VectorArray<'py> {
 impl<'py> FromPyObject<'_, 'py> for VectorArray<'py> {
     type Error = PyErr;
 
-    /// By the type of the array: an attempt that fails makes an exception, which takes longer than a query.
+    /// Select by the array's type: a failed conversion creates an exception, which takes longer than a query.
     fn extract(value: pyo3::Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         let Ok(array) = value.cast::<PyUntypedArray>() else {
             let (ends, columns, values) = value.extract()?;
@@ -94,7 +95,7 @@ impl VectorArray<'_> {
     }
 }
 
-/// Alternatives of a batch: how many a hash has, their values (none for bits), their costs.
+/// Probing alternatives of a batch: number per hash, values (none for bits), costs.
 type Others<'py> = Option<(usize, PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, f64>)>;
 
 impl LshCore {
@@ -102,8 +103,8 @@ impl LshCore {
         Self { dimension: index.store().dim(), index: Locked::new(index) }
     }
 
-    /// Calls `work` with the index to read; one query that meets little is answered by the calling thread, since waking another
-    /// takes longer.
+    /// Call `work` with read access to the index; the calling thread answers a small single query, because waking
+    /// another takes longer.
     fn ask_about<T: Send>(
         &self,
         py: Python<'_>,
@@ -124,7 +125,7 @@ impl LshCore {
         if light { self.index.peek(py, work) } else { self.index.ask(py, work) }
     }
 
-    /// Distances are `float64` where vectors are, else `float32`, as they are rounded.
+    /// Distances are `float64` if vectors are, otherwise `float32`, to which they are rounded.
     fn found(&self, py: Python<'_>, queries: &Queries<'_>, vectors: Vectors<'_>, query: Query) -> PyResult<Found> {
         let (hits, ids, wide) = self.ask_about(py, queries, vectors, |index| {
             let hits: Hits = index.query(queries, vectors, query)?;
@@ -184,7 +185,7 @@ type Info = (&'static str, &'static str, usize, &'static str, usize, usize, usiz
 
 #[pymethods]
 impl LshCore {
-    /// An index of bucket tables over integers or bits.
+    /// Create an index of bucket tables over integers or bits.
     #[staticmethod]
     fn buckets(
         metric: &str,
@@ -202,7 +203,7 @@ impl LshCore {
         Ok(Self::of(index))
     }
 
-    /// An index of scanned codes.
+    /// Create an index of scanned codes.
     #[staticmethod]
     fn codes(metric: &str, vectors: &str, dimension: usize, bits: usize) -> PyResult<Self> {
         let store = VectorStore::new(vectors, dimension).into_python()?;
@@ -210,7 +211,7 @@ impl LshCore {
         Ok(Self::of(index))
     }
 
-    /// An index of rotation codes, in the space of the vectors that are to be added first.
+    /// Create a `RaBitQ` index; the vectors added first determine its space.
     #[staticmethod]
     #[allow(clippy::type_complexity, reason = "where the rotation comes from")]
     fn rotation(
@@ -229,12 +230,12 @@ impl LshCore {
         Ok(Self::of(index))
     }
 
-    /// Coordinates and cells of rotation codes; None of another index.
+    /// Return the number of coordinates and partitions of a `RaBitQ` index; None for other kinds.
     fn rotated(&self, py: Python<'_>) -> PyResult<Option<(usize, usize)>> {
         self.index.about(py, |index| Ok(index.rabitq_shape()))
     }
 
-    /// offsets, ids, distances of the k nearest, or of those within a radius, by estimates.
+    /// Return offsets, ids, distances of the k nearest, or of all within a radius, by estimates.
     #[pyo3(signature = (vectors, deviations, probes, k=None, radius=None))]
     fn estimated(
         &self,
@@ -255,7 +256,7 @@ impl LshCore {
         self.found(py, &queries, vectors, query)
     }
 
-    /// Opens a saved index; also the note that was saved with it.
+    /// Open a saved index; also return the metadata stored with it.
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf) -> PyResult<(Self, Py<PyBytes>)> {
         let index = detached(py, || Index::open(&path))?.into_python()?;
@@ -279,7 +280,7 @@ impl LshCore {
         self.index.len(py)
     }
 
-    /// Metric, kind of vectors, dimension, kind of ids, bytes of the filter, of vectors, of ids.
+    /// Return metric, kind of vectors, dimension, kind of ids, bytes of the filter, of vectors, of ids.
     fn info(&self, py: Python<'_>) -> PyResult<Info> {
         self.index.about(py, |index| {
             let (filter, vectors, ids) = index.bytes();
@@ -296,12 +297,12 @@ impl LshCore {
         self.index.remove(py, &ids, missing_ok)
     }
 
-    /// At most `most` ids of the rows from `start` on, and the row behind the last of them.
+    /// Return at most `most` ids of the rows from `start` on, and the row after the last of them.
     fn ids(&self, py: Python<'_>, start: usize, most: usize) -> PyResult<(FoundIds, usize)> {
         self.index.ids(py, start, most)
     }
 
-    /// Adds vectors with their hashes, under row numbers where there are no ids.
+    /// Add vectors with their hashes; without ids, row numbers are the ids.
     fn add(
         &self,
         py: Python<'_>,
@@ -315,7 +316,7 @@ impl LshCore {
         self.index.change(py, |index| index.add(IdView::new_ids(ids.as_ref()), hashes, vectors, existing))
     }
 
-    /// offsets, ids, distances of the k nearest.
+    /// Return offsets, ids, distances of the k nearest.
     fn nearest(
         &self,
         py: Python<'_>,
@@ -329,7 +330,7 @@ impl LshCore {
         self.query(py, &hashes, &others, effort, scan, &vectors, Query::Knn(k))
     }
 
-    /// offsets, ids, distances of those within a radius.
+    /// Return offsets, ids, distances of all rows within a radius.
     fn search(
         &self,
         py: Python<'_>,
@@ -343,7 +344,7 @@ impl LshCore {
         self.query(py, &hashes, &others, effort, scan, &vectors, Query::Radius(radius))
     }
 
-    /// offsets, ids, rows met before duplicates were dropped.
+    /// Return offsets, ids, number of rows before duplicates were removed.
     fn candidates(
         &self,
         py: Python<'_>,
@@ -361,7 +362,7 @@ impl LshCore {
         Ok((found.offsets.into_pyarray(py).unbind(), ids, found.num_met.into_pyarray(py).unbind()))
     }
 
-    /// At most `most` rows in order of addition from `start` on, and their vectors.
+    /// Return at most `most` rows in order of addition from `start` on, and their vectors.
     fn stored<'py>(&self, py: Python<'py>, start: usize, most: usize) -> PyResult<(Array<i64>, Bound<'py, PyAny>)> {
         let (rows, vectors) = self.index.ask(py, |index| index.stored(start, most))?;
         let rows: Vec<i64> = rows.into_iter().map(i64::from).collect();
@@ -378,7 +379,7 @@ impl LshCore {
         Ok((rows.into_pyarray(py).unbind(), vectors))
     }
 
-    /// The distance of each pair of rows.
+    /// Return the distance of each pair of rows.
     fn apart(
         &self,
         py: Python<'_>,
@@ -389,7 +390,7 @@ impl LshCore {
         Ok(self.index.ask(py, |index| index.distances_between(left, right))?.into_pyarray(py).unbind())
     }
 
-    /// The ids of rows.
+    /// Return the ids of rows.
     fn ids_of(&self, py: Python<'_>, rows: PyReadonlyArray1<'_, i64>) -> PyResult<FoundIds> {
         let rows = rows.as_slice()?;
         self.index.ask(py, |index| {
@@ -398,13 +399,14 @@ impl LshCore {
         })
     }
 
-    /// For each table, how many buckets have 1, 2 to 3, 4 to 7, ... rows.
+    /// Return for each table how many buckets have 1, 2 to 3, 4 to 7, ... rows.
     fn histogram(&self, py: Python<'_>) -> PyResult<Vec<Vec<u64>>> {
         self.index.ask(py, |index| Ok(index.histogram()))
     }
 }
 
-/// How many standard deviations a bound lies below an estimate that loses a true neighbour with at most 1 - recall.
+/// Return the number of standard deviations between an estimate and a bound that loses a true neighbour with
+/// probability at most 1 - recall.
 #[pyfunction]
 fn deviations_of_recall(recall: f64) -> f64 {
     normal_quantile(recall.clamp(0.5, 1.0 - f64::EPSILON))

@@ -1,8 +1,8 @@
 //! The cores of the indexes, each behind a lock: arrays in and out.
 //!
-//! What they have in common is written here once: [`Locked`] takes the lock and leaves the GIL, [`Ids`] reads ids as Python
-//! gives them, and [`FoundIds`] gives them back. Ids of results are made under the lock of their search, so that a row never gets
-//! the id of another one.
+//! Shared code of all indexes: [`Locked`] takes the lock and releases the GIL, [`Ids`] converts ids from Python, and
+//! [`FoundIds`] back. Ids of results are read under the lock of their search, so that a row never gets the id of
+//! another one.
 
 mod bands;
 mod components;
@@ -25,20 +25,20 @@ use crate::errors::{IntoPython, to_python};
 use crate::locks::Lock;
 use crate::threads::detached_with;
 
-/// Rows that the calling thread may add by itself, where the index says that it is few work.
+/// Maximum number of rows that the calling thread may add if the index reports little work.
 const FEW: usize = 256;
 
-/// What every index of the core has.
+/// The common interface of the core's indexes.
 pub(crate) trait Indexed: Send + Sync {
-    /// Its ids, row numbers and tombstones.
+    /// Return its ids, row numbers and tombstones.
     fn rows(&self) -> &Rows;
-    /// The file that it was opened from.
+    /// Return the file that it was opened from.
     fn segment(&self) -> Option<&Segment>;
-    /// Removes ids; returns how many.
+    /// Remove ids; return how many.
     fn remove(&mut self, ids: Keys<'_>, missing_ok: bool) -> nearkin_core::Result<usize>;
 }
 
-/// Implements [`Indexed`] for indexes whose methods have these names.
+/// Implement [`Indexed`] for indexes whose methods have these names.
 macro_rules! indexed {
     ($($index:ty),+) => {
         $(impl Indexed for $index {
@@ -59,7 +59,7 @@ macro_rules! indexed {
 
 indexed!(nearkin_core::index::digests::Index, nearkin_core::index::hamming::Index, nearkin_core::index::lsh::Index);
 
-/// An index behind its lock. The lock is only ever waited for with the GIL released.
+/// An index behind its lock. Threads wait for the lock only with the GIL released.
 pub(crate) struct Locked<I>(Lock<I>);
 
 impl<I: Indexed> Locked<I> {
@@ -75,7 +75,7 @@ impl<I: Indexed> Locked<I> {
         self.0.write()
     }
 
-    /// Calls `work` with the index to change, in the pool.
+    /// Call `work` with write access to the index, in the pool.
     pub(crate) fn change<T: Send>(
         &self,
         py: Python<'_>,
@@ -84,7 +84,7 @@ impl<I: Indexed> Locked<I> {
         self.change_unless(py, |_| false, work)
     }
 
-    /// As `change`, by the calling thread where the index says that it is `few` work.
+    /// Call `work` with write access to the index; the calling thread runs it if `few` returns true.
     pub(crate) fn change_unless<T: Send>(
         &self,
         py: Python<'_>,
@@ -103,7 +103,7 @@ impl<I: Indexed> Locked<I> {
         )
     }
 
-    /// Calls `work` with the index to read, in the pool.
+    /// Call `work` with read access to the index, in the pool.
     pub(crate) fn ask<T: Send>(
         &self,
         py: Python<'_>,
@@ -119,7 +119,7 @@ impl<I: Indexed> Locked<I> {
         )
     }
 
-    /// As `ask`, by the calling thread where the index says that it is `few` work.
+    /// Call `work` with read access to the index; the calling thread runs it if `few` returns true.
     pub(crate) fn ask_unless<T: Send>(
         &self,
         py: Python<'_>,
@@ -137,7 +137,7 @@ impl<I: Indexed> Locked<I> {
         )
     }
 
-    /// As `ask`, by the calling thread: for what takes less time than waking another.
+    /// Call `work` with read access in the calling thread, for calls shorter than waking another thread.
     pub(crate) fn peek<T: Send>(
         &self,
         py: Python<'_>,
@@ -150,8 +150,7 @@ impl<I: Indexed> Locked<I> {
         .into_python()
     }
 
-    /// As `peek` for what an index says of itself: it reads what was checked when the file was opened, so that the rest of the
-    /// file need not be read.
+    /// Call `work` for metadata of the index, which was checked on opening, so that the file need not be verified.
     pub(crate) fn about<T: Send>(
         &self,
         py: Python<'_>,
@@ -168,18 +167,18 @@ impl<I: Indexed> Locked<I> {
         self.about(py, |index| Ok(index.rows().len()))
     }
 
-    /// Whether an id is there.
+    /// True if an id exists.
     pub(crate) fn contains(&self, py: Python<'_>, key: &Key) -> PyResult<bool> {
         self.peek(py, |index| Ok(key.find(index.rows()).is_some()))
     }
 
-    /// Removes ids; returns how many.
+    /// Remove ids; return how many.
     pub(crate) fn remove(&self, py: Python<'_>, ids: &Ids<'_>, missing_ok: bool) -> PyResult<usize> {
         let ids = ids.view()?;
         self.change(py, |index| index.remove(ids.keys(), missing_ok))
     }
 
-    /// At most `most` ids in order of addition, of the rows from `start` on; and the row after the last of them.
+    /// Return at most `most` ids in order of addition, of the rows from `start` on; and the row after the last of them.
     pub(crate) fn ids(&self, py: Python<'_>, start: usize, most: usize) -> PyResult<(FoundIds, usize)> {
         self.ask(py, |index| {
             let found = index.rows().some(start, most)?;
@@ -189,7 +188,7 @@ impl<I: Indexed> Locked<I> {
     }
 }
 
-/// Ids as `nearkin.search.ids.check_ids` makes them: an array of integers, or a list of strings.
+/// Ids from `nearkin.index.ids.check_ids`: an array of integers, or a list of strings.
 #[derive(FromPyObject)]
 pub(crate) enum Ids<'py> {
     Ints(PyReadonlyArray1<'py, i64>),
@@ -210,7 +209,7 @@ impl Ids<'_> {
         })
     }
 
-    /// The ids of a batch that is added: row numbers where there are none.
+    /// Return the ids of an added batch: row numbers if there are none.
     pub(crate) fn view_of<'a>(ids: Option<&'a Ids<'_>>) -> PyResult<Option<IdView<'a>>> {
         ids.map(Ids::view).transpose()
     }
@@ -233,7 +232,7 @@ impl IdView<'_> {
     }
 }
 
-/// One id.
+/// A single id.
 #[derive(FromPyObject)]
 pub(crate) enum Key {
     Int(i64),
@@ -241,7 +240,7 @@ pub(crate) enum Key {
 }
 
 impl Key {
-    /// Its row.
+    /// Return its row.
     pub(crate) fn find(&self, rows: &Rows) -> Option<u32> {
         match self {
             Self::Int(id) => rows.find_int(*id),
@@ -250,7 +249,7 @@ impl Key {
     }
 }
 
-/// Ids of rows: to Python an array of `int64`, or of `str` objects.
+/// Ids of rows: in Python an array of `int64`, or of `str` objects.
 pub(crate) enum FoundIds {
     Ints(Vec<i64>),
     Names(Vec<String>),
@@ -283,7 +282,7 @@ impl<'py> IntoPyObject<'py> for FoundIds {
     }
 }
 
-/// The rule for ids that are there, by its name.
+/// Parse the name of the rule for existing ids.
 pub(crate) fn parse_existing(name: &str) -> PyResult<Existing> {
     match name {
         "error" => Ok(Existing::Error),

@@ -1,4 +1,4 @@
-//! Sketches of texts, and the index that finds which texts are contained in others.
+//! Sketches of texts, and the index that finds texts contained in others.
 
 #![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
 
@@ -16,7 +16,7 @@ use crate::threads::{detached, detached_unless, detached_with};
 
 type Array<T> = Py<PyArray1<T>>;
 
-/// The sketches of texts as rows of `size + 1` numbers, flat, and how many distinct features each text has.
+/// Return the sketches of texts as rows of `size + 1` numbers, flat, and the number of distinct features of each text.
 #[pyfunction]
 fn text_sketches(
     py: Python<'_>,
@@ -32,7 +32,7 @@ fn text_sketches(
     Ok((rows.into_pyarray(py).unbind(), counts.into_pyarray(py).unbind()))
 }
 
-/// All hashes of some texts, which an index of sketches scans.
+/// All hashes of the texts that an index of sketches scans.
 #[pyclass(frozen, module = "nearkin._core")]
 pub(crate) struct HashedFeatures {
     texts: HashedTexts,
@@ -53,7 +53,7 @@ impl HashedFeatures {
     }
 }
 
-/// Sketches of documents by place: see `Index` in the core.
+/// Sketches of documents by position: see `Index` in the core.
 #[pyclass(frozen, module = "nearkin._core")]
 pub(crate) struct SketchIndex {
     index: Lock<Index>,
@@ -73,7 +73,7 @@ impl SketchIndex {
         Ok(Self { index: Lock::new(index) })
     }
 
-    /// These documents were visited, the next ones in order; `kept` says which are found from now on.
+    /// Mark the next documents as visited, in order; `kept` selects those that searches find from now on.
     fn settle(
         &self,
         py: Python<'_>,
@@ -84,7 +84,8 @@ impl SketchIndex {
         py.detach(|| self.index.write()?.settle(places, kept)).into_python()
     }
 
-    /// For each of `documents`, numbers of `texts`, the documents whose sketches it has: of those that were kept, or that were not visited.
+    /// Return for each of `documents`, indices of `texts`, the documents whose sketches it contains: kept ones, and
+    /// those not visited.
     #[pyo3(signature = (texts, documents, *, kept, any_size=false))]
     fn scan(
         &self,

@@ -20,7 +20,7 @@ use crate::threads::{detached, detached_with};
 type Array<T> = Py<PyArray1<T>>;
 type Rows = (Array<i32>, Array<i64>, Array<i64>, Array<u8>);
 
-/// Scans lines and adds them to a table; how many were left out, by the numbers of the scanner's reasons.
+/// Scan lines and add them to a table; return the number of skipped ones by the scanner's reasons.
 #[pyfunction]
 #[pyo3(signature = (table, items, times=None, sources=None))]
 fn add_lines(
@@ -34,7 +34,7 @@ fn add_lines(
     Ok(found[..lines::REASONS.len()].to_vec())
 }
 
-/// Forms of lines; empty for one that is left out.
+/// Return the forms of lines; empty for a skipped one.
 #[pyfunction]
 fn line_forms(py: Python<'_>, given: Vec<Vec<u8>>) -> Vec<Bound<'_, PyBytes>> {
     let form = |line: &Vec<u8>| {
@@ -50,7 +50,7 @@ fn orders(pinned: Vec<Vec<u8>>, split: Vec<Vec<u8>>, enough: u32) -> Orders {
     Orders { pinned: pinned.into_iter().collect(), split: split.into_iter().collect(), enough }
 }
 
-/// Replaces the forms of a table by their templates.
+/// Replace the forms of a table by their templates.
 #[pyfunction]
 fn compact_lines(
     py: Python<'_>,
@@ -69,18 +69,18 @@ fn compact_lines(
     )
 }
 
-/// Templates of a table of forms of lines.
+/// The templates of a table of line forms.
 #[pyclass(frozen, module = "nearkin._core")]
 pub(crate) struct LineTemplates {
     table: forms::FormTable,
     matcher: Matcher,
-    /// The row of each template in the order of its bytes.
+    /// Row of each template in the order of its bytes.
     rows: Vec<i32>,
 }
 
 #[pymethods]
 impl LineTemplates {
-    /// The templates, with forms of lines that join no other and forms of templates that are taken apart; `enough` evidence
+    /// Mine the templates, with forms of lines that join no other and forms of templates to split; `enough` evidence
     /// makes a word a variable.
     #[new]
     #[pyo3(signature = (table, pinned, split, enough=ENOUGH))]
@@ -102,13 +102,13 @@ impl LineTemplates {
         )
     }
 
-    /// The table of templates as arrays, as `FormTable.arrays` gives them.
+    /// Return the table of templates as arrays, as `FormTable.arrays` does.
     fn arrays<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let columns = detached(py, || Columns::of(&self.table))?.into_python()?;
         arrays_of(py, columns)
     }
 
-    /// For each line the row of its template (-1 for none), the end of its values, and the values by their ends.
+    /// Return for each line the row of its template (-1 for none), the end of its values, and the values by their ends.
     fn find(&self, py: Python<'_>, items: Strings<'_>) -> PyResult<Rows> {
         let items = packed(&items)?;
         let found = detached(py, || self.found(items))?.into_python()?;
@@ -125,7 +125,7 @@ impl LineTemplates {
     }
 }
 
-/// Rows that are scanned before their templates are looked up.
+/// Number of rows scanned before their templates are looked up.
 const ROWS: usize = 1 << 13;
 
 #[derive(Default)]
@@ -146,7 +146,7 @@ impl LineTemplates {
         Ok(Self { matcher: Matcher::new(&found)?, table: found, rows })
     }
 
-    /// Adds the templates and values of scanned lines.
+    /// Append the templates and values of scanned lines.
     fn find_batch(&self, batch: &Batch, plans: &mut Plans, found: &mut Found) {
         for (row, hash, form, values) in batch.iter() {
             found.ends.resize(row, found.text_ends.len() as i64);
@@ -170,7 +170,7 @@ impl LineTemplates {
         let mut found = Found { rows: alloc::try_filled(-1, items.len())?, ..Found::default() };
         found.ends = alloc::try_with_capacity(items.len())?;
         let mut plans = Plans::default();
-        // Some rows at a time, so that what the scan leaves of them is still in the processor's cache.
+        // A few rows at a time, so that the scanned data is still in the cache.
         for start in (0..items.len()).step_by(ROWS) {
             let rows = start..(start + ROWS).min(items.len());
             for batch in batch::scan_rows(items, rows, true, lines::scan)? {

@@ -1,4 +1,4 @@
-//! Tables of forms, and scanned items that are added to them: [`nearkin_patterns`]. One file per kind of item.
+//! Tables of templates and scanners that fill them: [`nearkin_patterns`]. One file per kind of item.
 
 mod lines;
 mod payloads;
@@ -14,16 +14,16 @@ use crate::errors::IntoPython;
 use crate::patterns::table::FormTable;
 use crate::threads::detached_with;
 
-/// Byte strings as Python gives them: offsets and data.
+/// Byte strings from Python: offsets and data.
 pub(crate) type Strings<'py> = (PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, u8>);
 
-/// The byte strings of offsets and data.
+/// Return the byte strings of offsets and data.
 pub(crate) fn packed<'a>(strings: &'a Strings<'_>) -> PyResult<Packed<'a>> {
     Packed::new(strings.0.as_slice()?, strings.1.as_slice()?).into_python()
 }
 
-/// Scans items on all threads and adds them to a table: all, or none if the call is stopped. Gives how many items were left out,
-/// by the numbers of the scanner's reasons.
+/// Scan items on all threads and add them to a table: all, or none if the call is cancelled. Return the number of
+/// skipped items by the scanner's reasons.
 pub(crate) fn add_scanned(
     py: Python<'_>,
     table: &FormTable,

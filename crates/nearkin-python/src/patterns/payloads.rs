@@ -1,4 +1,4 @@
-//! Payloads: scanned into a table of forms, read one by one, grouped by their forms: [`nearkin_patterns::payloads`].
+//! Payloads: scanned into a table of forms, parsed one by one, grouped by their forms: [`nearkin_patterns::payloads`].
 
 #![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
 
@@ -18,7 +18,7 @@ use crate::threads::detached;
 /// Byte strings for Python: offsets and data.
 type Texts<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u8>>);
 
-/// Adds payloads to a table; how many were left out, by the numbers of reasons.
+/// Add payloads to a table; return the number of skipped ones by reason.
 #[pyfunction]
 #[pyo3(signature = (table, items, times, sources))]
 fn add_payloads(
@@ -35,7 +35,7 @@ fn add_payloads(
 type Reading<'py> =
     (String, String, Bound<'py, PyBytes>, Bound<'py, PyBytes>, Vec<Bound<'py, PyBytes>>, Bound<'py, PyBytes>);
 
-/// What is found in one payload.
+/// Analyze one payload.
 #[pyfunction]
 fn read_payload<'py>(py: Python<'py>, item: &[u8]) -> Reading<'py> {
     let found = forms::read(item);
@@ -44,7 +44,7 @@ fn read_payload<'py>(py: Python<'py>, item: &[u8]) -> Reading<'py> {
     (found.form, found.layers, head, tail, values, PyBytes::new(py, &found.decoded))
 }
 
-/// Text of each form of a table, as `FormTable.arrays` has them, and the row of the centre of its group.
+/// Return the text of each form of a table in the order of `FormTable.arrays`, and the row of its group's centroid.
 #[pyfunction]
 fn group_forms<'py>(
     py: Python<'py>,
@@ -66,7 +66,7 @@ fn group_forms<'py>(
     Ok((for_python(py, &texts).into_python()?, centres.into_pyarray(py)))
 }
 
-/// The form of each payload as text; an empty one for an empty payload.
+/// Return the form of each payload as text; empty for an empty payload.
 #[pyfunction]
 fn forms_of<'py>(py: Python<'py>, items: Strings<'py>) -> PyResult<Texts<'py>> {
     let items = packed(&items)?;
@@ -75,7 +75,7 @@ fn forms_of<'py>(py: Python<'py>, items: Strings<'py>) -> PyResult<Texts<'py>> {
     for_python(py, &texts).into_python()
 }
 
-/// For each text of a form the place of the nearest centre that reaches the threshold, or -1.
+/// Return for each form text the index of the nearest centroid that reaches the threshold, or -1.
 #[pyfunction]
 fn nearest_forms<'py>(
     py: Python<'py>,
@@ -91,13 +91,13 @@ fn nearest_forms<'py>(
     Ok(places.into_pyarray(py))
 }
 
-/// The similarity of two forms by their texts.
+/// Return the similarity of two forms from their texts.
 #[pyfunction]
 fn form_similarity(left: &str, right: &str) -> f64 {
     groups::similarity(left.as_bytes(), right.as_bytes())
 }
 
-/// Features of each file that is a short text, ascending; None for any other.
+/// Return the features of each file that is a short text, ascending; None for any other.
 #[pyfunction]
 fn script_features<'py>(py: Python<'py>, files: Strings<'py>) -> PyResult<Vec<Option<Bound<'py, PyArray1<u64>>>>> {
     let files = packed(&files)?;

@@ -16,7 +16,7 @@ use crate::errors::{IntoPython, to_python};
 use crate::locks::Lock;
 use crate::threads::{detached, detached_with};
 
-/// Forms with holes, and what is known of each: see `FormTable` in the core.
+/// Templates with wildcards, and their statistics: see `FormTable` in the core.
 #[pyclass(frozen, module = "nearkin._core")]
 pub(crate) struct FormTable {
     pub(crate) table: Lock<forms::FormTable>,
@@ -27,13 +27,13 @@ const SAMPLES: [&str; 3] = ["examples", "sources", "holes"];
 
 #[pymethods]
 impl FormTable {
-    /// An empty table: samples of `sample` values, at most `max_forms` forms.
+    /// Create an empty table: samples of `sample` values, at most `max_forms` forms.
     #[new]
     fn new(sample: usize, max_forms: usize) -> PyResult<Self> {
         Ok(Self { table: Lock::new(forms::FormTable::new(sample, max_forms).into_python()?) })
     }
 
-    /// The table of the arrays that `arrays` gave; `gone` as it was.
+    /// Create the table from arrays of `arrays`; `gone` are the counts of evicted forms.
     #[staticmethod]
     fn from_arrays(
         py: Python<'_>,
@@ -47,7 +47,7 @@ impl FormTable {
         Ok(Self { table: Lock::new(table) })
     }
 
-    /// The table as arrays, by name, in the order of the forms' bytes.
+    /// Return the table as arrays, by name, in the order of the forms' bytes.
     fn arrays<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let columns = detached_with(
             py,
@@ -60,7 +60,7 @@ impl FormTable {
         arrays_of(py, columns)
     }
 
-    /// Adds all forms of another table.
+    /// Add all forms of another table.
     fn merge(&self, py: Python<'_>, other: &Bound<'_, Self>) -> PyResult<()> {
         // A copy, so that a table can be added to itself and no call waits for two locks.
         let other = other.get();
@@ -68,18 +68,18 @@ impl FormTable {
         py.detach(|| self.table.write()?.merge(&other)).into_python()
     }
 
-    /// Another table of the same forms.
+    /// Create another table of the same forms.
     fn copy(&self, py: Python<'_>) -> PyResult<Self> {
         let table = detached_with(py, || self.table.read(), |_, table| Ok(table.clone()))?;
         Ok(Self { table: Lock::new(table) })
     }
 
-    /// Items of the forms that are there.
+    /// Number of items of the stored forms.
     fn count(&self, py: Python<'_>) -> PyResult<u64> {
         py.detach(|| Ok(self.table.read()?.count())).into_python()
     }
 
-    /// How often a form was let go at the limit, and how many items went with them.
+    /// Number of evicted forms, and of their items.
     fn gone(&self, py: Python<'_>) -> PyResult<(u64, u64)> {
         py.detach(|| Ok(self.table.read()?.gone())).into_python()
     }
@@ -94,7 +94,7 @@ impl FormTable {
     }
 }
 
-/// A table's arrays by name.
+/// Return a table's arrays by name.
 pub(crate) fn arrays_of(py: Python<'_>, columns: Columns) -> PyResult<Bound<'_, PyDict>> {
     let found = PyDict::new(py);
     found.set_item("form_ends", columns.form_ends.into_pyarray(py))?;
@@ -115,7 +115,7 @@ pub(crate) fn arrays_of(py: Python<'_>, columns: Columns) -> PyResult<Bound<'_, 
     Ok(found)
 }
 
-/// The values of an array of a dictionary, as the core keeps them.
+/// Extract the values of an array of a dictionary for the core.
 fn array<T: Element + Copy>(arrays: &Bound<'_, PyDict>, name: &str) -> PyResult<Vec<T>> {
     let missing = || to_python(Error::Corrupt { place: "the table of forms".to_owned(), reason: format!("no {name}") });
     let found: PyReadonlyArray1<'_, T> = arrays.get_item(name)?.ok_or_else(missing)?.extract()?;
@@ -148,19 +148,19 @@ fn columns(arrays: &Bound<'_, PyDict>) -> PyResult<Columns> {
     })
 }
 
-/// The name of the type of a token.
+/// Return the name of a token's type.
 #[pyfunction]
 fn kind_of(token: &[u8]) -> &'static str {
     kinds::kind_of(token).name()
 }
 
-/// Names of all types by their numbers, as holes of forms have them.
+/// Return the names of all types by the numbers in wildcards.
 #[pyfunction]
 fn kind_names() -> Vec<(u8, &'static str)> {
     Kind::ALL.map(|kind| (kind as u8, kind.name())).to_vec()
 }
 
-/// The name of the least type that covers two.
+/// Return the name of the most specific type that covers two types.
 #[pyfunction]
 fn join_kinds(left: &str, right: &str) -> PyResult<&'static str> {
     let kind = |name: &str| {
@@ -170,14 +170,14 @@ fn join_kinds(left: &str, right: &str) -> PyResult<&'static str> {
     Ok(kind(left)?.join(kind(right)?).name())
 }
 
-/// Writes a state's description and arrays to a file, which replaces one of that name only when it is whole.
+/// Write a state's description and arrays to a file, replacing it atomically.
 #[pyfunction]
 fn write_patterns(py: Python<'_>, path: PathBuf, text: &str, values: Vec<PyReadonlyArray1<'_, u8>>) -> PyResult<()> {
     let values: Vec<&[u8]> = values.iter().map(|value| Ok(value.as_slice()?)).collect::<PyResult<_>>()?;
     detached(py, || file::write(&path, text, &values))?.into_python()
 }
 
-/// Reads what `write_patterns` wrote.
+/// Read a file that `write_patterns` wrote.
 #[pyfunction]
 fn read_patterns(py: Python<'_>, path: PathBuf) -> PyResult<(String, Vec<Py<PyBytes>>)> {
     let (text, values) = detached(py, || file::read(&path))?.into_python()?;

@@ -21,15 +21,15 @@ use crate::patterns::table::FormTable;
 use crate::patterns::{Strings, add_scanned, packed};
 use crate::threads::{detached, detached_with};
 
-/// Methods of items: the number of each item's, and the methods; a number beyond them is no method.
+/// Methods of items: each item's index, and the methods; an index out of range is no method.
 type Methods<'py> = (PyReadonlyArray1<'py, u32>, Vec<Vec<u8>>);
 
-/// The method of a row.
+/// Return the method of a row.
 fn method_of<'a>(methods: Option<(&[u32], &'a [Vec<u8>])>, row: usize) -> Option<&'a [u8]> {
     methods.map(|(numbers, names)| names.get(numbers[row] as usize).map_or(&b""[..], Vec::as_slice))
 }
 
-/// Scans one item into a batch, or says why not.
+/// Scan one item into a batch, or return the reason for skipping it.
 fn scan_one(batch: &mut Batch, row: usize, item: &[u8], method: Option<&[u8]>, drop_trackers: bool) {
     thread_local! {
         static URL: std::cell::RefCell<Canonical> = std::cell::RefCell::default();
@@ -41,7 +41,7 @@ fn scan_one(batch: &mut Batch, row: usize, item: &[u8], method: Option<&[u8]>, d
     });
 }
 
-/// Scans URLs and adds them to a table; gives how many were left out, by the numbers of `url_reasons`.
+/// Scan URLs and add them to a table; return the number of skipped ones by `url_reasons`.
 #[pyfunction]
 #[pyo3(signature = (table, items, times, sources, methods, drop_trackers))]
 fn add_urls(
@@ -73,8 +73,8 @@ fn check_methods(methods: Option<(&[u32], &[Vec<u8>])>, items: usize) -> PyResul
     }
 }
 
-/// Requests of a block of an access log, or of lines that are URLs: request lines, times and clients as arrays, the first malformed
-/// lines, how many there are by reason, bytes and lines that were read.
+/// Return the requests of a block of an access log, or of lines that are URLs: request lines, times and clients as
+/// arrays, the first malformed lines, their numbers by reason, bytes and lines read.
 #[pyfunction]
 #[pyo3(signature = (block, *, log, end))]
 #[allow(clippy::type_complexity, reason = "arrays, named in the lines above")]
@@ -111,13 +111,13 @@ fn read_requests<'py>(
     ))
 }
 
-/// Why items are left out, by number.
+/// Return the reasons for skipping items, by number.
 #[pyfunction]
 fn url_reasons() -> Vec<&'static str> {
     Unreadable::ALL.map(Unreadable::reason).to_vec()
 }
 
-/// The canonical form of a URL, or why it has none.
+/// Return the canonical form of a URL, or the reason why it has none.
 #[pyfunction]
 #[pyo3(signature = (item, method=None, *, drop_trackers=false))]
 fn canonical_url(
@@ -137,9 +137,10 @@ fn canonical_url(
 
 /// A parameter of a pattern: key, literal value, type, optional, repeated.
 type Parameter = (Vec<u8>, Option<Vec<u8>>, Option<&'static str>, bool, bool);
-/// A pattern: bytes as a form, method, host, path, parameters, requests.
+/// A pattern: its form in bytes, method, host, path, parameters, requests.
 type Pattern = (Vec<u8>, Vec<u8>, Vec<u8>, Vec<Vec<u8>>, Vec<Parameter>, u64);
-/// Evidence for a slot: host and path with `{}` for holes, the path as written, score, distinct values, requests, asked for once.
+/// Evidence for a slot: host and path with `{}` for wildcards, the path as written, score, distinct values, requests,
+/// number of values requested once.
 type Evidence = (Vec<u8>, Vec<u8>, f64, usize, u64, usize);
 
 /// Patterns of the URLs of a table.
@@ -150,7 +151,7 @@ struct UrlSites {
     left: (u64, Vec<Vec<u8>>),
 }
 
-/// What the merge is told: URLs whose parts stay, slots that are taken back, whether clients are known, what stays a name.
+/// Constraints of the merge: URLs whose segments are literal, slots to undo, whether clients are known, names to keep.
 fn rules_of(pins: &[Vec<u8>], splits: Vec<Vec<u8>>, clients: bool, keep: (bool, bool, bool)) -> Rules {
     let mut url = Canonical::default();
     let pins = pins.iter().filter_map(|pin| {
@@ -163,7 +164,7 @@ fn rules_of(pins: &[Vec<u8>], splits: Vec<Vec<u8>>, clients: bool, keep: (bool, 
     Rules { pins: pins.collect(), splits, clients, any }
 }
 
-/// Replaces the forms of a table by what their patterns make of them; arguments are those of `UrlSites`.
+/// Replace the forms of a table by the forms after merging; arguments are those of `UrlSites`.
 #[pyfunction]
 fn compact_urls(
     py: Python<'_>,
@@ -188,7 +189,7 @@ fn compact_urls(
 
 #[pymethods]
 impl UrlSites {
-    /// Merges the forms of `table`; `pins` are URLs whose parts stay as they are, `splits` slots that are taken back.
+    /// Merge the forms of `table`; `pins` are URLs whose segments stay literal, `splits` slots to undo.
     #[new]
     #[pyo3(signature = (table, least, pins, splits, clients, keep))]
     fn new(
@@ -214,12 +215,12 @@ impl UrlSites {
         )
     }
 
-    /// The patterns as a table of forms.
+    /// Return the patterns as a table of forms.
     fn rows(&self) -> FormTable {
         FormTable { table: Lock::new(self.rows.clone()) }
     }
 
-    /// The patterns, most requests first.
+    /// Return the patterns, most requests first.
     fn patterns(&self) -> Vec<Pattern> {
         let parameter = |parameter: &nearkin_patterns::urls::parameters::Parameter| {
             let kind = parameter.kind.map(nearkin_patterns::kinds::Kind::name);
@@ -239,12 +240,12 @@ impl UrlSites {
         found.collect()
     }
 
-    /// How many items no pattern explains, and examples.
+    /// Return the number of items that match no pattern, and examples.
     fn unexplained(&self) -> (u64, Vec<Vec<u8>>) {
         self.left.clone()
     }
 
-    /// What made variables of words.
+    /// Return the evidence that made words variables.
     fn evidence(&self) -> Vec<Evidence> {
         let found = self.sites.evidence.iter().map(|(host, evidence)| {
             let verdict = &evidence.verdict;
@@ -259,7 +260,8 @@ impl UrlSites {
         found.collect()
     }
 
-    /// Patterns of items by number (-1 for none), and the values of their variables: ends of each item's, ends, presence, bytes.
+    /// Return the patterns of items by number (-1 for none), and the values of their variables: ends of each item's,
+    /// ends, presence, bytes.
     #[pyo3(signature = (items, methods, drop_trackers))]
     #[allow(clippy::type_complexity, reason = "arrays, named in the line above")]
     fn find<'py>(

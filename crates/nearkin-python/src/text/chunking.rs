@@ -1,4 +1,4 @@
-//! Parts of texts and their words with their places, found in [`nearkin_core::text::chunking`].
+//! Chunks of texts and their words with positions ([`nearkin_core::text::chunking`]).
 
 #![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
 
@@ -13,7 +13,8 @@ use crate::threads::detached_unless;
 type Array<T> = Py<PyArray1<T>>;
 type Found = (Array<i64>, Array<i64>, Array<i64>, Array<i64>, Array<i64>, Array<u8>);
 
-/// Ends of the parts of each text, sizes, spans and visible characters, and the parts as offsets and bytes.
+/// Return the ends of the chunks of each text, sizes, spans and visible characters, and the chunks as offsets and
+/// bytes.
 #[pyfunction]
 #[pyo3(signature = (texts, unit, least, frequent, chosen=None))]
 fn split_parts(
@@ -40,7 +41,7 @@ fn split_parts(
     ))
 }
 
-/// For each text the end of its words; for each word its hash, where it begins and where it ends.
+/// Return for each text the end of its words; for each word its hash, start and end.
 #[pyfunction]
 fn word_places(py: Python<'_>, texts: &Bound<'_, PyAny>) -> PyResult<(Array<i64>, Array<u64>, Array<i64>)> {
     let texts = Texts::new(texts)?;

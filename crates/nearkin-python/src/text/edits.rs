@@ -1,4 +1,4 @@
-//! What turns one sequence of symbols into another, found in [`nearkin_core::text::edits`].
+//! Edit scripts between two sequences of symbols ([`nearkin_core::text::edits`]).
 
 #![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
 
@@ -12,7 +12,7 @@ use crate::threads::detached;
 type Symbols<'py> = PyReadonlyArray1<'py, u32>;
 type Step = (&'static str, usize, usize, usize, usize);
 
-/// The steps that turn a into b: what happens, from where to where in a, and in b.
+/// Return the steps that turn a into b: operation, range in a, and range in b.
 #[pyfunction]
 fn text_edits(py: Python<'_>, a: Symbols<'_>, b: Symbols<'_>) -> PyResult<Vec<Step>> {
     let (a, b) = (a.as_slice()?, b.as_slice()?);
@@ -26,7 +26,7 @@ fn text_edits(py: Python<'_>, a: Symbols<'_>, b: Symbols<'_>) -> PyResult<Vec<St
     Ok(steps.into_iter().map(|step| (name(step.kind), step.a.0, step.a.1, step.b.0, step.b.1)).collect())
 }
 
-/// The Levenshtein distance and the length of the longest common subsequence.
+/// Return the Levenshtein distance and the length of the longest common subsequence.
 #[pyfunction]
 fn edit_distance(py: Python<'_>, a: Symbols<'_>, b: Symbols<'_>) -> PyResult<(usize, usize)> {
     let (a, b) = (a.as_slice()?, b.as_slice()?);

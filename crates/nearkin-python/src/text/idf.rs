@@ -1,5 +1,4 @@
-//! `IdfCore`: tables of inverse document frequencies, looked up and weighed in [`nearkin_core::text`]. Nothing about weights is
-//! decided here.
+//! `IdfCore`: tables of inverse document frequencies ([`nearkin_core::text`]).
 
 #![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
 
@@ -12,7 +11,7 @@ use pyo3::prelude::*;
 use crate::errors::IntoPython;
 use crate::threads::detached;
 
-/// A table that recipes weigh by.
+/// A table of a recipe's weights.
 #[pyclass(frozen, module = "nearkin._core")]
 pub(crate) struct IdfCore {
     pub(crate) table: IdfTable,
@@ -20,7 +19,7 @@ pub(crate) struct IdfCore {
 
 #[pymethods]
 impl IdfCore {
-    /// The table of `features` and their `values`; anything else has `unknown`.
+    /// Create the table of `features` and their `values`; others have the weight `unknown`.
     #[new]
     fn new(py: Python<'_>, features: Vec<Vec<u8>>, values: PyReadonlyArray1<'_, f64>, unknown: f64) -> PyResult<Self> {
         let values = values.as_slice()?;
@@ -28,13 +27,13 @@ impl IdfCore {
         Ok(Self { table })
     }
 
-    /// A table that nearkin carries: `jieba` or `cppjieba`.
+    /// Return a built-in table: `jieba` or `cppjieba`.
     #[staticmethod]
     fn named(name: &str) -> PyResult<Self> {
         Ok(Self { table: IdfTable::named(name).into_python()? })
     }
 
-    /// The values of features.
+    /// Return the values of features.
     fn values<'py>(&self, py: Python<'py>, features: Vec<Vec<u8>>) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let values = || {
             let table = self.table.get()?;
@@ -45,7 +44,7 @@ impl IdfCore {
     }
 }
 
-/// The smoothed value of each document frequency.
+/// Return the smoothed value of each document frequency.
 #[pyfunction]
 fn idf_values<'py>(
     py: Python<'py>,

@@ -1,4 +1,4 @@
-//! Words, parts, edits and inverse document frequencies.
+//! Words, chunks, edits and inverse document frequencies.
 
 mod chunking;
 mod edits;

@@ -1,33 +1,33 @@
 //! Words as lists of Python strings, one object for all occurrences of a short word.
 //!
-//! Making a string costs some 80 nanoseconds, more than finding the word in the text does. Words of up to 15 bytes,
-//! five ideographs, are therefore looked up in a table of those made last, at the place that their hash gives; a longer
-//! one is made each time. The table has a place for every second word of a call, at most 2^14 of 32 bytes, so that it
-//! stays in the cache.
+//! Creating a string takes about 80 nanoseconds, more than finding the word in the text. Words of up to 15 bytes, five
+//! ideographs, are therefore looked up in a table of recent ones, at the slot of their hash; longer ones are created
+//! every time. The table has a slot for every second word of a call, at most 2^14 of 32 bytes, so that it fits the
+//! cache.
 
 use nearkin_core::text::words::{ROOM, Words};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 
-/// Bytes of a key: the word's, zeros, its length in the last one.
+/// Bytes of a key: the word, zeros, its length in the last byte.
 const KEY: usize = ROOM;
 const PLACES: usize = 1 << 14;
 const FEWEST: usize = 1 << 6;
 
-/// Words are whole characters of normalised UTF-8.
+/// Words consist of complete characters of normalized UTF-8.
 fn text_of(word: &[u8]) -> &str {
     std::str::from_utf8(word).unwrap_or_default()
 }
 
-/// The strings that were made last in a call.
+/// The strings created last in a call.
 pub(crate) struct Made<'py> {
     places: Vec<(u128, Option<Bound<'py, PyString>>)>,
-    /// How far a hash is shifted to be a place.
+    /// Shift from a hash to a slot.
     shift: u32,
 }
 
 impl Made<'_> {
-    /// An empty table for this many words.
+    /// Create an empty table for this many words.
     pub(crate) fn new(words: usize) -> Self {
         let places = (words / 2).clamp(FEWEST, PLACES).next_power_of_two();
         Self { places: (0..places).map(|_| (0, None)).collect(), shift: u64::BITS - places.trailing_zeros() }
@@ -35,13 +35,13 @@ impl Made<'_> {
 }
 
 impl<'py> Made<'py> {
-    /// The words of a text as Python's strings.
+    /// Return the words of a text as Python strings.
     pub(crate) fn list(&mut self, py: Python<'py>, words: Words) -> PyResult<Bound<'py, PyList>> {
         let (text, spans) = words.into_padded();
         PyList::new(py, spans.iter().map(|&(start, end)| self.string(py, &text, start, end)))
     }
 
-    /// The string from `start` to `end`, behind which lie at least `KEY` bytes more.
+    /// Return the string from `start` to `end`, followed by at least `KEY` more bytes.
     #[inline]
     fn string(&mut self, py: Python<'py>, text: &[u8], start: usize, end: usize) -> Bound<'py, PyString> {
         let length = end - start;

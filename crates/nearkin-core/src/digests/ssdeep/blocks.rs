@@ -1,4 +1,4 @@
-//! The states of pieces after each of 64 bytes, bit by bit.
+//! Bit-sliced states of pieces, for blocks of 64 bytes.
 //!
 //! 19 h = h + 2 h + 16 h, so that bit i of the next state is bit i of this one, changed by lower bits alone:
 //!
@@ -8,31 +8,30 @@
 //! h2' = h2 ^ (h1 & !h0) ^ c2         h5' = h5 ^ h4 ^ k5 ^ h1 ^ k ^ c5     k5 = majority(h4, h3, k4)
 //! ```
 //!
-//! with k = (h4 ^ h3 ^ k4) & h0, what h0 carries into bit 5. So bit i after all 64 bytes is a running xor of a word that the
-//! bits below it give, and a running xor takes six shifts. Where a piece ends the running xor begins anew. No step waits
-//! for a single byte, and the states of several levels or pieces run side by side.
+//! with k = (h4 ^ h3 ^ k4) & h0, the carry of h0 into bit 5. Bit i after each of the 64 bytes is therefore a prefix xor
+//! of a word that the lower bits determine, and a prefix xor takes six shifts. The prefix xor restarts where a piece
+//! ends. No step waits for a single byte, and the states of several levels or pieces run in parallel lanes.
 
-use super::PIECES;
-use super::piece::{START, character};
 #[cfg(target_arch = "x86_64")]
 use super::words::Four;
 use super::words::Word;
+use super::{PIECES, START, character};
 #[cfg(target_arch = "x86_64")]
 use crate::cpu::features::{Avx2, Avx512};
 
-/// Positions of a block.
+/// Bytes per block.
 pub(super) const BLOCK: usize = 64;
 
-/// States that run side by side: two registers of four, since each waits for itself at every step.
+/// Number of states in lanes: two registers of four, because each step of one depends on the previous step.
 pub(super) const SIDE: usize = 8;
 
-/// Blocks that are taken in together.
+/// Number of blocks processed together.
 pub(super) const AHEAD: usize = 8;
 
-/// Bits of a state.
+/// Number of bits of a state.
 pub(super) const BITS: usize = 6;
 
-/// Bit i of all bytes of a block in word i.
+/// Return bit i of all bytes of a block in word i.
 pub(super) type Planes = [u64; BITS];
 
 /// The lowest six bits of 64 bytes.
@@ -42,13 +41,13 @@ pub(super) fn planes(bytes: &[u8; BLOCK]) -> Planes {
     words_of_bits(bytes)
 }
 
-/// The lowest bits of each byte: bit i of all of them in word i.
+/// Return the lowest bits of each byte: bit i of all of them in word i.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "part of the loops over blocks")]
 pub(super) fn words_of_bits<const WORDS: usize>(bytes: &[u8; BLOCK]) -> [u64; WORDS] {
     #[cfg(target_arch = "x86_64")]
     if Avx512::detect().is_some() {
-        // SAFETY: the proof was found just now.
+        // SAFETY: the token proves that the processor has the instructions.
         return unsafe { words_avx512(bytes) };
     }
     words_of_sixteen(bytes)
@@ -64,7 +63,7 @@ fn words_avx512<const WORDS: usize>(bytes: &[u8; BLOCK]) -> [u64; WORDS] {
     std::array::from_fn(|bit| _mm512_test_epi8_mask(bytes, _mm512_set1_epi8(1 << bit)))
 }
 
-/// Sixteen bytes at a time, as every x86-64 processor has them.
+/// Sixteen bytes at a time, with SSE2, which every x86-64 processor has.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "part of the loops over blocks")]
@@ -86,7 +85,7 @@ fn words_of_sixteen<const WORDS: usize>(bytes: &[u8; BLOCK]) -> [u64; WORDS] {
 #[cfg(not(target_arch = "x86_64"))]
 use gathered as words_of_sixteen;
 
-/// The same in plain words: a multiplication brings the eight bits together.
+/// The portable form: a multiplication gathers the eight bits.
 #[cfg(any(test, not(target_arch = "x86_64")))]
 fn gathered<const WORDS: usize>(bytes: &[u8; BLOCK]) -> [u64; WORDS] {
     std::array::from_fn(|bit| {
@@ -97,21 +96,21 @@ fn gathered<const WORDS: usize>(bytes: &[u8; BLOCK]) -> [u64; WORDS] {
     })
 }
 
-/// States that run side by side: bit i of each in row i. A step needs the lower bits alone, so that the next block begins
-/// before this one is done.
+/// States in lanes: bit i of each in row i. A step depends only on lower bits, so the next block starts before this one
+/// is finished.
 pub(super) type States<const LANES: usize> = [[u64; LANES]; BITS];
 
-/// The same state in all lanes.
+/// Return the same state in all lanes.
 pub(super) fn all_at<const LANES: usize>(state: u8) -> States<LANES> {
     std::array::from_fn(|bit| [u64::from(state >> bit) & 1; LANES])
 }
 
-/// One of the states.
+/// Return one of the states.
 pub(super) fn state_of<const LANES: usize>(states: &States<LANES>, lane: usize) -> u8 {
     states.iter().rev().fold(0, |state, row| (state << 1) | row[lane] as u8)
 }
 
-/// Takes a block in which nothing begins anew into `count` states from `first` on, and up to three beyond.
+/// Advance `count` states from `first` on (and up to three more) by a block without restarts.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "it must be compiled with the instruction set of its caller")]
 pub(super) fn pass<const LANES: usize>(states: &mut States<LANES>, first: usize, count: usize, planes: &Planes) {
@@ -148,8 +147,8 @@ fn pass_words<W: Word, const LANES: usize>(
     }
 }
 
-/// Takes into each of the first `count` states, and up to three more, the block of its own whose bit i of all bytes is in
-/// row i, up to byte `last`.
+/// Advance each of the first `count` states, and up to three more, by its own block, given as bit i of all bytes in row
+/// i, up to byte `last`.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "it must be compiled with the instruction set of its caller")]
 pub(super) fn pass_own<const LANES: usize>(
@@ -188,12 +187,12 @@ fn pass_own_words<W: Word, const LANES: usize>(
     }
 }
 
-/// States that run side by side through blocks in which they begin anew. What one lane writes is read by all of them some
-/// blocks later: at once it would have to wait.
+/// States in lanes, advanced through blocks with restarts. All lanes read what one lane writes only some blocks later,
+/// because reading it at once would stall.
 pub(super) struct Side {
-    /// Where each begins anew in each block: after the bytes whose bit is set.
+    /// Restarts of each lane in each block: after the bytes whose bit is set.
     pub(super) restarts: [[u64; SIDE]; AHEAD],
-    /// Bits after each byte of each block, before it begins anew.
+    /// State bits after each byte of each block, before a restart.
     bits: [States<SIDE>; AHEAD],
 }
 
@@ -202,7 +201,7 @@ impl Side {
         Self { restarts: [[0; SIDE]; AHEAD], bits: [[[0; SIDE]; BITS]; AHEAD] }
     }
 
-    /// Sets the restarts of a lane: at the first `room` reset points of all blocks. The others are marked in none.
+    /// Set the restarts of a lane: the first `room` reset points of all blocks. Clear the other reset points.
     #[inline(always)]
     #[allow(clippy::inline_always, reason = "part of the loops over blocks")]
     pub(super) fn set(&mut self, lane: usize, mut room: usize, marks: impl Iterator<Item = u64>) {
@@ -213,8 +212,8 @@ impl Side {
         }
     }
 
-    /// Takes the blocks, of the last one the bytes up to `last`, into `count` states from `first` on, and maybe some beyond
-    /// them.
+    /// Advance `count` states from `first` on (and possibly some more) by the blocks; the last block ends at byte
+    /// `last`.
     #[inline(always)]
     #[allow(clippy::inline_always, reason = "it must be compiled with the instruction set of its caller")]
     pub(super) fn advance<const LANES: usize>(
@@ -267,14 +266,14 @@ impl Side {
         }
     }
 
-    /// The character of a lane after the byte at a position of a block.
+    /// Return the character of a lane after the byte at a position of a block.
     pub(super) fn character(&self, block: usize, lane: usize, position: u32) -> u8 {
         let bits = self.bits[block].iter().rev();
         character(bits.fold(0, |state, words| (state << 1) | ((words[lane] >> position) & 1) as u8))
     }
 }
 
-/// The `count` lowest set bits of a word that has more.
+/// Return the `count` lowest set bits of a word that has more.
 fn lowest(word: u64, count: usize) -> u64 {
     let mut rest = word;
     for _ in 0..count {
@@ -283,7 +282,7 @@ fn lowest(word: u64, count: usize) -> u64 {
     word ^ rest
 }
 
-/// Bits of the states after each byte, from those before the first.
+/// Return the state bits after each byte, from the state before the first.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "it must be compiled with the instruction set of its caller")]
 fn lane_bits<W: Word, const CUT: bool>(proof: W::Proof, c: &[W; BITS], before: [W; BITS], restarts: W) -> [W; BITS] {
@@ -311,7 +310,7 @@ fn lane_bits<W: Word, const CUT: bool>(proof: W::Proof, c: &[W; BITS], before: [
     [a0, a1, a2, a3, a4, a5]
 }
 
-/// From what changes a bit at each byte to the bit after each byte, and before it.
+/// From the change of a bit at each byte, compute the bit after each byte and before it.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "part of the above")]
 fn running<W: Word, const CUT: bool>(changes: W, before: W, starts: W, open: &[W; BITS], bit: usize) -> (W, W) {
@@ -339,13 +338,13 @@ fn running<W: Word, const CUT: bool>(changes: W, before: W, starts: W, open: &[W
     (after, after.left::<1>().or(before))
 }
 
-/// The characters of a part in the making.
+/// The characters of a part under construction.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pieces {
-    /// Reset points that were counted.
+    /// Number of counted reset points.
     pub(super) count: usize,
     characters: [u8; PIECES],
-    /// The character at the last reset point beyond the counted ones.
+    /// The character at the last reset point after the counted ones.
     pub(super) pending: Option<u8>,
 }
 
@@ -354,7 +353,7 @@ impl Pieces {
         Self { count: 0, characters: [0; PIECES], pending: None }
     }
 
-    /// Takes in a block whose reset points are `marks`, of which the counted ones made the lane begin anew.
+    /// Add a block whose reset points are `marks`; the lane restarted at the counted ones.
     #[inline(always)]
     #[allow(clippy::inline_always, reason = "part of the loops over blocks")]
     pub(super) fn take(&mut self, side: &Side, block: usize, lane: usize, marks: u64) {
@@ -370,8 +369,8 @@ impl Pieces {
         }
     }
 
-    /// The part: the first `cap` characters, then that of the state after the last byte, or where there is none (S = 0 at
-    /// the end), of the last reset point beyond them.
+    /// Return the part: the first `cap` characters, then the character of the final state or, if there is none (S = 0
+    /// at the end), of the last uncounted reset point.
     pub(super) fn part(&self, cap: usize, tail: Option<u8>) -> Vec<u8> {
         let mut part = self.characters[..self.count.min(cap)].to_vec();
         part.extend(tail.map(character).or(self.pending));

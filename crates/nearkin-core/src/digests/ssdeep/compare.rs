@@ -1,4 +1,4 @@
-//! The score of two digests, 0 to 100, as the program gives it.
+//! The similarity score of two digests, 0 to 100, equal to the program's.
 //!
 //! ```text
 //! B_x == B_y, equal parts:   100, whatever their length
@@ -12,23 +12,23 @@
 //!     r = min(r, (B div 3) min(|s|, |t|))  if B < 45           touches block sizes 3 to 24 only
 //! ```
 //!
-//! The longest common subsequence comes from one addition per character (Hyyrö 2004, "Bit-parallel LCS-length
-//! computation revisited"): with mask[c] the positions of c in s and h all ones, `p = h & mask[c]; h = (h + p) | (h -
-//! p)`; the zeros of h count it. The common 7-gram is searched for backwards from each possible end (as BNDM does), so
-//! that unrelated parts are dismissed after about two characters in five.
+//! The longest common subsequence takes one addition per character (Hyyrö 2004, "Bit-parallel LCS-length computation
+//! revisited"): with mask[c] the positions of c in s and h all ones, `p = h & mask[c]; h = (h + p) | (h - p)`; its
+//! length is the number of zeros of h. The common 7-gram is searched backwards from each possible end (as in BNDM), so
+//! that unrelated parts are rejected after about two fifths of their characters.
 //!
-//! [`compare_with`] asks for another number of successive characters than seven.
+//! [`compare_with`] requires another number of consecutive common characters than seven.
 //!
-//! A [`Query`] keeps the masks of one digest for many comparisons, dismisses what shares no pair of successive
-//! characters where a 7-gram would hold one, and measures the rest in lanes ([`super::lanes`]).
+//! A [`Query`] stores the masks of one digest for many comparisons. It rejects texts that share no pair of characters
+//! at the offsets that a common 7-gram would contain, and measures the rest in lanes ([`super::lanes`]).
 
 use super::lanes::{LANES, MaskTable, Texts};
 use super::parse::{Digest, Part, lenient_block_size};
 use super::{GRAM, LEAST_GRAM, MOST_GRAM};
 use crate::error::{Error, Result};
 
-/// The positions of each character of one part: of 128 characters where both sides are ASCII, as digests are, else of
-/// 256.
+/// The positions of each character of one part: of 128 characters if both sides are ASCII, as valid digests are,
+/// otherwise of 256.
 #[derive(Clone)]
 struct Pattern<const CHARACTERS: usize = 256> {
     masks: [u64; CHARACTERS],
@@ -45,7 +45,7 @@ impl<const CHARACTERS: usize> Pattern<CHARACTERS> {
         Self { masks, length: part.as_bytes().len() }
     }
 
-    /// Whether `text` shares `gram` successive characters with this part.
+    /// True if `text` shares `gram` consecutive characters with this part.
     #[inline]
     fn shares_gram(&self, text: &[u8], gram: usize) -> bool {
         if self.length < gram {
@@ -53,7 +53,7 @@ impl<const CHARACTERS: usize> Pattern<CHARACTERS> {
         }
         let mut end = gram - 1;
         while end < text.len() {
-            // Bit j of `at`: the last k characters up to `end` are in the part from j on.
+            // Bit j of `at`: the last k characters up to `end` are in the part at j.
             let mut at = self.masks[usize::from(text[end]) % CHARACTERS];
             let mut k = 1;
             while at != 0 && k < gram {
@@ -63,13 +63,13 @@ impl<const CHARACTERS: usize> Pattern<CHARACTERS> {
             if at != 0 {
                 return true;
             }
-            // These k characters are nowhere in the part: no common run holds them all.
+            // These k characters do not occur in the part: no common run contains them.
             end += gram + 1 - k;
         }
         false
     }
 
-    /// Length of the longest common subsequence with `text`.
+    /// Return the length of the longest common subsequence with `text`.
     #[inline]
     fn common(&self, text: &[u8]) -> u32 {
         let mut h = u64::MAX;
@@ -86,12 +86,12 @@ impl<const CHARACTERS: usize> Pattern<CHARACTERS> {
     }
 }
 
-/// Length of the longest common subsequence of two parts.
+/// Return the length of the longest common subsequence of two parts.
 pub(super) fn common_subsequence(left: &Part, right: &Part) -> u32 {
     Pattern::<256>::new(left).common(right.as_bytes())
 }
 
-/// The score of parts of lengths `a` and `b` that share enough successive characters.
+/// Return the score of parts of lengths `a` and `b` that share a long enough run.
 #[inline]
 pub(super) fn rate(a: usize, b: usize, common: u32, block_size: u64) -> u32 {
     let total = (a + b) as u32;
@@ -100,21 +100,21 @@ pub(super) fn rate(a: usize, b: usize, common: u32, block_size: u64) -> u32 {
     score.min(cap(block_size, a.min(b)))
 }
 
-/// The most that parts of `block_size` whose shorter one has `length` characters may score.
+/// Return the maximum score of parts of `block_size` if the shorter one has `length` characters.
 pub(super) fn cap(block_size: u64, length: usize) -> u32 {
     if block_size < 45 { (block_size / 3) as u32 * length as u32 } else { 100 }
 }
 
-/// Which part of a digest meets which of another.
+/// The parts of two digests that have equal block sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Meeting {
-    /// Both with both.
+    /// Both parts with each other.
     Same,
     /// Part 1 of the left with part 2 of the right.
     FirstSecond,
     /// Part 2 of the left with part 1 of the right.
     SecondFirst,
-    /// None: the block sizes are too far apart.
+    /// None: the block sizes differ by more than a factor of two.
     Never,
 }
 
@@ -131,13 +131,13 @@ pub(super) fn meeting(left: u64, right: u64) -> Meeting {
     }
 }
 
-/// The score of `left` and `right`, 0 to 100. Symmetric.
+/// Return the score of `left` and `right`, 0 to 100. Symmetric.
 #[inline]
 pub fn compare(left: &Digest, right: &Digest) -> u32 {
     score_of(left, right, GRAM)
 }
 
-/// The score where two parts must share `gram` successive characters instead of seven.
+/// Return the score if two parts must share `gram` consecutive characters instead of seven.
 ///
 /// # Errors
 /// If `gram` is not 4 to 32.
@@ -146,8 +146,8 @@ pub fn compare_with(left: &Digest, right: &Digest, gram: usize) -> Result<u32> {
     Ok(score_of(left, right, gram))
 }
 
-/// Refuses a length of common substrings at which a score says nothing: of two random parts of 64 characters one pair
-/// in 70 shares three, one in 4,500 four; and part 2 has at most 32.
+/// Reject lengths of common substrings at which a score is meaningless: one in 70 pairs of random parts of 64
+/// characters shares three, one in 4,500 shares four; and part 2 has at most 32.
 ///
 /// # Errors
 /// If it is not 4 to 32.
@@ -188,10 +188,10 @@ fn score(left: &Part, right: &Part, block_size: u64, gram: usize) -> u32 {
     }
 }
 
-/// The score of two digests as the original library reads them: block sizes are looked at before the parts.
+/// Return the score of two digests as the original library parses them; it compares block sizes before the parts.
 ///
 /// # Errors
-/// If one is no digest even by that reading, or `gram` is not 4 to 32.
+/// If one is not a digest even in that reading, or `gram` is not 4 to 32.
 pub fn compare_lenient(left: &[u8], right: &[u8], gram: usize) -> Result<u32> {
     check_gram(gram)?;
     if meeting(lenient_block_size(left)?, lenient_block_size(right)?) == Meeting::Never {
@@ -200,8 +200,8 @@ pub fn compare_lenient(left: &[u8], right: &[u8], gram: usize) -> Result<u32> {
     Ok(score_of(&Digest::parse_lenient(left)?, &Digest::parse_lenient(right)?, gram))
 }
 
-/// Which pairs of successive characters a part holds, by their low six bits: what it does not hold is absent, and of
-/// two random characters one pair in sixty occurs in a full part.
+/// A filter of the pairs of consecutive characters in a part, by their low six bits. It has no false negatives; a
+/// random pair occurs in a full part with a probability of one in sixty.
 #[derive(Clone)]
 struct CharacterPairs([u64; 64]);
 
@@ -217,8 +217,8 @@ impl CharacterPairs {
         Self(rows)
     }
 
-    /// False only if the part and `text` share no seven successive characters: any seven of `text` hold the pair of
-    /// characters that ends at one of every six places.
+    /// Return false only if the part and `text` share no seven consecutive characters: any seven of `text` contain the
+    /// pair that ends at one of every six positions.
     #[inline]
     fn may_share(&self, text: &Part) -> bool {
         let text = text.as_bytes();
@@ -233,12 +233,12 @@ impl CharacterPairs {
     }
 }
 
-/// Parts that wait to be measured against one of the query's.
+/// Parts pending measurement against one part of the query.
 struct PartQueue<'a> {
     own: &'a Part,
     table: &'a MaskTable,
     texts: Texts,
-    /// Place, length and block size of each.
+    /// Index, length and block size of each.
     waiting: [(usize, usize, u64); LANES],
     count: usize,
 }
@@ -248,7 +248,7 @@ impl<'a> PartQueue<'a> {
         Self { own, table, texts: Texts::new(), waiting: [(0, 0, 0); LANES], count: 0 }
     }
 
-    /// False, and nothing is done, for a text that lanes don't take.
+    /// Add a text; return false and do nothing if lanes do not support it.
     #[inline]
     fn push(&mut self, text: &Part, block_size: u64, place: usize, scores: &mut [u8]) -> bool {
         if !self.texts.set(self.count, text) {
@@ -262,7 +262,7 @@ impl<'a> PartQueue<'a> {
         true
     }
 
-    /// Raises the scores of all that wait.
+    /// Raise the scores of all pending texts.
     #[inline]
     fn measure(&mut self, scores: &mut [u8]) {
         if self.count == 0 {
@@ -279,22 +279,22 @@ impl<'a> PartQueue<'a> {
     }
 }
 
-/// Digests that are held between reading and scoring: 36 KB, within the first cache.
+/// Number of digests buffered between parsing and scoring: 36 KB, which fit the first-level cache.
 const HELD: usize = 256;
 
-/// A digest made ready for many comparisons. 6 KB.
+/// A digest prepared for many comparisons. 6 KB.
 #[derive(Clone)]
 pub struct Query {
     digest: Digest,
     pairs: [CharacterPairs; 2],
-    /// None where a part can't be measured in lanes.
+    /// None if a part can't be measured in lanes.
     tables: Option<[MaskTable; 2]>,
     part1: Pattern,
     part2: Pattern,
 }
 
 impl Query {
-    /// The masks of `digest`.
+    /// Prepare the masks of `digest`.
     pub fn new(digest: &Digest) -> Self {
         let pairs = [CharacterPairs::new(&digest.part1), CharacterPairs::new(&digest.part2)];
         let tables =
@@ -302,16 +302,17 @@ impl Query {
         Self { digest: *digest, pairs, tables, part1: Pattern::new(&digest.part1), part2: Pattern::new(&digest.part2) }
     }
 
-    /// The digest.
+    /// Return the digest.
     pub fn digest(&self) -> &Digest {
         &self.digest
     }
 
-    /// The scores with `others`, as [`compare`] gives them.
+    /// Return the scores with `others`, equal to those of [`compare`].
     pub fn scores<'a>(&self, others: impl ExactSizeIterator<Item = &'a Digest>) -> Vec<u8> {
         let mut scores = vec![0u8; others.len()];
         let Some(tables) = &self.tables else {
-            // A digest that was read leniently may hold any characters, one of 64 distinct ones fills the table.
+            // A leniently parsed digest may contain any characters, and one with 64 distinct characters fills the
+            // table.
             for (score, other) in scores.iter_mut().zip(others) {
                 *score = self.score(other) as u8;
             }
@@ -320,7 +321,7 @@ impl Query {
         let size = self.digest.block_size;
         let twice = size.saturating_mul(2);
         let (part1, part2) = (&self.digest.part1, &self.digest.part2);
-        // Parts of a kind wait together, so that those measured together are of a length.
+        // Texts are grouped by part, so that those measured together have similar lengths.
         let mut queues: [PartQueue; 4] = std::array::from_fn(|kind| {
             let (own, table) = if kind < 2 { (part1, &tables[0]) } else { (part2, &tables[1]) };
             PartQueue::new(own, table)
@@ -349,10 +350,10 @@ impl Query {
         scores
     }
 
-    /// The scores with the digests that `texts` spell, as [`Self::scores`] gives them; a small number is held at a time.
+    /// Return the scores with the digests in `texts`, as [`Self::scores`] does, parsing a few at a time.
     ///
     /// # Errors
-    /// The first text that is no digest, and its number.
+    /// The first text that is not a digest, and its index.
     pub fn scores_of_texts(
         &self,
         texts: &[&[u8]],
@@ -371,7 +372,7 @@ impl Query {
         Ok(scores)
     }
 
-    /// The score with `other`, as [`compare`] gives it.
+    /// Return the score with `other`, equal to that of [`compare`].
     #[inline]
     pub fn score(&self, other: &Digest) -> u32 {
         let size = self.digest.block_size;
@@ -457,7 +458,7 @@ mod tests {
         for (left, right) in [("96:abcdefgh:", "96x:abcdefgh:"), ("9.6:abc:", "9:abc:"), ("0x60:abc:", "0:abc:")] {
             assert_eq!(100, compare_lenient(left.as_bytes(), right.as_bytes(), GRAM).unwrap(), "{left} {right}");
         }
-        // Unrelated block sizes come before the colons.
+        // Incomparable block sizes return 0 before the colons are checked.
         assert_eq!(0, compare_lenient(b"24", b"3:abc:de", GRAM).unwrap());
         assert!(compare_lenient(b"24", b"24:abc:de", GRAM).is_err());
         assert!(compare_lenient(b":a:b", b"24:abc:de", GRAM).is_err());

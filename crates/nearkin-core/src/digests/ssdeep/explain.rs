@@ -1,44 +1,44 @@
-//! Why two digests have their score: each step of [`super::compare`], recorded.
+//! Explanation of the score of two digests: each step of [`super::compare`], recorded.
 
 use super::compare::{Meeting, cap, check_gram, common_subsequence, compare_with, meeting, rate};
 use super::parse::{Digest, Part};
 use crate::error::Result;
 
-/// Two parts of one block size that were compared.
+/// A comparison of two parts with one block size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Compared {
-    /// 1 or 2: which part of the left digest, which of the right.
+    /// 1 or 2: the part of the left digest and of the right digest.
     pub parts: (u8, u8),
     /// Their block size.
     pub block_size: u64,
     /// Their lengths without runs.
     pub lengths: (usize, usize),
-    /// The first characters of the left part, as many as must be shared, that the right one shares.
+    /// The first run of the left part, of the required length, that also occurs in the right part.
     pub gram: Option<Vec<u8>>,
     /// Length of their longest common subsequence.
     pub common: u32,
     /// The score without the cap; 0 without a common gram.
     pub uncapped: u32,
-    /// The most that parts of these lengths may score at this block size.
+    /// The maximum score of parts of these lengths at this block size.
     pub cap: u32,
     /// The score.
     pub score: u32,
 }
 
-/// What led to a score.
+/// The explanation of a score.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
     /// The score of the two digests.
     pub score: u32,
-    /// Whether the block sizes are equal or differ by a factor of two.
+    /// True if the block sizes are equal or differ by a factor of two.
     pub comparable: bool,
-    /// Whether the digests are equal without their runs.
+    /// True if the digests are equal without their runs.
     pub equal: bool,
     /// The parts that were compared.
     pub compared: Vec<Compared>,
 }
 
-/// The score of `left` and `right` with its reasons, where two parts must share `gram` successive characters.
+/// Explain the score of `left` and `right` if two parts must share `gram` consecutive characters.
 ///
 /// # Errors
 /// If `gram` is not 4 to 32.

@@ -1,14 +1,15 @@
-//! Digests of inputs whose length is known: two passes.
+//! Digests of inputs of known length, in two passes.
 //!
 //! 1. *Find the reset points.* Start from level g, the smallest with `64 B >= n`; search for levels g - 2 and higher
-//!    ([`super::rolling`]). Keep, for each level, the first 63 positions, the number and the last one: constant memory.
-//!    The level is the highest one up to g with at least 32 reset points (level 0 needs none). If none is found, search
-//!    again eight levels lower: at most five searches, whatever the input.
-//! 2. *Hash the pieces* of the two levels ([`super::piece`]), all of them independent: each starts from the same state.
+//!    ([`super::rolling`]). Store, for each level, the first 63 positions, the count and the last position: constant
+//!    memory. The level is the highest one up to g with at least 32 reset points (level 0 needs none). If no level
+//!    qualifies, search again eight levels lower: at most five searches for any input.
+//! 2. *Hash the pieces* of the two levels ([`super::piece`]). They are independent because each starts from the same
+//!    state.
 //!
 //! Short inputs take both steps in blocks of 64 bytes, in one buffer ([`super::blocks`]).
 //!
-//! The tail, the character after the last piece, follows the end of the input:
+//! The tail, the character after the last piece, depends on the end of the input:
 //!
 //! ```text
 //! final S != 0:  the hash of what follows the last counted reset point, even if nothing does (then 'n')
@@ -22,22 +23,22 @@ use std::io::{Read, Seek, SeekFrom};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::blocks::{AHEAD, BITS, BLOCK, Pieces, SIDE, Side, all_at, planes, state_of};
-use super::piece::{PieceJob, START, character, run};
+use super::piece::{PieceJob, run};
 use super::rolling::{BEFORE, MARKED, Window, marks, sum};
-use super::{ENOUGH_PIECES, LEVELS, Options, PIECES, check_length, first_level, write};
+use super::{ENOUGH_PIECES, LEVELS, Options, PIECES, START, character, check_length, first_level, write};
 use crate::cancel::CancelToken;
 use crate::cpu::features::Instructions;
 use crate::error::{Error, Result};
 
 /// An input that can be read twice.
 pub trait DigestInput {
-    /// Length in bytes.
+    /// Return the length in bytes.
     fn length(&self) -> u64;
 
-    /// Hands the whole input to `each`, in order, in buffers of any size.
+    /// Pass the input to `each`, in order, in buffers of any size.
     ///
     /// # Errors
-    /// If it can't be read, if its length changed, or if the call is stopped.
+    /// If it can't be read, if its length changed, or if the call is cancelled.
     fn pass(&mut self, each: &mut dyn FnMut(&[u8])) -> Result<()>;
 }
 
@@ -56,13 +57,14 @@ impl DigestInput for &[u8] {
     }
 }
 
-/// Bytes in memory that are handed on in one go: many pieces lie in them, and a tenth of a second passes.
+/// Size of the chunks passed on from memory: large enough for many pieces, small enough for a cancellation point every
+/// tenth of a second.
 const PART: usize = 1 << 27;
-/// Bytes of a file that are kept between the two passes; longer files are read twice in buffers of this size.
+/// Number of bytes of a file kept between the two passes; longer files are read twice through a buffer of this size.
 const BUFFER: u64 = 1 << 22;
 
 thread_local! {
-    /// The buffer of this thread's last file, so that many small files cost one allocation.
+    /// The buffer of this thread's last file, so that many small files need one allocation.
     static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
@@ -71,35 +73,35 @@ pub struct FileInput {
     file: File,
     name: String,
     length: u64,
-    /// At least as long as what is read at a time.
+    /// At least as long as one read.
     buffer: Vec<u8>,
-    /// Whether `buffer` holds the whole file.
+    /// True if `buffer` contains the complete file.
     whole: bool,
-    /// Whether a byte was read, so that a further pass begins by going back.
+    /// True once a byte was read, so that another pass must seek back.
     moved: bool,
 }
 
 impl Drop for FileInput {
     fn drop(&mut self) {
         let buffer = std::mem::take(&mut self.buffer);
-        // A thread that is ending has no place for it.
+        // During thread exit the buffer can't be stored.
         let _ = SPARE.try_with(|spare| spare.set(buffer));
     }
 }
 
 impl FileInput {
-    /// The file at `path`. Only regular files have a length that can be relied on.
+    /// Open the file at `path`. Only regular files have a reliable length.
     ///
     /// # Errors
-    /// If it can't be opened or is no regular file (a FIFO or device would block, `/proc` files state no length).
+    /// If it can't be opened or is not a regular file (a FIFO or device would block, `/proc` files report no length).
     pub fn open(path: &std::path::Path) -> Result<Self> {
         let name = path.display().to_string();
         let fail = |action: &str| {
             let action = format!("{action} {name}");
             move |source| Error::Io { action, source }
         };
-        // Asked before opening: opening a FIFO waits for its other end. A file that is changed in between shows by its
-        // length when it is read.
+        // Check before opening, because opening a FIFO blocks. If the file is replaced in between, reading detects the
+        // different length.
         let kind = std::fs::metadata(path).map_err(fail("reading the kind of"))?;
         if !kind.is_file() {
             let kind = if kind.is_dir() { "a directory" } else { "a pipe, socket or device" };
@@ -112,8 +114,8 @@ impl FileInput {
         Ok(Self { file, name, length, buffer, whole: false, moved: false })
     }
 
-    /// Reads up to `wanted` bytes: fewer only at the end of the file, or when the `expected` ones are there and a call
-    /// that asked for more brought no more.
+    /// Read up to `wanted` bytes: fewer only at the end of the file, or if the `expected` bytes were read and a read
+    /// for more returned none.
     fn fill(&mut self, wanted: usize, expected: usize) -> Result<usize> {
         let mut got = 0;
         while got < wanted {
@@ -149,7 +151,7 @@ impl DigestInput for FileInput {
                 .map_err(|source| Error::Io { action: format!("reading {}", self.name), source })?;
         }
         self.moved = true;
-        // One byte more than stated: a file that has grown, or that hid its length, is noticed.
+        // One byte more than the reported length detects a file that has grown or reported a wrong length.
         let room = (self.length + 1).min(BUFFER + 1) as usize;
         if self.buffer.len() < room {
             self.buffer.resize(room, 0);
@@ -179,7 +181,7 @@ impl DigestInput for FileInput {
     }
 }
 
-/// The digest of `data`.
+/// Return the digest of `data`.
 ///
 /// # Errors
 /// If it is longer than [`super::MAX_INPUT`].
@@ -188,15 +190,15 @@ pub fn hash(data: &[u8], options: Options) -> Result<String> {
     hash_input(&mut data, options)
 }
 
-/// The digest of the regular file at `path`.
+/// Return the digest of the regular file at `path`.
 ///
 /// # Errors
-/// As [`FileInput::open`], and if it can't be read or changes meanwhile.
+/// As [`FileInput::open`], and if it can't be read or changes while it is read.
 pub fn hash_file(path: &std::path::Path, options: Options) -> Result<String> {
     hash_input(&mut FileInput::open(path)?, options)
 }
 
-/// A file as deduplication knows it.
+/// The fingerprint of a file for deduplication.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hashed {
     /// Its digest.
@@ -207,17 +209,18 @@ pub struct Hashed {
     pub length: u64,
 }
 
-/// The digest, content hash and length of the regular file at `path`, which is read as often as for its digest alone.
+/// Return the digest, content hash and length of the regular file at `path`; it is read as often as for its digest
+/// alone.
 ///
 /// # Errors
-/// As [`FileInput::open`], and if it can't be read or changes meanwhile.
+/// As [`FileInput::open`], and if it can't be read or changes while it is read.
 pub fn hash_file_and_content(path: &std::path::Path, options: Options) -> Result<Hashed> {
     let mut source = Summed { file: FileInput::open(path)?, sum: Some(Xxh3::new()), content: 0 };
     let digest = hash_input(&mut source, options)?;
     Ok(Hashed { digest, content: source.content, length: source.file.length })
 }
 
-/// A file whose first pass also sums its content.
+/// A file whose first pass also hashes its content.
 struct Summed {
     file: FileInput,
     sum: Option<Xxh3>,
@@ -240,17 +243,17 @@ impl DigestInput for Summed {
     }
 }
 
-/// The bytes of the regular file at `path`.
+/// Return the bytes of the regular file at `path`.
 ///
 /// # Errors
-/// As [`FileInput::open`], and if it can't be read or changes meanwhile.
+/// As [`FileInput::open`], and if it can't be read or changes while it is read.
 pub fn read_file(path: &std::path::Path) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     FileInput::open(path)?.pass(&mut |some| bytes.extend_from_slice(some))?;
     Ok(bytes)
 }
 
-/// The digest of what `source` reads.
+/// Return the digest of `source`.
 ///
 /// # Errors
 /// If it is longer than [`super::MAX_INPUT`] or can't be read.
@@ -279,10 +282,10 @@ pub fn hash_input(source: &mut impl DigestInput, options: Options) -> Result<Str
     Ok(write(level, part1, part2, options))
 }
 
-/// Bytes up to which an input is hashed in one buffer.
+/// Maximum length of an input that is hashed in one buffer.
 const SHORT: usize = 1 << 14;
 
-/// The digest of a short input.
+/// Return the digest of a short input.
 fn hash_short(source: &mut impl DigestInput, options: Options) -> Result<String> {
     // Zeros before it, and after it to the end of its last block.
     let stated = source.length() as usize;
@@ -301,7 +304,7 @@ fn hash_short(source: &mut impl DigestInput, options: Options) -> Result<String>
     Ok(write(level, &part1, &part2, options))
 }
 
-/// Level and parts of `length` bytes between six zeros and those that fill the last block.
+/// Return the level and the parts of `length` bytes between six zeros and the padding of the last block.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "it must be compiled with the instruction set of its caller")]
 fn short_parts(bytes: &[u8], length: usize, options: Options) -> (u32, Vec<u8>, Vec<u8>) {
@@ -320,7 +323,7 @@ fn short_parts(bytes: &[u8], length: usize, options: Options) -> (u32, Vec<u8>, 
                 }
             }
         }
-        // The level above is marked, too.
+        // The level above is marked, too, for part 2.
         let enough = |level: &u32| *level == 0 || counts[(level - low) as usize] >= ENOUGH_PIECES;
         if let Some(level) = (low..=top.min(low + 2)).rev().find(enough) {
             break level;
@@ -347,7 +350,7 @@ fn short_parts(bytes: &[u8], length: usize, options: Options) -> (u32, Vec<u8>, 
         for (lane, part) in parts.iter().enumerate() {
             side.set(lane, caps[lane] - part.count, some.iter().map(|marks| marks[first + lane]));
         }
-        // The last byte of these blocks.
+        // The last byte in the blocks.
         let last = (length - BLOCK * from).min(BLOCK * some.len()) - 1;
         side.advance(&mut states, (0, 2), &all_planes[..some.len()], (last % BLOCK) as u32);
         for (block, marks) in some.iter().enumerate() {
@@ -360,7 +363,7 @@ fn short_parts(bytes: &[u8], length: usize, options: Options) -> (u32, Vec<u8>, 
     (level, parts[0].part(PIECES, tail(0)), parts[1].part(PIECES, tail(1)))
 }
 
-/// All reset points of levels `low` to `top` (and above, counted as `top`), and S at the end.
+/// All reset points of levels `low` to `top` (higher ones counted as `top`), and S at the end.
 fn find(source: &mut impl DigestInput, low: u32, top: u32) -> Result<(Resets, u32)> {
     let mut resets = Resets { low, levels: (low..=top).map(|_| LevelResets::default()).collect() };
     let (mut window, mut before) = (Window::default(), 0u64);
@@ -372,7 +375,7 @@ fn find(source: &mut impl DigestInput, low: u32, top: u32) -> Result<(Resets, u3
     Ok((resets, window.sum()))
 }
 
-/// Reset points whose level is exactly one value (or at least the highest one that is asked for).
+/// The reset points of exactly one level (or of at least the highest level).
 #[derive(Default)]
 struct LevelResets {
     count: u64,
@@ -396,7 +399,7 @@ impl Resets {
         }
     }
 
-    /// The levels of which each reset point is one of `level`.
+    /// The levels whose reset points are all points of at least `level`.
     fn from(&self, level: u32) -> &[LevelResets] {
         self.levels.get((level - self.low) as usize..).unwrap_or_default()
     }
@@ -405,9 +408,9 @@ impl Resets {
         self.from(level).iter().map(|l| l.count).sum()
     }
 
-    /// The pieces of one part with at most `cap` counted reset points, the tail last.
+    /// Return the pieces of one part with at most `cap` counted reset points, the tail last.
     fn pieces(&self, level: u32, cap: usize, length: u64, end: u32) -> Vec<Piece> {
-        // Level 31 has no reset points: its block size is beyond 32 bits.
+        // Level 31 has no reset points: its block size exceeds 32 bits.
         let levels = if level < LEVELS { self.from(level) } else { &[] };
         let mut cuts: Vec<u64> = levels.iter().flat_map(|l| l.first.iter().copied()).collect();
         cuts.sort_unstable();
@@ -496,7 +499,8 @@ mod tests {
 
     #[test]
     fn crafted_inputs_are_read_at_most_six_times() {
-        // Lengths far above the data make the search start high up, as in a long file with few reset points.
+        // A declared length far above the data makes the search start at a high level, as in a long file with few reset
+        // points.
         let everywhere: Vec<u8> = (0..=255u8).flat_map(|byte| [byte; 300]).collect();
         for data in [&[0u8; 5000][..], &[7u8; 5000], &everywhere, b""] {
             for length in [5000, 1 << 20, 1 << 30, super::super::MAX_INPUT] {

@@ -1,32 +1,31 @@
-//! One pattern against eight texts at a time: whether they share seven successive characters, and the length of their
-//! longest common subsequence.
+//! Comparison of one pattern with eight texts at a time: is there a common run of seven characters, and how long is the
+//! longest common subsequence?
 //!
-//! A lane is one word for each text. With mask[c] the positions of character c in the pattern, and p the mask of a
-//! text's next character,
+//! A lane is one word per text. With mask[c] the positions of character c in the pattern, and p the mask of a text's
+//! next character,
 //!
 //! ```text
 //! h = (h + (h & p)) | (h & !p)                                  zeros of h count the subsequence (Hyyrö 2004)
 //! a = p & (p' << 1),  b = a & (a'' << 2),  g = b & (b''' << 3)  runs of 2, 4 and 7; ' is the step before
 //! ```
 //!
-//! so that bit j of g says that the seven characters up to this one are those of the pattern up to j. 15 to 20 vector
-//! operations per step: about one cycle per character and text.
+//! so that bit j of g is set if the seven characters up to this one equal those of the pattern up to j. A step takes 15
+//! to 20 vector operations: about one cycle per character and text.
 //!
-//! The table of masks has an entry for each distinct character of the pattern, and an empty one for all other bytes, in
-//! two registers for each 16 entries; a text's bytes become entry numbers by one `vpermi2b`. A pattern of 64 distinct
-//! characters, or with any beyond ASCII, has no table, and a text beyond ASCII does not come here: both are
-//! measured one by one. The portable form reads the same table from memory (`kernels_equal_the_definition` tests
-//! both).
+//! The mask table has an entry for each distinct character of the pattern, and an empty one for all other bytes, in two
+//! registers per 16 entries. One `vpermi2b` converts a text's bytes to entry numbers. A pattern of 64 distinct
+//! characters, or with non-ASCII characters, has no table, and non-ASCII texts are rejected: both are measured one by
+//! one. The portable form reads the same table from memory (`kernels_equal_the_definition` tests both).
 
 use super::MAX_PART;
 use super::parse::Part;
 #[cfg(target_arch = "x86_64")]
 use crate::cpu::features::Avx512Bits;
 
-/// Texts that are measured together.
+/// Number of texts measured together.
 pub(super) const LANES: usize = 8;
 
-/// Steps of one word of a text.
+/// Steps per word of a text.
 const STEPS: usize = 8;
 
 /// The positions of each character of a pattern.
@@ -36,12 +35,12 @@ pub(super) struct MaskTable {
     masks: [u64; 64],
     /// The entry of every ASCII character.
     entries: [u8; 128],
-    /// How many entries there are.
+    /// Number of entries.
     length: usize,
 }
 
 impl MaskTable {
-    /// None if the pattern has 64 distinct characters, or others than ASCII.
+    /// Build the table; None if the pattern has 64 distinct characters, or non-ASCII ones.
     pub(super) fn new(pattern: &Part) -> Option<Self> {
         let mut table = Self { masks: [0; 64], entries: [0; 128], length: 1 };
         for (i, &c) in pattern.as_bytes().iter().enumerate() {
@@ -52,25 +51,25 @@ impl MaskTable {
             }
             *table.masks.get_mut(usize::from(*entry))? |= 1 << i;
         }
-        // What fills a text up after its end is not a character of the pattern.
+        // The padding of a text is not a character of the pattern.
         (table.entries[0] == 0).then_some(table)
     }
 }
 
-/// Up to eight ASCII texts, word by word beside each other.
+/// Up to eight ASCII texts, interleaved word by word.
 #[derive(Clone)]
 pub(super) struct Texts {
     words: [[u64; LANES]; MAX_PART / STEPS],
     longest: usize,
-    /// Whether the upper half of `words` is in use.
+    /// True if the upper half of `words` is in use.
     wide: bool,
 }
 
-/// What a pattern and eight texts have in common.
+/// The results for a pattern and eight texts.
 pub(super) struct Common {
     /// Length of the longest common subsequence with each text.
     pub(super) subsequence: [u32; LANES],
-    /// Whether seven successive characters are shared with each text.
+    /// True for each text that shares seven consecutive characters.
     pub(super) gram: [bool; LANES],
 }
 
@@ -79,7 +78,7 @@ impl Texts {
         Self { words: [[0; LANES]; MAX_PART / STEPS], longest: 0, wide: false }
     }
 
-    /// Puts a text into a lane. False, and nothing is done, if it is not ASCII.
+    /// Set the text of a lane; return false and do nothing if it is not ASCII.
     #[inline]
     pub(super) fn set(&mut self, lane: usize, text: &Part) -> bool {
         if !text.is_ascii() {
@@ -104,14 +103,14 @@ impl Texts {
         true
     }
 
-    /// Measures all lanes and starts again. Lanes that were not set hold an earlier text.
+    /// Measure all lanes and reset. Lanes that were not set contain an earlier text.
     #[inline]
     pub(super) fn measure(&mut self, table: &MaskTable) -> Common {
         let words = &self.words[..self.longest.div_ceil(STEPS)];
         (self.longest, self.wide) = (0, false);
         #[cfg(target_arch = "x86_64")]
         if Avx512Bits::detect().is_some() {
-            // SAFETY: the proof was found just now.
+            // SAFETY: the token proves that the processor has the instructions.
             return unsafe {
                 match table.length.div_ceil(16) {
                     1 | 2 => measure_avx512::<2>(table, words),
@@ -172,7 +171,7 @@ fn measure_avx512<const SIXTEENS: usize>(table: &MaskTable, words: &[[u64; LANES
     for words in words {
         let mut entry = _mm512_permutex2var_epi8(low_entries, load(words), high_entries);
         for _ in 0..STEPS {
-            // The low four bits choose among sixteen entries, the next two among up to four such choices.
+            // The low four bits select one of sixteen entries, the next two one of up to four such selections.
             let upper = _mm512_test_epi64_mask(entry, bit4);
             let sixteen = |k: usize| _mm512_permutex2var_epi64(tables[2 * k], entry, tables[2 * k + 1]);
             let mut p = _mm512_mask_blend_epi64(upper, sixteen(0), sixteen(1));
@@ -258,7 +257,7 @@ mod tests {
             let pattern = part(pattern.as_bytes());
             let Some(table) = MaskTable::new(&pattern) else { return Ok(()) };
             let mut lanes = Texts::new();
-            // What an earlier round left behind must not count.
+            // Results of an earlier round must not count.
             for lane in 0..LANES {
                 lanes.set(lane, &part(before.as_bytes()));
             }

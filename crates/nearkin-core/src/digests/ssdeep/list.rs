@@ -5,10 +5,10 @@
 //! 24:1gIO...:TOxd...,"path/to/file"
 //! ```
 //!
-//! A quotation mark in a name is written `\"`, and nothing else is escaped: not the backslash, not a line end. So a
-//! name may span several lines, and a line ends a name only if the next one begins a record (a digest and `,"`)
-//! or nothing follows. Reading therefore returns the very names that were written, except names that themselves contain
-//! a line end and a whole record after it.
+//! A quotation mark in a name is written `\"`. Nothing else is escaped, neither backslashes nor line ends. A name may
+//! therefore span several lines, and a line ends a name only if the next one begins a record (a digest and `,"`) or the
+//! file ends. Reading therefore returns the names that were written, except names that themselves contain a line end
+//! followed by a complete record.
 
 use super::parse::Digest;
 use crate::error::{Error, Result};
@@ -16,21 +16,22 @@ use crate::error::{Error, Result};
 /// The first line of a list.
 pub const HEADER: &str = "ssdeep,1.1--blocksize:hash:hash,filename";
 
-/// A file's digest and name. Names are bytes, as the system has them.
+/// A file's digest and name. Names are bytes, as in the file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// The digest, as it is written.
+    /// The digest as written.
     pub digest: String,
-    /// The name, its quotation marks plain.
+    /// The name, with quotation marks unescaped.
     pub name: Vec<u8>,
 }
 
-/// Whether `text` begins as a list does.
+/// True if `text` begins with the header of a list.
 pub fn is_list(text: &[u8]) -> bool {
     text.starts_with(b"ssdeep,1.")
 }
 
-/// The entries of a list. Both line ends of the header are accepted; an empty line at the end belongs to no name.
+/// Return the entries of a list. Both line ends of the header are accepted; an empty line at the end is not part of a
+/// name.
 ///
 /// # Errors
 /// With the line number: if the header is missing, or a line neither begins a record nor continues a name.
@@ -40,7 +41,7 @@ pub fn read(text: &[u8]) -> Result<Vec<Entry>> {
         return Err(fault(1, "no header; a list begins with `ssdeep,1.1--blocksize:hash:hash,filename`"));
     }
     let mut entries = Vec::new();
-    // The record that is being read: its line, digest, and name from the first quotation mark on.
+    // The record being read: its line, digest, and name from the first quotation mark on.
     let mut open: Option<(usize, String, Vec<u8>)> = None;
     let body = text.iter().position(|&c| c == b'\n').map_or(&[][..], |end| &text[end + 1..]);
     let body = body.strip_suffix(b"\n").unwrap_or(body);
@@ -66,7 +67,7 @@ pub fn read(text: &[u8]) -> Result<Vec<Entry>> {
     Ok(entries)
 }
 
-/// The digest that a line begins with, and what follows the opening quotation mark.
+/// Split a line into its digest and the text after the opening quotation mark.
 fn begin(line: &[u8]) -> Option<(String, &[u8])> {
     let comma = line.iter().position(|&c| c == b',')?;
     let name = line[comma + 1..].strip_prefix(b"\"")?;
@@ -91,7 +92,7 @@ fn close((line, digest, quoted): (usize, String, Vec<u8>)) -> Result<Entry> {
     Ok(Entry { digest, name })
 }
 
-/// A list as the program writes it.
+/// Return a list in the program's format.
 pub fn write<'a>(entries: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> Vec<u8> {
     let mut text = HEADER.as_bytes().to_vec();
     text.push(b'\n');

@@ -3,41 +3,42 @@
 //! # The idea
 //!
 //! Cut a file where a sum over the last seven bytes has a chosen value, and write one character for each piece. A
-//! changed byte moves at most the cuts within seven bytes of it, so all other pieces keep their characters, wherever
-//! they have moved to:
+//! changed byte moves at most the cuts within seven bytes of it, so all other pieces keep their characters, even if
+//! they moved:
 //!
 //! ```text
 //! digest = B ":" part(B, 63 pieces) ":" part(2B, 31 pieces)           B = 3 * 2^i, the block size
 //! ```
 //!
-//! A position is a *reset point* of block size B where `S mod B == B - 1`, for the rolling sum S ([`rolling`]); random
-//! bytes have one in B. B is the largest that leaves at least 32 pieces, starting from `64 B >= n`. A piece's character
-//! is a 6-bit hash of its bytes ([`piece`]). Part 2 is the same file at twice the block size, so that digests whose B
-//! differ by a factor of two still have a part in common.
+//! A position is a *reset point* of block size B if `S mod B == B - 1`, for the rolling sum S ([`rolling`]); random
+//! bytes have one in B. B is the largest block size with at least 32 pieces, starting from `64 B >= n`. A piece's
+//! character is a 6-bit hash of its bytes ([`piece`]). Part 2 is computed with twice the block size, so that digests
+//! whose B differ by a factor of two still have comparable parts.
 //!
 //! # Comparing
 //!
-//! Two parts of one block size are similar if they share seven successive characters; the score from 0 to 100 then
-//! comes from their longest common subsequence ([`compare`]). So an exact index is a list of 7-grams ([`index`]).
+//! Two parts of one block size are similar if they share seven consecutive characters; the score from 0 to 100 then
+//! depends on their longest common subsequence ([`compare`]). Therefore an inverted list of 7-grams is an exact index
+//! ([`index`]).
 //!
 //! # Cost
 //!
-//! Hashing is linear for every input, including crafted ones: one pass of SIMD sums over all positions, a rescan (at
-//! most four) where 32 pieces were not found, and one pass of piece hashes, 64 bytes of several pieces at once ([`blocks`]).
-//! Streams of unknown length keep all block sizes that may still be chosen, at most 31 ([`stream`]). A comparison is at
-//! most 128 steps on one word.
+//! Hashing is linear for every input, including adversarial ones: one pass of SIMD sums over all positions, a rescan
+//! (at most four) if fewer than 32 pieces were found, and one pass of piece hashes, 64 bytes of several pieces at once
+//! ([`blocks`]). Streams of unknown length track all block sizes that can still be chosen, at most 31 ([`stream`]). A
+//! comparison takes at most 128 steps on one word.
 //!
 //! # Limits
 //!
-//! Digests of block sizes further apart than a factor of two are not comparable and score 0; so do digests that share
-//! no seven characters. 0 means "no similarity found", never "different"; scores are not shares of common bytes. Below
-//! about 4 KB a digest has too few pieces to be meaningful. Whoever wants to avoid a match can: a few edits in the
-//! right places suffice.
+//! Digests of block sizes that differ by more than a factor of two are not comparable and score 0; so do digests that
+//! share no seven characters. 0 means "no similarity found", never "different"; scores are not fractions of common
+//! bytes. Below about 4 KB a digest has too few pieces to be meaningful. The digest is not robust against an adversary:
+//! a few edits in the right positions prevent a match.
 //!
 //! # Sources
 //!
 //! Kornblum 2006, "Identifying almost identical files using context triggered piecewise hashing", Digital Investigation
-//! 3S: the method. The exact values were written down from observing the program's output; none of its source was used.
+//! 3S: the method. The exact values were derived from observing the program's output, without its source.
 
 mod blocks;
 pub mod compare;
@@ -65,33 +66,44 @@ pub const LEVELS: u32 = 31;
 /// The longest input: 64 pieces of the largest block size.
 pub const MAX_INPUT: u64 = 64 * block_size(LEVELS - 1);
 
-/// Most characters of a part: 63 pieces and the tail.
+/// Maximum length of a part: 63 pieces and the tail.
 pub const MAX_PART: usize = 64;
 
-/// Pieces of part 1, and of part 2 where it is not truncated; the tail comes on top.
+/// Pieces of part 1, and of part 2 if it is not truncated, without the tail.
 pub(crate) const PIECES: usize = 63;
 
-/// Pieces of a truncated part 2; the tail comes on top.
+/// Pieces of a truncated part 2, without the tail.
 pub(crate) const HALF_PIECES: usize = 31;
 
-/// Fewer pieces than this in part 1 halve the block size.
+/// Minimum number of pieces in part 1; with fewer the block size is halved.
 pub(crate) const ENOUGH_PIECES: usize = 32;
 
-/// Length of the character runs that two parts must share for a score above 0.
+/// Length of the common run that two parts must share for a score above 0.
 pub const GRAM: usize = 7;
 
-/// The least length that may be asked for instead.
+/// The minimum length that can be chosen instead.
 pub const LEAST_GRAM: usize = 4;
 
-/// The greatest: a truncated part 2 has no more characters.
+/// The maximum: a truncated part 2 has no more characters.
 pub const MOST_GRAM: usize = HALF_PIECES + 1;
 
-/// The block size of level `i`.
+/// State before the first byte of a piece.
+const START: u8 = 0x27;
+
+const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/// Return the character of a state.
+#[inline]
+fn character(state: u8) -> u8 {
+    ALPHABET[usize::from(state & 63)]
+}
+
+/// Return the block size of level `i`.
 pub const fn block_size(level: u32) -> u64 {
     3 << level
 }
 
-/// How a digest is written.
+/// Options for writing a digest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// Cut runs of more than three equal characters to three.
@@ -106,7 +118,7 @@ impl Options {
     }
 }
 
-/// The level from which an input of `length` bytes starts: the smallest with `64 B >= length`.
+/// Return the level at which the search starts for an input of `length` bytes: the smallest with `64 B >= length`.
 pub(crate) fn first_level(length: u64) -> u32 {
     (0..LEVELS - 1).find(|&level| 64 * block_size(level) >= length).unwrap_or(LEVELS - 1)
 }
@@ -122,7 +134,7 @@ pub(crate) fn check_length(length: u64) -> Result<()> {
     Ok(())
 }
 
-/// The text of a digest.
+/// Return the text of a digest.
 pub(crate) fn write(level: u32, part1: &[u8], part2: &[u8], options: Options) -> String {
     let mut text = block_size(level).to_string();
     for part in [part1, part2] {

@@ -1,15 +1,15 @@
-//! Reading digests.
+//! Parsing digests.
 //!
-//! *Strict*, the default: exactly what the program prints. A block size 3 * 2^i with i from 0 to 30, in decimal without
-//! leading zeros; two parts of at most 64 characters of the base64 alphabet.
+//! *Strict*, the default: only the program's output format. A block size 3 * 2^i with i from 0 to 30, in decimal
+//! without leading zeros; two parts of at most 64 characters of the base64 alphabet.
 //!
-//! *Lenient*, for old data: what the original library 2.14.1 accepts. It reads the block size as C does, which takes white
-//! space, a sign and zeros before a number and anything after it; the parts start at the first colon. Any block size, any
-//! characters in the parts; part 2 ends at a comma, and a digest at a NUL. After the removal of runs a part of more than
-//! 64 characters is an error.
+//! *Lenient*, for old data: every digest that the original library 2.14.1 accepts. It parses the block size as C does,
+//! which accepts white space, a sign and zeros before a number and anything after it; the parts start at the first
+//! colon. Any block size and any characters in the parts are accepted; part 2 ends at a comma, and a digest at a NUL. A
+//! part of more than 64 characters after the removal of runs is an error.
 //!
-//! Runs of more than three equal characters are cut to three before anything else is done with a digest: they carry
-//! little information (padding, blank images) and would match each other everywhere.
+//! Runs of more than three equal characters are cut to three before a digest is used: they carry little information
+//! (padding, blank images) and would match each other everywhere.
 
 use super::{LEVELS, MAX_PART, block_size};
 #[cfg(target_arch = "x86_64")]
@@ -24,7 +24,7 @@ pub struct Part {
 }
 
 impl Part {
-    /// Whether both parts are equal, in whole words.
+    /// Compare both parts, 8 bytes at a time.
     #[inline]
     pub(super) fn is(&self, other: &Self) -> bool {
         let words = |part: &Self| -> [u64; 8] {
@@ -34,35 +34,35 @@ impl Part {
         differ == 0 && self.length == other.length
     }
 
-    /// Whether all characters are ASCII, as they are in every digest that is strictly one.
+    /// True if all characters are ASCII, as in every strictly valid digest.
     #[inline]
     pub(super) fn is_ascii(&self) -> bool {
         self.bytes.is_ascii()
     }
 
-    /// Its characters and zeros after them.
+    /// Its characters, padded with zeros.
     #[inline]
     pub(super) fn padded(&self) -> &[u8; MAX_PART] {
         &self.bytes
     }
 
-    /// Its characters.
+    /// Return the characters.
     #[inline]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.length).min(MAX_PART)]
     }
 
-    /// At most 64 characters without their runs; None if one of them is not of base64. Whole words at a time: no branch
-    /// depends on a character unless there are runs.
+    /// Parse at most 64 characters and remove their runs; None if one is not base64. It works on words of 8 bytes
+    /// without branching on characters unless there are runs.
     #[inline]
     fn read_base64(text: &[u8]) -> Option<Self> {
         let mut bytes = [0; MAX_PART];
         bytes.get_mut(..text.len())?.copy_from_slice(text);
-        // 'A' stands in for what lies after the end.
+        // 'A' pads the text after its end.
         let wrong = (0..MAX_PART).fold(0, |wrong, i| {
             let c = if i < text.len() { bytes[i] } else { b'A' };
             let letter = (c | 32).wrapping_sub(b'a') < 26;
-            // '/' and the digits follow one another.
+            // '/' and the digits are contiguous.
             let other = c.wrapping_sub(b'/') < 11 || c == b'+';
             wrong | u8::from(!(letter || other))
         });
@@ -79,7 +79,7 @@ impl Part {
         Some(Self { bytes, length: text.len() as u8 })
     }
 
-    /// A part without its runs; None if more than 64 characters are left.
+    /// Remove the runs of a part; None if more than 64 characters remain.
     #[inline]
     pub(crate) fn read(text: &[u8]) -> Option<Self> {
         let mut part = Self { bytes: [0; MAX_PART], length: 0 };
@@ -109,7 +109,7 @@ impl std::fmt::Debug for Part {
     }
 }
 
-/// A parsed digest, its runs removed: all that comparing and searching use.
+/// A parsed digest without runs, the form that comparison and search use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Digest {
     /// Block size of part 1; part 2 has twice this.
@@ -121,10 +121,10 @@ pub struct Digest {
 }
 
 impl Digest {
-    /// Reads a digest as the program prints it.
+    /// Parse a digest in the program's format.
     ///
     /// # Errors
-    /// [`Error::Digest`], which quotes the digest and says what is wrong.
+    /// [`Error::Digest`], which quotes the digest and the fault.
     #[inline]
     pub fn parse(text: &[u8]) -> Result<Self> {
         let mut digest = Self::default();
@@ -132,7 +132,7 @@ impl Digest {
         Ok(digest)
     }
 
-    /// Becomes what [`Self::parse`] reads; after an error it is of no use.
+    /// Parse into this digest; after an error its value is unspecified.
     ///
     /// # Errors
     /// As [`Self::parse`].
@@ -140,7 +140,7 @@ impl Digest {
     pub fn read(&mut self, text: &[u8]) -> Result<()> {
         #[cfg(target_arch = "x86_64")]
         if Avx512::detect().is_some() {
-            // SAFETY: the proof was found just now.
+            // SAFETY: the token proves that the processor has the instructions.
             if unsafe { read_avx512(text, self) }.is_some() {
                 return Ok(());
             }
@@ -149,7 +149,7 @@ impl Digest {
         Ok(())
     }
 
-    /// What [`Self::parse`] does, for every digest and with its errors.
+    /// Implement [`Self::parse`] for every digest, with its errors.
     fn parse_any(text: &[u8]) -> Result<Self> {
         let (size, parts) = split_at_colon(text).ok_or_else(|| strict_fault(text, NO_COLON))?;
         let (part1, part2) = split_at_colon(parts).ok_or_else(|| strict_fault(text, NO_COLON))?;
@@ -163,10 +163,10 @@ impl Digest {
         Ok(Self { block_size, part1: read(part1)?, part2: read(part2)? })
     }
 
-    /// Reads what the original library reads.
+    /// Parse a digest as the original library does.
     ///
     /// # Errors
-    /// [`Error::Input`], which quotes the digest and says what is wrong.
+    /// [`Error::Input`], which quotes the digest and the fault.
     pub fn parse_lenient(text: &[u8]) -> Result<Self> {
         let block_size = lenient_block_size(text)?;
         let (_, parts) = split_at_colon(before_nul(text)).ok_or_else(|| fault(text, NO_COLON))?;
@@ -178,7 +178,7 @@ impl Digest {
         Ok(Self { block_size, part1: read(part1)?, part2: read(&part2[..end])? })
     }
 
-    /// The text of the digest without its runs.
+    /// Return the text of the digest without its runs.
     pub fn to_text(&self) -> Vec<u8> {
         let mut text = self.block_size.to_string().into_bytes();
         for part in [&self.part1, &self.part2] {
@@ -189,7 +189,7 @@ impl Digest {
     }
 }
 
-/// Reads a digest without long runs as [`Digest::parse_any`] does; None for all others, faulty ones too.
+/// Parse a digest without long runs as [`Digest::parse_any`] does; None for all others, including invalid ones.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
@@ -223,7 +223,7 @@ fn read_avx512(text: &[u8], digest: &mut Digest) -> Option<()> {
         }
         let c = load(text);
         let letter = _mm512_cmplt_epu8_mask(_mm512_sub_epi8(_mm512_or_si512(c, set(32)), set(b'a')), set(26));
-        // '/' and the digits follow one another.
+        // '/' and the digits are contiguous.
         let other =
             _mm512_cmplt_epu8_mask(_mm512_sub_epi8(c, set(b'/')), set(11)) | _mm512_cmpeq_epi8_mask(c, set(b'+'));
         if (letter | other) & first(text.len()) != first(text.len()) {
@@ -251,7 +251,7 @@ fn fault(text: &[u8], reason: &str) -> Error {
     Error::input(quoted(text), mended(reason))
 }
 
-/// The fault of a digest that lenient reading may take.
+/// Build the error of a digest that lenient parsing may accept.
 #[cold]
 fn strict_fault(text: &[u8], reason: &str) -> Error {
     Error::Digest { place: quoted(text), reason: mended(reason) }
@@ -286,13 +286,13 @@ fn strict_block_size(digits: &[u8]) -> Option<u64> {
     (value.is_multiple_of(3) && (value / 3).is_power_of_two() && value <= block_size(LEVELS - 1)).then_some(value)
 }
 
-/// What C takes for the digest: all before the first NUL.
+/// Return the digest as C sees it: everything before the first NUL.
 fn before_nul(text: &[u8]) -> &[u8] {
     &text[..text.iter().position(|&c| c == 0).unwrap_or(text.len())]
 }
 
-/// The number at the start as C's `strtoul` reads it. What stands between it and the first colon does not count, and the
-/// colon is looked for later.
+/// Parse the number at the start like C's `strtoul`. Characters between it and the first colon are ignored; the caller
+/// searches the colon.
 pub(super) fn lenient_block_size(text: &[u8]) -> Result<u64> {
     let space = text.iter().take_while(|c| matches!(c, b' ' | b'\t'..=b'\r')).count();
     let mut rest = &text[space..];
@@ -311,7 +311,7 @@ pub(super) fn lenient_block_size(text: &[u8]) -> Result<u64> {
     Ok(value)
 }
 
-/// Appends `part` to `kept`, runs of more than three equal characters cut to three.
+/// Append `part` to `kept`, with runs of more than three equal characters cut to three.
 pub(super) fn push_without_runs(part: &[u8], kept: &mut Vec<u8>) {
     let start = kept.len();
     for &c in part {

@@ -4,37 +4,26 @@
 //! h = 0x27 before the first byte;   h <- (19 h xor c) mod 64 for each byte c
 //! ```
 //!
-//! Bits above the sixth never influence lower ones (multiplication and xor carry upwards only), so states are kept in
-//! any wider integer and masked once at the end. Byte by byte it takes 4 cycles per byte; [`super::blocks`] takes 64 bytes
-//! at once, and several pieces side by side.
+//! Bits above the sixth never influence lower ones (multiplication and xor only carry upwards), so a state can use any
+//! wider integer and be masked once at the end. Byte by byte this takes 4 cycles per byte; [`super::blocks`] processes
+//! 64 bytes of several pieces at once.
 
 use super::blocks::{AHEAD, BLOCK, States, all_at, pass_own, planes, state_of};
 use crate::cpu::features::Instructions;
 
-/// State before the first byte of a piece.
-pub(super) const START: u8 = 0x27;
-
-const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-/// The character of a state.
-#[inline]
-pub(super) fn character(state: u8) -> u8 {
-    ALPHABET[usize::from(state & 63)]
-}
-
-/// Pieces that run side by side.
+/// Number of pieces processed in parallel.
 const LANES: usize = 8;
-/// A piece, or the part of it that lies in one buffer.
+/// A piece, or the section of it in one buffer.
 pub(super) struct PieceJob<'a> {
-    /// Bytes to take in.
+    /// Bytes to hash.
     pub(super) bytes: &'a [u8],
     /// State before them, then after them.
     pub(super) state: u8,
-    /// Which piece it is, to its owner.
+    /// Number of the piece, for the caller.
     pub(super) piece: usize,
 }
 
-/// Takes in the bytes of all jobs. Order does not matter to the states; the longest go first so that lanes stay full.
+/// Hash the bytes of all jobs. The states do not depend on the order; the longest come first to keep the lanes full.
 pub(super) fn run(jobs: &mut [PieceJob<'_>]) {
     jobs.sort_unstable_by_key(|job| std::cmp::Reverse(job.bytes.len()));
     Instructions::best().run(
@@ -65,8 +54,8 @@ fn run_sorted(jobs: &mut [PieceJob<'_>]) {
             }
         }
         let Some(busy) = lanes.iter().rposition(Option::is_some) else { return };
-        // A lane without a job goes along with zeros; its state is thrown away. All bits of some blocks are gathered first:
-        // a word that was just written for one lane can't be read at once with those of the others.
+        // A lane without a job processes zeros, and its state is discarded. All bits of some blocks are gathered first,
+        // because a vector load right after a store to one of its lanes would stall.
         let left = rest[..=busy].iter().map(|rest| rest.len() / BLOCK).min().unwrap_or(0);
         for words in &mut words[..left.clamp(1, AHEAD)] {
             for lane in 0..=busy {
@@ -92,6 +81,7 @@ fn run_sorted(jobs: &mut [PieceJob<'_>]) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::START;
     use super::*;
     use proptest::prelude::*;
 

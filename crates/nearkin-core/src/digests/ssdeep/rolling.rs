@@ -8,17 +8,17 @@
 //! ```
 //!
 //! The *level* of a position is the largest i with 3 * 2^i dividing S + 1: a reset point of level i is one of every
-//! smaller block size. The search tests the low bits of S for all positions at once: `B | S + 1` needs the low i bits
-//! of S to be ones, and the low 16 bits of S come from the last four bytes and a sum below 2^14, so 16-bit lanes are
-//! enough. What passes (one position in `2^min(i, 16)` of random bytes) is tested in full.
+//! smaller block size. The search tests the low bits of S for all positions at once: `B | S + 1` requires the low i
+//! bits of S to be ones, and the low 16 bits of S come from the last four bytes and a sum below 2^14, so 16-bit lanes
+//! suffice. Positions that pass (one in `2^min(i, 16)` of random bytes) get the full test.
 
 use super::blocks::{BLOCK, words_of_bits};
 use crate::cpu::features::Instructions;
 
-/// Bytes before a position that its sum depends on.
+/// Number of preceding bytes that a position's sum depends on.
 pub(super) const BEFORE: usize = 6;
 
-/// S of one window, oldest byte first.
+/// Return S of one window, oldest byte first.
 #[inline]
 pub(super) fn sum(window: [u8; 7]) -> u32 {
     let (mut weighted, mut mixed) = (0u32, 0u32);
@@ -29,7 +29,7 @@ pub(super) fn sum(window: [u8; 7]) -> u32 {
     weighted.wrapping_add(mixed)
 }
 
-/// The level of a position, or None if it is no reset point of any block size.
+/// Return the level of a position, or None if it is not a reset point of any block size.
 #[inline]
 pub(super) fn level(sum: u32) -> Option<u32> {
     let next = sum.wrapping_add(1);
@@ -41,7 +41,7 @@ pub(super) fn level(sum: u32) -> Option<u32> {
 pub(super) struct Window([u8; 7]);
 
 impl Window {
-    /// The window after `bytes` more.
+    /// Return the window after appending `bytes`.
     pub(super) fn extend(&mut self, bytes: &[u8]) {
         if let Some(last) = bytes.last_chunk::<7>() {
             self.0 = *last;
@@ -51,13 +51,12 @@ impl Window {
         }
     }
 
-    /// S of the last position.
+    /// Return S of the last position.
     pub(super) fn sum(self) -> u32 {
         sum(self.0)
     }
 
-    /// Calls `visit(offset, level)` for each reset point of level `low` or higher within `bytes`, which follow this
-    /// window.
+    /// Call `visit(offset, level)` for each reset point of level `low` or higher in `bytes`, which follow this window.
     #[inline]
     pub(super) fn scan(self, bytes: &[u8], low: u32, mut visit: impl FnMut(usize, u32)) {
         let head = bytes.len().min(BEFORE);
@@ -69,10 +68,10 @@ impl Window {
     }
 }
 
-/// Levels that [`marks`] tells apart.
+/// Number of levels that [`marks`] distinguishes.
 pub(super) const MARKED: usize = 4;
 
-/// Reset points of a block and the six bytes before it: those of level `low + i` and higher in word i.
+/// Return the reset points of a block, preceded by six bytes: those of level `low + i` and higher in word i.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "it must be compiled with the instruction set of its caller")]
 pub(super) fn marks(block: &[u8; BEFORE + BLOCK], low: u32) -> [u64; MARKED] {
@@ -98,10 +97,10 @@ pub(super) fn marks(block: &[u8; BEFORE + BLOCK], low: u32) -> [u64; MARKED] {
     marks
 }
 
-/// From this level on few positions pass the test of the low bits.
+/// From this level on, few positions pass the test of the low bits.
 const FEW: u32 = 4;
 
-/// The same with all 32 bits of S at all positions.
+/// Test all 32 bits of S at all positions.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "part of the above")]
 fn all_marks(block: &[u8; BEFORE + BLOCK], low: u32) -> [u64; MARKED] {
@@ -121,10 +120,10 @@ fn all_marks(block: &[u8; BEFORE + BLOCK], low: u32) -> [u64; MARKED] {
     words_of_bits(&levels)
 }
 
-/// Positions that one step of the SIMD search looks at.
+/// Positions per step of the SIMD search.
 const STEP: usize = BLOCK;
 
-/// 1 for each position whose S ends in `ones`.
+/// Return 1 for each position whose S ends in `ones`.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "part of the loops over blocks")]
 fn passing(block: &[u8; STEP + BEFORE], ones: u16) -> [u8; STEP] {
@@ -138,7 +137,7 @@ fn passing(block: &[u8; STEP + BEFORE], ones: u16) -> [u8; STEP] {
     passed
 }
 
-/// Reports the positions `BEFORE..` of `bytes`, numbered from 0.
+/// Report the positions `BEFORE..` of `bytes`, numbered from 0.
 #[inline]
 fn scan_whole(bytes: &[u8], low: u32, visit: &mut impl FnMut(usize, u32)) {
     Instructions::best().run(
@@ -147,7 +146,7 @@ fn scan_whole(bytes: &[u8], low: u32, visit: &mut impl FnMut(usize, u32)) {
     );
 }
 
-/// The search in plain loops over 16-bit lanes, compiled once for each instruction set.
+/// The search in plain loops over 16-bit lanes, compiled once per instruction set.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "it must be compiled with the instruction set of its caller")]
 fn scan_steps(bytes: &[u8], low: u32, visit: &mut impl FnMut(usize, u32)) {
@@ -174,8 +173,8 @@ fn scan_steps(bytes: &[u8], low: u32, visit: &mut impl FnMut(usize, u32)) {
     }
 }
 
-/// Whether equal bytes hold no reset point of level `low`: such stretches (holes, padding) are long and go by in one
-/// test.
+/// True if a run of equal bytes contains no reset point of level `low`: such runs (holes, padding) are long, and one
+/// test skips them.
 #[cold]
 fn skip_constant(block: &[u8; STEP + BEFORE], low: u32) -> bool {
     block.first_chunk::<7>().and_then(|window| level(sum(*window))).is_none_or(|level| level < low)

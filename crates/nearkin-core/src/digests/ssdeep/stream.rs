@@ -1,32 +1,31 @@
-//! Digests of streams whose length is not known: every block size that may still be chosen is kept.
+//! Digests of streams of unknown length: it tracks every block size that can still be chosen.
 //!
 //! Live levels `lo..hi`, each with its count of reset points, its characters, and two piece hashes: h, which restarts
-//! at every counted reset point, and g, which stops restarting once 31 are counted, for a part 2 that is cut there. A
-//! level begins when the one below meets its first reset point: up to then the two have the same state. The lowest
-//! level ends when the input is already too long for it and the next level has enough pieces.
+//! at every counted reset point, and g, which stops restarting after 31, for a truncated part 2. A level becomes live
+//! at the first reset point of the level below; until then both have the same state. The lowest level is dropped when
+//! the input is too long for it and the next level has enough pieces.
 //!
-//! Bytes are taken in by 512: the reset points of all levels first, then four states at a time beside each other
-//! ([`super::blocks`]). Memory: 7 KB. Any split of the input gives the same digest.
+//! Bytes are processed in groups of 512: first the reset points of all levels, then four states at a time in lanes
+//! ([`super::blocks`]). Memory: 7 KB. The digest does not depend on how the input is split.
 
 use super::blocks::{AHEAD, BITS, BLOCK, Pieces, Planes, SIDE, Side, States, all_at, pass, planes, state_of};
-use super::piece::START;
 use super::rolling::{BEFORE, MARKED, level, marks, sum};
-use super::{ENOUGH_PIECES, HALF_PIECES, LEVELS, Options, PIECES, block_size, check_length, write};
+use super::{ENOUGH_PIECES, HALF_PIECES, LEVELS, Options, PIECES, START, block_size, check_length, write};
 use crate::cancel::CancelToken;
 use crate::cpu::features::Instructions;
 use crate::error::Result;
 
-/// Bytes between two looks at the stop: some ten milliseconds.
+/// Number of bytes between two cancellation points: about ten milliseconds.
 const PART: usize = if cfg!(test) { 100 } else { 1 << 23 };
 
-/// Bytes that are taken in together.
+/// Number of bytes processed together.
 const CHUNK: usize = AHEAD * BLOCK;
 
 const SLOTS: usize = LEVELS as usize + 1;
-/// A group that begins at the last level ends here.
+/// Padding for a group of lanes that begins at the last level.
 const ROOM: usize = SLOTS + SIDE;
 
-/// A digest in the making.
+/// An incremental hasher.
 ///
 /// # Examples
 /// ```
@@ -38,18 +37,18 @@ const ROOM: usize = SLOTS + SIDE;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Hasher {
-    /// Six bytes that were taken in, and the last ones, which wait.
+    /// The last six processed bytes, followed by the pending ones.
     chunk: [u8; BEFORE + CHUNK],
-    /// How many wait.
+    /// Number of pending bytes.
     waiting: usize,
     total: u64,
     lo: usize,
     hi: usize,
     /// h of each level: the hash since its last counted reset point.
     full: States<ROOM>,
-    /// g of the levels below `divided`: the same, but not restarted once 31 reset points are counted.
+    /// g of the levels below `divided`: the same hash, but not restarted after 31 reset points.
     half: States<ROOM>,
-    /// The first level with fewer than 32 counted reset points, where g is still h. A higher level never has more.
+    /// The first level with fewer than 32 counted reset points, where g equals h. A higher level never has more.
     divided: usize,
     levels: Box<[Level; SLOTS]>,
 }
@@ -57,7 +56,7 @@ pub struct Hasher {
 #[derive(Clone, Copy, Debug)]
 struct Level {
     pieces: Pieces,
-    /// The character of g at the last reset point beyond the first 31.
+    /// The character of g at the last reset point after the first 31.
     half_pending: Option<u8>,
 }
 
@@ -68,7 +67,7 @@ impl Default for Hasher {
 }
 
 impl Hasher {
-    /// The hasher of an empty input.
+    /// Create the hasher of an empty input.
     pub fn new() -> Self {
         let level = Level { pieces: Pieces::new(), half_pending: None };
         Self {
@@ -84,12 +83,12 @@ impl Hasher {
         }
     }
 
-    /// Bytes taken in so far.
+    /// Return the number of bytes so far.
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// Takes in `data`.
+    /// Append `data`.
     pub fn update(&mut self, data: &[u8]) {
         self.total += data.len() as u64;
         Instructions::best().run(
@@ -103,9 +102,9 @@ impl Hasher {
     fn take(&mut self, data: &[u8]) {
         let before = self.total - data.len() as u64;
         let mut at = 0;
-        // The last bytes wait until another follows: S at the end needs them.
+        // The last bytes remain pending until another one follows, because the tail depends on S at the end.
         while CHUNK - self.waiting < data.len() - at {
-            // Once six bytes of `data` are past, the rest lies in it as it is.
+            // After six bytes of `data`, the rest is processed in place.
             if let (0, Some(chunk)) = (self.waiting, at.checked_sub(BEFORE).and_then(|at| data[at..].first_chunk())) {
                 at += CHUNK;
                 self.advance(chunk, CHUNK, before + at as u64);
@@ -124,10 +123,10 @@ impl Hasher {
         self.waiting += rest.len();
     }
 
-    /// As `update`, looking at the stop now and then.
+    /// Append `data` with cancellation points.
     ///
     /// # Errors
-    /// The call is stopped: nothing is taken in.
+    /// The call is cancelled: the hasher is unchanged.
     pub fn update_all(&mut self, data: &[u8]) -> Result<()> {
         let stop = CancelToken::current();
         let mut aside = self.clone();
@@ -139,7 +138,8 @@ impl Hasher {
         Ok(())
     }
 
-    /// Takes in the first `length` bytes of a chunk, which follow six that were taken in; after them there are `total`.
+    /// Process the first `length` bytes of a chunk that starts with six processed bytes; `total` is the input's length
+    /// after them.
     #[inline(always)]
     #[allow(clippy::inline_always, reason = "it must be compiled with the instruction set of its caller")]
     fn advance(&mut self, chunk: &[u8; BEFORE + CHUNK], length: usize, total: u64) {
@@ -158,7 +158,7 @@ impl Hasher {
         if any || length < CHUNK {
             let last = ((length - 1) % BLOCK) as u32;
             self.cut(chunk, &all_marks[..blocks], &all_planes[..blocks], last);
-            // No lower level can be chosen any more.
+            // Lower levels can't be chosen.
             while self.hi - self.lo >= 2
                 && 64 * block_size(self.lo as u32) < total
                 && self.levels[self.lo + 1].pieces.count >= ENOUGH_PIECES
@@ -176,7 +176,7 @@ impl Hasher {
         }
     }
 
-    /// Takes in blocks with reset points, of the last one the bytes up to `last`.
+    /// Process blocks with reset points; the last block ends at byte `last`.
     #[inline(always)]
     #[allow(clippy::inline_always, reason = "part of the above")]
     fn cut(&mut self, chunk: &[u8; BEFORE + CHUNK], marks: &[[u64; MARKED]], planes: &[Planes], last: u32) {
@@ -184,7 +184,7 @@ impl Hasher {
         let mut found = [0; SLOTS];
         for (block, (resets, marks)) in resets.iter_mut().zip(marks).enumerate() {
             resets[self.lo..].iter_mut().zip(marks).for_each(|(reset, marks)| *reset = *marks);
-            // Few are of still higher levels.
+            // Still higher levels are rare.
             let highest = self.lo + MARKED - 1;
             let mut rest = marks[MARKED - 1];
             while rest != 0 {
@@ -196,7 +196,7 @@ impl Hasher {
             }
             found.iter_mut().zip(resets).for_each(|(found, reset)| *found += reset.count_ones() as usize);
         }
-        // A level begins when the one below meets its first reset point.
+        // A level becomes live at the first reset point of the level below.
         while self.hi < SLOTS && found[self.hi - 1] != 0 {
             self.full.iter_mut().for_each(|row| row[self.hi] = row[self.hi - 1]);
             self.hi += 1;
@@ -239,10 +239,10 @@ impl Hasher {
         }
     }
 
-    /// The digest of what was taken in so far; more may follow.
+    /// Return the digest of the input so far; more may follow.
     ///
     /// # Errors
-    /// If that is longer than [`super::MAX_INPUT`].
+    /// If it is longer than [`super::MAX_INPUT`].
     pub fn digest(&self, options: Options) -> Result<String> {
         check_length(self.total)?;
         let mut whole = self.clone();
@@ -255,7 +255,7 @@ impl Hasher {
         Ok(whole.written(options))
     }
 
-    /// The digest of what is in full blocks, or was advanced to.
+    /// Return the digest of the input in full blocks, or up to the advanced position.
     fn written(&self, options: Options) -> String {
         let highest = (self.hi - 1).min(LEVELS as usize - 1);
         let mut i = self.lo;
@@ -265,12 +265,12 @@ impl Hasher {
         while i > self.lo && self.levels[i].pieces.count < ENOUGH_PIECES {
             i -= 1;
         }
-        // The last byte is before BEFORE + waiting; none waits if none came.
+        // The last byte is before BEFORE + waiting; it is absent if the input is empty.
         let last = std::array::from_fn(|i| if self.waiting == 0 { 0 } else { self.chunk[self.waiting - 1 + i] });
         let more = sum(last) != 0;
         let tail = |states, level| more.then(|| state_of(states, level));
         let part1 = self.levels[i].pieces.part(PIECES, tail(&self.full, i));
-        // A level that has not begun has met no reset point: its state is that of the level below.
+        // A level that is not live has met no reset point: its state is that of the level below.
         let twice = if i + 1 < self.hi { i + 1 } else { i };
         let level = &self.levels[twice];
         let part2 = if options.no_truncation || twice >= self.divided {
@@ -292,7 +292,7 @@ mod tests {
     use crate::digests::ssdeep::rolling::Window;
     use proptest::prelude::*;
 
-    /// Section by section the definition, one byte at a time.
+    /// The definition, section by section, one byte at a time.
     fn definition(data: &[u8], options: Options) -> String {
         let sums: Vec<u32> = data
             .iter()
@@ -326,7 +326,7 @@ mod tests {
         write(level, &part(level, 63), &part(level + 1, options.half_pieces()), options)
     }
 
-    /// Bytes that cut often, seldom, in turns, or end in zeros.
+    /// Bytes with many reset points, with few, alternating, or ending in zeros.
     fn inputs() -> impl Strategy<Value = Vec<u8>> {
         let run = prop_oneof![
             prop::collection::vec(any::<u8>(), 0..600),

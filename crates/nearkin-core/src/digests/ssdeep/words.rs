@@ -1,32 +1,33 @@
-//! Words of 64 bits that are worked on alike: one, or four in a register.
+//! A word of 64 bits, or four of them in a register, with the same operations.
 //!
-//! What is written for [`Word`] gives the same bits for both. Four of them hold the proof of their instructions, so that
-//! whoever has such a value may use it; all must be inlined into a function that is compiled for them.
+//! Code that is generic over [`Word`] computes the same bits for both. The four-word type contains the proof that the
+//! processor has its instructions, so safe code can use it. All functions must be inlined into a function that is
+//! compiled for those instructions.
 
 #[cfg(target_arch = "x86_64")]
 use crate::cpu::features::Avx2;
 
-/// One or more words of 64 bits, worked on alike.
+/// One or more words of 64 bits, processed together.
 pub(super) trait Word: Copy {
-    /// Words.
+    /// Number of words.
     const LANES: usize;
-    /// What shows that the processor has the instructions.
+    /// Proof that the processor has the instructions.
     type Proof: Copy;
 
-    /// The same word everywhere.
+    /// Return the same word in all lanes.
     fn all(proof: Self::Proof, word: u64) -> Self;
-    /// The first words of a longer row.
+    /// Load the first words of a row.
     fn read(proof: Self::Proof, row: &[u64]) -> Self;
-    /// Writes them over those of a row.
+    /// Store the words at the start of a row.
     fn write(self, row: &mut [u64]);
     fn xor(self, other: Self) -> Self;
     fn and(self, other: Self) -> Self;
     fn or(self, other: Self) -> Self;
     /// `!self & other`.
     fn not_and(self, other: Self) -> Self;
-    /// Shifted left by `BY`.
+    /// Shift left by `BY`.
     fn left<const BY: i32>(self) -> Self;
-    /// Shifted right, each by its own number.
+    /// Shift right, each word by its own number.
     fn right(self, by: Self) -> Self;
 }
 
@@ -84,7 +85,7 @@ macro_rules! with_instructions {
     ($self:ident, $call:expr) => {{
         #[allow(clippy::wildcard_imports, reason = "the instructions of one set")]
         use std::arch::x86_64::*;
-        // SAFETY: the proof is at hand, and reads and writes are of four words that are there.
+        // SAFETY: the token proves the instructions, and each load or store covers four words of the row.
         let words = unsafe { $call };
         Self { words, proof: $self.proof }
     }};
@@ -98,21 +99,21 @@ impl Word for Four {
 
     #[inline(always)]
     fn all(proof: Avx2, word: u64) -> Self {
-        // SAFETY: the proof is at hand.
+        // SAFETY: the token proves the instructions.
         Self { words: unsafe { std::arch::x86_64::_mm256_set1_epi64x(word.cast_signed()) }, proof }
     }
 
     #[inline(always)]
     fn read(proof: Avx2, row: &[u64]) -> Self {
         let four = &row[..4];
-        // SAFETY: the proof is at hand, and there are four words.
+        // SAFETY: the token proves the instructions, and there are four words.
         Self { words: unsafe { std::arch::x86_64::_mm256_loadu_si256(four.as_ptr().cast()) }, proof }
     }
 
     #[inline(always)]
     fn write(self, row: &mut [u64]) {
         let four = &mut row[..4];
-        // SAFETY: the proof is at hand, and there are four words.
+        // SAFETY: the token proves the instructions, and there are four words.
         unsafe { std::arch::x86_64::_mm256_storeu_si256(four.as_mut_ptr().cast(), self.words) }
     }
 

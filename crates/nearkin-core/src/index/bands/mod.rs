@@ -37,7 +37,7 @@ use crate::families::minhash::{MAX_PERM, Value, different};
 use crate::index::components::{Forest, Groups};
 use crate::index::hamming::{Clusters, Hits, Linkage, Pairs};
 use crate::index::rows::{Existing, Keys, NewIds, Rows};
-use crate::segment::{Column, Plain, Segment, bytes_of};
+use crate::segment::{Column, Plain, Segment, as_bytes};
 use crate::{Error, Result};
 pub use file::describe;
 use run::BandRun;
@@ -191,7 +191,7 @@ impl<V: Value + Plain> Index<V> {
         if let Some(known) = self.known.take() {
             return Ok(known);
         }
-        let hash = |item: &[V]| if stop.is_set() { 0 } else { xxh3_64(bytes_of(item)) };
+        let hash = |item: &[V]| if stop.is_set() { 0 } else { xxh3_64(as_bytes(item)) };
         let hashes = alloc::try_collect_parallel(self.items.par_chunks(self.num_perm).map(hash))?;
         let mut known = HashMap::new();
         alloc::try_reserve_map(&mut known, hashes.len())?;
@@ -226,7 +226,7 @@ impl<V: Value + Plain> Index<V> {
                     continue;
                 }
                 let next = first + new.items.len() / k;
-                let found = *new.known.entry(xxh3_64(bytes_of(signature))).or_insert(next as u32) as usize;
+                let found = *new.known.entry(xxh3_64(as_bytes(signature))).or_insert(next as u32) as usize;
                 let is_found = |at: usize, items: &[V]| items[at * k..][..k] == *signature;
                 // Another signature with the same hash becomes a separate item.
                 let known = found < next

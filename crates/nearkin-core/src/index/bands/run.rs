@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use crate::Result;
 use crate::alloc;
 use crate::cancel::CancelToken;
-use crate::segment::{Column, Plain, bytes_of};
+use crate::segment::{Column, Plain, as_bytes};
 
 /// Items in order of their keys, band after band.
 pub(super) struct BandRun {
@@ -26,7 +26,7 @@ pub(super) struct BandRun {
 /// Return the key of a band's values.
 #[inline]
 pub(super) fn key<V: Plain>(values: &[V], band: usize) -> u32 {
-    (xxh3_64_with_seed(bytes_of(values), band as u64) >> 32) as u32
+    (xxh3_64_with_seed(as_bytes(values), band as u64) >> 32) as u32
 }
 
 /// Return the number of upper bits of a key that index the directory of a run of `len` items.

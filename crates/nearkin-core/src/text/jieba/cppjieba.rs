@@ -1,11 +1,12 @@
 //! Words by the rules of cppjieba (Wu, MIT licence), jieba in C++, equal to it token by token.
 //!
-//! 1. Spaces, tabs, line feeds, `，` and `。` are tokens, and what lies between two of them is cut by itself.
-//! 2. The path through the dictionary's words ([`Dictionary::cppjieba`]) is jieba's, but every character can stand by
-//!    itself, one that is no word with the least weight of all words, and ties go to the shorter word.
-//! 3. Of single characters in a row, an ASCII letter takes the ASCII letters and digits behind it, a digit the digits and
-//!    points, and any other ASCII character is a token; runs of others, punctuation among them, are cut by the model
-//!    ([`Places::cut_as_cppjieba`]).
+//! 1. Spaces, tabs, line feeds, `，` and `。` are tokens, and the text between two of them is segmented independently.
+//! 2. The path through the dictionary's words ([`Dictionary::cppjieba`]) is jieba's, but every character can be a
+//!    token, with the minimum weight of all words if it is not a word, and ties are resolved in favour of the shorter
+//!    word.
+//! 3. In a run of single characters, an ASCII letter is joined with the ASCII letters and digits after it, a digit with
+//!    the digits and points, and any other ASCII character is a token; runs of others, including punctuation, are
+//!    segmented by the model ([`Places::cut_as_cppjieba`]).
 //!
 //! Cost and memory: those of jieba. Tests: against cppjieba in `tests/text/test_cppjieba.py`.
 
@@ -14,23 +15,24 @@ use super::models::Places;
 use super::{Cutter, MAX_RUN, Rules, Scratch, decode};
 use crate::{Result, alloc};
 
-/// Whether a character is a token wherever it stands.
+/// True if a character is always a token.
 #[inline]
 pub(super) fn is_separator(code_point: u32) -> bool {
     matches!(char::from_u32(code_point), Some(' ' | '\t' | '\n' | '，' | '。'))
 }
 
-/// Calls `each(start, end)` with every token of `text`, white space and punctuation included: together they are the text.
+/// Call `each(start, end)` with every token of `text`, including white space and punctuation: their concatenation is
+/// the text.
 ///
 /// # Errors
-/// There is no memory for the buffers, or for the dictionary at its first use.
+/// Memory runs out for the buffers, or for the dictionary at its first use.
 pub fn cut_as_cppjieba(text: &str, scratch: &mut Scratch, mut each: impl FnMut(usize, usize)) -> Result<()> {
     let run = Cutter { dictionary: Dictionary::cppjieba()?, text: text.as_bytes(), rules: Rules::CppJieba };
     run.cut(scratch, |start, end, _| each(start, end))
 }
 
 impl Cutter<'_> {
-    /// Cuts single characters in a row, from character `first` to `last` of the block that starts at `start`.
+    /// Segment a run of single characters, from character `first` to `last` of the block that starts at `start`.
     pub(super) fn cut_singles_as_cppjieba(
         &self,
         first: usize,

@@ -1,12 +1,13 @@
-//! The dictionary: words with their frequencies and tags, jieba's own and the user's.
+//! The dictionary: words with their frequencies and tags, jieba's and the user's.
 //!
 //! A word of frequency f has the weight `ln f − ln N`, N the sum of all frequencies. jieba 0.42.1's 349,045 words are
-//! packed in `data/jieba-words.bin` (`tools/pack_jieba.py` says how) and unpacked on first use, once in a process, in
-//! about a tenth of a second. A user's words make another dictionary of both, by jieba's rules:
+//! packed in `data/jieba-words.bin` (by `tools/pack_jieba.py`) and unpacked on first use, once per process, in about a
+//! tenth of a second. A user's words form another dictionary together with them, by jieba's rules:
 //!
-//! - a line is `word`, `word frequency`, `word tag` or `word frequency tag`; a later line takes the place of an earlier one;
-//! - N grows by each frequency; a frequency of 0 takes the word out and splits it where the model of unknown words finds it;
-//! - without a frequency a word gets the smallest one that wins against its parts, `max(⌊N · Π f(part) / N⌋ + 1,
+//! - a line is `word`, `word frequency`, `word tag` or `word frequency tag`; a later line replaces an earlier one;
+//! - N grows by each frequency; a frequency of 0 removes the word and splits it where the model of unknown words finds
+//!   it;
+//! - without a frequency a word gets the smallest one that wins against its segmentation, `max(⌊N · Π f(part) / N⌋ + 1,
 //!   f(word))`.
 //!
 //! Logarithms are libm's, so that no tie depends on the platform.
@@ -20,14 +21,14 @@ use crate::{Error, Result, alloc};
 
 static PACKED: &[u8] = include_bytes!("../../../data/jieba-words.bin");
 
-/// The words of cppjieba's dictionary that hold other characters than ideographs.
+/// The words of cppjieba's dictionary that contain characters other than ideographs.
 const CPPJIEBA_MIXED: [&str; 7] = ["AT&T", "B超", "C#", "C++", "T恤", "c#", "c++"];
-/// The words that it has and jieba's dictionary has not.
+/// The words of cppjieba's dictionary that are not in jieba's.
 const CPPJIEBA_NAMES: [(&str, u64); 2] = [("张力", 160), ("张华", 140)];
 
-/// Longest word, in characters.
+/// Maximum length of a word in characters.
 pub const MAX_WORD: usize = 64;
-/// Largest frequency that a user may give: sums of 10^4 of these are exact in `f64`.
+/// Maximum frequency of a user's word: sums of 10^4 frequencies are exact in `f64`.
 const MAX_FREQUENCY: u64 = 1 << 39;
 
 /// One of the user's words.
@@ -35,16 +36,16 @@ const MAX_FREQUENCY: u64 = 1 << 39;
 pub struct UserWord {
     /// The word itself.
     pub word: String,
-    /// How often it is supposed to occur; none to be computed.
+    /// Its frequency; computed if None.
     pub frequency: Option<u64>,
     /// Its part of speech, such as `n` or `nr`.
     pub tag: Option<String>,
 }
 
-/// Reads a dictionary in jieba's format: a word per line, with a frequency and a tag if wanted.
+/// Parse a dictionary in jieba's format: a word per line, with an optional frequency and tag.
 ///
 /// # Errors
-/// A word or a frequency that is too long; there is no memory.
+/// A word or a frequency that is too long; memory runs out.
 pub fn parse_user_words(text: &str) -> Result<Vec<UserWord>> {
     let mut found = Vec::new();
     for (number, line) in text.split('\n').enumerate() {
@@ -76,7 +77,7 @@ pub fn parse_user_words(text: &str) -> Result<Vec<UserWord>> {
     Ok(found)
 }
 
-/// The part after the last space, if it passes `test` and something is before it.
+/// Return the field after the last space, if it passes `test` and is not the first.
 fn split_last(line: &str, test: impl Fn(&str) -> bool) -> (&str, Option<&str>) {
     match line.rsplit_once(' ') {
         Some((rest, last)) if !rest.is_empty() && !last.is_empty() && test(last) => (rest, Some(last)),
@@ -84,20 +85,20 @@ fn split_last(line: &str, test: impl Fn(&str) -> bool) -> (&str, Option<&str>) {
     }
 }
 
-/// Words, ready to be looked up.
+/// Words, prepared for lookup.
 pub struct Dictionary {
-    /// Number of each character up to U+FFFF, `UNKNOWN` for those of no word.
+    /// Number of each character up to U+FFFF, `UNKNOWN` for those in no word.
     numbers: Vec<u16>,
     /// Numbers of the characters above.
     high: HashMap<char, u16>,
     pub(super) trie: Trie,
-    /// Frequency and weight of each class; class 0 is no word.
+    /// Frequency and weight of each class; class 0 is not a word.
     frequencies: Vec<u64>,
     pub(super) weights: Vec<f64>,
     /// Weight of a character that starts no word: that of frequency 1.
     pub(super) unknown: f64,
     total: u64,
-    /// Place in `tag_names` of the tag of the word that ends at a node, or `NO_TAG`.
+    /// Index in `tag_names` of the tag of the word that ends at a node, or `NO_TAG`.
     tags: Vec<u16>,
     tag_names: Vec<String>,
     /// Words that are split where the model of unknown words finds them.
@@ -105,24 +106,24 @@ pub struct Dictionary {
 }
 
 const NO_TAG: u16 = u16::MAX;
-/// Words whose characters are counted one by one.
+/// Minimum number of words for which a table counts the characters.
 const FEW: usize = 1 << 12;
 
-/// A word and what is known of it, while a dictionary is built.
+/// A word and its data, while a dictionary is built.
 #[derive(Clone, Copy)]
 struct WordEntry {
     frequency: u64,
     tag: u16,
 }
 
-/// A word's characters, and the word.
+/// The characters of a word, and the word.
 type Entry = (Vec<u32>, WordEntry);
 
 impl Dictionary {
-    /// jieba's dictionary, unpacked on first use.
+    /// Return jieba's dictionary, unpacked on first use.
     ///
     /// # Errors
-    /// There is no memory for it.
+    /// Memory runs out.
     pub fn standard() -> Result<&'static Self> {
         static STANDARD: TryOnce<Dictionary> = TryOnce::new();
         STANDARD.get_or_make(|| {
@@ -132,11 +133,12 @@ impl Dictionary {
         })
     }
 
-    /// cppjieba's dictionary, made of jieba's on first use: without 65 of its words, 64 of which hold Latin or Greek letters or
-    /// digits, with 2 others; a word of frequency f weighs `ln (f / N)`, a character that is no word as much as the rarest word.
+    /// Return cppjieba's dictionary, derived from jieba's on first use: without 65 of its words, 64 of them with Latin
+    /// or Greek letters or digits, and with 2 others; a word of frequency f has the weight `ln (f / N)`, a character
+    /// that is not a word has the weight of the rarest word.
     ///
     /// # Errors
-    /// There is no memory for it.
+    /// Memory runs out.
     pub fn cppjieba() -> Result<&'static Self> {
         static CPPJIEBA: TryOnce<Dictionary> = TryOnce::new();
         CPPJIEBA.get_or_make(|| {
@@ -159,13 +161,13 @@ impl Dictionary {
             let of = |&frequency: &u64| libm::log(frequency as f64 / total as f64);
             made.weights.clear();
             made.weights.extend(made.frequencies.iter().map(of));
-            // Class 0 is no word.
+            // Class 0 is not a word.
             made.unknown = made.weights[1];
             Ok(made)
         })
     }
 
-    /// A dictionary without words.
+    /// Create a dictionary without words.
     fn empty() -> Result<Self> {
         Ok(Self {
             numbers: alloc::try_filled(UNKNOWN, 1 << 16)?,
@@ -181,15 +183,15 @@ impl Dictionary {
         })
     }
 
-    /// jieba's words and those of `user`, of which later ones take the place of earlier ones.
+    /// Return jieba's words and those of `user`, later ones replacing earlier ones.
     ///
     /// # Errors
-    /// More than 65,534 distinct characters, frequencies or tags; there is no memory.
+    /// More than 65,534 distinct characters, frequencies or tags; memory runs out.
     pub fn with(user: &[UserWord]) -> Result<Self> {
         Ok(Self::standard()?.join(&Packed::new()?.entries()?, user)?.0)
     }
 
-    /// The words of this dictionary, which are `entries`, and those of `user`; and the entries of the latter.
+    /// Return the dictionary of its words, which are `entries`, and those of `user`; and the entries of the latter.
     fn join(&self, entries: &[Entry], user: &[UserWord]) -> Result<(Self, Vec<Entry>)> {
         let base = self;
         let mut added = UserWords { base, words: HashMap::new(), total: base.total };
@@ -243,7 +245,7 @@ impl Dictionary {
         Ok((joined, new))
     }
 
-    /// The dictionary of `entries`, sorted by their words.
+    /// Build the dictionary of `entries`, sorted by their words.
     fn build(
         entries: &[(&[u32], WordEntry)],
         total: u64,
@@ -277,13 +279,13 @@ impl Dictionary {
         Ok(Self { numbers, high, trie, frequencies, weights, unknown: 0.0 - logarithm, total, tags, tag_names, split })
     }
 
-    /// The number of a character of the basic plane.
+    /// Return the number of a character of the basic plane.
     #[inline(always)]
     pub(super) fn number(&self, code_point: u32) -> u16 {
         self.numbers.get(code_point as usize).copied().unwrap_or(UNKNOWN)
     }
 
-    /// The frequency of a word: 0 if it is only the beginning of one, none if it is not even that.
+    /// Return the frequency of a word: 0 if it is only the prefix of one, None if it is not even that.
     fn frequency(&self, word: &[char]) -> Option<u64> {
         let number = |&c: &char| match self.numbers.get(c as usize) {
             Some(&number) => number,
@@ -293,7 +295,7 @@ impl Dictionary {
         Some(self.frequencies[usize::from(self.trie.class(node))])
     }
 
-    /// The tag of the word that ends at `node`, if it has one.
+    /// Return the tag of the word that ends at `node`, if any.
     #[inline]
     pub(super) fn tag(&self, node: u32) -> Option<&str> {
         let name = self.tag_names.get(usize::from(self.tags[node as usize]))?;
@@ -304,10 +306,11 @@ impl Dictionary {
 /// Numbers of the characters of words: those up to U+FFFF, and those above.
 type Numbers = (Vec<u16>, HashMap<char, u16>);
 
-/// Numbers the characters of words by how often they occur in texts, as far as the words tell: the commonest get the smallest.
+/// Number the characters of words by their estimated frequency in texts: the most frequent ones get the smallest
+/// numbers.
 fn number_characters(entries: &[(&[u32], WordEntry)]) -> Result<Numbers> {
     let mut counts: HashMap<u32, u64> = HashMap::new();
-    // A table for the basic plane is faster, but takes longer to make than to count the characters of few words.
+    // A table for the basic plane is faster, but building it takes longer than counting the characters of few words.
     let mut low_counts = alloc::try_zeroed::<u64>(if entries.len() < FEW { 0 } else { 1 << 16 })?;
     for (word, entry) in entries {
         for &c in *word {
@@ -338,19 +341,19 @@ fn number_characters(entries: &[(&[u32], WordEntry)]) -> Result<Numbers> {
     Ok((numbers, high))
 }
 
-/// The characters of a word.
+/// Return the characters of a word.
 fn characters(word: &str) -> Result<Vec<char>> {
     let mut characters = alloc::try_with_capacity(word.chars().count())?;
     characters.extend(word.chars());
     Ok(characters)
 }
 
-/// The words of entries and what is known of them.
+/// Return the words of entries and their data.
 fn refs(entries: &[Entry]) -> Result<Vec<(&[u32], WordEntry)>> {
     alloc::try_collect(entries.iter().map(|(word, entry)| (word.as_slice(), *entry)))
 }
 
-/// The words of both lists, sorted as these are; those of `new` take the place of equal ones.
+/// Merge two lists, sorted by word; those of `new` replace equal ones.
 fn joined<'a>(old: &'a [Entry], new: &'a [Entry]) -> Result<Vec<(&'a [u32], WordEntry)>> {
     let mut joined = alloc::try_with_capacity(old.len() + new.len())?;
     let mut rest = old;
@@ -364,7 +367,7 @@ fn joined<'a>(old: &'a [Entry], new: &'a [Entry]) -> Result<Vec<(&'a [u32], Word
     Ok(joined)
 }
 
-/// Names of tags and their places.
+/// Names of tags and their indices.
 struct Names {
     list: Vec<String>,
     places: HashMap<String, u16>,
@@ -388,7 +391,7 @@ impl Names {
         Ok(place)
     }
 
-    /// The place of a name, which is new or not.
+    /// Return the index of a name, added if it is new.
     fn place(&mut self, name: &str) -> Result<u16> {
         match self.places.get(name) {
             Some(&place) => Ok(place),
@@ -397,31 +400,31 @@ impl Names {
     }
 }
 
-/// Words that stand in place of jieba's, and that a user's words join as they would join those.
+/// A dictionary that replaces jieba's and can be extended by a user's words like that one.
 ///
-/// A dictionary of few words is joined in a fraction of the time that jieba's takes.
+/// Extending a dictionary of few words takes a fraction of the time that jieba's takes.
 pub struct Base {
     dictionary: Dictionary,
     entries: Vec<Entry>,
 }
 
 impl Base {
-    /// The dictionary of `words` alone, by the rules of a user's words; N starts at 1.
+    /// Build the dictionary of `words` only, by the rules of a user's words; N starts at 1.
     ///
     /// # Errors
-    /// More than 65,534 distinct characters, frequencies or tags; there is no memory.
+    /// More than 65,534 distinct characters, frequencies or tags; memory runs out.
     pub fn new(words: &[UserWord]) -> Result<Self> {
         let (dictionary, entries) = Dictionary::empty()?.join(&[], words)?;
         Ok(Self { dictionary, entries })
     }
 
-    /// These words and those of `user`.
+    /// Return these words and those of `user`.
     pub(super) fn with(&self, user: &[UserWord]) -> Result<Dictionary> {
         Ok(self.dictionary.join(&self.entries, user)?.0)
     }
 }
 
-/// The words that a user added so far.
+/// The words that a user has added so far.
 struct UserWords<'a> {
     base: &'a Dictionary,
     words: HashMap<Vec<char>, u64>,
@@ -439,12 +442,12 @@ impl UserWords<'_> {
         self.words.get(word).copied().or_else(|| self.base.frequency(word))
     }
 
-    /// The smallest frequency that makes `word` win against its best cut into parts.
+    /// Return the smallest frequency that makes `word` win against its best segmentation.
     fn suggest(&self, word: &[char]) -> Result<u64> {
         let total = self.total as f64;
         let logarithm = libm::log(total);
         let mut product = 1.0;
-        // Parts as without a model of unknown words: blocks, in them the best path, Latin letters and digits joined.
+        // Segments without a model of unknown words: blocks, in them the best path, Latin letters and digits joined.
         for block in word.chunk_by(|&a, &b| super::in_block(a) == super::in_block(b)) {
             if !super::in_block(block[0]) {
                 for character in block {
@@ -494,7 +497,7 @@ pub(crate) struct Packed {
     words: u64,
     total: u64,
     tags: Vec<String>,
-    /// Values of the IDF table, and the place of their median.
+    /// Values of the IDF table, and the index of their median.
     pub(crate) idf: Vec<f64>,
     pub(crate) median: usize,
 }
@@ -560,10 +563,10 @@ impl Packed {
         Ok(entries)
     }
 
-    /// Calls `each(word, frequency, tag, place of its IDF value + 1)` with every word, sorted by code points.
+    /// Call `each(word, frequency, tag, index of its IDF value + 1)` with every word, sorted by code points.
     ///
     /// # Errors
-    /// That of `each`.
+    /// The error of `each`.
     pub(crate) fn each(mut self, mut each: impl FnMut(&[u16], u64, u8, usize) -> Result<()>) -> Result<()> {
         let mut word: Vec<u16> = Vec::new();
         for _ in 0..self.words {

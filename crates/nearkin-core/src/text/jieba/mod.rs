@@ -1,21 +1,22 @@
 //! Chinese words by the algorithm and the data of jieba 0.42.1 (Sun, MIT licence), equal to it token by token.
 //!
 //! 1. A text is split into *blocks* (ideographs U+4E00 to U+9FD5, ASCII letters and digits, and `+#&._%-`) and the
-//!    rest, of which every character is a token, CR LF being one.
+//!    rest, where every character is a token, CR LF being one.
 //! 2. In a block, the path of greatest probability through the dictionary's words is taken, from the right, with the weight w of each
 //!    word its log frequency and ties to the longer word:
 //!    ```text
 //!    r(n) = 0        r(i) = max over words [i, j) of w(i, j) + r(j)
 //!    ```
-//! 3. Single characters in a row are put together again and cut by a hidden Markov model ([`models`]), Latin words and numbers apart.
+//! 3. Consecutive single characters are joined and segmented by a hidden Markov model ([`models`]), Latin words and
+//!    numbers separately.
 //!
-//! With parts of speech, `%` and `-` belong to no block and the model is one with tags, as in `jieba.posseg`. The rules
-//! of the C++ library cppjieba are in [`cppjieba`].
+//! With parts of speech, `%` and `-` belong to no block and the model has tags, as in `jieba.posseg`. The rules of the
+//! C++ library cppjieba are in [`cppjieba`].
 //!
-//! Cost: linear, a walk through the trie from every character. A block of more than 2^18 characters is cut in parts of
-//! that many, each ended at a word of several characters; jieba then could differ by that word's right context of some
-//! hundred characters. Memory: 19 bytes per character of a block, at most 5 MB; the dictionary takes 9 MB. Tests:
-//! against jieba itself in `tests/text/test_words.py`.
+//! Cost: linear, a walk through the trie from every character. A block of more than 2^18 characters is split into
+//! pieces of that size, each ended at a word of several characters; jieba could then differ in that word's right
+//! context of about a hundred characters. Memory: 19 bytes per character of a block, at most 5 MB; the dictionary takes
+//! 9 MB. Tests: against jieba itself in `tests/text/test_words.py`.
 
 mod cppjieba;
 mod dictionary;
@@ -33,40 +34,40 @@ use trie::{ROOT, UNKNOWN};
 use crate::cancel::CancelToken;
 use crate::{Result, alloc};
 
-/// Characters of a block that are looked at together.
+/// Maximum number of characters of a block processed together.
 const MAX_BLOCK: usize = 1 << 18;
-/// In the last characters of a full block, a word of several characters ends the part.
+/// In the last characters of a full block, a word of several characters ends the piece.
 const OVERLAP: usize = 1 << 10;
-/// Characters of a run of unknown ones that the models look at together.
+/// Number of characters of a run of unknown ones that the models process together.
 const MAX_RUN: usize = 1 << 14;
-/// How many characters before the walk reaches it a node is fetched.
+/// Prefetch distance in characters for nodes of the trie.
 const AHEAD: usize = 6;
 
-/// Cuts Chinese texts into words.
+/// Segments Chinese texts into words.
 #[derive(Clone, Default)]
 pub struct Jieba {
     /// None for jieba's own, which is unpacked on first use.
     dictionary: Option<Arc<Dictionary>>,
 }
 
-/// Buffers that one thread uses again for every text.
+/// Buffers reused for every text of a thread.
 #[derive(Default)]
 pub struct Scratch {
     /// Number of each character of a block, or `UNKNOWN`.
     numbers: Vec<u16>,
-    /// Where each character starts, and where the last one ends.
+    /// Start of each character, and end of the last one.
     offsets: Vec<u32>,
     route: Vec<f64>,
-    /// Length of the word that the best path takes at each character, and the node where it ends (the root for none).
+    /// Length of the best path's word at each character, and the node where it ends (the root for none).
     lengths: Vec<u8>,
     nodes: Vec<u32>,
     run: Vec<u16>,
     models: models::Scratch,
-    /// Ends the cutting of a long text.
+    /// The cancellation token for long texts.
     pub(crate) stop: CancelToken,
 }
 
-/// Whether a character belongs to blocks of words.
+/// True if a character belongs to blocks of words.
 pub(crate) fn in_block(c: char) -> bool {
     matches!(u32::from(c), FIRST..=LAST) || c.is_ascii_alphanumeric() || "+#&._%-".contains(c)
 }
@@ -82,7 +83,7 @@ const ASCII_BLOCK: [bool; 128] = {
     block
 };
 
-/// Code point and length of the first character of valid UTF-8.
+/// Return the code point and length of the first character of valid UTF-8.
 #[inline(always)]
 fn decode(bytes: &[u8]) -> (u32, usize) {
     let continued = |i: usize| u32::from(bytes[i] & 0x3f);
@@ -95,10 +96,10 @@ fn decode(bytes: &[u8]) -> (u32, usize) {
 }
 
 impl Jieba {
-    /// jieba's dictionary with a user's words, or only jieba's without any.
+    /// Create a segmenter with jieba's dictionary and a user's words, if any.
     ///
     /// # Errors
-    /// More than 65,534 distinct characters, frequencies or tags; there is no memory.
+    /// More than 65,534 distinct characters, frequencies or tags; memory runs out.
     pub fn new(user_words: &[UserWord]) -> Result<Self> {
         if user_words.is_empty() {
             return Ok(Self::default());
@@ -106,10 +107,10 @@ impl Jieba {
         Ok(Self { dictionary: Some(Arc::new(Dictionary::with(user_words)?)) })
     }
 
-    /// The words of `base` in place of jieba's, with a user's words.
+    /// Create a segmenter with the words of `base` instead of jieba's, and a user's words.
     ///
     /// # Errors
-    /// More than 65,534 distinct characters, frequencies or tags; there is no memory.
+    /// More than 65,534 distinct characters, frequencies or tags; memory runs out.
     pub fn over(base: &Base, user_words: &[UserWord]) -> Result<Self> {
         Ok(Self { dictionary: Some(Arc::new(base.with(user_words)?)) })
     }
@@ -121,37 +122,38 @@ impl Jieba {
         }
     }
 
-    /// Calls `each(start, end)` with every token of `text`, white space and punctuation included: together they are the text.
+    /// Call `each(start, end)` with every token of `text`, including white space and punctuation: their concatenation
+    /// is the text.
     ///
     /// # Errors
-    /// There is no memory for the buffers of a block, or for jieba's dictionary at its first use.
+    /// Memory runs out for the buffers of a block, or for jieba's dictionary at its first use.
     pub fn cut(&self, text: &str, scratch: &mut Scratch, mut each: impl FnMut(usize, usize)) -> Result<()> {
         let run = Cutter { dictionary: self.dictionary()?, text: text.as_bytes(), rules: Rules::Words };
         run.cut(scratch, |start, end, _| each(start, end))
     }
 
-    /// Calls `each(start, end, tag)` with every token of `text` and its part of speech, by the rules of `jieba.posseg`.
+    /// Call `each(start, end, tag)` with every token of `text` and its part of speech, by the rules of `jieba.posseg`.
     ///
     /// # Errors
-    /// There is no memory for the buffers of a block, or for jieba's dictionary at its first use.
+    /// Memory runs out for the buffers of a block, or for jieba's dictionary at its first use.
     pub fn cut_tagged(&self, text: &str, scratch: &mut Scratch, each: impl FnMut(usize, usize, &str)) -> Result<()> {
         let run = Cutter { dictionary: self.dictionary()?, text: text.as_bytes(), rules: Rules::Tagged };
         run.cut(scratch, each)
     }
 }
 
-/// Whose rules a text is cut by.
+/// The rules of segmentation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Rules {
     /// jieba's.
     Words,
-    /// Those of `jieba.posseg`.
+    /// The rules of `jieba.posseg`.
     Tagged,
     /// cppjieba's.
     CppJieba,
 }
 
-/// One text and how it is cut.
+/// A text being segmented.
 struct Cutter<'a> {
     dictionary: &'a Dictionary,
     text: &'a [u8],
@@ -178,14 +180,14 @@ impl Cutter<'_> {
         Ok(())
     }
 
-    /// Reads the block that starts at `start`; gives where it ends.
+    /// Read the block that starts at `start`; return its end.
     fn read_block(&self, start: usize, scratch: &mut Scratch) -> Result<usize> {
         let Scratch { numbers, offsets, .. } = scratch;
         numbers.clear();
         offsets.clear();
         let text = self.text;
         let tagged = self.rules == Rules::Tagged;
-        // A character has a byte or more.
+        // A character has at least one byte.
         let most = (text.len() - start).min(MAX_BLOCK);
         alloc::try_reserve(numbers, most)?;
         alloc::try_reserve(offsets, most + 1)?;
@@ -208,7 +210,7 @@ impl Cutter<'_> {
         Ok(at)
     }
 
-    /// Cuts the block that was read; gives where the next one starts.
+    /// Segment the block; return the start of the next one.
     fn cut_block(
         &self,
         start: usize,
@@ -223,7 +225,7 @@ impl Cutter<'_> {
         }
         let place = |scratch: &Scratch, i: usize| start + scratch.offsets[i] as usize;
         let stop = if n == MAX_BLOCK { n - OVERLAP } else { n };
-        // Single characters from `single` to `at` wait to be put together.
+        // Single characters from `single` to `at` are pending.
         let (mut single, mut at) = (0, 0);
         while at < n {
             let length = usize::from(scratch.lengths[at]);
@@ -244,8 +246,8 @@ impl Cutter<'_> {
         Ok(place(scratch, n))
     }
 
-    /// Length in characters of the word that the best path takes at each place. Where `ALONE`, every character can stand by itself,
-    /// and ties go to the shorter word.
+    /// Compute the length in characters of the best path's word at each position. With `ALONE`, every character can be
+    /// a token, and ties are resolved in favour of the shorter word.
     fn find_route<const ALONE: bool>(&self, scratch: &mut Scratch) -> Result<()> {
         let Scratch { numbers, route, lengths, nodes, .. } = scratch;
         let (trie, weights) = (&self.dictionary.trie, &self.dictionary.weights);
@@ -292,7 +294,7 @@ impl Cutter<'_> {
         if self.rules == Rules::Tagged { self.dictionary.tag(node).unwrap_or("x") } else { "" }
     }
 
-    /// Cuts single characters in a row, from character `first` to `last` of the block.
+    /// Segment consecutive single characters, from character `first` to `last` of the block.
     fn cut_singles(
         &self,
         first: usize,
@@ -313,7 +315,7 @@ impl Cutter<'_> {
             }
             return Ok(());
         }
-        // Ideographs have three bytes, everything else in a block has one.
+        // Ideographs have three bytes, all other characters of a block one.
         let ideograph = |i: usize| offsets[i + 1] - offsets[i] == 3;
         let mut at = first;
         while at < last {
@@ -365,7 +367,7 @@ impl Cutter<'_> {
         std::str::from_utf8(&self.text[start..end]).is_ok_and(|word| self.dictionary.split.contains(word))
     }
 
-    /// Letters and digits, with a decimal part and a percent sign if they have one; what is between is one token.
+    /// Letters and digits, with an optional decimal part and percent sign; the text between is one token.
     fn cut_latin(&self, start: usize, end: usize, each: &mut impl FnMut(usize, usize, &str)) {
         let text = &self.text[..end];
         let run_end = |mut at: usize, test: fn(&u8) -> bool| {
@@ -392,7 +394,7 @@ impl Cutter<'_> {
         }
     }
 
-    /// As `cut_latin`, by the rules of `jieba.posseg`: numbers are digits and points, words letters and digits.
+    /// Segment Latin text by the rules of `jieba.posseg`: numbers are digits and points, words letters and digits.
     fn cut_latin_tagged(&self, start: usize, end: usize, each: &mut impl FnMut(usize, usize, &str)) {
         let number = |b: &u8| b.is_ascii_digit() || *b == b'.';
         let mut at = start;

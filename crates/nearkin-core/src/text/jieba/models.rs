@@ -1,53 +1,54 @@
 //! Words that the dictionary does not have: hidden Markov models over characters.
 //!
-//! A state is the place of a character in its word, B(egin), E(nd), M(iddle) or S(ingle); with tags it is a place and a
-//! part of speech, 256 states in all. Viterbi finds the states of greatest probability, sums of logarithms:
+//! A state is the position of a character in its word, B(egin), E(nd), M(iddle) or S(ingle); with tags it is a position
+//! and a part of speech, 256 states in total. Viterbi finds the most probable states, with sums of logarithms:
 //! ```text
 //! v_0(y) = start(y) + emit(y, c_0)        v_t(y) = max over x of v_{t−1}(x) + move(x, y) + emit(y, c_t)
 //! ```
-//! Sums are taken in this order and ties go to the greater state (by letter, then tag), as jieba 0.42.1 has it; missing
-//! emissions are −3.14e100, which swallows what is added to it, as there. Numbers: `data/jieba-models.bin`, unpacked on
-//! first use. With tags, states before which nothing may be in this run are left out, as in jieba.
+//! Sums are taken in this order and ties are resolved in favour of the greater state (by letter, then tag), as in jieba
+//! 0.42.1; missing emissions are −3.14e100, which absorbs values added to it, as there. Numbers:
+//! `data/jieba-models.bin`, unpacked on first use. With tags, states without a possible predecessor in the run are
+//! skipped, as in jieba.
 //!
-//! Of the 65,536 moves between states with tags 5,218 exist, so that a state visits its predecessors only; and which
-//! one won is asked on the way back, for the states of the path. A character without an emission swallows what came
-//! before: from then on states have few values, which no move changes ([`SWALLOWS`]), and only sets of states are
-//! compared.
+//! Only 5,218 of the 65,536 transitions between states with tags exist, so a state visits only its predecessors. The
+//! traceback computes the winning predecessor only for states on the path. A character without an emission absorbs the
+//! values before it: from then on states have few values, which no transition changes ([`SWALLOWS`]), and only sets of
+//! states are compared.
 //!
-//! Cost: a few nanoseconds per character without tags, some tens with them. Memory with tags: up to 2 kB per character
-//! of a run. Tests: against every state compared with every other, and against jieba in `tests/text/test_words.py`.
+//! Cost: a few nanoseconds per character without tags, tens with them. Memory with tags: up to 2 kB per character of a
+//! run. Tests: against every state compared with every other, and against jieba in `tests/text/test_words.py`.
 
 use crate::alloc::TryOnce;
 use crate::{Result, alloc};
 
 static PACKED: &[u8] = include_bytes!("../../../data/jieba-models.bin");
 
-/// The logarithm of no probability at all.
+/// The logarithm of a zero probability.
 const MIN_FLOAT: f64 = -3.14e100;
-/// From this magnitude on a sum swallows moves and starts, which lie above −100 where they are finite and possible; below its
-/// inverse in significance, 2^−53 of `MIN_FLOAT`, a sum is swallowed.
+/// From this magnitude on a sum absorbs transition and start values, which are above −100 if finite and possible; below
+/// its inverse in significance, 2^−53 of `MIN_FLOAT`, a sum is absorbed.
 const SWALLOWS: f64 = -1e90;
 const SWALLOWED: f64 = -1e80;
-/// How many values states that swallow moves are grouped by.
+/// Maximum number of values by which absorbing states are grouped.
 const LEVELS: usize = 4;
-/// First and last character that the models know, as the dictionary's rule bounds them.
+/// First and last character that the models cover, the bounds of the dictionary's rule.
 pub(super) const FIRST: u32 = 0x4e00;
 pub(super) const LAST: u32 = 0x9fd5;
-/// The ratio sign, the one character outside them that cppjieba's model knows.
+/// The ratio sign, the only character outside them that cppjieba's model has.
 const RATIO: u32 = 0x2236;
 const CHARACTERS: usize = (LAST - FIRST + 1) as usize;
 const STATES: usize = 256;
-/// In the packed states of a character: the place of an emission, none of them, and that the character lists the state.
+/// In the packed states of a character: index of an emission, none, and a flag that the character lists the state.
 const EMISSION: u16 = 0x7fff;
 const LISTED: u16 = 0x8000;
 
-/// Place of a character in a word, in the order that decides ties.
+/// Position of a character in a word, in tie-breaking order.
 const B: usize = 0;
 const E: usize = 1;
 const M: usize = 2;
 const S: usize = 3;
 
-/// A set of states, a bit each.
+/// A bit set of states.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct States([u64; STATES / 64]);
 
@@ -75,13 +76,13 @@ impl States {
         Self(std::array::from_fn(|i| self.0[i] | other.0[i]))
     }
 
-    /// This set, or the other one if it is empty.
+    /// Return this set, or the other one if it is empty.
     #[inline]
     fn or_else(self, other: Self) -> Self {
         if self.is_empty() { other } else { self }
     }
 
-    /// How many states are less than `state`.
+    /// Return the number of states less than `state`.
     fn rank(self, state: u8) -> usize {
         let word = usize::from(state) / 64;
         let below = self.0[word] & ((1 << (state % 64)) - 1);
@@ -105,7 +106,7 @@ impl States {
     }
 }
 
-/// Places in a word.
+/// Positions in a word.
 pub(super) struct Places {
     start: [f64; 4],
     moves: [[f64; 4]; 4],
@@ -113,19 +114,19 @@ pub(super) struct Places {
     emissions: Vec<[f64; 4]>,
 }
 
-/// Places in a word, with parts of speech.
+/// Positions in a word, with parts of speech.
 pub(super) struct Tagged {
     /// Letter and tag of each state, sorted.
     pub(super) names: Vec<(u8, Box<str>)>,
     start: Vec<f64>,
-    /// From state x to state y at `y · 256 + x`; −∞ where there is no way.
+    /// From state x to state y at `y · 256 + x`; −∞ if the transition does not exist.
     moves: Vec<f64>,
-    /// States that can follow each state, those that it can follow, and those that anything can follow.
+    /// States that can follow each state, those that it can follow, and those that can have a predecessor.
     next: Vec<States>,
     previous: Vec<States>,
     lead_on: States,
     all: States,
-    /// Where the states of each character from `FIRST` begin in `states`.
+    /// Start of the states of each character from `FIRST` in `states`.
     offsets: Vec<u32>,
     /// Ascending.
     states: Vec<State>,
@@ -165,19 +166,19 @@ fn unpacked() -> Result<&'static (Places, Tagged)> {
     })
 }
 
-/// Buffers that one thread uses again.
+/// Buffers reused by a thread.
 #[derive(Default)]
 pub(super) struct Scratch {
-    /// Without tags: for each character one bit per state, whether the greater predecessor won.
+    /// Without tags: for each character one bit per state, set if the greater predecessor won.
     choices: Vec<u8>,
-    /// The states found.
+    /// The states of the path.
     path: Vec<u8>,
     /// With tags: the states of each character, and their values in order, or one value that all of them have.
     steps: Vec<Step>,
     values: Vec<f64>,
 }
 
-/// The states that a character can have, and where their values begin.
+/// The possible states of a character, and the start of their values.
 #[derive(Clone, Copy)]
 struct Step {
     states: States,
@@ -185,7 +186,7 @@ struct Step {
     flat: bool,
 }
 
-/// The values of the states of one character while they are found.
+/// The values of one character's states while they are computed.
 struct Front {
     states: States,
     values: [f64; STATES],
@@ -221,7 +222,7 @@ impl Front {
         self.least >= self.most
     }
 
-    /// The states of each value, the greatest first, where all values swallow what is added to them and are few.
+    /// The states of each value, the greatest first, if all values absorb additions and are few.
     fn levels(&self) -> Option<[(f64, States); LEVELS]> {
         if self.most > SWALLOWS || self.states.is_empty() {
             return None;
@@ -246,7 +247,7 @@ impl Front {
         few.then_some(levels)
     }
 
-    /// Writes the one value that all states have to each of them.
+    /// Write the common value to each state.
     fn spread(&mut self) {
         if self.is_flat() {
             let Self { states, values, most, .. } = self;
@@ -254,7 +255,7 @@ impl Front {
         }
     }
 
-    /// Keeps what the way back asks for.
+    /// Store the values for the traceback.
     fn record(&self, steps: &mut Vec<Step>, values: &mut Vec<f64>) -> Result<()> {
         alloc::try_reserve(steps, 1)?;
         alloc::try_reserve(values, STATES)?;
@@ -276,18 +277,18 @@ impl Step {
 }
 
 impl Places {
-    /// The model, unpacked on first use.
+    /// Return the model, unpacked on first use.
     ///
     /// # Errors
-    /// There is no memory for it.
+    /// Memory runs out.
     pub(super) fn get() -> Result<&'static Self> {
         Ok(&unpacked()?.0)
     }
 
-    /// cppjieba's model: jieba's with emissions of six decimals, and with [`RATIO`].
+    /// Return cppjieba's model: jieba's with emissions of six decimals, and with [`RATIO`].
     ///
     /// # Errors
-    /// There is no memory for it.
+    /// Memory runs out.
     pub(super) fn cppjieba() -> Result<&'static Self> {
         static CPPJIEBA: TryOnce<Places> = TryOnce::new();
         CPPJIEBA.get_or_make(|| {
@@ -302,7 +303,7 @@ impl Places {
         })
     }
 
-    /// The place of a character among the emissions of cppjieba's model.
+    /// Return the index of a character among the emissions of cppjieba's model.
     pub(super) fn cppjieba_place(code_point: u32) -> u16 {
         match code_point {
             FIRST..=LAST => (code_point - FIRST) as u16,
@@ -311,12 +312,12 @@ impl Places {
         }
     }
 
-    /// As [`Places::cut`], for cppjieba's model and by its rules: all states are compared with all, ties go to the first of B, E, M
-    /// and S, and the last state is E if that is no worse than S. No value falls below `MIN_FLOAT`: what would has E before it, so
-    /// that no word goes on behind a character that the model does not know.
+    /// Segment as [`Places::cut`], with cppjieba's model and rules: all states are compared with all, ties are resolved
+    /// in favour of the first of B, E, M and S, and the last state is E if it is no worse than S. Values do not fall
+    /// below `MIN_FLOAT`: such a value would follow E, so that no word continues after an unknown character.
     ///
     /// # Errors
-    /// There is no memory for its buffers.
+    /// Memory runs out.
     pub(super) fn cut_as_cppjieba(
         &self,
         characters: &[u16],
@@ -333,7 +334,7 @@ impl Places {
         choices.push(0);
         for t in 1..n {
             let emission = emit(t);
-            // Two bits a state.
+            // Two bits per state.
             let mut choice = 0;
             v = std::array::from_fn(|y| {
                 let mut best = (MIN_FLOAT, E);
@@ -379,10 +380,10 @@ impl Places {
         Ok(Self { start, moves, emissions })
     }
 
-    /// Calls `each(start, end)` with every word of `characters` (counted from `FIRST`), none of them empty.
+    /// Call `each(start, end)` with every word of `characters` (counted from `FIRST`), none of them empty.
     ///
     /// # Errors
-    /// There is no memory for its buffers.
+    /// Memory runs out.
     pub(super) fn cut(
         &self,
         characters: &[u16],
@@ -442,10 +443,10 @@ impl Places {
 }
 
 impl Tagged {
-    /// The model, unpacked on first use.
+    /// Return the model, unpacked on first use.
     ///
     /// # Errors
-    /// There is no memory for it.
+    /// Memory runs out.
     pub(super) fn get() -> Result<&'static Self> {
         Ok(&unpacked()?.1)
     }
@@ -482,7 +483,7 @@ impl Tagged {
         Ok(Self { names, start, moves, next, previous, lead_on, all, offsets, states })
     }
 
-    /// Where the states of each character begin, and all states.
+    /// Start of each character's states, and all states.
     fn unpack_states(reader: &mut PackedReader) -> Result<(Vec<u32>, Vec<State>)> {
         let count = reader.u32();
         let values: Vec<f64> = alloc::try_collect((0..count).map(|_| reader.f64()))?;
@@ -519,14 +520,14 @@ impl Tagged {
         states.binary_search_by_key(&state, |entry| entry.0).map_or(MIN_FLOAT, |place| states[place].2)
     }
 
-    /// States that can follow one of `states`.
+    /// Return the states that can follow one of `states`.
     fn reachable(&self, states: States) -> States {
         let mut found = States::default();
         states.each(|state| found = found.or(self.next[usize::from(state)]));
         found
     }
 
-    /// Finds the values of all states of all characters.
+    /// Compute the values of all states of all characters.
     fn walk(&self, characters: &[u16], steps: &mut Vec<Step>, values: &mut Vec<f64>) -> Result<()> {
         steps.clear();
         values.clear();
@@ -542,7 +543,7 @@ impl Tagged {
             });
         }
         before.record(steps, values)?;
-        // The states that were looked at last, and what can follow them.
+        // The last set of states, and its successors.
         let mut followed = (States::default(), States::default());
         for &character in &characters[1..] {
             if followed.0 != before.states {
@@ -593,7 +594,7 @@ impl Tagged {
         Ok(())
     }
 
-    /// The states of the best path: of the last character's the one of the greatest value, and of each its predecessor.
+    /// Return the states of the best path: the greatest value at the last character, then each state's predecessor.
     fn walk_back(&self, characters: &[u16], steps: &[Step], values: &[f64], path: &mut Vec<u8>) -> Result<()> {
         path.clear();
         alloc::try_resize(path, characters.len(), 0)?;
@@ -608,7 +609,8 @@ impl Tagged {
             path[t] = state;
             let emission = self.emission(characters[t], state);
             let moves = &self.moves[usize::from(state) * STATES..][..STATES];
-            // States that lead nowhere are left out, unless there are no others; where no move exists, the last state won.
+            // States without successors are skipped, unless there are no others; if no transition exists, the last
+            // state won.
             let left = before.states.and(self.lead_on).or_else(before.states);
             let mut found = (left.last().unwrap_or(0), f64::NEG_INFINITY);
             self.previous[usize::from(state)].and(left).each(|x| {
@@ -626,10 +628,10 @@ impl Tagged {
         Ok(())
     }
 
-    /// Calls `each(start, end, tag)` with every word of `characters` (counted from `FIRST`), none of them empty.
+    /// Call `each(start, end, tag)` with every word of `characters` (counted from `FIRST`), none of them empty.
     ///
     /// # Errors
-    /// There is no memory for its buffers.
+    /// Memory runs out.
     pub(super) fn cut(
         &self,
         characters: &[u16],
@@ -721,7 +723,7 @@ mod tests {
     }
 
     proptest! {
-        /// Common characters, all that the models know and those that they do not, in runs of both.
+        /// Common characters, all known to the models, and unknown ones, in runs of both.
         #[test]
         fn the_path_is_that_of_all_comparisons(
             text in "[的一是了我不人在他有这个上们来到时大地为子中你说生]{1,12}|[一-鿕]{1,12}|([这个上们来到时一-鿕]{1,3}[麤龘鱻們來時]{0,3}){1,4}"

@@ -1,8 +1,8 @@
-//! A double array: which words start here, one memory access per character.
+//! A double-array trie: finds the words that start at a position, with one memory access per character.
 //!
-//! Characters are numbered by their frequency in the dictionary, from 1. The child of node s by the character numbered
-//! c is node `base(s) + c`, if that one says that c leads to it. No two nodes have one base, so the character alone
-//! tells the parent.
+//! Characters are numbered by their frequency in the dictionary, from 1. The child of node s by character c is node
+//! `base(s) + c`, if that node stores c as its incoming character. No two nodes have the same base, so the character
+//! alone identifies the parent.
 //!
 //! Eight bytes per node. A walk touches one cache line per character. Source: Aoe (1989), "An efficient digital search
 //! algorithm by using a double-array structure".
@@ -10,19 +10,19 @@
 use crate::cpu::prefetch::prefetch_at;
 use crate::{Error, Result, alloc};
 
-/// No character of the dictionary.
+/// Number of characters that are in no word of the dictionary.
 pub(super) const UNKNOWN: u16 = u16::MAX;
 /// Base of a node without children: no sum with a character is a node.
 const LEAF: u32 = 1 << 31;
-/// The node that every walk starts from.
+/// The root, where every walk starts.
 pub(super) const ROOT: u32 = 0;
 
 #[derive(Clone, Copy)]
 struct Node {
     base: u32,
-    /// The character that leads here; 0 in a free place.
+    /// The incoming character; 0 in a free slot.
     check: u16,
-    /// What the word that ends here is worth: a place in the caller's table, 0 where none ends.
+    /// Class of the word that ends here: an index in the caller's table, 0 if none ends.
     class: u16,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Trie {
     nodes: Vec<Node>,
 }
 
-/// Words as numbers of characters, sorted so that those with a common beginning are adjacent.
+/// Words as character numbers, sorted so that those with a common prefix are adjacent.
 #[derive(Default)]
 pub(super) struct WordList {
     characters: Vec<u16>,
@@ -40,10 +40,10 @@ pub(super) struct WordList {
 }
 
 impl WordList {
-    /// Appends a word.
+    /// Append a word.
     ///
     /// # Errors
-    /// There is no memory for it.
+    /// Memory runs out.
     pub(super) fn push(&mut self, characters: impl ExactSizeIterator<Item = u16>, class: u16) -> Result<()> {
         alloc::try_reserve(&mut self.characters, characters.len())?;
         alloc::try_reserve(&mut self.ends, 1)?;
@@ -64,12 +64,12 @@ impl WordList {
     }
 }
 
-/// Places and bases in use while a trie is built.
+/// Slots and bases in use while a trie is built.
 struct Builder {
     nodes: Vec<Node>,
-    /// For `base + BIAS`, whether a node has that base.
+    /// For `base + BIAS`, true if a node has that base.
     bases: Vec<u64>,
-    /// Where to look for a place, by the number of children.
+    /// Start of the search for a slot, by the number of children.
     cursors: [usize; 8],
 }
 
@@ -90,7 +90,7 @@ impl Builder {
         self.bases[place / 64] >> (place % 64) & 1 == 1
     }
 
-    /// A base for children by `characters`, which ascend.
+    /// Return a base for children by `characters`, which ascend.
     fn place(&mut self, characters: &[u16]) -> Result<u32> {
         let cursor = characters.len().min(self.cursors.len()) - 1;
         let span = usize::from(characters[characters.len() - 1] - characters[0]);
@@ -112,18 +112,18 @@ impl Builder {
 }
 
 impl Trie {
-    /// The trie of `words`, of which the longest has at most 255 characters.
+    /// Build the trie of `words`, which have at most 255 characters each.
     ///
     /// # Errors
-    /// There is no memory for it.
+    /// Memory runs out.
     pub(super) fn new(words: &WordList) -> Result<Self> {
-        // Place 0 is the root; it has no parent.
+        // Slot 0 is the root; it has no parent.
         let mut builder = Builder { nodes: Vec::new(), bases: Vec::new(), cursors: [1; 8] };
         builder.grow(1)?;
         builder.nodes[0].check = UNKNOWN;
         let mut children: Vec<(u16, usize, usize)> = Vec::new();
         let mut characters: Vec<u16> = Vec::new();
-        // Nodes to fill: place, first and last word below, length of their common beginning.
+        // Nodes to fill: slot, first and last word below, length of their common prefix.
         let mut open = vec![(0_usize, 0, words.len(), 0_usize)];
         while let Some((place, mut first, last, depth)) = open.pop() {
             if first < last && words.get(first).len() == depth {
@@ -151,7 +151,8 @@ impl Trie {
             characters.extend(children.iter().map(|child| child.0));
             let base = builder.place(&characters)?;
             builder.nodes[place].base = base;
-            // The last one is filled first: that of the commonest character, so that what is used most lies together.
+            // The last one is filled first, which is that of the most frequent character, so that frequently used nodes
+            // are adjacent.
             for &(c, first, last) in children.iter().rev() {
                 let child = base.wrapping_add(c.into()) as usize;
                 builder.nodes[child].check = c;
@@ -161,7 +162,7 @@ impl Trie {
         Ok(Self { nodes: builder.nodes })
     }
 
-    /// The node that `character` leads to.
+    /// Return the node that `character` leads to.
     #[inline(always)]
     pub(super) fn child(&self, node: u32, character: u16) -> Option<u32> {
         let child = self.nodes[node as usize].base.wrapping_add(character.into());
@@ -171,30 +172,30 @@ impl Trie {
         }
     }
 
-    /// Has the processor fetch the node that `character` may lead to.
+    /// Prefetch the node that `character` may lead to.
     #[inline(always)]
     pub(super) fn prefetch(&self, node: u32, character: u16) {
         prefetch_at(&self.nodes, self.nodes[node as usize].base.wrapping_add(character.into()) as usize);
     }
 
-    /// The class of the word that ends at `node`, 0 for none.
+    /// Return the class of the word that ends at `node`, 0 for none.
     #[inline(always)]
     pub(super) fn class(&self, node: u32) -> u16 {
         self.nodes[node as usize].class
     }
 
-    /// How many places there are.
+    /// Return the number of slots.
     pub(super) fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// The node at the end of a walk along `characters`.
+    /// Return the node at the end of a walk along `characters`.
     pub(super) fn walk(&self, mut characters: impl Iterator<Item = u16>) -> Option<u32> {
         characters.try_fold(ROOT, |node, c| self.child(node, c))
     }
 }
 
-/// Checks that numbers of `what` fit the nodes.
+/// Check that the numbers of `what` fit the nodes.
 pub(super) fn check_numbers(what: &'static str, count: usize) -> Result<()> {
     if count < usize::from(UNKNOWN) {
         return Ok(());
