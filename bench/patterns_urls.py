@@ -1,34 +1,436 @@
-"""Patterns of URLs: grouping accuracy on sites with a known truth, beside Drain3; articles of one site; attacks; speed.
+"""Patterns of URLs: grouping accuracy on sites with a known truth, compared with Drain3; articles; attacks; speed.
 
-Sites come from `patterns_sites.py`. Weights of the merge were chosen on seeds below 40; the sites here have others.
-Grouping accuracy is the share of requests whose group holds the requests of their interface and no other; requests of
-scanners are right without a group, or in one of their own; `ordinary` leaves them out. Drain3 has its default settings
-and, as a second candidate, masks for numbers, UUIDs and hashes; it is given `METHOD` and the segments and parameters
-of the path as words.
+Sites are generated from a seed. A site has one style or several: a REST API (collections, items, sub-resources,
+actions), pages (slugs, categories, languages, dates, static files), front controllers
+(``index.php?m=content&c=index``), a portal (names of people, wiki titles, search, trees of files). An interface is a
+method, a path with typed variables, and parameters that are required, optional or repeated; its requests draw the
+variables. The number of requests of an interface follows a log-normal law with a minimum. ``noise`` is the share of
+requests by scanners (interface -1): paths of known holes, words with suffixes, and attacks in numeric parameters, each
+requested once or twice by one to three clients.
 
-Run: `python bench/patterns_urls.py`; results go to `bench/runs/`.
+The weights of the merge were chosen on seeds below 40; the benchmark uses other seeds. Grouping accuracy is the share
+of requests whose group has exactly the requests of their interface; a scanner's request is correct without a group or
+in a group of its own; `ordinary` leaves scanners out. Drain3 gets `METHOD` and the segments and parameters of the path
+as words, with its defaults and, as a second candidate, with masks for numbers, UUIDs and hashes.
+
+Run `python bench/patterns_urls.py`; results go to `bench/runs/`.
 """
 
 from __future__ import annotations
 
 import gzip
 import importlib.util
+import json
 import random
 import re
+import string
 import time
+import uuid
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import common
-import patterns_sites as sites
+
+WORD_LISTS = {
+    name: words.split() for name, words in json.loads((common.DATA / "site_words.json").read_text("utf-8")).items()
+}
+NOUNS, ACTIONS, SINGULAR, WORDS, FIRST, LAST, CITIES, PROBES = WORD_LISTS.values()
+SUFFIXES = ["pdf", "docx", "xlsx", "jpg", "png", "zip", "csv", "txt"]
+
+
+def slug(r: random.Random) -> str:
+    words = r.sample(WORDS, r.randint(3, 7))
+    if r.random() < 0.2:
+        words.insert(r.randrange(len(words)), str(r.randint(2, 2025)))
+    return "-".join(words)
+
+
+def user_name(r: random.Random) -> str:
+    first, last = r.choice(FIRST), r.choice(LAST)
+    form = r.random()
+    if form < 0.3:
+        return first + last
+    if form < 0.5:
+        return f"{first}{r.randint(1, 999)}"
+    if form < 0.7:
+        return f"{first}_{last}"
+    if form < 0.85:
+        return f"{first}.{last}"
+    return first[0] + last
+
+
+def weighted(values: list[str], size: int) -> Callable[[random.Random], str]:
+    """Return a variable with few values, some more common than others."""
+    chosen = values[:size]
+    weights = [1 / (place + 2) for place in range(len(chosen))]
+    return lambda r: r.choices(chosen, weights)[0]
+
+
+def date(r: random.Random) -> str:
+    return f"{r.randint(2015, 2025)}-{r.randint(1, 12):02}-{r.randint(1, 28):02}"
+
+
+def letters(alphabet: str, size: int) -> Callable[[random.Random], str]:
+    return lambda r: "".join(r.choices(alphabet, k=size))
+
+
+HEX = "0123456789abcdef"
+TITLES = [f"{a.title()}_{b}" for a in WORDS for b in WORDS if a != b]
+
+
+#: Variables of a path: the type, and how to draw a value.
+PATH: dict[str, Callable[[random.Random], str]] = {
+    "int": lambda r: str(r.randint(1, 10 ** r.randint(2, 7))),
+    "uuid": lambda r: str(uuid.UUID(int=r.getrandbits(128), version=4)),
+    "hash": letters(HEX, 40),
+    "hex": letters(HEX, 8),
+    "objectid": letters(HEX, 24),
+    "token": letters(string.ascii_letters + string.digits, 22),
+    "nanoid": letters(string.ascii_letters + string.digits + "-_", 21),
+    "date": date,
+    "email": lambda r: (
+        f"{r.choice(FIRST)}.{r.choice(LAST)}@{r.choice(['example.com', 'mail.example.org', 'corp.example'])}"
+    ),
+    "ip": lambda r: ".".join(str(r.randint(1, 254)) for _ in range(4)),
+    "version": lambda r: f"{r.randint(0, 9)}.{r.randint(0, 20)}.{r.randint(0, 30)}",
+    "slug": slug,
+    "name": user_name,
+    "title": lambda r: r.choice(TITLES),
+    "city": weighted(CITIES, 70),
+    "text": lambda r: "%20".join(r.sample(WORDS, r.randint(2, 4))),
+    "file": lambda r: f"{r.choice(WORDS)}-{r.choice(WORDS)}_{r.randint(1, 999)}.{r.choice(SUFFIXES)}",
+    "sku": lambda r: f"{r.choice('ABCDEFG')}{r.choice('XYZ')}-{r.randint(1000, 99999)}",
+}
+
+
+COMMON = ["int"] * 8 + ["uuid"] * 4 + ["objectid", "hex", "token", "nanoid", "name", "sku"]
+
+
+def tree_of_files(r: random.Random) -> str:
+    parts = [r.choice(WORDS) for _ in range(r.randint(0, 5))]
+    return "/".join(
+        [*parts, f"{r.choice(WORDS)}{r.choice(['', '_test', '-old'])}.{r.choice(['py', 'js', 'md', 'txt', 'go'])}"]
+    )
+
+
+#: Values of parameters.
+VALUES: dict[str, Callable[[random.Random], str]] = {
+    **{kind: PATH[kind] for kind in ("int", "uuid", "hex", "token", "date", "email", "ip", "version", "slug", "city")},
+    "text": lambda r: "+".join(r.sample(WORDS, r.randint(1, 4))),
+    "float": lambda r: f"{r.uniform(-90, 90):.4f}",
+    "flag": lambda r: r.choice(["true", "false"]),
+    "order": lambda r: r.choice(["asc", "desc"]),
+    "field": lambda r: r.choice(["name", "date", "price", "created_at", "rank"]),
+    "lang": lambda r: r.choice(["en", "de", "fr", "zh-CN"]),
+    "url": lambda r: f"https%3A%2F%2Fexample.com%2F{slug(r)}",
+    "status": lambda r: r.choice(["open", "closed", "pending"]),
+    "time": lambda r: f"{date(r)}T{r.randint(0, 23):02}%3A{r.randint(0, 59):02}%3A00Z",
+    "base64": lambda r: "".join(r.choices(string.ascii_letters + string.digits + "_-", k=32)) + "%3D",
+}
+
+
+PARAMETERS = [
+    ("page", "int"), ("size", "int"), ("limit", "int"), ("offset", "int"), ("q", "text"), ("sort", "field"),
+    ("order", "order"), ("lang", "lang"), ("from", "date"), ("to", "date"), ("status", "status"), ("verbose", "flag"),
+    ("lat", "float"), ("lon", "float"), ("token", "token"), ("email", "email"), ("redirect", "url"), ("since", "time"),
+    ("cursor", "base64"),
+    ("ids", "int"), ("city", "city"), ("ip", "ip"), ("session", "hex"), ("v", "version"), ("ref", "slug"),
+]  # fmt: skip
+
+
+@dataclass
+class Interface:
+    """One interface: method, path in parts (text, or the kind of a variable), parameters."""
+
+    method: str
+    path: list[str | tuple[str, ...]]
+    fixed: dict[str, str] = field(default_factory=dict)
+    required: list[tuple[str, str]] = field(default_factory=list)
+    optional: list[tuple[str, str, float]] = field(default_factory=list)
+
+    def key(self) -> tuple[object, ...]:
+        """Return the key that is unique within a site."""
+        path = tuple(part if isinstance(part, str) else "{}" for part in self.path)
+        return self.method, path, tuple(sorted(self.fixed.items()))
+
+    def request(self, r: random.Random) -> str:
+        """Draw the path and query of a request."""
+        parts = []
+        for part in self.path:
+            if isinstance(part, str):
+                parts.append(part)
+            else:
+                before, kind, behind = part
+                value = tree_of_files(r) if kind == "tail" else PATH[kind](r)
+                parts.append(before + value + behind)
+        pairs = list(self.fixed.items())
+        pairs += [(key, VALUES[kind](r)) for key, kind in self.required]
+        for key, kind, chance in self.optional:
+            if r.random() < chance:
+                pairs += [(key, VALUES[kind](r)) for _ in range(r.randint(1, 3) if key == "ids" else 1)]
+        r.shuffle(pairs)
+        query = "&".join(f"{key}={value}" for key, value in pairs)
+        return "/" + "/".join(parts) + (f"?{query}" if query else "")
+
+
+def plural(noun: str) -> str:
+    return noun[:-1] + "ies" if noun.endswith("y") else noun + "es" if noun.endswith(("s", "x", "ch")) else noun + "s"
+
+
+def nouns_of(r: random.Random, style: str) -> Callable[[], str]:
+    """Return a function that yields distinct names of resources: single words first, then pairs."""
+    seen: set[str] = set()
+
+    def name() -> str:
+        for tries in range(10_000):
+            parts = [r.choice(NOUNS)] if tries < 20 else r.sample(NOUNS, 2)
+            parts = "-".join(parts).split("-")
+            if style == "camel":
+                word = parts[0] + "".join(part.title() for part in parts[1:])
+            else:
+                word = ("_" if style == "snake" else "-").join(parts)
+            if word not in seen:
+                seen.add(word)
+                return word
+        raise ValueError("no names are left")
+
+    return name
+
+
+def some_parameters(r: random.Random, minimum: int = 0) -> list[tuple[str, str, float]]:
+    return [(key, kind, r.choice([0.2, 0.5, 0.8])) for key, kind in r.sample(PARAMETERS, r.randint(minimum, 4))]
+
+
+def rest(r: random.Random) -> list[list[Interface]]:
+    """Return collections of an API, each with its interfaces."""
+    style = r.choice(["kebab", "snake", "camel"])
+    name = nouns_of(r, style)
+    base = r.choice([["api", "v1"], ["api", "v2"], ["v1"], ["api"], ["rest", "2.0"], []])
+    collections = []
+    for _ in range(900):
+        noun = name()
+        kind = r.choice(COMMON)
+        item = ("", kind, "")
+        root: list[str | tuple[str, ...]] = [*base, plural(noun) if r.random() < 0.85 else noun]
+        found = [Interface("GET", root, optional=some_parameters(r, 1))]
+        found += [
+            Interface(method, [*root, item]) for method in r.sample(["GET", "PUT", "PATCH", "DELETE"], r.randint(1, 3))
+        ]
+        if r.random() < 0.6:
+            found.append(Interface("POST", root))
+        for action in r.sample(ACTIONS, r.choice([0, 0, 1, 2, 3])):
+            found.append(Interface(r.choice(["GET", "POST"]), [*root, action], optional=some_parameters(r)))
+        for sub in r.sample(NOUNS, r.choice([0, 1, 1, 2, 3])):
+            below = [*root, item, plural(sub)]
+            found.append(Interface("GET", below, optional=some_parameters(r)))
+            if r.random() < 0.5:
+                found.append(Interface("GET", [*below, ("", r.choice(["int", "uuid", "date", "version"]), "")]))
+        for action in r.sample(ACTIONS, r.choice([0, 0, 1, 2])):
+            found.append(Interface("POST", [*root, item, action]))
+        collections.append(found)
+    return collections
+
+
+def pages(r: random.Random) -> list[list[Interface]]:
+    languages = r.choice([[], [], ["en", "de", "fr"], ["en-US", "pt-BR", "zh-CN"]])
+    found: list[list[Interface]] = []
+    for language in languages or [""]:
+        base: list[str | tuple[str, ...]] = [language] if language else []
+        group = [
+            Interface("GET", [*base, page])
+            for page in r.sample(["about", "contact", "imprint", "terms", "faq", "help", "jobs"], 4)
+        ]
+        group += [
+            Interface("GET", [*base, "blog", ("", "slug", r.choice(["", ".html"]))]),
+            Interface("GET", [*base, "category", ("", "city", "")], optional=[("page", "int", 0.5)]),
+            Interface("GET", [*base, "news", ("", "int", ""), ("", "int", ""), ("", "slug", "")]),
+            Interface(
+                "GET", [*base, r.choice(["product", "shop", "item"]), (r.choice(["product-", "p"]), "int", ".html")]
+            ),
+            Interface("GET", [*base, "search"], required=[("q", "text")], optional=some_parameters(r)),
+            Interface("GET", [*base, "archive", ("", "date", "")]),
+        ]
+        found.append(group)
+    assets = [
+        Interface("GET", [folder, f"{word}.{suffix}"])
+        for folder, suffix in [("css", "css"), ("js", "js")]
+        for word in r.sample(WORDS, 4)
+    ]
+    assets.append(Interface("GET", ["static", ("app.", "hex", ".js")]))
+    assets.append(Interface("GET", ["static", ("vendor.", "hash", ".js")]))
+    assets.append(Interface("GET", ["images", (r.choice(["img-", "photo_"]), "int", r.choice([".jpg", ".png"]))]))
+    assets.append(Interface("GET", ["downloads", ("", "file", "")]))
+    assets.append(Interface("GET", ["releases", ("", "version", ""), ("setup-", "version", ".exe")]))
+    assets += [Interface("GET", [page]) for page in ["", "robots.txt", "favicon.ico", "sitemap.xml"]]
+    return [*found, assets]
+
+
+def front(r: random.Random) -> list[list[Interface]]:
+    """Return front controllers: one or two parameters select the interface."""
+    script = r.choice(["index.php", "main.do", "app.aspx"])
+    groups = []
+    for module in r.sample(NOUNS, 12):
+        group = []
+        for action in r.sample(SINGULAR, r.randint(2, 5)):
+            required = [(key, kind) for key, kind in r.sample(PARAMETERS, r.randint(0, 3))]
+            fixed = {"m": module, "c": action} if script == "index.php" else {"action": f"{module}.{action}"}
+            group.append(Interface("GET", [script], fixed, [(f"{module[:3]}id", "int"), *required]))
+        groups.append(group)
+    scripts = [f"{name}.php" for name in r.sample(SINGULAR, 5)]
+    return groups + [
+        [Interface("GET", [name], required=[("id", "int")], optional=some_parameters(r))] for name in scripts
+    ]
+
+
+def portal(r: random.Random) -> list[list[Interface]]:
+    people = r.choice(["users", "people", "profile", "members"])
+    named = ("", "name", "")
+    one = [Interface("GET", [people, named])]
+    one += [
+        Interface("GET", [people, named, sub], optional=some_parameters(r))
+        for sub in r.sample(["posts", "followers", "photos", "about", "likes"], 3)
+    ]
+    one.append(Interface("GET", [people, named, "posts", ("", "int", "")]))
+    return [
+        one,
+        [Interface("GET", ["wiki", ("", "title", "")])],
+        [Interface("GET", ["tags", ("", "city", "")], optional=[("page", "int", 0.3)])],
+        [Interface("GET", ["files", ("", "tail", "")])],
+        [Interface("GET", ["search", ("", "text", "")])],
+        [Interface("GET", ["lookup", ("", "ip", "")]), Interface("GET", ["lookup", ("", "email", "")])],
+    ]
+
+
+@dataclass
+class Site:
+    """Requests, and the interface of each; -1 for noise."""
+
+    methods: list[str]
+    urls: list[str]
+    clients: list[str]
+    truth: list[int]
+    interfaces: int
+
+
+def interfaces_of(r: random.Random, count: int) -> list[Interface]:
+    """Return about `count` distinct interfaces of a site."""
+    groups: list[list[Interface]] = []
+    for style in r.sample([pages, front, portal], r.randint(1, 3)):
+        groups += style(r)
+    r.shuffle(groups)
+    api = rest(r)
+    mixed: list[Interface] = []
+    # Half of a small site is not API; of a large one nearly all is.
+    for group in groups:
+        if len(mixed) < count // 2:
+            mixed += group
+    for group in api:
+        if len(mixed) < count:
+            mixed += group
+    seen: set[object] = set()
+    found = []
+    for interface in mixed[:count]:
+        if interface.key() not in seen:
+            seen.add(interface.key())
+            found.append(interface)
+    return found
+
+
+def probe(r: random.Random, interfaces: list[Interface]) -> str:
+    """Draw a request of a scanner."""
+    kind = r.random()
+    if kind < 0.25:
+        return "/" + "/".join(r.sample(WORDS, r.choice([0, 0, 1]))) + "/" + r.choice(PROBES)
+    if kind < 0.6:
+        suffix = r.choice(["", "", "/", ".php", ".bak", ".zip", ".asp", ".jsp", ".old", ".txt", "~", ".tar.gz"])
+        name = (
+            r.choice(["", "old", "new", "admin", "test", "my", "the", "x"])
+            + r.choice(["", "-", "_"])
+            + r.choice(WORDS + NOUNS)
+        )
+        return f"/{name}{r.choice(['', str(r.randint(1, 99))])}{suffix}"
+    if kind < 0.8:
+        # Words below a place that there is.
+        place = r.choice(interfaces)
+        literal = [part for part in place.path if isinstance(part, str)][: r.randint(0, 2)]
+        return "/" + "/".join(
+            [
+                *literal,
+                r.choice(WORDS)
+                + r.choice(["", "_backup", "-admin", ".bak", ".inc"])
+                + r.choice(["", "", str(r.randint(1, 9))]),
+            ]
+        )
+    if kind < 0.9:
+        return (
+            "/"
+            + r.choice(["..%2f", "%2e%2e/", "..%5c"]) * r.randint(2, 6)
+            + "etc/passwd"
+            + r.choice(["", "%00", "%00.html"])
+        )
+    place = r.choice(interfaces)
+    attack = r.choice(
+        [
+            "1'%20OR%20'1'='1",
+            "1%20UNION%20SELECT%201,2,3--",
+            "%3Cscript%3Ealert(1)%3C/script%3E",
+            "1;cat%20/etc/passwd",
+            "-1)%20and%20(2=2",
+            "{{7*7}}",
+            "%00",
+        ]
+    )
+    path = place.request(r).split("?")[0]
+    return f"{path}?{r.choice(['id', 'page', 'x', 'file'])}={attack}{r.randint(1, 99)}"
+
+
+def _client(r: random.Random, clients: int) -> str:
+    return f"10.0.{r.randrange(clients) // 250}.{r.randrange(250)}"
+
+
+def make_site(count: int, seed: int, noise: float = 0.0, minimum: int = 5, mean: int = 60) -> Site:
+    """Generate a site of about ``count`` interfaces with about ``mean`` requests each."""
+    r = random.Random(f"{count}/{seed}")
+    interfaces = interfaces_of(r, count)
+    rows: list[tuple[str, str, str, int]] = []
+    clients = max(50, count)
+    for number, interface in enumerate(interfaces):
+        requests = minimum + int(r.lognormvariate(0, 1.2) * (mean - minimum) / 2.05)
+        rows += [(interface.method, interface.request(r), _client(r, clients), number) for _ in range(requests)]
+    scanners = [f"203.0.113.{place}" for place in range(r.randint(1, 3))]
+    verbs = ["GET", "GET", "GET", "POST", "HEAD"]
+    probes = range(int(len(rows) * noise / (1 - noise)))
+    rows += [(r.choice(verbs), probe(r, interfaces), r.choice(scanners), -1) for _ in probes]
+    r.shuffle(rows)
+    columns = list(zip(*rows, strict=True))
+    return Site(list(columns[0]), list(columns[1]), list(columns[2]), list(columns[3]), len(interfaces))
+
+
+def grouping_accuracy(truth: list[int], groups: list[object]) -> float:
+    """Return the share of requests whose group has exactly those of their interface; None is correct for noise."""
+    members: dict[object, list[int]] = {}
+    for row, group in enumerate(groups):
+        members.setdefault(("none", row) if group is None else group, []).append(row)
+    sizes: dict[int, int] = {}
+    for label in truth:
+        sizes[label] = sizes.get(label, 0) + 1
+    right = 0
+    for rows in members.values():
+        labels = {truth[row] for row in rows}
+        if len(labels) == 1:
+            label = labels.pop()
+            right += len(rows) if label == -1 or sizes[label] == len(rows) else 0
+    return right / len(truth)
+
 
 SEEDS = range(101, 105)
 SIZES = (50, 200, 1000, 5000)
 NOISE = (0.0, 0.05)
 
 
-def ours(site: sites.Site, *, clients: bool) -> tuple[list[object], float]:
-    """Ids of the patterns of all requests, and CPU seconds."""
+def ours(site: Site, *, clients: bool) -> tuple[list[object], float]:
+    """Return the pattern ids of all requests, and CPU seconds."""
     from nearkin.patterns.urls import UrlPatterns
 
     start = time.process_time()
@@ -44,8 +446,8 @@ MASKS = [
 ]
 
 
-def drain(site: sites.Site, *, masked: bool, best: bool = False) -> tuple[list[object], float]:
-    """Clusters of Drain3, and CPU seconds; with `best` of paths alone, and similarity 0.9, the best of 24 settings."""
+def drain(site: Site, *, masked: bool, best: bool = False) -> tuple[list[object], float]:
+    """Return the clusters of Drain3, and CPU seconds; `best` has the best of 24 settings on paths alone."""
     from drain3 import TemplateMiner
     from drain3.masking import MaskingInstruction
     from drain3.template_miner_config import TemplateMinerConfig
@@ -65,14 +467,14 @@ def drain(site: sites.Site, *, masked: bool, best: bool = False) -> tuple[list[o
 
 
 def ordinary_accuracy(truth: list[int], groups: list[object]) -> float:
-    """Grouping accuracy of the requests that no scanner made, whatever its own were grouped with."""
+    """Return the grouping accuracy of requests that no scanner sent."""
     rows = [row for row, label in enumerate(truth) if label >= 0]
-    return sites.grouping_accuracy([truth[row] for row in rows], [groups[row] for row in rows])
+    return grouping_accuracy([truth[row] for row in rows], [groups[row] for row in rows])
 
 
 def accuracy() -> list[dict[str, Any]]:
-    """Grouping accuracy and requests per CPU second of all candidates."""
-    candidates: dict[str, Callable[[sites.Site], tuple[list[object], float]]] = {
+    """Measure grouping accuracy and requests per CPU second of all candidates."""
+    candidates: dict[str, Callable[[Site], tuple[list[object], float]]] = {
         "nearkin": lambda site: ours(site, clients=False),
         "nearkin, clients": lambda site: ours(site, clients=True),
     }
@@ -84,7 +486,7 @@ def accuracy() -> list[dict[str, Any]]:
     for size in SIZES:
         for noise in NOISE:
             for seed in SEEDS:
-                site = sites.site(size, seed, noise)
+                site = make_site(size, seed, noise)
                 for name, group in candidates.items():
                     # Large sites, and the peer, which is slower, have fewer seeds.
                     most = (1 if size > 1000 else 2) if name.startswith("Drain3") else 2 if size > 1000 else len(SEEDS)
@@ -94,7 +496,7 @@ def accuracy() -> list[dict[str, Any]]:
                     groups, seconds = group(site)
                     row = {
                         "interfaces": size, "noise": noise, "seed": seed, "candidate": name, "requests": len(groups),
-                        "accuracy": round(sites.grouping_accuracy(site.truth, groups), 4),
+                        "accuracy": round(grouping_accuracy(site.truth, groups), 4),
                         "ordinary": round(ordinary_accuracy(site.truth, groups), 4),
                         "per_second": round(len(groups) / seconds),
                     }  # fmt: skip
@@ -104,7 +506,7 @@ def accuracy() -> list[dict[str, Any]]:
 
 
 def articles(data: Any) -> dict[str, Any]:
-    """Patterns that explain 99% of the articles of one site."""
+    """Count the patterns that explain 99% of the articles of one site."""
     from nearkin.patterns.urls import UrlPatterns
 
     with gzip.open(data / "url_wikipedia_10k.txt.gz", "rt", encoding="utf-8") as lines:
@@ -119,7 +521,7 @@ def articles(data: Any) -> dict[str, Any]:
 
 
 def attacks(data: Any) -> list[dict[str, Any]]:
-    """Patterns of ordinary traffic that attack strings as values and as segments change."""
+    """Count the patterns of ordinary traffic that attack strings change."""
     from urllib.parse import quote
 
     from nearkin.patterns.urls import UrlPatterns
@@ -127,7 +529,7 @@ def attacks(data: Any) -> list[dict[str, Any]]:
     strings = [row["text"] for row in common.records(data, "url_httpparams_train") if row["label"] == "anom"]
     rows = []
     for seed in SEEDS:
-        site, r = sites.site(200, seed, 0.0), random.Random(seed)
+        site, r = make_site(200, seed, 0.0), random.Random(seed)
         clean = {row["id"]: row["pattern"] for row in UrlPatterns().fit(site.urls, site.methods).table().to_pylist()}
         urls, methods = list(site.urls), list(site.methods)
         for string in strings:
@@ -157,12 +559,12 @@ def attacks(data: Any) -> list[dict[str, Any]]:
 
 
 def speed() -> dict[str, Any]:
-    """URLs per CPU second on one thread, of one site of 500 interfaces."""
+    """Measure URLs per CPU second on one thread, on one site of 500 interfaces."""
     import pyarrow as pa
 
     from nearkin.patterns.urls import UrlPatterns
 
-    site = sites.site(500, 101, 0.02, mean=1200)
+    site = make_site(500, 101, 0.02, mean=1200)
     urls, methods = pa.array(site.urls), pa.array(site.methods)
     best: dict[str, float] = {}
     for _ in range(3):
@@ -179,18 +581,12 @@ def speed() -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measures, and leaves a file in bench/runs."""
-    given = common.arguments(__doc__)
-    if given.report is not None:
+    options = common.arguments(__doc__)
+    if options.report is not None:
         return
-    result = {
-        "articles": articles(given.data),
-        "attacks": attacks(given.data),
-        "speed": speed(),
-        "accuracy": accuracy(),
-    }
-    print(result["articles"], result["speed"])
-    common.save("patterns-urls", result)
+    results = {"articles": articles(options.data), "attacks": attacks(options.data), "speed": speed()}
+    print(results["articles"], results["speed"])
+    common.save("patterns-urls", {**results, "accuracy": accuracy()}, versions=common.versions("drain3"))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Templates of log lines: what merges, what a line's template is, orders of people, and that order never matters."""
+"""Templates of log lines: merges, matching, overrides, and independence of order."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PATTERNS = ["user {word} took {int} ms", "from {ip} ({host}) port={int}", "link 
 
 
 def test_lines_of_one_template_are_counted_together() -> None:
-    """Counts, types, names after keys, times and examples; what is skipped is counted too."""
+    """Counts, types, names from keys, times and examples are correct; skipped lines are counted."""
     found = nk.LogTemplates().fit([*LINES, "", "  "], times=[86_400.0 * n for n in range(len(LINES) + 2)])
     table = found.table()
     assert PATTERNS == table["pattern"].to_pylist()
@@ -39,11 +39,11 @@ def test_lines_of_one_template_are_counted_together() -> None:
     assert ["ip", "host", "port"] == [v["name"] for v in second["variables"]]
     assert {"", "db1.example.org"} == set(second["variables"][1]["samples"])
     assert set(first["examples"]) < set(LINES)
-    assert 0 == found.unexplained.count
+    assert 0 == found.unmatched.count
 
 
-def test_a_line_has_a_template_and_values() -> None:
-    """So has one that was not seen; what fits nowhere has none."""
+def test_match_returns_template_and_values() -> None:
+    """A new line that fits a template matches it; other lines have no match."""
     found = nk.LogTemplates().fit(LINES)
     match = found.match("user zoe took 17 ms")
     assert match is not None
@@ -59,8 +59,8 @@ def test_a_line_has_a_template_and_values() -> None:
     assert ["id", "pattern", "variables"] == nk.LogTemplates().match_many(["x"]).column_names
 
 
-def test_ids_stay_when_more_lines_come() -> None:
-    """An id is a function of the template's text."""
+def test_ids_are_stable_when_lines_are_added() -> None:
+    """The id depends only on the text of the template."""
     found = nk.LogTemplates().fit(LINES)
     before = dict(zip(found.table()["pattern"].to_pylist(), found.table()["id"].to_pylist(), strict=True))
     found.partial_fit([*LINES, "user zoe took 99 ms", "new 5"])
@@ -81,8 +81,8 @@ _LINE = st.builds(
 
 
 @given(st.lists(_LINE, max_size=30), st.integers(0, 30), st.randoms(use_true_random=False))
-def test_neither_order_nor_batches_nor_merges_matter(lines: list[str], cut: int, order: random.Random) -> None:
-    """One fit, batches, another order and merged states give one table, which templates as lines give again."""
+def test_order_batches_and_merges_do_not_matter(lines: list[str], cut: int, order: random.Random) -> None:
+    """One fit, batches, another order and merged states give the same table; templates as lines give themselves."""
     whole = nk.LogTemplates(sample=8).fit(lines)
     batches = nk.LogTemplates(sample=8).fit(lines[:cut]).partial_fit(lines[cut:])
     merged = nk.LogTemplates(sample=8).fit(lines[cut:]).merge(nk.LogTemplates(sample=8).fit(lines[:cut]))
@@ -93,12 +93,12 @@ def test_neither_order_nor_batches_nor_merges_matter(lines: list[str], cut: int,
     assert all(id is not None for id in whole.match_many(lines)["id"].to_pylist())
 
 
-def test_a_state_is_saved_with_orders(tmp_path: Path) -> None:
-    """`split` takes a merge back, `pin` keeps a line out of it; both are saved and merged."""
+def test_overrides_are_saved_and_merged(tmp_path: Path) -> None:
+    """`split` undoes a merge and `pin` excludes a line from it; both are saved and merged."""
     found = nk.LogTemplates().fit(LINES)
     found.split(found.table()["id"][0].as_py())
-    apart = [f"user {name} took {{int}} ms" for name in NAMES]
-    assert sorted([*apart, *PATTERNS[1:]]) == sorted(found.table()["pattern"].to_pylist())
+    separate = [f"user {name} took {{int}} ms" for name in NAMES]
+    assert sorted([*separate, *PATTERNS[1:]]) == sorted(found.table()["pattern"].to_pylist())
     found.save(tmp_path / "state")
     assert found.table() == nk.LogTemplates.open(tmp_path / "state").table()
     merged = nk.LogTemplates().merge(nk.LogTemplates.open(tmp_path / "state"))
@@ -111,22 +111,22 @@ def test_a_state_is_saved_with_orders(tmp_path: Path) -> None:
     assert len(pinned) == len(pinned.fit(LINES))
 
 
-def test_an_explanation_names_what_differs() -> None:
-    """Types and values of one template; words of two."""
+def test_explanations_name_differences() -> None:
+    """Lines of one template differ in values, other lines in words."""
     found = nk.LogTemplates().fit(LINES)
     together = found.explain("user ann took 1 ms", "user bob took 1 ms")
     assert together.together
     assert "{word}: 'ann' and 'bob' are of type word; 9 distinct values" in str(together)
     assert "nothing differs" in str(found.explain(LINES[0], LINES[0]))
-    apart = found.explain("link went UP", "link went DOWN")
-    assert not apart.together
-    assert "'UP' against 'DOWN'; too few distinct words" in str(apart)
+    separate = found.explain("link went UP", "link went DOWN")
+    assert not separate.together
+    assert "'UP' against 'DOWN'; there are too few distinct words" in str(separate)
     assert "5 and 3 words" in str(found.explain(LINES[0], "link went UP"))
-    assert "no template has 'other'" in str(found.explain(LINES[0], "other"))
+    assert "'other' has no template" in str(found.explain(LINES[0], "other"))
 
 
-def test_hostile_lines_are_lines() -> None:
-    """Long, binary and NUL lines are counted, matched and saved like others, and join no other."""
+def test_hostile_lines_are_templates_of_their_own() -> None:
+    """Long and binary lines are counted, matched and saved, and join no other template."""
     hostile = [b"\x00\x01\x02", b"\xff\xfe" * 40, b"x" * 9000, b"1 " * 9000, b"=" * 9000, b"a b " * 9000, "é" * 99]
     found = nk.LogTemplates().fit(LINES).partial_fit(hostile)
     assert len(LINES) + len(hostile) == found.count
@@ -134,33 +134,33 @@ def test_hostile_lines_are_lines() -> None:
     assert len(hostile) == sum(id is not None for id in found.match_many(hostile)["id"].to_pylist())
 
 
-def test_memory_stays_bounded() -> None:
-    """Words that vary become templates before forms are too many; no line is lost, whatever the batches."""
+def test_memory_is_bounded() -> None:
+    """Varying words become variables before there are too many templates; no line is lost."""
     rng = np.random.default_rng(5)
     names = ["".join(rng.choice(list("abcdefgh"), 9)) for _ in range(5000)]
     lines = [f"user {name} logged in" for name in names]
-    found = nk.LogTemplates(max_forms=1000)
+    found = nk.LogTemplates(max_templates=1000)
     for start in range(0, len(lines), 400):
         found.partial_fit(lines[start : start + 400])
     assert ["user {word} logged in"] == found.table()["pattern"].to_pylist()
-    assert (5000, 0) == (found.count, found.unexplained.count)
+    assert (5000, 0) == (found.count, found.unmatched.count)
     assert 5000 == found.table()["count"][0].as_py()
     distinct = found.table()["variables"][0].as_py()[0]["distinct"]
     assert abs(distinct / len(set(names)) - 1) < 0.5
 
 
-def test_what_is_let_go_is_told() -> None:
-    """Forms beyond the limit that no template takes are counted."""
+def test_evicted_lines_are_counted() -> None:
+    """Lines whose templates were evicted are unmatched, and a warning is issued."""
     rng = np.random.default_rng(5)
     lines = [" ".join("".join(rng.choice(list("abcdefgh"), 5)) for _ in range(6)) for _ in range(300)]
-    with pytest.warns(RuntimeWarning, match="max_forms=100"):
-        found = nk.LogTemplates(max_forms=100).fit(lines)
-    assert found.unexplained.count == found.unexplained.let_go >= 200
+    with pytest.warns(RuntimeWarning, match="max_templates=100"):
+        found = nk.LogTemplates(max_templates=100).fit(lines)
+    assert found.unmatched.count == found.unmatched.evicted >= 200
     assert 300 == found.count
 
 
-def test_an_empty_line_is_not_explained() -> None:
-    """It has no template."""
+def test_an_empty_line_has_no_template() -> None:
+    """Its explanation says so, and missing lines are errors."""
     assert not nk.LogTemplates().fit(LINES).explain("", "link went UP").together
     with pytest.raises(ParameterError, match=r"lines\[1\] is missing"):
         nk.LogTemplates().fit(["a", None])

@@ -1,4 +1,4 @@
-"""Items in batches: bounded rows and bytes, and nothing lost between them."""
+"""Batches of items: bounded rows and bytes, complete and in order."""
 
 from __future__ import annotations
 
@@ -9,36 +9,36 @@ import pyarrow as pa
 import pytest
 
 from nearkin.patterns import inputs
-from nearkin.patterns.inputs import Beside, batches
-from nearkin.patterns.tables import pieces
+from nearkin.patterns.inputs import AlignedColumns, read_batches
+from nearkin.patterns.tables import split_bytes
 
 
 @pytest.mark.parametrize("make", [list, iter, pa.array, lambda texts: pa.chunked_array([texts[:7], [], texts[7:]])])
 def test_batches_are_all_items_in_order(make: Callable[[list[str]], object], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each batch has few rows and few bytes, unless one item has more."""
-    monkeypatch.setattr(inputs, "_ROWS", 5)
-    monkeypatch.setattr(inputs, "_BYTES", 40)
+    """A batch exceeds the limits of rows and bytes only if one item does."""
+    monkeypatch.setattr(inputs, "_MAX_ROWS", 5)
+    monkeypatch.setattr(inputs, "_MAX_BYTES", 40)
     texts = [("é" * (n % 9)) + "x" for n in range(40)] + ["y" * 100]
-    beside = Beside(np.arange(41), [str(n) for n in range(41)])
+    columns = AlignedColumns(np.arange(41), [str(n) for n in range(41)])
     found, first = [], 0
-    for batch in batches(make(texts), "items"):
-        items = pieces(batch.items[0][1:], batch.items[1])
+    for batch in read_batches(make(texts), "items"):
+        items = split_bytes(batch.items[0][1:], batch.items[1])
         assert first == batch.first
-        assert batch.rows == len(items) <= 5
-        assert batch.rows == 1 or len(batch.items[1]) <= 40
-        times, sources = beside.of(batch)
+        assert len(batch) == len(items) <= 5
+        assert len(batch) == 1 or len(batch.items[1]) <= 40
+        times, sources = columns.take(batch)
         assert times is not None
         assert sources is not None
-        assert [n * 1_000_000 for n in range(first, first + batch.rows)] == times.tolist()
-        assert [str(n).encode() for n in range(first, first + batch.rows)] == pieces(sources[0][1:], sources[1])
+        assert [n * 1_000_000 for n in range(first, first + len(batch))] == times.tolist()
+        assert [str(n).encode() for n in range(first, first + len(batch))] == split_bytes(sources[0][1:], sources[1])
         found += items
-        first += batch.rows
-    beside.end()
+        first += len(batch)
+    columns.check_end()
     assert [text.encode() for text in texts] == found
 
 
-def test_hostile_items_are_taken_as_they_are() -> None:
-    """NUL, bytes that are no UTF-8, and lone surrogates, which stand for such bytes."""
+def test_invalid_text_is_preserved() -> None:
+    """NUL and invalid UTF-8 are unchanged; lone surrogates stand for invalid bytes."""
     items = [b"\x00\xff", "a\udcffb", "\ud800", bytearray(b"x")]
-    (batch,) = batches(items, "items")
-    assert [b"\x00\xff", b"a\xffb", b"?", b"x"] == pieces(batch.items[0][1:], batch.items[1])
+    (batch,) = read_batches(items, "items")
+    assert [b"\x00\xff", b"a\xffb", b"?", b"x"] == split_bytes(batch.items[0][1:], batch.items[1])

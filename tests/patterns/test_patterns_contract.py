@@ -1,4 +1,4 @@
-"""The contract of patterns, on a class whose scanner is written here: words are literal, numbers are variables."""
+"""The contract of `Patterns`, on a subclass whose words are literal and whose numbers are variables."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from hypothesis import strategies as st
 
 from nearkin._core import FormTable, read_patterns, write_patterns
 from nearkin.errors import CorruptStoreError, FormatVersionError, InputError, MismatchError, ParameterError
-from nearkin.patterns import inputs as given_items
-from nearkin.patterns.base import Explanation, Patterns, Unexplained, open_patterns
-from nearkin.patterns.inputs import NO_TIME, Batch, Strings
+from nearkin.patterns import inputs
+from nearkin.patterns.base import PatternExplanation, Patterns, Unmatched, read_class
+from nearkin.patterns.inputs import NO_TIME, ItemBatch, Strings
 from nearkin.patterns.lines import LogTemplates
-from nearkin.patterns.tables import compared, id_of, pieces, reshaped, table_of
+from nearkin.patterns.tables import build_table, compare_tables, join_changes, pattern_id, split_bytes
 
 
 def _sample(values: set[str]) -> list[tuple[int, bytes]]:
@@ -50,12 +50,12 @@ class Numbers(Patterns):
     REASONS = ("empty",)
 
     @property
-    def unexplained(self) -> Unexplained:
-        """Nothing."""
-        return Unexplained(0, ())
+    def unmatched(self) -> Unmatched:
+        """None."""
+        return Unmatched(0, ())
 
     def match_many(self, items: Any) -> pa.Table:
-        """By the text that an item has when its numbers are variables."""
+        """Match an item by its text with numbers as variables."""
         known = {row["pattern"]: row["id"] for row in self.table().to_pylist()}
         return pa.table({"id": pa.array([known.get(re.sub(r"\d+", "{int}", item)) for item in items], pa.string())})
 
@@ -65,12 +65,14 @@ class Numbers(Patterns):
     def _scan(
         self,
         tables: Mapping[str, FormTable],
-        batch: Batch,
+        batch: ItemBatch,
         times: npt.NDArray[np.int64] | None,
         sources: Strings | None,
     ) -> list[int]:
-        items = [item.decode() for item in pieces(batch.items[0][1:], batch.items[1])]
-        senders = [""] * len(items) if sources is None else [s.decode() for s in pieces(sources[0][1:], sources[1])]
+        items = [item.decode() for item in split_bytes(batch.items[0][1:], batch.items[1])]
+        senders = (
+            [""] * len(items) if sources is None else [s.decode() for s in split_bytes(sources[0][1:], sources[1])]
+        )
         forms: dict[bytes, list[int]] = defaultdict(list)
         for row, item in enumerate(items):
             if item:
@@ -99,17 +101,17 @@ class Numbers(Patterns):
             **_column([_sample({senders[row] for row in forms[form]} - {""}) for form in ordered], "sources"),
             **_column([_sample(values)[: self._sample] for some in holes for values in some], "holes"),
         }
-        tables["forms"].merge(FormTable.from_arrays(arrays, self._sample, self._max_forms, (0, 0)))
+        tables["forms"].merge(FormTable.from_arrays(arrays, self._sample, self._max_templates, (0, 0)))
         return [sum(not item for item in items)]
 
-    def _make(self) -> pa.Table:
-        return table_of(self._tables["forms"].arrays(), self.count, self._sample)
+    def _build(self) -> pa.Table:
+        return build_table(self._tables["forms"].arrays(), self.count, self._sample)
 
     def __len__(self) -> int:
         return int(self.table().num_rows)
 
     def table(self) -> pa.Table:
-        """As it was made."""
+        """Return the result of `_build`."""
         found: pa.Table = self._patterns()
         return found
 
@@ -118,8 +120,8 @@ ITEMS = ["took 5 ms", "took 7 ms", "took 7 ms", "user 1 of 2", "done", ""]
 TIMES = ["2024-05-01T10:00", "2024-05-02T10:00", "2024-05-02T11:00", "2024-05-01T09:00", "NaT", "2024-05-09"]
 
 
-def test_a_table_says_what_items_have_in_common() -> None:
-    """Counts, shares, times, days, sources, examples and variables of each pattern, most items first."""
+def test_a_table_describes_its_patterns() -> None:
+    """Counts, shares, times, days, sources, examples and variables of each pattern, by decreasing number of items."""
     times = np.array(TIMES, "datetime64[s]")
     found = Numbers().fit(ITEMS, times, ["a", "b", "b", None, "a", "c"])
     assert (3, 6, {"empty": 1}) == (len(found), found.count, found.skipped)
@@ -137,11 +139,11 @@ def test_a_table_says_what_items_have_in_common() -> None:
     ]
     assert ["int", "int_2"] == [v["name"] for v in rows[2]["variables"]]
     assert (None, []) == (rows[1]["first_seen"], rows[1]["days"])
-    assert id_of("done") == rows[1]["id"]
+    assert pattern_id("done") == rows[1]["id"]
 
 
 @given(st.lists(st.text("ab1 ", max_size=5), max_size=30), st.integers(0, 30), st.randoms())
-def test_neither_order_nor_batches_nor_merges_matter(items: list[str], cut: int, random: Any) -> None:
+def test_order_batches_and_merges_do_not_matter(items: list[str], cut: int, random: Any) -> None:
     """One fit, batches, another order, and merged states give the same table."""
     whole = Numbers(sample=4).fit(items)
     batches = Numbers(sample=4).fit(items[:cut]).partial_fit(items[cut:])
@@ -169,13 +171,13 @@ def test_neither_order_nor_batches_nor_merges_matter(items: list[str], cut: int,
     ],
     ids=lambda items: type(items).__name__,
 )
-def test_items_come_in_many_forms(items: Any) -> None:
-    """Each gives what the list of strings gives."""
+def test_all_types_of_items_are_equal(items: Any) -> None:
+    """Lists, iterators, NumPy and Arrow columns give the same table."""
     assert Numbers().fit(ITEMS).table() == Numbers().fit(items).table()
 
 
-def test_frames_of_others_are_taken() -> None:
-    """So are columns of pandas and polars."""
+def test_columns_of_pandas_and_polars_are_equal() -> None:
+    """They give the same table as lists."""
     pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
     times = np.array(TIMES, "datetime64[us]")
     expected = Numbers().fit(ITEMS, times).table()
@@ -185,7 +187,7 @@ def test_frames_of_others_are_taken() -> None:
 
 
 def test_times_are_seconds_or_dates() -> None:
-    """Numbers are seconds since 1970; what is no time is refused by name."""
+    """Numbers are seconds since 1970; invalid times are errors that name the parameter."""
     whole = Numbers().fit(ITEMS[:2], [1_714_557_600, 1_714_557_600.5]).table()
     assert whole == Numbers().fit(ITEMS[:2], np.array([1_714_557_600, 1_714_557_600.5])).table()
     assert whole == Numbers().fit(ITEMS[:2], pa.array([1_714_557_600, 1_714_557_600.5])).table()
@@ -195,8 +197,8 @@ def test_times_are_seconds_or_dates() -> None:
             Numbers().fit(ITEMS[:1], times)
 
 
-def test_what_is_wrong_changes_nothing() -> None:
-    """Missing items, and times or sources of another length, are errors that name the place."""
+def test_errors_do_not_change_the_state() -> None:
+    """Missing items, and times or sources of another length, are errors that name the position."""
     found = Numbers().fit(ITEMS)
     before = found.table()
     with pytest.raises(ParameterError, match=r"items\[1\] is missing"):
@@ -216,8 +218,8 @@ def test_what_is_wrong_changes_nothing() -> None:
     assert 0 == Numbers().fit([]).count
 
 
-def test_only_what_was_made_alike_is_merged() -> None:
-    """Other classes and other parameters are named."""
+def test_merge_requires_equal_class_and_parameters() -> None:
+    """The error names the first difference."""
     with pytest.raises(MismatchError, match="sample differs: 64 against 4"):
         Numbers().merge(Numbers(sample=4))
     with pytest.raises(MismatchError, match="class differs"):
@@ -225,17 +227,17 @@ def test_only_what_was_made_alike_is_merged() -> None:
     with pytest.raises(MismatchError, match="class differs"):
         Numbers().compare(object())
     bad: dict[str, Any]
-    for bad in ({"sample": 1}, {"sample": True}, {"max_forms": 0}):
+    for bad in ({"sample": 1}, {"sample": True}, {"max_templates": 0}):
         with pytest.raises(ParameterError):
             Numbers(**bad)
 
 
-def test_rare_forms_go_at_the_limit_and_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A warning says how many items went; the count stays that of all."""
-    monkeypatch.setattr(given_items, "_ROWS", 5)
+def test_rare_templates_are_evicted_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A warning has the number of evicted items; `count` includes them."""
+    monkeypatch.setattr(inputs, "_MAX_ROWS", 5)
     items = ["a", "a", "b", "b", *(f"x{'y' * n}" for n in range(20))]
-    with pytest.warns(RuntimeWarning, match="let 1[0-9] items go.*max_forms=10"):
-        found = Numbers(max_forms=10).fit(items)
+    with pytest.warns(RuntimeWarning, match="evicted 1[0-9] items.*max_templates=10"):
+        found = Numbers(max_templates=10).fit(items)
     assert 9 <= len(found) <= 10
     assert len(items) == found.count
     assert {"a", "b"} < set(found.table()["pattern"].to_pylist())
@@ -244,22 +246,22 @@ def test_rare_forms_go_at_the_limit_and_are_counted(monkeypatch: pytest.MonkeyPa
         found.partial_fit(["a"])
 
 
-def test_a_state_is_saved_whole(tmp_path: Path) -> None:
-    """What is opened is what was saved, orders and counts among it; equal states are equal files."""
+def test_saved_states_are_equal(tmp_path: Path) -> None:
+    """The opened object has the same table, overrides and counts; equal states are equal files."""
     found = Numbers(sample=4).fit(ITEMS, np.array(TIMES, "datetime64[s]"), list("abcabc"))
     found.split(found.table()["id"][0].as_py()).pin("done")
     found.save(tmp_path / "state")
     again = Numbers.open(tmp_path / "state")
     assert (found.table(), found.count, found.skipped) == (again.table(), again.count, again.skipped)
-    assert {("split", "took {int} ms"), ("pin", "done")} == again._orders
+    assert {("split", "took {int} ms"), ("pin", "done")} == again._overrides
     Numbers(sample=4).merge(again).save(tmp_path / "other")
     assert (tmp_path / "state").read_bytes() == (tmp_path / "other").read_bytes()
-    assert "numbers" == open_patterns(tmp_path / "state")
+    assert "numbers" == read_class(tmp_path / "state")
     assert 3 == len(again.partial_fit(["took 9 ms"]))
 
 
-def test_files_that_are_no_states_are_refused(tmp_path: Path) -> None:
-    """Another class, a newer format, arrays that are missing, and damage."""
+def test_invalid_files_are_errors(tmp_path: Path) -> None:
+    """Another class, a newer format, missing arrays and damage are errors."""
     path = tmp_path / "state"
     Numbers().fit(ITEMS).save(path)
     text, values = read_patterns(str(path))
@@ -280,27 +282,27 @@ def test_files_that_are_no_states_are_refused(tmp_path: Path) -> None:
     with pytest.raises(FormatVersionError, match="update nearkin"):
         Numbers.open(path)
     write_patterns(str(path), "[]", [])
-    for opened in (Numbers.open, open_patterns):
+    for opened in (Numbers.open, read_class):
         with pytest.raises(CorruptStoreError):
             opened(path)
     path.write_text("plain text")
-    with pytest.raises(InputError, match="is no state of patterns; give what save or --state wrote"):
+    with pytest.raises(InputError, match="is not a state of patterns; use a file that save or --state wrote"):
         Numbers.open(path)
     with pytest.raises(InputError, match="folder"):
         Numbers.open(tmp_path)
 
 
-def test_orders_name_what_is_there() -> None:
-    """`split` takes the id of a pattern, `pin` a text."""
+def test_overrides_are_checked() -> None:
+    """`split` needs the id of a pattern, `pin` a text."""
     with pytest.raises(ParameterError, match="pattern_id"):
         Numbers().fit(ITEMS).split("0")
     with pytest.raises(ParameterError, match="literal"):
         Numbers().pin("")
-    assert "together\n  one\n  two" == str(Explanation(True, ("one", "two")))
+    assert "together\n  one\n  two" == str(PatternExplanation(True, ("one", "two")))
 
 
-def test_what_is_new_is_found() -> None:
-    """New and gone patterns, changed types, and shares that moved by more than chance."""
+def test_changes_are_found() -> None:
+    """New and gone patterns, changed types, and shares that changed by more than chance."""
     old = Numbers().fit(["a 1"] * 500 + ["b 1"] * 500 + ["gone"] * 3 + ["same"] * 50)
     new = Numbers().fit(["a 1"] * 900 + ["b 1"] * 100 + ["new"] * 2 + ["same"] * 51)
     found = new.compare(old).to_pylist()
@@ -310,36 +312,36 @@ def test_what_is_new_is_found() -> None:
     assert found[2]["after"] > found[2]["before"] > 0
     assert [] == new.compare(new).to_pylist()
     rows = {"id": ["1"], "pattern": ["a {int}"], "count": [9], "share": [1.0]}
-    typed = compared(pa.table(rows), pa.table({**rows, "id": ["2"], "pattern": ["a {word}"]})).to_pylist()
+    typed = compare_tables(pa.table(rows), pa.table({**rows, "id": ["2"], "pattern": ["a {word}"]})).to_pylist()
     assert [("type", "a {word}", "a {int}")] == [(row["kind"], row["pattern"], row["was"]) for row in typed]
 
 
-def test_every_lost_pattern_is_told_of() -> None:
-    """Two that differ in types of variables only: the larger one changed its type, the other one is gone."""
+def test_every_lost_pattern_is_listed() -> None:
+    """If two old patterns differ only in types, the larger changed its type and the other is gone."""
     old = {"id": ["1", "2"], "pattern": ["a {int}", "a {hex}"], "count": [4, 1], "share": [0.8, 0.2]}
     new = {"id": ["3"], "pattern": ["a {word}"], "count": [5], "share": [1.0]}
-    found = compared(pa.table(old), pa.table(new)).to_pylist()
+    found = compare_tables(pa.table(old), pa.table(new)).to_pylist()
     assert [("gone", "2"), ("type", "3")] == [(row["kind"], row["id"]) for row in found]
     assert "a {int}" == found[1]["was"]
 
 
 def test_patterns_that_became_wider_or_narrower_changed_their_type() -> None:
-    """One explains the other: neither is new, and none is gone."""
+    """If one pattern matches the other, neither is new or gone."""
     old = {"id": ["1", "2", "3"], "pattern": ["a x", "a y", "b {int}"], "count": [4, 1, 5], "share": [0.4, 0.1, 0.5]}
     new = {"id": ["4", "5", "6"], "pattern": ["a {word}", "b 7", "c"], "count": [5, 4, 1], "share": [0.5, 0.4, 0.1]}
-    changes = compared(pa.table(old), pa.table(new))
+    changes = compare_tables(pa.table(old), pa.table(new))
     wider = {"a x": "4", "a y": "4", "b {int}": None}
     narrower = {"a {word}": None, "b 7": "3", "c": None}
-    found = reshaped(changes, wider, narrower).to_pylist()
+    found = join_changes(changes, wider, narrower).to_pylist()
     assert [("new", "c", None), ("type", "a {word}", "a x"), ("type", "b 7", "b {int}")] == [
         (row["kind"], row["pattern"], row["was"]) for row in found
     ]
     assert [0.0, 0.5, 0.5] == [row["before"] for row in found]
-    assert changes.equals(reshaped(changes, dict.fromkeys(wider), dict.fromkeys(narrower)))
+    assert changes.equals(join_changes(changes, dict.fromkeys(wider), dict.fromkeys(narrower)))
 
 
-def test_a_table_is_compared_as_its_state_is() -> None:
-    """Templates of a log, against an older object and against its table."""
+def test_tables_and_states_compare_equally() -> None:
+    """Comparing with an object and with its table gives the same changes."""
     old = LogTemplates().fit([f"job {n} took {n} ms" for n in range(9)] + ["shutting down"])
     new = LogTemplates().fit([f"job {n} took {n} ms" for n in range(9)] + ["starting up"])
     expected = [("new", "starting up"), ("gone", "shutting down")]

@@ -1,4 +1,4 @@
-"""Groups of payloads: what is one attack, what is another, and that nothing hostile breaks them."""
+"""Groups of payloads: equal and different attacks, matching, queues, and hostile payloads."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import nearkin as nk
 from nearkin.errors import CorruptStoreError, MismatchError, ParameterError
-from nearkin.patterns.base import open_patterns
+from nearkin.patterns.base import read_class
 
 BENCH = Path(__file__).resolve().parents[2] / "bench"
 
@@ -28,16 +28,16 @@ PATH = ["../../../etc/passwd", "..%252f..%252fetc%252fpasswd%2500.jpg"]
 ALL = [*UNION, *SCRIPT, *PATH]
 
 
-def patterns_of(groups: nk.PayloadGroups) -> dict[str, int]:
-    """Counts by pattern."""
+def counts_by_pattern(groups: nk.PayloadGroups) -> dict[str, int]:
+    """Return the number of payloads by pattern."""
     return {row["pattern"]: row["count"] for row in groups.table().to_pylist()}
 
 
-def test_ways_to_write_an_attack_are_one_group() -> None:
-    """Encodings, case, comments, values, brackets and the number of columns don't matter; the attack does."""
+def test_variants_of_an_attack_are_one_group() -> None:
+    """Encodings, case, comments, values, brackets and the number of columns do not matter."""
     groups = nk.PayloadGroups().fit(ALL)
-    assert {"union all select null": 3, "<script>alert()": 3, "../etc/passwd": 2} == patterns_of(groups)
-    assert (3, 8, {}, 0) == (len(groups), groups.count, groups.skipped, groups.unexplained.count)
+    assert {"union all select null": 3, "<script>alert()": 3, "../etc/passwd": 2} == counts_by_pattern(groups)
+    assert (3, 8, {}, 0) == (len(groups), groups.count, groups.skipped, groups.unmatched.count)
     assert "<PayloadGroups(threshold=0.59): 3 patterns of 8 items>" == repr(groups)
     ids = groups.labels(ALL).to_pylist()
     assert [3, 3, 2] == [len(set(part)) and len(part) for part in (ids[:3], ids[3:6], ids[6:])]
@@ -45,8 +45,8 @@ def test_ways_to_write_an_attack_are_one_group() -> None:
     assert 3 == len(set(ids))
 
 
-def test_a_row_says_what_was_decoded_when_and_from_whom() -> None:
-    """Layers, first and last time, sources, days, examples, and the variables: layers, head, tail and values."""
+def test_a_row_describes_its_group() -> None:
+    """Layers, times, sources, days, examples, and the variables: layers, head, tail and values."""
     times = np.array(["2024-05-01", "2024-05-02", "2024-05-02"], "datetime64[D]")
     (row,) = nk.PayloadGroups().fit(UNION, times, ["a", "b", "a"]).table().to_pylist()
     assert ["case", "comment", "url"] == row["layers"]
@@ -61,8 +61,8 @@ def test_a_row_says_what_was_decoded_when_and_from_whom() -> None:
     assert ("sleep({int})", {"5", "7"}) == (sleep["pattern"], set(sleep["variables"][3]["samples"]))
 
 
-def test_a_match_has_the_group_and_the_values() -> None:
-    """A payload that was not fitted belongs to the group of its form, or of the nearest centre; or to none."""
+def test_match_returns_group_and_values() -> None:
+    """A new payload belongs to the group with its template or the nearest centre, or to none."""
     groups = nk.PayloadGroups().fit([*ALL, "1 and sleep(5)"])
     match = groups.match("%31')/**/or/**/sleep(77)--")
     assert match is not None
@@ -82,11 +82,11 @@ def test_a_match_has_the_group_and_the_values() -> None:
     assert ["", "", "", "1"] == many["variables"].to_pylist()[0]
 
 
-SOME = [*ALL, "1 and sleep(5)", "1 or sleep(6)", "x'", "", "<svg onload=alert(1)>"]
+SAMPLES = [*ALL, "1 and sleep(5)", "1 or sleep(6)", "x'", "", "<svg onload=alert(1)>"]
 
 
-@given(st.lists(st.sampled_from(SOME), max_size=30), st.integers(0, 30), st.randoms())
-def test_neither_order_nor_batches_nor_merges_matter(payloads: list[str], cut: int, random: Any) -> None:
+@given(st.lists(st.sampled_from(SAMPLES), max_size=30), st.integers(0, 30), st.randoms())
+def test_order_batches_and_merges_do_not_matter(payloads: list[str], cut: int, random: Any) -> None:
     """One fit, batches, another order, and merged states give the same table."""
     whole = nk.PayloadGroups(sample=4).fit(payloads)
     batches = nk.PayloadGroups(sample=4).partial_fit(payloads[cut:]).partial_fit(payloads[:cut])
@@ -98,7 +98,7 @@ def test_neither_order_nor_batches_nor_merges_matter(payloads: list[str], cut: i
 
 
 def test_patterns_of_patterns_are_the_patterns() -> None:
-    """The texts of groups, fitted, give the same texts, and the same ids."""
+    """Fitting the texts of groups gives the same texts and ids."""
     groups = nk.PayloadGroups().fit([*ALL, "1 and sleep(5)", "' or 1=1--", ";cat /etc/passwd", "hello, world", "'"])
     texts = groups.table()["pattern"].to_pylist()
     again = nk.PayloadGroups().fit(texts).table()
@@ -107,13 +107,13 @@ def test_patterns_of_patterns_are_the_patterns() -> None:
 
 
 def test_a_state_is_saved_and_opened(tmp_path: Path) -> None:
-    """A file has the state, the threshold and the orders; a damaged one is refused."""
+    """The file has the state, the threshold and the overrides; a damaged file is an error."""
     path = tmp_path / "groups"
     groups = nk.PayloadGroups(threshold=0.7).fit([*ALL, ""], sources=["a"] * 9)
     groups.pin("1 and sleep(5)").save(path)
     again = nk.PayloadGroups.open(path)
     assert groups.table() == again.table()
-    assert ("payloads", repr(groups), {"empty": 1}) == (open_patterns(path), repr(again), again.skipped)
+    assert ("payloads", repr(groups), {"empty": 1}) == (read_class(path), repr(again), again.skipped)
     with pytest.raises(MismatchError, match="threshold"):
         again.merge(nk.PayloadGroups())
     data = bytearray(path.read_bytes())
@@ -123,8 +123,8 @@ def test_a_state_is_saved_and_opened(tmp_path: Path) -> None:
         nk.PayloadGroups.open(path)
 
 
-def test_a_person_takes_a_merge_back() -> None:
-    """`split` keeps the forms of a group apart, `pin` one form; both go with the state."""
+def test_split_and_pin_undo_merges() -> None:
+    """`split` separates the templates of a group, `pin` one template; both are merged with the state."""
     near = ["1 union all select null", "1 union all select 5", "1 union all select 5,null"]
     groups = nk.PayloadGroups().fit(near)
     assert 1 == len(groups)
@@ -139,26 +139,29 @@ def test_a_person_takes_a_merge_back() -> None:
         groups.split("0" * 16)
 
 
-def test_an_explanation_names_what_was_found() -> None:
-    """Forms, layers, heads and tails, the similarity, and the groups."""
+def test_explanations_name_the_evidence() -> None:
+    """Templates, layers, heads and tails, the similarity, and the groups."""
     groups = nk.PayloadGroups().fit(ALL)
     same = groups.explain(UNION[0], UNION[2])
     assert same.together
-    assert all(text in str(same) for text in ("after case", "they have the same form", "head"))
+    assert all(text in str(same) for text in ("after case", "they have the same template", "head"))
     near = groups.explain(UNION[0], UNION[1])
     assert near.together
     assert "both are in the group of 'union all select null'" in str(near)
-    apart = groups.explain(UNION[0], SCRIPT[0])
-    assert not apart.together
-    assert all(text in str(apart) for text in ("similar to 0.0", "b is in the group of '<script>alert()'"))
+    separate = groups.explain(UNION[0], SCRIPT[0])
+    assert not separate.together
+    assert all(
+        text in str(separate)
+        for text in ("similarity of their templates is 0.0", "b is in the group of '<script>alert()'")
+    )
     strange = groups.explain("id", "1 union all select 1,2")
     assert not strange.together
-    assert "no fitted group has a" in str(strange)
+    assert "no fitted group contains a" in str(strange)
     assert not groups.explain("", "x").together
 
 
-def test_a_queue_has_one_alert_a_group() -> None:
-    """The first payload of each group with its count, and whether the group was known; the state stays."""
+def test_a_queue_has_one_alert_per_group() -> None:
+    """Rows have the first payload of each group, its count, and whether the group is new; the state is unchanged."""
     groups = nk.PayloadGroups().fit(UNION)
     queue = [SCRIPT[0], UNION[1], SCRIPT[1], "", UNION[0], PATH[0], "", PATH[1], PATH[0]]
     rows = groups.queue(queue).to_pylist()
@@ -170,39 +173,39 @@ def test_a_queue_has_one_alert_a_group() -> None:
     assert 0 == groups.queue([]).num_rows
 
 
-def test_two_states_are_compared() -> None:
-    """What is new, what is gone."""
+def test_states_are_compared() -> None:
+    """New and gone groups are listed."""
     old = nk.PayloadGroups().fit([*UNION, *SCRIPT])
     new = nk.PayloadGroups().fit([*UNION, *PATH])
     rows = new.compare(old).to_pylist()
     assert [("new", "../etc/passwd"), ("gone", "<script>alert()")] == [(row["kind"], row["pattern"]) for row in rows]
 
 
-def test_what_is_alone_is_counted_and_named() -> None:
-    """Payloads alone in their group, and forms that were let go."""
+def test_unmatched_payloads_are_counted() -> None:
+    """Payloads alone in their group are listed, and evicted ones are counted."""
     groups = nk.PayloadGroups().fit([*UNION, "${jndi:ldap://a.b/c}"])
     assert (1, ("${jndi:ldap://a.b/c}",), 0) == (
-        groups.unexplained.count,
-        groups.unexplained.examples,
-        groups.unexplained.let_go,
+        groups.unmatched.count,
+        groups.unmatched.examples,
+        groups.unmatched.evicted,
     )
-    few = nk.PayloadGroups(max_forms=1)
-    with pytest.warns(RuntimeWarning, match="max_forms=1"):
+    few = nk.PayloadGroups(max_templates=1)
+    with pytest.warns(RuntimeWarning, match="max_templates=1"):
         few.fit([*UNION, *UNION, SCRIPT[0]])
-    assert few.unexplained.let_go > 0
+    assert few.unmatched.evicted > 0
     assert 7 == few.count
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.binary(), pa.string_view()])
-def test_columns_are_taken_as_they_are(kind: pa.DataType) -> None:
-    """Arrow columns, chunked, dictionaries and bytes give what a list gives."""
+def test_arrow_columns_equal_lists(kind: pa.DataType) -> None:
+    """Chunked columns of each type give the same groups as a list."""
     column = pa.chunked_array([pa.array(ALL[:3], kind), pa.array(ALL[3:], kind)])
     assert nk.PayloadGroups().fit(ALL).table() == nk.PayloadGroups().fit(column).table()
     assert nk.PayloadGroups().fit(ALL).labels(ALL) == nk.PayloadGroups().fit(ALL).labels(column)
 
 
-def test_wrong_arguments_are_refused() -> None:
-    """Thresholds out of range, missing payloads; nothing is taken then."""
+def test_invalid_arguments_are_errors() -> None:
+    """Thresholds out of range and missing payloads are errors, and the state is unchanged."""
     for threshold in (0, -1, 1.5, True, "x", float("nan")):
         with pytest.raises(ParameterError, match="threshold"):
             nk.PayloadGroups(threshold=threshold)  # type: ignore[arg-type]
@@ -255,18 +258,18 @@ HOSTILE = [
 
 @pytest.mark.parametrize("payload", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_payloads_are_read_within_bounds(payload: bytes) -> None:
-    """Every payload has one form or is empty, is found again, and joins nobody else's group."""
+    """Each payload has a bounded template or is empty, matches its group, and joins no other group."""
     groups = nk.PayloadGroups().fit([payload, *UNION])
     assert 4 == groups.count
-    assert 3 == sum(count for pattern, count in patterns_of(groups).items() if pattern == "union all select null")
-    assert all(len(pattern) < 20_000 for pattern in patterns_of(groups))
+    assert 3 == sum(count for pattern, count in counts_by_pattern(groups).items() if pattern == "union all select null")
+    assert all(len(pattern) < 20_000 for pattern in counts_by_pattern(groups))
     found = groups.match(payload)
     assert (found is None) == bool(groups.skipped)
     assert str(groups.explain(payload, UNION[0]))
 
 
 def test_layers_are_bounded_and_named() -> None:
-    """Eight rounds; what is deeper, or longer than 65,536 bytes, stays encoded, and the layer `cut` says so."""
+    """Decoding stops after eight rounds and at 65,536 bytes; the layer `cut` marks it."""
     groups = nk.PayloadGroups()
     for times, shown in ((8, "<script>alert()"), (12, None)):
         match = groups.fit([_nested(times)]).match(_nested(times))
@@ -282,7 +285,7 @@ def test_layers_are_bounded_and_named() -> None:
 
 @given(st.lists(st.binary(max_size=60), max_size=8))
 def test_any_bytes_are_grouped(payloads: list[bytes]) -> None:
-    """Whatever the bytes: every payload that is not empty has a group, and counts add up."""
+    """Every payload that is not empty has a group, and counts add up."""
     groups = nk.PayloadGroups().fit(payloads)
     labels = groups.labels(payloads).to_pylist()
     assert len(payloads) == sum(groups.table()["count"].to_pylist()) + sum(groups.skipped.values())
@@ -290,8 +293,8 @@ def test_any_bytes_are_grouped(payloads: list[bytes]) -> None:
     assert set(groups.table()["id"].to_pylist()) == {label for label in labels if label}
 
 
-def _measured(shared: Path, each: int) -> dict[str, Any]:
-    """Groups of public strings and of mutations, by the benchmark's own functions in another process."""
+def _run_benchmark(shared: Path, each: int) -> dict[str, Any]:
+    """Group public strings and mutations with the functions of the benchmark, in another process."""
     code = (
         "import json, sys; sys.path.insert(0, sys.argv[1]); from pathlib import Path\n"
         "import common, patterns_payloads as bench\n"
@@ -307,8 +310,8 @@ def _measured(shared: Path, each: int) -> dict[str, Any]:
 
 
 def test_public_attacks_and_mutations_are_grouped(shared: Path) -> None:
-    """At most a fortieth as many groups as public strings, 98% of strings in groups; purity of mutations from 99.8%."""
-    found = _measured(shared, 30)
+    """At least 40 public strings per group, 98% of strings in groups, and a purity of mutations of at least 99.8%."""
+    found = _run_benchmark(shared, 30)
     assert found["public"]["strings_a_group"] >= 40
     assert found["public"]["grouped"] >= 0.98
     assert found["mutations"]["purity"] >= 0.998

@@ -1,4 +1,4 @@
-"""Requests of files: access logs, JSON lines, plain lines, recordings; malformed lines are counted and named."""
+"""Requests of files: access logs, JSON lines, plain lines, recordings, and malformed lines."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from nearkin.patterns.urls import UrlPatterns
 LINE = '{client} - - [17/May/2015:10:05:{second:02} +0200] "GET /a/{number}?b=\\"c HTTP/1.1" 200 5 "-" "agent"\n'
 
 
-def all_of(reader: RequestReader) -> tuple[list[bytes], list[object], list[object]]:
-    """URLs, times and clients of all batches."""
+def read_all(reader: RequestReader) -> tuple[list[bytes], list[object], list[object]]:
+    """Return URLs, times and clients of all batches."""
     urls: list[bytes] = []
     times: list[object] = []
     clients: list[object] = []
@@ -35,7 +35,7 @@ def all_of(reader: RequestReader) -> tuple[list[bytes], list[object], list[objec
 
 
 def test_a_log_gives_requests_times_and_clients(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Across blocks, compressed or not; what is malformed is counted with its place."""
+    """Blocks and compression do not matter; malformed lines are counted with their positions."""
     monkeypatch.setattr(requests, "_BLOCK", 200)
     lines = [LINE.format(client=f"10.0.0.{n}", second=n, number=n) for n in range(50)]
     lines[7] = "broken\n"
@@ -44,7 +44,7 @@ def test_a_log_gives_requests_times_and_clients(tmp_path: Path, monkeypatch: pyt
         data = "".join(lines).encode()
         path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
         reader = RequestReader(path)
-        urls, times, clients = all_of(reader)
+        urls, times, clients = read_all(reader)
         assert 48 == len(urls) == len(times) == len(clients)
         assert b'GET /a/0?b="c HTTP/1.1' == urls[0]
         assert datetime(2015, 5, 17, 8, 5) == times[0]
@@ -58,8 +58,8 @@ def test_a_log_gives_requests_times_and_clients(tmp_path: Path, monkeypatch: pyt
         assert 48 == patterns.count
 
 
-def test_json_lines_have_the_fields_that_are_named(tmp_path: Path) -> None:
-    """Nested names, times as texts or numbers; records without a URL are counted."""
+def test_json_fields_are_read_by_name(tmp_path: Path) -> None:
+    """Nested names, and times as texts or numbers; records without a URL are counted."""
     path = tmp_path / "requests.jsonl"
     records = [
         {"req": {"url": "/a/1", "m": "GET"}, "t": "2024-05-01T10:00:00.5Z", "ip": "10.0.0.1"},
@@ -76,16 +76,16 @@ def test_json_lines_have_the_fields_that_are_named(tmp_path: Path) -> None:
     assert batch.times is not None
     assert ["2024-05-01T10:00:00.500000", *["2024-05-01T10:00:00.000000"] * 2] == [str(time) for time in batch.times]
     assert ["10.0.0.1", None, None] == batch.clients
-    assert {"no text in 'req.url'": 1, "a time in 't' that is none": 1, "no JSON": 1} == reader.malformed
+    assert {"no text in 'req.url'": 1, "no valid time in 't'": 1, "invalid JSON": 1} == reader.malformed
     assert [3, 4, 6] == [line for _, line, _ in reader.first_malformed]
     assert 3 == UrlPatterns().fit(batch.urls, batch.methods, batch.times, batch.clients).count
 
 
 def test_lines_and_recordings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A URL a line; a recording of a browser; standard input."""
+    """One URL per line, a browser's recording, and standard input are read."""
     plain = tmp_path / "urls"
     plain.write_bytes(b"/a\n\nhttp://x.example/b\r\n\xff\xfe")
-    assert [b"/a", b"http://x.example/b", b"\xff\xfe"] == all_of(RequestReader(plain))[0]
+    assert [b"/a", b"http://x.example/b", b"\xff\xfe"] == read_all(RequestReader(plain))[0]
     har = tmp_path / "page.har"
     entry = {
         "startedDateTime": "2024-05-01T10:00:00.000+02:00",
@@ -99,15 +99,15 @@ def test_lines_and_recordings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert "2024-05-01T08:00:00.000000" == str(batch.times[0])
     assert {"an entry without the URL of a request": 1} == reader.malformed
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(b"/from/stdin\n"))))
-    assert [b"/from/stdin"] == all_of(RequestReader("-"))[0]
+    assert [b"/from/stdin"] == read_all(RequestReader("-"))[0]
 
 
-def test_what_can_not_be_read_is_an_error(tmp_path: Path) -> None:
-    """Missing files, no recordings, damaged archives, formats that there are not."""
+def test_unreadable_files_are_errors(tmp_path: Path) -> None:
+    """Missing files, invalid recordings, damaged archives, and unknown formats."""
     with pytest.raises(InputError, match="can't be read"):
         list(RequestReader(tmp_path / "missing"))
     (tmp_path / "bad.har").write_text("[]")
-    with pytest.raises(InputError, match="no HAR file"):
+    with pytest.raises(InputError, match="not a HAR file"):
         list(RequestReader(tmp_path / "bad.har"))
     (tmp_path / "cut.gz").write_bytes(gzip.compress(b"/a\n" * 9000)[:-9])
     with pytest.raises(InputError, match=r"cut.gz can't be read"):

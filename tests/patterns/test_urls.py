@@ -1,4 +1,4 @@
-"""Patterns of URLs: order, batches and merges; each kind of variable; hostile lines; what a person decides."""
+"""Patterns of URLs: order, batches and merges, kinds of variables, hostile lines, and overrides."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ HASH = "da39a3ee5e6b4b0d3255bfef95601890afd80709"
 RANDOM = "xjAJXh38I15wypJXxuGMBp0EAVxt0G0biEntp43Qt6E"
 
 
-def patterns_of(urls: list[str], **options: object) -> list[str]:
-    """Texts of the patterns, sorted."""
+def fit_patterns(urls: list[str], **options: object) -> list[str]:
+    """Return the texts of the patterns, sorted."""
     return sorted(UrlPatterns(**options).fit(urls).table()["pattern"].to_pylist())  # type: ignore[arg-type]
 
 
-def test_a_pattern_is_still_a_url() -> None:
-    """The interfaces of a small site are its patterns."""
-    assert EXPECTED == patterns_of(traffic())
+def test_interfaces_of_a_small_site() -> None:
+    """The patterns of a small site are its interfaces."""
+    assert EXPECTED == fit_patterns(traffic())
 
 
 @pytest.mark.parametrize(
@@ -44,9 +44,9 @@ def test_a_pattern_is_still_a_url() -> None:
         ("2024-02-29T10:00:00Z", "datetime"),
     ],
 )
-def test_types_are_variables_at_once(value: str, kind: str) -> None:
-    """One request is enough where the type says it."""
-    assert [f"/things/{{{kind}}}/edit"] == patterns_of([f"/things/{value}/edit"])
+def test_typed_values_are_variables_at_once(value: str, kind: str) -> None:
+    """A single request is sufficient if the value has a type."""
+    assert [f"/things/{{{kind}}}/edit"] == fit_patterns([f"/things/{value}/edit"])
 
 
 @pytest.mark.parametrize(
@@ -66,25 +66,25 @@ def test_types_are_variables_at_once(value: str, kind: str) -> None:
         ("/?x=-1.5", "/?x={float}"),
     ],
 )
-def test_variables_inside_of_segments_and_parameters(url: str, pattern: str) -> None:
-    """Names around a variable stay, versions, languages and suffixes too."""
-    assert [pattern] == patterns_of([url])
+def test_variables_inside_segments_and_parameters(url: str, pattern: str) -> None:
+    """Text around a variable is kept, and so are versions, languages and suffixes."""
+    assert [pattern] == fit_patterns([url])
 
 
-def test_more_values_of_a_word_are_a_variable_and_few_are_not() -> None:
-    """Titles of a blog are values, pages of an API are names."""
+def test_many_distinct_words_are_a_variable() -> None:
+    """Titles of a blog are values, and pages of an API are names."""
     r = random.Random(3)
     words = ["build", "a", "house", "of", "wood", "and", "stone", "near", "the", "river", "in", "one", "long"]
     titles = [f"/blog/{'-'.join(r.sample(words, 5))}" for _ in range(40)]
     names = [f"/api/{name}" for name in ("users", "orders", "carts", "search", "health") for _ in range(30)]
-    found = patterns_of(titles + names)
+    found = fit_patterns(titles + names)
     assert ["/api/carts", "/api/health", "/api/orders", "/api/search", "/api/users", "/blog/{slug}"] == found
 
 
 @settings(max_examples=25, deadline=None)
 @given(st.randoms(use_true_random=False), st.integers(0, 600), st.integers(0, 600))
-def test_order_batches_and_merges_change_nothing(r: random.Random, first: int, second: int) -> None:
-    """The state is a sum: one table for any order, any batches, any merge."""
+def test_order_batches_and_merges_do_not_matter(r: random.Random, first: int, second: int) -> None:
+    """The state is a sum, so any order, batches and merges give the same table."""
     urls = traffic()
     methods = ["PUT" if number % 50 == 0 else None for number in range(len(urls))]
     clients = [f"10.0.0.{number % 40}" for number in range(len(urls))]
@@ -103,14 +103,14 @@ def test_order_batches_and_merges_change_nothing(r: random.Random, first: int, s
 
 
 def test_patterns_of_patterns_are_the_patterns() -> None:
-    """Feeding texts of patterns back changes nothing."""
+    """Fitting the texts of patterns returns the same texts."""
     urls = [*traffic(), *(f"/{name}" for name in ("a", "b", "c", "d", "e", "f", "g")), "/a/deep/one", "/a/deep/two"]
-    once = patterns_of(urls)
-    assert once == patterns_of(once)
-    assert once == patterns_of(patterns_of(once * 3))
+    once = fit_patterns(urls)
+    assert once == fit_patterns(once)
+    assert once == fit_patterns(fit_patterns(once * 3))
 
 
-def test_ids_stay_when_more_data_confirms_a_pattern() -> None:
+def test_ids_are_stable_when_urls_are_added() -> None:
     """More of the same, and new optional parameters, change no id."""
     small, large = UrlPatterns().fit(traffic(1, 200)), UrlPatterns().fit([*traffic(1, 200), *traffic(2, 3000)])
     ids = dict(zip(*(small.table()[name].to_pylist() for name in ("pattern", "id")), strict=True))
@@ -150,7 +150,7 @@ HOSTILE = [
 
 
 def test_hostile_lines_never_crash_and_never_merge() -> None:
-    """Binary, 8 kB, double encoding and NUL are left out or stay apart; ordinary patterns are as they were."""
+    """Binary, long and double-encoded lines are skipped or separate, and ordinary patterns are unchanged."""
     ordinary = [f"/users/{number}?page={number % 7}" for number in range(100)]
     with_hostile = UrlPatterns().fit([*(url.encode() for url in ordinary), *HOSTILE * 3])
     clean = UrlPatterns().fit(ordinary).table().select(["id", "pattern", "count", "variables"]).to_pylist()
@@ -164,16 +164,16 @@ def test_hostile_lines_never_crash_and_never_merge() -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.binary(max_size=60), max_size=20))
-def test_any_bytes_make_a_table(lines: list[bytes]) -> None:
-    """No line is lost: it is in a pattern, unexplained or left out."""
+def test_any_bytes_are_counted(lines: list[bytes]) -> None:
+    """Each line is in a pattern, unmatched or skipped."""
     patterns = UrlPatterns().fit([b"/" + line for line in lines])
     explained = sum(patterns.table()["count"].to_pylist())
-    assert len(lines) == explained + patterns.unexplained.count + sum(patterns.skipped.values())
+    assert len(lines) == explained + patterns.unmatched.count + sum(patterns.skipped.values())
     assert len(lines) == patterns.match_many([b"/" + line for line in lines]).num_rows
 
 
-def test_a_scanner_makes_no_variable_of_names() -> None:
-    """Two thousand words that one client asks for once change no ordinary pattern, and are counted."""
+def test_a_scanner_does_not_turn_names_into_variables() -> None:
+    """Hundreds of words that one client requests once change no ordinary pattern, and are counted."""
     words = [
         f"/{a}{b}{c}"
         for a in ("old", "new", "my")
@@ -184,16 +184,16 @@ def test_a_scanner_makes_no_variable_of_names() -> None:
     scan = [f"GET http://shop.example{word}" for word in words] + [f"GET {url}" for url in below]
     patterns = UrlPatterns().fit([*traffic(size=6000), *scan])
     assert set(EXPECTED) <= set(patterns.table()["pattern"].to_pylist())
-    assert patterns.unexplained.count >= 0.9 * len(scan)
+    assert patterns.unmatched.count >= 0.9 * len(scan)
     known = UrlPatterns().fit(
         [*traffic(), *scan], clients=[*(f"10.0.0.{n % 99}" for n in range(600)), *["203.0.113.9"] * len(scan)]
     )
     assert set(EXPECTED) <= set(known.table()["pattern"].to_pylist())
-    assert len(known.unexplained.examples) > 10
+    assert len(known.unmatched.examples) > 10
 
 
-def test_match_gives_the_values_of_variables() -> None:
-    """By name for one URL, in order for many; an optional parameter that is missing is null."""
+def test_match_returns_the_values_of_variables() -> None:
+    """By name for one URL, in order for many; a missing optional parameter is null."""
     patterns = UrlPatterns().fit([*traffic(), *["GET http://shop.example/search?q=a&lang=en"] * 9])
     match = patterns.match("http://shop.example/api/v1/users/7/orders?size=10&page=%33", "GET")
     assert match is not None
@@ -206,8 +206,8 @@ def test_match_gives_the_values_of_variables() -> None:
     assert found[1] == found[2] == {"id": None, "pattern": None, "variables": None}
 
 
-def test_items_are_taken_as_columns_and_bytes() -> None:
-    """Arrow columns, request lines and bytes give the same."""
+def test_columns_and_bytes_are_equal() -> None:
+    """Arrow columns, request lines and bytes give the same patterns."""
     urls = ["/a/1", "/a/2", "/b"]
     expected = UrlPatterns().fit(urls, methods=["get", "get", None]).table()
     assert expected.equals(UrlPatterns().fit([b"/a/1", b"/a/2", b"/b"], methods=pa.array(["GET", "GET", None])).table())
@@ -220,14 +220,14 @@ def test_items_are_taken_as_columns_and_bytes() -> None:
     assert expected["pattern"].equals(lines.table()["pattern"])
 
 
-def test_bad_arguments_are_named() -> None:
-    """Errors say what was found and what is allowed; nothing is taken."""
+def test_invalid_arguments_are_errors() -> None:
+    """Errors name the parameter, and the state is unchanged."""
     patterns = UrlPatterns().fit(["/a"])
     with pytest.raises(ParameterError, match=r"urls\[1\] is missing"):
         patterns.partial_fit(["/a", None])
     with pytest.raises(ParameterError, match=r"methods"):
         patterns.partial_fit(["/a", "/b"], methods=["GET"])
-    with pytest.raises(ParameterError, match="methods is one str"):
+    with pytest.raises(ParameterError, match="methods is a single str"):
         patterns.partial_fit(["/a"], methods="GET")
     with pytest.raises(ParameterError, match="support"):
         UrlPatterns(support=0)
@@ -243,17 +243,17 @@ def test_bad_arguments_are_named() -> None:
     assert {"no method": 1} == UrlPatterns().fit(["/a"], methods=["G T"]).skipped
 
 
-def test_what_is_told_to_vary_varies() -> None:
-    """`keep` names what stays; trackers go on request."""
+def test_keep_and_drop_trackers() -> None:
+    """Parts that `keep` does not list become variables; trackers are removed on request."""
     urls = [f"/{language}/v{version}/page" for language in ("de", "en", "fr") for version in (1, 2, 3)] * 2
-    assert 9 == len(patterns_of(urls))
-    assert ["/{name}/{version}/page"] == patterns_of(urls, keep=["suffix"])
+    assert 9 == len(fit_patterns(urls))
+    assert ["/{name}/{version}/page"] == fit_patterns(urls, keep=["suffix"])
     tracked = [f"/a?id={n}&utm_source=x&gclid=y{n}" for n in range(9)]
-    assert ["/a?id={int}"] == patterns_of(tracked, drop_trackers=True)
+    assert ["/a?id={int}"] == fit_patterns(tracked, drop_trackers=True)
 
 
-def test_a_person_takes_a_merge_back() -> None:
-    """`split` and `pin` are kept with the state."""
+def test_split_and_pin_undo_merges() -> None:
+    """`split` and `pin` restore names."""
     names = ["alice42", "bob_x", "carol7", "dave.k", "erin99", "frank_2", "grace1", "heidi8", "ivan77", "judy3"]
     urls = [f"/user/{name}/posts" for name in [*names, *names, *(f"{a}_{b}" for a in names for b in names[:3])]]
     patterns = UrlPatterns().fit(urls)
@@ -263,12 +263,12 @@ def test_a_person_takes_a_merge_back() -> None:
     patterns.split(patterns.table()["id"][0].as_py())
     assert 10 <= len(patterns)
     assert "/user/bob_x/posts" in patterns.table()["pattern"].to_pylist()
-    with pytest.raises(ParameterError, match="no variable that the number of values made"):
+    with pytest.raises(ParameterError, match="no variable that is due to its number of values"):
         patterns.split(patterns.table()["id"][0].as_py())
 
 
 def test_a_state_is_saved_and_opened(tmp_path: Path) -> None:
-    """All that was seen, and the orders of a person."""
+    """The file has the state, the parameters and the overrides."""
     patterns = UrlPatterns(support=3, keep=["suffix"], drop_trackers=True)
     patterns.fit(traffic(), times=range(600), clients=[str(n) for n in range(600)]).pin("/a")
     patterns.save(tmp_path / "site.nkp")
@@ -279,7 +279,7 @@ def test_a_state_is_saved_and_opened(tmp_path: Path) -> None:
 
 
 def test_days_are_counted_and_compared() -> None:
-    """What is new since yesterday is one call."""
+    """Changes since yesterday are new, gone and changed patterns."""
     monday = datetime(2024, 5, 6)
     old = [f"/item/{n}?id={n}" for n in range(300)] + ["/gone"] * 50 + ["/more"] * 20
     new = [f"/item/{n}?id=x{n}y" for n in range(300)] + ["/new"] * 50 + ["/more"] * 200
@@ -296,29 +296,29 @@ def test_days_are_counted_and_compared() -> None:
     assert monday.timestamp() <= both[0]["first_seen"].timestamp() + 86_400
 
 
-def test_explanations_name_what_was_decided() -> None:
-    """Why two URLs have one pattern, or why not."""
+def test_explanations_name_the_evidence() -> None:
+    """Reasons for variables, and the first difference of two patterns."""
     patterns = UrlPatterns().fit([*traffic(), *["GET http://shop.example/about"] * 5])
     base = "GET http://shop.example"
     together = patterns.explain(f"{base}/api/v1/users/1/orders", f"{base}/api/v1/users/2/orders")
     assert together.together
-    assert "{int} is a variable by its type" in str(together)
+    assert "{int} is a variable because of its type" in str(together)
     r = random.Random(7)
     slug = patterns.explain(
         f"{base}/blog/{'-'.join(r.sample(['red', 'blue', 'old'], 3))}.html", f"{base}/blog/old-house.html"
     )
-    assert "by its number of values" in str(slug)
-    apart = patterns.explain(f"{base}/about", f"{base}/search?q=a")
-    assert not apart.together
-    assert "segment 1 differs" in str(apart)
+    assert "because of its number of values" in str(slug)
+    separate = patterns.explain(f"{base}/about", f"{base}/search?q=a")
+    assert not separate.together
+    assert "segment 1 differs" in str(separate)
     front = patterns.explain(f"{base}/index.php?m=cart&c=show&id=1", f"{base}/index.php?m=user&c=login")
-    assert "m dispatches: cart and user" in str(front)
-    assert "is not explained" in str(patterns.explain(f"{base}/nothing", f"{base}/about"))
-    assert "left out: empty" in str(patterns.explain("", f"{base}/about"))
+    assert "the parameter m dispatches: cart and user" in str(front)
+    assert "a is unmatched" in str(patterns.explain(f"{base}/nothing", f"{base}/about"))
+    assert "skipped: empty" in str(patterns.explain("", f"{base}/about"))
 
 
-def test_what_known_scanners_ask_for_joins_no_variable() -> None:
-    """Where clients are known, words that only a scanner asked for are left out, though a variable would take them."""
+def test_urls_of_one_client_join_no_variable() -> None:
+    """If clients are known, words that only one requested are unmatched."""
     r = random.Random(5)
     names = [f"{r.choice('abcdefgh')}{r.choice(['ann', 'bob', 'eve'])}{r.randrange(99)}" for _ in range(300)]
     users = [f"/users/{name}/posts" for name in names]
@@ -329,33 +329,33 @@ def test_what_known_scanners_ask_for_joins_no_variable() -> None:
     assert [("/users/{name}/posts", 300)] == list(
         zip(*(patterns.table()[name].to_pylist() for name in ("pattern", "count")), strict=True)
     )
-    assert len(scan) + len(probes) == patterns.unexplained.count
+    assert len(scan) + len(probes) == patterns.unmatched.count
 
 
-def test_memory_is_bounded_by_forms() -> None:
-    """Beyond three quarters of `max_forms` words that are values become holes; nothing is lost, patterns stay."""
+def test_memory_is_bounded() -> None:
+    """Beyond three quarters of `max_templates`, values become wildcards; nothing is lost, and patterns are the same."""
     urls = traffic(size=6000)
     whole = UrlPatterns().fit(urls)
-    small = UrlPatterns(max_forms=400)
+    small = UrlPatterns(max_templates=400)
     for start in range(0, len(urls), 250):
         small.partial_fit(urls[start : start + 250])
     assert EXPECTED == sorted(small.table()["pattern"].to_pylist())
     columns = ["id", "pattern", "count"]
     assert whole.table().select(columns).equals(small.table().select(columns))
-    assert 0 == small.unexplained.count
+    assert 0 == small.unmatched.count
     assert len(small._tables["forms"]) < 400 < len(whole._tables["forms"])
 
 
-def test_many_parameters_are_one_form() -> None:
-    """A request with hundreds of parameters is counted, and no pattern explains it."""
+def test_many_parameters_are_unmatched() -> None:
+    """Requests with hundreds of parameters are counted and have no pattern."""
     hostile = ["/a?" + "&".join(f"k{n}{m}=1" for m in range(900)) for n in range(50)]
     patterns = UrlPatterns().fit([*["/a?x=1"] * 100, *hostile])
     assert ["/a?x={int}"] == patterns.table()["pattern"].to_pylist()
-    assert 50 == patterns.unexplained.count
+    assert 50 == patterns.unmatched.count
 
 
-def test_a_url_without_a_method_has_the_pattern_of_any() -> None:
-    """Of several methods that with the most requests; a request line keeps its own."""
+def test_urls_without_a_method_match_any_method() -> None:
+    """The method with the most requests comes first; a request line keeps its own."""
     urls = [f"/users/{n}" for n in range(30)] * 2 + [f"/users/{n}/lock" for n in range(10)]
     methods = ["GET"] * 30 + ["DELETE"] * 30 + ["POST"] * 10
     found = UrlPatterns().fit([*urls, "/users/1"], [*methods, "GET"])

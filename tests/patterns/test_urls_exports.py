@@ -1,4 +1,4 @@
-"""Exports of patterns of URLs: expressions match what patterns match, documents are what readers want."""
+"""Exports of patterns of URLs: expressions match their URLs, and documents are valid."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ VALUES = st.one_of(
 )
 
 
-def quoted(text: str) -> str:
-    """Percent-escapes for what a value may not hold."""
+def quote(text: str) -> str:
+    """Return a text with percent-escapes for the characters that values must not contain."""
     return "".join(
         f"%{byte:02x}" if chr(byte) in '&#?/% "<>' or byte < 33 or byte > 126 else chr(byte)
         for byte in text.encode("utf-8", "replace")
@@ -88,19 +88,19 @@ def quoted(text: str) -> str:
 
 @settings(max_examples=400, deadline=None)
 @given(data=st.data())
-def test_the_expression_matches_what_the_pattern_matches(site: UrlPatterns, data: Any) -> None:
-    """A URL that a pattern takes is taken by the pattern's expression, whatever its values are."""
+def test_expressions_match_the_urls_of_their_patterns(site: UrlPatterns, data: Any) -> None:
+    """If a pattern matches a URL, its expression does, for any values."""
     pattern = data.draw(st.sampled_from(site.patterns))
     path = []
     for part in pattern.path_text[1:].split("/"):
         value = data.draw(VALUES) if "{" in part else None
-        path.append(part if value is None else re.sub(r"\{\w+\}", quoted(value).replace("\\", ""), part))
+        path.append(part if value is None else re.sub(r"\{\w+\}", quote(value).replace("\\", ""), part))
     query = []
     for parameter in pattern.parameters:
         if parameter.literal is not None:
             query.append(f"{parameter.key}={parameter.literal}")
         elif data.draw(st.booleans()):
-            query.append(f"{parameter.key}={quoted(data.draw(VALUES))}")
+            query.append(f"{parameter.key}={quote(data.draw(VALUES))}")
     url = f"{pattern.method} http://{pattern.host}/{'/'.join(path)}?{'&'.join(data.draw(st.permutations(query)))}"
     match = site.match(url)
     if match is not None:
@@ -111,8 +111,8 @@ def test_the_expression_matches_what_the_pattern_matches(site: UrlPatterns, data
         assert re.search(site.to_regex(match.id), canonical.removeprefix("shop.example"))
 
 
-def test_examples_of_every_pattern_match_its_expression(site: UrlPatterns) -> None:
-    """So do the URLs that made it; the expressions of others rarely do."""
+def test_expressions_match_the_examples(site: UrlPatterns) -> None:
+    """Expressions match the examples of their patterns, and reject similar URLs."""
     for row in site.table().to_pylist():
         for example in row["examples"]:
             text, _ = canonical_url(example.encode())
@@ -153,13 +153,13 @@ def test_an_openapi_document_has_paths_parameters_and_types(site: UrlPatterns) -
 
 
 def test_an_openapi_document_is_valid(site: UrlPatterns) -> None:
-    """The validator of the specification takes it, where it is installed."""
+    """The validator of the specification accepts it, if it is installed."""
     validator = pytest.importorskip("openapi_spec_validator")
     validator.validate(site.to_openapi())
 
 
 def test_nginx_has_a_location_for_each_path(site: UrlPatterns) -> None:
-    """Expressions are in quotes, and match decoded paths."""
+    """Expressions are quoted, and match decoded paths."""
     text = site.to_nginx()
     assert text.count("{") == text.count("}")
     found = re.findall(r'location ~ "(.*)" \{', text)
@@ -169,8 +169,8 @@ def test_nginx_has_a_location_for_each_path(site: UrlPatterns) -> None:
     assert "limit_except GET { deny all; }" in text
 
 
-def test_modsecurity_rules_have_their_own_numbers(site: UrlPatterns) -> None:
-    """Each rule has one id; what no pattern explains is refused; values of numbers are checked."""
+def test_modsecurity_rules_have_unique_numbers(site: UrlPatterns) -> None:
+    """Unmatched requests are refused, and values of numbers are checked."""
     text = site.to_modsecurity(first_rule=5000)
     numbers = [int(number) for number in re.findall(r"id:(\d+)", text)]
     assert numbers == list(range(5000, 5000 + len(numbers)))

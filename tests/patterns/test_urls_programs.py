@@ -1,4 +1,4 @@
-"""What nginx and ModSecurity say of what is written for them."""
+"""nginx and Apache with ModSecurity accept the exported configurations."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ needs_modsecurity = pytest.mark.skipif(
 
 
 def check(program: str, *arguments: str | os.PathLike[str]) -> None:
-    """The program finds no fault in a configuration."""
+    """Run a program and check that it accepts a configuration."""
     done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False, timeout=300)
     assert 0 == done.returncode, done.stderr
 
@@ -59,8 +59,8 @@ def test_modsecurity_reads_its_rules(tmp_path: Path) -> None:
     check("apache2", "-t", "-f", tmp_path / "apache.conf")
 
 
-def test_rules_of_several_hosts_are_about_their_own() -> None:
-    """The host is tested where there are several, and names with brackets are expressions."""
+def test_rules_test_the_host_if_there_are_several() -> None:
+    """Names of parameters with brackets are expressions."""
     rules = UrlPatterns().fit(URLS).to_modsecurity()
     assert rules.count(r'REQUEST_HEADERS:Host "@rx (?i)^a\.example(?::[0-9]+)?$"') == 2
     assert r"ARGS:/^arr\[\]$/" in rules

@@ -118,9 +118,9 @@ class PatternOptions:
             name, value = ("since", self.since) if self.since is not None else ("as_json", "given")
             raise bad_parameter(name, value, "it without --export, which prints patterns in another form")
         if self.out is not None and self.export is None:
-            from nearkin.patterns.rows import check_ending
+            from nearkin.patterns.tables import check_suffix
 
-            check_ending(self.out, "out")
+            check_suffix(self.out, "out")
         for path in (self.match, self.since):
             if path is not None:
                 check_stream(str(path))
@@ -292,7 +292,7 @@ def run(kind: type[Patterns], open_items: OpenItems, options: PatternOptions, **
 def _write(path: Path, table: pa.Table, text: str | None) -> None:
     """Write an export, or the table without one."""
     from nearkin.io import replace_file
-    from nearkin.patterns.rows import write_rows
+    from nearkin.patterns.tables import write_rows
 
     if text is None:
         write_rows(path, table)
@@ -318,10 +318,10 @@ def _load(kind: type[_Patterns], path: Path, parameters: Mapping[str, Any]) -> _
 
     A table is matched with the parameters of the call. A state has its own, and others are an error.
     """
-    from nearkin.patterns.rows import is_table, read_rows
+    from nearkin.patterns.tables import is_table, read_rows
 
     if is_table(path):
-        model = kind.of_table(read_rows(path), **parameters)
+        model = kind.from_table(read_rows(path), **parameters)
     else:
         model = kind.open(path)
         if parameters:
@@ -333,7 +333,7 @@ def _load(kind: type[_Patterns], path: Path, parameters: Mapping[str, Any]) -> _
 
 def _load_table(kind: type[Patterns], path: Path) -> pa.Table:
     """Return the table of a state, or a table of `--out`."""
-    from nearkin.patterns.rows import is_table, read_rows
+    from nearkin.patterns.tables import is_table, read_rows
 
     return read_rows(path) if is_table(path) else kind.open(path).table()
 
@@ -363,7 +363,7 @@ def _match(model: Patterns, open_items: OpenItems, options: PatternOptions) -> N
 def _print_patterns(table: pa.Table, *, as_json: bool) -> None:
     """Print patterns: count, share, id and text."""
     if as_json:
-        from nearkin.patterns.rows import json_rows
+        from nearkin.patterns.tables import json_rows
 
         for row in json_rows(table):
             say_json(row)
@@ -409,7 +409,7 @@ def _print_summary(model: Patterns, table: pa.Table) -> None:
     warn(f"{_count(model.count, model.name)}, {_count(table.num_rows, 'patterns')}")
     for reason, number in sorted(model.skipped.items()):
         warn(f"left out: {number:,} {reason}")
-    rest = model.unexplained
+    rest = model.unmatched
     if rest.count:
         # A payload alone in its group has no pattern, yet similar payloads match it.
         fate = "alone in their group" if model.name == "payloads" else "that no pattern explains"

@@ -1,14 +1,22 @@
-"""What many items have in common: templates of log lines, patterns of URLs, groups of payloads, with typed variables.
+"""Patterns of many items: templates of log lines, patterns of URLs, groups of payloads, with typed variables.
 
-`base` is the contract of all; one module each has the class. `tables` makes Arrow tables, `given` reads what callers
-have.
+`base` has the common contract, `lines`, `urls` and `payloads` have the classes, `tables` builds Arrow tables, and
+`inputs` reads items, times and sources.
 """
 
 from __future__ import annotations
 
-from nearkin.patterns.base import Explanation, Match, Patterns, Unexplained
+from nearkin.patterns.base import PatternExplanation, PatternMatch, Patterns, Unmatched
 from nearkin.patterns.lines import LogTemplates
 from nearkin.patterns.payloads import PayloadGroups
 from nearkin.patterns.urls import UrlPatterns
 
-__all__ = ["Explanation", "LogTemplates", "Match", "Patterns", "PayloadGroups", "Unexplained", "UrlPatterns"]
+__all__ = [
+    "LogTemplates",
+    "PatternExplanation",
+    "PatternMatch",
+    "Patterns",
+    "PayloadGroups",
+    "Unmatched",
+    "UrlPatterns",
+]

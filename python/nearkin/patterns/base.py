@@ -1,9 +1,10 @@
-"""The contract of patterns: what `LogTemplates`, `UrlPatterns` and `PayloadGroups` have in common.
+"""The common contract of `LogTemplates`, `UrlPatterns` and `PayloadGroups`.
 
-An object has a state, tables of forms (`crates/nearkin-core/src/patterns/forms.rs`), and makes patterns of it when it
-is asked. The state is a sum over items: neither order nor batches nor merges change it, or what is made of it.
+An object has a state, tables of templates (items with their variables masked; `crates/nearkin-patterns`), from which it
+builds patterns on demand. The state is a sum over items, so order, batches and merges affect neither the state nor the
+patterns.
 
-A class gives `name`, `REASONS`, `_params`, `_scan` and `_make`; the rest is here.
+A subclass defines `name`, `REASONS`, `_params`, `_scan` and `_build`.
 """
 
 from __future__ import annotations
@@ -33,19 +34,17 @@ from nearkin.errors import (
     mismatch,
     warn_caller,
 )
-from nearkin.patterns.inputs import Batch, Beside, Items, Strings, batches
-from nearkin.patterns.tables import compared, reshaped
+from nearkin.patterns.inputs import AlignedColumns, ItemBatch, Items, Strings, read_batches
+from nearkin.patterns.tables import compare_tables, join_changes
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _Self = TypeVar("_Self", bound="Patterns")
 _FORMAT = 1
-"""Version of what a file of patterns holds; `docs/format-patterns.md`."""
-
+"""Version of the content of a file of patterns; `docs/format-patterns.md`."""
 _MAGIC = b"NEAR"
-"""How a segment begins."""
-
+"""First bytes of a segment."""
 _DTYPES = {
     "form_ends": np.int64,
     "forms": np.uint8,
@@ -61,20 +60,21 @@ _DTYPES = {
     **{f"{name}_text_ends": np.int64 for name in ("examples", "sources", "holes")},
     **{f"{name}_text": np.uint8 for name in ("examples", "sources", "holes")},
 }
+"""Arrays of a table of templates, in the order of the file."""
 
 
 @dataclass(frozen=True)
-class Match:
+class PatternMatch:
     """The pattern of an item.
 
     Attributes
     ----------
     id : str
-        The pattern's id, as in `table`.
+        Id of the pattern, as in `table`.
     pattern : str
-        Its text.
+        Text of the pattern.
     variables : dict of str to str
-        Values by the names of variables, in order.
+        Values by the names of the variables, in order.
     """
 
     id: str
@@ -83,113 +83,108 @@ class Match:
 
 
 @dataclass(frozen=True)
-class Explanation:
-    """Why two items have one pattern, or why not; as text, one step a line.
+class PatternExplanation:
+    """Why two items have the same pattern or different ones; `str()` has one step per line.
 
     Attributes
     ----------
     together : bool
     steps : tuple of str
-        What was found, one sentence each.
+        One sentence each.
     """
 
     together: bool
     steps: tuple[str, ...]
 
     def __str__(self) -> str:
-        return "\n".join(("together" if self.together else "apart", *(f"  {step}" for step in self.steps)))
+        return "\n".join(("together" if self.together else "separate", *(f"  {step}" for step in self.steps)))
 
 
 @dataclass(frozen=True)
-class Unexplained:
-    """Items that no pattern explains.
+class Unmatched:
+    """Items without a pattern.
 
     Attributes
     ----------
     count : int
-        How many.
+        Number of items.
     examples : tuple of str
         Some of them, by smallest hash.
-    let_go : int
-        Items among them whose forms were let go at `max_forms`, which nobody can list.
+    evicted : int
+        Number of items among them whose templates were evicted at `max_templates`; they cannot be listed.
     """
 
     count: int
     examples: tuple[str, ...]
-    let_go: int = 0
+    evicted: int = 0
 
 
 class Patterns(ABC):
-    """What items have in common, with typed variables where they differ; subclasses say what items are.
+    """Patterns of items, with typed variables.
 
     Parameters
     ----------
     sample : int, default 64
-        Values of a variable that are kept; counts of distinct values are exact below it, and estimates
-        of relative standard error `1 / sqrt(sample - 2)` above.
-    max_forms : int, default 200,000
-        Forms (items with their variables masked) that are kept. Beyond it the rarest are let go; `unexplained` counts
-        them, and a warning says so once.
+        Maximum number of stored values of a variable. Counts of distinct values are exact below it, and estimates with
+        a relative standard error of `1 / sqrt(sample - 2)` above.
+    max_templates : int, default 200,000
+        Maximum number of templates (items with their variables masked). Beyond it the rarest are evicted; `unmatched`
+        counts them, and a warning is issued once.
     """
 
     name: ClassVar[str]
-    """What the class is called in files."""
+    """Name of the class in files."""
 
     REASONS: ClassVar[tuple[str, ...]] = ()
-    """Why the scanner leaves items out, by its numbers."""
+    """Reasons why the scanner skips items, by number."""
 
-    def __init__(self, *, sample: int = 64, max_forms: int = 200_000) -> None:
+    def __init__(self, *, sample: int = 64, max_templates: int = 200_000) -> None:
         self._sample = check_count("sample", sample, 2, 1 << 16, "2 to 65536")
-        self._max_forms = check_count("max_forms", max_forms, 1, 1 << 31, "1 to 2147483648")
-        self._forget()
+        self._max_templates = check_count("max_templates", max_templates, 1, 1 << 31, "1 to 2147483648")
+        self._overrides: set[tuple[str, str]] = set()
+        self._clear()
 
-    def _forget(self) -> None:
-        """Puts the state of an object that has seen nothing."""
-        self._tables = {name: FormTable(self._sample, self._max_forms) for name in self._table_names()}
+    def _clear(self) -> None:
+        """Reset the state; overrides of `split` and `pin` are kept."""
+        self._tables = {"forms": FormTable(self._sample, self._max_templates)}
         self._skipped: dict[str, int] = {}
-        self._orders: set[tuple[str, str]] = set()
-        self._made: Any = None
-
-    def _table_names(self) -> tuple[str, ...]:
-        """Names of the tables of forms that are the state."""
-        return ("forms",)
+        self._built: Any = None
 
     @abstractmethod
     def _params(self) -> dict[str, Any]:
-        """Parameters on which the state depends, as JSON has them, beside `sample` and `max_forms`."""
+        """Return the parameters that affect the state, for JSON, without `sample` and `max_templates`."""
 
     @abstractmethod
     def _scan(
         self,
         tables: Mapping[str, FormTable],
-        batch: Batch,
+        batch: ItemBatch,
         times: npt.NDArray[np.int64] | None,
         sources: Strings | None,
     ) -> list[int]:
-        """Adds the items of a batch to tables; how many were left out, by the numbers of `REASONS`."""
+        """Add the items of a batch to tables; return the numbers of skipped items, by the numbers of `REASONS`."""
 
     @abstractmethod
-    def _make(self) -> Any:
-        """Patterns of the state, which are kept until it changes."""
+    def _build(self) -> Any:
+        """Build the patterns of the state."""
 
     def _patterns(self) -> Any:
-        """What `_make` made of the state as it is."""
-        if self._made is None:
-            self._made = self._make()
-        return self._made
+        """Return the result of `_build`, cached until the state changes."""
+        if self._built is None:
+            self._built = self._build()
+        return self._built
 
     def fit(self: _Self, items: Items, times: Any = None, sources: Any = None) -> _Self:
-        """Forgets what it has, and takes these items; orders of `split` and `pin` stay.
+        """Fit these items instead of the earlier ones; overrides of `split` and `pin` are kept.
 
         Parameters
         ----------
         items : iterable of str or bytes, or a column
-            Strings or binary values of Arrow, pandas, polars or NumPy are taken too. `str` is taken as UTF-8.
+            Columns of strings or binary values of Arrow, pandas, polars or NumPy. `str` is encoded as UTF-8.
         times : array, column or iterable, optional
-            When each item was written: `datetime64`, timestamps, `datetime`, or seconds since 1970 (UTC);
-            None for unknown.
+            Time of each item: `datetime64`, timestamps, `datetime`, or seconds since 1970 (UTC); None if unknown.
         sources : iterable of str, bytes or None, or a column, optional
-            Who sent each item.
+            Sender of each item.
 
         Returns
         -------
@@ -198,32 +193,30 @@ class Patterns(ABC):
         Raises
         ------
         ParameterError
-            An item that is missing or no text; times or sources of another length. Nothing is taken then.
+            An item is missing or not a text, or times or sources have another length. The state is unchanged.
         """
-        return self._take(items, times, sources, fresh=True)
+        return self._add(items, times, sources, replace=True)
 
     def partial_fit(self: _Self, items: Items, times: Any = None, sources: Any = None) -> _Self:
-        """Adds a batch; the parameters are those of `fit`. Batches in any order give what one `fit` of all gives."""
-        return self._take(items, times, sources, fresh=False)
+        """Add a batch; the parameters are those of `fit`. Batches in any order equal one `fit` of all items."""
+        return self._add(items, times, sources, replace=False)
 
-    def _take(self: _Self, items: Items, times: Any, sources: Any, *, fresh: bool) -> _Self:
-        """Adds all items or, if anything is wrong, none: they are added to new tables, which are merged at the end."""
-        beside = Beside(times, sources)
-        tables = {name: FormTable(self._sample, self._max_forms) for name in self._tables}
+    def _add(self: _Self, items: Items, times: Any, sources: Any, *, replace: bool) -> _Self:
+        """Add all items or, on an error, none: they are added to new tables, which are merged at the end."""
+        aligned = AlignedColumns(times, sources)
+        tables = {name: FormTable(self._sample, self._max_templates) for name in self._tables}
         skipped = np.zeros(256, np.int64)
-        for batch in batches(items, self._items_name()):
-            skipped += np.array(self._scan(tables, batch, *beside.of(batch)), np.int64)
-        beside.end()
-        if fresh:
-            orders = self._orders
-            self._forget()
-            self._orders = orders
-        lost = self._let_go()
+        for batch in read_batches(items, self._items_name()):
+            skipped += np.array(self._scan(tables, batch, *aligned.take(batch)), np.int64)
+        aligned.check_end()
+        if replace:
+            self._clear()
+        before = self._num_evicted()
         self._absorb(tables, {name: int(skipped[number]) for number, name in enumerate(self.REASONS)})
-        if self._let_go() > lost:
+        if (evicted := self._num_evicted() - before) > 0:
             warn_caller(
-                f"{type(self).__name__} let {self._let_go() - lost} items go: they had more than "
-                f"max_forms={self._max_forms} forms, and the rarest are not kept; raise max_forms to keep them"
+                f"{type(self).__name__} evicted {evicted} items: they had more than "
+                f"max_templates={self._max_templates} templates, and the rarest are not kept; raise max_templates"
             )
         return self
 
@@ -231,7 +224,7 @@ class Patterns(ABC):
         return "items"
 
     def _absorb(self, tables: Mapping[str, FormTable], skipped: Mapping[str, int]) -> None:
-        """Adds what other tables hold."""
+        """Add other tables to the state."""
         for name, table in tables.items():
             if len(self._tables[name]) == 0 and self._tables[name].gone() == (0, 0):
                 self._tables[name] = table
@@ -240,149 +233,150 @@ class Patterns(ABC):
         for reason, count in skipped.items():
             if count:
                 self._skipped[reason] = self._skipped.get(reason, 0) + count
-        self._made = None
+        self._built = None
 
-    def _let_go(self) -> int:
-        """Items whose forms were let go."""
+    def _num_evicted(self) -> int:
+        """Return the number of items whose templates were evicted."""
         return sum(table.gone()[1] for table in self._tables.values())
 
     def merge(self: _Self, other: _Self) -> _Self:
-        """Adds what another object of the same parameters has seen, and its orders of `split` and `pin`.
+        """Add the state of another object with the same parameters, and its overrides of `split` and `pin`.
 
         Raises
         ------
         MismatchError
-            The other is of another class or has other parameters; the message names the first that differs.
+            The class or a parameter differs; the message names the first difference.
         """
         if type(other) is not type(self):
             raise mismatch("class", type(self).__name__, type(other).__name__)
-        mine, theirs = self._all_params(), other._all_params()
-        for name in mine:
-            if mine[name] != theirs.get(name):
-                raise mismatch(name, mine[name], theirs.get(name))
+        theirs = other._all_params()
+        for name, value in self._all_params().items():
+            if value != theirs.get(name):
+                raise mismatch(name, value, theirs.get(name))
         self._absorb({name: table.copy() for name, table in other._tables.items()}, other._skipped)
-        self._orders |= other._orders
+        self._overrides |= other._overrides
         return self
 
     def _all_params(self) -> dict[str, Any]:
-        return {"sample": self._sample, "max_forms": self._max_forms, **self._params()}
+        return {"sample": self._sample, "max_templates": self._max_templates, **self._params()}
 
     @property
     def count(self) -> int:
-        """Items seen, those that were left out among them."""
-        return sum(table.count() for table in self._tables.values()) + self._let_go() + sum(self._skipped.values())
+        """Number of items, skipped ones included."""
+        tables = sum(table.count() for table in self._tables.values())
+        return tables + self._num_evicted() + sum(self._skipped.values())
 
     @property
     def skipped(self) -> dict[str, int]:
-        """How many items were left out, by reason."""
+        """Number of skipped items, by reason."""
         return dict(self._skipped)
 
     @property
     def memory(self) -> int:
-        """Bytes of memory of the state."""
+        """Memory of the state in bytes."""
         return sum(table.memory() for table in self._tables.values())
 
     def __repr__(self) -> str:
-        given = ", ".join(f"{name}={value!r}" for name, value in self._params().items())
-        return f"<{type(self).__name__}({given}): {len(self)} patterns of {self.count} items>"
+        params = ", ".join(f"{name}={value!r}" for name, value in self._params().items())
+        return f"<{type(self).__name__}({params}): {len(self)} patterns of {self.count} items>"
 
     @abstractmethod
     def __len__(self) -> int:
-        """How many patterns there are."""
+        """Return the number of patterns."""
 
     @abstractmethod
     def table(self) -> pa.Table:
-        """One row a pattern, most items first."""
+        """Return one row per pattern, by decreasing number of items."""
 
     @abstractmethod
     def match_many(self, items: Items) -> pa.Table:
-        """For each item the `id` and `pattern` of its pattern, null if it has none, and its `variables`."""
+        """Return the `id` and `pattern` of each item's pattern, null without one, and its `variables`."""
 
     @property
     @abstractmethod
-    def unexplained(self) -> Unexplained:
-        """What no pattern explains."""
+    def unmatched(self) -> Unmatched:
+        """The items without a pattern."""
 
     @classmethod
-    def of_table(cls: type[_Self], table: pa.Table, **parameters: Any) -> _Self:
-        """An object that has the patterns of a table, and matches by them; counts are not in it.
+    def from_table(cls: type[_Self], table: pa.Table, **parameters: Any) -> _Self:
+        """Return an object that matches by the patterns of a table; it has no counts.
 
         Parameters
         ----------
         table : pyarrow.Table
-            Of this class, as `table` or `nearkin.patterns.rows.read_rows` gives it.
+            As returned by `table` of this class or by `nearkin.patterns.tables.read_rows`.
         **parameters
-            Those of the class.
+            Parameters of the class.
 
         Raises
         ------
         InputError
             The patterns are not those of this class.
         """
-        made = cls(**parameters).fit(table.column("pattern"))
-        found = set(made.table().column("id").to_pylist())
+        # The pattern of a pattern is the pattern itself.
+        patterns = cls(**parameters).fit(table.column("pattern"))
+        ids = set(patterns.table().column("id").to_pylist())
         for row in table.select(["id", "pattern"]).to_pylist():
-            if row["id"] not in found:
-                reason = (
-                    f"{row['pattern']!r} is no pattern of {cls.__name__}; give the table that the same command wrote"
-                )
+            if row["id"] not in ids:
+                reason = f"{row['pattern']!r} is not a pattern of {cls.__name__}; use a table of the same command"
                 raise InputError(reason, place=row["id"], reason=reason)
-        return made
+        return patterns
 
     def compare(self, older: Patterns | pa.Table) -> pa.Table:
-        """What is new since an older state.
+        """Return the changes since an older state.
 
         Parameters
         ----------
         older : Patterns or pyarrow.Table
-            Of the same class; or the table of one.
+            An object of the same class, or its table.
 
         Returns
         -------
         pyarrow.Table
-            `kind` (*new*, *gone*, *type*, *share*), `id`, `pattern`, `was` (the old text, where types of variables
-            changed, or where a pattern became wider or narrower: one of the two explains the other), `before`, `after`
-            (shares). A share is listed if it changed by a quarter or more, and by more than chance.
+            `kind` (*new*, *gone*, *type*, *share*), `id`, `pattern`, `was` (the old text if types of variables changed,
+            or if a pattern became wider or narrower, so that one matches the other), `before`, `after` (shares). A
+            share is listed if it changed by a quarter or more, and by more than chance.
 
         Raises
         ------
         MismatchError
-            The other is of another class.
+            The other object has another class.
         """
         if not isinstance(older, Patterns) and hasattr(older, "column_names"):
-            return self._compared(self.of_table(older, **self._all_params()), older)
+            return self._compare(self.from_table(older, **self._all_params()), older)
         if type(older) is not type(self):
             raise mismatch("class", type(self).__name__, type(older).__name__)
-        return self._compared(older, older.table())
+        return self._compare(older, older.table())
 
-    def _compared(self, older: Patterns, table: pa.Table) -> pa.Table:
-        """What is new since an older object, whose table is this one."""
-        changes = compared(table, self.table())
+    def _compare(self, older: Patterns, table: pa.Table) -> pa.Table:
+        """Return the changes since an older object with this table."""
+        changes = compare_tables(table, self.table())
         texts = [changes.filter(changes["kind"].to_numpy() == kind)["pattern"].to_pylist() for kind in ("gone", "new")]
         wider = dict(zip(texts[0], self.match_many(texts[0])["id"].to_pylist(), strict=True))
         narrower = dict(zip(texts[1], older.match_many(texts[1])["id"].to_pylist(), strict=True))
-        return reshaped(changes, wider, narrower)
+        return join_changes(changes, wider, narrower)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the state to a file, which replaces one of that name only when it is whole.
+        """Write the state to a file atomically.
 
         Parameters
         ----------
         path : path
-            The file; `docs/format-patterns.md` says what is in it.
+            `docs/format-patterns.md` describes the file.
 
         Raises
         ------
         OSError
-            If it can't be written.
+            The file cannot be written.
         """
         check_name(path)
+        params = {_PARAM_KEYS.get(name, name): value for name, value in self._all_params().items()}
         head: dict[str, Any] = {
             "format": _FORMAT,
             "class": self.name,
-            "params": self._all_params(),
+            "params": params,
             "skipped": dict(sorted(self._skipped.items())),
-            "orders": sorted(self._orders),
+            "orders": sorted(self._overrides),
             "tables": {},
         }
         values = []
@@ -394,20 +388,20 @@ class Patterns(ABC):
 
     @classmethod
     def open(cls: type[_Self], path: str | os.PathLike[str]) -> _Self:
-        """The object that `save` wrote.
+        """Open a file that `save` wrote.
 
         Raises
         ------
         InputError
-            The file is no state of patterns.
+            The file is not a state of patterns.
         MismatchError
-            It holds patterns of another class.
+            The file has patterns of another class.
         CorruptStoreError
-            It changed since it was written.
+            The file is damaged.
         FormatVersionError
-            A newer nearkin wrote it.
+            A newer nearkin wrote the file.
         OSError
-            It can't be read.
+            The file cannot be read.
         """
         place = os.fspath(path)
         check_regular(place, "a state that `save` has written")
@@ -417,7 +411,7 @@ class Patterns(ABC):
             with Path(place).open("rb") as file:
                 if file.read(len(_MAGIC)) == _MAGIC:
                     raise
-            reason = "is no state of patterns; give what save or --state wrote"
+            reason = "is not a state of patterns; use a file that save or --state wrote"
             raise InputError(f"{place} {reason}", place=place, reason=reason) from error
         try:
             head = json.loads(text)
@@ -429,29 +423,30 @@ class Patterns(ABC):
                 )
             if head["class"] != cls.name:
                 raise mismatch(f"patterns of {place}", str(head["class"]), cls.name)
-            return cls._restored(head, values)
+            return cls._restore(head, values)
         except (MismatchError, StoreError):
             raise
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            reason = f"it is no state of {cls.__name__} ({error})"
+            reason = f"it is not a state of {cls.__name__} ({error})"
             raise CorruptStoreError(f"{place} is damaged: {reason}", place=place, reason=reason) from error
 
     @classmethod
-    def _restored(cls: type[_Self], head: dict[str, Any], values: list[bytes]) -> _Self:
-        """The object that a file's description and arrays say."""
-        found = cls(**head["params"])
+    def _restore(cls: type[_Self], head: dict[str, Any], values: list[bytes]) -> _Self:
+        """Return the object of a file's header and arrays."""
+        names = {key: name for name, key in _PARAM_KEYS.items()}
+        patterns = cls(**{names.get(key, key): value for key, value in head["params"].items()})
         parts = iter(values)
-        for name in sorted(found._tables):
-            said = head["tables"][name]
-            arrays = {array: np.frombuffer(next(parts, b""), _DTYPES[array]) for array in said["arrays"]}
-            gone = (int(said["gone"][0]), int(said["gone"][1]))
-            found._tables[name] = FormTable.from_arrays(arrays, found._sample, found._max_forms, gone)
-        found._skipped = {str(reason): int(count) for reason, count in head["skipped"].items()}
-        found._orders = {(str(order), str(text)) for order, text in head["orders"]}
-        return found
+        for name in sorted(patterns._tables):
+            about = head["tables"][name]
+            arrays = {array: np.frombuffer(next(parts, b""), _DTYPES[array]) for array in about["arrays"]}
+            gone = (int(about["gone"][0]), int(about["gone"][1]))
+            patterns._tables[name] = FormTable.from_arrays(arrays, patterns._sample, patterns._max_templates, gone)
+        patterns._skipped = {str(reason): int(count) for reason, count in head["skipped"].items()}
+        patterns._overrides = {(str(kind), str(text)) for kind, text in head["orders"]}
+        return patterns
 
     def split(self: _Self, pattern_id: str) -> _Self:
-        """Takes a merge back: what one pattern joined stays apart from now on. Saved and merged with the state.
+        """Undo a merge: the items of this pattern are no longer joined. Saved and merged with the state.
 
         Parameters
         ----------
@@ -461,33 +456,42 @@ class Patterns(ABC):
         Raises
         ------
         ParameterError
-            There is no such pattern.
+            The pattern does not exist.
         """
-        found = {row["id"]: row["pattern"] for row in self.table().select(["id", "pattern"]).to_pylist()}
-        if pattern_id not in found:
+        texts = {row["id"]: row["pattern"] for row in self.table().select(["id", "pattern"]).to_pylist()}
+        if pattern_id not in texts:
             raise bad_parameter("pattern_id", repr(pattern_id), "the id of a pattern of table()")
-        self._orders.add(("split", found[pattern_id]))
-        self._made = None
-        return self
+        return self._override("split", texts[pattern_id])
 
     def pin(self: _Self, literal: str) -> _Self:
-        """Keeps a text as it is: it joins no pattern, none of its words becomes a variable. Saved with the state."""
+        """Keep a text unchanged: it joins no pattern and has no variables. Saved and merged with the state."""
         if not isinstance(literal, str) or not literal:
             raise bad_parameter("literal", repr(literal), "a text that is not empty")
-        self._orders.add(("pin", literal))
-        self._made = None
+        return self._override("pin", literal)
+
+    def _override(self: _Self, kind: str, text: str) -> _Self:
+        self._overrides.add((kind, text))
+        self._built = None
         return self
 
+    def _overridden(self, kind: str) -> list[str]:
+        """Return the texts of overrides of a kind, `split` or `pin`, sorted."""
+        return sorted(text for name, text in self._overrides if name == kind)
 
-def open_patterns(path: str | os.PathLike[str]) -> str:
-    """The class of a file of patterns, by its name in files: `lines`, `urls` or `payloads`."""
+
+_PARAM_KEYS = {"max_templates": "max_forms"}
+"""Names of parameters in files that differ from those in Python."""
+
+
+def read_class(path: str | os.PathLike[str]) -> str:
+    """Return the class of a file of patterns, by its name in files: `lines`, `urls` or `payloads`."""
     check_regular(path)
     text, _ = read_patterns(os.fspath(path))
     try:
         return str(json.loads(text)["class"])
     except (KeyError, TypeError, ValueError) as error:
-        place, reason = str(Path(path)), "it is no state of patterns"
+        place, reason = str(Path(path)), "it is not a state of patterns"
         raise CorruptStoreError(f"{place} is damaged: {reason}", place=place, reason=reason) from error
 
 
-__all__ = ["Explanation", "Match", "Patterns", "Unexplained", "open_patterns"]
+__all__ = ["PatternExplanation", "PatternMatch", "Patterns", "Unmatched", "read_class"]

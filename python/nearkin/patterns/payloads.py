@@ -1,14 +1,14 @@
-"""Groups of near-identical attack payloads, so that a person looks at each attack once.
+"""`PayloadGroups`: groups of near-identical attack payloads, so that each attack is reviewed once.
 
-A payload is read once (core: `patterns/payloads/`): layers of encodings are taken off, tokens are typed, and what lets
-the attack in and out of the place where it is injected goes; what is left is its *form*. Payloads of one form are
-counted together. When groups are asked for, near forms are put together: those that differ in one word where several
-stand, and those that are similar (MinHash proposes, a weighted Jaccard similarity of tokens and pairs of words
-verifies).
+Each payload is read once (`payloads` in `crates/nearkin-patterns`): layers of encodings are decoded, tokens are typed,
+and the delimiters around the injection are removed. The rest is its *template*, and payloads with one template are
+counted together. Similar templates are joined on demand: those that differ in one word where several words occur, and
+those found by MinHash and verified by a weighted Jaccard similarity of tokens and pairs of words.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -26,34 +26,42 @@ from nearkin._core import (
     read_payload,
 )
 from nearkin.errors import bad_parameter
-from nearkin.patterns.base import Explanation, Match, Patterns, Unexplained
-from nearkin.patterns.inputs import NO_TIME, Batch, Items, Strings, batches
-from nearkin.patterns.tables import Arrays, Samples, holes_of, id_of, names_of, pieces, table_of, text_of
+from nearkin.patterns.base import PatternExplanation, PatternMatch, Patterns, Unmatched
+from nearkin.patterns.inputs import NO_TIME, ItemBatch, Items, Strings, read_batches
+from nearkin.patterns.tables import (
+    Arrays,
+    Samples,
+    build_table,
+    pattern_id,
+    split_bytes,
+    template_text,
+    variable_names,
+    variable_types,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 THRESHOLD = 0.59
-"""Similarity of forms from which they are one group; `docs/patterns.md` says how it was chosen."""
-
+"""Minimum similarity of templates in one group; `docs/patterns.md` has the measurements."""
 HIDDEN = ("layers", "head", "tail")
-"""Variables of every form that are not in its text: what was decoded, what stands before and behind."""
+"""Variables of every template that are not in its text: decoded layers, and the text before and after the injection."""
+_MAX_EXAMPLES = 3
+"""Number of examples of a template, as in the core, and of `unmatched`."""
+_TYPED = re.compile(r"\{(int|hex|name|host|text)\}")
 
-_SHOWN = 3
-"""Examples that are kept of what is in no group."""
 
-
-class _Made(NamedTuple):
-    """Groups of a state."""
+class _Built(NamedTuple):
+    """The groups of a state."""
 
     arrays: Arrays
-    """One row a group, as a table of forms: its centre's form, sums and samples of all its forms."""
+    """One row per group, as in a table of templates: the template of the centre, sums and samples of all members."""
     texts: list[str]
-    """Of each group the text of its centre."""
+    """Text of the centre of each group."""
     groups: dict[str, int]
-    """The group of each form, by its text."""
+    """Group of each template, by its text."""
     layers: dict[bytes, list[str]]
-    """What was decoded in a group, by the form of its centre."""
+    """Decoded layers of each group, by the template of its centre."""
 
 
 class PayloadGroups(Patterns):
@@ -62,11 +70,11 @@ class PayloadGroups(Patterns):
     Parameters
     ----------
     threshold : float, default 0.59
-        Similarity of two forms from which they are one group, above 0 to 1; 1 keeps every form apart.
+        Minimum similarity of two templates in one group, above 0 and up to 1; with 1 every template is a group.
     sample : int, default 64
-        Values of a variable that are kept, a random sample of the distinct ones.
-    max_forms : int, default 200,000
-        Forms that are kept; beyond it the rarest are let go, counted and warned of.
+        Maximum number of stored values of a variable, a random sample of the distinct ones.
+    max_templates : int, default 200,000
+        Maximum number of templates; beyond it the rarest are evicted and counted, with a warning.
 
     Examples
     --------
@@ -87,19 +95,19 @@ class PayloadGroups(Patterns):
 
     Notes
     -----
-    A group's id is a function of its text alone. Groups are a function of the set of forms: neither order nor batches,
-    counts nor merges enter. A new form may become the centre of a group, whose text and id are then its own.
+    The id of a group depends only on its text. The groups depend only on the set of templates, and not on order,
+    batches, counts or merges. A new template may become the centre of a group, which then has its text and id.
     """
 
     name: ClassVar[str] = "payloads"
     REASONS: ClassVar[tuple[str, ...]] = ("empty",)
 
-    def __init__(self, *, threshold: float = THRESHOLD, sample: int = 64, max_forms: int = 200_000) -> None:
+    def __init__(self, *, threshold: float = THRESHOLD, sample: int = 64, max_templates: int = 200_000) -> None:
         number = isinstance(threshold, (int, float, np.floating, np.integer)) and not isinstance(threshold, bool)
         if not number or not 0 < threshold <= 1:
             raise bad_parameter("threshold", repr(threshold), "a number above 0, to 1")
         self._threshold = float(threshold)
-        super().__init__(sample=sample, max_forms=max_forms)
+        super().__init__(sample=sample, max_templates=max_templates)
 
     def _params(self) -> dict[str, Any]:
         return {"threshold": self._threshold}
@@ -110,77 +118,77 @@ class PayloadGroups(Patterns):
     def _scan(
         self,
         tables: Mapping[str, FormTable],
-        batch: Batch,
+        batch: ItemBatch,
         times: npt.NDArray[np.int64] | None,
         sources: Strings | None,
     ) -> list[int]:
         return add_payloads(tables["forms"], batch.items, times, sources)
 
-    def _make(self) -> _Made:
+    def _build(self) -> _Built:
         arrays = self._tables["forms"].arrays()
-        forms = (np.concatenate([np.zeros(1, np.int64), arrays["form_ends"]]), arrays["forms"])
-        texts, centres = self._grouped(forms)
+        templates = (np.concatenate([np.zeros(1, np.int64), arrays["form_ends"]]), arrays["forms"])
+        texts, centres = self._group(templates)
         members: dict[int, list[int]] = {}
-        for row, centre in enumerate(centres.tolist()):
+        for row, centre in enumerate(centres):
             members.setdefault(centre, []).append(row)
-        found, layers = _merged(arrays, members, self._sample)
+        merged, layers = _merge_members(arrays, members, self._sample)
         order = {centre: group for group, centre in enumerate(members)}
-        groups = {texts[row]: order[centre] for row, centre in enumerate(centres.tolist())}
-        return _Made(found, [texts[centre] for centre in members], groups, layers)
+        groups = {texts[row]: order[centre] for row, centre in enumerate(centres)}
+        return _Built(merged, [texts[centre] for centre in members], groups, layers)
 
-    def _grouped(self, forms: Strings) -> tuple[list[str], npt.NDArray[np.uint32]]:
-        """Texts of forms and their centres, as `pin` and `split` want them."""
-        rows = len(forms[0]) - 1
-        apart = set(self._forms([text for order, text in self._orders if order == "pin"]))
-        split = {text for order, text in self._orders if order == "split"}
-        pinned = np.zeros(rows, np.bool_)
-        packed, centres = group_forms(forms, pinned, self._threshold)
-        texts = _listed(packed)
-        if apart or split:
-            pinned |= np.fromiter((text in apart for text in texts), np.bool_, rows)
-            packed, centres = group_forms(forms, pinned, self._threshold)
-            pinned |= np.fromiter((texts[centre] in split for centre in centres.tolist()), np.bool_, rows)
-            packed, centres = group_forms(forms, pinned, self._threshold)
-        return texts, centres
+    def _group(self, templates: Strings) -> tuple[list[str], list[int]]:
+        """Return the texts of templates and their centres, subject to `pin` and `split`."""
+        pinned = np.zeros(len(templates[0]) - 1, np.bool_)
+        packed, centres = group_forms(templates, pinned, self._threshold)
+        texts = _unpack(packed)
+        pins, splits = set(self._read_templates(self._overridden("pin"))), set(self._overridden("split"))
+        if pins or splits:
+            pinned |= np.array([text in pins for text in texts], np.bool_)
+            _, centres = group_forms(templates, pinned, self._threshold)
+            pinned |= np.array([texts[centre] in splits for centre in centres.tolist()], np.bool_)
+            _, centres = group_forms(templates, pinned, self._threshold)
+        return texts, centres.tolist()
 
-    def _forms(self, payloads: Items) -> list[str]:
-        """The form of each payload as text; an empty one for an empty payload."""
-        return [text for batch in batches(payloads, "payloads") for text in _listed(forms_of(batch.items))]
+    def _read_templates(self, payloads: Items) -> list[str]:
+        """Return the template of each payload as text; empty for an empty payload."""
+        return [text for batch in read_batches(payloads, "payloads") for text in _unpack(forms_of(batch.items))]
 
-    def _found(self, forms: Sequence[str]) -> list[int]:
-        """The group of each form: its own, else that of the nearest centre; -1 for none."""
-        made = self._patterns()
-        unknown = sorted({form for form in forms if form and form not in made.groups})
-        near = nearest_forms(_packed(made.texts), _packed(unknown), self._threshold).tolist() if unknown else []
-        pinned = set(self._forms([text for order, text in self._orders if order == "pin"]))
-        known = {
-            **made.groups,
-            **{form: -1 if form in pinned else row for form, row in zip(unknown, near, strict=True)},
-        }
-        return [known.get(form, -1) for form in forms]
+    def _find_groups(self, templates: Sequence[str]) -> list[int]:
+        """Return the group of each template: its own, or that of the nearest centre; -1 for none."""
+        built = self._patterns()
+        unknown = sorted({template for template in templates if template and template not in built.groups})
+        near = nearest_forms(_pack(built.texts), _pack(unknown), self._threshold).tolist() if unknown else []
+        pinned = set(self._read_templates(self._overridden("pin")))
+        nearest = {template: -1 if template in pinned else row for template, row in zip(unknown, near, strict=True)}
+        return [built.groups.get(template, nearest.get(template, -1)) for template in templates]
+
+    def _find_texts(self, templates: Sequence[str]) -> list[str | None]:
+        """Return the text of the group of each template; None for none."""
+        built = self._patterns()
+        return [built.texts[row] if row >= 0 else None for row in self._find_groups(templates)]
 
     def __len__(self) -> int:
         return len(self._patterns().texts)
 
     def table(self) -> pa.Table:
-        """One row a group, most payloads first, then by text.
+        """Return one row per group, by decreasing number of payloads, then by text.
 
         Returns
         -------
         pyarrow.Table
-            `id` (a function of the text alone), `pattern` (the form of the group's centre), `layers` (what was
-            decoded), `count`, `share`, `first_seen`, `last_seen`, `sources` (how many), `examples` (at most 3),
-            `variables` (`name`, `type`, `distinct`, `samples`; of all forms *layers*, *head* and *tail*, of the
-            centre's form the others), `days` (`day`, `count`).
+            `id` (depends only on the text), `pattern` (the template of the group's centre), `layers` (decoded layers),
+            `count`, `share`, `first_seen`, `last_seen`, `sources` (number), `examples` (at most 3), `variables`
+            (`name`, `type`, `distinct`, `samples`; *layers*, *head* and *tail* of all members, the others of the
+            centre's template), `days` (`day`, `count`).
         """
         import pyarrow as pa
 
-        made = self._patterns()
-        extra = [("layers", pa.list_(pa.string()), lambda form: made.layers[form])]
-        return table_of(made.arrays, self.count, self._sample, text=_text, names=_names, extra=extra)
+        built = self._patterns()
+        extra = [("layers", pa.list_(pa.string()), lambda template: built.layers[template])]
+        return build_table(built.arrays, self.count, self._sample, text=_visible_text, names=_names, extra=extra)
 
     def labels(self, payloads: Items) -> pa.Array:
-        """The id of each payload's group.
+        """Return the id of each payload's group.
 
         Parameters
         ----------
@@ -189,64 +197,56 @@ class PayloadGroups(Patterns):
         Returns
         -------
         pyarrow.StringArray
-            Null where no group has the payload.
+            Null for a payload without a group.
         """
         import pyarrow as pa
 
-        ids = [id_of(text) for text in self._patterns().texts]
-        return pa.array([ids[row] if row >= 0 else None for row in self._found(self._forms(payloads))], pa.string())
+        texts = self._find_texts(self._read_templates(payloads))
+        return pa.array([None if text is None else pattern_id(text) for text in texts], pa.string())
 
-    def match(self, payload: str | bytes) -> Match | None:
-        """The group of a payload, and its variables: layers, head, tail, and the values of its own form.
+    def match(self, payload: str | bytes) -> PatternMatch | None:
+        """Return the group of a payload and its variables: layers, head, tail, and the values of its own template.
 
         Parameters
         ----------
         payload : str or bytes
-            Not necessarily one that was fitted: what is similar enough to a group's centre belongs to it.
+            It need not be fitted: a payload that is similar to the centre of a group belongs to it.
 
         Returns
         -------
-        Match or None
-            None if it is near no group, or empty.
+        PatternMatch or None
+            None if the payload is near no group, or empty.
         """
-        (batch,) = batches([payload], "payloads")
-        (item,) = pieces(batch.items[0][1:], batch.items[1])
-        form, layers, head, tail, values, _ = read_payload(item)
-        (row,) = self._found([form])
-        if row < 0:
+        (content,) = _read_payloads([payload])
+        (text,) = self._find_texts([content.template])
+        if text is None:
             return None
-        text = self._patterns().texts[row]
-        names = [*HIDDEN, *names_of(_kinds(form))]
-        shown = [layers, *(value.decode("utf-8", "backslashreplace") for value in (head, tail, *values))]
-        return Match(id_of(text), text, dict(zip(names, shown, strict=True)))
+        names = [*HIDDEN, *variable_names(_TYPED.findall(content.template))]
+        return PatternMatch(pattern_id(text), text, dict(zip(names, content.values, strict=True)))
 
     def match_many(self, payloads: Items) -> pa.Table:
-        """Groups of many payloads.
+        """Return the groups of many payloads.
 
         Returns
         -------
         pyarrow.Table
-            `id`, `pattern` and `variables` (layers, head, tail, and the values of the payload's own form), one row a
-            payload; null where no group has it.
+            `id`, `pattern` and `variables` (layers, head, tail, and the values of the payload's own template), one row
+            per payload; null without a group.
         """
         import pyarrow as pa
 
-        made, rows = self._patterns(), []
-        for batch in batches(payloads, "payloads"):
-            read = [read_payload(item) for item in pieces(batch.items[0][1:], batch.items[1])]
-            for (_, layers, head, tail, values, _), group in zip(
-                read, self._found([one[0] for one in read]), strict=True
-            ):
-                text = made.texts[group] if group >= 0 else None
-                shown = [layers, *(value.decode("utf-8", "backslashreplace") for value in (head, tail, *values))]
-                rows.append({"id": id_of(text), "pattern": text, "variables": shown} if text is not None else {})
-        kind = pa.schema([("id", pa.string()), ("pattern", pa.string()), ("variables", pa.list_(pa.string()))])
-        return pa.Table.from_pylist(rows, kind)
+        contents = _read_payloads(payloads)
+        rows = [
+            {} if text is None else {"id": pattern_id(text), "pattern": text, "variables": content.values}
+            for content, text in zip(contents, self._find_texts([each.template for each in contents]), strict=True)
+        ]
+        columns = [("id", pa.string()), ("pattern", pa.string()), ("variables", pa.list_(pa.string()))]
+        return pa.Table.from_pylist(rows, pa.schema(columns))
 
     def queue(self, payloads: Items) -> pa.Table:
-        """An alert queue without repeats: of each group the first payload, and how many there are.
+        """Return an alert queue without repetitions: the first payload of each group, and the number of payloads.
 
-        The state stays as it is.
+        The state does not change.
 
         Parameters
         ----------
@@ -256,223 +256,195 @@ class PayloadGroups(Patterns):
         Returns
         -------
         pyarrow.Table
-            `row` (of the first payload of the group), `id`, `pattern`, `count`, `new` (whether no fitted group has
-            it), in the order of rows. An empty payload has no group; each is a row of its own, whose `id` and
-            `pattern` are null.
+            `row` (of the first payload of the group), `id`, `pattern`, `count`, `new` (True if no fitted group has it),
+            in the order of rows. An empty payload has no group: each is a row with a null `id` and `pattern`.
         """
         import pyarrow as pa
 
-        forms = self._forms(payloads)
-        texts = self._texts(forms)
-        known = {text for text in texts if text is not None}
-        strange = sorted({form for form, text in zip(forms, texts, strict=True) if text is None and form})
-        own = dict(zip(strange, type(self)(threshold=self._threshold).fit(strange)._texts(strange), strict=True))
-        shown = [own.get(form) if text is None else text for form, text in zip(forms, texts, strict=True)]
-        counts = Counter(shown)
+        templates = self._read_templates(payloads)
+        fitted = self._find_texts(templates)
+        existing = set(fitted)
+        unknown = sorted(
+            {template for template, text in zip(templates, fitted, strict=True) if text is None and template}
+        )
+        new_groups = type(self)(threshold=self._threshold).fit(unknown)
+        new_texts = dict(zip(unknown, new_groups._find_texts(unknown), strict=True))
+        texts = [
+            new_texts.get(template) if text is None else text for template, text in zip(templates, fitted, strict=True)
+        ]
+        counts = Counter(texts)
         first: dict[str, int] = {}
         rows: list[dict[str, Any]] = []
-        for row, text in enumerate(shown):
+        for row, text in enumerate(texts):
             if text is None:
                 rows.append({"row": row, "count": 1, "new": True})
             elif first.setdefault(text, row) == row:
-                about = {"id": id_of(text), "pattern": text}
-                rows.append({"row": row, **about, "count": counts[text], "new": text not in known})
-        kinds = [("row", pa.int64()), ("id", pa.string()), ("pattern", pa.string()), ("count", pa.int64())]
-        return pa.Table.from_pylist(rows, pa.schema([*kinds, ("new", pa.bool_())]))
-
-    def _texts(self, forms: Sequence[str]) -> list[str | None]:
-        """The text of the group of each form, None for none."""
-        made = self._patterns()
-        return [made.texts[row] if row >= 0 else None for row in self._found(forms)]
+                group = {"id": pattern_id(text), "pattern": text}
+                rows.append({"row": row, **group, "count": counts[text], "new": text not in existing})
+        columns = [("row", pa.int64()), ("id", pa.string()), ("pattern", pa.string()), ("count", pa.int64())]
+        return pa.Table.from_pylist(rows, pa.schema([*columns, ("new", pa.bool_())]))
 
     @property
-    def unexplained(self) -> Unexplained:
-        """Payloads that are alone in their group, and those whose forms were let go at `max_forms`."""
-        arrays = self._patterns().arrays
+    def unmatched(self) -> Unmatched:
+        """The payloads that are alone in their group, and those that were evicted at `max_templates`."""
+        arrays, evicted = self._patterns().arrays, self._num_evicted()
         alone = np.flatnonzero(arrays["counts"] == 1).tolist()
         samples = Samples(arrays, "examples")
-        examples = sorted(
-            (int(samples.hashes(row)[0]), samples.texts(row, 1)[0]) for row in alone if len(samples.hashes(row))
-        )
-        return Unexplained(len(alone) + self._let_go(), tuple(text for _, text in examples[:_SHOWN]), self._let_go())
+        examples = sorted((int(samples.hashes(row)[0]), samples.texts(row)[0]) for row in alone if samples.values(row))
+        return Unmatched(len(alone) + evicted, tuple(text for _, text in examples[:_MAX_EXAMPLES]), evicted)
 
-    def explain(self, a: str | bytes, b: str | bytes) -> Explanation:
-        """Why two payloads are in one group, or why not.
+    def explain(self, a: str | bytes, b: str | bytes) -> PatternExplanation:
+        """Explain why two payloads are in one group or in different ones.
 
         Parameters
         ----------
         a, b : str or bytes
             Fitted or not.
-
-        Returns
-        -------
-        Explanation
         """
-        (batch,) = batches([a, b], "payloads")
-        read = [read_payload(item) for item in pieces(batch.items[0][1:], batch.items[1])]
-        steps = [_step(name, *one[:4]) for name, one in zip("ab", read, strict=True)]
-        left, right = read[0][0], read[1][0]
+        contents = _read_payloads([a, b])
+        steps = [f"{name} has the {content.describe()}" for name, content in zip("ab", contents, strict=True)]
+        left, right = (content.template for content in contents)
         if not left or not right:
-            return Explanation(False, (*steps, "an empty payload has no group"))
+            return PatternExplanation(False, (*steps, "an empty payload has no group"))
         if left == right:
-            return Explanation(True, (*steps, "they have the same form"))
+            return PatternExplanation(True, (*steps, "they have the same template"))
         similarity = form_similarity(left, right)
-        steps.append(f"their forms are similar to {similarity:.2f}; the threshold is {self._threshold}")
-        rows = self._found([left, right])
-        if min(rows) < 0:
-            unknown = " and ".join(name for name, row in zip("ab", rows, strict=True) if row < 0)
-            return Explanation(similarity >= self._threshold, (*steps, f"no fitted group has {unknown}"))
-        texts = [self._patterns().texts[row] for row in rows]
-        if rows[0] == rows[1]:
-            return Explanation(True, (*steps, f"both are in the group of {texts[0]!r}"))
-        return Explanation(
-            False, (*steps, *(f"{n} is in the group of {t!r}" for n, t in zip("ab", texts, strict=True)))
-        )
+        steps.append(f"the similarity of their templates is {similarity:.2f}; the threshold is {self._threshold}")
+        texts = dict(zip("ab", self._find_texts([left, right]), strict=True))
+        if None in texts.values():
+            unknown = " and ".join(name for name, text in texts.items() if text is None)
+            return PatternExplanation(similarity >= self._threshold, (*steps, f"no fitted group contains {unknown}"))
+        if texts["a"] == texts["b"]:
+            return PatternExplanation(True, (*steps, f"both are in the group of {texts['a']!r}"))
+        groups = (f"{name} is in the group of {text!r}" for name, text in texts.items())
+        return PatternExplanation(False, (*steps, *groups))
 
 
-def _step(name: str, form: str, layers: str, head: bytes, tail: bytes) -> str:
-    """What reading a payload found."""
-    after = f", after {layers.replace(',', ', ')}" if layers else ""
-    parts = [
-        f"{what} {part.decode('utf-8', 'backslashreplace')!r}"
-        for what, part in (("head", head), ("tail", tail))
-        if part
-    ]
-    return f"{name} has the form {form!r}{after}{' (' + ', '.join(parts) + ')' if parts else ''}"
+class _Content(NamedTuple):
+    """A payload after reading: its template, decoded layers, and the values of its variables, hidden ones first."""
+
+    template: str
+    layers: str
+    values: list[str]
+
+    def describe(self) -> str:
+        after = f", after {self.layers.replace(',', ', ')}" if self.layers else ""
+        parts = [f"{name} {text!r}" for name, text in zip(HIDDEN[1:], self.values[1:3], strict=True) if text]
+        return f"template {self.template!r}{after}{' (' + ', '.join(parts) + ')' if parts else ''}"
 
 
-def _text(form: bytes) -> str:
-    """The text of a form, without its hidden variables."""
-    return text_of(form[2 * len(HIDDEN) :])
+def _read_payloads(payloads: Items) -> list[_Content]:
+    contents = []
+    for batch in read_batches(payloads, "payloads"):
+        for item in split_bytes(batch.items[0][1:], batch.items[1]):
+            template, layers, head, tail, values, _ = read_payload(item)
+            texts = [value.decode("utf-8", "backslashreplace") for value in (head, tail, *values)]
+            contents.append(_Content(template, layers, [layers, *texts]))
+    return contents
 
 
-def _names(form: bytes) -> list[str]:
-    return [*HIDDEN, *names_of(holes_of(form)[len(HIDDEN) :])]
+def _visible_text(template: bytes) -> str:
+    """Return the text of a template, without its hidden variables."""
+    return template_text(template[2 * len(HIDDEN) :])
 
 
-def _kinds(form: str) -> list[str]:
-    """Types of the variables of a form's text, in order."""
-    import re
-
-    return re.findall(r"\{(int|hex|name|host|text)\}", form)
+def _names(template: bytes) -> list[str]:
+    return [*HIDDEN, *variable_names(variable_types(template)[len(HIDDEN) :])]
 
 
-def _listed(strings: Strings) -> list[str]:
-    return [text.decode("utf-8", "backslashreplace") for text in pieces(strings[0][1:], strings[1])]
+def _unpack(strings: Strings) -> list[str]:
+    return [text.decode("utf-8", "backslashreplace") for text in split_bytes(strings[0][1:], strings[1])]
 
 
-def _packed(texts: Iterable[str]) -> Strings:
+def _pack(texts: Iterable[str]) -> Strings:
     encoded = [text.encode("utf-8", "surrogateescape") for text in texts]
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum([len(text) for text in encoded], dtype=np.int64)])
     return offsets, np.frombuffer(b"".join(encoded), np.uint8)
 
 
-class _Column:
-    """Samples that are being written, as the arrays of a table of forms have them."""
+class _SampleBuilder:
+    """Samples for the arrays of a table of templates."""
 
-    def __init__(self) -> None:
+    def __init__(self, source: Samples) -> None:
+        self.source = source
         self.ends: list[int] = []
         self.hashes: list[int] = []
-        self.texts: list[bytes] = []
+        self.values: list[bytes] = []
 
-    def add(self, samples: Iterable[tuple[npt.NDArray[np.uint64], list[bytes]]], most: int) -> list[bytes]:
-        """Appends the sample of the union of samples; its texts."""
+    def add(self, rows: Iterable[int], limit: int) -> list[bytes]:
+        """Append the sample of the union of rows of the source; return its values."""
         union: dict[int, bytes] = {}
-        for hashes, texts in samples:
-            union.update(zip(hashes.tolist(), texts, strict=True))
-        kept = sorted(union)[:most]
-        self.hashes += kept
-        self.texts += [union[key] for key in kept]
+        for row in rows:
+            union.update(zip(self.source.hashes(row).tolist(), self.source.values(row), strict=True))
+        hashes = sorted(union)[:limit]
+        self.hashes += hashes
+        self.values += (values := [union[key] for key in hashes])
         self.ends.append(len(self.hashes))
-        return self.texts[len(self.texts) - len(kept) :]
+        return values
 
     def arrays(self, name: str) -> Arrays:
-        """By the names of a table of forms."""
+        """Return the arrays, by the names of a table of templates."""
         return {
             f"{name}_ends": np.array(self.ends, np.int64),
             f"{name}_hashes": np.array(self.hashes, np.uint64),
-            f"{name}_text_ends": np.cumsum([len(text) for text in self.texts], dtype=np.int64),
-            f"{name}_text": np.frombuffer(b"".join(self.texts), np.uint8),
+            f"{name}_text_ends": np.cumsum([len(value) for value in self.values], dtype=np.int64),
+            f"{name}_text": np.frombuffer(b"".join(self.values), np.uint8),
         }
 
 
-class _Held:
-    """Samples of a table of forms with the bytes of their values."""
-
-    def __init__(self, arrays: Arrays, name: str) -> None:
-        self._ends = [0, *arrays[f"{name}_ends"].tolist()]
-        self._hashes = arrays[f"{name}_hashes"]
-        self._texts = pieces(arrays[f"{name}_text_ends"], arrays[f"{name}_text"])
-
-    def __getitem__(self, row: int) -> tuple[npt.NDArray[np.uint64], list[bytes]]:
-        part = slice(self._ends[row], self._ends[row + 1])
-        return self._hashes[part], self._texts[part]
-
-
-_EXAMPLES = 3
-"""Examples of a form, as the core keeps them."""
-
-
-def _merged(arrays: Arrays, members: Mapping[int, list[int]], sample: int) -> tuple[Arrays, dict[bytes, list[str]]]:
-    """A table of groups in the arrays of a table of forms, and what was decoded in each.
+def _merge_members(
+    arrays: Arrays, members: Mapping[int, list[int]], sample: int
+) -> tuple[Arrays, dict[bytes, list[str]]]:
+    """Return a table of groups, in the arrays of a table of templates, and the decoded layers of each group.
 
     Parameters
     ----------
     arrays : dict
-        Of the table of forms.
+        Arrays of the table of templates.
     members : mapping of int to list of int
-        Rows of each group by the row of its centre.
+        Rows of each group, by the row of its centre.
     sample : int
-        Most values of a sample.
+        Maximum size of a sample.
     """
-    forms = pieces(arrays["form_ends"], arrays["forms"])
-    kinds = [holes_of(form) for form in forms]
-    starts = [0, *arrays["hole_ends"].tolist()]
-    days = _days(arrays)
-    held = {name: _Held(arrays, name) for name in ("examples", "sources", "holes")}
-    columns = {name: _Column() for name in held}
+    templates = split_bytes(arrays["form_ends"], arrays["forms"])
+    types = [variable_types(template) for template in templates]
+    starts, day_starts = [0, *arrays["hole_ends"].tolist()], [0, *arrays["day_ends"].tolist()]
+    days = list(zip(arrays["days"].tolist(), arrays["day_counts"].tolist(), strict=True))
+    builders = {name: _SampleBuilder(Samples(arrays, name)) for name in ("examples", "sources", "holes")}
     layers: dict[bytes, list[str]] = {}
-    hole_ends, day_ends, day_numbers, day_counts = [], [], [], []
+    wildcard_ends, day_ends, merged_days = [], [], []
     for centre, rows in members.items():
-        columns["examples"].add((held["examples"][row] for row in rows), _EXAMPLES)
-        columns["sources"].add((held["sources"][row] for row in rows), sample)
-        for hole in range(len(kinds[centre])):
-            # Forms with the same variables as the centre say what their values are; of all the hidden ones.
-            of = rows if hole < len(HIDDEN) else [row for row in rows if kinds[row] == kinds[centre]]
-            texts = columns["holes"].add((held["holes"][starts[row] + hole] for row in of), sample)
-            if hole == 0:
-                layers[forms[centre]] = sorted({name for text in texts for name in text.decode().split(",") if name})
-        hole_ends.append(len(columns["holes"].ends))
-        summed: Counter[int] = Counter()
+        builders["examples"].add(rows, _MAX_EXAMPLES)
+        builders["sources"].add(rows, sample)
+        for i in range(len(types[centre])):
+            # Hidden variables are those of all members, the others of templates with the same types as the centre.
+            sources = rows if i < len(HIDDEN) else [row for row in rows if types[row] == types[centre]]
+            values = builders["holes"].add((starts[row] + i for row in sources), sample)
+            if i == 0:
+                names = {name for value in values for name in value.decode().split(",") if name}
+                layers[templates[centre]] = sorted(names)
+        wildcard_ends.append(len(builders["holes"].ends))
+        counts: Counter[int] = Counter()
         for row in rows:
-            summed.update(days[row])
-        day_numbers += sorted(summed)
-        day_counts += [summed[day] for day in sorted(summed)]
-        day_ends.append(len(day_numbers))
+            for day, count in days[day_starts[row] : day_starts[row + 1]]:
+                counts[day] += count
+        merged_days += sorted(counts.items())
+        day_ends.append(len(merged_days))
     first = [[t for t in arrays["first"][rows].tolist() if t != NO_TIME] for rows in members.values()]
-    found: Arrays = {
-        "form_ends": np.cumsum([len(forms[centre]) for centre in members], dtype=np.int64),
-        "forms": np.frombuffer(b"".join(forms[centre] for centre in members), np.uint8),
+    merged: Arrays = {
+        "form_ends": np.cumsum([len(templates[centre]) for centre in members], dtype=np.int64),
+        "forms": np.frombuffer(b"".join(templates[centre] for centre in members), np.uint8),
         "counts": np.array([int(arrays["counts"][rows].sum()) for rows in members.values()], np.uint64),
         "first": np.array([min(times, default=NO_TIME) for times in first], np.int64),
         "last": np.array([int(arrays["last"][rows].max()) for rows in members.values()], np.int64),
         "day_ends": np.array(day_ends, np.int64),
-        "days": np.array(day_numbers, np.int32),
-        "day_counts": np.array(day_counts, np.uint64),
-        "hole_ends": np.array(hole_ends, np.int64),
+        "days": np.array([day for day, _ in merged_days], np.int32),
+        "day_counts": np.array([count for _, count in merged_days], np.uint64),
+        "hole_ends": np.array(wildcard_ends, np.int64),
     }
-    for name, column in columns.items():
-        found.update(column.arrays(name))
-    return found, layers
-
-
-def _days(arrays: Arrays) -> list[dict[int, int]]:
-    """Of each form how many items were written on each day."""
-    numbers, counts, start, found = arrays["days"].tolist(), arrays["day_counts"].tolist(), 0, []
-    for end in arrays["day_ends"].tolist():
-        found.append(dict(zip(numbers[start:end], counts[start:end], strict=True)))
-        start = end
-    return found
+    for name, builder in builders.items():
+        merged.update(builder.arrays(name))
+    return merged, layers
 
 
 __all__ = ["THRESHOLD", "PayloadGroups"]

@@ -1,13 +1,13 @@
-"""Requests from files: access logs, JSON lines, a URL a line, HAR; in batches for `UrlPatterns.partial_fit`.
+"""Batches of requests from files, for `UrlPatterns.partial_fit`.
 
-| format | what it is | told by |
+| format | content | recognized by |
 |---|---|---|
-| `log` | common or combined log format (core: `patterns/urls/logs.rs`) | a time in brackets, a string in quotes |
-| `jsonl` | a JSON object a line, with a URL in one field | `{` first, or the name |
-| `txt` | a URL, path or request line each | anything else |
-| `har` | a recording of a browser: one JSON object with `log.entries` | the name `.har` |
+| `log` | common or combined log format (`crates/nearkin-patterns`) | a time in brackets before a string in quotes |
+| `jsonl` | one JSON object per line, with the URL in a field | the suffix, or a leading `{` |
+| `txt` | one URL, path or request line per line | none of the others |
+| `har` | a browser's recording: one JSON object with `log.entries` | the suffix `.har` |
 
-Lines that are no request are counted by reason, the first of them with file and line. Memory is that of a block.
+Lines that are not requests are counted by reason. Except for recordings, memory is bounded by the size of a block.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ import lzma
 import os
 import sys
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
@@ -31,28 +32,30 @@ from nearkin.errors import InputError, bad_parameter
 from nearkin.io.decompress import MAGIC, decompressed
 from nearkin.io.encoding import ByteStream
 from nearkin.io.inputs import Compression
-from nearkin.patterns.inputs import NO_TIME, ticks_of
+from nearkin.patterns.inputs import NO_TIME, parse_time
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 RequestFormat: TypeAlias = Literal["log", "jsonl", "txt", "har"]
+_Row: TypeAlias = "tuple[str, str | None, int, str | None]"
+"""URL, method, time and client of a request."""
 _BLOCK = 1 << 22
-_TOLD = 10
-"""Malformed lines that are told with their places."""
-_LONGEST = 1 << 28
-"""Bytes of the longest line, and of a recording."""
+_MAX_MALFORMED = 10
+"""Maximum length of `first_malformed`."""
+_MAX_BYTES = 1 << 28
+"""Maximum size of a line and of a recording."""
 
 
 @dataclass(frozen=True)
 class Requests:
-    """A batch of requests, as `UrlPatterns.partial_fit` takes them.
+    """A batch of requests, for `UrlPatterns.partial_fit`.
 
     Attributes
     ----------
     urls : pyarrow array of binary values
     methods : list of str or None, or None
-        None where request lines have them.
+        None if request lines have them.
     times : (n,) datetime64[us] or None
     clients : pyarrow array of binary values or list, or None
     """
@@ -65,12 +68,13 @@ class Requests:
 
 @dataclass(frozen=True)
 class Fields:
-    """Where a record of JSON lines has what; a name with dots is a place in nested objects.
+    """Names of the fields of JSON records; dots separate the names of nested objects.
 
     Attributes
     ----------
     url, method, time, client : str or None
-        None for what the records have not. Times are numbers of seconds, or texts as ISO 8601 or a log write them.
+        None if records do not have the field. Times are seconds since 1970, or texts in ISO 8601 or in the format of
+        logs.
     """
 
     url: str = "url"
@@ -80,27 +84,27 @@ class Fields:
 
 
 class RequestReader:
-    """Requests of files, in batches.
+    """Reader of requests from files, in batches.
 
     Parameters
     ----------
     inputs : path, or iterable of paths
         Files, compressed or not; `-` for standard input.
     format : {"log", "jsonl", "txt", "har"}, optional
-        None to tell by name and first bytes, file by file.
+        None recognizes each file by its name and first bytes.
     fields : Fields, optional
-        Of JSON lines.
+        Fields of JSON records.
 
     Attributes
     ----------
     malformed : dict of str to int
-        Lines that are no request, by reason; complete when the iteration has ended.
+        Number of lines that are not requests, by reason; complete at the end of the iteration.
     first_malformed : list of (str, int, str)
-        File, line from 1, and reason of the first ones.
+        File, line from 1, and reason of the first of them.
     seen : set of str
-        Which of the named fields, beside that of the URL, a record of JSON lines had.
+        Named fields, except that of the URL, that occur in records.
     formats : set of str
-        Formats that were read.
+        Formats of the files.
 
     Examples
     --------
@@ -140,149 +144,137 @@ class RequestReader:
     def __iter__(self) -> Iterator[Requests]:
         self.malformed, self.first_malformed, self.seen = {}, [], set()
         for path in self._paths:
-            with _opened(path) as stream:
-                block = _read(stream, _BLOCK, path)
-                kind = self._format or format_of(path, block)
+            with _open_stream(path) as stream:
+                block = _read(stream, path)
+                kind = self._format or detect_format(path, block)
                 self.formats.add(kind)
                 if kind == "har":
-                    yield from self._recording(path, block, stream)
-                elif kind == "jsonl":
-                    yield from self._json_lines(path, block, stream)
+                    yield from self._read_recording(path, block, stream)
                 else:
-                    yield from self._lines(path, block, stream, log=kind == "log")
+                    yield from self._read_lines(path, block, stream, kind)
 
-    def _refuse(self, path: str, line: int, reason: str, count: int = 1) -> None:
-        self.malformed[reason] = self.malformed.get(reason, 0) + count
-        if count and len(self.first_malformed) < _TOLD:
+    def _skip(self, path: str, line: int, reason: str) -> None:
+        self.malformed[reason] = self.malformed.get(reason, 0) + 1
+        self._record(path, line, reason)
+
+    def _record(self, path: str, line: int, reason: str) -> None:
+        if len(self.first_malformed) < _MAX_MALFORMED:
             self.first_malformed.append((path, line, reason))
 
-    def _lines(self, path: str, block: bytes, stream: ByteStream, *, log: bool) -> Iterator[Requests]:
-        """Requests of a log, or of plain lines."""
-        line, rest = 0, block
+    def _read_lines(self, path: str, block: bytes, stream: ByteStream, kind: RequestFormat) -> Iterator[Requests]:
+        """Read the requests of a file of lines."""
+        parse = self._parse_json if kind == "jsonl" else partial(self._parse_text, log=kind == "log")
+        line = 1
         while True:
-            more = _read(stream, _BLOCK, path)
-            found = read_requests(np.frombuffer(rest, np.uint8), log=log, end=not more)
-            ends, data, times, client_ends, clients, malformed, counts, consumed, lines = found
-            for place, reason in malformed:
-                if len(self.first_malformed) < _TOLD:
-                    self.first_malformed.append((path, line + place + 1, reason))
-            for reason, count in counts:
-                self.malformed[reason] = self.malformed.get(reason, 0) + count
-            line += lines
-            if len(ends):
-                yield Requests(
-                    _binary(ends, data),
-                    None,
-                    times.view("datetime64[us]") if log else None,
-                    _binary(client_ends, clients) if log else None,
-                )
-            if not more:
+            following = _read(stream, path)
+            requests, num_bytes, num_lines = parse(path, line, block, end=not following)
+            if requests is not None:
+                yield requests
+            if not following:
                 return
-            rest = rest[consumed:] + more
-            if len(rest) > _LONGEST:
-                raise InputError(
-                    f"{path}, line {line + 1} has more than {_LONGEST:,} bytes; is it a text file?",
-                    file=path,
-                    line=line + 1,
-                )
+            line += num_lines
+            block = block[num_bytes:] + following
+            if len(block) > _MAX_BYTES:
+                message = f"{path}, line {line} has more than {_MAX_BYTES:,} bytes; is it a text file?"
+                raise InputError(message, file=path, line=line)
 
-    def _json_lines(self, path: str, block: bytes, stream: ByteStream) -> Iterator[Requests]:
-        """Requests of JSON lines."""
-        line, rest = 0, block
-        while True:
-            more = _read(stream, _BLOCK, path)
-            cut = rest.rfind(b"\n") + 1 if more else len(rest)
-            rows = []
-            for text in rest[:cut].split(b"\n")[: None if not more else -1]:
-                line += 1
-                if text.strip():
-                    row = self._json_row(path, line, text)
-                    rows += [row] if row else []
-            if rows:
-                yield self._batch(rows)
-            if not more:
-                return
-            rest = rest[cut:] + more
-            if len(rest) > _LONGEST:
-                raise InputError(
-                    f"{path}, line {line + 1} has more than {_LONGEST:,} bytes; is it a text file?",
-                    file=path,
-                    line=line + 1,
-                )
+    def _parse_text(
+        self, path: str, line: int, block: bytes, *, log: bool, end: bool
+    ) -> tuple[Requests | None, int, int]:
+        """Return the requests of a block of a log or of URLs, and the numbers of parsed bytes and lines."""
+        ends, urls, times, client_ends, clients, malformed, counts, num_bytes, num_lines = read_requests(
+            np.frombuffer(block, np.uint8), log=log, end=end
+        )
+        for offset, reason in malformed:
+            self._record(path, line + offset, reason)
+        for reason, count in counts:
+            self.malformed[reason] = self.malformed.get(reason, 0) + count
+        if not len(ends):
+            return None, num_bytes, num_lines
+        details = (times.view("datetime64[us]"), _to_binary(client_ends, clients)) if log else (None, None)
+        return Requests(_to_binary(ends, urls), None, *details), num_bytes, num_lines
 
-    def _json_row(self, path: str, line: int, text: bytes) -> tuple[Any, ...] | None:
+    def _parse_json(self, path: str, line: int, block: bytes, *, end: bool) -> tuple[Requests | None, int, int]:
+        """Return the requests of a block of JSON lines, and the numbers of parsed bytes and lines."""
+        num_bytes = len(block) if end else block.rfind(b"\n") + 1
+        lines = block[:num_bytes].split(b"\n")[: None if end else -1]
+        parsed = (self._parse_record(path, number, text) for number, text in enumerate(lines, line) if text.strip())
+        rows = [row for row in parsed if row is not None]
+        return _build_batch(rows) if rows else None, num_bytes, len(lines)
+
+    def _parse_record(self, path: str, line: int, text: bytes) -> _Row | None:
         try:
             record = json.loads(text)
         except (ValueError, RecursionError):
-            self._refuse(path, line, "no JSON")
+            self._skip(path, line, "invalid JSON")
             return None
-        url = _at(record, self._fields.url)
-        if not isinstance(url, str):
-            self._refuse(path, line, f"no text in {self._fields.url!r}")
+        fields = self._fields
+        url, method, time, client = (
+            _get_field(record, name) for name in (fields.url, fields.method, fields.time, fields.client)
+        )
+        ticks = parse_time(time)
+        if not isinstance(url, str) or ticks is None:
+            field = f"text in {fields.url!r}" if not isinstance(url, str) else f"valid time in {fields.time!r}"
+            self._skip(path, line, f"no {field}")
             return None
-        time = _at(record, self._fields.time)
-        ticks = ticks_of(time)
-        if ticks is None:
-            self._refuse(path, line, f"a time in {self._fields.time!r} that is none")
-            return None
-        method, client = _at(record, self._fields.method), _at(record, self._fields.client)
-        named = {self._fields.method: method, self._fields.time: time, self._fields.client: client}
+        named = {fields.method: method, fields.time: time, fields.client: client}
         self.seen.update(name for name, value in named.items() if name is not None and value is not None)
         return url, None if method is None else str(method), ticks, None if client is None else str(client)
 
-    def _batch(self, rows: list[tuple[Any, ...]]) -> Requests:
-        import pyarrow as pa
-
-        urls, methods, times, clients = zip(*rows, strict=True)
-        encoded = [url.encode("utf-8", "surrogatepass") for url in urls]
-        return Requests(
-            pa.array(encoded, pa.large_binary()),
-            list(methods) if any(method is not None for method in methods) else None,
-            np.array(times, np.int64).view("datetime64[us]") if any(time != NO_TIME for time in times) else None,
-            list(clients) if any(client is not None for client in clients) else None,
-        )
-
-    def _recording(self, path: str, block: bytes, stream: ByteStream) -> Iterator[Requests]:
-        """Requests of a HAR file."""
+    def _read_recording(self, path: str, block: bytes, stream: ByteStream) -> Iterator[Requests]:
+        """Read the requests of a HAR file."""
         text = block
-        while more := _read(stream, _BLOCK, path):
-            text += more
-            if len(text) > _LONGEST:
-                raise InputError(f"{path} has more than {_LONGEST:,} bytes, which no recording has", file=path)
+        while following := _read(stream, path):
+            text += following
+            if len(text) > _MAX_BYTES:
+                raise InputError(f"{path} has more than {_MAX_BYTES:,} bytes, the maximum of a recording", file=path)
         try:
             entries = json.loads(text.removeprefix(b"\xef\xbb\xbf"))["log"]["entries"]
-            found = [(entry.get("request") or {}, entry.get("startedDateTime")) for entry in entries]
+            requests = [(entry.get("request") or {}, entry.get("startedDateTime")) for entry in entries]
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise InputError(f"{path} is no HAR file: it has no log.entries ({error})", file=path) from error
-        rows = []
-        for number, (request, time) in enumerate(found, 1):
+            raise InputError(f"{path} is not a HAR file: it has no log.entries ({error})", file=path) from error
+        rows: list[_Row] = []
+        for number, (request, time) in enumerate(requests, 1):
             url = request.get("url") if isinstance(request, dict) else None
-            if not isinstance(url, str):
-                self._refuse(path, number, "an entry without the URL of a request")
-                continue
-            ticks = ticks_of(time)
-            rows.append((url, request.get("method"), NO_TIME if ticks is None else ticks, None))
+            if isinstance(url, str):
+                ticks = parse_time(time)
+                rows.append((url, request.get("method"), NO_TIME if ticks is None else ticks, None))
+            else:
+                self._skip(path, number, "an entry without the URL of a request")
         if rows:
-            yield self._batch(rows)
+            yield _build_batch(rows)
 
 
-def _at(record: Any, name: str | None) -> Any:
-    """The value at a name, which may be a place in nested objects."""
+def _build_batch(rows: Sequence[_Row]) -> Requests:
+    import pyarrow as pa
+
+    urls, methods, times, clients = zip(*rows, strict=True)
+    encoded = [url.encode("utf-8", "surrogatepass") for url in urls]
+    return Requests(
+        pa.array(encoded, pa.large_binary()),
+        list(methods) if any(method is not None for method in methods) else None,
+        np.array(times, np.int64).view("datetime64[us]") if any(time != NO_TIME for time in times) else None,
+        list(clients) if any(client is not None for client in clients) else None,
+    )
+
+
+def _get_field(record: Any, name: str | None) -> Any:
+    """Return the value of a field; dots in the name separate those of nested objects."""
     if name is None or not isinstance(record, dict):
         return None
     if name in record:
         return record[name]
     head, _, rest = name.partition(".")
-    return _at(record.get(head), rest) if rest else None
+    return _get_field(record.get(head), rest) if rest else None
 
 
-def format_of(name: str, block: bytes) -> RequestFormat:
-    """The format of a file, by its name and first bytes.
+def detect_format(name: str, block: bytes) -> RequestFormat:
+    """Return the format of a file, from its name and first bytes.
 
     Examples
     --------
-    >>> from nearkin.patterns.requests import format_of
-    >>> format_of("a.gz", b'{"url": "/a"}'), format_of("urls", b"/a")
+    >>> from nearkin.patterns.requests import detect_format
+    >>> detect_format("a.gz", b'{"url": "/a"}'), detect_format("urls", b"/a")
     ('jsonl', 'txt')
     """
     path = Path(name)
@@ -293,33 +285,33 @@ def format_of(name: str, block: bytes) -> RequestFormat:
     if suffix in (".jsonl", ".ndjson") or head.startswith(b"{"):
         return "jsonl"
     first = head.split(b"\n", 1)[0]
-    opened = first.find(b"[")
-    return "log" if 0 <= opened < first.find(b"]") < first.find(b'"', max(opened, 0)) else "txt"
+    bracket = first.find(b"[")
+    return "log" if 0 <= bracket < first.find(b"]") < first.find(b'"', max(bracket, 0)) else "txt"
 
 
-def _binary(ends: npt.NDArray[np.int64], data: npt.NDArray[np.uint8]) -> pa.Array:
-    """Byte strings that lie back to back, as Arrow."""
+def _to_binary(ends: npt.NDArray[np.int64], data: npt.NDArray[np.uint8]) -> pa.Array:
+    """Return consecutive byte strings as an Arrow array."""
     import pyarrow as pa
 
     offsets = np.concatenate([np.zeros(1, np.int64), ends])
     return pa.Array.from_buffers(pa.large_binary(), len(ends), [None, pa.py_buffer(offsets), pa.py_buffer(data)])
 
 
-def _read(stream: ByteStream, most: int, path: str) -> bytes:
-    """Up to `most` bytes, fewer at the end alone."""
-    buffer = bytearray(most)
-    view, filled = memoryview(buffer), 0
+def _read(stream: ByteStream, path: str) -> bytes:
+    """Read a block; it is shorter than `_BLOCK` only at the end of the file."""
+    buffer = bytearray(_BLOCK)
+    view, size = memoryview(buffer), 0
     try:
-        while filled < most and (count := stream.readinto(view[filled:])):
-            filled += count
+        while size < _BLOCK and (count := stream.readinto(view[size:])):
+            size += count
     except (EOFError, OSError, ValueError, lzma.LZMAError, zlib.error) as error:
         raise InputError(f"{path} can't be read: {error}", file=path) from error
-    return bytes(view[:filled])
+    return bytes(view[:size])
 
 
 @contextmanager
-def _opened(path: str) -> Iterator[ByteStream]:
-    """The decompressed bytes of a file, or of standard input."""
+def _open_stream(path: str) -> Iterator[ByteStream]:
+    """Open the decompressed bytes of a file or of standard input."""
     try:
         raw: Any = sys.stdin.buffer if path == "-" else Path(path).open("rb")  # noqa: SIM115
     except OSError as error:
@@ -333,4 +325,4 @@ def _opened(path: str) -> Iterator[ByteStream]:
             raw.close()
 
 
-__all__ = ["Fields", "RequestFormat", "RequestReader", "Requests", "format_of"]
+__all__ = ["Fields", "RequestFormat", "RequestReader", "Requests", "detect_format"]

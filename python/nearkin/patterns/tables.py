@@ -1,118 +1,129 @@
-"""Tables of patterns: arrays of the core as Arrow columns, texts and ids, and what changed between two tables."""
+"""Arrow tables of patterns: their columns, their files, and the changes between two tables.
+
+Tables are written as JSON Lines, for people and `jq`, or as Parquet. The pattern of a pattern is the pattern itself, so
+a table is sufficient for matching.
+"""
 
 from __future__ import annotations
 
+import datetime
 import hashlib
+import json
 import math
+import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from nearkin._core import kind_names
+from nearkin.errors import InputError, bad_parameter
+from nearkin.io import replace_file
 from nearkin.patterns.inputs import NO_TIME
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 KINDS = dict(kind_names())
-"""Names of the types of variables by their numbers in forms."""
-
-_HOLE = re.compile(rb"\xff([\x00-\xfe])")
-_WRITTEN = re.compile("\\{(?:" + "|".join(KINDS.values()) + ")\\}")
+"""Names of the types of variables, by their numbers in templates."""
+_WILDCARD = re.compile(rb"\xff([\x00-\xfe])")
+_TYPED = re.compile("\\{(?:" + "|".join(KINDS.values()) + ")\\}")
+_JSON = (".jsonl", ".ndjson")
+_PARQUET = (".parquet", ".pq")
+MAX_SAMPLES = 5
+"""Maximum number of values of a variable in a table."""
+_CHANGE_ORDER = {"new": 0, "gone": 1, "type": 2, "share": 3}
+"""Kinds of changes, in their order in a table."""
 
 Arrays = dict[str, npt.NDArray[Any]]
 
 
-def text_of(form: bytes) -> str:
-    r"""A form as people read it: holes as `{type}`, bytes that are no UTF-8 as `\xNN`.
+def template_text(template: bytes) -> str:
+    r"""Return a template as text: wildcards as `{type}`, invalid UTF-8 as `\xNN`.
 
     Examples
     --------
-    >>> from nearkin.patterns.tables import text_of
-    >>> text_of(b"took \xff\x01 ms")
+    >>> from nearkin.patterns.tables import template_text
+    >>> template_text(b"took \xff\x01 ms")
     'took {int} ms'
     """
 
-    def written(hole: re.Match[bytes]) -> bytes:
-        number = hole[1][0]
+    def replace(wildcard: re.Match[bytes]) -> bytes:
+        number = wildcard[1][0]
         return b"\\xff" if number == 0 else b"{" + KINDS[number].encode() + b"}"
 
-    return _HOLE.sub(written, form).decode("utf-8", "backslashreplace")
+    return _WILDCARD.sub(replace, template).decode("utf-8", "backslashreplace")
 
 
-def holes_of(form: bytes) -> list[str]:
-    """Types of the variables of a form, in order."""
-    return [KINDS[number] for number in _HOLE.findall(form) for number in number if number]
+def variable_types(template: bytes) -> list[str]:
+    """Return the types of the variables of a template, in order."""
+    return [KINDS[number] for match in _WILDCARD.findall(template) for number in match if number]
 
 
-def names_of(kinds: Sequence[str], keys: Sequence[str | None] | None = None) -> list[str]:
-    """Names of the variables of a pattern: the key before each, else its type; numbered from the second of a name.
+def variable_names(types: Sequence[str], keys: Sequence[str | None] | None = None) -> list[str]:
+    """Return the names of variables: the key before each, or its type; repeated names are numbered.
 
     Examples
     --------
-    >>> from nearkin.patterns.tables import names_of
-    >>> names_of(["int", "ip", "int"])
+    >>> from nearkin.patterns.tables import variable_names
+    >>> variable_names(["int", "ip", "int"])
     ['int', 'ip', 'int_2']
     """
-    seen: dict[str, int] = {}
+    counts: dict[str, int] = {}
     names = []
-    for number, kind in enumerate(kinds):
+    for number, kind in enumerate(types):
         name = (keys[number] if keys else None) or kind
-        seen[name] = seen.get(name, 0) + 1
-        names.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
+        counts[name] = counts.get(name, 0) + 1
+        names.append(name if counts[name] == 1 else f"{name}_{counts[name]}")
     return names
 
 
-def id_of(text: str) -> str:
-    """16 hexadecimal digits that stand for a pattern: a function of its text, which has the types, alone."""
+def pattern_id(text: str) -> str:
+    """Return the id of a pattern, 16 hexadecimal digits, from its text."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
-def distinct(hashes: npt.NDArray[np.uint64], sample: int) -> int:
-    """How many distinct values a sample stands for: exact below its size (core: `patterns/values.rs`)."""
+def count_distinct(hashes: npt.NDArray[np.uint64], sample: int) -> int:
+    """Return the number of distinct values that a sample represents: exact below its size, otherwise an estimate."""
     if len(hashes) < sample:
         return len(hashes)
     return max(sample, round((sample - 1) * 2.0**64 / max(float(hashes[-1]), 1.0)))
 
 
-def pieces(ends: npt.NDArray[np.int64], data: npt.NDArray[np.uint8]) -> list[bytes]:
-    """Byte strings that lie back to back, by their ends."""
-    whole, start, found = data.tobytes(), 0, []
-    for end in ends.tolist():
-        found.append(whole[start:end])
-        start = end
-    return found
+def split_bytes(ends: npt.NDArray[np.int64], data: npt.NDArray[np.uint8]) -> list[bytes]:
+    """Return consecutive byte strings, by their ends."""
+    joined, offsets = data.tobytes(), [0, *ends.tolist()]
+    return [joined[start:end] for start, end in pairwise(offsets)]
 
 
 class Samples:
-    """Samples of a table of forms: hashes and values of each."""
+    """Samples of a table of templates: hashes and values of each row."""
 
     def __init__(self, arrays: Arrays, name: str) -> None:
-        self._ends = np.concatenate([np.zeros(1, np.int64), arrays[f"{name}_ends"]])
+        self._offsets = [0, *arrays[f"{name}_ends"].tolist()]
         self._hashes = arrays[f"{name}_hashes"]
-        self._texts = pieces(arrays[f"{name}_text_ends"], arrays[f"{name}_text"])
+        self._values = split_bytes(arrays[f"{name}_text_ends"], arrays[f"{name}_text"])
 
-    def hashes(self, number: int) -> npt.NDArray[np.uint64]:
-        """Hashes of sample `number`, ascending."""
-        found: npt.NDArray[np.uint64] = self._hashes[self._ends[number] : self._ends[number + 1]]
-        return found
+    def hashes(self, row: int) -> npt.NDArray[np.uint64]:
+        """Return the hashes of a row, ascending."""
+        hashes: npt.NDArray[np.uint64] = self._hashes[self._offsets[row] : self._offsets[row + 1]]
+        return hashes
 
-    def texts(self, number: int, most: int | None = None) -> list[str]:
-        """The first values of sample `number`, by hash."""
-        start, end = int(self._ends[number]), int(self._ends[number + 1])
-        end = end if most is None else min(end, start + most)
-        return [value.decode("utf-8", "backslashreplace") for value in self._texts[start:end]]
+    def values(self, row: int, limit: int | None = None) -> list[bytes]:
+        """Return the values of a row, by hash."""
+        return self._values[self._offsets[row] : self._offsets[row + 1]][:limit]
 
-
-SHOWN = 5
-"""Values of a variable that a table shows."""
+    def texts(self, row: int, limit: int | None = None) -> list[str]:
+        """Return the values of a row as text, by hash."""
+        return [value.decode("utf-8", "backslashreplace") for value in self.values(row, limit)]
 
 
-def schema(extra: Sequence[tuple[str, Any]] = ()) -> pa.Schema:
-    """Columns of a table of patterns, with those of a class behind `pattern`."""
+def table_schema(extra: Sequence[tuple[str, Any]] = ()) -> pa.Schema:
+    """Return the columns of a table of patterns, with those of a class after `pattern`."""
     import pyarrow as pa
 
     time = pa.timestamp("us", tz="UTC")
@@ -136,84 +147,78 @@ def schema(extra: Sequence[tuple[str, Any]] = ()) -> pa.Schema:
     )
 
 
-def table_of(
+def build_table(
     arrays: Arrays,
     total: int,
     sample: int,
     *,
-    text: Callable[[bytes], str] = text_of,
-    names: Callable[[bytes], list[str]] | None = None,
+    text: Callable[[bytes], str] = template_text,
+    names: Callable[[bytes], list[str]] = lambda template: variable_names(variable_types(template)),
     extra: Sequence[tuple[str, Any, Callable[[bytes], Any]]] = (),
 ) -> pa.Table:
-    """The table of patterns: most items first, then by text.
+    """Return the table of patterns, by decreasing number of items, then by text.
 
     Parameters
     ----------
     arrays : dict
-        `FormTable.arrays()` of a table whose forms are the patterns.
+        `FormTable.arrays()` of a table whose templates are the patterns.
     total : int
-        Items seen: what shares are parts of.
+        Number of items, for shares.
     sample : int
-        Most values of a sample.
-    text : callable, default `text_of`
-        From a form to the pattern's text.
-    names : callable, optional
-        From a form to the names of its variables; by default their types.
+        Maximum size of a sample.
+    text : callable
+        Maps a template to the text of the pattern.
+    names : callable
+        Maps a template to the names of its variables.
     extra : sequence of (name, Arrow type, callable)
-        Columns of the class, from a form.
+        Columns of the class, from a template.
     """
     import pyarrow as pa
 
-    forms = pieces(arrays["form_ends"], arrays["forms"])
-    texts, holes = [text(form) for form in forms], Samples(arrays, "holes")
-    examples, sources = Samples(arrays, "examples"), Samples(arrays, "sources")
-    hole_starts = np.concatenate([np.zeros(1, np.int64), arrays["hole_ends"]]).tolist()
-    day_starts = np.concatenate([np.zeros(1, np.int64), arrays["day_ends"]]).tolist()
+    templates = split_bytes(arrays["form_ends"], arrays["forms"])
+    texts, counts = [text(template) for template in templates], arrays["counts"].tolist()
+    values, examples, sources = (Samples(arrays, name) for name in ("holes", "examples", "sources"))
+    wildcard_offsets, day_offsets = [0, *arrays["hole_ends"].tolist()], [0, *arrays["day_ends"].tolist()]
     days, day_counts = arrays["days"].tolist(), arrays["day_counts"].tolist()
+    first, last = ([None if t == NO_TIME else t for t in arrays[name].tolist()] for name in ("first", "last"))
     rows = []
-    for number in sorted(range(len(forms)), key=lambda row: (-int(arrays["counts"][row]), texts[row])):
-        kinds = holes_of(forms[number])
+    for row in sorted(range(len(templates)), key=lambda row: (-counts[row], texts[row])):
+        template = templates[row]
+        wildcards = range(wildcard_offsets[row], wildcard_offsets[row + 1])
         variables = [
-            {"name": name, "type": kind, "distinct": distinct(holes.hashes(hole), sample), "samples": shown}
-            for hole, name, kind in zip(
-                range(hole_starts[number], hole_starts[number + 1]),
-                names(forms[number]) if names else names_of(kinds),
-                kinds,
-                strict=True,
-            )
-            for shown in [holes.texts(hole, SHOWN)]
+            {
+                "name": name,
+                "type": kind,
+                "distinct": count_distinct(values.hashes(wildcard), sample),
+                "samples": values.texts(wildcard, MAX_SAMPLES),
+            }
+            for wildcard, name, kind in zip(wildcards, names(template), variable_types(template), strict=True)
         ]
         rows.append(
             {
-                "id": id_of(texts[number]),
-                "pattern": texts[number],
-                **{name: value(forms[number]) for name, _, value in extra},
-                "count": int(arrays["counts"][number]),
-                "share": int(arrays["counts"][number]) / max(total, 1),
-                "first_seen": _time(arrays["first"][number]),
-                "last_seen": _time(arrays["last"][number]),
-                "sources": distinct(sources.hashes(number), sample),
-                "examples": examples.texts(number),
+                "id": pattern_id(texts[row]),
+                "pattern": texts[row],
+                **{name: value(template) for name, _, value in extra},
+                "count": counts[row],
+                "share": counts[row] / max(total, 1),
+                "first_seen": first[row],
+                "last_seen": last[row],
+                "sources": count_distinct(sources.hashes(row), sample),
+                "examples": examples.texts(row),
                 "variables": variables,
                 "days": [
-                    {"day": days[at], "count": day_counts[at]}
-                    for at in range(day_starts[number], day_starts[number + 1])
+                    {"day": days[i], "count": day_counts[i]} for i in range(day_offsets[row], day_offsets[row + 1])
                 ],
             }
         )
-    return pa.Table.from_pylist(rows, schema([(name, kind) for name, kind, _ in extra]))
+    return pa.Table.from_pylist(rows, table_schema([(name, kind) for name, kind, _ in extra]))
 
 
-def _time(ticks: np.int64) -> int | None:
-    return None if ticks == NO_TIME else int(ticks)
+# Changes
 
 
-_KINDS = {"new": 0, "gone": 1, "type": 2, "share": 3}
-"""Kinds of changes, in the order in which they are listed."""
-
-
-def compared(old: pa.Table, new: pa.Table) -> pa.Table:
-    """What changed from one table of patterns to another.
+def compare_tables(old: pa.Table, new: pa.Table) -> pa.Table:
+    """Return the changes from one table of patterns to another.
 
     Parameters
     ----------
@@ -224,73 +229,73 @@ def compared(old: pa.Table, new: pa.Table) -> pa.Table:
     -------
     pyarrow.Table
         `kind`, `id`, `pattern`, `was`, `before`, `after`. Kinds: *new*, *gone*; *type*: a pattern that differs from an
-        old one in types of variables only, which `was` gives; *share*: shares that differ by a quarter or more, and by
-        more than chance (five standard errors). `before` and `after` are shares.
+        old one, `was`, only in types of variables; *share*: shares that differ by a quarter or more, and by more than
+        chance (five standard errors). `before` and `after` are shares.
     """
     import pyarrow as pa
 
-    def rows(table: pa.Table) -> dict[str, dict[str, Any]]:
-        return {row["id"]: row for row in table.select(["id", "pattern", "count", "share"]).to_pylist()}
-
-    before, after = rows(old), rows(new)
-    # Patterns that differ in types of variables only, the largest last.
-    lost: dict[str, list[dict[str, Any]]] = {}
+    before, after = (
+        {row["id"]: row for row in table.select(["id", "pattern", "count", "share"]).to_pylist()}
+        for table in (old, new)
+    )
+    # Patterns that differ only in types of variables, the largest last.
+    gone: dict[str, list[dict[str, Any]]] = {}
     for key, row in sorted(before.items(), key=lambda item: (item[1]["count"], item[1]["pattern"])):
         if key not in after:
-            lost.setdefault(_WRITTEN.sub("{}", row["pattern"]), []).append(row)
-    found: list[dict[str, Any]] = []
+            gone.setdefault(_TYPED.sub("{}", row["pattern"]), []).append(row)
+    changes: list[dict[str, Any]] = []
     for key, row in after.items():
-        alike = lost.get(_WRITTEN.sub("{}", row["pattern"]))
-        was = before.get(key) or (alike.pop() if alike else None)
+        similar = gone.get(_TYPED.sub("{}", row["pattern"]))
+        was = before.get(key) or (similar.pop() if similar else None)
         if was is None:
-            kind = "new"
+            changes.append(_change("new", row, None, row))
         elif was["id"] != key:
-            kind = "type"
-        elif _shifted(was, row):
-            kind = "share"
-        else:
-            continue
-        found.append(_change(kind, row, was, row))
-    found += [_change("gone", row, row, None) for rest in lost.values() for row in rest]
-    found.sort(key=lambda row: (_KINDS[row["kind"]], -(row["after"] or row["before"]), row["pattern"]))
+            changes.append(_change("type", row, was, row))
+        elif _is_significant(was, row):
+            changes.append(_change("share", row, was, row))
+    changes += [_change("gone", row, row, None) for rows in gone.values() for row in rows]
     shares = [("before", pa.float64()), ("after", pa.float64())]
     texts = [(name, pa.string()) for name in ("kind", "id", "pattern", "was")]
-    return pa.Table.from_pylist(found, pa.schema([*texts, *shares]))
+    return pa.Table.from_pylist(_sort_changes(changes), pa.schema([*texts, *shares]))
 
 
-def reshaped(changes: pa.Table, wider: Mapping[str, str | None], narrower: Mapping[str, str | None]) -> pa.Table:
-    """Changes in which a pattern that explains others, or is explained by one, has changed its type.
+def join_changes(changes: pa.Table, wider: Mapping[str, str | None], narrower: Mapping[str, str | None]) -> pa.Table:
+    """Replace new patterns that match gone ones, or that gone ones match, by changes of type.
 
     Parameters
     ----------
     changes : pyarrow.Table
-        As `compared` gives it.
+        As returned by `compare_tables`.
     wider : mapping of str to str or None
-        For the text of each pattern that is gone the id of the new one that explains it.
+        For the text of each gone pattern the id of the new pattern that matches it.
     narrower : mapping of str to str or None
-        For the text of each new pattern the id of the old one that explains it.
+        For the text of each new pattern the id of the old pattern that matches it.
     """
     import pyarrow as pa
 
     rows = changes.to_pylist()
-    new = {row["id"]: row for row in rows if row["kind"] == "new"}
-    gone = {row["id"]: row for row in rows if row["kind"] == "gone"}
+    new, gone = ({row["id"]: row for row in rows if row["kind"] == kind} for kind in ("new", "gone"))
     covered: set[str] = set()
     for row in sorted(gone.values(), key=lambda row: row["before"]):
-        found = new.get(wider.get(row["pattern"]) or "")
-        if found is not None:
-            # The largest of those that it explains comes last.
-            before = found["before"] if found["kind"] == "type" else 0.0
-            found.update(kind="type", was=row["pattern"], before=before + row["before"])
+        match = new.get(wider.get(row["pattern"]) or "")
+        if match is not None:
+            # The largest gone pattern comes last.
+            before = match["before"] if match["kind"] == "type" else 0.0
+            match.update(kind="type", was=row["pattern"], before=before + row["before"])
             covered.add(row["id"])
     for row in new.values():
-        found = gone.get(narrower.get(row["pattern"]) or "")
-        if found is not None and row["kind"] == "new":
-            row.update(kind="type", was=found["pattern"], before=found["before"])
-            covered.add(found["id"])
+        match = gone.get(narrower.get(row["pattern"]) or "")
+        if match is not None and row["kind"] == "new":
+            row.update(kind="type", was=match["pattern"], before=match["before"])
+            covered.add(match["id"])
     kept = [row for row in rows if row["kind"] != "gone" or row["id"] not in covered]
-    kept.sort(key=lambda row: (_KINDS[row["kind"]], -(row["after"] or row["before"]), row["pattern"]))
-    return pa.Table.from_pylist(kept, changes.schema)
+    return pa.Table.from_pylist(_sort_changes(kept), changes.schema)
+
+
+def _sort_changes(changes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(
+        changes, key=lambda row: (_CHANGE_ORDER[row["kind"]], -(row["after"] or row["before"]), row["pattern"])
+    )
 
 
 def _change(kind: str, row: dict[str, Any], was: dict[str, Any] | None, now: dict[str, Any] | None) -> dict[str, Any]:
@@ -304,29 +309,139 @@ def _change(kind: str, row: dict[str, Any], was: dict[str, Any] | None, now: dic
     }
 
 
-def _shifted(was: dict[str, Any], now: dict[str, Any]) -> bool:
-    """Whether two shares differ by a quarter and by five standard errors of a difference of proportions."""
+def _is_significant(was: dict[str, Any], now: dict[str, Any]) -> bool:
+    """Return True if two shares differ by a quarter and by five standard errors of a difference of proportions."""
     low, high = sorted((was["share"], now["share"]))
     if high < 1.25 * low or high == 0:
         return False
-    items = [row["count"] / row["share"] for row in (was, now) if row["share"]]
-    pooled = (was["count"] + now["count"]) / sum(items)
-    error = math.sqrt(pooled * (1 - pooled) * sum(1 / count for count in items))
+    totals = [row["count"] / row["share"] for row in (was, now) if row["share"]]
+    pooled = (was["count"] + now["count"]) / sum(totals)
+    error = math.sqrt(pooled * (1 - pooled) * sum(1 / total for total in totals))
     return bool(high - low > 5 * error)
 
 
-__all__ = [
-    "KINDS",
-    "SHOWN",
-    "Samples",
-    "compared",
-    "distinct",
-    "holes_of",
-    "id_of",
-    "names_of",
-    "pieces",
-    "reshaped",
-    "schema",
-    "table_of",
-    "text_of",
-]
+# Files
+
+
+def check_suffix(path: str | os.PathLike[str], name: str = "path") -> None:
+    """Check that `write_rows` supports the format of a file name.
+
+    Raises
+    ------
+    ParameterError
+        The message names the suffixes.
+    """
+    if Path(path).suffix.lower() not in _JSON + _PARQUET:
+        raise bad_parameter(name, str(path), "a name that ends in .jsonl or .parquet")
+
+
+def json_rows(table: pa.Table) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a table of patterns for JSON: times and days in ISO 8601.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        As returned by `Patterns.table`.
+    """
+    for batch in table.to_batches(max_chunksize=4096):
+        for row in batch.to_pylist():
+            for name in ("first_seen", "last_seen"):
+                row[name] = None if row[name] is None else row[name].isoformat()
+            row["days"] = [{**day, "day": day["day"].isoformat()} for day in row["days"]]
+            yield row
+
+
+def write_rows(path: str | os.PathLike[str], table: pa.Table) -> None:
+    """Write a table of patterns to a file atomically.
+
+    Parameters
+    ----------
+    path : path
+        Its name ends in `.jsonl`, `.ndjson`, `.parquet` or `.pq`.
+    table : pyarrow.Table
+        As returned by `Patterns.table`.
+
+    Raises
+    ------
+    ParameterError
+        The suffix is another one.
+    OSError
+        The file cannot be written.
+    """
+    check_suffix(path)
+    with replace_file(path) as file:
+        if Path(path).suffix.lower() in _PARQUET:
+            import pyarrow.parquet as pq
+
+            pq.write_table(table, file)
+            return
+        for row in json_rows(table):
+            file.write(json.dumps(row, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n")
+
+
+def read_rows(path: str | os.PathLike[str]) -> pa.Table:
+    """Read a table that `write_rows` wrote.
+
+    Returns
+    -------
+    pyarrow.Table
+        With all columns of `Patterns.table`; missing values are null.
+
+    Raises
+    ------
+    InputError
+        The file is not such a table; the message names the line.
+    OSError
+        The file cannot be read.
+    """
+    import pyarrow as pa
+
+    if Path(path).suffix.lower() in _PARQUET:
+        import pyarrow.parquet as pq
+
+        try:
+            table = pq.read_table(path)
+        except pa.ArrowInvalid as error:
+            raise _invalid(path, f"it is not Parquet ({error})") from error
+        for name in ("id", "pattern", "count", "share"):
+            if name not in table.column_names:
+                raise _invalid(path, f"it has no column {name!r}, unlike tables of patterns")
+        return table
+    with Path(path).open("rb") as file:
+        rows = [_parse_row(path, number, line) for number, line in enumerate(file, 1)]
+    names = table_schema().names
+    extra = [name for name in (rows[0] if rows else ()) if name not in names]
+    try:
+        types = [(name, pa.array([row.get(name) for row in rows]).type) for name in extra]
+        return pa.Table.from_pylist(rows, table_schema(types))
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise _invalid(path, f"a value has another type ({error})") from error
+
+
+def _parse_row(path: str | os.PathLike[str], number: int, line: bytes) -> dict[str, Any]:
+    """Return a line as a row, with times and days for Arrow."""
+    try:
+        row: dict[str, Any] = json.loads(line)
+        if not isinstance(row["pattern"], str) or not isinstance(row["id"], str):
+            raise TypeError("pattern and id are strings")
+        for name in ("first_seen", "last_seen"):
+            if row.get(name) is not None:
+                row[name] = datetime.datetime.fromisoformat(row[name])
+        row["days"] = [{**day, "day": datetime.date.fromisoformat(day["day"])} for day in row.get("days") or ()]
+        return {**row, "count": int(row["count"]), "share": float(row["share"])}
+    except KeyError as error:
+        raise _invalid(path, f"a pattern has no {error.args[0]!r}", number) from error
+    except (ValueError, TypeError, AttributeError) as error:
+        raise _invalid(path, f"it is not a pattern ({error})", number) from error
+
+
+def is_table(path: str | os.PathLike[str]) -> bool:
+    """Return True if a file is a table of patterns, and not a state, by its first bytes."""
+    with Path(path).open("rb") as file:
+        start = file.read(4)
+    return start[:1] == b"{" or start == b"PAR1" or not start
+
+
+def _invalid(path: str | os.PathLike[str], reason: str, line: int | None = None) -> InputError:
+    place = os.fspath(path) if line is None else f"{os.fspath(path)}, line {line}"
+    return InputError(f"{place}: {reason}", place=place, reason=reason)

@@ -1,8 +1,8 @@
-"""What other programs make of patterns of URLs: regular expressions, OpenAPI, nginx, ModSecurity.
+"""Exports of patterns of URLs: regular expressions, OpenAPI, nginx, ModSecurity.
 
-A regular expression is about canonical URLs (core: `patterns/urls/canonical.rs`): percent-escapes in capitals,
-parameters in any order. It matches whatever the pattern matches, and more: types such as `slug` are told by their
-characters alone. nginx and ModSecurity see decoded paths; what they are given is about those.
+Regular expressions are for canonical URLs (`crates/nearkin-patterns`): percent-escapes in capitals, parameters in any
+order. They match every URL of the pattern and more, because a type such as `slug` is reduced to its characters. nginx
+and ModSecurity see decoded paths, and their expressions are for those.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 from urllib.parse import unquote
 
-from nearkin.patterns.urls_parts import UrlParameter, UrlPattern, pieces_of
+from nearkin.patterns.url_pattern import UrlParameter, UrlPattern, split_part
 
 _ESCAPE = "%[0-9A-F]{2}"
 _NAME = rf"(?:[0-9A-Za-z._~:@$+,()!*'=&;-]|{_ESCAPE})+"
@@ -32,7 +32,7 @@ _TYPES = {
     "word": r"(?:[A-Za-z]|%[89A-F][0-9A-F])+",
     "slug": r"(?:[0-9A-Za-z.+_/-]|%2F|%2B|%[89A-F][0-9A-F])+",
 }
-"""Types whose characters say something; all others are names, or what a slash or an ampersand ends."""
+"""Expressions of types with a limited set of characters; other types are names, or end at a slash or ampersand."""
 
 _DECODED = {
     "int": r"[-+]?\d+",
@@ -41,7 +41,7 @@ _DECODED = {
     "uuid": _TYPES["uuid"],
     "version": r"[-+]?[vV.]?\d[0-9A-Za-z.+_-]*",
 }
-"""The same for decoded paths and values; all others are whatever a slash ends."""
+"""Expressions for decoded paths and values; other types end at a slash."""
 
 
 def _type_regex(kind: str, *, query: bool) -> str:
@@ -55,15 +55,15 @@ def _type_regex(kind: str, *, query: bool) -> str:
 
 
 def _part_regex(part: bytes, *, decoded: bool = False) -> str:
-    found = []
-    for text, typed in pieces_of(part):
+    pieces = []
+    for text, typed in split_part(part):
         if not typed:
-            found.append(re.escape(unquote(text) if decoded else text))
+            pieces.append(re.escape(unquote(text) if decoded else text))
         elif decoded:
-            found.append(r".+" if text == "tail" else _DECODED.get(text, r"[^/]+"))
+            pieces.append(r".+" if text == "tail" else _DECODED.get(text, r"[^/]+"))
         else:
-            found.append(_type_regex(text, query=False))
-    return "".join(found)
+            pieces.append(_type_regex(text, query=False))
+    return "".join(pieces)
 
 
 def _parameter_regex(parameter: UrlParameter) -> str:
@@ -80,18 +80,18 @@ def _parameter_regex(parameter: UrlParameter) -> str:
 
 
 def to_regex(pattern: UrlPattern, *, host: bool = False) -> str:
-    """A regular expression for the canonical path and query of what a pattern matches, anchored at both ends."""
+    """Return a regular expression for the canonical paths and queries of a pattern, anchored at both ends."""
     path = "/" + "/".join(_part_regex(part) for part in pattern.path)
     start = re.escape(pattern.host) if host else ""
-    fixed = "".join(
+    dispatch = "".join(
         rf"(?=[^?]*\?(?:.*&)?{_parameter_regex(parameter)}(?:&|$))"
         for parameter in pattern.parameters
         if parameter.literal is not None
     )
-    any_of = "|".join(_parameter_regex(parameter) for parameter in pattern.parameters)
-    query = rf"(?:\?(?:{any_of})(?:&(?:{any_of}))*)?" if any_of else ""
-    # A slash at the end does not matter.
-    return f"^{fixed}{start}{path.rstrip('/')}/?{query}$"
+    parameters = "|".join(_parameter_regex(parameter) for parameter in pattern.parameters)
+    query = rf"(?:\?(?:{parameters})(?:&(?:{parameters}))*)?" if parameters else ""
+    # A slash at the end is optional.
+    return f"^{dispatch}{start}{path.rstrip('/')}/?{query}$"
 
 
 _SCHEMAS: dict[str, dict[str, str]] = {
@@ -107,48 +107,37 @@ _METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 
 
 def _schema(kinds: Iterable[str]) -> dict[str, Any]:
-    """The schema of values of these types."""
-    found: list[dict[str, Any]] = []
-    for kind in sorted(set(kinds)):
-        schema = dict(_SCHEMAS.get(kind, {"type": "string", "x-type": kind}))
-        if schema not in found:
-            found.append(schema)
-    return found[0] if len(found) == 1 else {"anyOf": found}
+    """Return the schema of values of these types."""
+    schemas = [dict(_SCHEMAS.get(kind, {"type": "string", "x-type": kind})) for kind in sorted(set(kinds))]
+    return schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
 
 
-def _template(pattern: UrlPattern) -> tuple[str, list[tuple[str, str]]]:
-    """The path of a pattern with names of variables in braces, and the type of each."""
-    names, variables, parts = iter(pattern.names), [], []
-    for part in pattern.path:
-        text = ""
-        for piece, typed in pieces_of(part):
-            if typed:
-                name = next(names)
-                variables.append((name, piece))
-                text += "{" + name + "}"
-            else:
-                text += piece
-        parts.append(text)
-    return "/" + "/".join(parts), variables
+def _path_template(pattern: UrlPattern) -> tuple[str, list[tuple[str, str]]]:
+    """Return the path of a pattern with names of variables in braces, and the name and type of each variable."""
+    parts = [split_part(part) for part in pattern.path]
+    types = [piece for part in parts for piece, typed in part if typed]
+    names = iter(pattern.names)
+    path = "/".join("".join(f"{{{next(names)}}}" if typed else piece for piece, typed in part) for part in parts)
+    return f"/{path}", list(zip(pattern.names, types, strict=False))
 
 
 def to_openapi(patterns: list[UrlPattern], *, title: str, version: str) -> dict[str, Any]:
-    """An OpenAPI 3.0 document.
+    """Return an OpenAPI 3.0 document.
 
-    Paths that differ in types or names of variables only are one path there, as the specification wants it; so are
-    patterns that a parameter dispatches, whose values are then an enumeration. `x-patterns` lists what was joined.
+    The specification demands that paths that differ only in types or names of variables are one path. Patterns that
+    differ only in a dispatching parameter are one operation, and the values of the parameter are an enumeration.
+    `x-patterns` lists the patterns of an operation.
     """
     groups: dict[str, list[UrlPattern]] = {}
     for pattern in sorted(patterns, key=lambda pattern: pattern.text):
-        groups.setdefault(re.sub(r"\{[^}]*\}", "{}", _template(pattern)[0]), []).append(pattern)
+        groups.setdefault(re.sub(r"\{[^}]*\}", "{}", _path_template(pattern)[0]), []).append(pattern)
     hosts = sorted({pattern.host for pattern in patterns if pattern.host})
     document: dict[str, Any] = {"openapi": "3.0.3", "info": {"title": title, "version": version}}
     if hosts:
         document["servers"] = [{"url": _server(host)} for host in hosts]
     document["paths"] = {}
     for group in groups.values():
-        template, _ = _template(group[0])
-        document["paths"][template] = _path_item(group, hosts)
+        document["paths"][_path_template(group[0])[0]] = _path_item(group, hosts)
     return document
 
 
@@ -157,42 +146,41 @@ def _server(host: str) -> str:
 
 
 def _path_item(group: list[UrlPattern], hosts: list[str]) -> dict[str, Any]:
-    """What OpenAPI says of one path."""
-    names = [name for name, _ in _template(group[0])[1]]
-    kinds = list(zip(*([kind for _, kind in _template(pattern)[1]] for pattern in group), strict=True))
+    """Return the path item of patterns with one path."""
+    names = [name for name, _ in _path_template(group[0])[1]]
+    kinds = list(zip(*([kind for _, kind in _path_template(pattern)[1]] for pattern in group), strict=True))
     item: dict[str, Any] = {}
     if names:
         item["parameters"] = [
-            {"name": name, "in": "path", "required": True, "schema": _schema(found)}
-            for name, found in zip(names, kinds, strict=True)
+            {"name": name, "in": "path", "required": True, "schema": _schema(types)}
+            for name, types in zip(names, kinds, strict=True)
         ]
-    there = sorted({pattern.host for pattern in group if pattern.host})
-    if there and there != hosts:
-        item["servers"] = [{"url": _server(host)} for host in there]
+    own_hosts = sorted({pattern.host for pattern in group if pattern.host})
+    if own_hosts and own_hosts != hosts:
+        item["servers"] = [{"url": _server(host)} for host in own_hosts]
     methods: dict[str, list[UrlPattern]] = {}
     for pattern in group:
         methods.setdefault(pattern.method.lower() or "get", []).append(pattern)
-    for method, found in sorted(methods.items()):
+    for method, patterns in sorted(methods.items()):
         key = method if method in _METHODS else f"x-{method}"
         item[key] = {
-            "operationId": found[0].id,
-            "x-patterns": [pattern.text for pattern in found],
+            "operationId": patterns[0].id,
+            "x-patterns": [pattern.text for pattern in patterns],
             "responses": {"default": {"description": "Any response."}},
         }
-        parameters = _query(found)
-        if parameters:
+        if parameters := _query_parameters(patterns):
             item[key]["parameters"] = parameters
     return item
 
 
-def _query(patterns: list[UrlPattern]) -> list[dict[str, Any]]:
-    """Parameters of the query of one operation."""
-    found: dict[str, list[UrlParameter]] = {}
+def _query_parameters(patterns: list[UrlPattern]) -> list[dict[str, Any]]:
+    """Return the query parameters of an operation."""
+    by_key: dict[str, list[UrlParameter]] = {}
     for pattern in patterns:
         for parameter in pattern.parameters:
-            found.setdefault(parameter.key, []).append(parameter)
+            by_key.setdefault(parameter.key, []).append(parameter)
     rows = []
-    for key, parameters in sorted(found.items()):
+    for key, parameters in sorted(by_key.items()):
         literals = sorted({parameter.literal for parameter in parameters if parameter.literal is not None})
         kinds = [parameter.kind or "text" for parameter in parameters if parameter.literal is None]
         schema: dict[str, Any] = (
@@ -210,13 +198,13 @@ def _query(patterns: list[UrlPattern]) -> list[dict[str, Any]]:
 
 
 def _path_regex(pattern: UrlPattern) -> str:
-    """The decoded path, anchored; a slash at its end does not matter."""
+    """Return an expression for the decoded path, anchored; a slash at the end is optional."""
     path = "/".join(_part_regex(part, decoded=True) for part in pattern.path).replace('"', r"\x22")
     return f"^/{path}/?$" if path else "^/$"
 
 
-def _by_path(patterns: list[UrlPattern]) -> list[tuple[str, list[UrlPattern]]]:
-    """Patterns by their decoded path: those without variables first, then by their expression."""
+def _group_by_path(patterns: list[UrlPattern]) -> list[tuple[str, list[UrlPattern]]]:
+    """Return patterns by the expressions of their decoded paths, paths without variables first."""
     groups: dict[tuple[bool, str], list[UrlPattern]] = {}
     for pattern in patterns:
         groups.setdefault(("{" in pattern.path_text, _path_regex(pattern)), []).append(pattern)
@@ -224,9 +212,9 @@ def _by_path(patterns: list[UrlPattern]) -> list[tuple[str, list[UrlPattern]]]:
 
 
 def to_nginx(patterns: list[UrlPattern]) -> str:
-    """Locations of nginx."""
-    lines = ["# What nobody asked for is refused. Locations are tried in this order.", "location / { return 404; }"]
-    for path, group in _by_path(patterns):
+    """Return locations of nginx, one for each path."""
+    lines = ["# Other requests are refused. nginx tries locations in this order.", "location / { return 404; }"]
+    for path, group in _group_by_path(patterns):
         methods = sorted({pattern.method for pattern in group})
         lines += [f"# {text}" for text in sorted(pattern.text for pattern in group)]
         lines.append(f'location ~ "{path}" {{')
@@ -237,74 +225,64 @@ def to_nginx(patterns: list[UrlPattern]) -> str:
 
 
 def to_modsecurity(patterns: list[UrlPattern], *, first_rule: int) -> str:
-    """Rules of ModSecurity (2.9, 3): what no pattern explains is refused with 404, a value of another type with 400."""
+    """Return rules of ModSecurity (2.9, 3) that refuse unmatched requests (404) and values of other types (400)."""
     number = first_rule
     lines = [f'SecAction "id:{number},phase:2,pass,nolog,setvar:tx.known=0"']
     hosts = {pattern.host for pattern in patterns}
-    for path, group in _by_path(patterns):
-        # Patterns that a parameter dispatches come before the one that has none.
-        for pattern in sorted(
-            group, key=lambda pattern: (-sum(p.literal is not None for p in pattern.parameters), pattern.text)
-        ):
+    for path, group in _group_by_path(patterns):
+        # Patterns with dispatching parameters come before the one without.
+        for pattern in sorted(group, key=lambda pattern: (-len(pattern.literals), pattern.text)):
             number += 1
-            rules = _rules(pattern, path, number, of_host=len(hosts) > 1)
+            rules = _rules(pattern, path, number, test_host=len(hosts) > 1)
             lines += [f"# {pattern.text}", *(line for rule in rules for line in rule)]
             number += len(rules) - 1
     lines.append(f'SecRule TX:known "@eq 0" "id:{number + 1},phase:2,deny,status:404,log,msg:\'no pattern\'"')
     return "\n".join(lines) + "\n"
 
 
-def _rules(pattern: UrlPattern, path: str, number: int, *, of_host: bool) -> list[list[str]]:
-    """The rule that knows a pattern, the one that knows its parameters, and one for each whose type is narrow."""
+def _rules(pattern: UrlPattern, path: str, number: int, *, test_host: bool) -> list[list[str]]:
+    """Return rules: one that matches the pattern, one for names of parameters, one for each type that can be tested."""
     tests = [("TX:known", "@eq 0", "")]
-    if of_host and pattern.host:
+    if test_host and pattern.host:
         host = pattern.host.rpartition("//")[2]
         tests.append(("REQUEST_HEADERS:Host", f"@rx (?i)^{re.escape(host)}(?::[0-9]+)?$", ""))
     tests += [("REQUEST_METHOD", f"@streq {pattern.method}", "")] if pattern.method else []
     tests.append(("REQUEST_FILENAME", f"@rx {path}", "t:none,t:urlDecodeUni,t:normalizePath"))
-    for parameter in pattern.parameters:
-        if parameter.literal is not None:
-            tests.append((f"ARGS:{unquote(parameter.key)}", f"@streq {unquote(parameter.literal)}", ""))
+    tests += [(f"ARGS:{unquote(key)}", f"@streq {unquote(value)}", "") for key, value in pattern.literals.items()]
     rules = [_chain(number, tests, "pass,nolog", f"setvar:tx.known={number}")]
-    known = ("TX:known", f"@eq {number}", "")
+    matched = ("TX:known", f"@eq {number}", "")
     names = "|".join(re.escape(unquote(parameter.key)) for parameter in pattern.parameters).replace('"', r"\x22")
-    refused = f"deny,status:400,log,msg:'no such parameter of {pattern.id}'"
-    rules.append(
-        _chain(
-            number + 1,
-            [known, ("ARGS_NAMES", f"!@rx ^(?:{names})$" if names else "@unconditionalMatch", "")],
-            refused,
-            "",
-        )
-    )
+    action = f"deny,status:400,log,msg:'no such parameter of {pattern.id}'"
+    test = ("ARGS_NAMES", f"!@rx ^(?:{names})$" if names else "@unconditionalMatch", "")
+    rules.append(_chain(number + 1, [matched, test], action, ""))
     for parameter in pattern.parameters:
         if parameter.kind in _DECODED and parameter.literal is None:
-            refused = f"deny,status:400,log,msg:'{parameter.kind} expected by {pattern.id}'"
+            action = f"deny,status:400,log,msg:'{parameter.kind} expected by {pattern.id}'"
             test = (f"ARGS:{unquote(parameter.key)}", f"!@rx ^(?:{_DECODED[parameter.kind]})?$", "")
-            rules.append(_chain(number + len(rules), [known, test], refused, ""))
+            rules.append(_chain(number + len(rules), [matched, test], action, ""))
     return rules
 
 
 def _chain(number: int, tests: list[tuple[str, str, str]], action: str, last: str) -> list[str]:
-    """One rule of several tests."""
+    """Return the lines of a rule with several tests."""
     lines = []
-    for place, (variable, test, transform) in enumerate(tests):
-        actions = [f"id:{number},phase:2,{action}"] if place == 0 else []
+    for i, (variable, test, transform) in enumerate(tests):
+        actions = [f"id:{number},phase:2,{action}"] if i == 0 else []
         actions += [transform] if transform else []
-        actions += ["chain"] if place + 1 < len(tests) else [last] if last else []
+        actions += ["chain"] if i + 1 < len(tests) else [last] if last else []
         tail = f' "{",".join(actions)}"' if actions else ""
-        lines.append(f'{"    " * place}SecRule {_variable(variable)} "{test}"{tail}')
+        lines.append(f'{"    " * i}SecRule {_variable(variable)} "{test}"{tail}')
     return lines
 
 
 def _variable(name: str) -> str:
-    """A variable of ModSecurity; a name that would end it, as one with a blank or a bar does, is an expression."""
+    """Return a variable of ModSecurity: an expression if its name has a character that would end it."""
     collection, colon, key = name.partition(":")
     if re.fullmatch(r"[A-Za-z0-9_.-]*", key):
         return name
-    # What ends the expression or the variable is any character.
-    plain = re.sub(r"[\s|\"'/,]", ".", re.escape(key).replace("\\ ", "."))
-    return f"{collection}{colon}/^{plain}$/"
+    # A dot stands for characters that would end the expression or the variable.
+    expression = re.sub(r"[\s|\"'/,]", ".", re.escape(key).replace("\\ ", "."))
+    return f"{collection}{colon}/^{expression}$/"
 
 
 __all__ = ["to_modsecurity", "to_nginx", "to_openapi", "to_regex"]
