@@ -149,6 +149,7 @@ def _expand(name: str, hint: Any, default: object, omit: Collection[str]) -> tup
         }
     if not is_dataclass(hint):
         return [_keyword(name, hint, default)], lambda values: values.pop(name)
+    config: Callable[..., Any] = hint
     hints = get_type_hints(hint, include_extras=True)
     parameters: list[inspect.Parameter] = []
     readers: dict[str, _Reader] = {}
@@ -158,7 +159,7 @@ def _expand(name: str, hint: Any, default: object, omit: Collection[str]) -> tup
         hint_of_field = _option(each, hints[each.name]).annotation if "help" in each.metadata else hints[each.name]
         expanded, readers[each.name] = _expand(each.name, hint_of_field, each.default, omit)
         parameters += expanded
-    return parameters, lambda values: hint(**{name: read(values) for name, read in readers.items()})
+    return parameters, lambda values: config(**{name: read(values) for name, read in readers.items()})
 
 
 def _keyword(name: str, annotation: Any, default: object) -> inspect.Parameter:

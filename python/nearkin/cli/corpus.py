@@ -112,8 +112,8 @@ class CorpusOptions:
         """Open a corpus as fingerprints; the other parameters are those of `open_fingerprints`."""
         from nearkin.dedup.fingerprint_source import open_fingerprints
 
-        columns = {"column": self.text_column, "id_column": self.id_column}
-        return open_fingerprints(inputs, recipe, kind, bits, ids=ids, **columns, **self._reader_options())
+        options = {**self._reader_options(), "column": self.text_column, "id_column": self.id_column}
+        return open_fingerprints(inputs, recipe, kind, bits, ids=ids, **options)
 
     def _reader_options(self) -> dict[str, Any]:
         """Return the options other than columns, as keyword arguments of `open_corpus`."""

@@ -11,13 +11,12 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import MISSING, dataclass, fields
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from nearkin._core import set_num_threads
-from nearkin.cli.commands import GENERAL, Commands, Options, OptionsOf, Threads
+from nearkin.cli.commands import Commands, Options, OptionsOf
 from nearkin.cli.console import (
     Failures,
     binary_stdout,
@@ -31,10 +30,11 @@ from nearkin.cli.console import (
     warn,
 )
 from nearkin.cli.corpus import CorpusOptions, existing_parent, input_summary, list_files, report_skipped
-from nearkin.cli.options import MATCHING, WRITING, Bits, Inputs, Json, Quiet, RecipeOption, opt, parse_recipe
+from nearkin.cli.dedup_options import PASSAGE_OPTIONS, Job, OutputOptions
+from nearkin.cli.options import Bits, Inputs, Json, Quiet, RecipeOption, parse_recipe
 from nearkin.cli.report import REPORT, check_report, write_report
-from nearkin.dedup.config import KEEPING, DedupConfig, FileDedupConfig, PassagesConfig, option
-from nearkin.errors import OutputError, ParameterError, bad_parameter, printable
+from nearkin.dedup.config import DedupConfig
+from nearkin.errors import OutputError, bad_parameter, printable
 from nearkin.io.base import REJECTED, KeptLayout
 
 if TYPE_CHECKING:
@@ -44,12 +44,10 @@ if TYPE_CHECKING:
     from nearkin.index.digests import DigestIndex
     from nearkin.index.hamming import HammingIndex
     from nearkin.io import Corpus, OutputDir
-    from nearkin.recipe import Recipe
     from nearkin.store.store import Store
 
 app = Commands()
 
-REFERENCE, ENGINES = "Older documents", "Many machines"
 EXAMPLE_ROWS = 12
 """Number of rows of clusters that are searched for an example."""
 _FILE_OPTIONS = {
@@ -61,174 +59,6 @@ _NOT_FOR_PASSAGES = (
     *("measure", "cluster", "against", "store", "columns", "links", "labels", "skip_hubs", "also", "text_threshold"),
     *("differ", "differing", "featureless"),
 )
-
-_PASSAGE_OPTIONS = (
-    *("min_length", "remove", "share", "within", "boilerplate", "boilerplate_documents", "boilerplate_share"),
-)
-
-
-@dataclass(frozen=True)
-class OutputOptions:
-    """Options for the output folder."""
-
-    out: str = option(
-        MISSING,
-        help="New folder for kept documents, clusters and summary; - prints kept documents.",
-        group=WRITING,
-        flag="--out -o",
-    )
-    out_layout: KeptLayout = option(
-        "single",
-        help="Write kept documents to one file, or to one per input with the same compression and row groups.",
-        group=WRITING,
-    )
-    overwrite: bool = option(False, help="Replace the output of an earlier run.", group=WRITING)
-    report: bool = option(
-        False,
-        help="Write report.html as well: a page that shows removed documents and collects labels (nearkin report -h).",
-        group=WRITING,
-    )
-
-
-@dataclass(frozen=True)
-class ReferenceOptions:
-    """Options for older documents, labels and columns."""
-
-    source_column: str | None = option(
-        None, help="Count removed documents by this column, and warn of outliers.", group=KEEPING
-    )
-    labels: Path | None = option(
-        None,
-        help="CSV or TSV of labelled pairs (exported by report.html); pairs labelled 'different' are never merged.",
-        group=KEEPING,
-    )
-    against: list[str] | None = option(
-        None,
-        help="Remove matches of an older corpus as well (may be repeated), of a store, or of an index (with --verify "
-        "none or signature).",
-        group=REFERENCE,
-    )
-    store: Path | None = option(
-        None,
-        help="Like --against with a store, and add kept documents to it, in one step with the output.",
-        group=REFERENCE,
-    )
-    columns: list[str] | None = option(
-        None, help="Column to store with each document; may be repeated.", group=GENERAL, flag="--column"
-    )
-
-
-@dataclass(frozen=True)
-class EngineOptions:
-    """Options for a run on Spark or Sail."""
-
-    engine: str | None = option(
-        None,
-        help="Run on spark, or on sail, which does not need Java; requires --id-column.",
-        group=ENGINES,
-        metavar="spark|sail",
-        choices=("spark", "sail"),
-    )
-    master: str | None = option(
-        None,
-        help="Master of Spark: local[CORES], spark://HOST:PORT, k8s://URL or yarn.",
-        group=ENGINES,
-        metavar="URL",
-        choices=("local[", "spark://", "k8s://", "yarn"),
-        show_default="local[*]",
-    )
-    remote: str | None = option(
-        None, help="Server of Spark Connect, instead of --engine: sc://HOST:PORT.", group=ENGINES, metavar="URL"
-    )
-    checkpoint: str | None = option(
-        None,
-        help="Folder or URL that all machines share, for the output of stages; a failed run continues from it.",
-        group=ENGINES,
-        metavar="FOLDER",
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Job:
-    """Options of `nearkin dedup`.
-
-    `matching`, `files`, `unit` and `passages` contain only options that the user gave.
-    """
-
-    inputs: Inputs
-    output: OutputOptions
-    reading: CorpusOptions
-    recipe: RecipeOption = None
-    family: Annotated[
-        str | None,
-        opt(
-            "simhash or minhash, simhash:BITS or minhash:NUM_PERM; replaces that of the recipe. ssdeep for files.",
-            group=MATCHING,
-            choices=("simhash", "minhash", "ssdeep"),
-        ),
-    ] = None
-    bits: Bits = None
-    matching: Annotated[
-        Options,
-        OptionsOf(
-            DedupConfig,
-            *("threshold", "radius", "recall", "confirm", "measure", "verify", "differ", "max_comparisons"),
-            *("differing", "featureless", "cluster", "keep", "links"),
-        ),
-    ]
-    files: Annotated[Options, OptionsOf(FileDedupConfig, "skip_hubs", "also", "text_threshold")]
-    reference: ReferenceOptions
-    unit: Annotated[Options, OptionsOf(PassagesConfig, "unit", show_defaults=False)]
-    passages: Annotated[Options, OptionsOf(PassagesConfig, *_PASSAGE_OPTIONS)]
-    engine: EngineOptions
-    threads: Threads = None
-    as_json: Json = False
-    quiet: Quiet = False
-
-    def explicit_options(self) -> dict[str, object]:
-        """Return the options that differ from their defaults."""
-        values = {**self.matching, **self.files, **self.unit, **self.passages, "threads": self.threads}
-        for group in (self.output, self.reading, self.reference, self.engine):
-            values |= {
-                each.name: value for each in fields(group) if (value := getattr(group, each.name)) != each.default
-            }
-        values |= {"recipe": self.recipe, "family": self.family, "bits": self.bits}
-        return {name: value for name, value in values.items() if value is not None}
-
-    def check_unset(self, names: Iterable[str], allowed: str) -> None:
-        """Raise ParameterError for the first option in `names` that the user gave."""
-        values = self.explicit_options()
-        for name in names:
-            if name in values:
-                raise bad_parameter(name, values[name], allowed)
-
-    def parse_recipe(self) -> Recipe | None:
-        """Return the recipe of the options; None without any, which stands for that of a store or the default."""
-        if (self.recipe, self.bits, self.family) == (None, None, None):
-            return None
-        try:
-            return parse_recipe(self.recipe, self.bits, self.family)
-        except ParameterError as error:
-            wrong = error.context.get("found") in (self.family, repr(self.family))
-            if self.family is None or "|" in self.family or not wrong:
-                raise
-            allowed = "simhash or minhash, simhash:BITS or minhash:NUM_PERM, or ssdeep for files"
-            raise bad_parameter("family", repr(self.family), allowed) from None
-
-    def keep_columns(self) -> list[str]:
-        """Return the columns of the keep rule."""
-        from nearkin.dedup.keep import keep_columns, parse_keep
-
-        keep = self.matching.get("keep", "first")
-        keys = parse_keep(keep, values="")
-        if any(key.by in ("max", "min") and not key.column for key in keys):
-            raise bad_parameter("keep", keep, "max:COLUMN or min:COLUMN")
-        return keep_columns(keys)
-
-    def extra_columns(self) -> list[str]:
-        """Return the columns to read in addition to text and id."""
-        columns = (*self.keep_columns(), self.reference.source_column, *(self.reference.columns or ()))
-        return list(dict.fromkeys(name for name in columns if name is not None))
 
 
 @app.add()
@@ -279,7 +109,7 @@ def dedup(job: Job) -> None:
         _dedup_passages(job)
     else:
         job.check_unset(job.files, "with --family ssdeep alone")
-        job.check_unset(_PASSAGE_OPTIONS, "--unit or --boilerplate beside it")
+        job.check_unset(PASSAGE_OPTIONS, "--unit or --boilerplate beside it")
         _dedup_texts(job)
 
 

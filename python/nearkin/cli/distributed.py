@@ -30,7 +30,7 @@ from nearkin.errors import InputError, OutputError, ParameterError, bad_paramete
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from nearkin.cli.dedup import Job
+    from nearkin.cli.dedup_options import Job
     from nearkin.io import OutputDir
     from nearkin.progress import Progress
     from nearkin.spark import SparkResult

@@ -662,7 +662,7 @@ class MatchedDocuments:
             self._rows.update(zip(batch.ids.to_list(), range(batch.first_row, corpus.rows), strict=False))
             for name, column in growing.items():
                 column.append(batch.columns[name])
-        self._cells: dict[str, Column] = {name: column.joined() for name, column in growing.items()}
+        self._cells: dict[str, Column] = {name: column.finish() for name, column in growing.items()}
 
     def describe(self, matches: Sequence[tuple[str | None, dict[str, Any]]]) -> None:
         """Add similarity, columns and text to matches; each is None if the corpus has no such id.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from nearkin.recipe import Recipe
 
+Repeated: TypeAlias = list[str] | None
+"""Type of an option that may be repeated."""
 MATCHING, WRITING = "Matching", "Output"
 """Panels of the help."""
 
@@ -78,7 +80,7 @@ PageFile = Annotated[
     Path | None,
     opt("Write the result as one HTML file as well, with charts.", "--report", group=WRITING, metavar="FILE.html"),
 ]
-IdsArgument = Annotated[list[str] | None, typer.Argument(help="Ids, as in the corpus.", metavar="ID")]
+IdsArgument = Annotated[Repeated, typer.Argument(help="Ids, as in the corpus.", metavar="ID")]
 IdsFrom = Annotated[str | None, opt("File with an id per line; - for standard input.", "--ids", metavar="FILE")]
 MissingOk = Annotated[bool, opt("Ignore ids that do not exist.", "--missing-ok")]
 StoreMemory = Annotated[

@@ -83,7 +83,7 @@ class PatternOptions:
         flag="--out -o",
     )
     state: Path | None = option(
-        None, help="Continue from this file if it exists, and save the state in it, to add up batches.", group=_PATTERNS
+        None, help="Continue from this file if it exists, and save the state in it.", group=_PATTERNS
     )
     match: Path | None = option(
         None,
@@ -96,9 +96,7 @@ class PatternOptions:
     since: Path | None = option(
         None, help="Print what is new, gone or changed since this file, a state or the file of --out.", group=_PATTERNS
     )
-    time_column: str | None = option(
-        None, help="Column of the time, for first and last seen and counts by day.", group=READING
-    )
+    time_column: str | None = option(None, help="Column of the time, for counts by day.", group=READING)
     export: str | None = option(
         None, help="Write the patterns as openapi, regex, nginx or modsecurity.", group=WRITING, choices=_EXPORTS
     )
@@ -145,7 +143,7 @@ def urls(
     url_column: Annotated[str, opt("Field of the URL in JSON.", group=READING)] = "url",
     method_column: Annotated[str | None, opt("Field of the method in JSON.", group=READING)] = None,
     client_column: Annotated[
-        str | None, opt("Field of the client in JSON; URLs of few clients are noise.", group=READING)
+        str | None, opt("Field of the client in JSON (URLs of few clients are noise).", group=READING)
     ] = None,
     support: Annotated[
         int | None, opt("Minimum number of requests of a pattern.", group=_PATTERNS, show_default=False)

@@ -13,7 +13,7 @@ import typer
 from nearkin.cli.commands import GENERAL, Commands, Options, OptionsOf
 from nearkin.cli.console import progress_bars, say, say_json, show_table, warn
 from nearkin.cli.corpus import CorpusOptions
-from nearkin.cli.options import Inputs, Json, PageFile, Quiet, opt
+from nearkin.cli.options import Inputs, Json, PageFile, Quiet, Repeated, opt
 from nearkin.cli.report import check_page, write_page
 from nearkin.dedup.config import THRESHOLD, DedupConfig, option
 from nearkin.errors import InputError, bad_parameter
@@ -40,9 +40,7 @@ class LabelOptions:
         help="The two id columns of labelled pairs, separated by a comma (default: left,right and other usual names).",
         group=GENERAL,
     )
-    label_column: str | None = option(
-        None, help="Column with 0 or 1, or with --at-least the similarity of a pair.", group=GENERAL
-    )
+    label_column: str | None = option(None, help="Column with 0 or 1, or with --at-least a number.", group=GENERAL)
     at_least: float | None = option(
         None, help="Pairs with at least this number in --label-column match.", group=GENERAL
     )
@@ -149,13 +147,11 @@ def tune(
     label_options: LabelOptions,
     matching: Annotated[Options, OptionsOf(DedupConfig, "threshold", "recall", show_defaults=False)],
     truth: Annotated[
-        str | None, opt("Table of labelled pairs or clusters (default: pairs of similar texts).", "--truth", "--pairs")
+        str | None, opt("Table of labelled pairs or clusters (default: similar pairs).", "--truth", "--pairs")
     ] = None,
-    recipe: Annotated[list[str] | None, opt("Recipe whose features to try; may be repeated.")] = None,
+    recipe: Annotated[Repeated, opt("Recipe whose features to try; may be repeated.")] = None,
     bits: Annotated[list[int] | None, opt("Width to try; may be repeated.")] = None,
-    num_perm: Annotated[
-        list[int] | None, opt("Number of signature values to try with minhash; may be repeated.")
-    ] = None,
+    num_perm: Annotated[list[int] | None, opt("Signature size to try with minhash; may be repeated.")] = None,
     sample: Annotated[int, opt("Maximum number of documents to measure.")] = 20_000,
     seed: Annotated[int, opt("Seed of the sample and of the intervals.")] = 0,
     report: PageFile = None,

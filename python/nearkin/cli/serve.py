@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from nearkin.cli.commands import Commands, Options, OptionsOf
-from nearkin.cli.options import Bits, RecipeOption, StoreMemory, opt, parse_bytes, parse_memory, parse_recipe
+from nearkin.cli.options import Bits, RecipeOption, Repeated, StoreMemory, opt, parse_bytes, parse_memory, parse_recipe
 from nearkin.dedup.config import DedupConfig
 from nearkin.errors import bad_parameter
 
@@ -33,11 +33,9 @@ def serve(
         Path | None, opt("Lines `read TOKEN` and `write TOKEN`.", "--token-file", metavar="FILE")
     ] = None,
     allow_host: Annotated[
-        list[str] | None, opt("Additional host name of the service; may be repeated.", "--allow-host", metavar="NAME")
+        Repeated, opt("Additional host name; may be repeated.", "--allow-host", metavar="NAME")
     ] = None,
-    backups: Annotated[
-        Path | None, opt("Folder for the copies of POST /v1/backup.", "--backups", metavar="FOLDER")
-    ] = None,
+    backups: Annotated[Path | None, opt("Folder for POST /v1/backup.", "--backups", metavar="FOLDER")] = None,
     max_body: Annotated[str, opt("Maximum size of a buffered request body.", "--max-body", metavar="SIZE")] = "32MiB",
     max_batch: Annotated[int, opt("Maximum number of documents in a batch.", "--max-batch")] = 10_000,
     max_pending: Annotated[

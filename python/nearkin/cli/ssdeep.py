@@ -85,11 +85,9 @@ class Linkage(str, Enum):
 class FileOptions:
     """Options that name files."""
 
-    recursive: bool = option(
-        False, help="Include the files below directories; skip symbolic links.", group=GENERAL, flag="-r"
-    )
+    recursive: bool = option(False, help="Include files below directories, but no links.", group=GENERAL, flag="-r")
     files0_from: Path | None = option(
-        None, help="Read NUL-separated names of inputs from this file; - for standard input.", group=GENERAL
+        None, help="Read names of inputs, NUL-separated, from this file or -.", group=GENERAL
     )
 
     def paths(self, inputs: Sequence[Path] | None, failures: Failures) -> list[Path]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias, cast
@@ -523,7 +523,7 @@ def _batches(
     progress: Progress,
     *,
     adding: bool,
-) -> Iterator[_Documents]:
+) -> Generator[_Documents]:
     """Read the inputs in batches; files of the store itself are skipped."""
     own = [store.path] if _is_local(store) else []
     if not _stores_files(store):
@@ -544,7 +544,7 @@ def _batches(
 
 def _text_batches(
     reading: CorpusOptions, inputs: Sequence[str], columns: Sequence[str], own: list[Path], progress: Progress
-) -> Iterator[_Documents]:
+) -> Generator[_Documents]:
     """Read texts; a record whose id a store cannot have counts as unreadable."""
     from nearkin.dedup.documents import byte_reporter
     from nearkin.io.values import BIG_INT, BadRecord
@@ -565,7 +565,7 @@ def _text_batches(
             report_bytes()
 
 
-def _hash_batches(store: Store, paths: list[str], failures: Failures) -> Iterator[_Documents]:
+def _hash_batches(store: Store, paths: list[str], failures: Failures) -> Generator[_Documents]:
     """Hash files, for a store in this process."""
     from nearkin.dedup.files import hash_paths
 
@@ -576,7 +576,7 @@ def _hash_batches(store: Store, paths: list[str], failures: Failures) -> Iterato
             yield _Documents(hashed, ids, list(map(escape_surrogates, ids)))
 
 
-def _content_batches(paths: list[str], failures: Failures) -> Iterator[_Documents]:
+def _content_batches(paths: list[str], failures: Failures) -> Generator[_Documents]:
     """Read files, for a service that hashes them."""
     contents: list[bytes] = []
     names: list[str] = []
