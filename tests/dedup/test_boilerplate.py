@@ -32,7 +32,7 @@ def test_frequent_lines_are_those_of_the_definition(
 ) -> None:
     texts = ["\n".join(text) for text in lines]
     sources = data.draw(st.lists(st.sampled_from(["x", "y"]), min_size=len(texts), max_size=len(texts)))
-    found = nk.passages(
+    result = nk.passages(
         texts,
         sources=sources if named else None,
         boilerplate="keep",
@@ -58,15 +58,15 @@ def test_frequent_lines_are_those_of_the_definition(
         if total[line] >= max(least, share * count)
         or any(removals_by_source[name][line] >= max(least, share * documents[name]) for name in documents)
     }
-    assert found.boilerplate is not None
-    listed = list(found.boilerplate.rows())
+    assert result.boilerplate is not None
+    listed = list(result.boilerplate.rows())
     assert expected == {row["line"] for row in listed}
     assert [total[row["line"]] for row in listed] == [row["documents"] for row in listed]
     assert sorted((-row["documents"], row["line"]) for row in listed) == [(-r["documents"], r["line"]) for r in listed]
-    for one in listed:
-        assert (one["source"] is not None) == named
+    for item in listed:
+        assert (item["source"] is not None) == named
         if named:
-            assert removals_by_source[one["source"]][one["line"]] == one["source_documents"]
+            assert removals_by_source[item["source"]][item["line"]] == item["source_documents"]
 
 
 def furnished(number: int, text: str) -> str:
@@ -95,9 +95,9 @@ def test_documents_are_compared_without_boilerplate() -> None:
     assert 11 == len(alike.passages)
     assert 0 == len(nk.passages(texts, unit="document", boilerplate="drop").passages)
     copies = [*texts, article(5)]
-    found = nk.passages(copies, unit="document", boilerplate="drop", remove="documents", share=1)
-    assert [12] == found.documents["id"]
-    assert (list(range(12)), 1.0) == (found.kept, found.documents["share"][0])
+    result = nk.passages(copies, unit="document", boilerplate="drop", remove="documents", share=1)
+    assert [12] == result.documents["id"]
+    assert (list(range(12)), 1.0) == (result.kept, result.documents["share"][0])
 
 
 def test_what_is_left_of_a_copy_but_boilerplate_goes() -> None:
@@ -109,15 +109,15 @@ def test_a_line_of_one_source_is_found_by_source() -> None:
     texts = [furnished(number, article(number)) if number < 12 else article(number) for number in range(400)]
     sources = ["shop" if number < 12 else "wire" for number in range(400)]
     assert nk.passages(texts, boilerplate="keep").summary["boilerplate"]["lines"] == 0
-    found = nk.passages(texts, boilerplate="keep", sources=sources)
-    assert found.boilerplate is not None
+    result = nk.passages(texts, boilerplate="keep", sources=sources)
+    assert result.boilerplate is not None
     assert [("shop", 12), ("shop", 12)] == list(
-        zip(found.boilerplate["source"], found.boilerplate["source_documents"], strict=True)
+        zip(result.boilerplate["source"], result.boilerplate["source_documents"], strict=True)
     )
 
 
 def test_documents_of_boilerplate_alone_and_empty_ones_stay() -> None:
     texts = [f"{MENU}\n{article(number)}" for number in range(12)] + [MENU, "", None]
-    found = nk.passages(texts, boilerplate="drop")
-    assert {12, 13, 14} <= set(found.kept)
+    result = nk.passages(texts, boilerplate="drop")
+    assert {12, 13, 14} <= set(result.kept)
     assert [] == nk.passages([], boilerplate="drop").kept

@@ -53,10 +53,10 @@ def test_batches_of_any_size_equal_the_definition(
 def test_batches_of_any_size_give_the_same_similarities(rule: str, verify: str) -> None:
     """A larger corpus, cut and uncut."""
     texts = near_duplicates()
-    whole = dedup(texts, cluster=rule, verify=verify, threshold=0.5)
+    full = dedup(texts, cluster=rule, verify=verify, threshold=0.5)
     for batch in (1, 17, 599):
         with mock.patch.object(cluster, "_BATCH", batch):
-            assert same(whole, dedup(texts, cluster=rule, verify=verify, threshold=0.5))
+            assert same(full, dedup(texts, cluster=rule, verify=verify, threshold=0.5))
 
 
 def chain(length: int) -> list[str]:
@@ -99,13 +99,13 @@ def clusterer(
     """Distinct texts with features after distinct older ones, and the rows of both."""
     source = SimHashCandidates(RECIPE, threshold, RADIUS)
     new, before = (hash_texts(side, None, source, lambda *_: None, {}) for side in (texts, old))
-    older = SearchableReference(before, source)
+    reference = SearchableReference(before, source)
     rows = [row for row in range(len(texts)) if new.counts[row] and texts.index(texts[row]) == row]
     rows = [row for row in rows if texts[row] not in old]
     comparison = None if measure is None else TextMeasure(RECIPE, measure)
-    held = [row for row in range(len(old)) if before.counts[row] and old.index(old[row]) == row]
-    places = np.array(rows, np.int64)
-    return cluster.Clusterer(source, comparison, threshold, new, places, older), rows, held
+    stored = [row for row in range(len(old)) if before.counts[row] and old.index(old[row]) == row]
+    positions = np.array(rows, np.int64)
+    return cluster.Clusterer(source, comparison, threshold, new, positions, reference), rows, stored
 
 
 @settings(max_examples=60, deadline=None)
@@ -119,16 +119,16 @@ def test_links_are_all_matches_with_new_documents(
     old: list[str | None], new: list[str | None], measure: Any, batch: int
 ) -> None:
     """Sorted, each once, older documents first; none between older ones; with their similarity."""
-    made, rows, held = clusterer(new, old, 0.5, measure)
+    built, rows, stored = clusterer(new, old, 0.5, measure)
     with mock.patch.object(cluster, "_BATCH", batch):
-        left, right, similarity, skipped = made.links()
+        left, right, similarity, skipped = built.links()
     assert 0 == skipped
     by_definition = Reference(old + new, 0.5, measure or "none")
-    place = {row: row for row in held} | {len(old) + row: len(old) + at for at, row in enumerate(rows)}
+    position = {row: row for row in stored} | {len(old) + row: len(old) + at for at, row in enumerate(rows)}
     expected = {
-        (place[i], place[j]): by_definition.similarity(i, j) if measure else math.nan
-        for i in place
-        for j in place
+        (position[i], position[j]): by_definition.similarity(i, j) if measure else math.nan
+        for i in position
+        for j in position
         if i < j and j >= len(old) and by_definition.match(i, j)
     }
     assert sorted(expected) == list(zip(left.tolist(), right.tolist(), strict=True))
@@ -139,35 +139,35 @@ def test_links_are_all_matches_with_new_documents(
 def test_a_rule_counts_its_documents_and_its_work(rule: str) -> None:
     """Every document is decided once; what verified is at most what was proposed; kept ones have no similarity."""
     texts = near_duplicates(300)
-    made, rows, _ = clusterer(texts, texts[:40], 0.5)
-    told: list[int] = []
-    made.tick = told.append
+    built, rows, _ = clusterer(texts, texts[:40], 0.5)
+    reported: list[int] = []
+    built.tick = reported.append
     with mock.patch.object(cluster, "_BATCH", 50):
-        found = getattr(made, rule)()
-    assert len(rows) == sum(told) == len(found.by)
-    assert max(told) <= 50
-    assert 0 < found.verified <= found.candidates
-    assert np.isnan(found.similarity[found.by < 0]).all()
-    assert not np.isnan(found.similarity[found.by >= 0]).any()
-    assert (found.by < 40 + np.arange(len(rows))).all()
+        actual = getattr(built, rule)()
+    assert len(rows) == sum(reported) == len(actual.by)
+    assert max(reported) <= 50
+    assert 0 < actual.verified <= actual.candidates
+    assert np.isnan(actual.similarity[actual.by < 0]).all()
+    assert not np.isnan(actual.similarity[actual.by >= 0]).any()
+    assert (actual.by < 40 + np.arange(len(rows))).all()
 
 
 def test_progress_is_told_within_a_batch_of_many_candidates() -> None:
     """Parts of few candidates give what one part gives, and each is told."""
     texts = near_duplicates(300)
-    found, told = [], []
-    for most in (1 << 22, 1):
-        made, _, _ = clusterer(texts, texts[:40], 0.5)
+    actual, reported = [], []
+    for limit in (1 << 22, 1):
+        built, _, _ = clusterer(texts, texts[:40], 0.5)
         ticks: list[int] = []
-        made.tick = ticks.append
-        with mock.patch.object(cluster, "_CANDIDATES", most):
-            found.append(made.absorb())
-        told.append(ticks)
-    assert sum(told[0]) == sum(told[1])
-    assert 2 >= len(told[0]) < len(told[1])
-    assert found[0].by.tolist() == found[1].by.tolist()
-    np.testing.assert_array_equal(found[0].similarity, found[1].similarity)
-    assert (found[0].candidates, found[0].verified) == (found[1].candidates, found[1].verified)
+        built.tick = ticks.append
+        with mock.patch.object(cluster, "_CANDIDATES", limit):
+            actual.append(built.absorb())
+        reported.append(ticks)
+    assert sum(reported[0]) == sum(reported[1])
+    assert 2 >= len(reported[0]) < len(reported[1])
+    assert actual[0].by.tolist() == actual[1].by.tolist()
+    np.testing.assert_array_equal(actual[0].similarity, actual[1].similarity)
+    assert (actual[0].candidates, actual[0].verified) == (actual[1].candidates, actual[1].verified)
 
 
 def different(count: int) -> list[str | None]:
@@ -182,30 +182,30 @@ def test_no_document_is_compared_more_often_than_allowed(rule: str, batch: int) 
     texts = different(40)
     source = SimHashCandidates(RECIPE, 0.999, 64)
     new = hash_texts(texts, None, source, lambda *_: None, {})
-    made = cluster.Clusterer(source, TextMeasure(RECIPE, "jaccard"), 0.999, new, np.arange(40))
+    built = cluster.Clusterer(source, TextMeasure(RECIPE, "jaccard"), 0.999, new, np.arange(40))
     with mock.patch.object(cluster, "_BATCH", batch):
-        whole = getattr(made, rule)()
-        made.max_comparisons = 3
-        found = getattr(made, rule)()
-    assert (40 * 39 // 2, 0) == (whole.verified, whole.skipped)
-    assert 0 < found.verified <= 40 * 3 * (1 + (batch > 1))
-    assert whole.verified == found.verified + found.skipped
-    assert (found.by < 0).all()
+        full = getattr(built, rule)()
+        built.max_comparisons = 3
+        actual = getattr(built, rule)()
+    assert (40 * 39 // 2, 0) == (full.verified, full.skipped)
+    assert 0 < actual.verified <= 40 * 3 * (1 + (batch > 1))
+    assert full.verified == actual.verified + actual.skipped
+    assert (actual.by < 0).all()
 
 
 def test_a_run_that_skips_comparisons_says_so() -> None:
     """A warning that names the bound, the count in the summary; none where the bound suffices."""
     texts = different(30)
-    with pytest.warns(RuntimeWarning, match=r"\d+ comparisons were left out: .*max_comparisons=5") as told:
-        found = nk.dedup(texts, recipe=RECIPE, threshold=0.999, radius=64, max_comparisons=5)
-    assert __file__ == told[0].filename
-    assert 30 * 29 // 2 == found.summary["verified"] + found.summary["skipped"]
-    assert [str(told[0].message)] == found.summary["warnings"]
-    whole = nk.dedup(texts, recipe=RECIPE, threshold=0.999, radius=64)
-    assert (0, False) == (whole.summary["skipped"], "warnings" in whole.summary)
-    for most in (0, -1, 1.5, True):
+    with pytest.warns(RuntimeWarning, match=r"\d+ comparisons were left out: .*max_comparisons=5") as reported:
+        result = nk.dedup(texts, recipe=RECIPE, threshold=0.999, radius=64, max_comparisons=5)
+    assert __file__ == reported[0].filename
+    assert 30 * 29 // 2 == result.summary["verified"] + result.summary["skipped"]
+    assert [str(reported[0].message)] == result.summary["warnings"]
+    full = nk.dedup(texts, recipe=RECIPE, threshold=0.999, radius=64)
+    assert (0, False) == (full.summary["skipped"], "warnings" in full.summary)
+    for limit in (0, -1, 1.5, True):
         with pytest.raises(ParameterError, match="max_comparisons"):
-            nk.dedup(texts, max_comparisons=most)  # type: ignore[arg-type]
+            nk.dedup(texts, max_comparisons=limit)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("rule", ["absorb", "components"])
@@ -213,17 +213,17 @@ def test_texts_too_long_for_indel_are_left_out_and_counted(rule: Any) -> None:
     """Two texts of 800,000 different characters would take 2**39 steps and more; what they share costs nothing."""
     long = ["ab" * 400_000, "cd" * 400_000, "ab" * 400_000 + "e"]
     with pytest.warns(RuntimeWarning, match=r"comparisons were left out: .*2\*\*39 pairs of characters"):
-        found = nk.dedup(long, recipe=RECIPE, threshold=0.5, radius=64, verify="indel", cluster=rule)
-    assert [0, 1] == found.kept
+        result = nk.dedup(long, recipe=RECIPE, threshold=0.5, radius=64, verify="indel", cluster=rule)
+    assert [0, 1] == result.kept
     # The last text is connected with the first one, but compared with the second one all the same.
-    assert (1 if rule == "absorb" else 2, 1) == (found.summary["skipped"], found.summary["removed_by_reason"]["near"])
+    assert (1 if rule == "absorb" else 2, 1) == (result.summary["skipped"], result.summary["removed_by_reason"]["near"])
 
 
 def test_nothing_to_decide_is_decided() -> None:
     """No documents, with older ones and without."""
     for old in ([], near_duplicates(20)):
-        made, _, _ = clusterer([], old, 0.5)
-        assert 0 == len(made.absorb().by) == len(made.components().by) == len(made.links()[0])
+        built, _, _ = clusterer([], old, 0.5)
+        assert 0 == len(built.absorb().by) == len(built.components().by) == len(built.links()[0])
 
 
 @given(st.lists(st.integers(0, 30), max_size=20), st.integers(1, 60))

@@ -35,10 +35,10 @@ class Model:
     """Documents by the definition, of which some pairs of contents are rejected; older ones come first, and stay."""
 
     def __init__(
-        self, texts: list[str | None], older: int, threshold: float, verify: str, rejected: list[Pair]
+        self, texts: list[str | None], reference: int, threshold: float, verify: str, rejected: list[Pair]
     ) -> None:
         self.reference = Reference(texts, threshold, verify)
-        self.texts, self.older = self.reference.texts, older
+        self.texts, self.older = self.reference.texts, reference
         self.rejected = {
             frozenset((self.texts[a], self.texts[b])) for a, b in rejected if self.texts[a] != self.texts[b]
         }
@@ -76,10 +76,10 @@ class Model:
             parts = [{row} for row in sorted(members)]
             links = [(i, j) for i, j in combinations(sorted(members), 2) if self.match(i, j)]
             for i, j in sorted(links, key=lambda pair: (-self.reference.similarity(*pair), pair)):
-                one, other = (next(part for part in parts if row in part) for row in (i, j))
-                if one is not other and not any(self.reject(a, b) for a in one for b in other):
+                item, other = (next(part for part in parts if row in part) for row in (i, j))
+                if item is not other and not any(self.reject(a, b) for a in item for b in other):
                     parts.remove(other)
-                    one |= other
+                    item |= other
             done += parts
         head = {row: min(part) for part in done for row in part}
         of = {row: head[first[text]] for row, text in enumerate(self.texts)} | self.copies()
@@ -106,15 +106,15 @@ def test_a_rejected_pair_is_no_match(
     expected = model.absorbed()
     assert expected == removed(result)
     equal = sum(model.texts[a] == model.texts[b] for a, b in pairs)
-    apart = {
+    constraints = {
         frozenset((row, head))
         for row, head in combinations(sorted({model.texts.index(text) for text in model.texts}), 2)
         for row, head in ((row, head), (head, row))
         if model.reject(row, head) and model.reference.match(row, head) and row > head
         if head not in expected and (row not in expected or expected[row] > head)
     }
-    told = result.summary["labels"]
-    assert (len(pairs), equal, len(apart)) == (told["different"], told["equal"], told["kept_apart"])
+    reported = result.summary["labels"]
+    assert (len(pairs), equal, len(constraints)) == (reported["different"], reported["equal"], reported["kept_apart"])
 
 
 @settings(max_examples=80, deadline=None)
@@ -172,9 +172,9 @@ def test_older_documents_are_kept_apart_from_new_ones(
         )
     model = Model(everything, len(old), 0.5, "jaccard", pairs)
     expected = model.absorbed() if rule == "absorb" else model.joined()
-    found = {ids.index(row): ids.index(head) for row, head in removed(result).items()}
+    actual = {ids.index(row): ids.index(head) for row, head in removed(result).items()}
     # Of older documents with one content the first one is named.
-    assert {row: head for row, head in expected.items() if row >= len(old)} == found
+    assert {row: head for row, head in expected.items() if row >= len(old)} == actual
 
 
 @pytest.mark.parametrize(
@@ -235,8 +235,8 @@ def test_nor_for_an_older_document(options: dict[str, Any]) -> None:
     ids = [f"d{row}" for row in range(300)]
     labels: list[tuple[str, str, bool]] = []
     for _ in range(4):
-        given = {"threshold": 0.5, "against": texts[:100], "against_ids": ids[:100], **options}
-        result = dedup(texts[100:], ids=ids[100:], **given, labels=list(labels) or None)
+        arguments = {"threshold": 0.5, "against": texts[:100], "against_ids": ids[:100], **options}
+        result = dedup(texts[100:], ids=ids[100:], **arguments, labels=list(labels) or None)
         near = [
             (row["id"], row["representative"])
             for row in result.clusters.rows()
@@ -277,7 +277,7 @@ def test_what_labels_cannot_do_is_told() -> None:
     """Ids of no document, equal contents, both labels."""
     texts = ["red wine and cheese", "red wine and cheese", "old cheese on a table"]
     labels = PairLabels([0, 0, "x", 2, 2], [1, 2, "y", 1, 1], [False, False, False, True, False])
-    told = [
+    reported = [
         "labels: 2 of 5 labelled ids belong to no document, such as 'x'; their pairs have no effect",
         "labels: 1 pairs that are labelled different have equal contents, such as '0' and '1': one is a copy of the "
         "other, and is removed",
@@ -285,7 +285,7 @@ def test_what_labels_cannot_do_is_told() -> None:
     ]
     with pytest.warns(RuntimeWarning) as caught:
         result = nk.dedup(texts, labels=labels)
-    assert told == [str(one.message) for one in caught] == result.summary["warnings"]
+    assert reported == [str(item.message) for item in caught] == result.summary["warnings"]
     assert [0, 2] == result.kept
     assert (2, 1, 1) == tuple(result.summary["labels"][name] for name in ("unknown_ids", "equal", "contradictory"))
 
@@ -301,9 +301,9 @@ def test_labels_need_documents_in_memory(tmp_path: Path) -> None:
     """A store and an index are refused, and what is no label; the message says what is allowed."""
     index = nk.HammingIndex(recipe=nk.Recipe())
     with nk.Store.create(tmp_path / "s") as store:
-        for given in ({"store": store}, {"against": store}, {"against": index, "verify": "none"}):
+        for options in ({"store": store}, {"against": store}, {"against": index, "verify": "none"}):
             with pytest.raises(errors.ParameterError, match="no store and no index with labels; older texts or"):
-                nk.dedup(TEXTS, labels=[("a", "b", False)], **given)
+                nk.dedup(TEXTS, labels=[("a", "b", False)], **options)
     with pytest.raises(
         errors.ParameterError, match="PairLabels, tuples of two ids and a label, or the path of a table"
     ):
@@ -352,11 +352,11 @@ def test_a_rejected_pair_is_a_near_miss() -> None:
 @settings(deadline=None)
 def test_batches_end_before_they_hold_a_pair(pairs: set[Pair]) -> None:
     """As late as they may, and they go on."""
-    apart = CannotLink.of(pairs)
+    constraints = CannotLink.of(pairs)
     for start in range(30):
         for end in range(start + 1, 32):
-            whole = [stop for stop in range(start + 1, end + 1) if not any(start <= a and b < stop for a, b in pairs)]
-            assert max(whole) == apart.batch_end(start, end)
+            full = [stop for stop in range(start + 1, end + 1) if not any(start <= a and b < stop for a, b in pairs)]
+            assert max(full) == constraints.batch_end(start, end)
 
 
 @given(

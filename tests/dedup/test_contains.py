@@ -48,19 +48,19 @@ def test_short_texts_equal_the_definition(
 ) -> None:
     """Every known text whose features the query has, larger ones too; the most similar first."""
     with mock.patch.object(module, "_MAX_QUERIES", batch), mock.patch.object(module, "_MAX_CHARACTERS", 40):
-        found = nk.contains(queries, known, recipe=WORDS, threshold=threshold)
-    one, other = sets_of(queries), sets_of(known)
+        result = nk.contains(queries, known, recipe=WORDS, threshold=threshold)
+    item, other = sets_of(queries), sets_of(known)
     expected = []
-    for i, query in enumerate(one):
+    for i, query in enumerate(item):
         shares = [(len(query & text) / len(text), k) for k, text in enumerate(other) if text]
         expected += [
             (i, k, share) for share, k in sorted(shares, key=lambda pair: (-pair[0], pair[1])) if share >= threshold
         ]
-    assert expected == list(zip(found["query"], found["id"], found["similarity"], strict=True))
-    for row in found.rows():
+    assert expected == list(zip(result["query"], result["id"], result["similarity"], strict=True))
+    for row in result.rows():
         text = queries[row["query"]] or ""
         assert 0 <= row["start"] < row["end"] <= len(text)
-        shared = one[row["query"]] & other[row["id"]]
+        shared = item[row["query"]] & other[row["id"]]
         inside = sets_of([text[row["start"] : row["end"]]])[0] & shared
         assert len(inside) >= math.ceil(0.9 * len(shared) - 1e-9)
 
@@ -79,59 +79,59 @@ def test_the_span_is_where_the_known_text_lies(passage: str, recipe: str | None)
         other = "".join(chr(0x4E00 + i) for i in rng.integers(8000, 16000, 300))
     before = "Ｃａｆe\u0301 – ﬁne\r\n" + other + "\n# "
     query = before + text + "\n" + other
-    found = nk.contains([query], [text], recipe=recipe)
-    assert [1.0] == found["similarity"]
-    assert (len(before), len(before) + len(text)) == (found["start"][0], found["end"][0])
+    result = nk.contains([query], [text], recipe=recipe)
+    assert [1.0] == result["similarity"]
+    assert (len(before), len(before) + len(text)) == (result["start"][0], result["end"][0])
 
 
 def test_known_texts_at_the_threshold_are_found_with_the_stated_recall() -> None:
     """Known texts of 40 to 3,000 words with just enough in one long query."""
-    known, query = [], []
+    references, query = [], []
     for at, n in enumerate([40, 64, 100, 300, 1000, 3000] * 10):
-        known.append(words(range(n), f"k{at}x"))
+        references.append(words(range(n), f"k{at}x"))
         query.append(words(range(containment_overlap(0.8, n)), f"k{at}x"))
-    found = nk.contains([" ".join(query)], known, recipe=WORDS)
+    result = nk.contains([" ".join(query)], references, recipe=WORDS)
     # 60 independent sketches, each found with probability .95 or more; fails with probability below 1e-6.
-    assert len(found) >= 60 * 0.95 - 5.5 * math.sqrt(60 * 0.95 * 0.05)
-    assert all(similarity >= 0.8 for similarity in found["similarity"])
-    assert len(found) <= len(nk.contains([" ".join(query)], known, recipe=WORDS, recall=0.999)) <= 60
+    assert len(result) >= 60 * 0.95 - 5.5 * math.sqrt(60 * 0.95 * 0.05)
+    assert all(similarity >= 0.8 for similarity in result["similarity"])
+    assert len(result) <= len(nk.contains([" ".join(query)], references, recipe=WORDS, recall=0.999)) <= 60
 
 
 def test_ids_frames_files_and_corpora(tmp_path: Path) -> None:
     """Names of queries and known texts, from wherever they come."""
-    known = pa.table({"name": ["a", "b"], "body": ["one two three", "four five six"]})
+    references = pa.table({"name": ["a", "b"], "body": ["one two three", "four five six"]})
     queries = pa.table({"name": ["x", "y"], "body": ["zero one two three", "none"]})
     expected = [("x", "a", 1.0)]
 
-    def rows(found: Any) -> list[tuple[Any, Any, float]]:
-        return list(zip(found["query"], found["id"], found["similarity"], strict=True))
+    def rows(actual: Any) -> list[tuple[Any, Any, float]]:
+        return list(zip(actual["query"], actual["id"], actual["similarity"], strict=True))
 
-    assert expected == rows(nk.contains(queries, known, text="body", id="name"))
+    assert expected == rows(nk.contains(queries, references, text="body", id="name"))
     assert expected == rows(
-        nk.contains(queries["body"], known["body"].to_pylist(), ids=["x", "y"], known_ids=["a", "b"])
+        nk.contains(queries["body"], references["body"].to_pylist(), ids=["x", "y"], known_ids=["a", "b"])
     )
-    for name, table in (("known", known), ("queries", queries)):
+    for name, table in (("known", references), ("queries", queries)):
         lines = [f'{{"name": "{row["name"]}", "body": "{row["body"]}"}}\n' for row in table.to_pylist()]
         (tmp_path / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
     paths = tmp_path / "queries.jsonl", tmp_path / "known.jsonl"
     assert expected == rows(nk.contains(*paths, text="body", id="name"))
     with open_corpus([paths[1]], text_column="body", id_column="name") as corpus:
-        held = nk.KnownTexts(corpus)
-    assert expected == rows(nk.contains(paths[0], held, text="body", id="name"))
-    table = held.find(iter(["none"])).to_arrow()
+        stored = nk.KnownTexts(corpus)
+    assert expected == rows(nk.contains(paths[0], stored, text="body", id="name"))
+    table = stored.find(iter(["none"])).to_arrow()
     assert (0, ["query", "id", "similarity", "start", "end"]) == (table.num_rows, table.column_names)
     assert pa.int64() == table.schema.field("start").type
 
 
 def test_known_texts_are_kept_by_pickle() -> None:
     """The copy answers alike, and says the same of itself."""
-    held = nk.KnownTexts(["one two three", "", None], ids=["a", "b", "c"], threshold=0.5, recall=0.9, recipe=WORDS)
-    copy = pickle.loads(pickle.dumps(held))  # noqa: S301 - our own
-    assert repr(held) == repr(copy)
+    stored = nk.KnownTexts(["one two three", "", None], ids=["a", "b", "c"], threshold=0.5, recall=0.9, recipe=WORDS)
+    copy = pickle.loads(pickle.dumps(stored))  # noqa: S301 - our own
+    assert repr(stored) == repr(copy)
     assert (3, 0.5, 0.9) == (len(copy), copy.threshold, copy.recall)
-    for one in (held, copy):
+    for item in (stored, copy):
         assert [("q", "a", 2 / 3)] == [
-            (row["query"], row["id"], row["similarity"]) for row in one.find(["two three"], ids=["q"]).rows()
+            (row["query"], row["id"], row["similarity"]) for row in item.find(["two three"], ids=["q"]).rows()
         ]
 
 
@@ -144,17 +144,17 @@ def test_nothing_is_inside_nothing() -> None:
 def test_threads_change_nothing() -> None:
     """The same rows with one thread and with three."""
     rng = np.random.default_rng(4)
-    known = [words(rng.integers(0, 500, n)) for n in rng.integers(1, 200, 300)]
-    queries = [" ".join(rng.choice(known, 4)) for _ in range(50)]
+    references = [words(rng.integers(0, 500, n)) for n in rng.integers(1, 200, 300)]
+    queries = [" ".join(rng.choice(references, 4)) for _ in range(50)]
     threads = nk.num_threads()
-    found = []
+    actual = []
     try:
         for count in (1, 3):
             nk.set_num_threads(count)
-            found.append(nk.contains(queries, known, recipe=WORDS).columns)
+            actual.append(nk.contains(queries, references, recipe=WORDS).columns)
     finally:
         nk.set_num_threads(threads)
-    assert found[0] == found[1]
+    assert actual[0] == actual[1]
 
 
 @pytest.mark.parametrize(
@@ -176,10 +176,10 @@ def test_what_does_not_fit_is_refused(options: dict[str, Any], message: str) -> 
 
 def test_known_texts_have_their_own_parameters() -> None:
     """A recipe, a threshold, a recall or ids beside them are refused; equal ids, too."""
-    held = nk.KnownTexts(["one"])
+    stored = nk.KnownTexts(["one"])
     others: list[dict[str, Any]] = [{"recipe": WORDS}, {"threshold": 0.5}, {"recall": 0.9}, {"known_ids": [1]}]
     for options in others:
         with pytest.raises(ParameterError, match="None with KnownTexts"):
-            nk.contains(["one"], held, **options)
+            nk.contains(["one"], stored, **options)
     with pytest.raises(InputError, match="'a' occurs in rows 0 and 1"):
         nk.KnownTexts(["one", "two"], ids=["a", "a"])

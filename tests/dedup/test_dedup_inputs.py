@@ -61,13 +61,13 @@ def test_frames_give_the_result_of_lists(kind: str) -> None:
         columns = cells(texts)
         options = {"threshold": threshold, "recipe": RECIPE}
         expected = of_lists(columns, **options)
-        found = of_frame(KINDS[kind](columns), **options)
-        assert same(expected, found)
-        assert expected.summary.get("sources") == found.summary.get("sources")
+        actual = of_frame(KINDS[kind](columns), **options)
+        assert same(expected, actual)
+        assert expected.summary.get("sources") == actual.summary.get("sources")
         if kind != "datasets iterable" or not texts:
             stay = [[columns[name][row] for name in columns] for row in expected.kept_rows.tolist()]
             frame = KINDS[kind](columns)
-            kept = found.filter(frame)
+            kept = actual.filter(frame)
             assert type(kept) is (pa.Table if isinstance(frame, Stream) else type(frame))
             assert [dict(zip(columns, row, strict=True)) for row in stay] == rows_of(kept)
 
@@ -81,9 +81,9 @@ def test_older_documents_may_be_a_frame(kind: str) -> None:
     columns, old = cells(texts), cells([texts[3], None, texts[10]])
     old["url"] = ["x", "y", "z"]
     expected = nk.dedup(columns["body"], columns["url"], against=old["body"], against_ids=old["url"], threshold=0.5)
-    found = nk.dedup(KINDS[kind](columns), text="body", id="url", against=KINDS[kind](old), threshold=0.5)
-    assert same(expected, found)
-    assert "near-old" in found.clusters["reason"]
+    result = nk.dedup(KINDS[kind](columns), text="body", id="url", against=KINDS[kind](old), threshold=0.5)
+    assert same(expected, result)
+    assert "near-old" in result.clusters["reason"]
     lists = nk.dedup(columns["body"], columns["url"], against=KINDS[kind](old), text="body", id="url", threshold=0.5)
     assert same(expected, lists)
 
@@ -104,15 +104,15 @@ def test_dates_times_and_decimals_order_documents() -> None:
     days = [datetime(2024, 1, 2), datetime(2025, 1, 2, 3, 4, 5, 600), datetime(2023, 1, 2)]
     when = pd.Series(pd.to_datetime(days))
     frames = [
-        pd.DataFrame({"text": texts, "when": one})
-        for one in (when, when.astype(object), when.dt.tz_localize("Europe/Paris"), [day.isoformat() for day in days],
+        pd.DataFrame({"text": texts, "when": item})
+        for item in (when, when.astype(object), when.dt.tz_localize("Europe/Paris"), [day.isoformat() for day in days],
                     when - when.min(), [Decimal("1.5"), Decimal(7), Decimal("0.1")])
     ]  # fmt: skip
     for frame in frames:
         every = [frame, pl.from_pandas(frame), pa.table(frame)] if frame["when"].dtype != object else [frame]
-        for one in every:
-            assert [1] == nk.dedup(one, keep="max", values="when").kept
-            assert [2] == nk.dedup(one, keep="min:when").kept
+        for item in every:
+            assert [1] == nk.dedup(item, keep="max", values="when").kept
+            assert [2] == nk.dedup(item, keep="min:when").kept
     assert nk.dedup(texts, keep="max", values=days).kept == nk.dedup(frames[0], keep="max", values="when").kept
     dates = pa.table({"text": texts, "when": pa.array(days).cast(pa.date32()), "n": pa.array([1, 3, 2])})
     dates = dates.set_column(2, "n", dates["n"].cast(pa.decimal128(22, 2)))
@@ -131,9 +131,9 @@ def test_an_unknown_column_names_those_that_there_are(kind: str) -> None:
         ("sources='site'", {"text": "body", "sources": "site"}),
         ("text='text'", {}),
     ]
-    for found, options in calls:
+    for actual, options in calls:
         frame = KINDS[kind](columns)
-        with pytest.raises(ParameterError, match=f"{found} is not allowed; use one of the columns 'url', 'body', 'n'"):
+        with pytest.raises(ParameterError, match=f"{actual} is not allowed; use one of the columns 'url', 'body', 'n'"):
             nk.dedup(frame, **options)
 
 
@@ -149,8 +149,8 @@ def test_columns_of_other_types_are_refused() -> None:
         ("values='l', a column of", {"keep": "max", "values": "l"}),
         ("sources='l', a column of", {"sources": "l"}),
     ]
-    for found, options in calls:
-        with pytest.raises(ParameterError, match=found):
+    for actual, options in calls:
+        with pytest.raises(ParameterError, match=actual):
             nk.dedup(frame, **options)
     objects = pd.DataFrame({"text": ["one", "two"], "id": ["a", 0.5], "o": [[1], None]}, dtype=object)
     with pytest.raises(ParameterError, match="id='id', which holds a float"):
@@ -239,9 +239,9 @@ def test_files_give_the_result_of_lists(make: Any, files: tuple[Path, dict[str, 
     assert same(expected, of_frame(make(folder), threshold=0.5))
     # A list of strings beside another one is texts.
     old = folder if isinstance(make(folder), list) else make(folder)
-    older = nk.dedup(columns["body"][:9], against=old, text="body", id="url", threshold=0.5)
-    assert set(older.clusters["representative"]) <= set(columns["url"])
-    assert 0 == len(older.kept) - older.summary["without_features"]
+    reference = nk.dedup(columns["body"][:9], against=old, text="body", id="url", threshold=0.5)
+    assert set(reference.clusters["representative"]) <= set(columns["url"])
+    assert 0 == len(reference.kept) - reference.summary["without_features"]
 
 
 def test_files_without_names_have_a_column_text(tmp_path: Path) -> None:
@@ -265,8 +265,8 @@ def test_stores_remember_columns_of_frames(kind: str, tmp_path: Path) -> None:
     """By name, with the ids; the next run names them."""
     columns = cells(["some words in a row", "some words in a row!", "other words altogether", None])
     with nk.Store.create(tmp_path / "store") as store:
-        found = nk.dedup(KINDS[kind](columns), text="body", id="url", store=store, columns=["host", "n"])
-        assert [columns["url"][row] for row in (0, 2, 3)] == found.kept
+        result = nk.dedup(KINDS[kind](columns), text="body", id="url", store=store, columns=["host", "n"])
+        assert [columns["url"][row] for row in (0, 2, 3)] == result.kept
         [first] = store.get([columns["url"][0]])
         assert first is not None
         assert {"host": "h0", "n": 0.0} == first.columns
@@ -302,9 +302,9 @@ def test_a_frame_of_another_length_is_refused(kind: str) -> None:
 def test_columns_and_lists_are_filtered_too(make: Any, texts: list[str | None]) -> None:
     """As the type that they have."""
     result = nk.dedup(texts)
-    made = make(["p", "q", "r", "s"])
-    kept = result.filter(made)
-    assert type(made) is type(kept)
+    built = make(["p", "q", "r", "s"])
+    kept = result.filter(built)
+    assert type(built) is type(kept)
     plain = kept.to_pylist() if hasattr(kept, "to_pylist") else list(kept)
     assert [["p", "q", "r", "s"][row] for row in result.kept_rows.tolist()] == plain
     for other in ("pqrs", {"p": 1, "q": 2, "r": 3, "s": 4}, 4):
@@ -323,8 +323,8 @@ def test_a_lazy_frame_stays_lazy_and_keeps_its_columns() -> None:
 def test_texts_of_views_are_read_in_place() -> None:
     """Null, short and long ones, in several chunks with offsets, for the rows that are compared again."""
     texts = near_duplicates(300)
-    whole = table({"body": texts}, pa.string_view(), 7)["body"].slice(11)
-    assert same(nk.dedup(texts[11:], threshold=0.5), nk.dedup(whole, threshold=0.5))
+    full = table({"body": texts}, pa.string_view(), 7)["body"].slice(11)
+    assert same(nk.dedup(texts[11:], threshold=0.5), nk.dedup(full, threshold=0.5))
 
 
 # Files by their paths
@@ -350,13 +350,13 @@ def test_frames_of_paths_give_the_result_of_lists(kind: str, listed: dict[str, l
     frame = KINDS[kind]
     expected = nk.dedup_files(paths, keep="max", values=listed["n"])
     assert [paths[1], paths[3]] == expected.kept
-    found = nk.dedup_files(frame(listed), path="body", keep="max", values="n")
-    assert same(expected, found)
+    result = nk.dedup_files(frame(listed), path="body", keep="max", values="n")
+    assert same(expected, result)
     assert same(expected, nk.dedup_files(frame(listed), path="body", keep="max:n"))
     if kind != "datasets iterable":
-        assert paths[1::2] == [row["body"] for row in rows_of(found.filter(frame(listed)))]
-    older = nk.dedup_files(paths[2:], against=frame(listed), path="body")
-    assert same(nk.dedup_files(paths[2:], against=paths), older)
+        assert paths[1::2] == [row["body"] for row in rows_of(result.filter(frame(listed)))]
+    reference = nk.dedup_files(paths[2:], against=frame(listed), path="body")
+    assert same(nk.dedup_files(paths[2:], against=paths), reference)
     with nk.Store.create(tmp_path / "store", "ssdeep") as store:
         nk.dedup_files(frame(listed), path="body", keep="max:n", store=store, columns=["host"])
         [first] = store.get([paths[1]])
@@ -395,13 +395,13 @@ def test_tuning_takes_frames_and_files(kind: str, files: tuple[Path, dict[str, l
     every: list[dict[str, Any]] = [{"threshold": 0.6, "bits": [64]}, {"pairs": pairs, "bits": [64]}]
     for options in every:
         expected = nk.tune(columns["body"], columns["url"], **options)
-        for one in (KINDS[kind](columns), folder):
-            found = nk.tune(one, text="body", id="url", **options)
-            assert expected.truth == found.truth
-            assert expected.curve.columns == found.curve.columns
+        for item in (KINDS[kind](columns), folder):
+            result = nk.tune(item, text="body", id="url", **options)
+            assert expected.truth == result.truth
+            assert expected.curve.columns == result.curve.columns
     bands = nk.tune_bands(columns["body"], columns["url"], threshold=0.6, num_perms=[32])
-    for one in (KINDS[kind](columns), folder):
-        found_bands = nk.tune_bands(one, text="body", id="url", threshold=0.6, num_perms=[32])
+    for item in (KINDS[kind](columns), folder):
+        found_bands = nk.tune_bands(item, text="body", id="url", threshold=0.6, num_perms=[32])
         assert bands.curve.columns["recall"] == found_bands.curve.columns["recall"]
     with pytest.raises(ParameterError, match="text='txt' is not allowed; use one of the columns"):
         nk.tune(KINDS[kind](columns), text="txt")

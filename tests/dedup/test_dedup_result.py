@@ -40,8 +40,8 @@ def table(
     heads: IndexRepresentatives,
 ) -> ClusterTable:
     similarity = np.linspace(0.5, 1, len(rows))
-    found = Representatives(np.array(rows, np.int64), np.array(by, np.int64), similarity, np.array(copy_of, np.int64))
-    return TableBuilder(SOURCE, documents(ids, values), heads, found).clusters(by_features=False)
+    actual = Representatives(np.array(rows, np.int64), np.array(by, np.int64), similarity, np.array(copy_of, np.int64))
+    return TableBuilder(SOURCE, documents(ids, values), heads, actual).clusters(by_features=False)
 
 
 NO_HEADS = IndexRepresentatives([], np.zeros(9, np.int64))
@@ -49,48 +49,48 @@ NO_HEADS = IndexRepresentatives([], np.zeros(9, np.int64))
 
 def test_clusters_are_numbered_by_their_first_row_and_begin_with_the_kept_document() -> None:
     """Visited d, c, b, a: d keeps a as a copy, and c keeps b; the cluster of row 0 comes first."""
-    found = table(["a", "b", "c", "d"], [1, 2, 3, 1], [3, 2, 1, 0], [0, 1, 1, 0], [0, 1, 2, 0], NO_HEADS)
-    assert ["d", "a", "c", "b"] == found["id"]
-    assert [0, 0, 1, 1] == found["cluster"]
-    assert ["d", "d", "c", "c"] == found["representative"]
-    assert [0, 0, 0, 1] == found["distance"]
-    assert ["kept", "exact", "kept", "near"] == found["reason"]
-    links = representative_links(found)
+    actual = table(["a", "b", "c", "d"], [1, 2, 3, 1], [3, 2, 1, 0], [0, 1, 1, 0], [0, 1, 2, 0], NO_HEADS)
+    assert ["d", "a", "c", "b"] == actual["id"]
+    assert [0, 0, 1, 1] == actual["cluster"]
+    assert ["d", "d", "c", "c"] == actual["representative"]
+    assert [0, 0, 0, 1] == actual["distance"]
+    assert ["kept", "exact", "kept", "near"] == actual["reason"]
+    links = representative_links(actual)
     assert {"id": ["a", "b"], "representative": ["d", "c"]} == {name: links[name] for name in ("id", "representative")}
-    assert [found["similarity"][1], found["similarity"][3]] == links["similarity"]
+    assert [actual["similarity"][1], actual["similarity"][3]] == links["similarity"]
 
 
 def test_documents_removed_by_one_entry_of_an_index_are_one_cluster() -> None:
     """Without a kept document of their own; a document that keeps itself alone is in no cluster."""
     heads = IndexRepresentatives(["x", "y"], np.array([5, 6, 0, 7]))
-    found = table([10, 11, 12, 13], [1, 2, 3, 4], [0, 1, 2, 3], [5, 4, 2, 5], [0, 1, 2, 3], heads)
-    assert [10, 13, 11] == found["id"]
-    assert [0, 0, 1] == found["cluster"]
-    assert ["y", "y", "x"] == found["representative"]
-    assert [5, 7, 6] == found["distance"]
-    assert ["near-old"] * 3 == found["reason"]
+    actual = table([10, 11, 12, 13], [1, 2, 3, 4], [0, 1, 2, 3], [5, 4, 2, 5], [0, 1, 2, 3], heads)
+    assert [10, 13, 11] == actual["id"]
+    assert [0, 0, 1] == actual["cluster"]
+    assert ["y", "y", "x"] == actual["representative"]
+    assert [5, 7, 6] == actual["distance"]
+    assert ["near-old"] * 3 == actual["reason"]
 
 
 def test_nothing_removed_is_a_table_of_no_rows() -> None:
     """With its columns."""
-    found = table(["a"], [1], [0], [0], [0], NO_HEADS)
-    assert 0 == len(found)
-    assert ["id", "cluster", "representative", "distance", "similarity", "reason"] == list(found.columns)
-    assert 0 == len(representative_links(found))
+    actual = table(["a"], [1], [0], [0], [0], NO_HEADS)
+    assert 0 == len(actual)
+    assert ["id", "cluster", "representative", "distance", "similarity", "reason"] == list(actual.columns)
+    assert 0 == len(representative_links(actual))
     assert 0 == len(table([], [], [], [], [], NO_HEADS))
 
 
 def test_tables_are_columns_and_rows() -> None:
     """The same cells either way; a table without rows takes the names it is given."""
     rows: list[dict[str, object]] = [{"id": "a", "distance": 0}, {"id": "b", "distance": 3}]
-    made = ResultTable.of_rows(rows)
-    assert rows == list(made.rows())
-    assert {"id": ["a", "b"], "distance": [0, 3]} == made.columns == made.to_arrow().to_pydict()
-    assert {"id": ["a", "b"], "distance": [0, 3]} == made.to_pandas().to_dict(orient="list")
-    assert "<table of 2 rows: id, distance>" == repr(made)
+    built = ResultTable.of_rows(rows)
+    assert rows == list(built.rows())
+    assert {"id": ["a", "b"], "distance": [0, 3]} == built.columns == built.to_arrow().to_pydict()
+    assert {"id": ["a", "b"], "distance": [0, 3]} == built.to_pandas().to_dict(orient="list")
+    assert "<table of 2 rows: id, distance>" == repr(built)
     assert {"x": [], "y": []} == ResultTable.of_rows([], ["x", "y"]).columns
     with pytest.raises(KeyError, match="score"):
-        made["score"]
+        built["score"]
 
 
 @pytest.mark.parametrize("size", [1, 3, 1 << 12])
@@ -102,14 +102,14 @@ def test_cells_are_made_when_they_are_asked_for(size: int, monkeypatch: pytest.M
     result = dedup(near_duplicates(100), ids=ids, threshold=0.5)
     table, copied = result.clusters, pickle.loads(pickle.dumps(result)).clusters  # noqa: S301 - our own
     rows = list(table.rows())
-    held = table.compact["id"]
-    assert isinstance(held, result_module.LazyColumn)
+    stored = table.compact["id"]
+    assert isinstance(stored, result_module.LazyColumn)
     names = [row["id"] for row in rows]
-    assert names == list(held) == held[:] == [held[at] for at in range(len(held))]
-    assert (names[-1], names[2:5], names[::7]) == (held[-1], held[2:5], held[::7])
-    assert [names[4], names[1]] == list(held.take(np.array([4, 1])))
+    assert names == list(stored) == stored[:] == [stored[at] for at in range(len(stored))]
+    assert (names[-1], names[2:5], names[::7]) == (stored[-1], stored[2:5], stored[::7])
+    assert [names[4], names[1]] == list(stored.take(np.array([4, 1])))
     with pytest.raises(IndexError):
-        held[len(names)]
+        stored[len(names)]
     assert {type(cell) for row in rows for cell in row.values()} == {str, int, float}
     assert table.columns == {name: [row[name] for row in rows] for name in rows[0]} == copied.columns
     assert table["id"] is table["id"]

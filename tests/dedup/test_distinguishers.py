@@ -25,8 +25,8 @@ def model(texts: list[str], threshold: float, numbers: bool) -> list[int]:
     def features(text: str) -> set[str]:
         return set(nk.Recipe().features_of(text))
 
-    def differ(one: str, other: str) -> bool:
-        a, b = (Counter(re.findall("[0-9]+", text)) for text in (one, other))
+    def differ(item: str, other: str) -> bool:
+        a, b = (Counter(re.findall("[0-9]+", text)) for text in (item, other))
         return bool(a - b) and bool(b - a)
 
     kept: list[int] = []
@@ -110,8 +110,8 @@ def test_a_difference_is_flagged_where_one_goes() -> None:
     assert [None, "1.5 → 15", None, "1.5 → 15"] == result.clusters["differs"]
     assert ["kept", "same-letters", "same-letters", "same-letters"] == result.clusters["reason"]
     assert 2 == result.summary["pairs_that_differ"]
-    older = nk.dedup(texts[1:2], differ="numbers", differing="flag", against=texts[:1], against_ids=["old"])
-    assert (["1.5 → 15"], ["same-letters-old"]) == (older.clusters["differs"], older.clusters["reason"])
+    reference = nk.dedup(texts[1:2], differ="numbers", differing="flag", against=texts[:1], against_ids=["old"])
+    assert (["1.5 → 15"], ["same-letters-old"]) == (reference.clusters["differs"], reference.clusters["reason"])
     assert "differs" in result.clusters.to_arrow().column_names
     assert "differs" not in nk.dedup(texts, differ="numbers").clusters.columns
 

@@ -29,8 +29,8 @@ MINHASH = nk.Recipe.of(None).with_family("minhash")
 
 def table_of(batches: Iterable[pa.RecordBatch]) -> dict[str, list[Any]]:
     """All rows, by column."""
-    held = list(batches)
-    return pa.Table.from_batches(held).to_pydict() if held else {"kind": [], "left": [], "right": []}
+    stored = list(batches)
+    return pa.Table.from_batches(stored).to_pydict() if stored else {"kind": [], "left": [], "right": []}
 
 
 def pairs_of(batches: Iterable[pa.RecordBatch]) -> set[tuple[int, int]]:
@@ -44,38 +44,38 @@ def pairs_of(batches: Iterable[pa.RecordBatch]) -> set[tuple[int, int]]:
 def fingerprints(count: int, bits: int, seed: int) -> np.ndarray[Any, Any]:
     """Fingerprints some of which are near others."""
     rng = random.Random(seed)
-    made: list[int] = []
+    built: list[int] = []
     for _ in range(count):
         new = rng.getrandbits(bits)
-        if made and rng.random() < 0.6:
-            new = rng.choice(made)
+        if built and rng.random() < 0.6:
+            new = rng.choice(built)
             for _ in range(rng.randrange(6)):
                 new ^= 1 << rng.randrange(bits)
-        made.append(new)
+        built.append(new)
     words = (bits + 63) // 64
-    return np.array([[value >> 64 * word & (1 << 64) - 1 for word in range(words)] for value in made], np.uint64)
+    return np.array([[value >> 64 * word & (1 << 64) - 1 for word in range(words)] for value in built], np.uint64)
 
 
 def near(values: np.ndarray[Any, Any], numbers: list[int], radius: int) -> set[tuple[int, int]]:
     """All pairs within the radius of which the later document is new, by definition."""
-    found = set()
-    for one, other in combinations(range(len(numbers)), 2):
-        a, b = sorted((numbers[one], numbers[other]))
+    actual = set()
+    for item, other in combinations(range(len(numbers)), 2):
+        a, b = sorted((numbers[item], numbers[other]))
         distance = sum(
-            int(x ^ y).bit_count() for x, y in zip(values[one].tolist(), values[other].tolist(), strict=True)
+            int(x ^ y).bit_count() for x, y in zip(values[item].tolist(), values[other].tolist(), strict=True)
         )
         if distance <= radius and b >= 0:
-            found.add((a, b))
-    return found
+            actual.add((a, b))
+    return actual
 
 
 def flagged(values: np.ndarray[Any, Any], numbers: list[int]) -> Iterator[pa.RecordBatch]:
     """Documents in two batches, which ask and are asked."""
-    for some in (slice(0, len(numbers) // 3), slice(len(numbers) // 3, None)):
-        n = len(numbers[some])
+    for chunk in (slice(0, len(numbers) // 3), slice(len(numbers) // 3, None)):
+        n = len(numbers[chunk])
         columns = [
-            pa.array(numbers[some], pa.int64()),
-            pack_values(values[some]),
+            pa.array(numbers[chunk], pa.int64()),
+            pack_values(values[chunk]),
             pa.array([True] * n),
             pa.array([True] * n),
         ]
@@ -98,8 +98,8 @@ def test_tables_find_what_lies_within_the_radius(bits: int, radius: int, agree: 
     tables = pairs.Tables(bits, radius + agree, agree, kind)
     assert math.comb(radius + agree, agree) == len(tables.masks())
     close = pairs.WithinRadius(bits, radius)
-    found = pairs_of(pairs.ProximityPairs(close, 0).rows(tables.rows(flagged(values, numbers))))
-    assert near(values, numbers, radius) == found
+    actual = pairs_of(pairs.ProximityPairs(close, 0).rows(tables.rows(flagged(values, numbers))))
+    assert near(values, numbers, radius) == actual
 
 
 @given(radius=st.integers(0, 20), cuts=st.lists(st.integers(0, 59), max_size=4, unique=True), seed=st.integers(0, 99))
@@ -108,10 +108,10 @@ def test_slices_find_what_lies_within_the_radius(radius: int, cuts: list[int], s
     kind = np.dtype((np.uint64, (2,)))
     slices = pairs.Slices(tuple(sorted(cuts)), kind)
     close = pairs.WithinRadius(100, radius)
-    found = pairs_of(
+    actual = pairs_of(
         pairs.ProximityPairs(close, 0, max_piece=7, max_queries=5).rows(slices.rows(flagged(values, numbers)))
     )
-    assert near(values, numbers, radius) == found
+    assert near(values, numbers, radius) == actual
 
 
 def test_a_document_is_paired_with_the_first_of_its_unit() -> None:
@@ -121,8 +121,8 @@ def test_a_document_is_paired_with_the_first_of_its_unit() -> None:
     close = pairs.WithinRadius(64, 3)
     batches = pairs.ProximityPairs(close, 4, max_piece=9).rows(slices.rows(flagged(values, numbers)))
     rows = pa.Table.from_batches(list(batches)).to_pylist()
-    found = [(row["right"], row["left"]) for row in rows if row["kind"] == pairs.PAIR]
-    assert [(b, a) for b in range(100) for a in range(min(b, 4))] == sorted(found)
+    actual = [(row["right"], row["left"]) for row in rows if row["kind"] == pairs.PAIR]
+    assert [(b, a) for b in range(100) for a in range(min(b, 4))] == sorted(actual)
     members = {row["right"]: row["last"] for row in rows if row["kind"] == pairs.MEMBER}
     assert dict.fromkeys(range(5, 100), 3) == members
 
@@ -164,8 +164,8 @@ def test_decisions_follow_the_definition(links: list[tuple[int, int]]) -> None:
         kept = [a for a, b in links if b == later and a not in by]
         if kept:
             by[later] = min(kept)
-    found = absorb(left, right)
-    assert by == dict(zip(found.removed.tolist(), found.by.tolist(), strict=True))
+    actual = absorb(left, right)
+    assert by == dict(zip(actual.removed.tolist(), actual.by.tolist(), strict=True))
     heads = {n: n for link in links for n in link}
     for _ in heads:
         for a, b in links:
@@ -207,25 +207,25 @@ def test_keys_are_in_the_order_of_one_machine(keep: str, strings: bool) -> None:
         )
         ranges = documents.Ranges.of(rows["key"].to_pylist()[:50], 3)
         rows = pa.Table.from_batches(ranges.number_keys(ranges.rows(iter([keyed]))))
-    place = dict(zip(rows["id"].to_pylist(), rows["number"].to_pylist(), strict=True))
-    assert len(set(place.values())) == n
-    assert min(place.values()) > 0
+    position = dict(zip(rows["id"].to_pylist(), rows["number"].to_pylist(), strict=True))
+    assert len(set(position.values())) == n
+    assert min(position.values()) > 0
     # One machine, over the documents in the order of ids.
     ranked = sorted(range(n), key=ids.__getitem__)
     lengths = np.array([len(texts[at]) for at in ranked], np.uint64)
     none, cells = np.zeros((n, 2), np.uint64), Column.of([scores[at] for at in ranked])
     hashed = HashedDocuments(none, lengths, none, lengths, Column.of([ids[at] for at in ranked]), {}, lambda _: [])
     hashed.columns[column_key("score")] = cells
-    assert [ids[ranked[row]] for row in keep_order(hashed, order).tolist()] == sorted(ids, key=place.__getitem__)
+    assert [ids[ranked[row]] for row in keep_order(hashed, order).tolist()] == sorted(ids, key=position.__getitem__)
 
 
 def test_older_documents_come_before_new_ones() -> None:
     source = MinHashCandidates(MINHASH, 0.8)
     batch = pa.RecordBatch.from_arrays([pa.array([5, -7]), pa.array(["a", None])], ["id", "text"])
-    for keep, older, sign in (("first", True, 1), ("last", True, 1), ("first", False, 1), ("last", False, -1)):
-        hashing = documents.Hashing(source, parse_keep(keep), True, older, ("text", "id"))
+    for keep, reference, sign in (("first", True, 1), ("last", True, 1), ("first", False, 1), ("last", False, -1)):
+        hashing = documents.Hashing(source, parse_keep(keep), True, reference, ("text", "id"))
         rows = pa.Table.from_batches(hashing.rows(iter([batch])))
-        base = -NUMBER if older else NUMBER
+        base = -NUMBER if reference else NUMBER
         assert [base + 5 * sign, base - 7 * sign] == rows["number"].to_pylist()
     wide = pa.RecordBatch.from_arrays([pa.array([1 << 61]), pa.array(["a"])], ["id", "text"])
     with pytest.raises(InputError, match="make ids strings"):
@@ -252,8 +252,8 @@ def test_bands_meet_where_signatures_agree() -> None:
     left, right = np.triu_indices(len(texts), 1)
     search = source.search(values)
     search.add(np.arange(len(texts)))
-    found = search.pairs()
-    expected = set(zip(found.left.tolist(), found.right.tolist(), strict=True))
+    actual = search.pairs()
+    expected = set(zip(actual.left.tolist(), actual.right.tolist(), strict=True))
     mine = source.are_candidates(values[left], values[right])
     assert {tuple(sorted(pair)) for pair in expected} == set(
         zip(left[mine].tolist(), right[mine].tolist(), strict=True)

@@ -43,23 +43,23 @@ def hashed(texts: Any, ids: Any = None, columns: Any = None) -> HashedDocuments:
 def test_texts_are_hashed_and_found_again(make: Any, batch: int) -> None:
     """Values, features, contents and characters of each; look-ups across batches of an iterator."""
     with mock.patch.object(batches, "_BATCH", batch):
-        found = hashed(make(TEXTS))
-    assert nk.fingerprint(TEXTS, SOURCE.recipe).tolist() == found.values[:, 0].tolist()
-    assert [2, 0, 0, 2, 2, 0] == found.counts.tolist()
-    assert [8, 0, 0, 12, 8, 3] == found.lengths.tolist()
-    assert [0, 1, 2, 3, 4, 5] == found.ids.to_list()
-    assert found.contents[0].tolist() == found.contents[4].tolist() != found.contents[3].tolist()
-    some = found.look_up(np.array([1, 3, 4]))
-    assert [None, "Übung cheese", "red wine"] == (some.to_pylist() if hasattr(some, "to_pylist") else list(some))
-    assert 6 == len(found)
+        actual = hashed(make(TEXTS))
+    assert nk.fingerprint(TEXTS, SOURCE.recipe).tolist() == actual.values[:, 0].tolist()
+    assert [2, 0, 0, 2, 2, 0] == actual.counts.tolist()
+    assert [8, 0, 0, 12, 8, 3] == actual.lengths.tolist()
+    assert [0, 1, 2, 3, 4, 5] == actual.ids.to_list()
+    assert actual.contents[0].tolist() == actual.contents[4].tolist() != actual.contents[3].tolist()
+    chunk = actual.look_up(np.array([1, 3, 4]))
+    assert [None, "Übung cheese", "red wine"] == (chunk.to_pylist() if hasattr(chunk, "to_pylist") else list(chunk))
+    assert 6 == len(actual)
 
 
 def test_no_texts_are_no_documents() -> None:
     """With columns of their types and shapes."""
-    found = hashed([])
-    assert ((0, 1), (0, 2)) == (found.values.shape, found.contents.shape)
-    assert np.dtype(np.uint64) == found.values.dtype
-    assert 0 == len(found)
+    actual = hashed([])
+    assert ((0, 1), (0, 2)) == (actual.values.shape, actual.contents.shape)
+    assert np.dtype(np.uint64) == actual.values.dtype
+    assert 0 == len(actual)
 
 
 def test_a_corpus_brings_its_ids_and_columns(tmp_path: Path) -> None:
@@ -67,13 +67,13 @@ def test_a_corpus_brings_its_ids_and_columns(tmp_path: Path) -> None:
     path = tmp_path / "corpus.jsonl"
     path.write_text('{"id": "a", "text": "red wine", "score": 3}\n{"id": "b", "text": "green", "score": 4}\n')
     with open_corpus(path, id_column="id", extra_columns=["score"]) as corpus:
-        found = hashed(corpus)
-        name_columns(corpus, found, {"keep:values": "score"})
-        assert ["a", "b"] == found.ids.to_list()
-        assert [3, 4] == found.columns["keep:values"].to_list()
-        assert ["green"] == list(found.look_up(np.array([1])))
+        actual = hashed(corpus)
+        name_columns(corpus, actual, {"keep:values": "score"})
+        assert ["a", "b"] == actual.ids.to_list()
+        assert [3, 4] == actual.columns["keep:values"].to_list()
+        assert ["green"] == list(actual.look_up(np.array([1])))
         with pytest.raises(ParameterError, match="extra column of a corpus"):
-            name_columns(corpus, found, {"source": "site"})
+            name_columns(corpus, actual, {"source": "site"})
         with pytest.raises(ParameterError, match="reads its own id column"):
             hashed(corpus, ids=[1, 2])
 
@@ -131,8 +131,8 @@ def test_ids_that_are_missing_or_equal_are_errors(ids: list[Any], message: str, 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), max_size=20))
 def test_the_first_of_each_content_is_its_smallest_row(contents: list[tuple[int, int]]) -> None:
     """Both halves of the hash count."""
-    found = first_with_same_content(np.array(contents, np.uint64).reshape(-1, 2))
-    assert [contents.index(one) for one in contents] == found.tolist()
+    actual = first_with_same_content(np.array(contents, np.uint64).reshape(-1, 2))
+    assert [contents.index(item) for item in contents] == actual.tolist()
 
 
 @given(
@@ -164,14 +164,16 @@ def test_what_a_run_holds_of_each_document_is_bounded(tmp_path: Path) -> None:
     path.write_text("".join(f'{{"id": "{row:08}", "text": "text {row}"}}\n' for row in range(20_000)))
     for id_column, of_ids in ((None, 9), ("id", 17)):
         with open_corpus([path], id_column=id_column) as corpus:
-            found = hashed(corpus)
-        arrays = (found.values, found.counts, found.contents, found.lengths)
+            actual = hashed(corpus)
+        arrays = (actual.values, actual.counts, actual.contents, actual.lengths)
         assert [20_000 * size for size in (8, 8, 16, 8)] == [array.nbytes for array in arrays]
         # What is broadcast from one cell takes no memory.
-        held = [
-            part for part in (found.ids.kinds, found.ids.values, found.ids.offsets, found.ids.data) if any(part.strides)
+        stored = [
+            part
+            for part in (actual.ids.kinds, actual.ids.values, actual.ids.offsets, actual.ids.data)
+            if any(part.strides)
         ]
-        assert 20_000 * of_ids + 8 * (id_column is not None) == sum(part.nbytes for part in held)
+        assert 20_000 * of_ids + 8 * (id_column is not None) == sum(part.nbytes for part in stored)
 
 
 @pytest.mark.parametrize("make", [
@@ -182,18 +184,20 @@ def test_what_a_run_holds_of_each_document_is_bounded(tmp_path: Path) -> None:
 @pytest.mark.parametrize("size", [1, 2, 5, 6, 7])
 def test_pieces_are_hashed_as_the_whole(make: Any, size: int) -> None:
     """However many texts a call takes; progress is told after each, and ends at all."""
-    told: list[tuple[str, int, int | None]] = []
+    reported: list[tuple[str, int, int | None]] = []
     with mock.patch.object(documents, "_MAX_TEXTS", size):
-        found = hash_texts(make(TEXTS), None, SOURCE, lambda *event: told.append(event), {})
+        actual = hash_texts(make(TEXTS), None, SOURCE, lambda *event: reported.append(event), {})
     expected = hashed(TEXTS)
     for name in ("values", "counts", "contents", "lengths"):
-        assert getattr(expected, name).tolist() == getattr(found, name).tolist()
-    assert ("hash", 6, 6) == told[-1]
-    assert sorted(told) == told
+        assert getattr(expected, name).tolist() == getattr(actual, name).tolist()
+    assert ("hash", 6, 6) == reported[-1]
+    assert sorted(reported) == reported
     if make in (list, tuple, pa.array, pl.Series):
-        assert -(-6 // size) == len(told)
+        assert -(-6 // size) == len(reported)
     rows = np.array([0, 3, 5])
-    assert [TEXTS[row] for row in rows.tolist()] == [None if one is None else str(one) for one in found.look_up(rows)]
+    assert [TEXTS[row] for row in rows.tolist()] == [
+        None if item is None else str(item) for item in actual.look_up(rows)
+    ]
 
 
 def test_a_bad_text_has_its_number_in_the_whole() -> None:
@@ -209,15 +213,15 @@ def test_progress_of_files_has_their_size(suffix: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     lines = [b'{"text": "%s"}\n' % rng.bytes(2000).hex().encode() for _ in range(800)]
     path.write_bytes(gzip.compress(b"".join(lines)) if suffix else b"".join(lines))
-    told: list[tuple[str, int, int | None]] = []
+    reported: list[tuple[str, int, int | None]] = []
     with open_corpus(path) as corpus:
-        hash_texts(corpus, None, SOURCE, lambda *event: told.append(event), {})
+        hash_texts(corpus, None, SOURCE, lambda *event: reported.append(event), {})
     size = path.stat().st_size >> 20
-    assert ("read, MB", size, size) == told[-1]
+    assert ("read, MB", size, size) == reported[-1]
     assert 1 <= size
     small = tmp_path / "b.jsonl"
     small.write_bytes(lines[0])
     with open_corpus(small) as corpus:
-        told.clear()
-        hash_texts(corpus, None, SOURCE, lambda *event: told.append(event), {})
-    assert [("hash", 1, None)] == told
+        reported.clear()
+        hash_texts(corpus, None, SOURCE, lambda *event: reported.append(event), {})
+    assert [("hash", 1, None)] == reported

@@ -33,22 +33,22 @@ def corpus(seed: int, count: int) -> list[bytes]:
     """Copies of a few bases with edits of many sizes, exact copies, tiny, constant and empty files."""
     generator = random.Random(seed)
     bases = [generator.randbytes(generator.randint(3000, 9000)) for _ in range(3)]
-    found: list[bytes] = []
+    actual: list[bytes] = []
     for _ in range(count):
         kind = generator.randrange(12)
-        if kind == 0 and found:
-            found.append(generator.choice(found))
+        if kind == 0 and actual:
+            actual.append(generator.choice(actual))
         elif kind == 1:
-            found.append(bytes(generator.choice([0, 1, 5000, 6000])))
+            actual.append(bytes(generator.choice([0, 1, 5000, 6000])))
         elif kind == 2:
-            found.append(generator.randbytes(generator.randint(0, 40)))
+            actual.append(generator.randbytes(generator.randint(0, 40)))
         else:
             data = bytearray(generator.choice(bases))
             for _ in range(generator.choice([1, 3, 10, 30])):
                 at = generator.randrange(len(data))
                 data[at : at + generator.randrange(3)] = generator.randbytes(generator.randrange(3))
-            found.append(bytes(data))
-    return found
+            actual.append(bytes(data))
+    return actual
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def matches(data: list[bytes], threshold: int) -> Any:
     """The definition of a match: equal bytes, or digests that speak and score at least the threshold."""
-    digests = [nk.ssdeep.hash(some) for some in data]
+    digests = [nk.ssdeep.hash(chunk) for chunk in data]
 
     def match(a: int, b: int) -> bool:
         if data[a] == data[b]:
@@ -86,8 +86,8 @@ def test_clusters_equal_the_definition(
     generator = random.Random(seed)
     times = [generator.randrange(5) for _ in data]
     paths = [place / f"{number:03}" for number in range(count)]
-    for path, some, when in zip(paths, data, times, strict=True):
-        path.write_bytes(some)
+    for path, chunk, when in zip(paths, data, times, strict=True):
+        path.write_bytes(chunk)
         os.utime(path, ns=(when * 10**9, when * 10**9))
     key = {
         "first": lambda i: i,
@@ -185,8 +185,8 @@ def test_all_links_are_told_on_request(tmp_path: Path) -> None:
     """Every pair that matches, copies by their original."""
     base = random.Random(5).randbytes(6000)
     data = [base, base, base[:3000] + b"x" + base[3000:], base[:1000] + b"y" + base[1000:]]
-    for number, some in enumerate(data):
-        (tmp_path / str(number)).write_bytes(some)
+    for number, chunk in enumerate(data):
+        (tmp_path / str(number)).write_bytes(chunk)
     result = nk.dedup_files([tmp_path / str(number) for number in range(4)], links="all", threshold=50)
     names = [tuple(Path(row[side]).name for side in ("left", "right")) for row in result.pairs.rows()]
     assert [("0", "1"), ("0", "2"), ("0", "3"), ("2", "3")] == sorted(names)
@@ -240,12 +240,12 @@ def test_wrong_arguments_say_what_is_allowed(tmp_path: Path) -> None:
 def similar(draw: random.Random, lengths: list[int]) -> list[bytes]:
     """Different files of these lengths, 6000 bytes and more, that are all near-duplicates of one another."""
     base = random.Random(11).randbytes(6000)
-    made: list[bytes] = []
+    built: list[bytes] = []
     for number, length in enumerate(lengths):
         data = bytearray(base)
         data[100 * number + draw.randrange(100)] ^= 1 + draw.randrange(255)
-        made.append(bytes(data) + bytes(length))
-    return made
+        built.append(bytes(data) + bytes(length))
+    return built
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -317,8 +317,8 @@ def test_empty_files_are_always_kept(tmp_path: Path) -> None:
 def test_files_without_a_digest_match_by_equal_bytes_alone(tmp_path: Path) -> None:
     """Zeros of two lengths have one digest, as tiny files may; only the same bytes are a copy, at any threshold."""
     data = {"a": bytes(5000), "b": bytes(6000), "c": b"x", "d": b"x", "e": bytes(5000)}
-    for name, some in data.items():
-        (tmp_path / name).write_bytes(some)
+    for name, chunk in data.items():
+        (tmp_path / name).write_bytes(chunk)
     assert nk.ssdeep.hash(data["a"]).split(":")[1:] == nk.ssdeep.hash(data["b"]).split(":")[1:]
     result = nk.dedup_files([tmp_path / name for name in data], threshold=1, cluster="components")
     assert ["a", "b", "c"] == [Path(name).name for name in result.kept]
@@ -338,21 +338,21 @@ def test_every_unreadable_file_is_told_once(tmp_path: Path, recipe: str) -> None
     for name, when in (("new", 30), ("old", 20), ("older", 10)):
         (tmp_path / name).write_bytes(text)
         os.utime(tmp_path / name, (when, when))
-    told: list[tuple[str, type]] = []
+    reported: list[tuple[str, type]] = []
     paths = [tmp_path / name for name in ("folder", "new", "missing", "old", "link")]
     result = nk.dedup_files(
         paths,
         keep="oldest",
         recipe=recipe,
         against=[tmp_path / "gone"],
-        on_error=lambda path, error: told.append((Path(path).name, type(error))),
+        on_error=lambda path, error: reported.append((Path(path).name, type(error))),
     )
     assert [
         ("folder", InputError),
         ("missing", FileNotFoundError),
         ("link", FileNotFoundError),
         ("gone", FileNotFoundError),
-    ] == told
+    ] == reported
     assert ([str(tmp_path / "old")], 3) == (result.kept, result.summary["unreadable"])
     with pytest.raises(FileNotFoundError, match="gone"):
         nk.dedup_files(paths[1:2], recipe=recipe, against=[tmp_path / "gone"])
@@ -366,14 +366,14 @@ def test_a_file_that_goes_before_its_time_is_read_is_told(tmp_path: Path, monkey
         os.utime(path, (when, when))
 
     def hash_and_remove(*arguments: Any) -> Any:
-        found = ssdeep_hash_contents(*arguments)
+        actual = ssdeep_hash_contents(*arguments)
         paths[0].unlink()
-        return found
+        return actual
 
     monkeypatch.setattr(files, "ssdeep_hash_contents", hash_and_remove)
-    told: list[str] = []
-    result = nk.dedup_files(paths, keep="oldest", on_error=lambda path, error: told.append(path))
-    assert ([str(paths[0])], [str(paths[2])], 1) == (told, result.kept, result.summary["unreadable"])
+    reported: list[str] = []
+    result = nk.dedup_files(paths, keep="oldest", on_error=lambda path, error: reported.append(path))
+    assert ([str(paths[0])], [str(paths[2])], 1) == (reported, result.kept, result.summary["unreadable"])
 
 
 def test_what_a_caller_raises_goes_through(tmp_path: Path) -> None:
@@ -394,14 +394,14 @@ def test_what_a_caller_raises_goes_through(tmp_path: Path) -> None:
 
 def test_thresholds_are_inclusive(tmp_path: Path) -> None:
     """At the score of a pair its second file goes, one above it stays; 100 takes what differs in white space alone."""
-    one = random.Random(4).randbytes(8000)
-    two = one[:2000] + b"some other bytes" + one[2000:5000] + one[5100:]
+    item = random.Random(4).randbytes(8000)
+    two = item[:2000] + b"some other bytes" + item[2000:5000] + item[5100:]
     paths = [tmp_path / "a", tmp_path / "b"]
-    for path, data in zip(paths, (one, two), strict=True):
+    for path, data in zip(paths, (item, two), strict=True):
         path.write_bytes(data)
-    score = nk.ssdeep.compare(nk.ssdeep.hash(one), nk.ssdeep.hash(two))
+    score = nk.ssdeep.compare(nk.ssdeep.hash(item), nk.ssdeep.hash(two))
     assert 1 < score < 100
-    assert (1, 2) == tuple(len(nk.dedup_files(paths, threshold=least).kept) for least in (score, score + 1))
+    assert (1, 2) == tuple(len(nk.dedup_files(paths, threshold=minimum).kept) for minimum in (score, score + 1))
     assert 1 == len(nk.dedup_files(paths, threshold=float(score)).kept)  # type: ignore[arg-type]
     assert [float(score)] == nk.dedup_files(paths, threshold=score).pairs["similarity"]
 
@@ -412,10 +412,10 @@ def test_all_links_equal_the_definition(place: Path, seed: int, count: int, thre
     """Each two different contents that match, by their first files, and each copy with its original; with scores."""
     data = corpus(seed, count)
     paths = [place / f"link{number:02}" for number in range(count)]
-    for path, some in zip(paths, data, strict=True):
-        path.write_bytes(some)
+    for path, chunk in zip(paths, data, strict=True):
+        path.write_bytes(chunk)
     match = matches(data, threshold)
-    first = [data.index(some) for some in data]
+    first = [data.index(chunk) for chunk in data]
     expected = {}
     for j in range(count):
         for i in range(j):
@@ -482,15 +482,15 @@ def test_hubs_beyond_the_bound_are_skipped_and_counted(tmp_path: Path, rule: Any
     for number in range(8):
         paths.append(tmp_path / str(number))
         paths[-1].write_bytes(common + rng.randbytes(6000))
-    whole = nk.dedup_files(paths, threshold=1, cluster=rule)
-    assert 0 == whole.summary["skipped"]
-    assert [str(paths[0])] == whole.kept
-    with pytest.warns(RuntimeWarning, match=r"look-ups were left out, .*skip_hubs=2 digests") as told:
-        found = nk.dedup_files(paths, threshold=1, cluster=rule, skip_hubs=2)
-    assert __file__ == told[0].filename
-    assert found.summary["skipped"] > 0
-    assert [str(told[0].message)] == found.summary["warnings"]
-    assert len(found.kept) > 1
+    full = nk.dedup_files(paths, threshold=1, cluster=rule)
+    assert 0 == full.summary["skipped"]
+    assert [str(paths[0])] == full.kept
+    with pytest.warns(RuntimeWarning, match=r"look-ups were left out, .*skip_hubs=2 digests") as reported:
+        result = nk.dedup_files(paths, threshold=1, cluster=rule, skip_hubs=2)
+    assert __file__ == reported[0].filename
+    assert result.summary["skipped"] > 0
+    assert [str(reported[0].message)] == result.summary["warnings"]
+    assert len(result.kept) > 1
     with pytest.raises(ParameterError, match="skip_hubs"):
         nk.dedup_files(paths, skip_hubs=0)
 
@@ -504,24 +504,24 @@ def test_hubs_among_older_files_are_skipped_and_counted(tmp_path: Path, against:
     for path in paths:
         path.write_bytes(common + rng.randbytes(6000))
     old, new = paths[:8], paths[8:]
-    older: Any = old
+    reference: Any = old
     if against == "index":
-        older = nk.DigestIndex()
-        older.add(list(map(str, old)), list(DigestRecipe().hash_files(list(map(str, old)))))
+        reference = nk.DigestIndex()
+        reference.add(list(map(str, old)), list(DigestRecipe().hash_files(list(map(str, old)))))
     elif against != "paths":
-        older = nk.Store.create(tmp_path / "files.store", recipe="ssdeep", threshold=100)
-        older.add([str(path) for path in old], kind="paths")
+        reference = nk.Store.create(tmp_path / "files.store", recipe="ssdeep", threshold=100)
+        reference.add([str(path) for path in old], kind="paths")
         if against == "store":
-            older.merge()
-    threshold = 100 if isinstance(older, nk.Store) else 1
-    assert 0 == nk.dedup_files(new, threshold=threshold, against=older).summary["skipped"]
-    with pytest.warns(RuntimeWarning, match=r"look-ups were left out, .*skip_hubs=2 digests") as told:
-        found = nk.dedup_files(new, threshold=threshold, against=older, skip_hubs=2)
-    assert __file__ == told[0].filename
-    assert found.summary["skipped"] > 0
-    assert [str(told[0].message)] == found.summary["warnings"]
-    assert list(map(str, new)) == found.kept
-    assert 0 == nk.dedup_files(new, threshold=threshold, against=older, skip_hubs=None).summary["skipped"]
+            reference.merge()
+    threshold = 100 if isinstance(reference, nk.Store) else 1
+    assert 0 == nk.dedup_files(new, threshold=threshold, against=reference).summary["skipped"]
+    with pytest.warns(RuntimeWarning, match=r"look-ups were left out, .*skip_hubs=2 digests") as reported:
+        result = nk.dedup_files(new, threshold=threshold, against=reference, skip_hubs=2)
+    assert __file__ == reported[0].filename
+    assert result.summary["skipped"] > 0
+    assert [str(reported[0].message)] == result.summary["warnings"]
+    assert list(map(str, new)) == result.kept
+    assert 0 == nk.dedup_files(new, threshold=threshold, against=reference, skip_hubs=None).summary["skipped"]
 
 
 def test_hubs_among_listed_links_are_counted(tmp_path: Path) -> None:
@@ -532,10 +532,10 @@ def test_hubs_among_listed_links_are_counted(tmp_path: Path) -> None:
     for path in paths:
         path.write_bytes(common + rng.randbytes(6000))
     with pytest.warns(RuntimeWarning, match="look-ups were left out"):
-        some = nk.dedup_files(paths, threshold=1, skip_hubs=2)
+        chunk = nk.dedup_files(paths, threshold=1, skip_hubs=2)
     with pytest.warns(RuntimeWarning, match="look-ups were left out"):
         all_links = nk.dedup_files(paths, threshold=1, skip_hubs=2, links="all")
-    assert all_links.summary["skipped"] > some.summary["skipped"] > 0
+    assert all_links.summary["skipped"] > chunk.summary["skipped"] > 0
 
 
 def test_progress_counts_every_file(tmp_path: Path) -> None:
@@ -543,12 +543,12 @@ def test_progress_counts_every_file(tmp_path: Path) -> None:
     paths = [tmp_path / f"{number:03}" for number in range(600)]
     for number, path in enumerate(paths):
         path.write_bytes(b"%d" % (number % 500))
-    told: list[tuple[str, int, int | None]] = []
-    nk.dedup_files(paths, against=[paths[0]], progress=lambda *event: told.append(event))
-    hashed = [event[1:] for event in told if event[0] == "hash"]
+    reported: list[tuple[str, int, int | None]] = []
+    nk.dedup_files(paths, against=[paths[0]], progress=lambda *event: reported.append(event))
+    hashed = [event[1:] for event in reported if event[0] == "hash"]
     assert [(256, 600), (512, 600), (600, 600)] == hashed
-    decided = [event[1:] for event in told if event[0] == "cluster"]
-    assert told == [*(("hash", *event) for event in hashed), ("hash older", 1, 1),
+    decided = [event[1:] for event in reported if event[0] == "cluster"]
+    assert reported == [*(("hash", *event) for event in hashed), ("hash older", 1, 1),
                     *(("cluster", *event) for event in decided)]  # fmt: skip
     assert (0, 499) == decided[0]
     assert (499, 499) == decided[-1]
@@ -599,20 +599,20 @@ def test_messages_hold_what_was_found_and_what_is_allowed(tmp_path: Path) -> Non
         with pytest.raises(ParameterError) as raised:
             nk.dedup_files(missing, **options)
         assert message == str(raised.value)
-    found = tmp_path / "a"
-    found.write_bytes(b"a")
+    actual = tmp_path / "a"
+    actual.write_bytes(b"a")
     with pytest.raises(
         ParameterError, match=r"^against='.*' is not allowed; use an iterable of paths, such as a list$"
     ):
-        nk.dedup_files([found], against=str(found))
-    wrong: list[Any] = [found, None, 3]
+        nk.dedup_files([actual], against=str(actual))
+    wrong: list[Any] = [actual, None, 3]
     for paths in wrong:
         with pytest.raises(ParameterError, match=r"^paths=.* is not allowed; use an iterable of paths"):
             nk.dedup_files(paths)
-    entries: list[Any] = [os.fsencode(found), 3, None]
+    entries: list[Any] = [os.fsencode(actual), 3, None]
     for path in entries:
         with pytest.raises(ParameterError) as raised:
-            nk.dedup_files([found, path])
+            nk.dedup_files([actual, path])
         allowed = "paths as str or os.PathLike; os.fsdecode makes one of bytes"
         assert f"paths={path!r} is not allowed; use {allowed}" == str(raised.value)
 
@@ -698,17 +698,17 @@ def test_a_name_with_a_zero_byte_is_a_typed_error(tmp_path: Path) -> None:
     """No system has such a file: an input error, raised or told, and the other files are read."""
     (tmp_path / "a").write_bytes(b"some bytes")
     bad = str(tmp_path / "b\0c")
-    with pytest.raises(InputError, match=r"b\\x00c: the name has a NUL byte, as no file's has$"):
+    with pytest.raises(InputError, match=r"b\\x00c: the name has a NUL byte, which no file name can have$"):
         nk.dedup_files([bad])
-    told: list[tuple[str, type]] = []
-    result = nk.dedup_files([bad, tmp_path / "a"], on_error=lambda path, error: told.append((path, type(error))))
-    assert ([str(tmp_path / "a")], [(bad, InputError)]) == (result.kept, told)
+    reported: list[tuple[str, type]] = []
+    result = nk.dedup_files([bad, tmp_path / "a"], on_error=lambda path, error: reported.append((path, type(error))))
+    assert ([str(tmp_path / "a")], [(bad, InputError)]) == (result.kept, reported)
     with pytest.raises(InputError):
         nk.HammingIndex.open(bad)
     with pytest.raises(InputError):
         nk.ssdeep.hash(bad)
-    for found in nk.ssdeep.hash_files([bad], on_error="return"):
-        assert isinstance(found, InputError)
+    for actual in nk.ssdeep.hash_files([bad], on_error="return"):
+        assert isinstance(actual, InputError)
 
 
 SCRIPT = (
@@ -759,12 +759,12 @@ def test_short_texts_are_near_by_their_features(tmp_path: Path) -> None:
 def test_both_families_equal_their_definitions(tmp_path: Path, cluster: Any) -> None:
     """All links are those of scores and of features, each compared with each; a second run removes nothing."""
     data = [*scripts().values(), *corpus(5, 9)]
-    for number, some in enumerate(data):
-        (tmp_path / f"{number:02d}").write_bytes(some)
+    for number, chunk in enumerate(data):
+        (tmp_path / f"{number:02d}").write_bytes(chunk)
     paths = sorted(map(str, tmp_path.iterdir()))
     result = nk.dedup_files(paths, threshold=40, also="text", text_threshold=0.5, cluster=cluster, links="all")
-    digests = [nk.ssdeep.hash(some) for some in data]
-    features = [_features(some) for some in data]
+    digests = [nk.ssdeep.hash(chunk) for chunk in data]
+    features = [_features(chunk) for chunk in data]
     expected = {}
     for right, left in itertools.combinations(range(len(data))[::-1], 2):
         if data[left] == data[right] or data[left] in data[:left] or data[right] in data[:right]:
@@ -775,10 +775,10 @@ def test_both_families_equal_their_definitions(tmp_path: Path, cluster: Any) -> 
         parts = [f"ssdeep {score}"] * (score >= 40) + [f"text {near:.2f}".replace("0.", ".")] * (near >= 0.5)
         if parts and len(data[left]) and len(data[right]):
             expected[paths[left], paths[right]] = ", ".join(parts)
-    found = {(row["left"], row["right"]): row["evidence"] for row in result.pairs.rows() if row["evidence"] != "bytes"}
-    assert expected == found
-    assert any("text" in text for text in found.values())
-    assert any("ssdeep" in text for text in found.values())
+    actual = {(row["left"], row["right"]): row["evidence"] for row in result.pairs.rows() if row["evidence"] != "bytes"}
+    assert expected == actual
+    assert any("text" in text for text in actual.values())
+    assert any("ssdeep" in text for text in actual.values())
     again = nk.dedup_files(result.kept, threshold=40, also="text", text_threshold=0.5, cluster=cluster)
     assert result.kept == again.kept
 

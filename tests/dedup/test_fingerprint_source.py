@@ -57,9 +57,9 @@ def test_lines_are_numbers_or_none(tmp_path: Path, kind: str, lines: str, expect
     path = tmp_path / "codes.txt"
     path.write_text(lines)
     source = open_fingerprints([str(path)], None, kind)
-    found = read(source)
-    assert ([0, 1, 2, 3, 4], [value or 0 for value in expected]) == found[:2]
-    assert [value is not None for value in expected] == found[2]
+    actual = read(source)
+    assert ([0, 1, 2, 3, 4], [value or 0 for value in expected]) == actual[:2]
+    assert [value is not None for value in expected] == actual[2]
     assert source.numbered
     assert 2 == source.absent
 
@@ -144,8 +144,8 @@ def test_standard_input_is_lines_unless_one_says_otherwise() -> None:
         "from nearkin.dedup.fingerprint_source import open_fingerprints as o; "
         "print(*(b.codes for b in o(['-'], None, 'hex')))"
     )
-    found = subprocess.run([sys.executable, "-c", code], input="ff\n1\n", capture_output=True, text=True, check=True)
-    assert "[255   1]\n" == found.stdout
+    actual = subprocess.run([sys.executable, "-c", code], input="ff\n1\n", capture_output=True, text=True, check=True)
+    assert "[255   1]\n" == actual.stdout
 
 
 # NumPy files

@@ -98,10 +98,10 @@ def test_keys_decide_one_after_another(rows: list[tuple[int, int, int | None]]) 
     assert expected == order(new, "max:a, min:b,longest").tolist()
     assert sorted(numbers, key=lambda row: (*place(row)[:2], -row)) == order(new, "max:a,min:b,last").tolist()
     missing = sum(b is None for _, _, b in rows)
-    told = missing_warnings(new, parse_keep("max:a,min:b"))
+    reported = missing_warnings(new, parse_keep("max:a,min:b"))
     assert (
         [f"{missing} of {len(rows)} documents have no value in column 'b' and come last by it"] if missing else []
-    ) == told
+    ) == reported
 
 
 def test_dates_are_in_order_of_time() -> None:

@@ -26,26 +26,26 @@ def test_all_near_misses_are_those_of_brute_force(recipe: str) -> None:
     """With every kept document in the sample: the candidates among them, with their true similarities."""
     texts = near_texts()
     result = nk.dedup(texts, recipe=recipe, threshold=0.9, near_misses=1000)
-    found = pairs_of(result)
-    assert found
-    made = nk.Recipe.of(recipe)
+    actual = pairs_of(result)
+    assert actual
+    built = nk.Recipe.of(recipe)
     every = list(combinations(result.kept, 2))
     left, right = (np.array(side) for side in zip(*every, strict=True))
-    similarity = dict(zip(every, nk.similarity(texts, left, right, recipe=made), strict=True))
-    if made.family == "simhash":
-        fingerprints = nk.fingerprint(texts, made)
+    similarity = dict(zip(every, nk.similarity(texts, left, right, recipe=built), strict=True))
+    if built.family == "simhash":
+        fingerprints = nk.fingerprint(texts, built)
         near = np.asarray(nk.hamming(fingerprints[left], fingerprints[right])) <= result.summary["radius"]
-        assert {pair for pair, close in zip(every, near.tolist(), strict=True) if close} == set(found)
-    assert all(similarity[pair] == value < 0.9 for pair, value in found.items())
-    assert {"sampled": len(result.kept), "of": len(result.kept), "pairs": len(found)} == result.summary["near_misses"]
+        assert {pair for pair, close in zip(every, near.tolist(), strict=True) if close} == set(actual)
+    assert all(similarity[pair] == value < 0.9 for pair, value in actual.items())
+    assert {"sampled": len(result.kept), "of": len(result.kept), "pairs": len(actual)} == result.summary["near_misses"]
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_a_sample_has_a_part_of_them(recipe: str) -> None:
     texts = near_texts()
-    every, some = (pairs_of(nk.dedup(texts, recipe=recipe, threshold=0.9, near_misses=n)) for n in (1000, 5))
-    assert some.items() <= every.items()
-    assert 0 < len(some) < len(every)
+    every, chunk = (pairs_of(nk.dedup(texts, recipe=recipe, threshold=0.9, near_misses=n)) for n in (1000, 5))
+    assert chunk.items() <= every.items()
+    assert 0 < len(chunk) < len(every)
     kept = nk.dedup(texts, recipe=recipe, threshold=0.9)
     assert kept.near_misses is None
     assert "near_misses" not in kept.summary
@@ -54,13 +54,13 @@ def test_a_sample_has_a_part_of_them(recipe: str) -> None:
 def test_older_documents_are_in_no_near_miss() -> None:
     """What older documents remove is in no pair to judge, either; the near misses are those without them."""
     texts = near_texts()
-    older = [f"old{n}" for n in range(30)]
-    result = nk.dedup(texts[30:], threshold=0.95, against=texts[:30], against_ids=older, near_misses=99)
-    found = pairs_of(result)
-    assert found
+    reference = [f"old{n}" for n in range(30)]
+    result = nk.dedup(texts[30:], threshold=0.95, against=texts[:30], against_ids=reference, near_misses=99)
+    actual = pairs_of(result)
+    assert actual
     kept = [texts[30:][row] for row in result.kept_rows]
     alone = pairs_of(nk.dedup(kept, ids=result.kept, threshold=0.95, near_misses=99))
-    assert alone == found
+    assert alone == actual
 
 
 def test_texts_that_differ_are_near_misses() -> None:
@@ -69,8 +69,8 @@ def test_texts_that_differ_are_near_misses() -> None:
         "the price of the red house by the river rose by 1.5 percent",
         "the price of the red house by the river rose by 15 percent",
     ]
-    found = pairs_of(nk.dedup(texts, differ="numbers", near_misses=9))
-    assert [1.0] == list(found.values())
+    result = pairs_of(nk.dedup(texts, differ="numbers", near_misses=9))
+    assert [1.0] == list(result.values())
 
 
 def test_few_documents_and_none() -> None:

@@ -28,7 +28,7 @@ from nearkin.dedup.passages import Cuts, without_spans
     ],
 )
 def test_what_is_left_has_no_empty_lines_in_place_of_a_passage(text: str, passages: list[str], left: str) -> None:
-    spans = [(text.index(one), text.index(one) + len(one)) for one in passages]
+    spans = [(text.index(item), text.index(item) + len(item)) for item in passages]
     assert left == without_spans(text, spans)
 
 

@@ -35,12 +35,12 @@ def expected_passages(
     """Copies of documents; keep, then absorb, over all parts of the others; and what stands beside these."""
     seen = [row for row in order if (texts[row] or "").strip()]
     copies = {
-        row: other for place, row in enumerate(seen) for other in seen[:place][::-1] if texts[row] == texts[other]
+        row: other for position, row in enumerate(seen) for other in seen[:position][::-1] if texts[row] == texts[other]
     }
-    found = [(row, 0, len(texts[row] or ""), other, 0, len(texts[row] or ""), 1.0) for row, other in copies.items()]
+    actual = [(row, 0, len(texts[row] or ""), other, 0, len(texts[row] or ""), 1.0) for row, other in copies.items()]
     parts = split(texts, unit, 1)
     owners = np.repeat(np.arange(len(texts)), np.diff(parts.ends)).tolist()
-    pieces, places = list(parts.texts), parts.spans.tolist()
+    pieces, positions = list(parts.texts), parts.spans.tolist()
     counts = nk.fingerprint(pieces, RECIPE, return_counts=True)[1]
     compared = [
         count > 0 and (unit == "document" or len(piece) >= 3) for piece, count in zip(pieces, counts, strict=True)
@@ -48,10 +48,10 @@ def expected_passages(
     rows = [part for row in order for part in range(len(pieces)) if owners[part] == row and row not in copies]
     kept: list[int] = []
     by: dict[int, tuple[int, float]] = {}
-    for place, part in enumerate(rows):
+    for position, part in enumerate(rows):
         if not compared[part]:
             continue
-        copy = next((other for other in rows[:place] if pieces[other] == pieces[part]), None)
+        copy = next((other for other in rows[:position] if pieces[other] == pieces[part]), None)
         if copy is not None:
             by[part] = (copy, 1.0) if copy in kept else by[copy]
             continue
@@ -72,11 +72,11 @@ def expected_passages(
             ):  # fmt: skip
                 by[mine] = (its, 1.0)
                 mine, its = mine + step, its + step
-    found += [
-        (owners[part], *places[part], owners[other], *places[other], round(similarity, 9))
+    actual += [
+        (owners[part], *positions[part], owners[other], *positions[other], round(similarity, 9))
         for part, (other, similarity) in by.items()
     ]
-    return sorted(found, key=lambda row: (order.index(row[0]), row[1]))
+    return sorted(actual, key=lambda row: (order.index(row[0]), row[1]))
 
 
 @st.composite
@@ -103,16 +103,16 @@ def documents(draw: st.DrawFn) -> list[str | None]:
 def test_passages_are_those_of_the_definition(
     texts: list[str | None], unit: str, threshold: float, keep: str, within: bool
 ) -> None:
-    found = nk.passages(
+    result = nk.passages(
         texts, unit=unit, threshold=threshold, recipe=RECIPE, radius=64, min_length=3, keep=keep, within=within
     )
     order = list(range(len(texts)))[:: 1 if keep == "first" else -1]
     expected = expected_passages(texts, unit, threshold, order, within=within)
-    similarity = [round(value, 9) for value in found.passages["similarity"]]
-    assert expected == [(*row, value) for row, value in zip(spans(found), similarity, strict=True)]
+    similarity = [round(value, 9) for value in result.passages["similarity"]]
+    assert expected == [(*row, value) for row, value in zip(spans(result), similarity, strict=True)]
     # What goes stands in what stays, and a second run finds nothing.
     if not within:
-        left = found.remaining(texts)
+        left = result.remaining(texts)
         again = nk.passages(
             left, unit=unit, threshold=threshold, recipe=RECIPE, radius=64, min_length=3, remove="nothing",
             keep=keep,
@@ -142,19 +142,19 @@ def test_no_document_goes_whose_passages_stand_nowhere_else(texts: list[str | No
 
 def test_a_passage_is_found_in_the_earlier_document() -> None:
     digest = f"The week in short.\n\n{NEWS}\n\nAnd this."
-    found = nk.passages([NEWS, digest, f"{RAIN}\n\n{NEWS.upper()}"], ids=["a", "b", "c"])
-    assert [("b", 20, 110, "a", 0, 90), ("c", 87, 177, "a", 0, 90)] == spans(found)
-    assert [1.0, 1.0] == found.passages["similarity"]
-    shares = list(found.documents.rows())
+    result = nk.passages([NEWS, digest, f"{RAIN}\n\n{NEWS.upper()}"], ids=["a", "b", "c"])
+    assert [("b", 20, 110, "a", 0, 90), ("c", 87, 177, "a", 0, 90)] == spans(result)
+    assert [1.0, 1.0] == result.passages["similarity"]
+    shares = list(result.documents.rows())
     assert [("b", 98, 75), ("c", 142, 75)] == [(row["id"], row["characters"], row["found"]) for row in shares]
-    assert [NEWS, "The week in short.\n\nAnd this.", RAIN] == found.remaining(
+    assert [NEWS, "The week in short.\n\nAnd this.", RAIN] == result.remaining(
         [NEWS, digest, f"{RAIN}\n\n{NEWS.upper()}"]
     )
     assert (["a", "b", "c"], 2, 1, 2) == (
-        found.kept,
-        found.summary["passages"],
-        found.summary["units"][0]["equal"],
-        found.summary["cut"],
+        result.kept,
+        result.summary["passages"],
+        result.summary["units"][0]["equal"],
+        result.summary["cut"],
     )
 
 
@@ -169,59 +169,59 @@ def test_keep_order_decides_which_one_is_earlier() -> None:
 @pytest.mark.parametrize("unit", ["paragraph", "line", "document", "window:8", "repeat:60", "repeat:20:words"])
 def test_chinese_crlf_empty_and_equal_documents(unit: str) -> None:
     texts = [ZH, "", None, ZH, "前言：以下内容转载。\r\n\r\n" + ZH + "\r\n\r\n（完）"]
-    found = nk.passages(texts, unit=unit, min_length=8)
-    assert ([0, 1, 2] if unit == "document" else [0, 1, 2, 4]) == found.kept
-    for row in found.passages.rows():
+    result = nk.passages(texts, unit=unit, min_length=8)
+    assert ([0, 1, 2] if unit == "document" else [0, 1, 2, 4]) == result.kept
+    for row in result.passages.rows():
         mine = (texts[row["id"]] or "")[row["start"] : row["end"]]
         its = (texts[row["other"]] or "")[row["other_start"] : row["other_end"]]
         assert len(mine) == row["end"] - row["start"]
         assert row["similarity"] < 1 or mine == its
     if unit != "document":
-        assert "".join(found.remaining(texts)[3].split()).startswith("前言：以下内容转载。")
-        assert len(found.remaining(texts)[3]) < 40
+        assert "".join(result.remaining(texts)[3].split()).startswith("前言：以下内容转载。")
+        assert len(result.remaining(texts)[3]) < 40
 
 
 def test_one_giant_line_has_windows() -> None:
     generator = np.random.default_rng(3)
     words = [f"w{number}" for number in generator.integers(0, 10**6, 60_000)]
     giant, passage = " ".join(words), " ".join(words[20_000:20_500])
-    found = nk.passages([passage, giant], unit="window:50", min_length=1)
-    assert 0.8 * 500 < sum(len(giant[start:end].split()) for _, start, end, *_ in spans(found)) <= 500
-    equal = [row for row in found.passages.rows() if row["similarity"] == 1]
+    result = nk.passages([passage, giant], unit="window:50", min_length=1)
+    assert 0.8 * 500 < sum(len(giant[start:end].split()) for _, start, end, *_ in spans(result)) <= 500
+    equal = [row for row in result.passages.rows() if row["similarity"] == 1]
     assert len(equal) >= 6
     assert all(
         nk.similarity([passage[row["other_start"] : row["other_end"]], giant[row["start"] : row["end"]]], [0], [1])[0]
         == 1
         for row in equal
     )
-    assert len(giant) - sum(end - start for _, start, end, *_ in spans(found)) >= len(found.remaining(["", giant])[1])
+    assert len(giant) - sum(end - start for _, start, end, *_ in spans(result)) >= len(result.remaining(["", giant])[1])
 
 
 def test_a_paragraph_of_all_documents_stays_once() -> None:
     texts = [f"Text {number} has words of its own, {'x' * number}.\n\n{NEWS}" for number in range(50)]
-    found = nk.passages(texts)
-    assert 49 == len(found.passages)
-    assert {0} == set(found.passages["other"])
-    assert 1 == "\n".join(found.remaining(texts)).count(NEWS)
+    result = nk.passages(texts)
+    assert 49 == len(result.passages)
+    assert {0} == set(result.passages["other"])
+    assert 1 == "\n".join(result.remaining(texts)).count(NEWS)
 
 
 def test_a_part_is_looked_for_in_its_own_document_on_demand() -> None:
     text = f"{NEWS}\n\n{RAIN}\n\n{NEWS}"
     assert [] == spans(nk.passages([text]))
-    found = nk.passages([text], within=True)
-    assert [(0, 179, 269, 0, 0, 90)] == spans(found)
-    assert [f"{NEWS}\n\n{RAIN}"] == found.remaining([text])
+    result = nk.passages([text], within=True)
+    assert [(0, 179, 269, 0, 0, 90)] == spans(result)
+    assert [f"{NEWS}\n\n{RAIN}"] == result.remaining([text])
     # A document that repeats itself is not found elsewhere.
     assert [0] == nk.passages([text], within=True, remove="documents", share=0.1).kept
 
 
 def test_later_units_take_what_is_in_no_passage_yet() -> None:
     mixed = f"Something else.\n{RAIN}\nSomething new."
-    found = nk.passages([f"{NEWS}\n\n{RAIN}", f"{NEWS}\n\n{mixed}"], unit="paragraph,line")
+    result = nk.passages([f"{NEWS}\n\n{RAIN}", f"{NEWS}\n\n{mixed}"], unit="paragraph,line")
     assert [("paragraph", 0, 90), ("line", 108, 193)] == [
-        (row["unit"], row["start"], row["end"]) for row in found.passages.rows()
+        (row["unit"], row["start"], row["end"]) for row in result.passages.rows()
     ]
-    assert [1, 1] == [unit["passages"] for unit in found.summary["units"]]
+    assert [1, 1] == [unit["passages"] for unit in result.summary["units"]]
 
 
 def test_documents_go_by_their_share() -> None:
@@ -269,10 +269,10 @@ def test_results_do_not_depend_on_batches_threads_or_the_kind_of_texts(tmp_path:
 
 
 def test_tables_have_their_types_without_rows() -> None:
-    found = nk.passages([NEWS], ids=["a"])
-    assert ["string", "int64", "int64", "string"] == [str(kind) for kind in found.passages.to_arrow().schema.types][:4]
+    result = nk.passages([NEWS], ids=["a"])
+    assert ["string", "int64", "int64", "string"] == [str(kind) for kind in result.passages.to_arrow().schema.types][:4]
     assert ["string", "int64", "int64", "double", "int64", "bool"] == [
-        str(kind) for kind in found.documents.to_arrow().schema.types
+        str(kind) for kind in result.documents.to_arrow().schema.types
     ]
     empty = nk.passages([])
     assert ([], 0, 0) == (empty.kept, len(empty.passages), empty.summary["characters"])
@@ -313,6 +313,6 @@ def test_comparisons_that_were_left_out_are_told() -> None:
     generator = np.random.default_rng(2)
     texts = [f"{'word ' * 30}{generator.integers(0, 10**9)}" for _ in range(40)]
     with pytest.warns(RuntimeWarning, match="some parts have more than max_comparisons=1"):
-        found = nk.passages(texts, threshold=0.99, radius=60, max_comparisons=1)
-    assert found.summary["skipped"] > 0
-    assert found.summary["warnings"]
+        result = nk.passages(texts, threshold=0.99, radius=60, max_comparisons=1)
+    assert result.summary["skipped"] > 0
+    assert result.summary["warnings"]

@@ -90,5 +90,5 @@ def test_windows_tells_its_largest_working_set(
 def test_the_package_imports_without_the_modules_of_posix() -> None:
     """`resource` and `fcntl` are asked for where they are used, so that a system without them can import everything."""
     code = "import sys; sys.modules['resource'] = sys.modules['fcntl'] = None; import nearkin, nearkin.cli.app"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (0, "") == (found.returncode, found.stderr)
+    actual = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (0, "") == (actual.returncode, actual.stderr)

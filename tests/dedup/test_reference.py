@@ -40,8 +40,8 @@ class PlainStore:
     def copies(self, contents: Any) -> Any:
         """By the content hashes of all texts, one after another."""
         own = hash_texts(self.held, None, SimHashCandidates(RECIPE, 0.8, 0), lambda *_: None, {}).contents.tolist()
-        found = (next((row for row in range(len(own)) if own[row] == one), -1) for one in contents.tolist())
-        return np.array(list(found), np.int64)
+        actual = (next((row for row in range(len(own)) if own[row] == item), -1) for item in contents.tolist())
+        return np.array(list(actual), np.int64)
 
     def candidates(self, values: Any) -> CandidateLists:
         """Everything within the radius, of copies the first."""
@@ -87,12 +87,12 @@ def test_whoever_holds_older_documents_gives_the_result_of_their_texts(
     listed = dedup(new, against=old, against_ids=names, **options)
     store = PlainStore(old, names)
     assert isinstance(store, ReferenceProvider)
-    held = dedup(new, against=store, **options)
-    assert repr(listed.clusters.columns) == repr(held.clusters.columns)
-    assert repr(listed.pairs.columns) == repr(held.pairs.columns)
-    assert listed.kept == held.kept
+    stored = dedup(new, against=store, **options)
+    assert repr(listed.clusters.columns) == repr(stored.clusters.columns)
+    assert repr(listed.pairs.columns) == repr(stored.pairs.columns)
+    assert listed.kept == stored.kept
     for name in ("older_documents", "candidates", "verified", "removed_by_reason", "clusters"):
-        assert dict(listed.summary)[name] == dict(held.summary)[name]
+        assert dict(listed.summary)[name] == dict(stored.summary)[name]
 
 
 def test_only_texts_of_candidates_are_asked_for() -> None:
@@ -121,21 +121,21 @@ def hashed_older(texts: list[str | None]) -> SearchableReference:
 @given(old=strategies.corpora(max_size=12), new=strategies.corpora(max_size=12))
 def test_documents_in_memory_answer_as_all_of_them_looked_at(old: list[str | None], new: list[str | None]) -> None:
     """Copies, candidates, values, lengths, texts and ids; texts without features are copies alone."""
-    found, plain = hashed_older(old), PlainStore(old, [f"o{i}" for i in range(len(old))])
+    actual, plain = hashed_older(old), PlainStore(old, [f"o{i}" for i in range(len(old))])
     source = SimHashCandidates(RECIPE, 0.8, RADIUS)
     plain.reference_corpus(source)
-    asked = hash_texts(new, None, source, lambda *_: None, {})
-    present = asked.counts > 0
-    assert plain.copies(asked.contents[present]).tolist() == found.copies(asked.contents[present]).tolist()
-    expected, candidates = plain.candidates(asked.values), found.candidates(asked.values)
+    requested = hash_texts(new, None, source, lambda *_: None, {})
+    present = requested.counts > 0
+    assert plain.copies(requested.contents[present]).tolist() == actual.copies(requested.contents[present]).tolist()
+    expected, candidates = plain.candidates(requested.values), actual.candidates(requested.values)
     assert expected.offsets.tolist() == candidates.offsets.tolist()
     assert expected.ordinals.tolist() == candidates.ordinals.tolist()
     rows = np.arange(0, len(old), 2)
-    assert len(plain) == len(found)
-    assert plain.values(rows).tolist() == found.values(rows).tolist()
-    assert plain.lengths(rows).tolist() == found.lengths(rows).tolist()
-    assert plain.texts(rows) == list(found.texts(rows))
-    assert plain.ids(rows) == found.ids(rows)
+    assert len(plain) == len(actual)
+    assert plain.values(rows).tolist() == actual.values(rows).tolist()
+    assert plain.lengths(rows).tolist() == actual.lengths(rows).tolist()
+    assert plain.texts(rows) == list(actual.texts(rows))
+    assert plain.ids(rows) == actual.ids(rows)
 
 
 @pytest.mark.parametrize("old", [[], ["", None, "..."]])

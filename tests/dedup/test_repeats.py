@@ -15,17 +15,17 @@ from nearkin._core import word_places
 from nearkin.dedup import chunks as module
 
 
-def repeated(symbols: list[list[Any]], order: list[int], least: int) -> list[set[int]]:
+def repeated(symbols: list[list[Any]], order: list[int], minimum: int) -> list[set[int]]:
     """For each text which of its symbols lie in a window that stands earlier."""
     seen: set[tuple[Any, ...]] = set()
-    found: list[set[int]] = [set() for _ in symbols]
+    actual: list[set[int]] = [set() for _ in symbols]
     for row in order:
-        for at in range(len(symbols[row]) - least + 1):
-            window = tuple(symbols[row][at : at + least])
+        for at in range(len(symbols[row]) - minimum + 1):
+            window = tuple(symbols[row][at : at + minimum])
             if window in seen:
-                found[row] |= set(range(at, at + least))
+                actual[row] |= set(range(at, at + minimum))
             seen.add(window)
-    return found
+    return actual
 
 
 TEXTS = st.lists(st.none() | st.text("ab", max_size=40) | st.text("aé中\U0001f600", max_size=20), max_size=6)
@@ -34,11 +34,11 @@ TEXTS = st.lists(st.none() | st.text("ab", max_size=40) | st.text("aé中\U0001f
 @settings(deadline=None)
 @given(TEXTS, st.integers(2, 9), st.booleans())
 def test_repeats_of_bytes_are_those_of_the_definition(texts: list[str | None], least: int, last: bool) -> None:
-    found = nk.repeats(texts, min_length=least, keep="last" if last else "first")
+    result = nk.repeats(texts, min_length=least, keep="last" if last else "first")
     order = list(range(len(texts)))[:: -1 if last else 1]
     expected = repeated([list((text or "").encode()) for text in texts], order, least)
     covered: list[set[int]] = [set() for _ in texts]
-    for row in found.passages.rows():
+    for row in result.passages.rows():
         mine, its = texts[row["id"]] or "", texts[row["other"]] or ""
         assert mine[row["start"] : row["end"]] == its[row["other_start"] : row["other_end"]] != ""
         covered[row["id"]] |= set(range(row["start"], row["end"]))
@@ -55,13 +55,13 @@ def test_repeats_of_bytes_are_those_of_the_definition(texts: list[str | None], l
 @given(st.lists(st.lists(st.sampled_from(["red", "wine", "Wine", "東"]), max_size=25), max_size=5), st.integers(2, 6))
 def test_repeats_of_words_are_those_of_the_definition(words: list[list[str]], least: int) -> None:
     texts = [", ".join(text) for text in words]
-    found = nk.repeats(texts, min_length=least, unit="words")
+    result = nk.repeats(texts, min_length=least, unit="words")
     expected = repeated(words, list(range(len(words))), least)
-    _, _, places = word_places(texts)
+    _, _, positions = word_places(texts)
     firsts = np.cumsum([0, *map(len, words)]).tolist()
     covered: list[set[int]] = [set() for _ in texts]
-    for row in found.passages.rows():
-        of_text = places.reshape(-1, 2)[firsts[row["id"]] : firsts[row["id"] + 1]]
+    for row in result.passages.rows():
+        of_text = positions.reshape(-1, 2)[firsts[row["id"]] : firsts[row["id"] + 1]]
         inside = np.flatnonzero((of_text[:, 0] >= row["start"]) & (of_text[:, 1] <= row["end"]))
         covered[row["id"]] |= set(inside.tolist())
     assert expected == covered
@@ -69,13 +69,13 @@ def test_repeats_of_words_are_those_of_the_definition(words: list[list[str]], le
 
 def test_a_repeat_is_as_long_as_it_goes_on() -> None:
     texts = ["She sells sea shells.", "He said: She sells sea shells by the shore."]
-    found = nk.repeats(texts, ids=["a", "b"], min_length=10)
-    (row,) = found.passages.rows()
+    result = nk.repeats(texts, ids=["a", "b"], min_length=10)
+    (row,) = result.passages.rows()
     assert ("b", 9, 29, "a", 0, 20, 1.0, "repeat:10") == tuple(row.values())
-    assert ["She sells sea shells.", "He said: by the shore."] == found.remaining(texts)
-    assert (17, 1) == (found.documents["found"][0], found.summary["passages"])
-    assert {"anchors", "skipped", "passages"} <= set(found.summary["units"][0])
-    assert "recipe" not in found.summary
+    assert ["She sells sea shells.", "He said: by the shore."] == result.remaining(texts)
+    assert (17, 1) == (result.documents["found"][0], result.summary["passages"])
+    assert {"anchors", "skipped", "passages"} <= set(result.summary["units"][0])
+    assert "recipe" not in result.summary
 
 
 def test_words_may_stand_in_other_punctuation() -> None:
@@ -95,19 +95,19 @@ def test_symbols_in_a_file_give_the_same(monkeypatch: pytest.MonkeyPatch) -> Non
         expected = nk.repeats(texts, min_length=12 if unit == "bytes" else 4, unit=unit)
         with monkeypatch.context() as patch:
             patch.setattr(module, "_MAX_MEMORY", 100)
-            found = nk.repeats(
+            result = nk.repeats(
                 pa.array(texts).cast(pa.string_view()),
                 min_length=12 if unit == "bytes" else 4,
                 unit=unit,
             )
-        assert expected.passages.columns == found.passages.columns
+        assert expected.passages.columns == result.passages.columns
         assert len(expected.passages) > 10
 
 
 def test_equal_documents_go_and_runs_of_one_letter_stay_short() -> None:
     text = "a" * 5000
-    found = nk.repeats([text, text, ""], min_length=50)
-    assert ([0, 2], ["a", ""]) == (found.kept, found.remaining([text, text, ""]))
+    result = nk.repeats([text, text, ""], min_length=50)
+    assert ([0, 2], ["a", ""]) == (result.kept, result.remaining([text, text, ""]))
 
 
 def test_places_beyond_the_most_are_told() -> None:

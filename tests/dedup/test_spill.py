@@ -33,13 +33,13 @@ def test_a_column_that_grows_is_the_joined_one(spill: SpillPolicy, parts: list[l
     """Numbers and strings in any order, batches without either, parts of larger columns."""
     column = SpillColumn(spill)
     for part in parts:
-        some = Column.of(["before", *part])
-        column.append(Column(some.kinds[1:], some.values[1:], some.offsets[1:], some.data))
-    found = column.finish()
+        chunk = Column.of(["before", *part])
+        column.append(Column(chunk.kinds[1:], chunk.values[1:], chunk.offsets[1:], chunk.data))
+    actual = column.finish()
     expected = [value for part in parts for value in part]
-    assert expected == found.to_list()
-    assert expected[::-1] == found.take(range(len(expected))[::-1])
-    assert [expected[row] for row in range(len(expected))] == [found[row] for row in range(len(expected))]
+    assert expected == actual.to_list()
+    assert expected[::-1] == actual.take(range(len(expected))[::-1])
+    assert [expected[row] for row in range(len(expected))] == [actual[row] for row in range(len(expected))]
 
 
 @given(
@@ -58,11 +58,11 @@ def test_rows_that_grow_are_the_joined_ones(
     for part in parts:
         rows.append(part)
     expected = np.concatenate([np.zeros((0, *width), dtype), *parts])
-    found = rows.finish()
+    actual = rows.finish()
     assert len(expected) == len(rows)
-    np.testing.assert_array_equal(expected, found if len(expected) else found.reshape(expected.shape))
-    assert not len(expected) or expected.dtype == found.dtype
-    assert found.flags.writeable is not (spill.spills(expected.nbytes) and len(expected) > 0)
+    np.testing.assert_array_equal(expected, actual if len(expected) else actual.reshape(expected.shape))
+    assert not len(expected) or expected.dtype == actual.dtype
+    assert actual.flags.writeable is not (spill.spills(expected.nbytes) and len(expected) > 0)
 
 
 def test_a_file_has_no_name_and_goes_with_its_array(tmp_path: Path) -> None:
@@ -71,15 +71,15 @@ def test_a_file_has_no_name_and_goes_with_its_array(tmp_path: Path) -> None:
     before = len(list(files.iterdir())) if files.exists() else None
     rows = SpillBuffer(SpillPolicy(tmp_path, 10))
     rows.append(np.arange(100))
-    held = rows.finish()
+    stored = rows.finish()
     zeros = SpillPolicy(tmp_path, 10).zeros((50,), np.int64)
     zeros[3] = 7
     assert [] == list(tmp_path.iterdir())
-    assert (99, 7) == (int(held[-1]), int(zeros.sum()))
-    assert held is rows.finish()
+    assert (99, 7) == (int(stored[-1]), int(zeros.sum()))
+    assert stored is rows.finish()
     begun = SpillBuffer(SpillPolicy(tmp_path, 10))
     begun.append(np.arange(100))
-    del rows, held, zeros, begun
+    del rows, stored, zeros, begun
     gc.collect()
     assert before is None or before == len(list(files.iterdir()))
 
@@ -87,11 +87,11 @@ def test_a_file_has_no_name_and_goes_with_its_array(tmp_path: Path) -> None:
 @pytest.mark.parametrize("spill", SPILLS)
 def test_zeros_can_be_written_and_released(spill: SpillPolicy) -> None:
     """What they hold stays, of a part too; arrays in memory stay as they are."""
-    found = spill.zeros((4, 1 << 14), np.uint32)
-    assert 0 == found.sum()
-    found[1] = np.arange(1 << 14)
-    release(found, found[2:], np.arange(3))
-    assert ((1 << 14) - 1) * (1 << 13) == found.sum()
+    actual = spill.zeros((4, 1 << 14), np.uint32)
+    assert 0 == actual.sum()
+    actual[1] = np.arange(1 << 14)
+    release(actual, actual[2:], np.arange(3))
+    assert ((1 << 14) - 1) * (1 << 13) == actual.sum()
     assert (0,) == spill.zeros((0,), np.int64).shape
 
 

@@ -58,32 +58,32 @@ def test_copies_collapse_onto_the_first_in_keep_order() -> None:
     assert [0, 1, 0, 3, 0, 1] == first.original.tolist()
     assert [-1] * 6 == first.reference_rows.tolist()
     assert [0, 1, 3] == first.distinct.tolist()
-    whole = collapse(documents(COPIES, absent=(4,)), None, parse_keep("last"), "collapse")
-    assert [5, 4, 3, 2, 1, 0] == whole.rows.tolist()
-    assert [0, 1, 2, 1, 0, 1] == whole.original.tolist()
+    full = collapse(documents(COPIES, absent=(4,)), None, parse_keep("last"), "collapse")
+    assert [5, 4, 3, 2, 1, 0] == full.rows.tolist()
+    assert [0, 1, 2, 1, 0, 1] == full.original.tolist()
     # The first of its content has no features: it is not searched, nor are its copies.
-    assert [0, 2] == whole.distinct.tolist()
+    assert [0, 2] == full.distinct.tolist()
     last = collapse(documents(COPIES, absent=(4,)), None, parse_keep("last"), "keep")
     assert [5, 3, 2, 1, 0] == last.rows.tolist()
     assert [0, 1, 2, 0, 2] == last.original.tolist()
     assert [0, 1, 2] == last.distinct.tolist()
-    older = collapse(documents(COPIES), Copies([9, 5]), parse_keep("first"))  # type: ignore[arg-type]
-    assert [1, -1, 1, -1, 1, -1] == older.reference_rows.tolist()
-    assert [1, 3] == older.distinct.tolist()
+    reference = collapse(documents(COPIES), Copies([9, 5]), parse_keep("first"))  # type: ignore[arg-type]
+    assert [1, -1, 1, -1, 1, -1] == reference.reference_rows.tolist()
+    assert [1, 3] == reference.distinct.tolist()
 
 
 def test_an_index_removes_distinct_documents_by_its_nearest_entry() -> None:
     """One number per entry; copies are not looked up; what no entry removes is left."""
     new = documents(COPIES)
     collapsed = collapse(new, None, parse_keep("first"))
-    asked = []
+    requested = []
 
     def nearest(values: Any) -> Any:
-        asked.append(values[:, 0].tolist())
+        requested.append(values[:, 0].tolist())
         return NearestEntries(np.array(["x", None, "x"], object), np.array([4, 0, 2]), 7)
 
     matches = match_index(new, ReferenceIndex(nearest), collapsed)
-    assert [[5, 6, 7]] == asked
+    assert [[5, 6, 7]] == requested
     assert ([0, -1, -1, 0, -1, -1], [4, 0, 0, 2, 0, 0]) == (matches.entry.tolist(), matches.distance.tolist())
     assert (["x"], 7) == (matches.ids, matches.skipped)
     assert [1] == matches.unmatched(collapsed).tolist()
@@ -101,11 +101,11 @@ def test_copies_share_the_fate_of_their_original() -> None:
     # Four older documents: the second searched one goes to the first, the third one to older document 1.
     assignment = Assignment(np.array([-1, 4, 1]), np.array([np.nan, 0.7, 0.9]))
     clustering = Clustering(np.array([0, 1, 3]), None, assignment, 4)  # type: ignore[arg-type]
-    found = representatives(collapsed, matches, clustering, 1.0)
-    assert [0, 0, 0, n + 1, 0, n + 2] == found.by.tolist()
-    assert [1.0, 0.7, 1.0, 0.9, 0.7, 1.0] == found.similarity.tolist()
-    assert [0, 1, 0, 3, 1, n + 2] == found.copy_of.tolist()
-    assert [1, 2, 3, 4, 5] == found.removed.tolist()
+    actual = representatives(collapsed, matches, clustering, 1.0)
+    assert [0, 0, 0, n + 1, 0, n + 2] == actual.by.tolist()
+    assert [1.0, 0.7, 1.0, 0.9, 0.7, 1.0] == actual.similarity.tolist()
+    assert [0, 1, 0, 3, 1, n + 2] == actual.copy_of.tolist()
+    assert [1, 2, 3, 4, 5] == actual.removed.tolist()
 
 
 def test_an_index_needs_options_that_ask_for_no_texts() -> None:
@@ -149,7 +149,7 @@ def test_progress_counts_every_distinct_document_once(against: str, rule: Any) -
         index.add(None, nk.fingerprint(texts[:50], RECIPE))
         options |= {"against": index, "cluster": "absorb"}
     dedup(texts, progress=lambda stage, done, total: calls.append((stage, done, total)), **options)
-    found = [(done, total) for stage, done, total in calls if stage == "cluster"]
-    assert (0, len(distinct)) == found[0]
-    assert (len(distinct), len(distinct)) == found[-1]
-    assert sorted(found) == found
+    actual = [(done, total) for stage, done, total in calls if stage == "cluster"]
+    assert (0, len(distinct)) == actual[0]
+    assert (len(distinct), len(distinct)) == actual[-1]
+    assert sorted(actual) == actual

@@ -47,8 +47,8 @@ def test_sources_are_listed_by_the_share_that_goes() -> None:
     table, _ = removals(b=(4, 1), a=(8, 2), c=(2, 1))
     assert [("c", 2, 1, 0.5), ("a", 8, 2, 0.25), ("b", 4, 1, 0.25)] == table
     assert ([("a", 40, 40, 1.0)], []) == removals(a=(40, 40))
-    found, _ = removals_by_source(Column.of([None, 7, "7"]), np.array([True, False, True]))
-    assert [("7", 2), ("", 1)] == [(row["source"], row["documents"]) for row in found]
+    actual, _ = removals_by_source(Column.of([None, 7, "7"]), np.array([True, False, True]))
+    assert [("7", 2), ("", 1)] == [(row["source"], row["documents"]) for row in actual]
 
 
 def test_every_field_of_a_run_is_told_in_order() -> None:

@@ -154,8 +154,8 @@ def test_all_links_are_all_matches(texts: list[str | None], threshold: float, ve
     distinct = [row for row in by_definition.rows if firsts[row] == row]
     expected = {(i, j) for i in distinct for j in distinct if i < j and by_definition.match(i, j)}
     expected |= {(first, row) for row, first in firsts.items() if first != row}
-    found = [tuple(sorted(pair)) for pair in zip(result.pairs["left"], result.pairs["right"], strict=True)]
-    assert sorted(expected) == sorted(found)
+    actual = [tuple(sorted(pair)) for pair in zip(result.pairs["left"], result.pairs["right"], strict=True)]
+    assert sorted(expected) == sorted(actual)
     for row in result.pairs.rows():
         assert by_definition.distance(row["left"], row["right"]) == row["distance"]
     assert result.kept == dedup(texts, threshold=threshold, verify=verify).kept
@@ -221,9 +221,11 @@ def test_texts_without_features_are_copies_of_equal_ones(cluster: Any, verify: A
     assert (7, "collapse") == (result.summary["without_features"], result.summary["featureless"])
     kept = nk.dedup(texts, cluster=cluster, verify=verify, featureless="keep")
     assert [0, 1, 2, 3, 4, 5, 6, 8] == kept.kept
-    older = nk.dedup(texts, cluster=cluster, verify=verify, against=["...", "", "other"], against_ids=["a", "b", "c"])
-    assert [6, 8] == older.kept
-    assert ["b", "b", "b", "b", "a", "a", 6, 6] == [removed(older).get(row, row) for row in range(8)]
+    reference = nk.dedup(
+        texts, cluster=cluster, verify=verify, against=["...", "", "other"], against_ids=["a", "b", "c"]
+    )
+    assert [6, 8] == reference.kept
+    assert ["b", "b", "b", "b", "a", "a", 6, 6] == [removed(reference).get(row, row) for row in range(8)]
     with pytest.raises(errors.ParameterError, match="collapse, keep"):
         nk.dedup(texts, featureless="drop")  # type: ignore[arg-type]
 
@@ -392,12 +394,12 @@ def test_threads_change_nothing(cluster: str, verify: str) -> None:
     """One, two and five threads give the same kept documents, tables and counts of candidates."""
     texts = near_duplicates()
     nk.set_num_threads(1)
-    one = dedup(texts, cluster=cluster, verify=verify, threshold=0.5)
+    item = dedup(texts, cluster=cluster, verify=verify, threshold=0.5)
     for count in (2, 5):
         nk.set_num_threads(count)
         other = dedup(texts, cluster=cluster, verify=verify, threshold=0.5)
-        assert same(one, other)
-        assert (one.summary["candidates"], one.summary["verified"]) == (
+        assert same(item, other)
+        assert (item.summary["candidates"], item.summary["verified"]) == (
             other.summary["candidates"],
             other.summary["verified"],
         )
@@ -438,10 +440,10 @@ def test_corpora_on_disk_give_the_same_result_as_lists(tmp_path: Path, suffix: s
     options: dict[str, Any] = {"threshold": 0.5, "keep": "max"}
     listed = dedup(column["text"], ids=column["id"], values=column["score"], sources=column["source"], **options)
     with open_corpus(path, id_column="id", extra_columns=["score", "source"]) as corpus:
-        found = dedup(corpus, values="score", sources="source", **options)
+        result = dedup(corpus, values="score", sources="source", **options)
     assert listed.summary["removed"] > 100
-    assert same(listed, found)
-    assert listed.summary["sources"] == found.summary["sources"]
+    assert same(listed, result)
+    assert listed.summary["sources"] == result.summary["sources"]
 
 
 def test_tables_become_arrow_and_pandas() -> None:

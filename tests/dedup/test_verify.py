@@ -31,22 +31,22 @@ def test_similarities_equal_the_definition(texts: list[str | None], measure: Any
     """All pairs of texts, themselves included, in one call."""
     recipe = VERIFIED.with_(features=kind, n=n)
     left, right = (side.ravel() for side in np.meshgrid(range(len(texts)), range(len(texts))))
-    found = nk.similarity(texts, left, right, recipe=recipe, measure=measure)
+    actual = nk.similarity(texts, left, right, recipe=recipe, measure=measure)
     expected = [
         expected_similarity(texts[i], texts[j], measure, recipe)
         for i, j in zip(left.tolist(), right.tolist(), strict=True)
     ]
-    assert found.dtype == np.float64
+    assert actual.dtype == np.float64
     if measure == "indel":
-        assert expected == pytest.approx(found.tolist(), abs=1e-12)
+        assert expected == pytest.approx(actual.tolist(), abs=1e-12)
     else:
-        assert expected == found.tolist()
+        assert expected == actual.tolist()
 
 
 def test_example_6_edit_similarity() -> None:
     """Two insertions among 22 characters: 1 - 2/22."""
-    found = nk.similarity(["how are u?", "how are you?"], [0], [1], measure="indel")
-    assert [1 - 2 / 22] == pytest.approx(found.tolist(), abs=1e-12)
+    actual = nk.similarity(["how are u?", "how are you?"], [0], [1], measure="indel")
+    assert [1 - 2 / 22] == pytest.approx(actual.tolist(), abs=1e-12)
 
 
 @given(texts=st.lists(strategies.texts(max_size=20), min_size=2, max_size=2))
@@ -60,11 +60,11 @@ def test_similarity_is_symmetric(texts: list[str]) -> None:
 def test_weights_and_width_change_no_similarity() -> None:
     """Sets are distinct features: count or binary, 64 bits or 1024, any hash."""
     texts = ["red red red wine", "red wine", "wine"]
-    found = [
+    actual = [
         nk.similarity(texts, [0, 0, 1], [1, 2, 2], recipe=recipe).tolist()
         for recipe in ("word:1|count|xxh3|simhash:64", "word:1|binary|md5|simhash:1024", "word:1|count|fnv1a|simhash:7")
     ]
-    assert [[1.0, 0.5, 0.5]] * 3 == found
+    assert [[1.0, 0.5, 0.5]] * 3 == actual
 
 
 @pytest.mark.parametrize(
@@ -118,26 +118,26 @@ def test_texts_of_every_kind_are_looked_up_by_row(make: Any) -> None:
     look_up, count = texts_by_row(make(["red", None, "Übung", ""]))
     assert 4 == count
     for rows in ([], [1], [0, 2, 3], [0, 1, 2, 3]):
-        found = look_up(np.array(rows, np.int64))
-        listed = found.to_pylist() if hasattr(found, "to_pylist") else list(found)
+        actual = look_up(np.array(rows, np.int64))
+        listed = actual.to_pylist() if hasattr(actual, "to_pylist") else list(actual)
         assert [["red", None, "Übung", ""][row] for row in rows] == listed
 
 
 def test_a_cache_compares_what_it_was_given() -> None:
     """Rows of any number, by the measure and the recipe of the comparison."""
     cache = TextMeasure(VERIFIED.with_(features="word", n=1), "containment").cache(1 << 20)
-    wanted = np.array([7, 900], np.uint32)
-    assert [7, 900] == cache.missing(wanted).tolist()
-    cache.add(wanted, ["red wine", "red wine and cheese"])
-    assert [] == cache.missing(wanted).tolist()
-    assert [1.0] == cache.similarities(wanted[:1], wanted[1:]).tolist()
+    required = np.array([7, 900], np.uint32)
+    assert [7, 900] == cache.missing(required).tolist()
+    cache.add(required, ["red wine", "red wine and cheese"])
+    assert [] == cache.missing(required).tolist()
+    assert [1.0] == cache.similarities(required[:1], required[1:]).tolist()
 
 
 @given(strategies.texts(max_size=12), strategies.texts(max_size=12))
 def test_baselines_are_measures_of_characters(a: str, b: str) -> None:
     """Equal texts have 1, and the order does not count; Dice of 2- and 3-grams by hand."""
-    found = baselines(a, b)
-    assert found == pytest.approx(baselines(b, a))
+    actual = baselines(a, b)
+    assert actual == pytest.approx(baselines(b, a))
     assert [1.0] * 4 == list(baselines(a, a).values())
     for name, n in (("bigrams", 2), ("trigrams", 3)):
         grams = [sorted(t[i : i + n] for i in range(len(t) - n + 1)) or [t] * bool(t) for t in (a, b)]
@@ -147,7 +147,7 @@ def test_baselines_are_measures_of_characters(a: str, b: str) -> None:
                 right.remove(gram)
                 common += 1
         total = len(grams[0]) + len(grams[1])
-        assert (2 * common / total if total else 1.0) == pytest.approx(found[name])
+        assert (2 * common / total if total else 1.0) == pytest.approx(actual[name])
 
 
 def test_long_texts_of_one_edit_are_compared_in_strips() -> None:

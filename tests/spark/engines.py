@@ -20,7 +20,7 @@ _COUNTED = ("candidates", "verified", "verified_precision", "timings", "peak_mem
 
 
 @dataclass
-class Given:
+class DocumentSet:
     """Documents, in the order in which the engine gets them.
 
     Attributes
@@ -34,7 +34,7 @@ class Given:
     columns: dict[str, list[Any]]
 
     @classmethod
-    def of(cls, texts: Sequence[str | None], ids: Sequence[Any] | None = None, **columns: list[Any]) -> Given:
+    def of(cls, texts: Sequence[str | None], ids: Sequence[Any] | None = None, **columns: list[Any]) -> DocumentSet:
         """Documents whose ids are row numbers if there are none."""
         return cls(list(texts), list(range(len(texts)) if ids is None else ids), columns)
 
@@ -48,11 +48,11 @@ class Given:
             pa.array(order, pa.int64())
         )
 
-    def by_id(self) -> Given:
+    def by_id(self) -> DocumentSet:
         """In the order of ids."""
         order = sorted(range(len(self.ids)), key=self.ids.__getitem__)
         columns = {name: [cells[at] for at in order] for name, cells in self.columns.items()}
-        return Given([self.texts[at] for at in order], [self.ids[at] for at in order], columns)
+        return DocumentSet([self.texts[at] for at in order], [self.ids[at] for at in order], columns)
 
 
 class Engine:
@@ -61,23 +61,29 @@ class Engine:
     def __init__(self, session: Any) -> None:
         self.session = session
 
-    def frame(self, given: Given, parts: int = 1) -> Any:
+    def frame(self, documents: DocumentSet, parts: int = 1) -> Any:
         """A DataFrame of documents."""
-        table = given.shuffled()
+        table = documents.shuffled()
         kinds = {"int64": "bigint", "string": "string", "double": "double"}
         schema = ", ".join(f"{field.name} {kinds[str(field.type)]}" for field in table.schema)
         frame = self.session.createDataFrame(table) if table.num_rows else self.session.createDataFrame([], schema)
         return frame.repartition(parts) if parts > 1 else frame
 
     def check_equal(
-        self, given: Given, older: Given | None = None, *, recipe: str = MINHASH, parts: int = 1, **options: Any
+        self,
+        documents: DocumentSet,
+        reference: DocumentSet | None = None,
+        *,
+        recipe: str = MINHASH,
+        parts: int = 1,
+        **options: Any,
     ) -> dict[str, Any]:
         """Both answers are equal, row for row and bit for bit; the engine's summary."""
-        against = None if older is None else self.frame(older)
+        against = None if reference is None else self.frame(reference)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
-            found = dedup(self.frame(given, parts), against=against, recipe=recipe, **options)
-            here = given.by_id()
+            result = dedup(self.frame(documents, parts), against=against, recipe=recipe, **options)
+            here = documents.by_id()
             values = {name: cells for name, cells in here.columns.items() if name in options.get("keep", "")}
             local = nk.dedup(
                 here.texts,
@@ -85,21 +91,21 @@ class Engine:
                 recipe=recipe,
                 values=values or None,
                 sources=here.columns.get(options.pop("source", "")),
-                against=None if older is None else older.by_id().texts,
-                against_ids=None if older is None else older.by_id().ids,
+                against=None if reference is None else reference.by_id().texts,
+                against_ids=None if reference is None else reference.by_id().ids,
                 **options,
             )
         assert 0 == local.summary["skipped"], "one machine left something out"
-        place = {id: at for at, id in enumerate(here.ids)}
-        clusters = found.clusters.toArrow().to_pylist()
-        clusters.sort(key=lambda row: (row["cluster"], row["reason"] != "kept", place.get(row["id"], 0)))
+        position = {id: at for at, id in enumerate(here.ids)}
+        clusters = result.clusters.toArrow().to_pylist()
+        clusters.sort(key=lambda row: (row["cluster"], row["reason"] != "kept", position.get(row["id"], 0)))
         assert local.clusters.to_arrow().to_pylist() == clusters
-        kept = found.kept.select("id").toArrow().column("id").to_pylist()
+        kept = result.kept.select("id").toArrow().column("id").to_pylist()
         assert sorted(local.kept) == sorted(kept)
-        assert _links(local.pairs.to_arrow()) == _links(found.pairs.toArrow())
-        same = {name: value for name, value in found.summary.items() if name not in _COUNTED}
+        assert _links(local.pairs.to_arrow()) == _links(result.pairs.toArrow())
+        same = {name: value for name, value in result.summary.items() if name not in _COUNTED}
         assert {name: local.summary.get(name) for name in same} == same
-        return dict(found.summary)
+        return dict(result.summary)
 
 
 def _links(table: pa.Table) -> list[tuple[Any, ...]]:

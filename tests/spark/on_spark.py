@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from engines import MINHASH, SIMHASH, Engine, Given, chain, mixed, star
+from engines import MINHASH, SIMHASH, DocumentSet, Engine, chain, mixed, star
 
 import nearkin as nk
 from nearkin import errors
@@ -59,9 +59,9 @@ def equal(session: Any, folder: str) -> dict[str, Any]:
     """Answers are those of one machine."""
     engine = Engine(session)
     texts = chain(14) + star(6, 3) + mixed(30)
-    given = Given.of(texts, score=[float(at * 7919 % 101) for at in range(len(texts))])
-    found = engine.check_equal(given, recipe=MINHASH, parts=3, keep="max:score")
-    return {name: found[name] for name in ("documents", "removed", "clusters", "without_features")}
+    documents = DocumentSet.of(texts, score=[float(at * 7919 % 101) for at in range(len(texts))])
+    result = engine.check_equal(documents, recipe=MINHASH, parts=3, keep="max:score")
+    return {name: result[name] for name in ("documents", "removed", "clusters", "without_features")}
 
 
 def more(session: Any, folder: str) -> dict[str, Any]:
@@ -76,33 +76,37 @@ def more(session: Any, folder: str) -> dict[str, Any]:
         (SIMHASH, {"threshold": 0.5, "verify": "indel"}),
     ]
     for recipe, options in cases:
-        found = engine.check_equal(Given.of(shapes), Given.of(shapes[:30]), recipe=recipe, parts=4, **options)
-        counts[f"{recipe} {options}"] = found["removed"]
+        result = engine.check_equal(
+            DocumentSet.of(shapes), DocumentSet.of(shapes[:30]), recipe=recipe, parts=4, **options
+        )
+        counts[f"{recipe} {options}"] = result["removed"]
     names = [f"é{at % 7}{at}" for at in range(len(shapes))]
-    counts["strings"] = engine.check_equal(Given.of(shapes, names), parts=2, keep="longest,last")["removed"]
+    counts["strings"] = engine.check_equal(DocumentSet.of(shapes, names), parts=2, keep="longest,last")["removed"]
     return counts
 
 
 def columns(session: Any, folder: str) -> dict[str, Any]:
     """Fingerprints and signatures, of columns whatever their names."""
     texts = mixed(300, seed=2)
-    given = session.createDataFrame(pa.table({"a.b `n`": range(300), "text": texts, "t": [[at] for at in range(300)]}))
-    told = {}
+    documents = session.createDataFrame(
+        pa.table({"a.b `n`": range(300), "text": texts, "t": [[at] for at in range(300)]})
+    )
+    reported = {}
     for bits in (32, 64, 128):
         recipe = f"char:4|count|xxh3|simhash:{bits}"
-        rows = fingerprint(given.repartition(3), recipe=recipe).toArrow().sort_by("a.b `n`")
+        rows = fingerprint(documents.repartition(3), recipe=recipe).toArrow().sort_by("a.b `n`")
         values, counts = nk.fingerprint(texts, recipe, return_counts=True)
         cells = [
             None if not count else value.tobytes() if bits > 64 else int(value.view(np.int64))
             for value, count in zip(values, counts, strict=True)
         ]
-        told[f"{bits}"] = rows.column("fingerprint").to_pylist() == cells
-        told[f"{bits} columns"] = rows.schema.names == ["a.b `n`", "text", "t", "fingerprint"]
+        reported[f"{bits}"] = rows.column("fingerprint").to_pylist() == cells
+        reported[f"{bits} columns"] = rows.schema.names == ["a.b `n`", "text", "t", "fingerprint"]
     signatures, counts = nk.signature(texts, MINHASH, return_counts=True)
     cells = [None if not count else value.tobytes() for value, count in zip(signatures, counts, strict=True)]
-    rows = signature(given, recipe=MINHASH).toArrow().sort_by("a.b `n`")
-    told["signature"] = rows.column("signature").to_pylist() == cells
-    return told
+    rows = signature(documents, recipe=MINHASH).toArrow().sort_by("a.b `n`")
+    reported["signature"] = rows.column("signature").to_pylist() == cells
+    return reported
 
 
 def _error(call: Callable[[], object]) -> str:
@@ -161,22 +165,22 @@ def long(session: Any, folder: str) -> dict[str, Any]:
     """A job that says where it is, and is disturbed from outside."""
     engine = Engine(session)
     texts = mixed(8000, seed=11)
-    given = Given.of(texts)
+    documents = DocumentSet.of(texts)
 
     def tell(stage: str, done: int, total: int | None) -> None:
         print(f"stage {stage}", flush=True)
 
-    found = dedup(engine.frame(given, 8), recipe=MINHASH, checkpoint=f"{folder}/run", progress=tell)
+    result = dedup(engine.frame(documents, 8), recipe=MINHASH, checkpoint=f"{folder}/run", progress=tell)
     print("stage end", flush=True)
-    local = nk.dedup(texts, given.ids, recipe=MINHASH)
-    clusters = found.clusters.toArrow().to_pylist()
+    local = nk.dedup(texts, documents.ids, recipe=MINHASH)
+    clusters = result.clusters.toArrow().to_pylist()
     clusters.sort(key=lambda row: (row["cluster"], row["reason"] != "kept", row["id"]))
-    links = sorted(map(repr, found.pairs.toArrow().to_pylist()))
+    links = sorted(map(repr, result.pairs.toArrow().to_pylist()))
     return {
-        "kept": sorted(found.kept.toArrow().column("id").to_pylist()) == sorted(local.kept),
+        "kept": sorted(result.kept.toArrow().column("id").to_pylist()) == sorted(local.kept),
         "clusters": clusters == local.clusters.to_arrow().to_pylist(),
         "pairs": links == sorted(map(repr, local.pairs.to_arrow().to_pylist())),
-        "removed": found.summary["removed"],
+        "removed": result.summary["removed"],
     }
 
 
@@ -190,8 +194,8 @@ def main() -> None:
         # pyspark says of other packages that they are too new for it.
         warnings.simplefilter("ignore")
         session = session_of(master, folder)
-        told = {name: TASKS[name](session, folder) for name in names.split(",")}
-        print(json.dumps(told), flush=True)
+        reported = {name: TASKS[name](session, folder) for name in names.split(",")}
+        print(json.dumps(reported), flush=True)
         session.stop()
 
 

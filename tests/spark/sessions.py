@@ -42,12 +42,12 @@ def engine(sail: Any) -> Engine:
 @pytest.fixture(scope="session")
 def java() -> str:
     """The program java, 17 or newer; the test is skipped without it."""
-    found = shutil.which("java")
-    if found is None:
+    actual = shutil.which("java")
+    if actual is None:
         pytest.skip("java is not installed (Debian: apt-get install openjdk-17-jre-headless)")
-    told = subprocess.run([found, "-version"], capture_output=True, text=True, check=True).stderr
-    version = re.search(r'version "(\d+)', told)
+    reported = subprocess.run([actual, "-version"], capture_output=True, text=True, check=True).stderr
+    version = re.search(r'version "(\d+)', reported)
     if version is None or int(version.group(1)) < 17:
-        pytest.skip(f"Spark 4 needs Java 17, found {told.splitlines()[0]}")
+        pytest.skip(f"Spark 4 needs Java 17, found {reported.splitlines()[0]}")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    return found
+    return actual

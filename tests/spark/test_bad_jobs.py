@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pytest
-from engines import MINHASH, SIMHASH, Engine, Given, mixed
+from engines import MINHASH, SIMHASH, DocumentSet, Engine, mixed
 
 import nearkin as nk
 from nearkin.dedup.distributed.links import Verification
@@ -59,9 +59,9 @@ def test_a_frame_that_is_not_of_an_engine(sail: Any) -> None:
             lambda call=call: call(other),  # type: ignore[misc]
         )
         assert "df" == error.name
-    for older in (other, ["a"], "s3://old"):
-        refused(ParameterError, "against=", lambda older=older: dedup(good, against=older))  # type: ignore[misc]
-        refused(ParameterError, "against=", lambda older=older: check(good, older))  # type: ignore[misc]
+    for reference in (other, ["a"], "s3://old"):
+        refused(ParameterError, "against=", lambda reference=reference: dedup(good, against=reference))  # type: ignore[misc]
+        refused(ParameterError, "against=", lambda reference=reference: check(good, reference))  # type: ignore[misc]
     refused(ParameterError, "against=builtins.NoneType is not allowed", lambda: check(good, None))
 
 
@@ -94,57 +94,63 @@ def test_a_frame_that_is_not_of_an_engine(sail: Any) -> None:
 )
 def test_arguments(sail: Any, options: dict[str, Any], message: str) -> None:
     """Refused before the engine has done anything."""
-    given = frame(sail, id=[1], text=["a"], day=["x"], tags=[[1]], n=[1.0])
-    told: list[str] = []
-    refused(ParameterError, message, lambda: dedup(given, progress=lambda stage, *_: told.append(stage), **options))
-    assert [] == told
+    documents = frame(sail, id=[1], text=["a"], day=["x"], tags=[[1]], n=[1.0])
+    reported: list[str] = []
+    refused(
+        ParameterError, message, lambda: dedup(documents, progress=lambda stage, *_: reported.append(stage), **options)
+    )
+    assert [] == reported
 
 
 def test_names_that_are_ambiguous(sail: Any) -> None:
-    given = frame(sail)
-    twice = given.select("id", "text", given["text"])
+    documents = frame(sail)
+    twice = documents.select("id", "text", documents["text"])
     refused(ParameterError, "text='text', the name of 2 columns (text, text), is not allowed", lambda: dedup(twice))
     alike = frame(sail, id=[1], Id=[2], text=["a"])
     refused(ParameterError, "id='id', the name of 2 columns (id, Id), is not allowed", lambda: dedup(alike))
 
 
 def test_older_documents_with_other_columns(sail: Any) -> None:
-    given = frame(sail)
+    documents = frame(sail)
     error = refused(
         MismatchError,
         "id differs: bigint of df against string of against; cast one of them",
-        lambda: dedup(given, against=frame(sail, id=["a"], text=["b"])),
+        lambda: dedup(documents, against=frame(sail, id=["a"], text=["b"])),
     )
     assert "id" == error.what
-    older = frame(sail, key=[1], text=["b"])
+    reference = frame(sail, key=[1], text=["b"])
     refused(
         ParameterError,
         "against='id' is not allowed; use a column of the DataFrame: key, text",
-        lambda: check(given, older),
+        lambda: check(documents, reference),
     )
-    older = frame(sail, id=[1], text=[2])
-    refused(ParameterError, "against=the column 'text' of bigint is not allowed", lambda: dedup(given, against=older))
+    reference = frame(sail, id=[1], text=[2])
+    refused(
+        ParameterError,
+        "against=the column 'text' of bigint is not allowed",
+        lambda: dedup(documents, against=reference),
+    )
 
 
 def test_names_with_dots_quotes_spaces_and_capitals(sail: Any, tmp_path: Path) -> None:
     """And those that stages give their own columns."""
     names = ["The id.x", "a `text`", "Score.of 1", "from", "removed_id", "number", "REMOVED_ID_"]
     columns = [[4, 3, 2, 1], TEXTS, [1.0, 2.0, None, None], ["a", "a", "b", None], *[[1, 2, 3, 4]] * 3]
-    given = frame(sail, **dict(zip(names, columns, strict=True)))
+    documents = frame(sail, **dict(zip(names, columns, strict=True)))
     with pytest.warns(RuntimeWarning, match=re.escape("2 of 4 documents have no value in column 'Score.of 1'")):
-        found = dedup(
-            given,
+        result = dedup(
+            documents,
             "a `text`",
             "The id.x",
             keep="max:Score.of 1",
             source="from",
-            against=given.limit(0),
+            against=documents.limit(0),
             checkpoint=f"{tmp_path}/a b.c",
         )
-    assert names == found.kept.columns
-    assert [1, 2, 3] == sorted(row["The id.x"] for row in found.kept.toArrow().to_pylist())
-    assert [4] == found.pairs.toArrow().column("id").to_pylist()
-    assert 1 == found.summary["removed"]
+    assert names == result.kept.columns
+    assert [1, 2, 3] == sorted(row["The id.x"] for row in result.kept.toArrow().to_pylist())
+    assert [4] == result.pairs.toArrow().column("id").to_pylist()
+    assert 1 == result.summary["removed"]
 
 
 # Records
@@ -152,62 +158,62 @@ def test_names_with_dots_quotes_spaces_and_capitals(sail: Any, tmp_path: Path) -
 
 def test_ids_that_are_not_distinct(sail: Any) -> None:
     """They are named before anything else is made."""
-    told: list[str] = []
-    given = frame(sail, id=[1, 2, 2, 7, 7, 7], text=["a b c d"] * 6)
+    reported: list[str] = []
+    documents = frame(sail, id=[1, 2, 2, 7, 7, 7], text=["a b c d"] * 6)
     error = refused(
         InputError,
         "ids: column 'id' has 2 2 times, 7 3 times; ids must differ",
-        lambda: dedup(given, progress=lambda stage, *_: told.append(stage)),
+        lambda: dedup(documents, progress=lambda stage, *_: reported.append(stage)),
     )
-    assert (["documents"], "id 2") == (told, error.place)
+    assert (["documents"], "id 2") == (reported, error.place)
     named = frame(sail, key=["x", "y", "x"], text=["a b c d"] * 3)
     refused(InputError, "ids: column 'key' has 'x' 2 times; ids must differ", lambda: dedup(named, id="key"))
-    older = frame(sail, id=[5, 5], text=["a", "b"])
-    refused(InputError, "ids of against: column 'id' has 5 2 times", lambda: dedup(frame(sail), against=older))
-    refused(InputError, "ids of against: column 'id' has 5 2 times", lambda: check(frame(sail), older))
+    reference = frame(sail, id=[5, 5], text=["a", "b"])
+    refused(InputError, "ids of against: column 'id' has 5 2 times", lambda: dedup(frame(sail), against=reference))
+    refused(InputError, "ids of against: column 'id' has 5 2 times", lambda: check(frame(sail), reference))
     # An id may be that of a new and an older document.
     assert 3 == dedup(frame(sail), against=frame(sail).limit(1)).kept.count() + 1
 
 
 @pytest.mark.parametrize("ids", [pa.array([1, None, 3]), pa.array(["a", None, "b"])], ids=["integers", "strings"])
 def test_ids_that_are_null(sail: Any, ids: pa.Array) -> None:
-    given = frame(sail, key=ids, text=["a", "b", "c"])
+    documents = frame(sail, key=ids, text=["a", "b", "c"])
     for keep in ("first", "longest"):
         error = refused(
             InputError,
             "column 'key': 1 of 3 documents that one task read at once have no id",
-            lambda keep=keep: dedup(given, id="key", keep=keep),  # type: ignore[misc]
+            lambda keep=keep: dedup(documents, id="key", keep=keep),  # type: ignore[misc]
         )
         assert "column 'key'" == error.place
     refused(
         InputError,
         "column 'key': 1 of",
-        lambda: check(frame(sail, key=ids.drop_null(), text=["a"] * 2), given, id="key"),
+        lambda: check(frame(sail, key=ids.drop_null(), text=["a"] * 2), documents, id="key"),
     )
 
 
 @pytest.mark.parametrize("wide", [2**61, -(2**61), 2**63 - 1, -(2**63)])
 def test_ids_that_are_too_wide(sail: Any, wide: int) -> None:
-    given = frame(sail, id=[1, wide], text=["a b c d"] * 2)
+    documents = frame(sail, id=[1, wide], text=["a b c d"] * 2)
     message = f"column 'id': id {wide} is not between -2**61 and 2**61; make ids strings"
-    refused(InputError, message, lambda: dedup(given))
-    refused(InputError, message, lambda: dedup(frame(sail), against=given))
-    as_strings = given.withColumn("id", given["id"].cast("string"))
+    refused(InputError, message, lambda: dedup(documents))
+    refused(InputError, message, lambda: dedup(frame(sail), against=documents))
+    as_strings = documents.withColumn("id", documents["id"].cast("string"))
     assert 1 == dedup(as_strings).kept.count()
 
 
 def test_the_widest_ids(sail: Any) -> None:
     ids = [2**61 - 1, 1 - 2**61, 0]
-    found = dedup(frame(sail, id=ids, text=["a b c d"] * 3), against=frame(sail, id=ids, text=["x", "y", "z"]))
-    assert [1 - 2**61] == found.kept.toArrow().column("id").to_pylist()
+    result = dedup(frame(sail, id=ids, text=["a b c d"] * 3), against=frame(sail, id=ids, text=["x", "y", "z"]))
+    assert [1 - 2**61] == result.kept.toArrow().column("id").to_pylist()
 
 
 def test_texts_that_are_null_are_counted(sail: Any) -> None:
-    given = frame(sail, id=[1, 2, 3], text=pa.array([None, TEXTS[0], None], pa.string()))
+    documents = frame(sail, id=[1, 2, 3], text=pa.array([None, TEXTS[0], None], pa.string()))
     with pytest.warns(RuntimeWarning, match="2 of 3 texts are null and count as empty"):
-        found = dedup(given)
-    assert ["2 of 3 texts are null and count as empty"] == found.summary["warnings"]
-    assert (2, 1) == (found.summary["without_features"], found.summary["removed"])
+        result = dedup(documents)
+    assert ["2 of 3 texts are null and count as empty"] == result.summary["warnings"]
+    assert (2, 1) == (result.summary["without_features"], result.summary["removed"])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         dedup(frame(sail))
@@ -221,9 +227,9 @@ def test_texts_that_are_null_are_counted(sail: Any) -> None:
     ],
 )
 def test_values_that_do_not_say_what_to_keep(sail: Any, cells: list[str], message: str) -> None:
-    given = frame(sail, id=[10, 20, 30, 40], text=TEXTS, score=cells)
+    documents = frame(sail, id=[10, 20, 30, 40], text=TEXTS, score=cells)
     for keep in ("max:score", "longest,min:score"):
-        error = refused(InputError, message, lambda keep=keep: dedup(given, keep=keep))  # type: ignore[misc]
+        error = refused(InputError, message, lambda keep=keep: dedup(documents, keep=keep))  # type: ignore[misc]
         assert "id 20" == error.place
 
 
@@ -247,16 +253,16 @@ def test_checkpoints_that_cannot_be_written(sail: Any, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     (tmp_path / "other" / "stages").mkdir(parents=True)
     (tmp_path / "other" / "stages" / "part.parquet").write_text("no parquet")
-    told: list[str] = []
+    reported: list[str] = []
     for folder in (f"{tmp_path}/file", f"{tmp_path}/file/x", "/proc/x", "nosuch://x/y", f"{tmp_path}/other"):
         error = refused(
             OutputError,
             "give a folder that the driver and all workers can write",
-            lambda folder=folder: dedup(frame(sail), checkpoint=folder, progress=lambda *_: told.append("")),  # type: ignore[misc]
+            lambda folder=folder: dedup(frame(sail), checkpoint=folder, progress=lambda *_: reported.append("")),  # type: ignore[misc]
         )
         assert f"checkpoint={folder!r} can't be " in error.message
         assert folder == error.place
-    assert [] == told
+    assert [] == reported
     refused(InputError, "the name has a NUL byte", lambda: dedup(frame(sail), checkpoint=f"{tmp_path}/a\0b"))
 
 
@@ -273,12 +279,12 @@ def test_workers_that_do_not_share_the_folder(
             part.unlink()
 
     monkeypatch.setattr(Checkpoint, "_write", written)
-    told: list[str] = []
+    reported: list[str] = []
     with pytest.raises(EngineError, match="is not shared by all workers: of 16 rows that workers wrote ") as raised:
-        dedup(frame(sail), checkpoint=str(tmp_path), progress=lambda stage, *_: told.append(stage))
+        dedup(frame(sail), checkpoint=str(tmp_path), progress=lambda stage, *_: reported.append(stage))
     assert raised.value.message.endswith(" are there; give a folder that the driver and all workers can write")
     assert (lost == 16) == ("wrote 0 are there" in raised.value.reason)
-    assert [] == told
+    assert [] == reported
     monkeypatch.undo()
     assert dedup(frame(sail), checkpoint=str(tmp_path)).kept.count() > 0
 
@@ -308,26 +314,26 @@ def test_the_checkpoint_of_another_job(sail: Any, tmp_path: Path, other: dict[st
 
 def test_the_checkpoint_of_other_documents(sail: Any, tmp_path: Path) -> None:
     """As many, or of the same ids: whatever they are, no answer is that of others."""
-    older = frame(sail, id=[9], text=["old text of other words"])
+    reference = frame(sail, id=[9], text=["old text of other words"])
     folder = f"{tmp_path}/run"
-    first = dedup(frame(sail), against=older, checkpoint=folder).kept.count()
+    first = dedup(frame(sail), against=reference, checkpoint=folder).kept.count()
     again = f"checkpoint='{folder}' has 4 documents, and those of this call are not the same"
     fewer = frame(sail, id=[1, 2, 3], text=TEXTS[:3])
     refused(
         MismatchError,
         f"{again} (3); give the same documents, or a new folder",
-        lambda: dedup(fewer, against=older, checkpoint=folder),
+        lambda: dedup(fewer, against=reference, checkpoint=folder),
     )
     edited = frame(sail, id=[1, 2, 3, 4], text=[*TEXTS[:3], "new"])
-    refused(MismatchError, again, lambda: dedup(edited, against=older, checkpoint=folder))
+    refused(MismatchError, again, lambda: dedup(edited, against=reference, checkpoint=folder))
     renamed = frame(sail, id=[1, 2, 3, 5], text=TEXTS)
-    refused(MismatchError, again, lambda: dedup(renamed, against=older, checkpoint=folder))
+    refused(MismatchError, again, lambda: dedup(renamed, against=reference, checkpoint=folder))
     newer = frame(sail, id=[9], text=["old text of other letters"])
     refused(MismatchError, "was made of 1 documents", lambda: dedup(frame(sail), against=newer, checkpoint=folder))
     refused(MismatchError, "another job", lambda: dedup(frame(sail), checkpoint=folder))
     # Another order is no other input.
     backwards = frame(sail, id=[4, 3, 2, 1], text=TEXTS[::-1]).repartition(3)
-    assert first == dedup(backwards, against=older, checkpoint=Path(folder)).kept.count()
+    assert first == dedup(backwards, against=reference, checkpoint=Path(folder)).kept.count()
 
 
 # Engines
@@ -382,14 +388,14 @@ ModuleNotFoundError: No module named 'nearkin'
 
 
 def test_workers_without_nearkin() -> None:
-    for told, missing in ((CLASSIC, "nearkin"), (CLASSIC.replace("'nearkin'", "'pyarrow'"), "pyarrow")):
+    for reported, missing in ((CLASSIC, "nearkin"), (CLASSIC.replace("'nearkin'", "'pyarrow'"), "pyarrow")):
         error = refused(
             EngineError,
             f"a worker has no module '{missing}'; workers need this nearkin: on one machine set "
             "PYSPARK_PYTHON to this Python before the session is made; on several build an image with it, or pack an "
             "environment (venv-pack -o env.tar.gz), start with --archives env.tar.gz#env and set "
             "PYSPARK_PYTHON=./env/bin/python",
-            lambda told=told: engine.check_workers(_Workers(RuntimeError(told))),  # type: ignore[misc]
+            lambda reported=reported: engine.check_workers(_Workers(RuntimeError(reported))),  # type: ignore[misc]
         )
         assert f"ModuleNotFoundError: No module named '{missing}'" == error.reason
 
@@ -406,9 +412,7 @@ def test_workers_with_another_nearkin() -> None:
 
 
 def test_workers_that_do_not_answer() -> None:
-    lost = RuntimeError(
-        "Job aborted due to stage failure\njava.io.IOException: Cannot run program python9\n\tat x.y"
-    )
+    lost = RuntimeError("Job aborted due to stage failure\njava.io.IOException: Cannot run program python9\n\tat x.y")
     refused(
         EngineError,
         "a worker did not report its version of nearkin: java.io.IOException: Cannot run program python9",
@@ -418,10 +422,10 @@ def test_workers_that_do_not_answer() -> None:
 
 def test_what_an_engine_says_is_told(sail: Any) -> None:
     """The DataFrame itself can't be made: its table does not exist, a cast fails."""
-    given = frame(sail).selectExpr("id", "text", "raise_error('no such page') as page")
+    documents = frame(sail).selectExpr("id", "text", "raise_error('no such page') as page")
     for call in (dedup, lambda df, **options: check(df, frame(sail), **options)):
         with pytest.raises(EngineError, match=r"the engine ended the job: .*no such page") as raised:
-            call(given.selectExpr("id", "concat(text, page) as text"))
+            call(documents.selectExpr("id", "concat(text, page) as text"))
         assert "no such page" in raised.value.reason
 
 
@@ -435,9 +439,9 @@ def rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(job, "MAX_FIRST", 1)
 
 
-def answer(found: Any) -> list[Any]:
+def answer(actual: Any) -> list[Any]:
     """All tables, in one order."""
-    tables = found.kept.select("id").toArrow(), found.clusters.toArrow(), found.pairs.toArrow()
+    tables = actual.kept.select("id").toArrow(), actual.clusters.toArrow(), actual.pairs.toArrow()
     return [sorted(map(repr, table.to_pylist())) for table in tables]
 
 
@@ -452,8 +456,8 @@ def test_a_job_goes_on_where_it_was(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, recipe: str, failing: str
 ) -> None:
     """A stage is written and not named yet, as by a driver that is killed; then the job is called again."""
-    given = engine.frame(Given.of([text or "" for text in mixed(120)]), 3)
-    told: list[str] = []
+    documents = engine.frame(DocumentSet.of([text or "" for text in mixed(120)]), 3)
+    reported: list[str] = []
     failed: list[str] = []
     name = Checkpoint._list
 
@@ -464,32 +468,32 @@ def test_a_job_goes_on_where_it_was(
         name(point, stage, rows)
 
     def run(folder: str) -> list[Any]:
-        told.clear()
-        found = dedup(given, recipe=recipe, checkpoint=folder, progress=lambda stage, *_: told.append(stage))
-        return answer(found)
+        reported.clear()
+        result = dedup(documents, recipe=recipe, checkpoint=folder, progress=lambda stage, *_: reported.append(stage))
+        return answer(result)
 
     if recipe not in UNDISTURBED:
-        UNDISTURBED[recipe] = run(f"{tmp_path}/undisturbed"), list(told)
+        UNDISTURBED[recipe] = run(f"{tmp_path}/undisturbed"), list(reported)
     expected, stages = UNDISTURBED[recipe]
     assert len(stages) == len(set(stages))
     assert failing in stages
     monkeypatch.setattr(Checkpoint, "_list", named)
     with pytest.raises(ConnectionError, match="the driver is gone"):
         run(f"{tmp_path}/run")
-    before = list(told)
+    before = list(reported)
     assert stages[: stages.index(failing) + 1] == before
     assert expected == run(f"{tmp_path}/run")
-    assert stages[stages.index(failing) :] == told, "a stage was made twice, or one is missing"
+    assert stages[stages.index(failing) :] == reported, "a stage was made twice, or one is missing"
     assert expected == run(f"{tmp_path}/run")
-    assert [] == told
+    assert [] == reported
 
 
 def test_a_task_that_fails_is_told_and_made_again(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """The verification of pairs raises once, in a worker."""
-    given = Given.of([text or "" for text in mixed(120)])
-    told: list[str] = []
+    documents = DocumentSet.of([text or "" for text in mixed(120)])
+    reported: list[str] = []
 
     def broken(*_: object) -> None:
         raise MemoryError("a worker has no room")
@@ -499,22 +503,22 @@ def test_a_task_that_fails_is_told_and_made_again(
     options: dict[str, Any] = {
         "recipe": MINHASH,
         "checkpoint": str(tmp_path),
-        "progress": lambda stage, *_: told.append(stage),
+        "progress": lambda stage, *_: reported.append(stage),
     }
     error = refused(
         EngineError,
         "the engine ended the job: MemoryError: a worker has no room",
-        lambda: dedup(engine.frame(given), **options),
+        lambda: dedup(engine.frame(documents), **options),
     )
     assert "MemoryError: a worker has no room" == error.reason
-    assert "links" == told[-1]
-    told.clear()
+    assert "links" == reported[-1]
+    reported.clear()
     monkeypatch.undo()
-    found = dedup(engine.frame(given, 4), **options)
-    assert not {"documents", "copies", "units"} & set(told)
-    assert "links" == told[0]
-    local = nk.dedup(given.texts, given.ids, recipe=MINHASH)
-    assert sorted(local.kept) == sorted(found.kept.toArrow().column("id").to_pylist())
+    result = dedup(engine.frame(documents, 4), **options)
+    assert not {"documents", "copies", "units"} & set(reported)
+    assert "links" == reported[0]
+    local = nk.dedup(documents.texts, documents.ids, recipe=MINHASH)
+    assert sorted(local.kept) == sorted(result.kept.toArrow().column("id").to_pylist())
 
 
 # The other calls
@@ -526,15 +530,17 @@ def test_check_asks_each_document_alone(engine: Engine, recipe: str, *, strings:
     """As jobs of one document each, on one machine."""
     texts = [text or "" for text in mixed(90, seed=3)]
     name = (lambda at: f"old{at:03}") if strings else int
-    older = Given.of(texts[:50], [name(at) for at in range(50)])
-    new = Given.of([*texts[30:], texts[2]], [name(at) for at in range(100, 161)])
-    found = check(engine.frame(new, 3), engine.frame(older), recipe=recipe)
-    assert ["id", "status", "match", "distance", "similarity"] == found.columns
-    rows = {row["id"]: row for row in found.toArrow().to_pylist()}
+    reference = DocumentSet.of(texts[:50], [name(at) for at in range(50)])
+    new = DocumentSet.of([*texts[30:], texts[2]], [name(at) for at in range(100, 161)])
+    result = check(engine.frame(new, 3), engine.frame(reference), recipe=recipe)
+    assert ["id", "status", "match", "distance", "similarity"] == result.columns
+    rows = {row["id"]: row for row in result.toArrow().to_pylist()}
     assert set(new.ids) == set(rows)
     statuses = {"exact-old": "exact", "near-old": "near", "same-letters-old": "near"}
     for text, id in zip(new.texts, new.ids, strict=True):
-        local = nk.dedup([text], [id], against=older.texts, against_ids=older.ids, recipe=recipe).clusters.to_arrow()
+        local = nk.dedup(
+            [text], [id], against=reference.texts, against_ids=reference.ids, recipe=recipe
+        ).clusters.to_arrow()
         expected = {"id": id, "status": "new", "match": None, "distance": None, "similarity": None}
         for row in local.to_pylist():
             expected = {
@@ -550,16 +556,16 @@ def test_check_asks_each_document_alone(engine: Engine, recipe: str, *, strings:
 
 def test_pairs_are_all_links(engine: Engine) -> None:
     texts = [text or "" for text in mixed(90, seed=4)]
-    given = Given.of(texts)
-    found = pairs(engine.frame(given, 2), recipe=MINHASH, threshold=0.6)
-    assert ["left", "right", "distance", "similarity"] == found.columns
+    documents = DocumentSet.of(texts)
+    actual = pairs(engine.frame(documents, 2), recipe=MINHASH, threshold=0.6)
+    assert ["left", "right", "distance", "similarity"] == actual.columns
     local = nk.dedup(texts, recipe=MINHASH, threshold=0.6, links="all").pairs.to_arrow().to_pylist()
-    assert sorted(map(repr, local)) == sorted(map(repr, found.toArrow().select(list(local[0])).to_pylist()))
+    assert sorted(map(repr, local)) == sorted(map(repr, actual.toArrow().select(list(local[0])).to_pylist()))
     assert len(local) > 20
     with pytest.raises(TypeError, match="links"):
-        pairs(engine.frame(given), links="representatives")
+        pairs(engine.frame(documents), links="representatives")
     with pytest.raises(TypeError, match="treshold"):
-        pairs(engine.frame(given), treshold=0.5)
+        pairs(engine.frame(documents), treshold=0.5)
 
 
 def test_explain_says_how_and_what_it_costs(sail: Any) -> None:
@@ -583,31 +589,31 @@ def test_explain_refuses_what_has_no_documents(found: Any) -> None:
 
 def test_ids_of_a_random_function_are_refused(sail: Any) -> None:
     """What is kept is read by ids, which would be others."""
-    given = frame(sail, key=[1, 2, 3], text=["one text", "one text", "another"])
-    random_ = given.select("text", functions().expr("uuid()").alias("id"))
+    documents = frame(sail, key=[1, 2, 3], text=["one text", "one text", "another"])
+    random_ = documents.select("text", functions().expr("uuid()").alias("id"))
     refused(InputError, "has other ids when it is read again; write the DataFrame to a table", lambda: dedup(random_))
 
 
 def test_pairs_names_the_options_that_it_takes(sail: Any) -> None:
-    given = frame(sail, id=[1, 2], text=["a", "b"])
+    documents = frame(sail, id=[1, 2], text=["a", "b"])
     for name in ("keep", "links", "treshold"):
         with pytest.raises(TypeError, match=rf"pairs\(\) got an unexpected argument '{name}'; it takes recipe"):
-            pairs(given, **{name: "all"})
+            pairs(documents, **{name: "all"})
 
 
 def test_columns_have_names(sail: Any) -> None:
-    given = frame(sail, id=[1, 2], text=["a", "b"])
-    refused(ParameterError, "the name of a column", lambda: dedup(given, functions().col("text")))
+    documents = frame(sail, id=[1, 2], text=["a", "b"])
+    refused(ParameterError, "the name of a column", lambda: dedup(documents, functions().col("text")))
 
 
 @pytest.mark.parametrize("stage", ["clusters", "documents", "links"])
 def test_what_was_deleted_from_a_checkpoint_is_missed(sail: Any, tmp_path: Path, stage: str) -> None:
-    given = frame(sail, id=[1, 2, 3], text=["one text of some words", "one text of some words!", "another"])
-    dedup(given, checkpoint=tmp_path / "job")
+    documents = frame(sail, id=[1, 2, 3], text=["one text of some words", "one text of some words!", "another"])
+    dedup(documents, checkpoint=tmp_path / "job")
     for path in (tmp_path / "job" / stage).rglob("*.parquet"):
         path.unlink()
     message = f"rows of '{stage}': something was deleted from it; give a new folder"
-    refused(OutputError, message, lambda: dedup(given, checkpoint=tmp_path / "job"))
+    refused(OutputError, message, lambda: dedup(documents, checkpoint=tmp_path / "job"))
 
 
 @pytest.mark.parametrize("options", [{"keep": "max:n"}, {"source": "n"}], ids=str)

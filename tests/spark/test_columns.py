@@ -45,23 +45,23 @@ def frame(session: Any, parts: int = 1) -> Any:
             "raw": pa.array([bytes([at % 256]) for at in range(n)], pa.binary()),
         }
     )
-    made = session.createDataFrame(table)
-    return made.repartition(parts) if parts > 1 else made
+    built = session.createDataFrame(table)
+    return built.repartition(parts) if parts > 1 else built
 
 
-def rows(made: Any) -> list[dict[str, Any]]:
+def rows(built: Any) -> list[dict[str, Any]]:
     """In the order of the numbers."""
-    return sorted(made.toArrow().to_pylist(), key=lambda row: row["number"])
+    return sorted(built.toArrow().to_pylist(), key=lambda row: row["number"])
 
 
 @pytest.mark.parametrize("parts", [1, 5])
 @pytest.mark.parametrize("recipe", SIMHASHES)
 def test_fingerprints_are_those_of_one_machine(sail: Any, recipe: str, parts: int) -> None:
-    made = fingerprint(frame(sail, parts), "text", recipe)
+    built = fingerprint(frame(sail, parts), "text", recipe)
     values, counts = nk.fingerprint(TEXTS, recipe, return_counts=True)
     wide = nk.Recipe.of(recipe).bits > 64
-    assert ("binary" if wide else "bigint") == dict(made.dtypes)["fingerprint"]
-    cells = [row["fingerprint"] for row in rows(made)]
+    assert ("binary" if wide else "bigint") == dict(built.dtypes)["fingerprint"]
+    cells = [row["fingerprint"] for row in rows(built)]
     for value, count, cell in zip(values, counts, cells, strict=True):
         if count == 0:
             assert cell is None
@@ -75,10 +75,10 @@ def test_fingerprints_are_those_of_one_machine(sail: Any, recipe: str, parts: in
 @pytest.mark.parametrize("parts", [1, 5])
 @pytest.mark.parametrize("recipe", MINHASHES)
 def test_signatures_are_those_of_one_machine(sail: Any, recipe: str | None, parts: int) -> None:
-    made = signature(frame(sail, parts), "text", recipe)
+    built = signature(frame(sail, parts), "text", recipe)
     values, counts = nk.signature(TEXTS, recipe or nk.Recipe.of(None).with_family("minhash"), return_counts=True)
-    assert "binary" == dict(made.dtypes)["signature"]
-    cells = [row["signature"] for row in rows(made)]
+    assert "binary" == dict(built.dtypes)["signature"]
+    cells = [row["signature"] for row in rows(built)]
     for value, count, cell in zip(values, counts, cells, strict=True):
         if count == 0:
             assert cell is None
@@ -89,39 +89,39 @@ def test_signatures_are_those_of_one_machine(sail: Any, recipe: str | None, part
 
 def test_the_default_recipe_is_that_of_nearkin(sail: Any) -> None:
     value = nk.fingerprint(["one text of some words"])[0]
-    made = fingerprint(sail.createDataFrame([("one text of some words",)], "text string"))
-    assert value.tolist() == np.frombuffer(made.toArrow().column("fingerprint")[0].as_py(), "<u8").tolist()
+    built = fingerprint(sail.createDataFrame([("one text of some words",)], "text string"))
+    assert value.tolist() == np.frombuffer(built.toArrow().column("fingerprint")[0].as_py(), "<u8").tolist()
 
 
 @pytest.mark.parametrize("call", [fingerprint, signature])
 def test_other_columns_are_untouched(sail: Any, call: Any) -> None:
-    given = frame(sail, 3)
-    before = list(given.dtypes)
-    made = call(given, column="made")
-    assert [*before, ("made", "binary")] == made.dtypes
-    assert rows(given) == rows(made.drop("made"))
-    assert before == given.dtypes, "the DataFrame that was given changed"
+    documents = frame(sail, 3)
+    before = list(documents.dtypes)
+    built = call(documents, column="made")
+    assert [*before, ("made", "binary")] == built.dtypes
+    assert rows(documents) == rows(built.drop("made"))
+    assert before == documents.dtypes, "the DataFrame that was given changed"
 
 
 def test_columns_follow_one_another(sail: Any) -> None:
     """Both, of a name with every sign that SQL knows, and of a filtered DataFrame."""
     name = "The text.of `it`"
-    given = frame(sail).withColumnRenamed("text", name).where("number % 2 = 0")
-    made = signature(fingerprint(given, name, column="a.b"), name, column="`c`")
-    found = rows(made)
+    documents = frame(sail).withColumnRenamed("text", name).where("number % 2 = 0")
+    built = signature(fingerprint(documents, name, column="a.b"), name, column="`c`")
+    actual = rows(built)
     half = [text for at, text in enumerate(TEXTS) if at % 2 == 0]
-    assert half == [row[name] for row in found]
+    assert half == [row[name] for row in actual]
     values, counts = nk.fingerprint(half, return_counts=True)
     words = [None if not count else value.tobytes() for value, count in zip(values, counts, strict=True)]
-    assert words == [row["a.b"] for row in found]
-    assert [word is None for word in words] == [row["`c`"] is None for row in found]
+    assert words == [row["a.b"] for row in actual]
+    assert [word is None for word in words] == [row["`c`"] is None for row in actual]
 
 
 def test_no_rows_and_empty_partitions(sail: Any) -> None:
     none = sail.createDataFrame([], "text string")
     assert 0 == fingerprint(none).count()
-    made = fingerprint(frame(sail).where("number < 2").repartition(8), recipe=SIMHASHES[1])
-    assert 2 == made.count()
+    built = fingerprint(frame(sail).where("number < 2").repartition(8), recipe=SIMHASHES[1])
+    assert 2 == built.count()
 
 
 def test_long_texts_of_many_batches(sail: Any) -> None:
@@ -131,35 +131,35 @@ def test_long_texts_of_many_batches(sail: Any) -> None:
     rng = random.Random(5)
     words = rng.choices(VOCABULARY, k=30)
     texts = [" ".join(edited(words, 5, rng, VOCABULARY)) for _ in range(25_000)]
-    given = sail.createDataFrame(pa.table({"number": range(len(texts)), "text": texts})).repartition(2)
-    found = fingerprint(given, recipe=SIMHASHES[1]).toArrow().sort_by("number").column("fingerprint")
-    assert nk.fingerprint(texts, SIMHASHES[1]).view(np.int64).tolist() == found.to_pylist()
+    documents = sail.createDataFrame(pa.table({"number": range(len(texts)), "text": texts})).repartition(2)
+    actual = fingerprint(documents, recipe=SIMHASHES[1]).toArrow().sort_by("number").column("fingerprint")
+    assert nk.fingerprint(texts, SIMHASHES[1]).view(np.int64).tolist() == actual.to_pylist()
 
 
 @pytest.mark.parametrize("call", [fingerprint, signature])
 def test_what_is_refused(sail: Any, call: Any) -> None:
-    given = frame(sail)
+    documents = frame(sail)
     with pytest.raises(ParameterError, match="text='body' is not allowed; use a column of the DataFrame: number, text"):
-        call(given, "body")
+        call(documents, "body")
     with pytest.raises(ParameterError, match=r"text=the column 'number' of bigint .* use a column of strings; cast it"):
-        call(given, "number")
+        call(documents, "number")
     with pytest.raises(ParameterError, match=r"text=the column 'tags' of array<string> "):
-        call(given, "tags")
+        call(documents, "tags")
     for taken in ("score", "SCORE"):
         with pytest.raises(ParameterError, match=f"column='{taken}' .* use a name that no column has; there are num"):
-            call(given, column=taken)
+            call(documents, column=taken)
     with pytest.raises(ParameterError, match=r"df=builtins\.list is not allowed; use a DataFrame of Spark"):
         call(TEXTS)
     with pytest.raises(ParameterError, match=r"recipe=char:4.* is not allowed"):
-        call(given, recipe="char:4|nonsense")
+        call(documents, recipe="char:4|nonsense")
 
 
 def test_recipes_of_another_family_are_refused(sail: Any) -> None:
-    given = frame(sail)
+    documents = frame(sail)
     with pytest.raises(ParameterError, match=r"family simhash; signature\(\) has those of minhash"):
-        fingerprint(given, recipe="char:4|binary|xxh3|minhash:16")
+        fingerprint(documents, recipe="char:4|binary|xxh3|minhash:16")
     with pytest.raises(ParameterError, match=r"family minhash; fingerprint\(\) has those of simhash"):
-        signature(given, recipe="char:4|count|xxh3|simhash:64")
+        signature(documents, recipe="char:4|count|xxh3|simhash:64")
 
 
 def test_recipes_for_given_features_are_refused_before_anything_runs(sail: Any) -> None:
@@ -169,11 +169,11 @@ def test_recipes_for_given_features_are_refused_before_anything_runs(sail: Any) 
 
 
 def test_a_column_of_two_is_refused(sail: Any) -> None:
-    given = frame(sail)
-    twice = given.select("text", "number", given["text"])
+    documents = frame(sail)
+    twice = documents.select("text", "number", documents["text"])
     with pytest.raises(ParameterError, match=r"text='text', the name of 2 columns \(text, text\), is not allowed"):
         fingerprint(twice)
-    alike = given.withColumnRenamed("number", "Text")
+    alike = documents.withColumnRenamed("number", "Text")
     with pytest.raises(
         ParameterError, match=r"the name of 2 columns \(Text, text\), is not allowed; .* rename the others"
     ):

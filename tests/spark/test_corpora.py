@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-from engines import MINHASH, SIMHASH, Engine, Given
+from engines import MINHASH, SIMHASH, DocumentSet, Engine
 
 CORPORA = [
     "en_20news",
@@ -46,12 +46,12 @@ def texts_of(shared: Path, name: str) -> list[str]:
 
 def test_no_corpus_is_left_out(shared: Path) -> None:
     """Of those whose records are texts."""
-    found = set()
+    actual = set()
     for path in (shared / "data").glob("*.jsonl.gz"):
         with gzip.open(path, "rt", encoding="utf-8") as rows:
             if all("text" in json.loads(row) for row in islice(rows, 3)):
-                found.add(path.name.removesuffix(".jsonl.gz"))
-    assert found <= set(CORPORA)
+                actual.add(path.name.removesuffix(".jsonl.gz"))
+    assert actual <= set(CORPORA)
 
 
 @pytest.mark.parametrize(
@@ -64,9 +64,9 @@ def test_the_beginning_of_every_corpus(engine: Engine, shared: Path, name: str, 
         if characters > CHARACTERS:
             texts = texts[:count]
             break
-    found = engine.check_equal(Given.of(texts), recipe=recipe, parts=3)
-    assert len(texts) == found["documents"] >= 100
-    assert NEAR.get(name, 0) <= found["removed"]
+    result = engine.check_equal(DocumentSet.of(texts), recipe=recipe, parts=3)
+    assert len(texts) == result["documents"] >= 100
+    assert NEAR.get(name, 0) <= result["removed"]
 
 
 @pytest.mark.slow
@@ -74,5 +74,5 @@ def test_the_beginning_of_every_corpus(engine: Engine, shared: Path, name: str, 
 @pytest.mark.parametrize("name", CORPORA)
 def test_every_corpus(engine: Engine, shared: Path, name: str, recipe: str) -> None:
     texts = texts_of(shared, name)
-    found = engine.check_equal(Given.of(texts), recipe=recipe, parts=8)
-    assert len(texts) == found["documents"]
+    result = engine.check_equal(DocumentSet.of(texts), recipe=recipe, parts=8)
+    assert len(texts) == result["documents"]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engines import MINHASH, SIMHASH, Engine, Given, chain, mixed, star
+from engines import MINHASH, SIMHASH, DocumentSet, Engine, chain, mixed, star
 
 from nearkin.dedup.distributed import pairs as unit_pairs
 from nearkin.spark import SparkResult, dedup, explain, job, plans
@@ -38,11 +38,11 @@ def one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     ids=str,
 )
 def test_options(engine: Engine, recipe: str, options: dict[str, Any]) -> None:
-    engine.check_equal(Given.of(mixed(300)), recipe=recipe, **options)
+    engine.check_equal(DocumentSet.of(mixed(300)), recipe=recipe, **options)
 
 
 def test_weighted_words_in_few_bits(engine: Engine) -> None:
-    engine.check_equal(Given.of(mixed(300)), Given.of(mixed(90, 1)), recipe=WORDS, keep="longest,last")
+    engine.check_equal(DocumentSet.of(mixed(300)), DocumentSet.of(mixed(90, 1)), recipe=WORDS, keep="longest,last")
 
 
 @pytest.mark.parametrize("recipe", [MINHASH, SIMHASH])
@@ -55,8 +55,10 @@ def test_weighted_words_in_few_bits(engine: Engine) -> None:
 @pytest.mark.usefixtures("one_at_a_time")
 def test_shapes(engine: Engine, recipe: str, cluster: str, texts: list[str | None]) -> None:
     """Chains, cliques and stars, where the first pairs do not decide."""
-    engine.check_equal(Given.of(texts), recipe=recipe, cluster=cluster)
-    engine.check_equal(Given.of(texts[:60]), Given.of(texts[40:]), recipe=recipe, cluster=cluster, keep="last")
+    engine.check_equal(DocumentSet.of(texts), recipe=recipe, cluster=cluster)
+    engine.check_equal(
+        DocumentSet.of(texts[:60]), DocumentSet.of(texts[40:]), recipe=recipe, cluster=cluster, keep="last"
+    )
 
 
 @pytest.mark.parametrize("recipe", [MINHASH, SIMHASH])
@@ -65,9 +67,11 @@ def test_shapes(engine: Engine, recipe: str, cluster: str, texts: list[str | Non
 )
 def test_no_pair_at_all(engine: Engine, recipe: str, texts: list[str | None]) -> None:
     """Stages without a row."""
-    engine.check_equal(Given.of(texts), recipe=recipe)
-    engine.check_equal(Given.of(texts), Given.of(texts[:1]), recipe=recipe, links="all")
-    engine.check_equal(Given.of(texts, [f"id{at}" for at in range(len(texts))]), recipe=recipe, cluster="components")
+    engine.check_equal(DocumentSet.of(texts), recipe=recipe)
+    engine.check_equal(DocumentSet.of(texts), DocumentSet.of(texts[:1]), recipe=recipe, links="all")
+    engine.check_equal(
+        DocumentSet.of(texts, [f"id{at}" for at in range(len(texts))]), recipe=recipe, cluster="components"
+    )
 
 
 @pytest.mark.parametrize("options", [{}, {"cluster": "components"}, {"links": "all", "keep": "last"}], ids=str)
@@ -75,7 +79,9 @@ def test_small_radii_have_tables(engine: Engine, options: dict[str, Any]) -> Non
     recipe = "word:1|binary|xxh3|simhash:64"
     assert "tables" == explain(360, recipe, radius=3)["method"]
     texts = mixed(200) + star(60, 1)
-    engine.check_equal(Given.of(texts), Given.of(mixed(100, 1)), recipe=recipe, radius=3, threshold=0.5, **options)
+    engine.check_equal(
+        DocumentSet.of(texts), DocumentSet.of(mixed(100, 1)), recipe=recipe, radius=3, threshold=0.5, **options
+    )
 
 
 def test_a_job_that_goes_on_has_the_slices_that_it_had(
@@ -84,7 +90,7 @@ def test_a_job_that_goes_on_has_the_slices_that_it_had(
     """Members of units were written under the names of slices: others would not find them again."""
     monkeypatch.setattr(plans, "MAX_FIRST", 1)
     monkeypatch.setattr(job, "MAX_FIRST", 1)
-    frame = engine.frame(Given.of(star(90, 5) + chain(40)))
+    frame = engine.frame(DocumentSet.of(star(90, 5) + chain(40)))
     expected = rows(dedup(frame, recipe=SIMHASH))
     verify = plans.Plans.links
 

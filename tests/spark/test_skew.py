@@ -40,11 +40,11 @@ def check(engine: Engine, texts: list[str], folder: Path) -> dict[str, Any]:
     table = pa.table({"id": pa.array(range(len(texts)), pa.int64()), "text": pa.array(texts, pa.string())})
     # A message to an engine has at most 128 MiB.
     pq.write_table(table, folder / "texts.parquet")
-    found = dedup(engine.session.read.parquet(str(folder / "texts.parquet")))
-    kept = found.kept.select("id").toArrow().column("id").to_pylist()
+    result = dedup(engine.session.read.parquet(str(folder / "texts.parquet")))
+    kept = result.kept.select("id").toArrow().column("id").to_pylist()
     assert nk.dedup(table, text="text", id="id", recipe=MINHASH).kept == sorted(kept)
-    assert 0 == found.summary["skipped"]
-    return dict(found.summary)
+    assert 0 == result.summary["skipped"]
+    return dict(result.summary)
 
 
 @pytest.mark.parametrize("count", [3_000, pytest.param(200_000, marks=pytest.mark.slow)])

@@ -78,11 +78,11 @@ def ask(
             watch(line)
             assert time.monotonic() < ending, log.read_text()
         assert 0 == child.wait(60), "".join(lines) + log.read_text()[-6000:]
-    found: dict[str, Any] = json.loads(lines[-1])
-    return found
+    actual: dict[str, Any] = json.loads(lines[-1])
+    return actual
 
 
-def check_mistakes(told: dict[str, Any], folder: Path) -> None:
+def check_mistakes(reported: dict[str, Any], folder: Path) -> None:
     """What every engine says of them."""
     expected = {
         "null": "InputError: column 'id': 1 of 1 documents that one task read at once have no id; give each document "
@@ -103,19 +103,19 @@ def check_mistakes(told: dict[str, Any], folder: Path) -> None:
         "pairs": 0,
         "explain": 2,
     }
-    assert expected == {name: told[name] for name in expected}
-    for name, place in (("file", f"{folder}/file/x"), ("scheme", "nosuch://x/y")):
-        assert told[name].startswith(f"OutputError: checkpoint='{place}' can't be "), told[name]
-        assert told[name].endswith("; give a folder that the driver and all workers can write")
-        assert "\n" not in told[name]
-    assert re.fullmatch(r"EngineError: the engine ended the job: .*no page.*", told["engine"]), told["engine"]
+    assert expected == {name: reported[name] for name in expected}
+    for name, position in (("file", f"{folder}/file/x"), ("scheme", "nosuch://x/y")):
+        assert reported[name].startswith(f"OutputError: checkpoint='{position}' can't be "), reported[name]
+        assert reported[name].endswith("; give a folder that the driver and all workers can write")
+        assert "\n" not in reported[name]
+    assert re.fullmatch(r"EngineError: the engine ended the job: .*no page.*", reported["engine"]), reported["engine"]
 
 
 @pytest.mark.usefixtures("java")
 def test_classic_spark_gives_what_one_machine_gives(tmp_path: Path) -> None:
-    found = ask("local[2]", "equal", tmp_path)
-    assert 50 == found["equal"]["documents"]
-    assert found["equal"]["removed"] > 5
+    actual = ask("local[2]", "equal", tmp_path)
+    assert 50 == actual["equal"]["documents"]
+    assert actual["equal"]["removed"] > 5
 
 
 @pytest.mark.slow
@@ -123,10 +123,10 @@ def test_classic_spark_gives_what_one_machine_gives(tmp_path: Path) -> None:
 @pytest.mark.parametrize("master", ["local[2]", "connect"])
 def test_both_kinds_of_sessions(master: str, tmp_path: Path) -> None:
     """Options, shapes, older documents, columns, mistakes."""
-    found = ask(master, "equal,columns,mistakes,more", tmp_path)
-    assert {True} == set(found["columns"].values()), found["columns"]
-    check_mistakes(found["mistakes"], tmp_path)
-    assert all(count > 10 for count in found["more"].values()), found["more"]
+    actual = ask(master, "equal,columns,mistakes,more", tmp_path)
+    assert {True} == set(actual["columns"].values()), actual["columns"]
+    check_mistakes(actual["mistakes"], tmp_path)
+    assert all(count > 10 for count in actual["more"].values()), actual["more"]
 
 
 WITHOUT = """#!{python}
@@ -168,9 +168,9 @@ def test_workers_that_are_not_as_the_driver(program: str, message: str, tmp_path
     python = tmp_path / "python"
     python.write_text(program.format(python=sys.executable) + RUN)
     python.chmod(python.stat().st_mode | stat.S_IXUSR)
-    found = ask("local[2]", "workers", tmp_path, PYSPARK_PYTHON=str(python), PYSPARK_DRIVER_PYTHON=sys.executable)
-    for told in found["workers"].values():
-        assert told.startswith(message), told
+    actual = ask("local[2]", "workers", tmp_path, PYSPARK_PYTHON=str(python), PYSPARK_DRIVER_PYTHON=sys.executable)
+    for reported in actual["workers"].values():
+        assert reported.startswith(message), reported
 
 
 # A cluster
@@ -188,9 +188,9 @@ def children(parent: int) -> list[int]:
 def until(what: str, log: Path, count: int = 1) -> re.Match[str]:
     """The last match of an expression in a log that has it this many times."""
     for _ in range(PATIENCE * 5):
-        found = list(re.finditer(what, log.read_text()))
-        if len(found) >= count:
-            return found[-1]
+        actual = list(re.finditer(what, log.read_text()))
+        if len(actual) >= count:
+            return actual[-1]
         time.sleep(0.2)
     raise AssertionError(f"{what} is not in {log}:\n{log.read_text()[-3000:]}")
 
@@ -243,11 +243,11 @@ def test_an_executor_is_killed_in_the_middle(tmp_path: Path) -> None:
                 os.kill(executor[0], signal.SIGKILL)
                 killed.append(executor[0])
 
-        found = ask(address, "long", tmp_path, watch)["long"]
+        actual = ask(address, "long", tmp_path, watch)["long"]
         until(r"Launching executor app-", log, 4)
     assert 2 == len(killed)
-    assert (True, True, True) == (found["kept"], found["clusters"], found["pairs"])
-    assert found["removed"] > 1000
+    assert (True, True, True) == (actual["kept"], actual["clusters"], actual["pairs"])
+    assert actual["removed"] > 1000
 
 
 @pytest.mark.slow
@@ -260,7 +260,7 @@ def test_workers_with_disks_of_their_own(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     own = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none "$0" && exec "$@"', str(tmp_path / "run")]
     with cluster(tmp_path, [], own) as (address, _, _):
-        told = ask(address, "unshared", tmp_path)["unshared"]
-    assert told["error"].startswith(f"EngineError: checkpoint='{tmp_path}/run/1' is not shared by all workers: ")
-    assert told["error"].endswith("; give a folder that the driver and all workers can write")
-    assert "documents" not in told["written"]
+        reported = ask(address, "unshared", tmp_path)["unshared"]
+    assert reported["error"].startswith(f"EngineError: checkpoint='{tmp_path}/run/1' is not shared by all workers: ")
+    assert reported["error"].endswith("; give a folder that the driver and all workers can write")
+    assert "documents" not in reported["written"]

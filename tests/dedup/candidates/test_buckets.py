@@ -41,32 +41,32 @@ class ByValues(BucketSearch):
 
     added: frozenset[int] = frozenset()
 
-    def add(self, places: Any) -> None:
+    def add(self, positions: Any) -> None:
         """Note which."""
-        super().add(places)
-        self.added |= {*places.tolist()}
+        super().add(positions)
+        self.added |= {*positions.tolist()}
 
     def find(self, values: Any) -> CandidateLists:
         """What `find_at` says of all places, and themselves."""
-        found = self.find_at(np.arange(len(values)))
-        lists = [found.ordinals[found.offsets[i] : found.offsets[i + 1]].tolist() for i in range(len(values))]
+        actual = self.find_at(np.arange(len(values)))
+        lists = [actual.ordinals[actual.offsets[i] : actual.offsets[i + 1]].tolist() for i in range(len(values))]
         alone = [i for i in self.added if i not in lists[i]]
         assert all([] == lists[i] for i in alone)
         itself = np.isin(np.arange(len(values)), alone)
         own = CandidateLists(
             list_offsets(itself.astype(np.int64)),
             np.flatnonzero(itself),
-            None if found.similarity is None else np.ones(len(alone)),
+            None if actual.similarity is None else np.ones(len(alone)),
         )
-        return found.followed_by(own)
+        return actual.followed_by(own)
 
 
 def known(source: MinHashCandidates, values: OrderedValues) -> StaticSearch:
     """A search of any number of documents."""
     with mock.patch.object(minhash, "_MIN_STATIC", 0):
-        found = source.static_search(values, IN_MEMORY)
-    assert isinstance(found, BucketSearch)
-    return found
+        actual = source.static_search(values, IN_MEMORY)
+    assert isinstance(actual, BucketSearch)
+    return actual
 
 
 def test_few_documents_have_an_index() -> None:
@@ -103,14 +103,14 @@ def test_places_are_asked_in_any_order_and_none_at_all() -> None:
     search = known(source, OrderedValues(values, rows))
     search.add(np.arange(0, len(rows), 3))
     search.add(np.arange(1, len(rows), 3))
-    whole = search.find_at(np.arange(len(rows)))
-    assert len(whole.ordinals) > len(rows)
-    asked = np.random.default_rng(1).permutation(len(rows))[:50]
-    some = search.find_at(asked)
-    for at, place in enumerate(asked.tolist()):
-        expected = whole.ordinals[whole.offsets[place] : whole.offsets[place + 1]]
-        assert expected.tolist() == some.ordinals[some.offsets[at] : some.offsets[at + 1]].tolist()
-    none = search.find_at(asked[:0])
+    full = search.find_at(np.arange(len(rows)))
+    assert len(full.ordinals) > len(rows)
+    requested = np.random.default_rng(1).permutation(len(rows))[:50]
+    chunk = search.find_at(requested)
+    for at, position in enumerate(requested.tolist()):
+        expected = full.ordinals[full.offsets[position] : full.offsets[position + 1]]
+        assert expected.tolist() == chunk.ordinals[chunk.offsets[at] : chunk.offsets[at + 1]].tolist()
+    none = search.find_at(requested[:0])
     assert ([0], []) == (none.offsets.tolist(), none.ordinals.tolist())
     empty = known(source, OrderedValues(values, rows[:0]))
     assert 0 == len(empty.pairs().left)
@@ -128,11 +128,11 @@ OPTIONS: list[dict[str, Any]] = [
 @pytest.mark.filterwarnings("ignore:.*comparisons were left out:RuntimeWarning")
 def test_a_deduplication_is_that_of_the_index(options: dict[str, Any]) -> None:
     """Every table and every count, in batches of any size, beside older texts, in memory and in files."""
-    texts, older = near_duplicates(), near_duplicates(40)[::2]
-    given = {"recipe": RECIPE, "threshold": 0.5, **options}
-    for against in (None, older):
+    texts, reference = near_duplicates(), near_duplicates(40)[::2]
+    arguments = {"recipe": RECIPE, "threshold": 0.5, **options}
+    for against in (None, reference):
         with mock.patch.object(minhash, "_MIN_STATIC", 1 << 40), mock.patch.object(cluster, "_BATCH", 100):
-            expected = nk.dedup(texts, against=against, **given)
+            expected = nk.dedup(texts, against=against, **arguments)
         for share in (1.0, 1e-12):
             with (
                 mock.patch.object(minhash, "_MIN_STATIC", 1),
@@ -140,13 +140,13 @@ def test_a_deduplication_is_that_of_the_index(options: dict[str, Any]) -> None:
                 mock.patch.object(spill_module, "SHARE", share),
                 mock.patch.object(documents, "_MAX_TEXTS", 64),
             ):
-                found = nk.dedup(texts, against=against, **given)
+                actual = nk.dedup(texts, against=against, **arguments)
             assert expected.summary["removed"] > 0
-            assert expected.kept == found.kept
+            assert expected.kept == actual.kept
             # NaN differs from itself.
-            assert repr(expected.clusters.columns) == repr(found.clusters.columns)
-            assert repr(expected.pairs.columns) == repr(found.pairs.columns)
-            said = [{**result.summary, "timings": 0, "peak_memory_bytes": 0} for result in (expected, found)]
+            assert repr(expected.clusters.columns) == repr(actual.clusters.columns)
+            assert repr(expected.pairs.columns) == repr(actual.pairs.columns)
+            said = [{**result.summary, "timings": 0, "peak_memory_bytes": 0} for result in (expected, actual)]
             assert repr(said[0]) == repr(said[1])
 
 
@@ -156,7 +156,7 @@ def test_a_corpus_in_files_is_one_in_memory(recipe: str, tmp_path: Path) -> None
     path = tmp_path / "corpus.jsonl"
     rows = [{"id": f"doc-{row}", "text": text or ""} for row, text in enumerate(near_duplicates(3000))]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    found = []
+    actual = []
     for share in (1.0, 1e-12):
         with (
             mock.patch.object(spill_module, "SHARE", share),
@@ -164,8 +164,8 @@ def test_a_corpus_in_files_is_one_in_memory(recipe: str, tmp_path: Path) -> None
             mock.patch("nearkin.io.records.BLOCK", 1 << 14),
             open_corpus(path, id_column="id", spool_dir=tmp_path) as corpus,
         ):
-            found.append(nk.dedup(corpus, recipe=recipe, threshold=0.5))
+            actual.append(nk.dedup(corpus, recipe=recipe, threshold=0.5))
             assert [path] == list(tmp_path.iterdir())
-    assert 0 < found[0].summary["removed"] < 3000
-    assert same(*found)
-    assert "doc-0" == found[1].kept[0]
+    assert 0 < actual[0].summary["removed"] < 3000
+    assert same(*actual)
+    assert "doc-0" == actual[1].kept[0]

@@ -29,12 +29,12 @@ def test_listed_batches_absorb_in_order(pairs: list[tuple[int, int]], ties: bool
     batch = ListedBatch.of(left, right, similarity)
     close = sorted({end for pair in pairs for end in pair})
     assert close == batch.close.tolist()
-    by, found, verified, candidates, skipped = batch.absorb(None, 100 + batch.close, 0.5, 10_000)
+    by, actual, verified, candidates, skipped = batch.absorb(None, 100 + batch.close, 0.5, 10_000)
     assert 0 == skipped
     expected = reference.absorb(close, lambda a, b: (a, b) in linked)
     assert [-1 if expected[a] == a else close.index(expected[a]) for a in close] == by.tolist()
-    assert [linked[expected[a], a] for a in close if expected[a] != a] == found[by >= 0].tolist()
-    assert np.isnan(found[by < 0]).all()
+    assert [linked[expected[a], a] for a in close if expected[a] != a] == actual[by >= 0].tolist()
+    assert np.isnan(actual[by < 0]).all()
     assert 0 == verified
     assert (by >= 0).sum() <= candidates <= len(pairs)
 
@@ -49,9 +49,9 @@ def test_a_batch_without_similarities_says_none() -> None:
 
 
 def lists(rows: list[list[int]], similarity: bool) -> CandidateLists:
-    places = np.array([place for row in rows for place in row], np.int64)
+    positions = np.array([position for row in rows for position in row], np.int64)
     return CandidateLists(
-        list_offsets(np.array([len(row) for row in rows], np.int64)), places, places / 100 if similarity else None
+        list_offsets(np.array([len(row) for row in rows], np.int64)), positions, positions / 100 if similarity else None
     )
 
 
@@ -74,7 +74,7 @@ def test_places_are_sorted_within_each_document(rows: list[list[int]]) -> None:
     """Whatever order a search gave them in."""
     turned = lists([row[::-1] for row in rows], False)
     order = sort_lists(turned.offsets, turned.ordinals)
-    assert [place for row in rows for place in row] == turned.ordinals[order].tolist()
+    assert [position for row in rows for position in row] == turned.ordinals[order].tolist()
     assert [at for at, row in enumerate(rows) for _ in row] == turned.owners().tolist()
 
 
@@ -83,9 +83,9 @@ def test_the_nearest_hit_is_the_first_of_each_query(names: list[int | str]) -> N
     """None and 0 for a query without any."""
     ids = np.array(names, object if isinstance(names[0], str) else np.int64)
     hits = SimpleNamespace(offsets=np.array([0, 2, 2, 3]), ids=ids, distances=np.array([1, 4, 2], np.uint32))
-    found, distances, skipped = nearest_entries(hits, 3)
+    actual, distances, skipped = nearest_entries(hits, 3)
     assert 0 == skipped
-    assert [names[0], None, names[2]] == found.tolist()
+    assert [names[0], None, names[2]] == actual.tolist()
     assert [1, 0, 2] == distances.tolist()
 
 
@@ -95,13 +95,13 @@ def test_placed_values_are_those_of_their_rows(rows: list[int], data: st.DataObj
     values = np.zeros(10, [("first", np.uint64, (2,)), ("second", np.uint32)])
     values["first"], values["second"] = np.arange(20).reshape(10, 2), np.arange(10)
     placed = OrderedValues(values, np.array(rows, np.int64))
-    whole = values[np.array(rows, np.int64)]
-    places = np.array(data.draw(st.lists(st.sampled_from(range(len(rows))))) if rows else [], np.int64)
+    full = values[np.array(rows, np.int64)]
+    positions = np.array(data.draw(st.lists(st.sampled_from(range(len(rows))))) if rows else [], np.int64)
     part = data.draw(st.slices(len(rows)))
-    assert (len(whole), whole.shape) == (len(placed), placed.shape)
-    assert (whole[places].tobytes(), whole[part].tobytes()) == (placed[places].tobytes(), placed[part].tobytes())
+    assert (len(full), full.shape) == (len(placed), placed.shape)
+    assert (full[positions].tobytes(), full[part].tobytes()) == (placed[positions].tobytes(), placed[part].tobytes())
     for name in ("first", "second"):
         field = placed.field(name)
-        assert (whole[name].shape, whole[name][places].tolist()) == (field.shape, field[places].tolist())
+        assert (full[name].shape, full[name][positions].tolist()) == (field.shape, field[positions].tolist())
     assert placed is OrderedValues.of(placed)
-    assert whole.tobytes() == OrderedValues.of(whole)[:].tobytes()
+    assert full.tobytes() == OrderedValues.of(full)[:].tobytes()

@@ -42,20 +42,20 @@ def containment(a: set[int], b: set[int]) -> float:
     return len(a & b) / min(len(a), len(b)) if a and b else 0.0
 
 
-def proposed(source: ContainmentCandidates, texts: list[str], most: int) -> set[tuple[int, int]]:
+def proposed(source: ContainmentCandidates, texts: list[str], limit: int) -> set[tuple[int, int]]:
     """The pairs of texts that the source proposes, in batches of this size."""
     values, _ = source.hash(texts)
     search = source.search(values)
-    found = set()
-    for start in range(0, len(texts), most):
-        places = np.arange(start, min(start + most, len(texts)))
-        search.read(places, texts[start : start + most])
-        search.add(places)
-        hits = search.find(values[places])
-        found |= {
-            tuple(sorted(pair)) for pair in zip(places[hits.owners()].tolist(), hits.ordinals.tolist(), strict=True)
+    actual = set()
+    for start in range(0, len(texts), limit):
+        positions = np.arange(start, min(start + limit, len(texts)))
+        search.read(positions, texts[start : start + limit])
+        search.add(positions)
+        hits = search.find(values[positions])
+        actual |= {
+            tuple(sorted(pair)) for pair in zip(positions[hits.owners()].tolist(), hits.ordinals.tolist(), strict=True)
         }
-    return {(a, b) for a, b in found if a != b}
+    return {(a, b) for a, b in actual if a != b}
 
 
 def words(numbers: Any, prefix: str = "w") -> str:
@@ -157,20 +157,20 @@ def test_pairs_at_the_threshold_are_found_as_often_as_the_law_says(threshold: fl
     texts: list[str] = []
     for at, n in enumerate(sizes):
         texts += at_the_threshold(n, threshold, f"p{at}x", (0, 5, 3 * n)[at % 3])
-    found = expected = variance = 0.0
+    actual = expected = variance = 0.0
     for seed in range(20):
         source = ContainmentCandidates(WORDS, threshold, recall, seed=seed)
         pairs = proposed(source, texts, 5)
         for at, n in enumerate(sizes):
-            least = int(source.min_shared(np.array([n]))[0])
-            law = containment_recall(threshold, n, source.size, least)
+            minimum = int(source.min_shared(np.array([n]))[0])
+            law = containment_recall(threshold, n, source.size, minimum)
             assert law >= recall
             # Sets of one size have two sketches, of which either finds the pair.
             law = law if at % 3 else 1 - (1 - law) ** 2
-            found += (2 * at, 2 * at + 1) in pairs
+            actual += (2 * at, 2 * at + 1) in pairs
             expected, variance = expected + law, variance + law * (1 - law)
-    assert abs(found - expected) <= 5.5 * math.sqrt(variance) + 1e-9
-    assert found >= recall * 20 * len(sizes) - 5.5 * math.sqrt(variance)
+    assert abs(actual - expected) <= 5.5 * math.sqrt(variance) + 1e-9
+    assert actual >= recall * 20 * len(sizes) - 5.5 * math.sqrt(variance)
 
 
 def test_every_pair_above_the_threshold_is_found_with_the_stated_recall() -> None:
@@ -216,11 +216,11 @@ def test_real_texts_are_found_with_the_stated_recall(shared: Path) -> None:
     near = share >= 0.8
     true = set(zip(shared_by.row[near].tolist(), shared_by.col[near].tolist(), strict=True))
     result = nk.dedup(texts, measure="containment", links="all")
-    found = {(row["left"], row["right"]) for row in result.pairs.rows()}
-    assert found <= true
+    actual = {(row["left"], row["right"]) for row in result.pairs.rows()}
+    assert actual <= true
     assert len(true) >= 50
     # One run over pairs above the threshold, of which most are far above it.
-    assert len(found) >= 0.95 * len(true) - 5 * math.sqrt(0.05 * 0.95 * len(true))
+    assert len(actual) >= 0.95 * len(true) - 5 * math.sqrt(0.05 * 0.95 * len(true))
 
 
 # What may go wrong
@@ -272,13 +272,13 @@ def test_results_do_not_depend_on_threads_or_batches() -> None:
     rng = np.random.default_rng(5)
     bases = [rng.integers(0, 3000, n) for n in rng.integers(1, 300, 200)]
     texts = [words(base[rng.integers(0, len(base)) :]) for base in bases for _ in range(3)]
-    whole = nk.dedup(texts, recipe=WORDS, measure="containment", threshold=0.6)
+    full = nk.dedup(texts, recipe=WORDS, measure="containment", threshold=0.6)
     threads = nk.num_threads()
     try:
-        for count, batch, most in ((1, 4096, 512), (4, 100, 512), (2, 1, 512), (3, 4096, 50)):
+        for count, batch, limit in ((1, 4096, 512), (4, 100, 512), (2, 1, 512), (3, 4096, 50)):
             nk.set_num_threads(count)
-            with mock.patch.object(cluster, "_BATCH", batch), mock.patch.object(ContainmentSearch, "max_batch", most):
-                assert same(whole, nk.dedup(texts, recipe=WORDS, measure="containment", threshold=0.6))
+            with mock.patch.object(cluster, "_BATCH", batch), mock.patch.object(ContainmentSearch, "max_batch", limit):
+                assert same(full, nk.dedup(texts, recipe=WORDS, measure="containment", threshold=0.6))
     finally:
         nk.set_num_threads(threads)
 
@@ -286,14 +286,14 @@ def test_results_do_not_depend_on_threads_or_batches() -> None:
 def test_the_family_of_the_recipe_says_nothing() -> None:
     """A recipe of signatures has the same features; the summary has the sketch."""
     texts = ["one two three four five six", "two three four five six", "something else"]
-    one = nk.dedup(texts, recipe="word:1|binary|xxh3|minhash:64", measure="containment")
+    item = nk.dedup(texts, recipe="word:1|binary|xxh3|minhash:64", measure="containment")
     other = nk.dedup(texts, recipe="word:1|binary|xxh3|simhash:64", measure="containment")
-    assert [0, 2] == one.kept == other.kept
+    assert [0, 2] == item.kept == other.kept
     assert (32, 0.95, "containment") == tuple(
-        one.summary[name] for name in ("sketch_size", "expected_recall", "verify")
+        item.summary[name] for name in ("sketch_size", "expected_recall", "verify")
     )
-    assert "radius" not in one.summary
-    assert [1] == [row["distance"] for row in one.pairs.rows()]
+    assert "radius" not in item.summary
+    assert [1] == [row["distance"] for row in item.pairs.rows()]
 
 
 def test_verify_names_the_same_measure() -> None:

@@ -19,13 +19,13 @@ def digests(seed: int = 1, count: int = 40) -> list[str]:
     """Digests of a few bases with edits, of equal and of tiny files, of zeros."""
     generator = random.Random(seed)
     bases = [generator.randbytes(5000) for _ in range(3)]
-    found = ["3::", "3::", nk.ssdeep.hash(bytes(5000)), nk.ssdeep.hash(b"tiny"), nk.ssdeep.hash(bases[0])]
-    while len(found) < count:
+    actual = ["3::", "3::", nk.ssdeep.hash(bytes(5000)), nk.ssdeep.hash(b"tiny"), nk.ssdeep.hash(bases[0])]
+    while len(actual) < count:
         data = bytearray(generator.choice(bases))
         for _ in range(generator.choice([0, 1, 10, 40])):
             data[generator.randrange(len(data))] = generator.randrange(256)
-        found.append(nk.ssdeep.hash(bytes(data)))
-    return found
+        actual.append(nk.ssdeep.hash(bytes(data)))
+    return actual
 
 
 @pytest.mark.parametrize("threshold", [1, 60, 97, 100])
@@ -63,18 +63,18 @@ def test_distances_are_a_hundred_less_the_score() -> None:
 def test_the_best_entry_of_an_index_counts() -> None:
     """Highest score first, of those the least id; None below the threshold and for digests that are not comparable."""
     names = digests(3)
-    older = [name for name in names[:20] if is_comparable(name)]
+    reference = [name for name in names[:20] if is_comparable(name)]
     index = nk.DigestIndex()
-    index.add([f"f{row:02}" for row in range(len(older))], older)
+    index.add([f"f{row:02}" for row in range(len(reference))], reference)
     search = DigestCandidates(DigestRecipe(), 70).reference_index(index)
     assert search is not None
-    found, distances, skipped = search.nearest(digest_values(names))
+    actual, distances, skipped = search.nearest(digest_values(names))
     assert 0 == skipped
     for row, name in enumerate(names):
-        scores = [(-nk.ssdeep.compare(name, other), f"f{at:02}") for at, other in enumerate(older)]
+        scores = [(-nk.ssdeep.compare(name, other), f"f{at:02}") for at, other in enumerate(reference)]
         score, best = min(scores) if is_comparable(name) else (0, "")
         expected = (best, 100 + score) if score <= -70 else (None, 0)
-        assert expected == (found[row], distances[row])
+        assert expected == (actual[row], distances[row])
 
 
 def test_an_index_of_another_recipe_is_a_mismatch() -> None:

@@ -66,11 +66,11 @@ def test_the_nearest_entry_of_an_index_with_enough_equal_values_counts(by_share:
     source, values = signed(0.8, by_share=by_share)
     index = BandIndex.from_banding(source.banding, source.recipe)
     index.add([f"f{row:02}" for row in range(4)], values[:4])
-    older = source.reference_index(index)
-    assert older is not None
-    found, distances, skipped = older.nearest(values)
+    reference = source.reference_index(index)
+    assert reference is not None
+    actual, distances, skipped = reference.nearest(values)
     assert 0 == skipped
-    some = 0
+    chunk = 0
     for row in range(len(values)):
         near = [
             (128 - equal_values(values, row, at), f"f{at:02}")
@@ -78,9 +78,9 @@ def test_the_nearest_entry_of_an_index_with_enough_equal_values_counts(by_share:
             if shares_band(source, values, row, at)
         ]
         best = min(near) if near else (0, None)
-        some += bool(near)
-        assert (best[1], best[0]) == (found[row], distances[row])
-    assert 4 <= some < len(values)
+        chunk += bool(near)
+        assert (best[1], best[0]) == (actual[row], distances[row])
+    assert 4 <= chunk < len(values)
 
 
 def test_an_index_of_other_signatures_is_a_mismatch() -> None:
@@ -119,11 +119,11 @@ def test_batches_of_any_size_give_the_same(rule: Any, verify: Any, confirm: str 
     """Documents meet those of earlier batches through the index and those of their own through another one."""
     texts = near_duplicates()
     options = {"recipe": RECIPE, "threshold": 0.5, "verify": verify, "cluster": rule, "confirm": confirm}
-    whole = nk.dedup(texts, **options)
-    assert whole.summary["removed"] > 0
+    full = nk.dedup(texts, **options)
+    assert full.summary["removed"] > 0
     for batch in (1, 17, 599):
         with mock.patch.object(cluster, "_BATCH", batch):
-            assert same(whole, nk.dedup(texts, **options))
+            assert same(full, nk.dedup(texts, **options))
 
 
 @pytest.mark.parametrize("recipe", [RECIPE, "word:1|binary|xxh3|simhash:128"])
@@ -156,9 +156,9 @@ def test_confirmed_links_are_those_of_both_families() -> None:
     fingerprints = nk.fingerprint(texts, nk.Recipe(RECIPE).with_text("simhash:64"))
     # Each family has its root of the recall of both.
     each = math.sqrt(0.95)
-    one = links(recipe=RECIPE, recall=each)
+    item = links(recipe=RECIPE, recall=each)
     radius = nk.theory.simhash_radius(0.6, 64, each)
-    expected = {pair for pair in one if int(nk.hamming(fingerprints[pair[0]], fingerprints[pair[1]])) <= radius}
+    expected = {pair for pair in item if int(nk.hamming(fingerprints[pair[0]], fingerprints[pair[1]])) <= radius}
     assert expected == both
 
 
@@ -169,9 +169,9 @@ def test_older_texts_and_older_signatures_remove_new_ones() -> None:
     assert {"exact-old": 5} == {k: v for k, v in old.summary["removed_by_reason"].items() if v}
     index = nk.BandIndex(recipe=RECIPE)
     index.add(list("abcde"), nk.signature(texts[:5], RECIPE))
-    found = nk.dedup(texts, against=index, recipe=RECIPE, threshold=0.95, verify="signature")
-    assert list("abcde") == found.clusters["representative"][:5]
-    assert [0] * 5 == found.clusters["distance"][:5]
+    result = nk.dedup(texts, against=index, recipe=RECIPE, threshold=0.95, verify="signature")
+    assert list("abcde") == result.clusters["representative"][:5]
+    assert [0] * 5 == result.clusters["distance"][:5]
 
 
 @pytest.mark.parametrize(
@@ -222,20 +222,20 @@ def test_listed_pairs_of_real_texts_are_found_with_the_wanted_recall(
     with gzip.open(shared / "data" / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines]
     texts = [row["text"].partition("\n\n")[2] if name == "en_20news" else row["text"] for row in rows]
-    place = {str(row.get("id")): at for at, row in enumerate(rows)}
+    position = {str(row.get("id")): at for at, row in enumerate(rows)}
     with gzip.open(shared / "data" / f"{name}.pairs_{pairs}.tsv.gz", "rt", encoding="utf-8") as lines:
         head, *table = [line.rstrip("\n").split("\t") for line in lines]
     by_row = head[0] == "row_a"
-    left, right = (np.array([int(row[side]) if by_row else place[row[side]] for row in table]) for side in (0, 1))
+    left, right = (np.array([int(row[side]) if by_row else position[row[side]] for row in table]) for side in (0, 1))
     true = nk.similarity(texts, left, right, recipe=recipe)
     # Links are told of the first of equal texts, and of each copy with it.
     first = {text: at for at, text in reversed(list(enumerate(texts)))}
-    wanted = {
+    required = {
         tuple(sorted((first[texts[a]], first[texts[b]]))) for a, b, j in zip(left, right, true, strict=True) if j >= 0.8
     }
-    wanted = {pair for pair in wanted if pair[0] != pair[1]}
+    required = {pair for pair in required if pair[0] != pair[1]}
     result = nk.dedup(texts, recipe=recipe, threshold=0.8, recall=0.95, links="all")
     assert min(result.pairs["similarity"]) >= 0.8
-    found = {tuple(sorted(pair)) for pair in zip(result.pairs["left"], result.pairs["right"], strict=True)}
-    assert len(wanted) >= 20
-    assert len(wanted & found) >= 0.95 * len(wanted)
+    actual = {tuple(sorted(pair)) for pair in zip(result.pairs["left"], result.pairs["right"], strict=True)}
+    assert len(required) >= 20
+    assert len(required & actual) >= 0.95 * len(required)

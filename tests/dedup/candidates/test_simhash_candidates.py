@@ -57,13 +57,13 @@ def test_the_nearest_entry_of_an_index_within_the_radius_counts(bits: int, name:
     index = nk.HammingIndex(bits)
     ids = [name(row + 100) for row in range(20)]
     index.add(ids, values[:20] if bits > 64 else values[:20, 0])
-    older = source(bits, 4).reference_index(index)
-    assert older is not None
-    found, distances, skipped = older.nearest(values)
+    reference = source(bits, 4).reference_index(index)
+    assert reference is not None
+    actual, distances, skipped = reference.nearest(values)
     assert 0 == skipped
     for row in range(len(values)):
         near = within(values[:20], ids, values[row], 4)
-        assert (near[0][1] if near else None) == found[row]
+        assert (near[0][1] if near else None) == actual[row]
         assert (near[0][0] if near else 0) == distances[row]
 
 
@@ -90,10 +90,10 @@ def test_texts_become_rows_of_words_with_their_counts() -> None:
 def test_a_recall_makes_the_radius(recall: float | None) -> None:
     """The least radius that reaches it; a given radius has the recall that the law says."""
     family = SimHashCandidates(nk.Recipe(), 0.7, None, recall)
-    wanted = 0.995 if recall is None else recall
-    assert simhash_radius(0.7, 128, wanted) == family.radius
+    required = 0.995 if recall is None else recall
+    assert simhash_radius(0.7, 128, required) == family.radius
     assert family.recall is not None
-    assert family.recall >= wanted
+    assert family.recall >= required
     assert family.recall == SimHashCandidates(nk.Recipe(), 0.7, family.radius).recall
 
 

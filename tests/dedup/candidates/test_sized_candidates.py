@@ -23,9 +23,9 @@ def test_passages_are_those_of_all_candidates(threshold: float, seed: int, batch
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(simhash, "_MIN_SIZED", 0)
         patch.setattr(cluster, "_BATCH", batch)
-        found = nk.passages(texts, unit="line", threshold=threshold, min_length=5)
-    assert repr(expected.passages.columns) == repr(found.passages.columns)
-    assert found.summary["units"][0]["verified"] > 0 or threshold == 1
+        result = nk.passages(texts, unit="line", threshold=threshold, min_length=5)
+    assert repr(expected.passages.columns) == repr(result.passages.columns)
+    assert result.summary["units"][0]["verified"] > 0 or threshold == 1
 
 
 def test_a_pair_at_the_threshold_is_found_whatever_its_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,8 +35,8 @@ def test_a_pair_at_the_threshold_is_found_whatever_its_sizes(monkeypatch: pytest
     for size in (4, 8, 40, 80, 400):
         words = [f"w{number}" for number in range(size * 5 // 4)]
         texts = [" ".join(words), " ".join(words[:size])]
-        found = nk.passages(texts, unit="line", recipe="word:1|binary|xxh3|simhash:128", radius=128, min_length=1)
-        assert [0.8] == found.passages["similarity"]
+        result = nk.passages(texts, unit="line", recipe="word:1|binary|xxh3|simhash:128", radius=128, min_length=1)
+        assert [0.8] == result.passages["similarity"]
 
 
 @pytest.mark.parametrize(
@@ -56,5 +56,5 @@ def test_other_families_and_measures_are_as_they_were(options: dict[str, str], m
         patch.setattr("warnings.warn", lambda *_, **__: None)
         expected = nk.passages(texts, **arguments)  # type: ignore[arg-type]  # The options are of these types.
         monkeypatch.setattr(simhash, "_MIN_SIZED", 0)
-        found = nk.passages(texts, **arguments)  # type: ignore[arg-type]
-    assert repr(expected.passages.columns) == repr(found.passages.columns)
+        result = nk.passages(texts, **arguments)  # type: ignore[arg-type]
+    assert repr(expected.passages.columns) == repr(result.passages.columns)
