@@ -16,13 +16,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-import simhash as package
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nearkin import errors
 from nearkin.compat.simhash import Simhash, SimhashIndex, SimhashWidthError
 from peer_tests import source_of
+
+package = pytest.importorskip("simhash", reason="simhash is not installed; it is in the `peers` group")
 
 WIDTHS = [8, 16, 24, 32, 40, 48, 56, 64, 72, 96, 120, 128]
 TEXTS = [

@@ -28,12 +28,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array, csr_matrix
-from simhash import Simhash
 
 import nearkin as nk
 import reference
 import strategies
 from nearkin import errors
+
+Simhash = pytest.importorskip("simhash", reason="simhash is not installed; it is in the `peers` group").Simhash
 
 PYPI = nk.Recipe.preset("simhash-pypi")
 SMALL = nk.Recipe("char:3|count|xxh3|simhash:64")
@@ -88,7 +89,7 @@ def test_unrelated_texts_differ_in_half_of_the_bits(hash_name: str) -> None:
     """Every bit of every hash is fair: 2,000 texts without a common feature.
 
     Each bit of a fingerprint of an odd number of features is a fair coin, so of n = 2,000 texts the share of ones in a
-    bit lies within t of 1/2 but for 2 exp(-2 n t^2); t = 0.08 gives 1.5e-11 a bit, below 2e-9 for 128 bits.
+    bit is within t of 1/2 except with probability 2 exp(-2 n t^2); t = 0.08 gives 1.5e-11 a bit, 2e-9 for 128 bits.
     """
     bits = 32 if hash_name == "one_at_a_time" else 128
     documents = [[f"document {i} feature {j}" for j in range(25)] for i in range(2000)]
@@ -112,22 +113,22 @@ def test_unrelated_texts_differ_in_half_of_the_bits(hash_name: str) -> None:
     ],
 )
 def test_examples_3_to_5_are_printed_values(text: str, value: int) -> None:
-    """What the articles print, and what the package gives."""
+    """The printed values of the articles equal those of the package."""
     assert [value] == nk.fingerprint([text], PYPI).tolist()
     assert value == Simhash(text).value
 
 
 @pytest.mark.parametrize("f", [64, 128])
 def test_wide_fingerprints_of_md5_are_those_of_the_package(f: int) -> None:
-    """Of 128 bits too: the whole digest is one number."""
+    """With 128 bits the complete digest is used."""
     texts = ["how are you?", "The quick brown fox jumps over the lazy dog", "敏捷的棕色狐狸跳过了懒狗", "abcd " * 40]
     fps = nk.fingerprint(texts, f"norm:none|case:lower|letters:python|char:4|count|md5|simhash:{f}").reshape(4, -1)
-    found = [sum(int(word) << 64 * place for place, word in enumerate(row)) for row in fps]
-    assert found == [Simhash(text, f=f).value for text in texts]
+    result = [sum(int(word) << 64 * position for position, word in enumerate(row)) for row in fps]
+    assert result == [Simhash(text, f=f).value for text in texts]
 
 
 def test_examples_4_and_5_have_the_printed_distances() -> None:
-    """12, 28 and 2."""
+    """The distances are 12, 28 and 2."""
     texts = ["how are u?", "how are you?", "how are u? and u? and u? and u? and u?"]
     fps = nk.fingerprint(texts, PYPI)
     assert (12, 28) == (nk.hamming(fps[0], fps[1]), nk.hamming(fps[0], fps[2]))
@@ -135,7 +136,7 @@ def test_examples_4_and_5_have_the_printed_distances() -> None:
 
 
 def test_example_3_column_sums() -> None:
-    """The sums that the article prints, lowest bit first, from the model that SimHash is held to below."""
+    """The printed sums, lowest bit first, equal those of the reference model of SimHash."""
     grams = ["howa", "owar", "ware", "arey", "reyo", "eyou"]
     totals = reference.sums([(reference.hash_word("md5", gram.encode()), 1) for gram in grams], 64)
     printed = (
@@ -157,20 +158,20 @@ def test_example_3_column_sums() -> None:
     ],
 )
 def test_examples_8_9_11_and_12_follow_the_rule_of_sums(hashes: dict[str, Any], totals: str, fingerprint: str) -> None:
-    """Hashes that the articles make up, highest bit first, by the rule alone: no feature has such a hash here.
+    """The articles invent these hashes, highest bit first; no feature has them, so only the rule is tested.
 
     That `SimHash` follows the same rule with real hashes is `test_given_features_equal_plain_sums`. Columns of weight
     0, as in example 11, count for nothing.
     """
     bits = len(next(iter(hashes)))
     weighted = [(int(value, 2), Fraction(weight)) for value, weight in hashes.items()]
-    found = reference.sums(weighted, bits)[::-1]
-    assert [Fraction(total) for total in totals.split()] == found
-    assert fingerprint == f"{reference.signs(found[::-1]):0{bits}b}"
+    result = reference.sums(weighted, bits)[::-1]
+    assert [Fraction(total) for total in totals.split()] == result
+    assert fingerprint == f"{reference.signs(result[::-1]):0{bits}b}"
 
 
 def test_example_10_distances_of_printed_bits() -> None:
-    """2 and 2."""
+    """The distances are 2 and 2."""
     assert 2 == nk.hamming(np.uint64(0b00101110), np.uint64(0b00001111))
     assert 2 == nk.hamming(np.uint64(0b100101), np.uint64(0b101100))
 
@@ -178,12 +179,12 @@ def test_example_10_distances_of_printed_bits() -> None:
 @settings(max_examples=300)
 @given(text=strategies.texts(max_size=120))
 def test_preset_equals_the_package(text: str) -> None:
-    """Bit for bit, for any text that has letters."""
+    """Fingerprints are equal bit for bit, for any text with letters."""
     fps, counts = nk.fingerprint([text], PYPI, return_counts=True)
     if counts[0]:
         assert Simhash(text).value == int(fps[0])
     else:
-        # The package hashes the empty string here; nearkin says that there is no fingerprint.
+        # The package hashes the empty string here; nearkin reports a missing fingerprint.
         assert Simhash("").value == Simhash(text).value
         assert 0 == fps[0]
 
@@ -204,7 +205,7 @@ def corpus(shared: Path, name: str) -> Iterator[str]:
 @pytest.mark.parametrize("name", CORPORA)
 @pytest.mark.parametrize("limit", [400_000, pytest.param(10**12, marks=pytest.mark.slow)], ids=["sample", "whole"])
 def test_preset_equals_the_package_on_real_corpora(shared: Path, name: str, limit: int) -> None:
-    """Every text of a sample spread over the corpus, or of the whole; plain Python where the package overflows."""
+    """A sample spread over the corpus is compared with the package, or with plain Python if it overflows."""
     texts = list(corpus(shared, name))
     step = max(1, sum(map(len, texts)) // limit)
     texts = texts[::step]
@@ -229,7 +230,7 @@ def test_preset_equals_the_package_on_real_corpora(shared: Path, name: str, limi
 
 
 def test_preset_counts_what_the_package_overflows_on() -> None:
-    """A shingle that occurs 300 times beside others: the package fails with NumPy 2, plain sums give our bits."""
+    """The package fails with NumPy 2 on a shingle that occurs 300 times; plain sums confirm our bits."""
     text = "ab" * 300 + "the quick brown fox jumps over the lazy dog"
     with pytest.raises(OverflowError):
         Simhash(text)
@@ -244,7 +245,7 @@ def test_preset_counts_what_the_package_overflows_on() -> None:
 @settings(max_examples=60, deadline=None)
 @given(recipe=strategies.recipes(letters=("python", "all")), texts=st.lists(strategies.texts(max_size=30), max_size=4))
 def test_fingerprints_of_texts_equal_plain_sums(recipe: nk.Recipe, texts: list[str]) -> None:
-    """Every recipe, by the definition: features, hashes and signs of sums in plain Python."""
+    """Every recipe agrees with the definition: features, hashes and signs of sums in plain Python."""
     fps, counts = nk.fingerprint(texts, recipe, return_counts=True)
     expected = [reference.simhash_of_text(text, json.loads(recipe.to_json())) for text in texts]
     assert expected == list(zip(as_integers(fps), counts.tolist(), strict=True))
@@ -280,25 +281,25 @@ INPUTS: dict[str, Any] = {
 @pytest.mark.parametrize("kind", INPUTS)
 @pytest.mark.parametrize("recipe", [SMALL, WIDE], ids=str)
 def test_kinds_of_input_give_the_same_fingerprints(kind: str, recipe: nk.Recipe) -> None:
-    """Lists, arrays, columns: the same bits and counts, null or None for a missing text."""
+    """Lists, arrays and columns give the same bits and counts; a missing text is null or None."""
     texts = [text for text in TEXTS if text != ""] if kind == "pandas category" else TEXTS
     expected, expected_counts = nk.fingerprint(texts, recipe, return_counts=True)
-    found, counts = nk.fingerprint(INPUTS[kind](texts), recipe, return_counts=True)
-    assert expected.tolist() == found.tolist()
+    result, counts = nk.fingerprint(INPUTS[kind](texts), recipe, return_counts=True)
+    assert expected.tolist() == result.tolist()
     assert expected_counts.tolist() == counts.tolist()
-    assert (np.uint64, expected.shape, True) == (found.dtype, found.shape, found.flags.c_contiguous)  # type: ignore[comparison-overlap]
+    assert (np.uint64, expected.shape, True) == (result.dtype, result.shape, result.flags.c_contiguous)  # type: ignore[comparison-overlap]
 
 
 @pytest.mark.parametrize("dtype", ["U20", np.dtypes.StringDType()])
 def test_numpy_strings_give_the_same_fingerprints(dtype: Any) -> None:
-    """Fixed and variable width strings, which have no missing values."""
+    """Fixed-width and variable-width strings have no missing values."""
     texts = [text for text in TEXTS if text and len(text) <= 20 and "\0" not in text]
     expected = nk.fingerprint(texts, SMALL)
     assert expected.tolist() == nk.fingerprint(np.array(texts, dtype), SMALL).tolist()
 
 
 def test_missing_texts_have_no_fingerprint() -> None:
-    """None and texts without letters: 0 and a count of 0."""
+    """None and texts without letters give 0 and a count of 0."""
     for recipe in (SMALL, WIDE):
         fps, counts = nk.fingerprint([None, "", "...", "letters"], recipe, return_counts=True)
         assert [0, 0, 0] == counts.tolist()[:3]
@@ -314,13 +315,13 @@ def test_missing_texts_have_no_fingerprint() -> None:
 def test_no_texts_give_no_fingerprints(empty: Any) -> None:
     """Empty inputs keep the shape and the type."""
     for recipe, shape in ((SMALL, (0,)), (WIDE, (0, 3))):
-        found, counts = nk.fingerprint(empty, recipe, return_counts=True)
-        assert (shape, np.uint64, (0,)) == (found.shape, found.dtype, counts.shape)  # type: ignore[comparison-overlap]
+        result, counts = nk.fingerprint(empty, recipe, return_counts=True)
+        assert (shape, np.uint64, (0,)) == (result.shape, result.dtype, counts.shape)  # type: ignore[comparison-overlap]
 
 
 @pytest.mark.parametrize("text", ["\ud800", "fine \udfff", "\udcff" * 5])
 def test_lone_surrogates_are_errors(text: str) -> None:
-    """What is no Unicode text is refused, with its row and how to mend it."""
+    """Invalid Unicode is rejected with its row and a remedy."""
     with pytest.raises(errors.InputError, match=r"text 1.*lone surrogate.*decode with"):
         nk.fingerprint(["good", text], SMALL)
 
@@ -334,13 +335,13 @@ def test_lone_surrogates_are_errors(text: str) -> None:
     ids=lambda texts: f"{type(texts).__module__}.{type(texts).__name__} {str(texts)[:12]!r}".replace("\n", " "),
 )  # fmt: skip
 def test_what_is_no_text_is_a_type_error(texts: Any) -> None:
-    """Bytes, numbers, one string, a table of two columns: never fingerprints of something else."""
+    """Bytes, numbers, a single string and a table of two columns never produce fingerprints."""
     with pytest.raises(TypeError):
         nk.fingerprint(texts, SMALL)
 
 
 def test_recipes_for_given_features_read_no_texts() -> None:
-    """The error says which recipes do."""
+    """The error names recipes that do."""
     with pytest.raises(errors.ParameterError, match="features=given is not allowed; use char:n or word:n"):
         nk.fingerprint(["text"], "given|xxh3|simhash:64")
 
@@ -353,7 +354,7 @@ def many_texts() -> list[str]:
 
 @pytest.fixture
 def threads() -> Iterator[None]:
-    """The number of threads stands as it was after the test."""
+    """Restore the number of threads after the test."""
     before = nk.num_threads()
     yield
     nk.set_num_threads(before)
@@ -361,7 +362,7 @@ def threads() -> Iterator[None]:
 
 @pytest.mark.usefixtures("threads")
 def test_threads_and_batches_change_no_bit() -> None:
-    """One thread, two, three; at once, one by one, in parts, from an iterator."""
+    """One to three threads, single texts, parts and iterators agree."""
     texts = many_texts()
     for recipe in (SMALL, WIDE, PYPI):
         expected = nk.fingerprint(texts, recipe).tolist()
@@ -375,22 +376,22 @@ def test_threads_and_batches_change_no_bit() -> None:
 
 
 def test_iterators_longer_than_a_batch_are_read_whole() -> None:
-    """Batches that are taken from an iterator are put together in order."""
+    """Batches of an iterator are concatenated in order."""
     n = (1 << 16) + 3
-    found = nk.fingerprint((f"text {i}" for i in range(n)), SMALL)
-    assert n == len(found)
+    result = nk.fingerprint((f"text {i}" for i in range(n)), SMALL)
+    assert n == len(result)
     ends = [0, (1 << 16) - 1, 1 << 16, n - 1]
-    assert nk.fingerprint([f"text {i}" for i in ends], SMALL).tolist() == found[ends].tolist()
+    assert nk.fingerprint([f"text {i}" for i in ends], SMALL).tolist() == result[ends].tolist()
 
 
 def _child(texts: list[str]) -> list[int]:
-    found: list[int] = nk.fingerprint(texts, SMALL).tolist()
-    return found
+    result: list[int] = nk.fingerprint(texts, SMALL).tolist()
+    return result
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_forked_children_give_the_same_bits_and_do_not_hang() -> None:
-    """The parent has used its threads before; each child makes its own."""
+    """The parent has used its threads before; each child starts its own."""
     texts = many_texts()[:200]
     expected = _child(texts)
     with multiprocessing.get_context("fork").Pool(2) as pool:
@@ -411,13 +412,13 @@ def test_forked_children_give_the_same_bits_and_do_not_hang() -> None:
 def test_other_processes_give_the_same_bits() -> None:
     """No bit depends on the hash seed of a process."""
     code = "import nearkin as nk; print(nk.fingerprint(['some text'], 'word:1|binary|xxh3|simhash:64')[0])"
-    found = {
+    result = {
         subprocess.run(
             [sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True
         ).stdout
         for seed in ("1", "2")
     }
-    assert 1 == len(found)
+    assert 1 == len(result)
 
 
 # Given features
@@ -433,11 +434,11 @@ INT64 = st.integers(-(2**63), 2**63 - 1)
     name=st.sampled_from(strategies.HASHES),
 )
 def test_given_features_equal_plain_sums(documents: list[list[tuple[str, int]]], bits: int, name: str) -> None:
-    """Whole numbers of either sign up to 64 bits, exactly, and without overflow."""
+    """Signed integers of up to 64 bits are summed exactly, without overflow."""
     bits = min(bits, 32) if name == "one_at_a_time" else bits
-    found = nk.SimHash(bits, hash=name).fingerprint(documents)
+    result = nk.SimHash(bits, hash=name).fingerprint(documents)
     expected = [reference.simhash([(f.encode(), w) for f, w in document], bits, name) for document in documents]
-    assert expected == as_integers(found)
+    assert expected == as_integers(result)
 
 
 @settings(max_examples=80, deadline=None)
@@ -454,31 +455,33 @@ def test_float_weights_equal_plain_sums(document: list[tuple[str, int]], shift: 
 
 @given(document=st.dictionaries(st.text(max_size=5), st.floats(-1e9, 1e9), max_size=10), data=st.data())
 def test_order_and_form_of_features_change_nothing(document: dict[str, float], data: st.DataObject) -> None:
-    """Dicts, lists of pairs, any order, bytes for str."""
+    """Dicts, lists of pairs, any order, and bytes instead of str agree."""
     pairs = data.draw(st.permutations(list(document.items())))
     simhash = nk.SimHash(128)
     as_bytes = [(name.encode(), weight) for name, weight in pairs]
-    found = simhash.fingerprint([document, list(document.items()), tuple(pairs), as_bytes, iter(pairs)])  # type: ignore[list-item]
-    assert (found == found[0]).all()
+    result = simhash.fingerprint([document, list(document.items()), tuple(pairs), as_bytes, iter(pairs)])  # type: ignore[list-item]
+    assert (result == result[0]).all()
 
 
 def test_features_that_stand_twice_are_summed() -> None:
-    """A list with repetitions is the dict of its sums; features without weight weigh 1."""
+    """A list with repetitions equals the dict of its sums; features without a weight weigh 1."""
     simhash = nk.SimHash()
-    found = simhash.fingerprint([["red", "red", "wine"], {"red": 2, "wine": 1}, [("red", 5), ("wine", 1), ("red", -3)]])
-    assert found[0] == found[1] == found[2]
+    result = simhash.fingerprint(
+        [["red", "red", "wine"], {"red": 2, "wine": 1}, [("red", 5), ("wine", 1), ("red", -3)]]
+    )
+    assert result[0] == result[1] == result[2]
 
 
 def test_texts_and_given_features_have_the_same_bits() -> None:
     """SimHash of the features of a text is the fingerprint of the text."""
     recipe = nk.Recipe("char:3|count|xxh3:9|simhash:128")
     texts = ["the cat sat on the mat", "東京は夜の七時"]
-    found = nk.SimHash(128, seed=9).fingerprint([recipe.features_of(text) for text in texts])
-    assert nk.fingerprint(texts, recipe).tolist() == found.tolist()
+    result = nk.SimHash(128, seed=9).fingerprint([recipe.features_of(text) for text in texts])
+    assert nk.fingerprint(texts, recipe).tolist() == result.tolist()
 
 
 def test_weights_of_either_sign_cancel() -> None:
-    """Ties are 0: a feature and its opposite leave no bit, and the opposite of a document has the other bits."""
+    """Ties are 0: opposite features leave no bit, and the opposite of a document has the complementary bits."""
     simhash = nk.SimHash(100)
     fps = simhash.fingerprint([[("a", 7), ("a", -7)], {}, {"a": 3, "b": 1}, {"a": -3, "b": -1}, {"a": 0}])
     assert [0, 0] == as_integers(fps[:2])
@@ -487,7 +490,7 @@ def test_weights_of_either_sign_cancel() -> None:
 
 
 def test_huge_weights_do_not_overflow() -> None:
-    """Sums beyond 64 bits, and whole numbers beyond 2^53."""
+    """Sums beyond 64 bits and integers beyond 2^53 are exact."""
     big = 2**63 - 1
     simhash = nk.SimHash()
     many = simhash.fingerprint([[(f"f{i}", big) for i in range(25)], [f"f{i}" for i in range(25)]])
@@ -501,7 +504,7 @@ def test_huge_weights_do_not_overflow() -> None:
     "weight", [math.nan, math.inf, -math.inf, 2**64, -(2**63) - 1, 2**63 + 1, "heavy", None, 1j, [1]]
 )
 def test_weights_that_are_no_finite_numbers_are_errors(weight: Any) -> None:
-    """NaN, infinities, numbers beyond 64 bits, and what is no number."""
+    """NaN, infinities, numbers beyond 64 bits and non-numbers are rejected."""
     with pytest.raises((errors.ParameterError, TypeError)):
         nk.SimHash().fingerprint([[("a", 1), ("b", weight)]])
 
@@ -511,7 +514,7 @@ def test_weights_that_are_no_finite_numbers_are_errors(weight: Any) -> None:
     half=st.booleans(),
 )
 def test_sparse_rows_equal_plain_sums(rows: list[list[int]], half: bool) -> None:
-    """Column c of a CSR row is the feature of its eight little-endian bytes; zeros are no features."""
+    """Column c of a CSR row is the feature of its eight little-endian bytes; zeros are not features."""
     dense = np.array(rows) / (2 if half else 1)
     expected = [
         reference.simhash([(c.to_bytes(8, "little"), Fraction(w)) for c, w in enumerate(row) if w], 100, "xxh3")
@@ -522,7 +525,7 @@ def test_sparse_rows_equal_plain_sums(rows: list[list[int]], half: bool) -> None
 
 
 def test_sparse_rows_are_bounded_by_their_non_zeros() -> None:
-    """Columns are hashed, so a matrix of 2^40 columns costs what its two values cost."""
+    """Columns are hashed, so a matrix of 2^40 columns costs no more than its two values."""
     indices = np.array([3, 2**40 - 1], np.int64)
     matrix = csr_array((np.array([1.0, 2.0]), indices, np.array([0, 2], np.int64)), shape=(1, 2**40))
     weighted = [(int(column).to_bytes(8, "little"), weight) for column, weight in zip(indices, (1, 2), strict=True)]
@@ -531,6 +534,6 @@ def test_sparse_rows_are_bounded_by_their_non_zeros() -> None:
 
 
 def test_sparse_rows_with_nan_are_errors() -> None:
-    """As with other weights."""
+    """They are rejected like other weights."""
     with pytest.raises(errors.ParameterError, match="weights=nan is not allowed; use finite numbers"):
         nk.SimHash().fingerprint_csr(csr_array(np.array([[1.0, math.nan]])))

@@ -13,7 +13,7 @@ import pytest
 
 import nearkin as nk
 
-pytest.importorskip("scrapy", reason="scrapy is not installed; it is in the `dev` group")
+pytest.importorskip("scrapy", reason="scrapy is not installed; it is in the `peers` group")
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 NEWS = "The committee met on Monday to discuss the new harbour, and agreed on a plan that will cost nine million."
