@@ -1,9 +1,9 @@
-//! The tables of Manku, Jain and Das Sarma (WWW 2007, section 3), built as the paper describes them, beside indexes whose tables
+//! The tables of Manku, Jain and Das Sarma (WWW 2007, section 3), built as the paper describes them, against indexes whose tables
 //! have a directory: nanoseconds per query on one thread, fingerprints of 64 bits, radius 3.
 //!
-//! A table holds the fingerprints with their bits permuted, sorted. A query looks for the run that agrees with it in the first
-//! p bits: by interpolation search, by binary search, or by a directory of the first log2 n bits. Every result is compared
-//! with what the index finds.
+//! A table stores the permuted fingerprints in sorted order. A query searches for the run with the same first p bits by
+//! interpolation search, by binary search, or through a directory of the first log2 n bits. Every result is compared with
+//! the result of the index.
 //!
 //!     cargo run --release -p nearkin-core --example manku_tables -- [FINGERPRINTS] [QUERIES]
 
@@ -16,7 +16,7 @@ use nearkin_core::index::rows::{Existing, NewIds};
 const BITS: u32 = 64;
 const RADIUS: u32 = 3;
 
-/// Numbers of `SplitMix64`.
+/// The `SplitMix64` generator.
 struct Random(u64);
 
 impl Random {
@@ -28,11 +28,11 @@ impl Random {
     }
 }
 
-/// The choices of blocks that must agree, one a table: the bits of its key, and all others.
-fn choices(places: &[u32], splits: &[usize]) -> Vec<(Vec<u32>, Vec<u32>)> {
-    let Some((&blocks, inner)) = splits.split_first() else { return vec![(Vec::new(), places.to_vec())] };
-    let cut = |block: usize| places.len() * block / blocks;
-    let mut found = Vec::new();
+/// For each table, the bit positions of its key (the blocks that must match) and all other positions.
+fn choices(positions: &[u32], splits: &[usize]) -> Vec<(Vec<u32>, Vec<u32>)> {
+    let Some((&blocks, inner)) = splits.split_first() else { return vec![(Vec::new(), positions.to_vec())] };
+    let cut = |block: usize| positions.len() * block / blocks;
+    let mut results = Vec::new();
     for chosen in 0_u64..1 << blocks {
         if chosen.count_ones() as usize != blocks - RADIUS as usize {
             continue;
@@ -40,33 +40,33 @@ fn choices(places: &[u32], splits: &[usize]) -> Vec<(Vec<u32>, Vec<u32>)> {
         let (mut key, mut rest) = (Vec::new(), Vec::new());
         for block in 0..blocks {
             let side = if chosen >> block & 1 == 1 { &mut key } else { &mut rest };
-            side.extend_from_slice(&places[cut(block)..cut(block + 1)]);
+            side.extend_from_slice(&positions[cut(block)..cut(block + 1)]);
         }
         for (more, left) in choices(&rest, inner) {
-            found.push(([key.clone(), more].concat(), left));
+            results.push(([key.clone(), more].concat(), left));
         }
     }
-    found
+    results
 }
 
-/// A permutation of bits as runs that move together: how far down, and how many.
+/// A permutation of bits as runs of adjacent bits: first position and length of each.
 struct Permutation(Vec<(u32, u32)>);
 
 impl Permutation {
-    fn new(places: &[u32]) -> Self {
+    fn new(positions: &[u32]) -> Self {
         let mut runs: Vec<(u32, u32)> = Vec::new();
-        for (at, &place) in places.iter().enumerate() {
-            if at > 0 && place == places[at - 1] + 1 {
+        for (at, &position) in positions.iter().enumerate() {
+            if at > 0 && position == positions[at - 1] + 1 {
                 let run = runs.len() - 1;
                 runs[run].1 += 1;
             } else {
-                runs.push((place, 1));
+                runs.push((position, 1));
             }
         }
         Self(runs)
     }
 
-    /// The bits in their new order; place 0 is the highest.
+    /// Permutes the bits; position 0 is the highest.
     fn of(&self, bits: u64) -> u64 {
         let take = |all: u64, &(from, count): &(u32, u32)| {
             let run = bits << from >> (BITS - count);
@@ -75,7 +75,7 @@ impl Permutation {
         self.0.iter().fold(0, take)
     }
 
-    /// The bits in their old order.
+    /// Inverts the permutation.
     fn back(&self, bits: u64) -> u64 {
         let (mut all, mut at) = (0, 0);
         for &(from, count) in &self.0 {
@@ -86,7 +86,7 @@ impl Permutation {
     }
 }
 
-/// How the run of a key is found.
+/// The search for the run of a key.
 #[derive(Clone, Copy, PartialEq)]
 enum Find {
     Interpolation,
@@ -98,7 +98,7 @@ struct Table {
     permutation: Permutation,
     key: u32,
     values: Vec<u64>,
-    /// Where the values with each beginning of `first` bits start.
+    /// For each prefix of `first` bits, the start of its values.
     directory: Vec<u32>,
     first: u32,
 }
@@ -119,30 +119,30 @@ impl Table {
         Self { permutation, key: key.len() as u32, values, directory, first }
     }
 
-    /// The first place of a value that is not below `least`, and how many values were read.
-    fn start(&self, least: u64, find: Find) -> (usize, u64) {
+    /// The position of the first value >= `bound`, and the number of values read.
+    fn start(&self, bound: u64, find: Find) -> (usize, u64) {
         let values = &self.values;
         let (mut low, mut high, mut reads) = (0, values.len(), 0);
         match find {
             Find::Directory => {
-                let slot = (least >> (BITS - self.first)) as usize;
+                let slot = (bound >> (BITS - self.first)) as usize;
                 (low, high) = (self.directory[slot] as usize, self.directory[slot + 1] as usize);
             }
             Find::Interpolation => {
-                // All values below `low` are less, none from `high` on is; the values lie about evenly between the bounds.
+                // Values before `low` are < bound, values from `high` on are >= bound; between them they are about uniform.
                 let (mut floor, mut ceiling) = (0_u128, 1_u128 << 64);
                 while high - low > 8 {
-                    let share = (u128::from(least) - floor) * (high - low) as u128 / (ceiling - floor);
+                    let share = (u128::from(bound) - floor) * (high - low) as u128 / (ceiling - floor);
                     let guess = low + (share as usize).min(high - low - 1);
                     reads += 1;
-                    // A step past the expected error to the other side encloses the place after a few reads.
+                    // A step past the expected error brackets the position after a few reads.
                     let step = ((high - low) as f64).sqrt() as usize + 1;
-                    if values[guess] < least {
+                    if values[guess] < bound {
                         (low, floor) = (guess + 1, u128::from(values[guess]));
                         let probe = guess + step;
                         if probe < high {
                             reads += 1;
-                            if values[probe] >= least {
+                            if values[probe] >= bound {
                                 (high, ceiling) = (probe, u128::from(values[probe]) + 1);
                             } else {
                                 (low, floor) = (probe + 1, u128::from(values[probe]));
@@ -153,7 +153,7 @@ impl Table {
                         if guess >= low + step {
                             let probe = guess - step;
                             reads += 1;
-                            if values[probe] < least {
+                            if values[probe] < bound {
                                 (low, floor) = (probe + 1, u128::from(values[probe]));
                             } else {
                                 (high, ceiling) = (probe, u128::from(values[probe]) + 1);
@@ -167,13 +167,13 @@ impl Table {
         while low < high {
             let middle = low.midpoint(high);
             reads += 1;
-            if values[middle] < least { low = middle + 1 } else { high = middle }
+            if values[middle] < bound { low = middle + 1 } else { high = middle }
         }
         (low, reads)
     }
 
-    /// Adds the fingerprints within the radius; gives how many values were read to find the run, and its length.
-    fn search(&self, query: u64, find: Find, found: &mut Vec<u64>) -> (u64, u64) {
+    /// Adds the fingerprints within the radius. Returns the number of values read to find the run, and its length.
+    fn search(&self, query: u64, find: Find, results: &mut Vec<u64>) -> (u64, u64) {
         let query = self.permutation.of(query);
         let rest = BITS - self.key;
         let (start, reads) = self.start(query >> rest << rest, find);
@@ -181,7 +181,7 @@ impl Table {
         for &value in self.values[start..].iter().take_while(|&value| value >> rest == query >> rest) {
             candidates += 1;
             if (value ^ query).count_ones() <= RADIUS {
-                found.push(self.permutation.back(value));
+                results.push(self.permutation.back(value));
             }
         }
         (reads, candidates)
@@ -189,58 +189,58 @@ impl Table {
 }
 
 fn main() {
-    let mut given = std::env::args().skip(1).map(|argument| argument.parse::<usize>().expect("a whole number"));
-    let (n, asked) = (given.next().unwrap_or(1 << 23), given.next().unwrap_or(20_000));
+    let mut arguments = std::env::args().skip(1).map(|argument| argument.parse::<usize>().expect("a whole number"));
+    let (n, num_queries) = (arguments.next().unwrap_or(1 << 23), arguments.next().unwrap_or(20_000));
     let mut random = Random(1);
     let fingerprints: Vec<u64> = (0..n).map(|_| random.next()).collect();
-    // Near what is stored: up to three bits flipped.
-    let queries: Vec<u64> = (0..asked)
+    // Stored fingerprints with up to three flipped bits.
+    let queries: Vec<u64> = (0..num_queries)
         .map(|_| {
             let near = fingerprints[random.next() as usize % n];
             (0..random.next() % 4).fold(near, |bits, _| bits ^ 1 << (random.next() % 64))
         })
         .collect();
 
-    println!("{n} fingerprints, {asked} queries, one at a time, one thread");
-    println!("tables\tkey bits\tfound by\tns a query\treads a table\tcandidates a query\tbytes a fingerprint");
+    println!("{n} fingerprints, {num_queries} queries, one at a time, one thread");
+    println!("tables\tkey bits\tsearch\tns a query\treads a table\tcandidates a query\tbytes a fingerprint");
     let mut expected = Vec::new();
     for method in [Method::Blocks, Method::Multi, Method::Tables, Method::Auto] {
         let mut index = Index::new(BITS as usize, method, Some(RADIUS), None).expect("valid");
         index.add(NewIds::Rows, &fingerprints, Existing::Error).expect("room");
-        index.prepare(RADIUS, asked).expect("room");
+        index.prepare(RADIUS, num_queries).expect("room");
         let start = Instant::now();
-        let found: Vec<usize> = queries
+        let results: Vec<usize> = queries
             .iter()
             .map(|query| index.search(std::slice::from_ref(query), RADIUS, None).expect("valid").rows.len())
             .collect();
-        let time = start.elapsed().as_nanos() as f64 / asked as f64;
+        let time = start.elapsed().as_nanos() as f64 / num_queries as f64;
         let (stored, tables) = index.bytes();
         println!("{method:?}\t\tdirectory\t{time:.0}\t\t\t{:.0}", (stored + tables) as f64 / n as f64);
-        assert!(expected.is_empty() || expected == found, "all methods are exact");
-        expected = found;
+        assert!(expected.is_empty() || expected == results, "all methods are exact");
+        expected = results;
     }
-    let places: Vec<u32> = (0..BITS).collect();
+    let positions: Vec<u32> = (0..BITS).collect();
     for splits in [&[4_usize][..], &[5], &[4, 4], &[6], &[7]] {
-        let choices = choices(&places, splits);
+        let choices = choices(&positions, splits);
         let keys: Vec<usize> = choices.iter().map(|choice| choice.0.len()).collect();
         let tables: Vec<Table> = choices.iter().map(|choice| Table::new(&fingerprints, choice)).collect();
         for (find, name) in
             [(Find::Interpolation, "interpolation"), (Find::Binary, "binary search"), (Find::Directory, "directory")]
         {
-            let (mut reads, mut candidates, mut right, mut found) = (0, 0, true, Vec::new());
+            let (mut reads, mut candidates, mut correct, mut results) = (0, 0, true, Vec::new());
             let start = Instant::now();
             for (&query, &expected) in queries.iter().zip(&expected) {
-                found.clear();
+                results.clear();
                 for table in &tables {
-                    let one = table.search(black_box(query), find, &mut found);
-                    (reads, candidates) = (reads + one.0, candidates + one.1);
+                    let counts = table.search(black_box(query), find, &mut results);
+                    (reads, candidates) = (reads + counts.0, candidates + counts.1);
                 }
-                found.sort_unstable();
-                found.dedup();
-                right &= found.len() == expected;
+                results.sort_unstable();
+                results.dedup();
+                correct &= results.len() == expected;
             }
-            let time = start.elapsed().as_nanos() as f64 / asked as f64;
-            assert!(right, "the tables find what the index finds");
+            let time = start.elapsed().as_nanos() as f64 / num_queries as f64;
+            assert!(correct, "the tables find what the index finds");
             let bytes =
                 tables.iter().map(|table| 8 * n + if find == Find::Directory { 4 * table.directory.len() } else { 0 });
             println!(
@@ -248,8 +248,8 @@ fn main() {
                 tables.len(),
                 keys.iter().min().unwrap_or(&0),
                 keys.iter().max().unwrap_or(&0),
-                reads as f64 / (asked * tables.len()) as f64,
-                candidates as f64 / asked as f64,
+                reads as f64 / (num_queries * tables.len()) as f64,
+                candidates as f64 / num_queries as f64,
                 bytes.sum::<usize>() as f64 / n as f64
             );
         }

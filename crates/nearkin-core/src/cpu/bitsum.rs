@@ -190,12 +190,12 @@ impl BitSum {
 
     /// Return the majority: bit b is 1 if more than half of the hashes have bit b set; a tie is 0.
     pub fn majority(&self) -> u64 {
-        let least = self.total / 2 + 1;
+        let threshold = self.total / 2 + 1;
         let mut at_least = u64::MAX;
         let used = self.sums(|k, plane| {
-            at_least = if least >> k & 1 == 1 { plane & at_least } else { plane | at_least };
+            at_least = if threshold >> k & 1 == 1 { plane & at_least } else { plane | at_least };
         });
-        if least >> used == 0 { at_least } else { 0 }
+        if threshold >> used == 0 { at_least } else { 0 }
     }
 
     /// Return the count of each bit.
@@ -246,12 +246,12 @@ mod tests {
 
         #[test]
         fn the_vector_kernel_equals_the_portable_one(hashes in prop::collection::vec(any::<u64>(), 0..3 * BLOCK)) {
-            let (mut one, mut other) = (BitSum::default(), BitSum::default());
+            let (mut single, mut other) = (BitSum::default(), BitSum::default());
             for _ in 0..40 {
-                one.add(&hashes);
+                single.add(&hashes);
                 other.add_portable(&hashes);
             }
-            prop_assert_eq!(one.counts(), other.counts());
+            prop_assert_eq!(single.counts(), other.counts());
         }
     }
 

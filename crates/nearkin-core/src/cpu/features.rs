@@ -30,16 +30,16 @@ static FOUND: AtomicU8 = AtomicU8::new(0);
 
 #[cfg(target_arch = "x86_64")]
 #[inline]
-fn found() -> u8 {
+fn detected() -> u8 {
     match FOUND.load(Ordering::Relaxed) {
         0 => ask(),
-        found => found,
+        detected => detected,
     }
 }
 
 /// Return no sets on another architecture.
 #[cfg(not(target_arch = "x86_64"))]
-const fn found() -> u8 {
+const fn detected() -> u8 {
     0
 }
 
@@ -48,12 +48,12 @@ macro_rules! x86_sets {
         #[cfg(target_arch = "x86_64")]
         #[cold]
         fn ask() -> u8 {
-            let mut found = ASKED;
+            let mut detected = ASKED;
             $(if $(std::arch::is_x86_feature_detected!($feature))&&+ {
-                found |= 1 << $bit;
+                detected |= 1 << $bit;
             })+
-            FOUND.store(found, Ordering::Relaxed);
-            found
+            FOUND.store(detected, Ordering::Relaxed);
+            detected
         }
 
         $($(#[$doc])*
@@ -64,7 +64,7 @@ macro_rules! x86_sets {
             /// Return the proof, if this processor has the instructions.
             #[inline]
             pub fn detect() -> Option<Self> {
-                (found() & 1 << $bit != 0).then_some(Self(()))
+                (detected() & 1 << $bit != 0).then_some(Self(()))
             }
 
             /// Run `work`, compiled for these instructions as far as it is inlined: mark the closure and the functions
@@ -124,8 +124,8 @@ pub enum Instructions {
 impl Instructions {
     /// Return all sets that this processor runs, slowest first.
     pub fn available() -> Vec<Self> {
-        let found = [Some(Self::Portable), Avx2::detect().map(Self::Avx2), Avx512::detect().map(Self::Avx512)];
-        found.into_iter().flatten().collect()
+        let detected = [Some(Self::Portable), Avx2::detect().map(Self::Avx2), Avx512::detect().map(Self::Avx512)];
+        detected.into_iter().flatten().collect()
     }
 
     /// Return the fastest set that this processor runs.

@@ -72,19 +72,19 @@ pub fn distances(a: &[u64], b: &[u64], words: usize) -> Vec<u16> {
     let rows = if rows_a == 1 { rows_b } else { rows_a };
     // The step is 0 for a side of one row.
     let (step_a, step_b) = (usize::from(rows_a > 1) * words, usize::from(rows_b > 1) * words);
-    let mut found = vec![0; rows];
-    let stop = CancelToken::current();
-    for (place, found) in found.chunks_mut(BLOCK).enumerate().take_while(|_| !stop.is_set()) {
-        let (a, b) = (&a[place * BLOCK * step_a..], &b[place * BLOCK * step_b..]);
+    let mut out = vec![0; rows];
+    let cancel = CancelToken::current();
+    for (block, out) in out.chunks_mut(BLOCK).enumerate().take_while(|_| !cancel.is_set()) {
+        let (a, b) = (&a[block * BLOCK * step_a..], &b[block * BLOCK * step_b..]);
         match Popcnt::detect() {
             Some(popcnt) => popcnt.run(
                 #[inline(always)]
-                || row_distances((a, step_a), (b, step_b), words, found),
+                || row_distances((a, step_a), (b, step_b), words, out),
             ),
-            None => row_distances((a, step_a), (b, step_b), words, found),
+            None => row_distances((a, step_a), (b, step_b), words, out),
         }
     }
-    found
+    out
 }
 
 /// Rows between two cancellation points.
@@ -93,14 +93,14 @@ const BLOCK: usize = if cfg!(test) { 7 } else { 1 << 16 };
 /// Compute distances of rows at a fixed step on each side. This is a plain loop, because functions that an iterator
 /// calls may be compiled without the instructions of this function's caller.
 #[inline(always)]
-fn row_distances((a, step_a): (&[u64], usize), (b, step_b): (&[u64], usize), words: usize, found: &mut [u16]) {
-    for (i, found) in found.iter_mut().enumerate() {
+fn row_distances((a, step_a): (&[u64], usize), (b, step_b): (&[u64], usize), words: usize, out: &mut [u16]) {
+    for (i, out) in out.iter_mut().enumerate() {
         let (x, y) = (&a[i * step_a..][..words], &b[i * step_b..][..words]);
         let mut sum = 0;
         for (x, y) in x.iter().zip(y) {
             sum += (x ^ y).count_ones();
         }
-        *found = sum as u16;
+        *out = sum as u16;
     }
 }
 
@@ -120,13 +120,13 @@ pub enum Kernel {
 impl Kernel {
     /// Return the kernels that this processor runs, slowest first.
     pub fn available() -> Vec<Self> {
-        let found = [
+        let out = [
             Some(Self::Scalar),
             Avx2::detect().map(Self::Avx2),
             Avx512Bits::detect().map(Self::Avx512),
             Neon::detect().map(Self::Neon),
         ];
-        found.into_iter().flatten().collect()
+        out.into_iter().flatten().collect()
     }
 
     /// Return the fastest kernel that this processor runs.
@@ -441,8 +441,8 @@ mod tests {
             for (a, b) in self.operands::<L>() {
                 let expected: Vec<u64> = a.iter().zip(b).map(|(&a, &b)| plain(a, b)).collect();
                 // SAFETY: the caller guarantees the instructions of `L`; both sides hold `N` words.
-                let found = unsafe { lanes(L::load(a.as_ptr()), L::load(b.as_ptr())) };
-                assert_eq!(expected, words::<L>(found), "{name}");
+                let out = unsafe { lanes(L::load(a.as_ptr()), L::load(b.as_ptr())) };
+                assert_eq!(expected, words::<L>(out), "{name}");
             }
         }
 
@@ -460,13 +460,13 @@ mod tests {
                     (x.iter().flat_map(|&x| halves(x)).collect(), y.iter().flat_map(|&y| halves(y)).collect());
                 let expected = (0..2 * L::N).fold(0, |mask, lane| mask | u32::from(x32[lane] <= y32[lane]) << lane);
                 // SAFETY: as above.
-                let (found, least) = unsafe {
+                let (out, minimum) = unsafe {
                     let (x, y) = (L::load(x.as_ptr()), L::load(y.as_ptr()));
                     (L::at_most32(x, y), L::min(x, y))
                 };
-                assert_eq!(expected, found);
+                assert_eq!(expected, out);
                 let smaller: Vec<u32> = x32.iter().zip(&y32).map(|(x, y)| *x.min(y)).collect();
-                assert_eq!(smaller, words::<L>(least).into_iter().flat_map(halves).collect::<Vec<_>>());
+                assert_eq!(smaller, words::<L>(minimum).into_iter().flat_map(halves).collect::<Vec<_>>());
             }
         }
 

@@ -31,8 +31,8 @@ const GAUSSIANS: u64 = 17;
 enum Rotation {
     /// Bits of the signs, 1 for minus: `3 · words` a hash.
     Hadamard { words: usize, signs: Vec<u64> },
-    /// `most · d` numbers per hash, row-major.
-    Matrix { most: usize, values: Vec<f32> },
+    /// `max_dims · d` numbers per hash, row-major.
+    Matrix { max_dims: usize, values: Vec<f32> },
 }
 
 /// Any number of hash functions for vectors of one dimension.
@@ -103,9 +103,10 @@ impl Polytope {
         let size = d.max(1).checked_next_power_of_two().ok_or_else(too_large)?;
         let words = size.div_ceil(64);
         let rotation = if matrix {
-            let most = dims.iter().copied().max().unwrap_or(0);
-            let values = random::matrix((seed, GAUSSIANS, 0), dims.len(), most.saturating_mul(d), random::gaussian_at)?;
-            Rotation::Matrix { most, values }
+            let max_dims = dims.iter().copied().max().unwrap_or(0);
+            let values =
+                random::matrix((seed, GAUSSIANS, 0), dims.len(), max_dims.saturating_mul(d), random::gaussian_at)?;
+            Rotation::Matrix { max_dims, values }
         } else {
             let signs = random::matrix((seed, SIGNS, 0), dims.len(), 3 * words, random::word)?;
             Rotation::Hadamard { words, signs }
@@ -133,9 +134,9 @@ impl Polytope {
                 rotate(y, &signs[j * 3 * words..(j + 1) * 3 * words], *words);
                 y.truncate(self.dims[j]);
             }
-            Rotation::Matrix { most, values } => {
+            Rotation::Matrix { max_dims, values } => {
                 y.resize(self.dims[j], 0.0);
-                projection::dots(x, &values[j * most * self.d..][..self.dims[j] * self.d], y);
+                projection::dots(x, &values[j * max_dims * self.d..][..self.dims[j] * self.d], y);
             }
         }
     }
@@ -147,9 +148,9 @@ impl Polytope {
     pub fn values<X: Real>(&self, x: &[X]) -> Result<Vec<i64>> {
         let (d, m) = (self.d.max(1), self.hashes().max(1));
         let mut out = alloc::try_zeroed((x.len() / d).saturating_mul(self.hashes()))?;
-        let stop = &CancelToken::current();
-        let one = |y: &mut Vec<f64>, (out, x): (&mut [i64], &[X])| {
-            if stop.is_set() {
+        let cancel = &CancelToken::current();
+        let hash_row = |y: &mut Vec<f64>, (out, x): (&mut [i64], &[X])| {
+            if cancel.is_set() {
                 return;
             }
             for (j, out) in out.iter_mut().enumerate() {
@@ -158,9 +159,9 @@ impl Polytope {
             }
         };
         if x.len() <= d {
-            out.chunks_mut(m).zip(x.chunks(d)).for_each(|row| one(&mut Vec::new(), row));
+            out.chunks_mut(m).zip(x.chunks(d)).for_each(|row| hash_row(&mut Vec::new(), row));
         } else {
-            out.par_chunks_mut(m).zip(x.par_chunks(d)).for_each_init(Vec::new, one);
+            out.par_chunks_mut(m).zip(x.par_chunks(d)).for_each_init(Vec::new, hash_row);
         }
         Ok(out)
     }
@@ -176,18 +177,18 @@ impl Polytope {
         let (mut values, mut costs) = (alloc::try_zeroed(total)?, alloc::try_zeroed(total)?);
         let a_row = (self.hashes() * count).max(1);
         let memory = || (Vec::new(), Vec::new());
-        let stop = &CancelToken::current();
-        let one = |memory: &mut (Vec<f64>, Vec<usize>), ((values, costs), x): ((&mut [i64], &mut [f64]), &[X])| {
-            if !stop.is_set() {
+        let cancel = &CancelToken::current();
+        let hash_row = |memory: &mut (Vec<f64>, Vec<usize>), ((values, costs), x): ((&mut [i64], &mut [f64]), &[X])| {
+            if !cancel.is_set() {
                 self.row_alternatives(x, count, memory, values, costs);
             }
         };
         if x.len() <= d {
             let rows = values.chunks_mut(a_row).zip(costs.chunks_mut(a_row)).zip(x.chunks(d));
-            rows.for_each(|row| one(&mut memory(), row));
+            rows.for_each(|row| hash_row(&mut memory(), row));
         } else {
             let rows = values.par_chunks_mut(a_row).zip(costs.par_chunks_mut(a_row)).zip(x.par_chunks(d));
-            rows.for_each_init(memory, one);
+            rows.for_each_init(memory, hash_row);
         }
         Ok((values, costs))
     }
@@ -262,9 +263,9 @@ mod tests {
             let x: Vec<f64> = (0..size as u64).map(|i| (random::word(seed, i) % 19) as f64 - 9.0).collect();
             let sign = |i: usize, j: usize| if (i & j).count_ones().is_multiple_of(2) { 1.0 } else { -1.0 };
             let expected: Vec<f64> = (0..size).map(|i| (0..size).map(|j| sign(i, j) * x[j]).sum()).collect();
-            let mut found = x;
-            hadamard(&mut found);
-            prop_assert_eq!(expected, found);
+            let mut vertices = x;
+            hadamard(&mut vertices);
+            prop_assert_eq!(expected, vertices);
         }
 
         #[test]
@@ -287,12 +288,12 @@ mod tests {
         assert_eq!(Some(0), Polytope::parameters(7, &[], true));
         assert_eq!(None, Polytope::parameters(1 << 40, &[1 << 40], true));
         assert_eq!(None, Polytope::parameters(usize::MAX, &[1], false));
-        for (matrix, found) in [(false, 3 * 2), (true, 100 * 9)] {
+        for (matrix, vertices) in [(false, 3 * 2), (true, 100 * 9)] {
             let count = match Polytope::new(100, vec![9], 1, matrix).expect("there is memory").rotation {
                 Rotation::Hadamard { signs, .. } => signs.len(),
                 Rotation::Matrix { values, .. } => values.len(),
             };
-            assert_eq!((found, Some(found)), (count, Polytope::parameters(100, &[9], matrix)));
+            assert_eq!((vertices, Some(vertices)), (count, Polytope::parameters(100, &[9], matrix)));
         }
     }
 

@@ -148,12 +148,12 @@ impl<S: Scheme> Functions<S> {
     /// returns.
     fn signatures(&self, offsets: &[i64], hash: impl Fn(usize) -> u64 + Sync) -> Result<Vec<S::Value>> {
         let mut out = alloc::try_filled(S::LARGEST, (offsets.len() - 1) * self.num_perm)?;
-        let stop = &CancelToken::current();
+        let cancel = &CancelToken::current();
         out.par_chunks_mut(self.num_perm).enumerate().with_min_len(4).for_each(|(d, out)| {
             let mut mixed = [S::Value::default(); CHUNK];
             let items = offsets[d] as usize..offsets[d + 1] as usize;
             for start in items.clone().step_by(CHUNK) {
-                if stop.is_set() {
+                if cancel.is_set() {
                     return;
                 }
                 let mixed = &mut mixed[..CHUNK.min(items.end - start)];
@@ -171,18 +171,18 @@ impl<S: Scheme> Functions<S> {
 
     /// Update the minima of one set.
     #[inline(always)]
-    fn minima(&self, mixed: &[S::Value], least: &mut [S::Value]) {
+    fn minima(&self, mixed: &[S::Value], out_minima: &mut [S::Value]) {
         let functions = self.factors.chunks_exact(LANES).zip(self.terms.chunks_exact(LANES));
-        for ((a, b), least) in functions.zip(least.chunks_mut(LANES)) {
+        for ((a, b), out_minima) in functions.zip(out_minima.chunks_mut(LANES)) {
             let (Ok(a), Ok(b)) = (<&[S::Value; LANES]>::try_from(a), <&[S::Value; LANES]>::try_from(b)) else { return };
-            let mut held = [S::LARGEST; LANES];
-            held[..least.len()].copy_from_slice(least);
+            let mut current = [S::LARGEST; LANES];
+            current[..out_minima.len()].copy_from_slice(out_minima);
             for &x in mixed {
                 for i in 0..LANES {
-                    held[i] = held[i].min(S::value(x, a[i], b[i]));
+                    current[i] = current[i].min(S::value(x, a[i], b[i]));
                 }
             }
-            least.copy_from_slice(&held[..least.len()]);
+            out_minima.copy_from_slice(&current[..out_minima.len()]);
         }
     }
 }

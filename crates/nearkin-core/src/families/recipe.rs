@@ -427,8 +427,8 @@ impl Recipe {
         }
     }
 
-    /// Return signatures of documents with given features: document d has the features from `offsets[d]` to `offsets[d
-    /// + 1]`; repeated ones count once.
+    /// Return signatures of documents with given features: document d has the features from `offsets[d]`
+    /// to `offsets[d + 1]`; repeated ones count once.
     ///
     /// # Errors
     /// Offsets that do not belong to the features; a recipe for fingerprints.
@@ -492,9 +492,9 @@ impl Recipe {
     /// The recipe is for given features; memory runs out.
     pub fn words(&self, texts: &(impl TextSource + ?Sized)) -> Result<Vec<Words>> {
         let tokenizer = self.tokenizer()?;
-        let stop = &CancelToken::current();
+        let cancel = &CancelToken::current();
         let find = |scratch: &mut Scratch, i| {
-            if stop.is_set() {
+            if cancel.is_set() {
                 return Ok(Words::default());
             }
             let mut spans = alloc::BestEffortVec::default();
@@ -506,7 +506,7 @@ impl Recipe {
             Words::of_text(scratch.normalised(), spans.whole()?)
         };
         let tasks = (0..texts.len()).into_par_iter().with_min_len(16);
-        alloc::try_map_parallel(tasks.map_init(|| Scratch::stopped_by(stop), find))
+        alloc::try_map_parallel(tasks.map_init(|| Scratch::stopped_by(cancel), find))
     }
 
     /// Return the kept features of each text and their weights, the heaviest first.
@@ -515,9 +515,9 @@ impl Recipe {
     /// The recipe is for given features; memory runs out.
     pub fn keywords(&self, texts: &(impl TextSource + ?Sized)) -> Result<Vec<(Words, Vec<f64>)>> {
         let tokenizer = self.tokenizer()?;
-        let stop = &CancelToken::current();
+        let cancel = &CancelToken::current();
         let find = |scratch: &mut KeywordScratch, i| {
-            if stop.is_set() {
+            if cancel.is_set() {
                 return Ok((Words::default(), Vec::new()));
             }
             self.keywords.find(tokenizer, texts.get(i).unwrap_or_default(), scratch)?;
@@ -525,7 +525,7 @@ impl Recipe {
             Ok((Words::of(scratch.features().map(|(name, _)| name))?, weights))
         };
         let tasks = (0..texts.len()).into_par_iter().with_min_len(16);
-        alloc::try_map_parallel(tasks.map_init(|| KeywordScratch::stopped_by(stop), find))
+        alloc::try_map_parallel(tasks.map_init(|| KeywordScratch::stopped_by(cancel), find))
     }
 
     /// Return the source of the features of one text: the normalised text, and its words in order with true for each
@@ -595,7 +595,7 @@ fn each_document(
     words: usize,
     fill: impl Fn(Range<usize>, &mut [u64]) -> Result<()> + Sync,
 ) -> Result<Vec<u64>> {
-    let stop = &CancelToken::current();
+    let cancel = &CancelToken::current();
     let mut out = alloc::try_zeroed((offsets.len() - 1).saturating_mul(words))?;
     if let [start, end] = *offsets {
         // Starting another thread takes longer than a few hundred features.
@@ -603,7 +603,7 @@ fn each_document(
         return Ok(out);
     }
     out.par_chunks_mut(words).zip(offsets.par_windows(2)).try_for_each(|(out, ends)| {
-        if stop.is_set() {
+        if cancel.is_set() {
             return Ok(());
         }
         fill(ends[0] as usize..ends[1] as usize, out)

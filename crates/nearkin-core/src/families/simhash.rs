@@ -122,19 +122,11 @@ impl SimHash {
         out: &mut [u64],
         counts: &mut [u64],
     ) -> Result<()> {
-        assert_eq!((texts.len() * self.words(), texts.len()), (out.len(), counts.len()), "one place per text");
-        let stop = &CancelToken::current();
-        out.par_chunks_mut(self.words()).zip(counts).enumerate().with_min_len(16).try_for_each_init(
-            || SimHashScratch { text: Scratch::stopped_by(stop), ..SimHashScratch::default() },
-            |scratch, (i, (out, count))| {
-                if stop.is_set() {
-                    return Ok(());
-                }
-                texts.prefetch(i + 1);
-                *count = texts.get(i).map_or(Ok(0), |text| self.text(tokenizer, weight, text, scratch, out))?;
-                Ok(())
-            },
-        )
+        let cancel = &CancelToken::current();
+        let scratch = || SimHashScratch { text: Scratch::stopped_by(cancel), ..SimHashScratch::default() };
+        self.each_text(cancel, texts, out, counts, scratch, |text, scratch, out| {
+            self.text(tokenizer, weight, text, scratch, out)
+        })
     }
 
     /// Like [`SimHash::texts`], for the features that `keywords` keeps, by their weights.
@@ -152,20 +144,37 @@ impl SimHash {
         out: &mut [u64],
         counts: &mut [u64],
     ) -> Result<()> {
-        assert_eq!((texts.len() * self.words(), texts.len()), (out.len(), counts.len()), "one place per text");
-        let stop = &CancelToken::current();
-        out.par_chunks_mut(self.words()).zip(counts).enumerate().with_min_len(16).try_for_each_init(
-            || KeywordScratch::stopped_by(stop),
-            |scratch, (i, (out, count))| {
-                if stop.is_set() {
-                    return Ok(());
-                }
-                texts.prefetch(i + 1);
-                let Some(text) = texts.get(i) else { return Ok(()) };
-                *count = keywords.find(tokenizer, text, scratch)? as u64;
-                self.sum_floats(scratch.features(), !tokenizer.cuts_as_cppjieba(), out)
-            },
-        )
+        let cancel = &CancelToken::current();
+        let scratch = || KeywordScratch::stopped_by(cancel);
+        self.each_text(cancel, texts, out, counts, scratch, |text, scratch, out| {
+            let count = keywords.find(tokenizer, text, scratch)? as u64;
+            self.sum_floats(scratch.features(), !tokenizer.cuts_as_cppjieba(), out)?;
+            Ok(count)
+        })
+    }
+
+    /// Write the fingerprint and count of each text that is not null by `write`, in parallel.
+    fn each_text<S>(
+        &self,
+        cancel: &CancelToken,
+        texts: &(impl TextSource + ?Sized),
+        out: &mut [u64],
+        counts: &mut [u64],
+        scratch: impl Fn() -> S + Sync + Send,
+        write: impl Fn(&str, &mut S, &mut [u64]) -> Result<u64> + Sync + Send,
+    ) -> Result<()> {
+        assert_eq!((texts.len() * self.words(), texts.len()), (out.len(), counts.len()), "one slot per text");
+        let tasks = out.par_chunks_mut(self.words()).zip(counts).enumerate().with_min_len(16);
+        tasks.try_for_each_init(scratch, |scratch, (i, (out, count))| {
+            if cancel.is_set() {
+                return Ok(());
+            }
+            texts.prefetch(i + 1);
+            if let Some(text) = texts.get(i) {
+                *count = write(text, scratch, out)?;
+            }
+            Ok(())
+        })
     }
 
     /// Write the fingerprint of features with given integer weights; the weights of a repeated feature are added.

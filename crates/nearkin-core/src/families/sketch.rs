@@ -64,22 +64,22 @@ impl HashedTexts {
     /// # Errors
     /// The call is cancelled, or memory runs out.
     pub fn new(tokenizer: &Tokenizer, texts: &(impl TextSource + ?Sized), seed: u64) -> Result<Self> {
-        let stop = &CancelToken::current();
+        let cancel = &CancelToken::current();
         let chunk = |scratch: &mut (Scratch, Vec<u64>), number: usize| -> Result<Self> {
             let (scratch, ids) = scratch;
-            let mut found = Self::default();
+            let mut chunk_texts = Self::default();
             for i in number * CHUNK..texts.len().min((number + 1) * CHUNK) {
-                stop.check()?;
+                cancel.check()?;
                 ids.clear();
                 tokenizer.distinct(texts.get(i).unwrap_or_default(), scratch, ids)?;
-                found.push(ids, seed)?;
+                chunk_texts.push(ids, seed)?;
             }
-            Ok(found)
+            Ok(chunk_texts)
         };
-        let scratch = || (Scratch::stopped_by(stop), Vec::new());
+        let scratch = || (Scratch::stopped_by(cancel), Vec::new());
         let chunks = (0..texts.len().div_ceil(CHUNK)).into_par_iter().map_init(scratch, chunk);
         let chunks = alloc::try_map_parallel(chunks)?;
-        stop.check()?;
+        cancel.check()?;
         let mut all = Self {
             ends: alloc::try_with_capacity(texts.len())?,
             hashes: alloc::try_with_capacity(chunks.iter().map(|c| c.hashes.len()).sum())?,
@@ -134,16 +134,16 @@ pub fn sketches(
     seed: u64,
 ) -> Result<(Vec<u32>, Vec<u64>)> {
     check_size(size)?;
-    let stop = &CancelToken::current();
+    let cancel = &CancelToken::current();
     let width = size + 1;
     let length = texts.len().checked_mul(width).ok_or(Error::Memory { bytes: usize::MAX })?;
     let mut rows: Vec<u32> = alloc::try_filled(u32::MAX, length)?;
     let mut counts: Vec<u64> = alloc::try_zeroed(texts.len())?;
     let chunks = rows.par_chunks_mut(CHUNK * width).zip(counts.par_chunks_mut(CHUNK)).enumerate();
-    let scratch = || (Scratch::stopped_by(stop), Vec::new(), Vec::new());
+    let scratch = || (Scratch::stopped_by(cancel), Vec::new(), Vec::new());
     chunks.try_for_each_init(scratch, |(scratch, ids, hashes), (number, (rows, counts))| -> Result<()> {
         for (i, (row, count)) in rows.chunks_exact_mut(width).zip(counts).enumerate() {
-            stop.check()?;
+            cancel.check()?;
             let text = number * CHUNK + i;
             texts.prefetch(text + 1);
             ids.clear();
@@ -156,7 +156,7 @@ pub fn sketches(
         }
         Ok(())
     })?;
-    stop.check()?;
+    cancel.check()?;
     Ok((rows, counts))
 }
 
@@ -164,14 +164,14 @@ pub fn sketches(
 fn fill(row: &mut [u32], hashes: &mut [u32]) {
     let size = row.len() - 1;
     row[0] = u32::try_from(hashes.len()).unwrap_or(u32::MAX);
-    let least = if hashes.len() > size {
+    let smallest = if hashes.len() > size {
         hashes.select_nth_unstable(size - 1);
         &mut hashes[..size]
     } else {
         hashes
     };
-    least.sort_unstable();
-    row[1..=least.len()].copy_from_slice(least);
+    smallest.sort_unstable();
+    row[1..=smallest.len()].copy_from_slice(smallest);
 }
 
 #[cfg(test)]

@@ -144,11 +144,11 @@ impl SparseSimHash {
     /// # Errors
     /// Memory runs out.
     pub fn codes(&self, indptr: &[i64], indices: &[i64], data: &[f64]) -> Result<Vec<u64>> {
-        let stop = &CancelToken::current();
+        let cancel = &CancelToken::current();
         let words = self.words.len();
         let mut out = alloc::try_zeroed(indptr.len().saturating_sub(1).saturating_mul(words))?;
         out.par_chunks_mut(words).with_min_len(16).zip(indptr.par_windows(2)).for_each(|(out, ends)| {
-            if stop.is_set() {
+            if cancel.is_set() {
                 return;
             }
             let range = ends[0] as usize..ends[1] as usize;

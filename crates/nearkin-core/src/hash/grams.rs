@@ -2,13 +2,13 @@
 //!
 //! A 4-gram of ASCII letters is its own key, so that 4-grams are compared before they are hashed, and repeated ones are
 //! never hashed. A front is a table with one entry per slot: the first key of a slot owns it for the rest of the text.
-//! `held` is the entry that a key k finds in its slot:
+//! The entry in the slot of a key k decides:
 //!
-//! | held | k is |
+//! | entry | k is |
 //! |---|---|
-//! | nothing of this text | new: it owns the slot from now on |
+//! | none of this text | new: it owns the slot from now on |
 //! | k | known |
-//! | another key | new or known: what is behind decides |
+//! | another key | new or known: the next table decides |
 //!
 //! After the front come a smaller one with other slots, and an [`IdSet`] of the keys that own a slot in neither. A key
 //! always has the same slots, so a key that owns a slot never reaches the later tables. The step of a front is
@@ -19,7 +19,7 @@
 //! lower bits distinguish the keys of one slot. The upper eight bits of an entry are the number of the text, so that
 //! entries of earlier texts are recognised, and a front is cleared for one text in 255.
 //!
-//! Cost: about three clock cycles per window, and 20 bytes of fronts per window; at most [`MOST_SLOTS`] slots, which
+//! Cost: about three clock cycles per window, and 20 bytes of fronts per window; at most [`MAX_SLOTS`] slots, which
 //! fit second-level caches, so that more keys of longer texts reach the set. Tests: against a plain set; the vector
 //! form against the portable one.
 
@@ -37,8 +37,8 @@ pub const WIDTH: usize = 4;
 pub const BEHIND: usize = 64;
 /// Minimum and maximum number of slots of a front. There is a minimum because a slot omits the upper eight bits of a
 /// product.
-const LEAST_SLOTS: usize = 256;
-const MOST_SLOTS: usize = 1 << 17;
+const MIN_SLOTS: usize = 256;
+const MAX_SLOTS: usize = 1 << 17;
 /// Factors of keys in the first front and in the second: 2^32 over the golden ratio, and XXH32's second prime. Both are
 /// odd, so that no two keys have the same product.
 const FACTORS: [u32; 2] = [0x9e37_79b1, 0x85eb_ca77];
@@ -66,7 +66,7 @@ struct Front {
 pub struct Grams {
     fronts: [Front; 2],
     /// Entries that the keys of a part find in their slots.
-    held: Vec<u32>,
+    entries: Vec<u32>,
     new: Vec<u32>,
     /// Keys whose slot another one owns: in the first front, in both.
     others: [Vec<u32>; 2],
@@ -78,9 +78,9 @@ pub struct Grams {
 impl Front {
     /// Empty the front; set its approximate number of slots and its factor.
     fn clear(&mut self, slots: usize, factor: u32) -> Result<()> {
-        let slots = slots.min(MOST_SLOTS).next_power_of_two().max(LEAST_SLOTS);
-        let held = self.slots.len();
-        alloc::try_resize(&mut self.slots, held.max(slots), 0)?;
+        let slots = slots.min(MAX_SLOTS).next_power_of_two().max(MIN_SLOTS);
+        let len = self.slots.len().max(slots);
+        alloc::try_resize(&mut self.slots, len, 0)?;
         if self.text == TEXTS << 24 {
             self.slots.fill(0);
             self.text = 0;
@@ -92,28 +92,28 @@ impl Front {
 
     /// Read the entries of keys in their slots; the first key owns its slot.
     #[inline(always)]
-    fn visit(&mut self, keys: Keys, held: &mut [u32]) {
+    fn visit(&mut self, keys: Keys, entries: &mut [u32]) {
         match keys {
-            // SAFETY: each position is below the length of `held`, and the bytes contain all windows.
-            Keys::Windows(bytes) => self.visit_all(held, |at| unsafe { window(bytes, at) }),
-            Keys::Given(keys) => self.visit_all(held, |at| keys[at]),
+            // SAFETY: each position is below the length of `entries`, and the bytes contain all windows.
+            Keys::Windows(bytes) => self.visit_all(entries, |at| unsafe { window(bytes, at) }),
+            Keys::Given(keys) => self.visit_all(entries, |at| keys[at]),
         }
     }
 
     #[inline(always)]
-    fn visit_all(&mut self, held: &mut [u32], key: impl Fn(usize) -> u32) {
+    fn visit_all(&mut self, entries: &mut [u32], key: impl Fn(usize) -> u32) {
         let (shift, factor, text) = (self.shift, self.factor, self.text);
         let slots = &mut self.slots[..1 << (32 - shift)];
         // An index, since a call of an iterator that is not inlined costs more than the step.
         let mut at = 0;
-        while at < held.len() {
+        while at < entries.len() {
             // The upper bits of a product depend on all bits of the key.
             let product = key(at).wrapping_mul(factor);
             // SAFETY: the slot is below 2^(32 - shift), the length of the front.
-            let place = unsafe { slots.get_unchecked_mut((product >> shift) as usize) };
-            held[at] = *place;
+            let entry = unsafe { slots.get_unchecked_mut((product >> shift) as usize) };
+            entries[at] = *entry;
             // Never a jump, which would be mispredicted for one window in five.
-            *place = std::hint::select_unpredictable(*place < text, product & PRODUCT | text, *place);
+            *entry = std::hint::select_unpredictable(*entry < text, product & PRODUCT | text, *entry);
             at += 1;
         }
     }
@@ -125,7 +125,7 @@ impl Grams {
     /// # Errors
     /// Memory runs out.
     pub fn clear(&mut self, windows: usize) -> Result<()> {
-        for (list, length) in [(&mut self.held, PART), (&mut self.new, PART + LANES)] {
+        for (list, length) in [(&mut self.entries, PART), (&mut self.new, PART + LANES)] {
             alloc::try_resize(list, length, 0)?;
         }
         for list in &mut self.others {
@@ -150,10 +150,10 @@ impl Grams {
         assert!(windows <= PART && windows + BEHIND <= bytes.len(), "windows of one part, and bytes behind them");
         let [first, second] = &mut self.fronts;
         let [others, rest] = &mut self.others;
-        let held = &mut self.held[..windows];
-        let (mut new, count) = first.part(Keys::Windows(bytes), held, &mut self.new, others);
+        let entries = &mut self.entries[..windows];
+        let (mut new, count) = first.part(Keys::Windows(bytes), entries, &mut self.new, others);
         if count > 0 {
-            let (more, count) = second.part(Keys::Given(others), &mut held[..count], &mut self.new[new..], rest);
+            let (more, count) = second.part(Keys::Given(others), &mut entries[..count], &mut self.new[new..], rest);
             new += more;
             if count > 0 {
                 let hashes = &mut self.hashes[..count];
@@ -199,31 +199,37 @@ enum Keys<'a> {
 }
 
 impl Front {
-    /// Look up one key per entry of `held`: keys whose slot is free go to `new`, keys whose slot has another owner to
+    /// Look up one key per entry of `entries`: keys whose slot is free go to `new`, keys whose slot has another owner to
     /// `others`; return the number of each.
     ///
     /// # Panics
     /// Unless there are enough keys, with [`BEHIND`] bytes or [`LANES`] keys after the start of the last one.
     #[inline]
-    fn part(&mut self, keys: Keys, held: &mut [u32], new: &mut [u32], others: &mut [u32]) -> (usize, usize) {
+    fn part(&mut self, keys: Keys, entries: &mut [u32], new: &mut [u32], others: &mut [u32]) -> (usize, usize) {
         let enough = match keys {
-            Keys::Windows(bytes) => held.len() + BEHIND <= bytes.len(),
-            Keys::Given(keys) => held.len() + LANES <= keys.len(),
+            Keys::Windows(bytes) => entries.len() + BEHIND <= bytes.len(),
+            Keys::Given(keys) => entries.len() + LANES <= keys.len(),
         };
-        let least = held.len() + LANES;
-        assert!(enough && least <= new.len() && least <= others.len(), "keys, and room for vectors");
+        let min_capacity = entries.len() + LANES;
+        assert!(enough && min_capacity <= new.len() && min_capacity <= others.len(), "keys, and room for vectors");
         #[cfg(target_arch = "x86_64")]
         if Avx512Bits::detect().is_some() {
             // SAFETY: `detect` has just returned the proof.
-            return unsafe { self.part_avx512(keys, held, new, others) };
+            return unsafe { self.part_avx512(keys, entries, new, others) };
         }
-        self.part_portable(keys, held, new, others)
+        self.part_portable(keys, entries, new, others)
     }
 
-    fn part_portable(&mut self, keys: Keys, held: &mut [u32], new: &mut [u32], others: &mut [u32]) -> (usize, usize) {
-        self.visit(keys, held);
+    fn part_portable(
+        &mut self,
+        keys: Keys,
+        entries: &mut [u32],
+        new: &mut [u32],
+        others: &mut [u32],
+    ) -> (usize, usize) {
+        self.visit(keys, entries);
         let mut counts = (0, 0);
-        for (at, &held) in held.iter().enumerate() {
+        for (at, &entry) in entries.iter().enumerate() {
             let key = match keys {
                 // SAFETY: the bytes contain all windows.
                 Keys::Windows(bytes) => unsafe { window(bytes, at) },
@@ -231,9 +237,9 @@ impl Front {
             };
             new[counts.0] = key;
             others[counts.1] = key;
-            counts.0 += usize::from(held < self.text);
+            counts.0 += usize::from(entry < self.text);
             let own = key.wrapping_mul(self.factor) & PRODUCT | self.text;
-            counts.1 += usize::from(held >= self.text) & usize::from(held != own);
+            counts.1 += usize::from(entry >= self.text) & usize::from(entry != own);
         }
         counts
     }
@@ -242,7 +248,7 @@ impl Front {
     #[target_feature(
         enable = "avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512bitalg,avx512vpopcntdq,bmi1,bmi2,popcnt"
     )]
-    fn part_avx512(&mut self, keys: Keys, held: &mut [u32], new: &mut [u32], others: &mut [u32]) -> (usize, usize) {
+    fn part_avx512(&mut self, keys: Keys, entries: &mut [u32], new: &mut [u32], others: &mut [u32]) -> (usize, usize) {
         use std::arch::x86_64::{
             __m512i, _bzhi_u32, _mm512_loadu_si512, _mm512_mask_cmplt_epu32_mask, _mm512_mask_cmpneq_epi32_mask,
             _mm512_maskz_compress_epi32, _mm512_maskz_loadu_epi32, _mm512_mullo_epi32, _mm512_permutexvar_epi8,
@@ -258,7 +264,7 @@ impl Front {
             }
             pick
         };
-        self.visit(keys, held);
+        self.visit(keys, entries);
         // SAFETY: the table has 64 bytes.
         let pick = unsafe { _mm512_loadu_si512(PICK.as_ptr().cast()) };
         let text = _mm512_set1_epi32(self.text.cast_signed());
@@ -286,15 +292,15 @@ impl Front {
         };
         match keys {
             Keys::Windows(bytes) => {
-                for (step, found) in held.chunks(LANES).enumerate() {
-                    // SAFETY: the chunk begins before the end of `held`, and `bytes` has 64 more bytes.
+                for (step, found) in entries.chunks(LANES).enumerate() {
+                    // SAFETY: the chunk begins before the end of `entries`, and `bytes` has 64 more bytes.
                     let keys = unsafe { _mm512_loadu_si512(bytes.as_ptr().add(step * LANES).cast()) };
                     each(found, _mm512_permutexvar_epi8(pick, keys));
                 }
             }
             Keys::Given(keys) => {
-                for (step, found) in held.chunks(LANES).enumerate() {
-                    // SAFETY: the chunk begins before the end of `held`, and `keys` has one more vector.
+                for (step, found) in entries.chunks(LANES).enumerate() {
+                    // SAFETY: the chunk begins before the end of `entries`, and `keys` has one more vector.
                     each(found, unsafe { _mm512_loadu_si512(keys.as_ptr().add(step * LANES).cast()) });
                 }
             }
@@ -331,7 +337,8 @@ mod tests {
     }
 
     fn some_bytes() -> impl Strategy<Value = Vec<u8>> {
-        let letters = |range: std::ops::RangeInclusive<u8>, most| prop::collection::vec(range, WIDTH..most);
+        let letters =
+            |range: std::ops::RangeInclusive<u8>, max_windows| prop::collection::vec(range, WIDTH..max_windows);
         prop_oneof![letters(b'a'..=b'z', 4000), letters(b'a'..=b'c', 3000), letters(0..=127, 2000), letters(0..=1, 60)]
     }
 
@@ -366,13 +373,13 @@ mod tests {
                 let found = [true, false].map(|portable| {
                     let front = &mut fronts[usize::from(portable)];
                     front.clear(windows, FACTORS[1]).expect("room");
-                    let (mut held, mut new, mut others) = (vec![0; windows], vec![0; PART + LANES], vec![0; PART + LANES]);
+                    let (mut entries, mut new, mut others) = (vec![0; windows], vec![0; PART + LANES], vec![0; PART + LANES]);
                     let counts = if portable {
-                        front.part_portable(keys, &mut held, &mut new, &mut others)
+                        front.part_portable(keys, &mut entries, &mut new, &mut others)
                     } else {
-                        front.part(keys, &mut held, &mut new, &mut others)
+                        front.part(keys, &mut entries, &mut new, &mut others)
                     };
-                    (held, new[..counts.0].to_vec(), others[..counts.1].to_vec())
+                    (entries, new[..counts.0].to_vec(), others[..counts.1].to_vec())
                 });
                 prop_assert_eq!(&found[0], &found[1]);
             }

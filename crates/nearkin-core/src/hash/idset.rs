@@ -81,16 +81,16 @@ impl IdSet {
         let mut len = before;
         for &id in hashes {
             let mut slot = id as usize & self.mask;
-            let mut place = table[slot];
-            while place != 0 && ids[place as usize] != id {
+            let mut position = table[slot];
+            while position != 0 && ids[position as usize] != id {
                 slot = (slot + 1) & self.mask;
-                place = table[slot];
+                position = table[slot];
             }
-            let new = place == 0;
+            let new = position == 0;
             len += usize::from(new);
             // Written in both cases; if the identifier is not new, after the end of the list.
             ids[len + usize::from(!new)] = id;
-            table[slot] = if new { len as u32 } else { place };
+            table[slot] = if new { len as u32 } else { position };
             each(new);
         }
         self.len = len;
@@ -99,32 +99,32 @@ impl IdSet {
 
     /// Reserve capacity for `more` identifiers at a load of at most a quarter, or refuse everything.
     fn make_room(&mut self, more: usize) {
-        let wanted = self.len + more + 2;
-        assert!(u32::try_from(wanted).is_ok(), "at most 2^32 - 2 distinct features per text");
+        let needed = self.len + more + 2;
+        assert!(u32::try_from(needed).is_ok(), "at most 2^32 - 2 distinct features per text");
         if self.refused.is_some() {
             return;
         }
-        if self.ids.len() < wanted {
-            let length = wanted.next_power_of_two();
+        if self.ids.len() < needed {
+            let length = needed.next_power_of_two();
             if alloc::try_resize(&mut self.ids, length, 0).is_err() {
                 return self.refuse(length * size_of::<u64>());
             }
         }
         // A text with few different features must not request slots over and over.
         if 4 * self.len > self.mask || self.len + more > self.mask {
-            let held = self.len;
+            let old_len = self.len;
             self.empty((self.len + more).max(2 * self.len));
             if self.refused.is_some() {
                 return;
             }
-            for at in 1..=held {
+            for at in 1..=old_len {
                 let mut slot = self.ids[at] as usize & self.mask;
                 while self.table[slot] != 0 {
                     slot = (slot + 1) & self.mask;
                 }
                 self.table[slot] = at as u32;
             }
-            self.len = held;
+            self.len = old_len;
         }
     }
 
@@ -136,9 +136,9 @@ impl IdSet {
         }
         let mut slot = id as usize & self.mask;
         loop {
-            let place = self.table[slot];
-            if place == 0 || self.ids[place as usize] == id {
-                return place != 0;
+            let position = self.table[slot];
+            if position == 0 || self.ids[position as usize] == id {
+                return position != 0;
             }
             slot = (slot + 1) & self.mask;
         }

@@ -106,9 +106,7 @@ pub fn centred(nodes: usize, left: &[u32], right: &[u32]) -> Result<Vec<u32>> {
     for (a, _) in edges() {
         starts[a as usize + 1] += 1;
     }
-    for node in 0..nodes {
-        starts[node + 1] += starts[node];
-    }
+    alloc::prefix_sums(&mut starts);
     let mut neighbours = alloc::try_zeroed(starts[nodes])?;
     let mut ends = alloc::try_copy(&starts)?;
     for (a, b) in edges() {
@@ -141,15 +139,15 @@ impl Groups {
     ///
     /// # Errors
     /// Memory runs out; the call is cancelled.
-    pub(crate) fn new(firsts: &[u32], stop: &CancelToken) -> Result<Self> {
+    pub(crate) fn new(firsts: &[u32], cancel: &CancelToken) -> Result<Self> {
         let joined = || firsts.iter().enumerate().filter(|&(node, &first)| node as u32 != first);
         let mut members = alloc::try_with_capacity(joined().count())?;
         for (node, &first) in joined() {
             members.push((first, node as u32));
         }
         // In the order of nodes a sort by the first node would suffice; this one requires no memory.
-        stop.sort(&mut members);
-        stop.check()?;
+        cancel.sort(&mut members);
+        cancel.check()?;
         Ok(Self { members })
     }
 

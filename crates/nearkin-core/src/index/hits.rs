@@ -46,7 +46,9 @@ impl<D: Copy> Hits<D> {
     /// Memory runs out.
     pub(crate) fn new(queries: &[Vec<(D, u32)>]) -> Result<Self> {
         let mut hits = Self::with_capacity(queries.len(), queries.iter().map(Vec::len).sum())?;
-        queries.iter().for_each(|query| hits.push(query.iter().copied()));
+        for query in queries {
+            hits.push(query.iter().copied());
+        }
         Ok(hits)
     }
 }

@@ -1,19 +1,19 @@
 //! Which documents are contained in others: sketches of the smaller ones, counted in all features of the larger one.
 //!
-//! Document A is proposed for document B if B has at least `least` of the features of A's sketch
-//! ([`crate::families::sketch`]), where `least` follows from the sizes, a threshold and a recall, and A has no more
+//! Document A is proposed for document B if B has at least `min_shared` of the features of A's sketch
+//! ([`crate::families::sketch`]), where `min_shared` follows from the sizes, a threshold and a recall, and A has no more
 //! features than B. All features of B are read and counted, so that the difference in size does not matter.
 //!
-//! **Rare features first.** Of the m hashes of a sketch any `m - least + h` contain at least h hashes of B, if B has
-//! `least` of all m. So lists of documents are stored for the `m - least + HITS` rarest hashes of each sketch. B's
+//! **Rare features first.** Of the m hashes of a sketch any `m - min_shared + h` contain at least h hashes of B, if B has
+//! `min_shared` of all m. So lists of documents are stored for the `m - min_shared + HITS` rarest hashes of each sketch. B's
 //! features are looked up, each document of their lists is counted, and documents that reach `HITS` are compared with
-//! the full sketch. The choice of rare hashes affects cost only: no document that has `least` is missed. A sketch with
-//! `least` below `HITS` is listed more than once in each list.
+//! the full sketch. The choice of rare hashes affects cost only: no document that has `min_shared` is missed. A sketch with
+//! `min_shared` below `HITS` is listed more than once in each list.
 //!
 //! **Order of visits.** Each list has kept documents first, then free positions, then documents that are not visited
 //! yet. [`Index::settle`] advances; a document that is not kept is removed from the lists.
 //!
-//! Cost: one look-up per feature of B, and a count for each document in the lists of its hashes: `(m - least + HITS) f`
+//! Cost: one look-up per feature of B, and a count for each document in the lists of its hashes: `(m - min_shared + HITS) f`
 //! of the documents, where f is the mean share of documents with a listed hash. So it grows with the square of their
 //! number. Memory: the sketches, and eight bytes per listed hash; a byte per document and thread during a scan.
 //! Sources: S. Chaudhuri, V. Ganti, R. Kaushik, "A primitive operator for similarity joins in data cleaning", ICDE
@@ -77,11 +77,11 @@ impl Table {
     fn get(&self, hash: u32) -> Option<usize> {
         let mut slot = self.slot(hash);
         loop {
-            let (held, list) = self.slots[slot];
+            let (owner, list) = self.slots[slot];
             if list == 0 {
                 return None;
             }
-            if held == hash {
+            if owner == hash {
                 return Some(list as usize - 1);
             }
             slot = (slot + 1) & (self.slots.len() - 1);
@@ -95,7 +95,7 @@ pub struct Index {
     /// `width` numbers for each document.
     rows: Vec<u32>,
     /// Minimum number of shared hashes of each sketch; 0 for a document that is never proposed.
-    least: Vec<u16>,
+    min_shared: Vec<u16>,
     table: Table,
     /// Start of each list, and the end.
     starts: Vec<usize>,
@@ -111,27 +111,33 @@ pub struct Index {
 }
 
 impl Index {
-    /// Build the index of the sketches `rows` of `size` hashes each, with the minimum numbers of shared hashes `least`;
+    /// Build the index of the sketches `rows` of `size` hashes each, with the minimum numbers of shared hashes `min_shared`;
     /// no document is visited yet.
     ///
     /// # Errors
-    /// A size is out of range; rows are not of this size or have fewer hashes than `least`; the call is cancelled, or
+    /// A size is out of range; rows are not of this size or have fewer hashes than `min_shared`; the call is cancelled, or
     /// memory runs out.
-    pub fn new(rows: &[u32], size: usize, least: &[u16]) -> Result<Self> {
+    pub fn new(rows: &[u32], size: usize, min_shared: &[u16]) -> Result<Self> {
         check_size(size)?;
         let width = size + 1;
-        if rows.len() != least.len().saturating_mul(width) || u32::try_from(least.len()).is_err() {
-            return Err(Error::parameter("rows", rows.len(), format!("{width} numbers for each of {}", least.len())));
+        if rows.len() != min_shared.len().saturating_mul(width) || u32::try_from(min_shared.len()).is_err() {
+            return Err(Error::parameter(
+                "rows",
+                rows.len(),
+                format!("{width} numbers for each of {}", min_shared.len()),
+            ));
         }
-        if let Some(place) = (0..least.len()).find(|&i| usize::from(least[i]) > (rows[i * width] as usize).min(size)) {
+        if let Some(ordinal) =
+            (0..min_shared.len()).find(|&i| usize::from(min_shared[i]) > (rows[i * width] as usize).min(size))
+        {
             let allowed = "at most the hashes of its sketch";
-            return Err(Error::parameter("least", format!("{} in row {place}", least[place]), allowed));
+            return Err(Error::parameter("least", format!("{} in row {ordinal}", min_shared[ordinal]), allowed));
         }
-        let (rows, least) = (alloc::try_copy(rows)?, alloc::try_copy(least)?);
+        let (rows, min_shared) = (alloc::try_copy(rows)?, alloc::try_copy(min_shared)?);
         let mut index = Self {
             width,
             rows,
-            least,
+            min_shared,
             table: Table::default(),
             starts: Vec::new(),
             kept: Vec::new(),
@@ -148,34 +154,34 @@ impl Index {
 
     /// Number of documents.
     pub fn len(&self) -> usize {
-        self.least.len()
+        self.min_shared.len()
     }
 
     /// True if there are no documents.
     pub fn is_empty(&self) -> bool {
-        self.least.is_empty()
+        self.min_shared.is_empty()
     }
 
     /// Return the hashes of the sketch of a document.
-    fn sketch(&self, place: usize) -> &[u32] {
-        let row = &self.rows[place * self.width..][..self.width];
+    fn sketch(&self, ordinal: usize) -> &[u32] {
+        let row = &self.rows[ordinal * self.width..][..self.width];
         &row[1..=(row[0] as usize).min(self.width - 1)]
     }
 
     /// Return the listed hashes of all documents, each with the document in its lower half, sorted.
     fn rare(&self) -> Result<Vec<u64>> {
-        let stop = &CancelToken::current();
+        let cancel = &CancelToken::current();
         let frequencies = Frequencies::new(self)?;
         let chunk = |number: usize| -> Result<Vec<u64>> {
             let (mut pairs, mut order) = (Vec::new(), Vec::new());
-            for place in number * CHUNK..self.len().min((number + 1) * CHUNK) {
-                stop.check()?;
-                let (sketch, least) = (self.sketch(place), usize::from(self.least[place]));
-                if least == 0 {
+            for ordinal in number * CHUNK..self.len().min((number + 1) * CHUNK) {
+                cancel.check()?;
+                let (sketch, min_shared) = (self.sketch(ordinal), usize::from(self.min_shared[ordinal]));
+                if min_shared == 0 {
                     continue;
                 }
-                let hits = least.min(usize::from(HITS));
-                let (count, copies) = (sketch.len() - least + hits, usize::from(HITS).div_ceil(hits));
+                let hits = min_shared.min(usize::from(HITS));
+                let (count, copies) = (sketch.len() - min_shared + hits, usize::from(HITS).div_ceil(hits));
                 order.clear();
                 alloc::try_reserve(&mut order, sketch.len())?;
                 order.extend(sketch.iter().map(|&hash| (frequencies.share(hash), hash)));
@@ -184,7 +190,7 @@ impl Index {
                 }
                 alloc::try_reserve(&mut pairs, count * copies)?;
                 for &(_, hash) in &order[..count] {
-                    pairs.extend(std::iter::repeat_n(u64::from(hash) << 32 | place as u64, copies));
+                    pairs.extend(std::iter::repeat_n(u64::from(hash) << 32 | ordinal as u64, copies));
                 }
             }
             Ok(pairs)
@@ -194,31 +200,31 @@ impl Index {
         for chunk in chunks {
             pairs.extend(chunk);
         }
-        stop.sort(&mut pairs);
-        stop.check()?;
+        cancel.sort(&mut pairs);
+        cancel.check()?;
         Ok(pairs)
     }
 
     /// Fill the lists from sorted pairs.
     fn fill(&mut self, pairs: &[u64]) -> Result<()> {
-        let stop = &CancelToken::current();
+        let cancel = &CancelToken::current();
         let same = |a: &u64, b: &u64| a >> 32 == b >> 32;
-        let count = stop.often(pairs.chunk_by(same)).count();
+        let count = cancel.often(pairs.chunk_by(same)).count();
         self.table = Table::new(count)?;
         self.starts = alloc::try_with_capacity(count + 1)?;
         (self.kept, self.next) = (alloc::try_zeroed(count)?, alloc::try_zeroed(count)?);
         self.listed = alloc::try_collect(pairs.iter().map(|&pair| pair as u32))?;
         self.lists = alloc::try_zeroed(pairs.len())?;
         self.lists_at = alloc::try_zeroed(self.len() + 1)?;
-        for &place in &self.listed {
-            self.lists_at[place as usize + 1] += 1;
+        for &ordinal in &self.listed {
+            self.lists_at[ordinal as usize + 1] += 1;
         }
-        for place in 0..self.len() {
-            self.lists_at[place + 1] += self.lists_at[place];
+        for ordinal in 0..self.len() {
+            self.lists_at[ordinal + 1] += self.lists_at[ordinal];
         }
         let mut at: Vec<usize> = alloc::try_copy(&self.lists_at)?;
         let mut start = 0;
-        for (list, group) in stop.often(pairs.chunk_by(same)).enumerate() {
+        for (list, group) in cancel.often(pairs.chunk_by(same)).enumerate() {
             self.table.insert((group[0] >> 32) as u32, list);
             self.starts.push(start);
             start += group.len();
@@ -229,39 +235,43 @@ impl Index {
             }
         }
         self.starts.push(start);
-        stop.check()
+        cancel.check()
     }
 
     /// Mark these documents, the next ones in order, as visited; those that are not kept are no longer found.
     ///
     /// # Errors
     /// The documents are not in order, or not the next ones; nothing changes.
-    pub fn settle(&mut self, places: &[u32], kept: &[bool]) -> Result<()> {
-        let end = places.last().map_or(self.visited, |&place| place as usize + 1);
-        let fits = places.is_sorted_by(|a, b| a < b)
-            && places.len() == kept.len()
+    pub fn settle(&mut self, ordinals: &[u32], kept: &[bool]) -> Result<()> {
+        let end = ordinals.last().map_or(self.visited, |&ordinal| ordinal as usize + 1);
+        let fits = ordinals.is_sorted_by(|a, b| a < b)
+            && ordinals.len() == kept.len()
             && end <= self.len()
-            && places.first().is_none_or(|&place| place as usize >= self.visited);
+            && ordinals.first().is_none_or(|&ordinal| ordinal as usize >= self.visited);
         // Nobody who waits in a list is passed over.
         let waiting = |range: Range<usize>| self.lists_at[range.end] > self.lists_at[range.start];
         let mut before = self.visited;
-        let whole = fits
-            && places.iter().all(|&place| {
-                let passed = before..place as usize;
-                before = place as usize + 1;
+        let complete = fits
+            && ordinals.iter().all(|&ordinal| {
+                let passed = before..ordinal as usize;
+                before = ordinal as usize + 1;
                 !waiting(passed)
             });
-        if !whole {
-            let found = format!("{} of them, of which {} are kept", places.len(), kept.len());
-            return Err(Error::parameter("places", found, "the next documents, in order, and which of them are kept"));
+        if !complete {
+            let results = format!("{} of them, of which {} are kept", ordinals.len(), kept.len());
+            return Err(Error::parameter(
+                "places",
+                results,
+                "the next documents, in order, and which of them are kept",
+            ));
         }
         self.visited = end;
-        for (&place, &stays) in places.iter().zip(kept) {
-            for at in self.lists_at[place as usize]..self.lists_at[place as usize + 1] {
+        for (&ordinal, &stays) in ordinals.iter().zip(kept) {
+            for at in self.lists_at[ordinal as usize]..self.lists_at[ordinal as usize + 1] {
                 let list = self.lists[at] as usize;
                 self.next[list] += 1;
                 if stays {
-                    self.listed[self.starts[list] + self.kept[list] as usize] = place;
+                    self.listed[self.starts[list] + self.kept[list] as usize] = ordinal;
                     self.kept[list] += 1;
                 }
             }
@@ -284,28 +294,28 @@ impl Index {
         part: Part,
         any_size: bool,
     ) -> Result<(Vec<i64>, Vec<u32>)> {
-        let stop = &CancelToken::current();
-        let one = |counter: &mut Counter, &document: &u32| -> Result<Vec<u32>> {
-            stop.check()?;
+        let cancel = &CancelToken::current();
+        let scan_one = |counter: &mut Counter, &document: &u32| -> Result<Vec<u32>> {
+            cancel.check()?;
             let hashes = texts.of(document as usize);
             self.count(hashes, part, counter)?;
             counter.filter.fill(hashes)?;
-            let fits = |&place: &u32| self.fits(place as usize, hashes, &counter.filter, any_size);
-            let mut found = alloc::try_with_capacity(counter.hot.len())?;
-            found.extend(counter.hot.iter().copied().filter(fits));
-            found.sort_unstable();
-            found.shrink_to_fit();
-            Ok(found)
+            let fits = |&ordinal: &u32| self.fits(ordinal as usize, hashes, &counter.filter, any_size);
+            let mut results = alloc::try_with_capacity(counter.hot.len())?;
+            results.extend(counter.hot.iter().copied().filter(fits));
+            results.sort_unstable();
+            results.shrink_to_fit();
+            Ok(results)
         };
-        let found = alloc::try_map_parallel(documents.par_iter().map_init(Counter::default, one))?;
-        let mut offsets = alloc::try_with_capacity(found.len() + 1)?;
+        let results = alloc::try_map_parallel(documents.par_iter().map_init(Counter::default, scan_one))?;
+        let mut offsets = alloc::try_with_capacity(results.len() + 1)?;
         offsets.push(0);
-        let mut places = alloc::try_with_capacity(found.iter().map(Vec::len).sum())?;
-        for list in found {
-            places.extend(list);
-            offsets.push(places.len() as i64);
+        let mut ordinals = alloc::try_with_capacity(results.iter().map(Vec::len).sum())?;
+        for list in results {
+            ordinals.extend(list);
+            offsets.push(ordinals.len() as i64);
         }
-        Ok((offsets, places))
+        Ok((offsets, ordinals))
     }
 
     /// Append the documents of one part with [`HITS`] counts to `counter.hot`.
@@ -329,11 +339,11 @@ impl Index {
             }
         }
         for &(start, end) in &counter.spans {
-            for &place in &self.listed[start..end] {
-                let count = &mut counter.counts[place as usize];
+            for &ordinal in &self.listed[start..end] {
+                let count = &mut counter.counts[ordinal as usize];
                 if *count == HITS - 1 {
                     alloc::try_reserve(&mut counter.hot, 1)?;
-                    counter.hot.push(place);
+                    counter.hot.push(ordinal);
                 }
                 *count = (*count + 1).min(HITS);
             }
@@ -343,19 +353,19 @@ impl Index {
             counter.counts.fill(0);
         } else {
             for &(start, end) in &counter.spans {
-                self.listed[start..end].iter().for_each(|&place| counter.counts[place as usize] = 0);
+                self.listed[start..end].iter().for_each(|&ordinal| counter.counts[ordinal as usize] = 0);
             }
         }
         Ok(())
     }
 
     /// Return true if a text with these hashes has enough of the sketch of a document.
-    fn fits(&self, place: usize, hashes: &[u32], filter: &Filter, any_size: bool) -> bool {
-        if !any_size && self.rows[place * self.width] as usize > hashes.len() {
+    fn fits(&self, ordinal: usize, hashes: &[u32], filter: &Filter, any_size: bool) -> bool {
+        if !any_size && self.rows[ordinal * self.width] as usize > hashes.len() {
             return false;
         }
-        let (sketch, least) = (self.sketch(place), usize::from(self.least[place]));
-        let mut spare = sketch.len() - least;
+        let (sketch, min_shared) = (self.sketch(ordinal), usize::from(self.min_shared[ordinal]));
+        let mut spare = sketch.len() - min_shared;
         for &hash in sketch {
             if !filter.may_have(hash) {
                 if spare == 0 {
@@ -369,7 +379,7 @@ impl Index {
             rest = &rest[rest.partition_point(|&other| other < hash)..];
             shared += usize::from(rest.first() == Some(&hash));
         }
-        shared >= least
+        shared >= min_shared
     }
 }
 
@@ -383,27 +393,27 @@ struct Frequencies {
 
 impl Frequencies {
     fn new(index: &Index) -> Result<Self> {
-        let stop = &CancelToken::current();
+        let cancel = &CancelToken::current();
         let slots = (8 * index.len()).next_power_of_two().clamp(SLOTS.0, SLOTS.1);
-        let mut found = Self {
+        let mut results = Self {
             counts: alloc::try_zeroed(slots)?,
             shift: 32 - slots.trailing_zeros(),
             bounds: alloc::try_with_capacity(index.len())?,
         };
-        for places in stop.ranges(0..index.len()) {
-            for place in places.filter(|&place| index.least[place] > 0) {
-                let sketch = index.sketch(place);
+        for ordinals in cancel.ranges(0..index.len()) {
+            for ordinal in ordinals.filter(|&ordinal| index.min_shared[ordinal] > 0) {
+                let sketch = index.sketch(ordinal);
                 for &hash in sketch {
-                    let slot = found.slot(hash);
-                    found.counts[slot] += 1;
+                    let slot = results.slot(hash);
+                    results.counts[slot] += 1;
                 }
                 let full = sketch.len() + 1 == index.width;
-                found.bounds.push(if full { sketch[sketch.len() - 1] } else { u32::MAX });
+                results.bounds.push(if full { sketch[sketch.len() - 1] } else { u32::MAX });
             }
         }
-        stop.sort(&mut found.bounds);
-        stop.check()?;
-        Ok(found)
+        cancel.sort(&mut results.bounds);
+        cancel.check()?;
+        Ok(results)
     }
 
     fn slot(&self, hash: u32) -> usize {
@@ -471,7 +481,7 @@ mod tests {
             // A small universe makes many pairs; hashes in it are frequent and rare.
             ids in prop::collection::vec(prop::collection::vec((0_u64..60, 0_u64..3), 0..60), 1..60),
             size in 1_usize..20,
-            wanted in 1_usize..20,
+            requested in 1_usize..20,
             cut in 0_usize..60,
             every in 2_usize..5,
             any_size: bool,
@@ -486,33 +496,33 @@ mod tests {
             }
             let hashes: Vec<BTreeSet<u32>> = (0..sets.len()).map(|i| texts.of(i).iter().copied().collect()).collect();
             let rows: Vec<u32> = hashes.iter().flat_map(|hashes| row(hashes, size)).collect();
-            let least: Vec<u16> = hashes.iter().map(|hashes| wanted.min(size).min(hashes.len()) as u16).collect();
-            let mut index = Index::new(&rows, size, &least).expect("valid");
+            let min_shared: Vec<u16> = hashes.iter().map(|hashes| requested.min(size).min(hashes.len()) as u16).collect();
+            let mut index = Index::new(&rows, size, &min_shared).expect("valid");
             prop_assert_eq!((sets.len(), false), (index.len(), index.is_empty()));
             let is_found = |b: usize, a: usize| {
                 let sketch: Vec<u32> = hashes[a].iter().copied().take(size).collect();
                 let shared = sketch.iter().filter(|hash| hashes[b].contains(hash)).count();
-                least[a] > 0 && shared >= usize::from(least[a]) && (any_size || hashes[a].len() <= hashes[b].len())
+                min_shared[a] > 0 && shared >= usize::from(min_shared[a]) && (any_size || hashes[a].len() <= hashes[b].len())
             };
             let documents: Vec<u32> = (0..sets.len() as u32).collect();
-            let expect = |places: &[u32]| {
+            let expect = |ordinals: &[u32]| {
                 let mut offsets = vec![0];
-                let mut found = Vec::new();
+                let mut results = Vec::new();
                 for b in 0..sets.len() {
-                    found.extend(places.iter().copied().filter(|&a| is_found(b, a as usize)));
-                    offsets.push(found.len() as i64);
+                    results.extend(ordinals.iter().copied().filter(|&a| is_found(b, a as usize)));
+                    offsets.push(results.len() as i64);
                 }
-                (offsets, found)
+                (offsets, results)
             };
             prop_assert_eq!(expect(&documents), index.scan(&texts, &documents, Part::Later, any_size).expect("room"));
             prop_assert_eq!(expect(&[]), index.scan(&texts, &documents, Part::Kept, any_size).expect("room"));
             let cut = cut.min(sets.len());
             let (first, later) = documents.split_at(cut);
-            let kept: Vec<bool> = first.iter().map(|&place| (place as usize).is_multiple_of(every)).collect();
-            for (places, kept) in first.chunks(7).zip(kept.chunks(7)) {
-                index.settle(places, kept).expect("in order");
+            let kept: Vec<bool> = first.iter().map(|&ordinal| (ordinal as usize).is_multiple_of(every)).collect();
+            for (ordinals, kept) in first.chunks(7).zip(kept.chunks(7)) {
+                index.settle(ordinals, kept).expect("in order");
             }
-            let stay: Vec<u32> = first.iter().zip(&kept).filter(|(_, kept)| **kept).map(|(&place, _)| place).collect();
+            let stay: Vec<u32> = first.iter().zip(&kept).filter(|(_, kept)| **kept).map(|(&ordinal, _)| ordinal).collect();
             prop_assert_eq!(expect(&stay), index.scan(&texts, &documents, Part::Kept, any_size).expect("room"));
             prop_assert_eq!(expect(later), index.scan(&texts, &documents, Part::Later, any_size).expect("room"));
         }
@@ -533,8 +543,8 @@ mod tests {
     #[test]
     fn a_stopped_call_ends() {
         let rows: Vec<u32> = (0..4000_u32).flat_map(|i| [2, i, i + 1]).collect();
-        let stop = CancelToken::new();
-        stop.set();
-        assert!(matches!(stop.within(|| Index::new(&rows, 2, &vec![1; 4000])), Err(Error::Cancelled)));
+        let cancel = CancelToken::new();
+        cancel.set();
+        assert!(matches!(cancel.within(|| Index::new(&rows, 2, &vec![1; 4000])), Err(Error::Cancelled)));
     }
 }

@@ -21,13 +21,13 @@ use crate::cpu::features::{Avx512, Instructions};
 use crate::{Error, Result, alloc};
 
 /// Coordinates of the smallest rotation.
-pub const LEAST: usize = 64;
+pub const MIN_SIZE: usize = 64;
 /// Coordinates of the largest.
-pub const MOST: usize = 1 << 16;
+pub const MAX_SIZE: usize = 1 << 16;
 /// Rounds of signs and transform.
 const ROUNDS: usize = 3;
 /// Values that are transformed in registers.
-const NEAR: usize = 16;
+const WIDTH: usize = 16;
 
 /// A number that is rotated.
 pub trait Number: Copy + Default + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> {
@@ -64,12 +64,12 @@ impl Number for f64 {
 /// Return the number of coordinates of a rotation of vectors of `dim` values.
 ///
 /// # Errors
-/// `dim` is 0 or above [`MOST`].
+/// `dim` is 0 or above [`MAX_SIZE`].
 pub fn size_of_rotation(dim: usize) -> Result<usize> {
-    if dim == 0 || dim > MOST {
-        return Err(Error::parameter("dimension", dim, format!("1 to {MOST} for a rotation")));
+    if dim == 0 || dim > MAX_SIZE {
+        return Err(Error::parameter("dimension", dim, format!("1 to {MAX_SIZE} for a rotation")));
     }
-    Ok(dim.next_power_of_two().max(LEAST))
+    Ok(dim.next_power_of_two().max(MIN_SIZE))
 }
 
 /// Signs of one rotation.
@@ -82,9 +82,9 @@ pub struct Hadamard {
 
 /// Add and subtract values at distance `H`.
 #[inline(always)]
-fn near<const H: usize, T: Number>(values: [T; NEAR]) -> [T; NEAR] {
+fn step_within<const H: usize, T: Number>(values: [T; WIDTH]) -> [T; WIDTH] {
     let mut out = values;
-    for i in 0..NEAR {
+    for i in 0..WIDTH {
         out[i] = if i & H == 0 { values[i] + values[i ^ H] } else { values[i ^ H] - values[i] };
     }
     out
@@ -92,18 +92,18 @@ fn near<const H: usize, T: Number>(values: [T; NEAR]) -> [T; NEAR] {
 
 #[inline(always)]
 fn transform<T: Number>(values: &mut [T]) {
-    for some in values.as_chunks_mut::<NEAR>().0 {
-        *some = near::<8, T>(near::<4, T>(near::<2, T>(near::<1, T>(*some))));
+    for chunk in values.as_chunks_mut::<WIDTH>().0 {
+        *chunk = step_within::<8, T>(step_within::<4, T>(step_within::<2, T>(step_within::<1, T>(*chunk))));
     }
-    let mut apart = NEAR;
-    while apart < values.len() {
-        for pair in values.chunks_exact_mut(2 * apart) {
-            let (left, right) = pair.split_at_mut(apart);
+    let mut distance = WIDTH;
+    while distance < values.len() {
+        for pair in values.chunks_exact_mut(2 * distance) {
+            let (left, right) = pair.split_at_mut(distance);
             for (a, b) in left.iter_mut().zip(right) {
                 (*a, *b) = (*a + *b, *a - *b);
             }
         }
-        apart *= 2;
+        distance *= 2;
     }
 }
 
@@ -111,7 +111,7 @@ impl Hadamard {
     /// Create rotation `number` of a seed and a stream for vectors of `dim` values.
     ///
     /// # Errors
-    /// `dim` is 0 or above [`MOST`]; memory runs out.
+    /// `dim` is 0 or above [`MAX_SIZE`]; memory runs out.
     pub fn new(seed: u64, stream: u64, number: usize, dim: usize) -> Result<Self> {
         let size = size_of_rotation(dim)?;
         let mut signs = alloc::try_with_capacity(ROUNDS * size)?;
@@ -180,26 +180,26 @@ mod x86 {
     pub(super) unsafe fn rotate(signs: &[f32], values: &mut [f32]) {
         let size = values.len();
         for signs in signs.chunks_exact(size) {
-            let mut apart = size.min(8 * LANES);
-            for at in (0..size).step_by(apart) {
-                if apart == 8 * LANES {
+            let mut distance = size.min(8 * LANES);
+            for at in (0..size).step_by(distance) {
+                if distance == 8 * LANES {
                     begin_eight(values, signs, at);
                 } else {
                     begin_four(values, signs, at);
                 }
             }
-            while apart < size {
-                let registers = (size / apart).min(8);
-                for first in (0..size).step_by(registers * apart) {
-                    for at in (first..first + apart).step_by(LANES) {
+            while distance < size {
+                let registers = (size / distance).min(8);
+                for first in (0..size).step_by(registers * distance) {
+                    for at in (first..first + distance).step_by(LANES) {
                         match registers {
-                            2 => go_on_two(values, at, apart),
-                            4 => go_on_four(values, at, apart),
-                            _ => go_on_eight(values, at, apart),
+                            2 => go_on_two(values, at, distance),
+                            4 => go_on_four(values, at, distance),
+                            _ => go_on_eight(values, at, distance),
                         }
                     }
                 }
-                apart *= registers;
+                distance *= registers;
             }
         }
     }
@@ -207,17 +207,17 @@ mod x86 {
     #[inline]
     #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
     fn load(values: &[f32], at: usize) -> __m512 {
-        let some = &values[at..at + LANES];
+        let chunk = &values[at..at + LANES];
         // SAFETY: as many values as are loaded.
-        unsafe { _mm512_loadu_ps(some.as_ptr()) }
+        unsafe { _mm512_loadu_ps(chunk.as_ptr()) }
     }
 
     #[inline]
     #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
     fn store(values: &mut [f32], at: usize, register: __m512) {
-        let some = &mut values[at..at + LANES];
+        let chunk = &mut values[at..at + LANES];
         // SAFETY: as many values as are stored.
-        unsafe { _mm512_storeu_ps(some.as_mut_ptr(), register) }
+        unsafe { _mm512_storeu_ps(chunk.as_mut_ptr(), register) }
     }
 
     /// Return the sum and the difference.
@@ -246,7 +246,7 @@ mod x86 {
         [a, b, c, d, e, f, g, h]
     }
 
-    /// Run the steps of 1, 2, 4 and 8 values within a register, like `near`.
+    /// Run the steps of 1, 2, 4 and 8 values within a register, like `step_within`.
     #[inline]
     #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
     fn within(x: __m512) -> __m512 {
@@ -261,16 +261,16 @@ mod x86 {
     }
 
     macro_rules! begin {
-        ($name:ident, $steps:ident, $($place:literal)+) => {
+        ($name:ident, $steps:ident, $($index:literal)+) => {
             /// Run the steps within a group of registers, after multiplying values by signs.
             #[inline]
             #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
             fn $name(values: &mut [f32], signs: &[f32], at: usize) {
                 let all = $steps([$({
-                    let at = at + $place * LANES;
+                    let at = at + $index * LANES;
                     within(_mm512_mul_ps(load(values, at), load(signs, at)))
                 }),+]);
-                $(store(values, at + $place * LANES, all[$place]);)+
+                $(store(values, at + $index * LANES, all[$index]);)+
             }
         };
     }
@@ -278,13 +278,13 @@ mod x86 {
     begin!(begin_eight, eight, 0 1 2 3 4 5 6 7);
 
     macro_rules! go_on {
-        ($name:ident, $steps:ident, $($place:literal)+) => {
+        ($name:ident, $steps:ident, $($index:literal)+) => {
             /// Run the steps between registers of values at distance `distance`.
             #[inline]
             #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
-            fn $name(values: &mut [f32], at: usize, apart: usize) {
-                let all = $steps([$(load(values, at + $place * apart)),+]);
-                $(store(values, at + $place * apart, all[$place]);)+
+            fn $name(values: &mut [f32], at: usize, distance: usize) {
+                let all = $steps([$(load(values, at + $index * distance)),+]);
+                $(store(values, at + $index * distance, all[$index]);)+
             }
         };
     }
@@ -306,12 +306,12 @@ mod tests {
     fn the_transform_is_the_matrix_of_its_definition() {
         for size in [64, 128, 512] {
             let values = vector(size as u64, size);
-            let mut found = values.clone();
-            transform(&mut found);
-            for (i, &found) in found.iter().enumerate() {
+            let mut actual = values.clone();
+            transform(&mut actual);
+            for (i, &actual) in actual.iter().enumerate() {
                 let sign = |j: usize| if (i & j).count_ones() % 2 == 1 { -1.0 } else { 1.0 };
                 let expected: f64 = values.iter().enumerate().map(|(j, value)| sign(j) * value).sum();
-                assert!((expected - found).abs() < 1e-9 * size as f64, "{size} {i}");
+                assert!((expected - actual).abs() < 1e-9 * size as f64, "{size} {i}");
             }
         }
     }
@@ -352,7 +352,7 @@ mod tests {
         assert_eq!(signs(1, 0), signs(1, 0));
         assert_ne!(signs(1, 0), signs(1, 1));
         assert_ne!(signs(1, 0), signs(2, 0));
-        assert_eq!([64, 64, 128, 1 << 16], [1, 64, 65, MOST].map(|dim| size_of_rotation(dim).expect("a size")));
-        assert!(size_of_rotation(0).is_err() && size_of_rotation(MOST + 1).is_err());
+        assert_eq!([64, 64, 128, 1 << 16], [1, 64, 65, MAX_SIZE].map(|dim| size_of_rotation(dim).expect("a size")));
+        assert!(size_of_rotation(0).is_err() && size_of_rotation(MAX_SIZE + 1).is_err());
     }
 }

@@ -126,9 +126,9 @@ pub fn matrix<T: Plain + Send>(
     value: impl Fn(u64, u64) -> T + Sync,
 ) -> Result<Vec<T>> {
     let mut out = alloc::try_zeroed(rows.saturating_mul(columns))?;
-    let stop = &CancelToken::current();
+    let cancel = &CancelToken::current();
     out.par_chunks_mut(columns.max(1)).enumerate().for_each(|(row, values)| {
-        if stop.is_set() {
+        if cancel.is_set() {
             return;
         }
         let base = base(seed, stream, first + row as u64);

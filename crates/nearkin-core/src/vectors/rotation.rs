@@ -20,7 +20,7 @@ pub const STRUCTURED: u64 = 3;
 /// Stream of the seed that draws uniformly random ones.
 pub const DENSE: u64 = 4;
 /// Coordinates of the largest uniformly random rotation, of 32 MB.
-pub const MOST_DENSE: usize = 1 << 12;
+pub const MAX_DENSE: usize = 1 << 12;
 /// Rows that one task rotates.
 const CHUNK: usize = 64;
 /// Number of partial sums of a product.
@@ -55,11 +55,11 @@ impl Dense {
     /// Create rotation `number` of a seed for vectors of `dim` values.
     ///
     /// # Errors
-    /// `dim` is 0 or above [`MOST_DENSE`]; memory runs out.
+    /// `dim` is 0 or above [`MAX_DENSE`]; memory runs out.
     pub fn new(seed: u64, number: usize, dim: usize) -> Result<Self> {
         let size = size_of_rotation(dim)?;
-        if size > MOST_DENSE {
-            let allowed = format!("1 to {MOST_DENSE} for a dense rotation; a structured one takes more");
+        if size > MAX_DENSE {
+            let allowed = format!("1 to {MAX_DENSE} for a dense rotation; a structured one takes more");
             return Err(Error::parameter("dimension", dim, allowed));
         }
         let total = (2..=size).map(padded).sum();
@@ -102,9 +102,9 @@ impl Dense {
                     from += u.len();
                     let values = &mut values[self.size - u.len()..];
                     let mut sums = [T::default(); LANES];
-                    for (some, u) in values.as_chunks::<LANES>().0.iter().zip(u.as_chunks::<LANES>().0) {
+                    for (chunk, u) in values.as_chunks::<LANES>().0.iter().zip(u.as_chunks::<LANES>().0) {
                         for i in 0..LANES {
-                            sums[i] = sums[i] + some[i] * T::of(f64::from(u[i]));
+                            sums[i] = sums[i] + chunk[i] * T::of(f64::from(u[i]));
                         }
                     }
                     let mut half = LANES / 2;
@@ -223,10 +223,10 @@ impl Rotations {
         if !x.len().is_multiple_of(self.dim) || mean.len() != self.dim {
             return Err(Error::mismatch("dimension", mean.len(), self.dim));
         }
-        let stop = CancelToken::current();
+        let cancel = CancelToken::current();
         let mut out = alloc::try_filled(U::default(), x.len() / self.dim * width)?;
-        let one = |(out, x): (&mut [U], &[T])| {
-            stop.check()?;
+        let rotate_chunk = |(out, x): (&mut [U], &[T])| {
+            cancel.check()?;
             let mut buffer = alloc::try_with_capacity(self.all.first().map_or(0, Rotation::size))?;
             for (out, x) in out.chunks_exact_mut(width).zip(x.chunks_exact(self.dim)) {
                 self.each(x, mean, &mut buffer, |from, values| put(out, from, values));
@@ -234,9 +234,9 @@ impl Rotations {
             Ok(())
         };
         if x.len() <= CHUNK * self.dim {
-            one((&mut out, x))?;
+            rotate_chunk((&mut out, x))?;
         } else {
-            out.par_chunks_mut(CHUNK * width).zip(x.par_chunks(CHUNK * self.dim)).try_for_each(one)?;
+            out.par_chunks_mut(CHUNK * width).zip(x.par_chunks(CHUNK * self.dim)).try_for_each(rotate_chunk)?;
         }
         Ok(out)
     }
@@ -305,13 +305,13 @@ mod tests {
     fn a_dense_rotation_keeps_products_and_all_instructions_give_the_same_bits() {
         for dim in [1, 63, 64, 65, 200] {
             let rotation = Rotation::new(7, DENSE, 0, dim).expect("a rotation");
-            let some = |seed| {
+            let chunk = |seed| {
                 let mut values = vector(seed, dim);
                 values.resize(rotation.size(), 0.0);
                 values
             };
             let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
-            let (x, y) = (some(1), some(2));
+            let (x, y) = (chunk(1), chunk(2));
             let mut first: Option<Vec<f64>> = None;
             for instructions in Instructions::available() {
                 let (mut p, mut q) = (x.clone(), y.clone());
@@ -370,7 +370,7 @@ mod tests {
     #[test]
     fn streams_and_sizes_have_limits() {
         assert!(Rotation::new(0, 5, 0, 8).is_err());
-        assert!(Rotation::new(0, DENSE, 0, MOST_DENSE + 1).is_err());
+        assert!(Rotation::new(0, DENSE, 0, MAX_DENSE + 1).is_err());
         assert!(Rotation::new(0, DENSE, 0, 0).is_err());
     }
 }

@@ -16,7 +16,7 @@
 //! − 1) S / (f − 1))`, never more than that of `classic`: 0.56 of it for k = 128 and f = 160, 0.62 for f = 30, 0.80 for
 //! f = 10; S tends to 1 for f ≫ k, where the classic variance is (f − 1)/(f − k) times as large.
 //!
-//! Cost: features are buffered in [`HELD`]; a round processes all features of the buffer, and rounds end when all bins
+//! Cost: features are buffered in [`BUFFER`]; a round processes all features of the buffer, and rounds end when all bins
 //! are full: one for large sets; for small ones R, and |A| steps for each remaining bin. More rounds would lower the
 //! variance only for sets smaller than k, and cost most for those of about k.
 //!
@@ -29,19 +29,19 @@ use super::{CHUNK, MAX_PERM, MinHash, Scheme, Sketch, mix};
 pub(super) const ROUNDS: usize = 3;
 
 /// Capacity of the buffer: enough features to fill 512 bins in three rounds of four with one pass each.
-const HELD: usize = 4 * CHUNK;
+const BUFFER: usize = 4 * CHUNK;
 
 /// Bins whose functions are computed at once: the lanes of a register.
 const GROUP: usize = 8;
 
 /// The bins that the rounds leave empty, and their functions.
-pub(super) struct Left {
+pub(super) struct EmptyBins {
     bins: [u16; MAX_PERM],
     factors: [u64; MAX_PERM],
     terms: [u64; MAX_PERM],
 }
 
-impl Default for Left {
+impl Default for EmptyBins {
     fn default() -> Self {
         Self { bins: [0; MAX_PERM], factors: [0; MAX_PERM], terms: [0; MAX_PERM] }
     }
@@ -56,12 +56,12 @@ fn floor(round: usize) -> u64 {
 impl MinHash {
     /// Put features into the buffer; process it when it is full.
     #[inline(always)]
-    pub(super) fn hold(&self, hashes: &[u64], sketch: &mut Sketch) {
+    pub(super) fn buffer_features(&self, hashes: &[u64], sketch: &mut Sketch) {
         let mut rest = hashes;
         while !rest.is_empty() {
-            let (now, later) = rest.split_at(rest.len().min(HELD - sketch.held.len()));
-            sketch.held.extend(now.iter().map(|&h| mix(h)));
-            if sketch.held.len() == HELD {
+            let (now, later) = rest.split_at(rest.len().min(BUFFER - sketch.buffer.len()));
+            sketch.buffer.extend(now.iter().map(|&h| mix(h)));
+            if sketch.buffer.len() == BUFFER {
                 self.rounds(sketch);
             }
             rest = later;
@@ -70,7 +70,7 @@ impl MinHash {
 
     /// Update the minima with the features of the buffer.
     pub(super) fn rounds(&self, sketch: &mut Sketch) {
-        if self.scheme != Scheme::Fast || sketch.held.is_empty() {
+        if self.scheme != Scheme::Fast || sketch.buffer.is_empty() {
             return;
         }
         self.instructions.run(
@@ -81,56 +81,56 @@ impl MinHash {
 
     #[inline(always)]
     fn rounds_plain(&self, sketch: &mut Sketch) {
-        let Sketch { least, mixed, bins, held, left, .. } = sketch;
+        let Sketch { minima, mixed, bins, buffer, rest_bins, .. } = sketch;
         let k = self.num_perm;
         let functions = self.factors.len() - ROUNDS;
         for round in 0..ROUNDS {
             let (a, b) = (self.factors[functions + round], self.terms[functions + round]);
-            for chunk in held.chunks(CHUNK) {
+            for chunk in buffer.chunks(CHUNK) {
                 let (mixed, bins) = (&mut mixed[..chunk.len()], &mut bins[..chunk.len()]);
                 for ((&x, value), bin) in chunk.iter().zip(&mut *mixed).zip(&mut *bins) {
                     let y = a.wrapping_mul(x).wrapping_add(b);
-                    let place = (y >> 32) * k as u64;
-                    *bin = place >> 32;
-                    *value = floor(round) | (place << 32 | y & 0xffff_ffff) >> (round + 1);
+                    let scaled = (y >> 32) * k as u64;
+                    *bin = scaled >> 32;
+                    *value = floor(round) | (scaled << 32 | y & 0xffff_ffff) >> (round + 1);
                 }
                 for (&bin, &value) in bins.iter().zip(&*mixed) {
-                    let least = &mut least[bin as usize % MAX_PERM];
-                    *least = (*least).min(value);
+                    let minimum = &mut minima[bin as usize % MAX_PERM];
+                    *minimum = (*minimum).min(value);
                 }
             }
-            let most = least[..k].iter().fold(0, |most, &value| value.max(most));
-            if most < floor(round + 1) {
-                held.clear();
+            let largest = minima[..k].iter().fold(0, |largest, &value| value.max(largest));
+            if largest < floor(round + 1) {
+                buffer.clear();
                 return;
             }
         }
         let mut count = 0;
-        for (word, values) in least[..k].chunks(64).enumerate() {
+        for (word, values) in minima[..k].chunks(64).enumerate() {
             let mut rest =
                 values.iter().enumerate().fold(0, |mask, (i, &value)| mask | u64::from(value >= floor(ROUNDS)) << i);
             while rest != 0 {
                 let bin = 64 * word + rest.trailing_zeros() as usize;
-                left.bins[count] = bin as u16;
-                (left.factors[count], left.terms[count]) = (self.factors[bin], self.terms[bin]);
+                rest_bins.bins[count] = bin as u16;
+                (rest_bins.factors[count], rest_bins.terms[count]) = (self.factors[bin], self.terms[bin]);
                 count += 1;
                 rest &= rest - 1;
             }
         }
-        let functions = left.factors.as_chunks::<GROUP>().0.iter().zip(left.terms.as_chunks::<GROUP>().0);
-        for (bins, (a, b)) in left.bins[..count].chunks(GROUP).zip(functions) {
-            let mut found = [u64::MAX; GROUP];
-            for &x in &*held {
+        let functions = rest_bins.factors.as_chunks::<GROUP>().0.iter().zip(rest_bins.terms.as_chunks::<GROUP>().0);
+        for (bins, (a, b)) in rest_bins.bins[..count].chunks(GROUP).zip(functions) {
+            let mut bin_minima = [u64::MAX; GROUP];
+            for &x in &*buffer {
                 for i in 0..GROUP {
-                    found[i] = found[i].min(a[i].wrapping_mul(x).wrapping_add(b[i]));
+                    bin_minima[i] = bin_minima[i].min(a[i].wrapping_mul(x).wrapping_add(b[i]));
                 }
             }
-            for (&bin, found) in bins.iter().zip(found) {
-                let least = &mut least[usize::from(bin) % MAX_PERM];
-                *least = (*least).min(last(found));
+            for (&bin, bin_minima) in bins.iter().zip(bin_minima) {
+                let minimum = &mut minima[usize::from(bin) % MAX_PERM];
+                *minimum = (*minimum).min(last(bin_minima));
             }
         }
-        held.clear();
+        buffer.clear();
     }
 }
 
@@ -155,12 +155,12 @@ pub(super) mod tests {
                 let thrown = (0..ROUNDS).find_map(|round| {
                     let places = hashes.iter().map(|&h| {
                         let y = function(at + round, h);
-                        let place = (y >> 32) * k as u64;
-                        (place >> 32, place % (1 << 32) * (1 << 32) + y % (1 << 32))
+                        let scaled = (y >> 32) * k as u64;
+                        (scaled >> 32, scaled % (1 << 32) * (1 << 32) + y % (1 << 32))
                     });
-                    let least = places.filter(|(other, _)| *other == bin as u64).map(|(_, z)| z).min()?;
+                    let smallest = places.filter(|(other, _)| *other == bin as u64).map(|(_, z)| z).min()?;
                     let unary = (0..round).fold(0, |unary, bit| unary | 1_u64 << (63 - bit));
-                    Some(unary + least / (1 << (round + 1)))
+                    Some(unary + smallest / (1 << (round + 1)))
                 });
                 let last = || hashes.iter().map(|&h| function(bin, h)).min().unwrap_or(0);
                 thrown.unwrap_or_else(|| u64::MAX << (64 - ROUNDS) | last() >> ROUNDS).min(LARGEST)

@@ -141,26 +141,26 @@ enum Ranks {
 /// Scratch buffers of a thread, reused for every set.
 pub struct Sketch {
     /// Minimum so far, per bin or function.
-    least: Box<[u64; MAX_PERM]>,
+    minima: Box<[u64; MAX_PERM]>,
     /// True if there was any feature.
     some: bool,
     mixed: [u64; CHUNK],
     bins: [u64; CHUNK],
     /// Mixed features of `fast` that no round has seen.
-    held: Vec<u64>,
-    left: Box<fast::Left>,
+    buffer: Vec<u64>,
+    rest_bins: Box<fast::EmptyBins>,
     text: Scratch,
 }
 
 impl Default for Sketch {
     fn default() -> Self {
         Self {
-            least: Box::new([u64::MAX; MAX_PERM]),
+            minima: Box::new([u64::MAX; MAX_PERM]),
             some: false,
             mixed: [0; CHUNK],
             bins: [0; CHUNK],
-            held: Vec::new(),
-            left: Box::default(),
+            buffer: Vec::new(),
+            rest_bins: Box::default(),
             text: Scratch::default(),
         }
     }
@@ -247,9 +247,9 @@ impl MinHash {
     }
 
     fn begin(&self, sketch: &mut Sketch) {
-        sketch.least[..self.num_perm.next_multiple_of(LANES)].fill(u64::MAX);
+        sketch.minima[..self.num_perm.next_multiple_of(LANES)].fill(u64::MAX);
         sketch.some = false;
-        sketch.held.clear();
+        sketch.buffer.clear();
     }
 
     /// Update the minima with features.
@@ -264,9 +264,9 @@ impl MinHash {
     #[inline(always)]
     fn add_plain(&self, hashes: &[u64], sketch: &mut Sketch) {
         if self.scheme == Scheme::Fast {
-            return self.hold(hashes, sketch);
+            return self.buffer_features(hashes, sketch);
         }
-        let Sketch { least, mixed, bins, .. } = sketch;
+        let Sketch { minima, mixed, bins, .. } = sketch;
         for chunk in hashes.chunks(CHUNK) {
             for (x, &h) in mixed.iter_mut().zip(chunk) {
                 *x = mix(h);
@@ -275,8 +275,8 @@ impl MinHash {
             match self.scheme {
                 Scheme::Classic => {
                     let functions = self.factors.chunks_exact(LANES).zip(self.terms.chunks_exact(LANES));
-                    for ((a, b), least) in functions.zip(least.chunks_exact_mut(LANES)) {
-                        minima(mixed, a, b, least);
+                    for ((a, b), minima) in functions.zip(minima.chunks_exact_mut(LANES)) {
+                        update_minima(mixed, a, b, minima);
                     }
                 }
                 Scheme::One => {
@@ -285,8 +285,8 @@ impl MinHash {
                         *bin = bin_of(*x, self.num_perm) as u64;
                     }
                     for (&bin, &x) in bins.iter().zip(&*mixed) {
-                        let least = &mut least[bin as usize % MAX_PERM];
-                        *least = (*least).min(x);
+                        let minimum = &mut minima[bin as usize % MAX_PERM];
+                        *minimum = (*minimum).min(x);
                     }
                 }
                 Scheme::Fast => {}
@@ -302,35 +302,35 @@ impl MinHash {
         self.rounds(sketch);
         match self.scheme {
             Scheme::Classic | Scheme::Fast => {
-                out.iter_mut().zip(&*sketch.least).for_each(|(out, &value)| *out = V::of(value.min(LARGEST)));
+                out.iter_mut().zip(&*sketch.minima).for_each(|(out, &value)| *out = V::of(value.min(LARGEST)));
             }
-            Scheme::One => self.densify(&sketch.least, out),
+            Scheme::One => self.densify(&sketch.minima, out),
         }
     }
 
     /// Densify: each empty bin takes the value of the first bin in its order that is not empty; not all are empty.
-    fn densify<V: Value>(&self, least: &[u64; MAX_PERM], out: &mut [V]) {
+    fn densify<V: Value>(&self, minima: &[u64; MAX_PERM], out: &mut [V]) {
         self.instructions.run(
             #[inline(always)]
-            || self.densify_plain(least, out),
+            || self.densify_plain(minima, out),
         );
     }
 
     #[inline(always)]
-    fn densify_plain<V: Value>(&self, least: &[u64; MAX_PERM], out: &mut [V]) {
+    fn densify_plain<V: Value>(&self, minima: &[u64; MAX_PERM], out: &mut [V]) {
         let k = self.num_perm;
         let mut masks = [0_u64; MAX_PERM / 64];
-        for (mask, values) in masks.iter_mut().zip(least[..k].chunks(64)) {
+        for (mask, values) in masks.iter_mut().zip(minima[..k].chunks(64)) {
             *mask = values.iter().enumerate().fold(0, |mask, (i, &value)| mask | u64::from(value != u64::MAX) << i);
         }
         let full = masks.iter().map(|mask| mask.count_ones() as usize).sum::<usize>();
         let empty = k - full;
         if PROBE_COST * empty <= full * full {
             for (i, out) in out.iter_mut().enumerate() {
-                let mut value = least[i];
+                let mut value = minima[i];
                 let mut t = 1;
                 while value == u64::MAX && t < k {
-                    value = least[usize::from(self.order[t * k + i]) % MAX_PERM];
+                    value = minima[usize::from(self.order[t * k + i]) % MAX_PERM];
                     t += 1;
                 }
                 *out = V::of(value);
@@ -348,8 +348,8 @@ impl MinHash {
             }
         }
         match &self.ranks {
-            Ranks::Narrow(ranks) => self.borrow(ranks, &bins[..count], least, out),
-            Ranks::Wide(ranks) => self.borrow(ranks, &bins[..count], least, out),
+            Ranks::Narrow(ranks) => self.borrow(ranks, &bins[..count], minima, out),
+            Ranks::Wide(ranks) => self.borrow(ranks, &bins[..count], minima, out),
         }
     }
 
@@ -359,7 +359,7 @@ impl MinHash {
         &self,
         ranks: &[R],
         bins: &[u16],
-        least: &[u64; MAX_PERM],
+        minima: &[u64; MAX_PERM],
         out: &mut [V],
     ) {
         let k = self.num_perm;
@@ -369,16 +369,16 @@ impl MinHash {
             let best = &mut best[..out.len()];
             best.copy_from_slice(&ranks[usize::from(bins[0]) * k + i..][..out.len()]);
             if let Ok(best) = <&mut [R; RANKED]>::try_from(&mut *best) {
-                let mut held = *best;
+                let mut current = *best;
                 for &bin in bins {
                     let Ok(row) = <&[R; RANKED]>::try_from(&ranks[usize::from(bin) * k + i..][..RANKED]) else {
                         return;
                     };
-                    for (held, &rank) in held.iter_mut().zip(row) {
-                        *held = (*held).min(rank);
+                    for (current, &rank) in current.iter_mut().zip(row) {
+                        *current = (*current).min(rank);
                     }
                 }
-                *best = held;
+                *best = current;
             } else {
                 for &bin in bins {
                     for (best, &rank) in best.iter_mut().zip(&ranks[usize::from(bin) * k + i..]) {
@@ -388,7 +388,7 @@ impl MinHash {
             }
             for (at, (out, &rank)) in out.iter_mut().zip(&*best).enumerate() {
                 let source = self.order[rank.into() * k + i + at];
-                *out = V::of(least[usize::from(source) % MAX_PERM]);
+                *out = V::of(minima[usize::from(source) % MAX_PERM]);
             }
             i += out.len();
         }
@@ -439,11 +439,11 @@ impl MinHash {
         counts: &mut [u64],
     ) -> Result<()> {
         assert_eq!((texts.len() * self.num_perm, texts.len()), (out.len(), counts.len()), "one place per text");
-        let stop = &CancelToken::current();
+        let cancel = &CancelToken::current();
         out.par_chunks_mut(self.num_perm).zip(counts).enumerate().with_min_len(16).try_for_each_init(
-            || Sketch { text: Scratch::stopped_by(stop), ..Sketch::default() },
+            || Sketch { text: Scratch::stopped_by(cancel), ..Sketch::default() },
             |sketch, (i, (out, count))| {
-                if stop.is_set() {
+                if cancel.is_set() {
                     return Ok(());
                 }
                 texts.prefetch(i + 1);
@@ -462,11 +462,11 @@ impl MinHash {
     /// If the offsets do not belong to the hashes, or `out` has another length.
     pub fn sets<V: Value>(&self, offsets: &[i64], hashes: &[u64], out: &mut [V]) {
         assert_eq!((offsets.len() - 1) * self.num_perm, out.len(), "one place per set");
-        let stop = &CancelToken::current();
+        let cancel = &CancelToken::current();
         out.par_chunks_mut(self.num_perm).enumerate().with_min_len(64).for_each_init(
             Sketch::default,
             |sketch, (d, out)| {
-                if stop.is_set() {
+                if cancel.is_set() {
                     return;
                 }
                 self.hashes(&hashes[offsets[d] as usize..offsets[d + 1] as usize], sketch, out);
@@ -476,27 +476,27 @@ impl MinHash {
 
     /// Merge the signatures of `right` into `left`, row by row: those of the unions of their sets.
     pub fn merge<V: Value>(&self, left: &mut [V], right: &[V]) {
-        let stop = &CancelToken::current();
+        let cancel = &CancelToken::current();
         let k = self.num_perm;
         left.par_chunks_mut(k).zip(right.par_chunks(k)).with_min_len(64).for_each(|(left, right)| match self.scheme {
-            _ if stop.is_set() => {}
+            _ if cancel.is_set() => {}
             Scheme::Classic | Scheme::Fast => {
                 left.iter_mut().zip(right).for_each(|(left, &right)| *left = (*left).min(right));
             }
             Scheme::One => {
-                let mut least = [u64::MAX; MAX_PERM];
+                let mut minima = [u64::MAX; MAX_PERM];
                 for side in [&*left, right] {
                     for (i, &value) in side.iter().enumerate() {
                         // A value in another bin than its own is borrowed, and the union may have a better one.
                         if value != V::NONE && bin_of(value.bits(), k) == i {
-                            least[i] = least[i].min(value.bits());
+                            minima[i] = minima[i].min(value.bits());
                         }
                     }
                 }
-                if least[..k].iter().all(|value| *value == u64::MAX) {
+                if minima[..k].iter().all(|value| *value == u64::MAX) {
                     return left.fill(V::NONE);
                 }
-                self.densify(&least, left);
+                self.densify(&minima, left);
             }
         });
     }
@@ -509,16 +509,16 @@ const RANKED: usize = 64;
 const PROBE_COST: usize = 400;
 
 #[inline(always)]
-fn minima(mixed: &[u64], a: &[u64], b: &[u64], least: &mut [u64]) {
+fn update_minima(mixed: &[u64], a: &[u64], b: &[u64], minima: &mut [u64]) {
     let (Ok(a), Ok(b)) = (<&[u64; LANES]>::try_from(a), <&[u64; LANES]>::try_from(b)) else { return };
-    let Ok(least) = <&mut [u64; LANES]>::try_from(least) else { return };
-    let mut held = *least;
+    let Ok(minima) = <&mut [u64; LANES]>::try_from(minima) else { return };
+    let mut current = *minima;
     for &x in mixed {
         for i in 0..LANES {
-            held[i] = held[i].min(a[i].wrapping_mul(x).wrapping_add(b[i]));
+            current[i] = current[i].min(a[i].wrapping_mul(x).wrapping_add(b[i]));
         }
     }
-    *least = held;
+    *minima = current;
 }
 
 /// Return the number of values in which the rows of `a` and `b` differ; an array of one row is compared with all of the
@@ -539,9 +539,9 @@ pub fn differences<V: Value>(a: &[V], b: &[V], num_perm: usize) -> Result<Vec<u1
         return Err(Error::parameter("num_perm", num_perm, "the values of a signature"));
     }
     let rows = if rows_a == 1 { rows_b } else { rows_a };
-    let stop = &CancelToken::current();
+    let cancel = &CancelToken::current();
     let differing =
-        |i| if stop.is_set() { 0 } else { different(row(a, rows_a, i, num_perm), row(b, rows_b, i, num_perm)) };
+        |i| if cancel.is_set() { 0 } else { different(row(a, rows_a, i, num_perm), row(b, rows_b, i, num_perm)) };
     alloc::try_collect_parallel((0..rows).into_par_iter().with_min_len(1024).map(differing))
 }
 
@@ -638,19 +638,19 @@ mod tests {
             let mut random = SplitMix(1);
             for full in [1, 2, 5, num_perm / 2, num_perm - num_perm / 8, num_perm] {
                 let full = full.clamp(1, num_perm);
-                let mut least = [u64::MAX; MAX_PERM];
-                while least[..num_perm].iter().filter(|value| **value != u64::MAX).count() < full {
-                    least[random.below(num_perm)] = random.next() >> 1;
+                let mut minima = [u64::MAX; MAX_PERM];
+                while minima[..num_perm].iter().filter(|value| **value != u64::MAX).count() < full {
+                    minima[random.below(num_perm)] = random.next() >> 1;
                 }
                 let first = |i: usize| {
                     let order = (0..num_perm).map(|t| usize::from(family.order[t * num_perm + i]));
-                    order.map(|bin| least[bin]).find(|&value| value != u64::MAX)
+                    order.map(|bin| minima[bin]).find(|&value| value != u64::MAX)
                 };
                 let expected: Vec<u64> = (0..num_perm).filter_map(first).collect();
                 for instructions in Instructions::available() {
                     family.instructions = instructions;
                     let mut out = vec![0_u64; num_perm];
-                    family.densify(&least, &mut out);
+                    family.densify(&minima, &mut out);
                     assert_eq!(expected, out, "{num_perm} {full} {instructions:?}");
                 }
             }

@@ -97,7 +97,7 @@ impl<V: Value + Plain> Index<V> {
         index.of = segment.column(OF, 0)?;
         index.before = segment.column(BEFORE, 0)?;
         index.last = segment.column(LAST, 0)?;
-        index.known = None;
+        index.by_hash = None;
         let items = items as usize;
         let lengths = [index.of.len(), index.before.len(), index.last.len(), index.items.len()];
         if lengths != [index.rows.total(), index.rows.total(), items, items * index.num_perm] {

@@ -8,57 +8,57 @@ use crate::index::components;
 const K: usize = 6;
 
 /// Signatures of few values, so that many agree; now and then one of a set without features.
-fn signatures(most: usize) -> impl Strategy<Value = Vec<u32>> {
-    let one = prop_oneof![9 => prop::collection::vec(0_u32..3, K), 1 => Just(vec![u32::MAX; K])];
-    prop::collection::vec(one, 0..most).prop_map(|rows| rows.concat())
+fn signatures(max_rows: usize) -> impl Strategy<Value = Vec<u32>> {
+    let any_signature = prop_oneof![9 => prop::collection::vec(0_u32..3, K), 1 => Just(vec![u32::MAX; K])];
+    prop::collection::vec(any_signature, 0..max_rows).prop_map(|rows| rows.concat())
 }
 
-fn is_candidate(a: &[u32], b: &[u32], bands: usize, rows: usize, least: usize) -> bool {
-    let some = a.iter().any(|value| *value != u32::MAX);
+fn is_candidate(a: &[u32], b: &[u32], bands: usize, rows: usize, min_equal: usize) -> bool {
+    let has_features = a.iter().any(|value| *value != u32::MAX);
     let band = (0..bands).any(|band| a[band * rows..][..rows] == b[band * rows..][..rows]);
-    some && band && a.iter().zip(b).filter(|(a, b)| a == b).count() >= least
+    has_features && band && a.iter().zip(b).filter(|(a, b)| a == b).count() >= min_equal
 }
 
 /// Rows that are alive, with their signatures.
 type Model = Vec<(u32, Vec<u32>)>;
 
-fn hits(model: &Model, query: &[u32], bands: usize, rows: usize, least: usize) -> Vec<(u16, u32)> {
-    let near = model.iter().filter(|(_, signature)| is_candidate(query, signature, bands, rows, least));
-    let mut found: Vec<(u16, u32)> = near.map(|(row, signature)| (different(query, signature), *row)).collect();
-    found.sort_unstable();
-    found
+fn hits(model: &Model, query: &[u32], bands: usize, rows: usize, min_equal: usize) -> Vec<(u16, u32)> {
+    let candidates = model.iter().filter(|(_, signature)| is_candidate(query, signature, bands, rows, min_equal));
+    let mut results: Vec<(u16, u32)> = candidates.map(|(row, signature)| (different(query, signature), *row)).collect();
+    results.sort_unstable();
+    results
 }
 
-fn pairs(model: &Model, bands: usize, rows: usize, least: usize) -> Vec<(u32, u32, u16)> {
-    let mut found = Vec::new();
+fn pairs(model: &Model, bands: usize, rows: usize, min_equal: usize) -> Vec<(u32, u32, u16)> {
+    let mut results = Vec::new();
     for (i, (row, signature)) in model.iter().enumerate() {
-        let later = model[i + 1..].iter().filter(|(_, other)| is_candidate(signature, other, bands, rows, least));
-        found.extend(later.map(|(other, values)| (*row, *other, different(signature, values))));
+        let later = model[i + 1..].iter().filter(|(_, other)| is_candidate(signature, other, bands, rows, min_equal));
+        results.extend(later.map(|(other, values)| (*row, *other, different(signature, values))));
     }
-    found
+    results
 }
 
-fn same(index: &Index<u32>, model: &Model, queries: &[u32], least: usize) {
+fn same(index: &Index<u32>, model: &Model, queries: &[u32], min_equal: usize) {
     let (_, bands, rows) = index.shape();
-    let found = index.search(queries, least).expect("whole signatures");
+    let results = index.search(queries, min_equal).expect("whole signatures");
     for (i, query) in queries.chunks(K).enumerate() {
-        let range = found.offsets[i] as usize..found.offsets[i + 1] as usize;
+        let range = results.offsets[i] as usize..results.offsets[i + 1] as usize;
         let got: Vec<_> =
-            found.distances[range.clone()].iter().copied().zip(found.rows[range].iter().copied()).collect();
-        assert_eq!(hits(model, query, bands, rows, least), got);
+            results.distances[range.clone()].iter().copied().zip(results.rows[range].iter().copied()).collect();
+        assert_eq!(hits(model, query, bands, rows, min_equal), got);
     }
-    let all = index.pairs(least, 0..usize::MAX).expect("nothing stops it");
+    let all = index.pairs(min_equal, 0..usize::MAX).expect("nothing stops it");
     let got: Vec<_> =
         all.left.iter().zip(&all.right).zip(&all.distances).map(|((&left, &right), &d)| (left, right, d)).collect();
-    assert_eq!(pairs(model, bands, rows, least), got);
+    assert_eq!(pairs(model, bands, rows, min_equal), got);
     let total = index.rows().total();
     for (linkage, firsts) in [
         (Linkage::Centred, components::centred(total, &all.left, &all.right)),
         (Linkage::Connected, components::components(total, &all.left, &all.right)),
     ] {
-        let found = index.clusters(least, linkage).expect("nothing stops it");
+        let results = index.clusters(min_equal, linkage).expect("nothing stops it");
         let listed: Vec<Vec<u32>> =
-            found.offsets.windows(2).map(|pair| found.rows[pair[0] as usize..pair[1] as usize].to_vec()).collect();
+            results.offsets.windows(2).map(|pair| results.rows[pair[0] as usize..pair[1] as usize].to_vec()).collect();
         let groups = Groups::new(&firsts.expect("room"), &CancelToken::default()).expect("room");
         assert_eq!(groups.each().map(Iterator::collect::<Vec<u32>>).collect::<Vec<_>>(), listed);
     }
@@ -74,7 +74,7 @@ proptest! {
     #[test]
     fn an_index_equals_brute_force(
         batches in prop::collection::vec(signatures(12), 1..5), queries in signatures(6), removed in prop::collection::vec(0_u32..40, 0..12),
-        (bands, rows) in prop::sample::select(vec![(1_usize, 6_usize), (6, 1), (3, 2), (2, 3), (2, 2)]), least in 0_usize..=K
+        (bands, rows) in prop::sample::select(vec![(1_usize, 6_usize), (6, 1), (3, 2), (2, 3), (2, 2)]), min_equal in 0_usize..=K
     ) {
         let mut index = Index::<u32>::new(K, bands, rows).expect("in range");
         let mut model = Model::new();
@@ -84,26 +84,26 @@ proptest! {
                 model.push((model.len() as u32, signature.to_vec()));
             }
         }
-        same(&index, &model, &queries, least);
-        let gone: Vec<i64> = removed.iter().map(|&row| row.into()).collect();
-        index.remove(Keys::Ints(&gone), true).expect("missing ids are allowed");
+        same(&index, &model, &queries, min_equal);
+        let removed_ids: Vec<i64> = removed.iter().map(|&row| row.into()).collect();
+        index.remove(Keys::Ints(&removed_ids), true).expect("missing ids are allowed");
         model.retain(|(row, _)| !removed.contains(row));
-        same(&index, &model, &queries, least);
+        same(&index, &model, &queries, min_equal);
         prop_assert_eq!(model.len(), index.len());
 
         let path = temporary("property");
         index.save(&path, b"{}").expect("written");
-        same(&index, &model, &queries, least);
+        same(&index, &model, &queries, min_equal);
         let mut opened = Index::<u32>::open(&path).expect("whole");
         opened.verify().expect("sound");
         prop_assert_eq!((32, K, b"{}".to_vec()), super::file::describe(&path).expect("whole"));
-        same(&opened, &model, &queries, least);
+        same(&opened, &model, &queries, min_equal);
         // An opened index accepts additions.
         let more = batches.concat();
         let first = batches.iter().map(|batch| batch.len() / K).sum::<usize>() as u32;
         opened.add(NewIds::Rows, &more, Existing::Error).expect("rows");
         model.extend(more.chunks(K).enumerate().map(|(i, signature)| (first + i as u32, signature.to_vec())));
-        same(&opened, &model, &queries, least);
+        same(&opened, &model, &queries, min_equal);
         std::fs::remove_file(path).expect("there");
     }
 
@@ -198,8 +198,8 @@ fn an_addition_that_is_stopped_at_any_look_changes_nothing() {
         index
     };
     let state = |index: &Index<u32>| {
-        let found = index.search(&of(0..60), 2).expect("whole signatures");
-        (index.len(), index.rows().find_name("name 7"), found.offsets, found.rows, found.distances)
+        let results = index.search(&of(0..60), 2).expect("whole signatures");
+        (index.len(), index.rows().find_name("name 7"), results.offsets, results.rows, results.distances)
     };
     let before = state(&filled());
     let mut index = filled();

@@ -28,9 +28,9 @@ use rayon::prelude::*;
 
 use crate::alloc::{self, BestEffortVec};
 use crate::cancel::CancelToken;
+use crate::digests::ssdeep::GRAM;
 use crate::digests::ssdeep::compare::Query;
 use crate::digests::ssdeep::parse::Digest;
-use crate::digests::ssdeep::{GRAM, compare};
 use crate::error::{Error, Result};
 use crate::index::components::{Forest, Groups};
 use crate::index::hamming::Linkage;
@@ -50,7 +50,7 @@ const QUICK: usize = 1 << 15;
 /// Postings of a query that one thread searches, with a comparison each, in a few hundred microseconds.
 const QUICK_QUERY: usize = 1 << 10;
 /// Postings of the longest digest.
-const MOST_GRAMS: usize = 2 * crate::digests::ssdeep::MAX_PART;
+const MAX_GRAMS: usize = 2 * crate::digests::ssdeep::MAX_PART;
 /// Keys that are counted between two cancellation points.
 const COUNTED: usize = 1 << 14;
 
@@ -186,10 +186,10 @@ impl Index {
     fn from_rows(rows: Rows, digests: &[Digest]) -> Result<Self> {
         let purged = rows.num_dead();
         let mut index = Self { purged, ..Self::default() };
-        let made = index.prepare(digests, |row| rows.is_alive(row))?;
+        let new_run = index.prepare(digests, |row| rows.is_alive(row))?;
         index.reserve(digests.len())?;
         index.rows = rows;
-        index.commit(digests, made);
+        index.commit(digests, new_run);
         Ok(index)
     }
 
@@ -201,16 +201,16 @@ impl Index {
     pub fn add(&mut self, ids: NewIds<'_>, digests: &[Digest], existing: Existing) -> Result<usize> {
         let batch = self.rows.prepare(ids, digests.len(), "digests", existing)?;
         let (count, digests) = (batch.count, batch.of(digests, 1)?);
-        let made = self.prepare(&digests, |_| true)?;
+        let new_run = self.prepare(&digests, |_| true)?;
         self.reserve(digests.len())?;
         self.rows.commit(batch);
-        self.commit(&digests, made);
+        self.commit(&digests, new_run);
         Ok(count)
     }
 
     /// Return true if the calling thread can add this many digests in a few hundred microseconds.
     pub fn adds_quickly(&self, count: usize) -> bool {
-        let mut merged = count.saturating_mul(MOST_GRAMS);
+        let mut merged = count.saturating_mul(MAX_GRAMS);
         for run in self.runs.iter().rev() {
             if run.postings.len() >= 2 * merged {
                 break;
@@ -240,9 +240,9 @@ impl Index {
     }
 
     /// Append digests as the next rows, in a short step.
-    fn commit(&mut self, digests: &[Digest], made: Option<(usize, GramRun)>) {
+    fn commit(&mut self, digests: &[Digest], new_run: Option<(usize, GramRun)>) {
         self.digests.extend_from_slice(digests);
-        if let Some((keep, run)) = made {
+        if let Some((keep, run)) = new_run {
             self.runs.truncate(keep);
             self.runs.push(run);
         }
@@ -251,34 +251,31 @@ impl Index {
     /// Build the run of the postings of the next digests that are alive, and return the number of runs to keep: the
     /// others are merged into it. None if there are no postings.
     fn prepare(&self, digests: &[Digest], alive: impl Fn(u32) -> bool + Sync) -> Result<Option<(usize, GramRun)>> {
-        let stop = &CancelToken::current();
+        let cancel = &CancelToken::current();
         let first = self.digests.len();
-        let one = |(block, digests): (usize, &[Digest])| {
-            stop.check()?;
-            let mut found = BestEffortVec::default();
+        let task = |(block, digests): (usize, &[Digest])| {
+            cancel.check()?;
+            let mut results = BestEffortVec::default();
             for (row, digest) in (first + block * BLOCK..).zip(digests).filter(|&(row, _)| alive(row as u32)) {
-                found.extend(keys(digest).map(|key| u64::from(key) << 32 | row as u64));
+                results.extend(keys(digest).map(|key| u64::from(key) << 32 | row as u64));
             }
-            found.whole()
+            results.whole()
         };
-        let parts = alloc::try_map_parallel(digests.par_chunks(BLOCK).enumerate().map(one))?;
-        let mut postings: Vec<u64> = alloc::try_with_capacity(parts.iter().map(Vec::len).sum())?;
-        for part in parts {
-            postings.extend_from_slice(&part);
-        }
+        let parts = alloc::try_map_parallel(digests.par_chunks(BLOCK).enumerate().map(task))?;
+        let mut postings: Vec<u64> = alloc::try_concat(parts)?;
         if postings.is_empty() {
             return Ok(None);
         }
-        sort(&mut postings, stop);
-        stop.check()?;
+        sort(&mut postings, cancel);
+        cancel.check()?;
         postings.dedup();
         // Merge while the last run is not shorter than half of the one before.
         let mut keep = self.runs.len();
         while let Some(last) = self.runs[..keep].last().filter(|run| run.postings.len() < 2 * postings.len()) {
-            postings = merge(&last.postings, &postings, stop)?;
+            postings = merge(&last.postings, &postings, cancel)?;
             keep -= 1;
         }
-        Ok(Some((keep, GramRun::new(postings, stop)?)))
+        Ok(Some((keep, GramRun::new(postings, cancel)?)))
     }
 
     /// Remove ids (or row numbers); return the number removed. A call that fails changes nothing.
@@ -298,17 +295,17 @@ impl Index {
     }
 
     /// Remove the postings of dead rows from the runs.
-    fn purge(&mut self, stop: &CancelToken) -> Result<()> {
+    fn purge(&mut self, cancel: &CancelToken) -> Result<()> {
         let mut runs = Vec::with_capacity(self.runs.len());
         for run in &self.runs {
             let mut postings = BestEffortVec::default();
-            for some in stop.blocks(&run.postings) {
-                postings.extend(some.iter().copied().filter(|&posting| self.rows.is_alive(posting as u32)));
+            for chunk in cancel.blocks(&run.postings) {
+                postings.extend(chunk.iter().copied().filter(|&posting| self.rows.is_alive(posting as u32)));
             }
-            stop.check()?;
+            cancel.check()?;
             let postings = postings.whole()?;
             if !postings.is_empty() {
-                runs.push(GramRun::new(postings, stop)?);
+                runs.push(GramRun::new(postings, cancel)?);
             }
         }
         self.runs = runs;
@@ -317,14 +314,14 @@ impl Index {
     }
 
     /// Return the rows that score at least `limit.threshold` with a query, and their scores.
-    fn scored(&self, query: &Query, rows: &[u32], limit: Limit, stop: &CancelToken) -> Result<Vec<Hit>> {
+    fn scored(&self, query: &Query, rows: &[u32], limit: Limit, cancel: &CancelToken) -> Result<Vec<Hit>> {
         let mut hits = BestEffortVec::default();
-        for rows in stop.blocks(rows) {
+        for rows in cancel.blocks(rows) {
             let scores = query.scores(rows.iter().map(|&row| &self.digests[row as usize]));
             let scored = rows.iter().zip(scores).map(|(&row, score)| Hit { row, score });
             hits.extend(scored.filter(|hit| u32::from(hit.score) >= limit.threshold));
         }
-        stop.check()?;
+        cancel.check()?;
         hits.whole()
     }
 
@@ -334,12 +331,12 @@ impl Index {
         &self,
         query: &Digest,
         limit: Limit,
-        stop: &CancelToken,
+        cancel: &CancelToken,
         scratch: &mut Scratch,
     ) -> Result<(Vec<Hit>, usize)> {
         let prepared = Query::new(query);
-        let skipped = self.candidates(query, 0, limit.skip_hubs, stop, scratch)?;
-        let mut hits = self.scored(&prepared, &scratch.found, limit, stop)?;
+        let skipped = self.candidates(query, 0, limit.skip_hubs, cancel, scratch)?;
+        let mut hits = self.scored(&prepared, &scratch.candidates, limit, cancel)?;
         hits.sort_unstable_by(|a, b| b.score.cmp(&a.score).then_with(|| self.rows.compare(a.row, b.row)));
         Ok((hits, skipped))
     }
@@ -349,36 +346,33 @@ impl Index {
     /// # Errors
     /// The call is cancelled, or memory runs out.
     pub fn search_many(&self, queries: &[Digest], limit: Limit) -> Result<Vec<(Vec<Hit>, usize)>> {
-        let stop = &CancelToken::current();
+        let cancel = &CancelToken::current();
         let tasks = queries.par_chunks(TASK).map_init(Scratch::default, |scratch, queries| {
-            queries.iter().map(|query| self.search(query, limit, stop, scratch)).collect::<Result<Vec<_>>>()
+            queries.iter().map(|query| self.search(query, limit, cancel, scratch)).collect::<Result<Vec<_>>>()
         });
-        let mut found = alloc::try_with_capacity(queries.len())?;
-        for some in alloc::try_map_parallel(tasks)? {
-            found.extend(some);
-        }
-        stop.check()?;
-        Ok(found)
+        let results = alloc::try_concat(alloc::try_map_parallel(tasks)?)?;
+        cancel.check()?;
+        Ok(results)
     }
 
-    /// Collect in `scratch.found` the live rows from `from` on that share a key with `digest`, each once; stop early if
+    /// Collect in `scratch.candidates` the live rows from `from` on that share a key with `digest`, each once; stop early if
     /// the call is cancelled.
     fn candidates(
         &self,
         digest: &Digest,
         from: u32,
         skip_hubs: Option<usize>,
-        stop: &CancelToken,
+        cancel: &CancelToken,
         scratch: &mut Scratch,
     ) -> Result<usize> {
         scratch.begin(self.digests.len())?;
         let mut skipped = 0;
         for key in keys(digest) {
-            if stop.is_set() {
+            if cancel.is_set() {
                 break;
             }
-            if let Some(most) = skip_hubs
-                && self.runs.iter().map(|run| run.of_key(key, 0).len()).sum::<usize>() > most
+            if let Some(max_postings) = skip_hubs
+                && self.runs.iter().map(|run| run.of_key(key, 0).len()).sum::<usize>() > max_postings
             {
                 skipped += 1;
                 continue;
@@ -389,7 +383,7 @@ impl Index {
                 for &posting in postings {
                     let row = posting as u32;
                     if scratch.is_new(row) && self.rows.is_alive(row) {
-                        scratch.found.push(row);
+                        scratch.candidates.push(row);
                     }
                 }
             }
@@ -403,21 +397,21 @@ impl Index {
     /// # Errors
     /// The call is cancelled, or memory runs out.
     pub fn pairs(&self, limit: Limit) -> Result<(Vec<Pair>, usize)> {
-        let stop = &CancelToken::current();
-        let one = |scratch: &mut Scratch, first: usize| {
+        let cancel = &CancelToken::current();
+        let task = |scratch: &mut Scratch, first: usize| {
             let (mut pairs, mut skipped) = (Vec::new(), 0);
             for left in first as u32..self.digests.len().min(first + ROWS) as u32 {
-                skipped += self.pairs_of(left, limit, stop, scratch, &mut pairs)?;
+                skipped += self.pairs_of(left, limit, cancel, scratch, &mut pairs)?;
             }
             Ok((pairs, skipped))
         };
-        let tasks = (0..self.digests.len()).into_par_iter().step_by(ROWS).map_init(Scratch::default, one);
-        let found = alloc::try_map_parallel(tasks)?;
-        stop.check()?;
-        let skipped = found.iter().map(|(_, skipped)| skipped).sum();
-        let mut pairs: Vec<Pair> = alloc::try_with_capacity(found.iter().map(|(pairs, _)| pairs.len()).sum())?;
-        for (some, _) in found {
-            pairs.extend_from_slice(&some);
+        let tasks = (0..self.digests.len()).into_par_iter().step_by(ROWS).map_init(Scratch::default, task);
+        let results = alloc::try_map_parallel(tasks)?;
+        cancel.check()?;
+        let skipped = results.iter().map(|(_, skipped)| skipped).sum();
+        let mut pairs: Vec<Pair> = alloc::try_with_capacity(results.iter().map(|(pairs, _)| pairs.len()).sum())?;
+        for (chunk, _) in results {
+            pairs.extend_from_slice(&chunk);
         }
         // They stand in order of rows.
         if !self.rows.ascending() {
@@ -427,9 +421,9 @@ impl Index {
                     (pair.left, pair.right) = (pair.right, pair.left);
                 }
             }
-            stop.sort_by(&mut pairs, |a, b| by_id(a.left, b.left).then_with(|| by_id(a.right, b.right)));
+            cancel.sort_by(&mut pairs, |a, b| by_id(a.left, b.left).then_with(|| by_id(a.right, b.right)));
         }
-        stop.check()?;
+        cancel.check()?;
         Ok((pairs, skipped))
     }
 
@@ -438,16 +432,16 @@ impl Index {
         &self,
         left: u32,
         limit: Limit,
-        stop: &CancelToken,
+        cancel: &CancelToken,
         scratch: &mut Scratch,
         pairs: &mut Vec<Pair>,
     ) -> Result<usize> {
         let Some(digest) = self.get(left) else { return Ok(0) };
-        let skipped = self.candidates(digest, left + 1, limit.skip_hubs, stop, scratch)?;
-        if scratch.found.is_empty() {
+        let skipped = self.candidates(digest, left + 1, limit.skip_hubs, cancel, scratch)?;
+        if scratch.candidates.is_empty() {
             return Ok(skipped);
         }
-        let hits = self.scored(&Query::new(digest), &scratch.found, limit, stop)?;
+        let hits = self.scored(&Query::new(digest), &scratch.candidates, limit, cancel)?;
         let begin = pairs.len();
         alloc::try_reserve(pairs, hits.len())?;
         pairs.extend(hits.iter().map(|hit| Pair { left, right: hit.row, score: hit.score }));
@@ -460,13 +454,13 @@ impl Index {
     /// # Errors
     /// The call is cancelled, or memory runs out.
     pub fn clusters(&self, limit: Limit, linkage: Linkage) -> Result<Clusters> {
-        let stop = &CancelToken::current();
+        let cancel = &CancelToken::current();
         let (firsts, skipped) = match linkage {
-            Linkage::Connected => self.connected(limit, stop)?,
-            Linkage::Centred => self.centred(limit, stop)?,
+            Linkage::Connected => self.connected(limit, cancel)?,
+            Linkage::Centred => self.centred(limit, cancel)?,
         };
         let mut clusters = Clusters { offsets: vec![0], skipped, ..Clusters::default() };
-        let groups = Groups::new(&firsts, stop)?;
+        let groups = Groups::new(&firsts, cancel)?;
         clusters.rows = alloc::try_with_capacity(groups.nodes())?;
         clusters.scores = alloc::try_with_capacity(groups.nodes())?;
         for rows in groups.each() {
@@ -475,25 +469,25 @@ impl Index {
             let [first, others @ ..] = &clusters.rows[begin..] else { continue };
             let query = Query::new(&self.digests[*first as usize]);
             clusters.scores.push(100);
-            for rows in stop.blocks(others) {
+            for rows in cancel.blocks(others) {
                 clusters.scores.extend(query.scores(rows.iter().map(|&row| &self.digests[row as usize])));
             }
-            stop.check()?;
+            cancel.check()?;
             alloc::try_reserve(&mut clusters.offsets, 1)?;
             clusters.offsets.push(clusters.rows.len() as i64);
         }
         Ok(clusters)
     }
 
-    fn connected(&self, limit: Limit, stop: &CancelToken) -> Result<(Vec<u32>, usize)> {
+    fn connected(&self, limit: Limit, cancel: &CancelToken) -> Result<(Vec<u32>, usize)> {
         let forest = Forest::new(self.digests.len())?;
         let (mut scratch, mut skipped) = (Scratch::default(), 0);
         for left in 0..self.digests.len() as u32 {
             let Some(digest) = self.get(left) else { continue };
-            skipped += self.candidates(digest, left + 1, limit.skip_hubs, stop, &mut scratch)?;
-            stop.check()?;
+            skipped += self.candidates(digest, left + 1, limit.skip_hubs, cancel, &mut scratch)?;
+            cancel.check()?;
             let mut query = None;
-            for &right in stop.blocks(&scratch.found).flatten() {
+            for &right in cancel.blocks(&scratch.candidates).flatten() {
                 // Digests that are already connected require no comparison.
                 if forest.root(left) != forest.root(right) {
                     let query = query.get_or_insert_with(|| Query::new(digest));
@@ -503,11 +497,11 @@ impl Index {
                 }
             }
         }
-        stop.check()?;
+        cancel.check()?;
         Ok((forest.roots()?, skipped))
     }
 
-    fn centred(&self, limit: Limit, stop: &CancelToken) -> Result<(Vec<u32>, usize)> {
+    fn centred(&self, limit: Limit, cancel: &CancelToken) -> Result<(Vec<u32>, usize)> {
         let none = u32::MAX;
         let mut centres = alloc::try_filled(none, self.digests.len())?;
         let (mut scratch, mut skipped) = (Scratch::default(), 0);
@@ -517,30 +511,30 @@ impl Index {
             }
             centres[left as usize] = left;
             let Some(digest) = self.get(left) else { continue };
-            skipped += self.candidates(digest, left + 1, limit.skip_hubs, stop, &mut scratch)?;
-            stop.check()?;
+            skipped += self.candidates(digest, left + 1, limit.skip_hubs, cancel, &mut scratch)?;
+            cancel.check()?;
             let query = Query::new(digest);
-            for &right in stop.blocks(&scratch.found).flatten() {
+            for &right in cancel.blocks(&scratch.candidates).flatten() {
                 if centres[right as usize] == none && query.score(&self.digests[right as usize]) >= limit.threshold {
                     centres[right as usize] = left;
                 }
             }
         }
-        stop.check()?;
+        cancel.check()?;
         Ok((centres, skipped))
     }
 
-    /// Return the 7-grams of at least `least` live digests, most frequent first, at most `most` of them.
+    /// Return the 7-grams of at least `min_count` live digests, most frequent first, at most `max_hubs` of them.
     ///
     /// # Errors
     /// The call is cancelled, or memory runs out.
-    pub fn hubs(&self, least: usize, most: usize) -> Result<Vec<Hub>> {
-        let stop = &CancelToken::current();
+    pub fn hubs(&self, min_count: usize, max_hubs: usize) -> Result<Vec<Hub>> {
+        let cancel = &CancelToken::current();
         let mut counts: std::collections::HashMap<u32, usize> = std::collections::HashMap::new();
         for run in &self.runs {
             for (number, group) in run.postings.chunk_by(|a, b| a >> 32 == b >> 32).enumerate() {
                 if number.is_multiple_of(COUNTED) {
-                    stop.check()?;
+                    cancel.check()?;
                 }
                 let live = group.iter().filter(|&&posting| self.rows.is_alive(posting as u32)).count();
                 alloc::try_reserve_map(&mut counts, 1)?;
@@ -548,17 +542,17 @@ impl Index {
             }
         }
         let mut keys = BestEffortVec::default();
-        keys.extend(counts.into_iter().filter(|&(_, count)| count >= least).map(|(key, _)| key));
+        keys.extend(counts.into_iter().filter(|&(_, count)| count >= min_count).map(|(key, _)| key));
         let mut hubs: BestEffortVec<Hub> = BestEffortVec::default();
         for key in keys.whole()? {
-            stop.check()?;
-            hubs.extend(self.grams_of(key).into_iter().filter(|hub| hub.count >= least));
+            cancel.check()?;
+            hubs.extend(self.grams_of(key).into_iter().filter(|hub| hub.count >= min_count));
         }
         let mut hubs = hubs.whole()?;
         hubs.sort_unstable_by(|a, b| {
             b.count.cmp(&a.count).then_with(|| (a.block_size, a.gram).cmp(&(b.block_size, b.gram)))
         });
-        hubs.truncate(most);
+        hubs.truncate(max_hubs);
         Ok(hubs)
     }
 
@@ -587,7 +581,7 @@ impl Index {
 struct Scratch {
     seen: Vec<u64>,
     touched: Vec<u32>,
-    found: Vec<u32>,
+    candidates: Vec<u32>,
 }
 
 impl Scratch {
@@ -595,7 +589,7 @@ impl Scratch {
         for word in self.touched.drain(..) {
             self.seen[word as usize] = 0;
         }
-        self.found.clear();
+        self.candidates.clear();
         let words = rows.div_ceil(64);
         if self.seen.len() < words {
             self.seen = alloc::try_zeroed(words)?;
@@ -606,7 +600,7 @@ impl Scratch {
     /// Reserve capacity for as many new rows.
     fn make_room(&mut self, rows: usize) -> Result<()> {
         alloc::try_reserve(&mut self.touched, rows)?;
-        alloc::try_reserve(&mut self.found, rows)
+        alloc::try_reserve(&mut self.candidates, rows)
     }
 
     #[inline]
@@ -633,18 +627,16 @@ struct GramRun {
 }
 
 impl GramRun {
-    fn new(postings: Vec<u64>, stop: &CancelToken) -> Result<Self> {
+    fn new(postings: Vec<u64>, cancel: &CancelToken) -> Result<Self> {
         // About eight postings a prefix: one byte of directory each.
         let bits = (postings.len() / 8).max(2).ilog2().min(31);
         let shift = 64 - bits;
         let mut starts = alloc::try_zeroed::<usize>((1 << bits) + 1)?;
-        for posting in stop.blocks(&postings).flatten() {
+        for posting in cancel.blocks(&postings).flatten() {
             starts[(posting >> shift) as usize + 1] += 1;
         }
-        for i in 1..starts.len() {
-            starts[i] += starts[i - 1];
-        }
-        stop.check()?;
+        alloc::prefix_sums(&mut starts);
+        cancel.check()?;
         Ok(Self { postings, starts, shift })
     }
 
@@ -673,14 +665,14 @@ impl GramRun {
     }
 }
 
-fn sort(postings: &mut [u64], stop: &CancelToken) {
-    if postings.len() < 1 << 14 { postings.sort_unstable() } else { stop.sort(postings) }
+fn sort(postings: &mut [u64], cancel: &CancelToken) {
+    if postings.len() < 1 << 14 { postings.sort_unstable() } else { cancel.sort(postings) }
 }
 
-fn merge(a: &[u64], b: &[u64], stop: &CancelToken) -> Result<Vec<u64>> {
+fn merge(a: &[u64], b: &[u64], cancel: &CancelToken) -> Result<Vec<u64>> {
     let mut merged = alloc::try_with_capacity(a.len() + b.len())?;
     let (mut i, mut j) = (0, 0);
-    while i < a.len() && j < b.len() && !stop.is_set() {
+    while i < a.len() && j < b.len() && !cancel.is_set() {
         // This many items are available on both sides, whichever they are taken from.
         for _ in 0..MERGED.min(a.len() - i).min(b.len() - j) {
             let left = a[i] <= b[j];
@@ -691,7 +683,7 @@ fn merge(a: &[u64], b: &[u64], stop: &CancelToken) -> Result<Vec<u64>> {
     }
     merged.extend_from_slice(&a[i..]);
     merged.extend_from_slice(&b[j..]);
-    stop.check()?;
+    cancel.check()?;
     Ok(merged)
 }
 
@@ -725,15 +717,15 @@ fn mix(mut x: u64) -> u32 {
 
 /// Iterate over the keys of one digest, sorted, each once.
 fn keys(digest: &Digest) -> impl Iterator<Item = u32> {
-    let mut keys = [0; MOST_GRAMS];
+    let mut keys = [0; MAX_GRAMS];
     let mut length = 0;
     for (size, gram) in grams(digest) {
         keys[length] = key_of(size, gram);
         length += 1;
     }
     if length == 0 {
-        let whole = digest.to_text().iter().fold(1u64, |h, &c| (h ^ u64::from(c)).wrapping_mul(0x100_0000_01b3));
-        keys[0] = mix(whole);
+        let hash = digest.to_text().iter().fold(1u64, |h, &c| (h ^ u64::from(c)).wrapping_mul(0x100_0000_01b3));
+        keys[0] = mix(hash);
         length = 1;
     }
     keys[..length].sort_unstable();
@@ -741,24 +733,24 @@ fn keys(digest: &Digest) -> impl Iterator<Item = u32> {
     keys.into_iter().take(length).filter(move |&key| last.replace(key) != Some(key))
 }
 
-/// Return all pairs by comparing each digest with each: the reference for [`Index::pairs`].
-pub fn brute_force_pairs(digests: &[Digest], threshold: u32) -> Vec<Pair> {
-    let mut pairs = Vec::new();
-    for (i, left) in digests.iter().enumerate() {
-        for (j, right) in digests.iter().enumerate().skip(i + 1) {
-            let score = compare::compare(left, right);
-            if score >= threshold {
-                pairs.push(Pair { left: i as u32, right: j as u32, score: score as u8 });
-            }
-        }
-    }
-    pairs
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::digests::ssdeep::compare;
     use proptest::prelude::*;
+
+    fn brute_force_pairs(digests: &[Digest], threshold: u32) -> Vec<Pair> {
+        let rows = 0..digests.len();
+        let pairs = rows.clone().flat_map(|i| rows.clone().skip(i + 1).map(move |j| (i, j)));
+        pairs
+            .map(|(i, j)| Pair {
+                left: i as u32,
+                right: j as u32,
+                score: compare::compare(&digests[i], &digests[j]) as u8,
+            })
+            .filter(|pair| u32::from(pair.score) >= threshold)
+            .collect()
+    }
 
     /// Generate few block sizes and mutated copies, so that many pairs match.
     fn corpus() -> impl Strategy<Value = Vec<Digest>> {
@@ -782,10 +774,10 @@ mod tests {
     #[test]
     fn what_is_quick_merges_and_compares_little() {
         let digest = |text: String| Digest::parse(text.as_bytes()).unwrap();
-        let alike = |i: u32| digest(format!("3:ABCDEFGHIJ{}:", char::from_u32(i % 20 + 97).unwrap()));
-        let mut index = filled(&(0..1000).map(alike).collect::<Vec<_>>(), 1000);
+        let similar = |i: u32| digest(format!("3:ABCDEFGHIJ{}:", char::from_u32(i % 20 + 97).unwrap()));
+        let mut index = filled(&(0..1000).map(similar).collect::<Vec<_>>(), 1000);
         assert!(index.adds_quickly(1) && !index.adds_quickly(1000));
-        let (hub, other) = (alike(0), digest("3:KLMNOPQRST:".to_owned()));
+        let (hub, other) = (similar(0), digest("3:KLMNOPQRST:".to_owned()));
         // 1,000 rows share four 7-grams.
         assert!(
             !index.is_quick(&[hub]) && index.is_quick(&[other]) && index.is_quick(&[]) && !index.is_quick(&[other; 2])
@@ -803,16 +795,16 @@ mod tests {
         }
 
         #[test]
-        fn a_search_equals_brute_force_after_removals(digests in corpus(), batch in 1usize..9, gone in prop::collection::vec(any::<bool>(), 60)) {
+        fn a_search_equals_brute_force_after_removals(digests in corpus(), batch in 1usize..9, is_removed in prop::collection::vec(any::<bool>(), 60)) {
             let mut index = filled(&digests, batch);
-            for (row, _) in digests.iter().enumerate().filter(|&(row, _)| gone[row]) {
+            for (row, _) in digests.iter().enumerate().filter(|&(row, _)| is_removed[row]) {
                 prop_assert_eq!(1, index.remove(Keys::Ints(&[row as i64]), false).unwrap());
                 prop_assert!(index.remove(Keys::Ints(&[row as i64]), false).is_err());
             }
-            let left: Vec<usize> = (0..digests.len()).filter(|&row| !gone[row]).collect();
+            let left: Vec<usize> = (0..digests.len()).filter(|&row| !is_removed[row]).collect();
             prop_assert_eq!(left.len(), index.len());
-            let found = index.search_many(&digests, Limit::exact(1).unwrap()).unwrap();
-            for (query, (hits, _)) in digests.iter().zip(found) {
+            let results = index.search_many(&digests, Limit::exact(1).unwrap()).unwrap();
+            for (query, (hits, _)) in digests.iter().zip(results) {
                 let mut expected: Vec<Hit> = left
                     .iter()
                     .map(|&row| Hit { row: row as u32, score: compare::compare(query, &digests[row]) as u8 })
@@ -825,7 +817,7 @@ mod tests {
 
         #[test]
         fn connected_clusters_are_the_components_of_the_pairs(digests in corpus(), threshold in 1u32..=100) {
-            let (found, _) = filled(&digests, 7).connected(Limit::exact(threshold).unwrap(), &CancelToken::default()).unwrap();
+            let (results, _) = filled(&digests, 7).connected(Limit::exact(threshold).unwrap(), &CancelToken::default()).unwrap();
             let mut expected: Vec<u32> = (0..digests.len() as u32).collect();
             for pair in brute_force_pairs(&digests, threshold) {
                 let (a, b) = (expected[pair.left as usize], expected[pair.right as usize]);
@@ -835,7 +827,7 @@ mod tests {
                     }
                 }
             }
-            prop_assert_eq!(expected, found);
+            prop_assert_eq!(expected, results);
         }
 
         #[test]
@@ -898,8 +890,8 @@ mod tests {
             index
         };
         let state = |index: &Index| {
-            let found = index.search_many(&digests, Limit::exact(1).unwrap()).unwrap();
-            (index.len(), index.rows().total(), index.rows().find_int(37), found)
+            let results = index.search_many(&digests, Limit::exact(1).unwrap()).unwrap();
+            (index.len(), index.rows().total(), index.rows().find_int(37), results)
         };
         let before = state(&filled());
         let mut index = filled();

@@ -32,22 +32,20 @@ impl Lists {
     ///
     /// # Errors
     /// The call is cancelled.
-    pub(crate) fn build(words: usize, fps: &[u64], stop: &CancelToken) -> Result<Self> {
+    pub(crate) fn build(words: usize, fps: &[u64], cancel: &CancelToken) -> Result<Self> {
         let mut starts = vec![0; 64 * words + 1];
         for fp in fps.chunks_exact(words) {
-            stop.check()?;
+            cancel.check()?;
             for bit in set_bits(fp) {
                 starts[bit + 1] += 1;
             }
         }
-        for i in 1..starts.len() {
-            starts[i] += starts[i - 1];
-        }
+        alloc::prefix_sums(&mut starts);
         let mut next = starts.clone();
         let mut slots = alloc::try_zeroed::<u32>(starts[64 * words])?;
         let mut weights = alloc::try_with_capacity(fps.len() / words)?;
         for (slot, fp) in fps.chunks_exact(words).enumerate() {
-            stop.check()?;
+            cancel.check()?;
             weights.push(fp.iter().map(|word| word.count_ones() as u16).sum());
             for bit in set_bits(fp) {
                 slots[next[bit]] = slot as u32;
@@ -66,14 +64,14 @@ impl Lists {
         words: usize,
         queries: &[u64],
         radius: u32,
-        stop: &CancelToken,
+        cancel: &CancelToken,
         sink: &mut S,
     ) -> Result<()> {
         let mut common = alloc::try_zeroed::<u16>(self.weights.len())?;
         for (number, query) in queries.chunks_exact(words).enumerate() {
             common.fill(0);
             for bit in set_bits(query) {
-                if stop.is_set() {
+                if cancel.is_set() {
                     return Ok(());
                 }
                 for &slot in &self.slots[self.starts[bit]..self.starts[bit + 1]] {

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rayon::prelude::*;
 
 use super::Index;
-use super::scan::tile::Sink;
+use super::scan::tile::Collector;
 use super::search::{Source, chunk_of};
 use crate::alloc::{self, BestEffortVec};
 use crate::cancel::CancelToken;
@@ -78,7 +78,7 @@ impl Index {
             }
             return Err(Error::parameter("index", "changed while it was clustered", "an index that is left as it is"));
         };
-        let stop = &CancelToken::current();
+        let cancel = &CancelToken::current();
         let slots = source.fps.len() / self.words;
         let mut firsts = alloc::try_with_capacity(slots)?;
         firsts.extend((0..slots as u32).filter_map(|slot| source.rows_of(slot).iter().min().copied()));
@@ -86,13 +86,21 @@ impl Index {
         let of = match linkage {
             Linkage::Connected => {
                 let forest = Forest::new(slots)?;
-                self.join_slots(source, radius, stop, |start, later| Join { forest: &forest, start, later, radius })?;
-                stop.check()?;
+                self.join_slots(source, radius, cancel, |start, later| {
+                    let forest = &forest;
+                    Collector::new((), radius, move |(), query, slot, _distance| {
+                        let left = start as u32 + query;
+                        if !later || slot > left {
+                            forest.join(left, slot);
+                        }
+                    })
+                })?;
+                cancel.check()?;
                 let mut of = forest.roots()?;
                 earliest(&mut of, &firsts)?;
                 of
             }
-            Linkage::Centred => self.absorb(source, radius, &firsts, stop)?,
+            Linkage::Centred => self.absorb(source, radius, &firsts, cancel)?,
         };
         // Row of the cluster's first member, row, slot.
         let mut members: Vec<(u32, u32, u32)> = alloc::try_with_capacity(source.run.map_or(0, |run| run.rows.len()))?;
@@ -100,8 +108,8 @@ impl Index {
             let first = firsts[of[slot as usize] as usize];
             members.extend(source.rows_of(slot).iter().map(|&row| (first, row, slot)));
         }
-        stop.sort(&mut members);
-        stop.check()?;
+        cancel.sort(&mut members);
+        cancel.check()?;
         let mut clusters = Clusters { offsets: vec![0], ..Clusters::default() };
         let fp = |slot: u32| &source.fps[slot as usize * self.words..][..self.words];
         for cluster in members.chunk_by(|a, b| a.0 == b.0).filter(|cluster| cluster.len() > 1) {
@@ -115,10 +123,10 @@ impl Index {
     }
 
     /// Keep, then absorb: the slot that stands for each slot's cluster.
-    fn absorb(&self, source: &Source<'_>, radius: u32, firsts: &[u32], stop: &CancelToken) -> Result<Vec<u32>> {
+    fn absorb(&self, source: &Source<'_>, radius: u32, firsts: &[u32], cancel: &CancelToken) -> Result<Vec<u32>> {
         let mut order: Vec<u32> = alloc::try_collect(0..firsts.len() as u32)?;
-        stop.sort_by(&mut order, |&a, &b| firsts[a as usize].cmp(&firsts[b as usize]));
-        stop.check()?;
+        cancel.sort_by(&mut order, |&a, &b| firsts[a as usize].cmp(&firsts[b as usize]));
+        cancel.check()?;
         let mut of = alloc::try_filled(FREE, firsts.len())?;
         let (mut at, mut block) = (0, 1024);
         while at < order.len() {
@@ -130,11 +138,11 @@ impl Index {
                 }
                 end += 1;
             }
-            let Some(found) = self.free_neighbours(source, radius, &open, &of, stop)? else {
+            let Some(neighbours) = self.free_neighbours(source, radius, &open, &of, cancel)? else {
                 block = (block / 2).max(1);
                 continue;
             };
-            for (&slot, near) in open.iter().zip(&found) {
+            for (&slot, near) in open.iter().zip(&neighbours) {
                 if of[slot as usize] == FREE {
                     of[slot as usize] = slot;
                     for &other in near {
@@ -158,32 +166,39 @@ impl Index {
         radius: u32,
         open: &[u32],
         of: &[u32],
-        stop: &CancelToken,
+        cancel: &CancelToken,
     ) -> Result<Option<Vec<Vec<u32>>>> {
         let count = AtomicUsize::new(0);
-        let most = if open.len() == 1 { usize::MAX } else { BUDGET };
+        let max_slots = if open.len() == 1 { usize::MAX } else { BUDGET };
         let parts = open
             .par_chunks(chunk_of(open.len()).min(TASK))
             .map(|open| {
                 let queries = self.rows_at(source.fps, open)?;
                 let lists = || {
-                    let mut found = Vec::new();
-                    found.resize_with(open.len(), BestEffortVec::default);
-                    found
+                    let mut neighbours = Vec::new();
+                    neighbours.resize_with(open.len(), BestEffortVec::default);
+                    neighbours
                 };
-                let sink = || Free { of, count: &count, most, radius, found: lists() };
-                let mut found = vec![Vec::new(); open.len()];
-                for sink in self.each_hit(source, &queries, radius, stop, sink)? {
-                    for (all, part) in found.iter_mut().zip(sink.found) {
+                // Until all sinks together have one more than `max_slots`.
+                let sink = || {
+                    Collector::new(lists(), radius, |lists: &mut Vec<BestEffortVec<u32>>, query, slot, _distance| {
+                        if of[slot as usize] == FREE && count.fetch_add(1, Ordering::Relaxed) <= max_slots {
+                            lists[query as usize].push(slot);
+                        }
+                    })
+                };
+                let mut neighbours = vec![Vec::new(); open.len()];
+                for sink in self.each_hit(source, &queries, radius, cancel, sink)? {
+                    for (all, part) in neighbours.iter_mut().zip(sink.value) {
                         let part = part.whole()?;
                         if all.is_empty() { *all = part } else { alloc::try_extend(all, &part)? }
                     }
                 }
-                Ok(found)
+                Ok(neighbours)
             })
             .collect::<Result<Vec<Vec<Vec<u32>>>>>()?;
-        stop.check()?;
-        Ok((count.into_inner() <= most).then(|| parts.into_iter().flatten().collect()))
+        cancel.check()?;
+        Ok((count.into_inner() <= max_slots).then(|| parts.into_iter().flatten().collect()))
     }
 }
 
@@ -213,39 +228,3 @@ fn earliest(of: &mut [u32], firsts: &[u32]) -> Result<()> {
 
 /// Slots of a task that searches neighbours, a list per slot.
 const TASK: usize = 1024;
-
-/// Joins the slots of every pair.
-struct Join<'a> {
-    forest: &'a Forest,
-    start: usize,
-    later: bool,
-    radius: u32,
-}
-
-impl Sink for Join<'_> {
-    fn hit(&mut self, query: u32, slot: u32, _distance: u32) -> u32 {
-        let left = self.start as u32 + query;
-        if !self.later || slot > left {
-            self.forest.join(left, slot);
-        }
-        self.radius
-    }
-}
-
-/// Collects free slots, until all sinks together have one more than `max_slots`.
-struct Free<'a> {
-    of: &'a [u32],
-    count: &'a AtomicUsize,
-    most: usize,
-    radius: u32,
-    found: Vec<BestEffortVec<u32>>,
-}
-
-impl Sink for Free<'_> {
-    fn hit(&mut self, query: u32, slot: u32, _distance: u32) -> u32 {
-        if self.of[slot as usize] == FREE && self.count.fetch_add(1, Ordering::Relaxed) <= self.most {
-            self.found[query as usize].push(slot);
-        }
-        self.radius
-    }
-}

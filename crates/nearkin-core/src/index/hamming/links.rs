@@ -17,7 +17,8 @@ use rayon::prelude::*;
 
 use super::Index;
 use super::blocks::{Probing, Search};
-use super::scan::{scan, tile::Sink};
+use super::scan::scan;
+use super::scan::tile::{Collector, Sink};
 use super::search::{CHUNK, Source, Way, chunk_of};
 use crate::alloc::{self, BestEffortVec};
 use crate::cancel::CancelToken;
@@ -58,8 +59,8 @@ fn packed(left: u32, right: u32, distance: u32) -> (u64, u16) {
 impl Index {
     /// Merge the index into one run without dead rows.
     pub(super) fn unite(&mut self) -> Result<()> {
-        let held: usize = self.runs.iter().map(|run| run.rows.len()).sum();
-        if !self.tail_rows.is_empty() || self.runs.len() > 1 || held != self.len() {
+        let num_stored: usize = self.runs.iter().map(|run| run.rows.len()).sum();
+        if !self.tail_rows.is_empty() || self.runs.len() > 1 || num_stored != self.len() {
             self.compact()?;
         }
         Ok(())
@@ -98,38 +99,42 @@ impl Index {
         for source in &sources {
             bases.push(bases[bases.len() - 1] + (source.fps.len() / self.words) as u32);
         }
-        let stop = &CancelToken::current();
-        let mut found = Vec::new();
+        let cancel = &CancelToken::current();
+        let mut block_pairs = Vec::new();
         for (i, left) in sources.iter().enumerate() {
             for (j, right) in sources.iter().enumerate().skip(i) {
-                let sink = |start: usize, later| SlotSink {
-                    left: bases[i] + start as u32,
-                    right: bases[j],
-                    later,
-                    radius,
-                    pairs: BestEffortVec::default(),
+                // `later` is true if both sides are the same source, so that each pair is met twice.
+                let (left_base, right_base) = (bases[i], bases[j]);
+                let sink = |start: usize, later: bool| {
+                    let pairs = BestEffortVec::<(u32, u32, u16)>::default();
+                    Collector::new(pairs, radius, move |pairs, query, slot, distance| {
+                        let (left, right) = (left_base + start as u32 + query, right_base + slot);
+                        if !later || right > left {
+                            pairs.push((left, right, distance as u16));
+                        }
+                    })
                 };
                 let sinks = if i == j {
-                    self.join_slots(left, radius, stop, sink)?
+                    self.join_slots(left, radius, cancel, sink)?
                 } else {
-                    self.join_sources(left, right, radius, stop, |start| sink(start, false))?
+                    self.join_sources(left, right, radius, cancel, |start| sink(start, false))?
                 };
-                stop.check()?;
+                cancel.check()?;
                 for sink in sinks {
-                    let pairs = sink.pairs.whole()?;
+                    let pairs = sink.value.whole()?;
                     if !pairs.is_empty() {
-                        found.push(pairs);
+                        block_pairs.push(pairs);
                     }
                 }
             }
         }
-        let near = NearSlots::new(&found, bases[sources.len()] as usize, stop)?;
-        drop(found);
+        let near = NearSlots::new(&block_pairs, bases[sources.len()] as usize, cancel)?;
+        drop(block_pairs);
         let rows_of = |slot: u32| {
             let source = bases.partition_point(|&base| base <= slot) - 1;
             sources[source].rows_of(slot - bases[source])
         };
-        self.spread(&near, rows_of, stop)
+        self.spread(&near, rows_of, cancel)
     }
 
     /// Return the pairs of rows that are in one slot or in near slots.
@@ -137,40 +142,37 @@ impl Index {
         &self,
         near: &NearSlots,
         rows_of: impl Fn(u32) -> &'a [u32] + Sync,
-        stop: &CancelToken,
+        cancel: &CancelToken,
     ) -> Result<Pairs> {
-        let order = &Order::of(self, stop)?;
+        let order = &Order::of(self, cancel)?;
         let living = |rows: &'a [u32]| rows.iter().copied().filter(|&row| self.rows.is_alive(row));
         // Ordinal and slot of every row that may have a partner, in order of id.
         let blocks = (0..near.len().div_ceil(BLOCK)).into_par_iter().map(|block| {
-            stop.check()?;
+            cancel.check()?;
             let slots = (block * BLOCK) as u32..near.len().min((block + 1) * BLOCK) as u32;
-            let mut found = BestEffortVec::default();
+            let mut block_pairs = BestEffortVec::default();
             for slot in slots.filter(|&slot| near.has_any(slot) || rows_of(slot).len() > 1) {
-                found.extend(living(rows_of(slot)).map(|row| (order.place(row), slot)));
+                block_pairs.extend(living(rows_of(slot)).map(|row| (order.ordinal(row), slot)));
             }
-            found.whole()
+            block_pairs.whole()
         });
         let blocks = blocks.collect::<Result<Vec<Vec<(u32, u32)>>>>()?;
-        let mut lefts = alloc::try_with_capacity(blocks.iter().map(Vec::len).sum())?;
-        for block in blocks {
-            lefts.extend_from_slice(&block);
-        }
-        stop.sort(&mut lefts);
-        stop.check()?;
+        let mut lefts = alloc::try_concat(blocks)?;
+        cancel.sort(&mut lefts);
+        cancel.check()?;
         // Later rows of a slot: rows of a slot are in order of id.
-        let later = |place: u32, slot: u32| {
+        let later = |ordinal: u32, slot: u32| {
             let rows = rows_of(slot);
-            &rows[rows.partition_point(|&row| order.place(row) <= place)..]
+            &rows[rows.partition_point(|&row| order.ordinal(row) <= ordinal)..]
         };
         let parts = lefts
             .par_chunks(BLOCK)
             .map(|lefts| {
-                let of = |&(place, slot): &(u32, u32)| {
-                    let copies = living(later(place, slot)).count();
-                    copies + near.of(slot).map(|(other, _)| living(later(place, other)).count()).sum::<usize>()
+                let of = |&(ordinal, slot): &(u32, u32)| {
+                    let copies = living(later(ordinal, slot)).count();
+                    copies + near.of(slot).map(|(other, _)| living(later(ordinal, other)).count()).sum::<usize>()
                 };
-                stop.check()?;
+                cancel.check()?;
                 Ok((lefts, lefts.iter().map(of).sum()))
             })
             .collect::<Result<Vec<(&[(u32, u32)], usize)>>>()?;
@@ -193,20 +195,20 @@ impl Index {
         tasks.into_par_iter().try_for_each(|(lefts, left, right, distances)| {
             let mut at = 0;
             let mut partners: Vec<(u32, u16)> = Vec::new();
-            for &(place, slot) in lefts {
-                stop.check()?;
+            for &(ordinal, slot) in lefts {
+                cancel.check()?;
                 partners.clear();
-                alloc::try_reserve(&mut partners, later(place, slot).len())?;
-                partners.extend(living(later(place, slot)).map(|row| (order.place(row), 0)));
+                alloc::try_reserve(&mut partners, later(ordinal, slot).len())?;
+                partners.extend(living(later(ordinal, slot)).map(|row| (order.ordinal(row), 0)));
                 let copies = partners.len();
                 for (other, distance) in near.of(slot) {
-                    alloc::try_reserve(&mut partners, later(place, other).len())?;
-                    partners.extend(living(later(place, other)).map(|row| (order.place(row), distance)));
+                    alloc::try_reserve(&mut partners, later(ordinal, other).len())?;
+                    partners.extend(living(later(ordinal, other)).map(|row| (order.ordinal(row), distance)));
                 }
                 if partners.len() > copies {
                     partners.sort_unstable();
                 }
-                left[at..at + partners.len()].fill(order.row(place));
+                left[at..at + partners.len()].fill(order.row(ordinal));
                 for &(partner, distance) in &partners {
                     right[at] = order.row(partner);
                     distances[at] = distance;
@@ -240,35 +242,35 @@ impl Index {
         if self.bits != other.bits {
             return Err(Error::mismatch("bits", other.bits, self.bits));
         }
-        let stop = &CancelToken::current();
+        let cancel = &CancelToken::current();
         let mut all: Vec<(u64, u16)> = Vec::new();
         for left in &other.sources() {
             for right in &self.sources() {
-                let sink = |start| PairSink {
-                    left_index: other,
-                    right_index: self,
-                    left,
-                    start,
-                    right,
-                    radius,
-                    pairs: BestEffortVec::default(),
+                let sink = |start: usize| {
+                    let pairs = BestEffortVec::<(u64, u16)>::default();
+                    Collector::new(pairs, radius, move |pairs, query, slot, distance| {
+                        for &a in left.rows_of(start as u32 + query).iter().filter(|&&row| other.rows.is_alive(row)) {
+                            let rows = right.rows_of(slot).iter().filter(|&&row| self.rows.is_alive(row));
+                            pairs.extend(rows.map(|&b| packed(a, b, distance)));
+                        }
+                    })
                 };
-                let sinks = self.join_sources(left, right, radius, stop, sink)?;
-                stop.check()?;
-                gather(&mut all, sinks.into_iter().map(|sink| sink.pairs))?;
+                let sinks = self.join_sources(left, right, radius, cancel, sink)?;
+                cancel.check()?;
+                gather(&mut all, sinks.into_iter().map(|sink| sink.value))?;
             }
         }
-        other.sort_pairs(self, &mut all, stop);
-        stop.check()?;
+        other.sort_pairs(self, &mut all, cancel);
+        cancel.check()?;
         Pairs::of(&all)
     }
 
     /// Sort pairs by the ids of their left rows, in this index, and of their right rows, in `right`.
-    fn sort_pairs(&self, right: &Self, pairs: &mut [(u64, u16)], stop: &CancelToken) {
+    fn sort_pairs(&self, right: &Self, pairs: &mut [(u64, u16)], cancel: &CancelToken) {
         if self.rows.ascending() && right.rows.ascending() {
-            stop.sort(pairs);
+            cancel.sort(pairs);
         } else {
-            stop.sort_by(pairs, |a, b| {
+            cancel.sort_by(pairs, |a, b| {
                 let first = self.rows.compare((a.0 >> 32) as u32, (b.0 >> 32) as u32);
                 first.then_with(|| right.rows.compare(a.0 as u32, b.0 as u32))
             });
@@ -284,12 +286,12 @@ impl Index {
         &self,
         source: &Source<'_>,
         radius: u32,
-        stop: &CancelToken,
+        cancel: &CancelToken,
         sink: impl Fn(usize, bool) -> S + Sync,
     ) -> Result<Vec<S>> {
         let slots = source.fps.len() / self.words;
         if let (Way::Tables(layout, Probing { radii, .. }), _) = self.way(source, radius, slots, true) {
-            let search = Search { words: self.words, fps: source.fps, queries: &[], radius, radii: &radii, stop };
+            let search = Search { words: self.words, fps: source.fps, queries: &[], radius, radii: &radii, cancel };
             let ranges = layout.bucket_ranges(&radii, JOIN);
             return ranges
                 .into_par_iter()
@@ -308,7 +310,7 @@ impl Index {
                 let mut sink = sink(start, true);
                 let queries = &source.fps[start * self.words..][..count * self.words];
                 let fps = &source.fps[start * self.words..];
-                scan(self.kernel, self.words, fps, start as u32, queries, &mut vec![radius; count], stop, &mut sink);
+                scan(self.kernel, self.words, fps, start as u32, queries, &mut vec![radius; count], cancel, &mut sink);
                 sink
             })
             .collect();
@@ -324,7 +326,7 @@ impl Index {
         left: &Source<'_>,
         right: &Source<'_>,
         radius: u32,
-        stop: &CancelToken,
+        cancel: &CancelToken,
         sink: impl Fn(usize) -> S + Sync,
     ) -> Result<Vec<S>> {
         let slots = left.fps.len() / self.words;
@@ -334,7 +336,7 @@ impl Index {
             .map(|start| {
                 let count = CHUNK.min(slots - start);
                 let queries = &left.fps[start * self.words..][..count * self.words];
-                self.each_hit(right, queries, radius, stop, || sink(start))
+                self.each_hit(right, queries, radius, cancel, || sink(start))
             })
             .collect::<Result<Vec<_>>>()?;
         Ok(sinks.into_iter().flatten().collect())
@@ -342,58 +344,13 @@ impl Index {
 }
 
 /// Move the pairs of all sinks into one list.
-fn gather(all: &mut Vec<(u64, u16)>, found: impl Iterator<Item = BestEffortVec<(u64, u16)>>) -> Result<()> {
-    for pairs in found {
+fn gather(all: &mut Vec<(u64, u16)>, parts: impl Iterator<Item = BestEffortVec<(u64, u16)>>) -> Result<()> {
+    for pairs in parts {
         let mut pairs = pairs.whole()?;
         alloc::try_reserve(all, pairs.len())?;
         all.append(&mut pairs);
     }
     Ok(())
-}
-
-/// Takes pairs of a slot on the left and a slot on the right.
-struct PairSink<'a> {
-    left_index: &'a Index,
-    right_index: &'a Index,
-    left: &'a Source<'a>,
-    /// The slot of query 0.
-    start: usize,
-    right: &'a Source<'a>,
-    radius: u32,
-    pairs: BestEffortVec<(u64, u16)>,
-}
-
-impl Sink for PairSink<'_> {
-    fn hit(&mut self, query: u32, slot: u32, distance: u32) -> u32 {
-        let left = self.start as u32 + query;
-        for &a in self.left.rows_of(left).iter().filter(|&&row| self.left_index.rows.is_alive(row)) {
-            let rows = self.right.rows_of(slot).iter().filter(|&&row| self.right_index.rows.is_alive(row));
-            self.pairs.extend(rows.map(|&b| packed(a, b, distance)));
-        }
-        self.radius
-    }
-}
-
-/// Takes pairs of slots.
-struct SlotSink {
-    /// The number of the slot that is query 0.
-    left: u32,
-    /// The number of slot 0 on the right.
-    right: u32,
-    /// True if only slots after the left one count, because both sides are the same source and each pair is met twice.
-    later: bool,
-    radius: u32,
-    pairs: BestEffortVec<(u32, u32, u16)>,
-}
-
-impl Sink for SlotSink {
-    fn hit(&mut self, query: u32, slot: u32, distance: u32) -> u32 {
-        let (left, right) = (self.left + query, self.right + slot);
-        if !self.later || right > left {
-            self.pairs.push((left, right, distance as u16));
-        }
-        self.radius
-    }
 }
 
 /// The slots near to each slot.
@@ -406,30 +363,28 @@ struct NearSlots {
 
 impl NearSlots {
     /// Store both directions of all pairs.
-    fn new(pairs: &[Vec<(u32, u32, u16)>], slots: usize, stop: &CancelToken) -> Result<Self> {
+    fn new(pairs: &[Vec<(u32, u32, u16)>], slots: usize, cancel: &CancelToken) -> Result<Self> {
         let mut starts = alloc::try_zeroed::<usize>(slots + 2)?;
         let parts = || pairs.iter().flat_map(|pairs| pairs.chunks(BLOCK));
         for pairs in parts() {
-            stop.check()?;
+            cancel.check()?;
             for &(a, b, _) in pairs {
                 starts[a as usize + 2] += 1;
                 starts[b as usize + 2] += 1;
             }
         }
-        for i in 2..starts.len() {
-            starts[i] += starts[i - 1];
-        }
+        alloc::prefix_sums(&mut starts);
         let total = starts[slots + 1];
         let mut near = Self { starts, slots: alloc::try_zeroed(total)?, distances: alloc::try_zeroed(total)? };
         // Positions advance from the start of each slot to its end, which is the start of the next.
         for pairs in parts() {
-            stop.check()?;
+            cancel.check()?;
             for &(a, b, distance) in pairs {
                 for (slot, other) in [(a, b), (b, a)] {
-                    let place = &mut near.starts[slot as usize + 1];
-                    near.slots[*place] = other;
-                    near.distances[*place] = distance;
-                    *place += 1;
+                    let ordinal = &mut near.starts[slot as usize + 1];
+                    near.slots[*ordinal] = other;
+                    near.distances[*ordinal] = distance;
+                    *ordinal += 1;
                 }
             }
         }
@@ -457,28 +412,28 @@ struct Order(Option<(Vec<u32>, Vec<u32>)>);
 
 impl Order {
     /// Order all rows, also dead ones, whose ids may be reused: equal ids in order of addition.
-    fn of(index: &Index, stop: &CancelToken) -> Result<Self> {
+    fn of(index: &Index, cancel: &CancelToken) -> Result<Self> {
         if index.rows.ascending() {
             return Ok(Self(None));
         }
         let mut rows: Vec<u32> = alloc::try_collect(0..index.rows.total() as u32)?;
-        stop.sort_by(&mut rows, |&a, &b| index.rows.compare(a, b).then(a.cmp(&b)));
-        stop.check()?;
-        let mut places = alloc::try_zeroed(rows.len())?;
-        for (place, &row) in rows.iter().enumerate() {
-            places[row as usize] = place as u32;
+        cancel.sort_by(&mut rows, |&a, &b| index.rows.compare(a, b).then(a.cmp(&b)));
+        cancel.check()?;
+        let mut ordinals = alloc::try_zeroed(rows.len())?;
+        for (ordinal, &row) in rows.iter().enumerate() {
+            ordinals[row as usize] = ordinal as u32;
         }
-        Ok(Self(Some((rows, places))))
+        Ok(Self(Some((rows, ordinals))))
     }
 
     #[inline]
-    fn row(&self, place: u32) -> u32 {
-        self.0.as_ref().map_or(place, |(rows, _)| rows[place as usize])
+    fn row(&self, ordinal: u32) -> u32 {
+        self.0.as_ref().map_or(ordinal, |(rows, _)| rows[ordinal as usize])
     }
 
     #[inline]
-    fn place(&self, row: u32) -> u32 {
-        self.0.as_ref().map_or(row, |(_, places)| places[row as usize])
+    fn ordinal(&self, row: u32) -> u32 {
+        self.0.as_ref().map_or(row, |(_, ordinals)| ordinals[row as usize])
     }
 }
 
@@ -498,7 +453,7 @@ pub struct PairStream {
     version: u64,
     /// Pairs found and not yet returned.
     ready: Vec<(u64, u16)>,
-    given: usize,
+    returned: usize,
 }
 
 const DEAD: u32 = u32::MAX;
@@ -514,7 +469,7 @@ impl PairStream {
             return Err(Error::parameter("batch_size", batch, "1 or more"));
         }
         index.prepare_blocks(radius)?;
-        let stop = CancelToken::current();
+        let cancel = CancelToken::current();
         let mut slots = alloc::try_filled(DEAD, index.rows.total())?;
         for run in &index.runs {
             for slot in 0..run.len() {
@@ -528,12 +483,12 @@ impl PairStream {
         } else {
             let mut order: Vec<u32> = alloc::try_with_capacity(index.rows.total())?;
             order.extend((0..index.rows.total() as u32).filter(|&row| slots[row as usize] != DEAD));
-            stop.sort_by(&mut order, |&a, &b| index.rows.compare(a, b));
+            cancel.sort_by(&mut order, |&a, &b| index.rows.compare(a, b));
             Some(order)
         };
-        stop.check()?;
+        cancel.check()?;
         let version = index.version;
-        Ok(Self { radius, batch, order, slots, at: 0, block: 256, version, ready: Vec::new(), given: 0 })
+        Ok(Self { radius, batch, order, slots, at: 0, block: 256, version, ready: Vec::new(), returned: 0 })
     }
 
     /// Return the next batch; empty at the end. After a cancelled call the next one continues.
@@ -545,10 +500,10 @@ impl PairStream {
             let allowed = "an index that is left as it is while its pairs are streamed";
             return Err(Error::parameter("index", "changed during the iteration", allowed));
         }
-        while self.ready.len() - self.given < self.batch && self.step(index)? {}
-        let count = self.batch.min(self.ready.len() - self.given);
-        let pairs = Pairs::of(&self.ready[self.given..self.given + count])?;
-        self.given += count;
+        while self.ready.len() - self.returned < self.batch && self.step(index)? {}
+        let count = self.batch.min(self.ready.len() - self.returned);
+        let pairs = Pairs::of(&self.ready[self.returned..self.returned + count])?;
+        self.returned += count;
         Ok(pairs)
     }
 
@@ -558,33 +513,33 @@ impl PairStream {
         let Some(source) = index.sources().into_iter().find(|source| source.run.is_some()) else {
             return Ok(false);
         };
-        let row_at = |place: usize| self.order.as_ref().map_or(place as u32, |order| order[place]);
+        let row_at = |ordinal: usize| self.order.as_ref().map_or(ordinal as u32, |order| order[ordinal]);
         while self.at < total {
             let end = (self.at + self.block).min(total);
             let rows: Vec<u32> = (self.at..end).map(row_at).filter(|&row| self.slots[row as usize] != DEAD).collect();
             let budget = (2 * self.batch).max(BUDGET);
-            let Some(mut found) = self.found(index, &source, &rows, budget)? else {
+            let Some(mut block_pairs) = self.block_pairs(index, &source, &rows, budget)? else {
                 self.block = (self.block / 2).max(1);
                 continue;
             };
-            self.ready.drain(..self.given);
-            self.given = 0;
-            alloc::try_reserve(&mut self.ready, found.len())?;
+            self.ready.drain(..self.returned);
+            self.returned = 0;
+            alloc::try_reserve(&mut self.ready, block_pairs.len())?;
             self.at = end;
-            if found.len() < budget / 4 {
+            if block_pairs.len() < budget / 4 {
                 self.block = (2 * self.block).min(BLOCK);
             }
-            if found.is_empty() {
+            if block_pairs.is_empty() {
                 continue;
             }
-            self.ready.append(&mut found);
+            self.ready.append(&mut block_pairs);
             return Ok(true);
         }
         Ok(false)
     }
 
     /// Return the pairs of some left rows, sorted; None if they exceed `budget` and there is more than one left row.
-    fn found(
+    fn block_pairs(
         &self,
         index: &Index,
         source: &Source<'_>,
@@ -592,7 +547,7 @@ impl PairStream {
         budget: usize,
     ) -> Result<Option<Vec<(u64, u16)>>> {
         let words = index.words;
-        let stop = &CancelToken::current();
+        let cancel = &CancelToken::current();
         let parts = rows
             .par_chunks(chunk_of(rows.len()))
             .map(|rows| {
@@ -600,20 +555,30 @@ impl PairStream {
                 for &row in rows {
                     queries.extend_from_slice(&source.fps[self.slots[row as usize] as usize * words..][..words]);
                 }
-                let most = if rows.len() == 1 { usize::MAX } else { budget };
-                let sink = || Later { index, source, rows, radius: self.radius, most, pairs: BestEffortVec::default() };
+                let max_pairs = if rows.len() == 1 { usize::MAX } else { budget };
+                // Rows of larger id, up to one more than `max_pairs`.
+                let sink = || {
+                    let pairs = BestEffortVec::<(u64, u16)>::default();
+                    Collector::new(pairs, self.radius, |pairs, query, slot, distance| {
+                        let left = rows[query as usize];
+                        let remaining = max_pairs.saturating_add(1).saturating_sub(pairs.len());
+                        let later = |&&row: &&u32| index.rows.compare(left, row) == Ordering::Less;
+                        let rows = source.rows_of(slot).iter().filter(later).take(remaining);
+                        pairs.extend(rows.map(|&row| packed(left, row, distance)));
+                    })
+                };
                 let mut pairs = Vec::new();
-                let sinks = index.each_hit(source, &queries, self.radius, stop, sink)?;
-                gather(&mut pairs, sinks.into_iter().map(|sink| sink.pairs))?;
-                if pairs.len() > most {
+                let sinks = index.each_hit(source, &queries, self.radius, cancel, sink)?;
+                gather(&mut pairs, sinks.into_iter().map(|sink| sink.value))?;
+                if pairs.len() > max_pairs {
                     return Ok(None);
                 }
-                index.sort_pairs(index, &mut pairs, stop);
+                index.sort_pairs(index, &mut pairs, cancel);
                 Ok(Some(pairs))
             })
             .collect::<Result<Vec<Option<Vec<(u64, u16)>>>>>()?;
         // Chunks are in order of their left rows.
-        stop.check()?;
+        cancel.check()?;
         let mut all = Vec::new();
         for part in parts {
             let Some(mut part) = part else { return Ok(None) };
@@ -621,26 +586,5 @@ impl PairStream {
             all.append(&mut part);
         }
         Ok((rows.len() == 1 || all.len() <= budget).then_some(all))
-    }
-}
-
-/// Collects pairs of a left row and a row of larger id, up to one more than `max_pairs`.
-struct Later<'a> {
-    index: &'a Index,
-    source: &'a Source<'a>,
-    rows: &'a [u32],
-    radius: u32,
-    most: usize,
-    pairs: BestEffortVec<(u64, u16)>,
-}
-
-impl Sink for Later<'_> {
-    fn hit(&mut self, query: u32, slot: u32, distance: u32) -> u32 {
-        let left = self.rows[query as usize];
-        let room = self.most.saturating_add(1).saturating_sub(self.pairs.len());
-        let later = |&&row: &&u32| self.index.rows.compare(left, row) == Ordering::Less;
-        let rows = self.source.rows_of(slot).iter().filter(later).take(room);
-        self.pairs.extend(rows.map(|&row| packed(left, row, distance)));
-        self.radius
     }
 }

@@ -37,7 +37,6 @@ pub use search::PartPlan;
 /// Hits with Hamming distances.
 pub type Hits = crate::index::hits::Hits<u16>;
 
-
 /// Rows that wait unsorted: scanned in about a microsecond per query.
 const TAIL: usize = 8192;
 /// Rows that one thread has added before it wakes another.
@@ -204,8 +203,8 @@ impl Index {
     pub fn remove(&mut self, ids: Keys<'_>, missing_ok: bool) -> Result<usize> {
         let removed = self.rows.remove(ids, missing_ok)?;
         self.version += u64::from(removed > 0);
-        let held: usize = self.runs.iter().map(|run| run.rows.len()).sum::<usize>() + self.tail_rows.len();
-        if held > 2 * self.len() + TAIL {
+        let stored: usize = self.runs.iter().map(|run| run.rows.len()).sum::<usize>() + self.tail_rows.len();
+        if stored > 2 * self.len() + TAIL {
             // The rows are gone whatever becomes of this; a later call tries again.
             match self.compact() {
                 Ok(()) | Err(Error::Cancelled | Error::Memory { .. }) => {}

@@ -92,13 +92,13 @@ fn best_for(method: Method, bits: usize, sample: &Sample<'_>, wish: Wish) -> Opt
     }
     let words = crate::cpu::popcount::words_of(bits);
     let slots = sample.slots();
-    let most = (radius as usize + 1).min(bits);
+    let max_tables = (radius as usize + 1).min(bits);
     let counts = match method {
         Method::Scan | Method::Bits => return None,
         Method::Auto if slots < SMALL => return None,
         Method::Tables => 0..0,
-        Method::Blocks => most..most + 1,
-        Method::Auto | Method::Multi => 1..most.min(MAX_TABLES) + 1,
+        Method::Blocks => max_tables..max_tables + 1,
+        Method::Auto | Method::Multi => 1..max_tables.min(MAX_TABLES) + 1,
     };
     // Less memory: keys of fewer bits, or slot numbers instead of sketches.
     let sketch = Spec::sketch_for(words, radius);
@@ -111,14 +111,16 @@ fn best_for(method: Method, bits: usize, sample: &Sample<'_>, wish: Wish) -> Opt
         specs.extend(counts.clone().map(|tables| Spec::disjoint(bits, tables, sample, fewer, sketch)));
         if matches!(method, Method::Auto | Method::Tables) && fewer == 0 {
             let first = if method == Method::Tables { 1 } else { 2 };
-            let found: Vec<Spec> = (radius as usize + first..=radius as usize + 4)
+            let combined: Vec<Spec> = (radius as usize + first..=radius as usize + 4)
                 .filter_map(|blocks| Spec::combined(bits, blocks, radius, sample, sketch))
                 .collect();
-            if found.is_empty() && method == Method::Tables {
+            if combined.is_empty() && method == Method::Tables {
                 // More choices than are worth building, or fewer bits than blocks: disjoint blocks with a small radius.
-                specs.extend((1..=most.min(MAX_TABLES)).map(|tables| Spec::disjoint(bits, tables, sample, 0, sketch)));
+                specs.extend(
+                    (1..=max_tables.min(MAX_TABLES)).map(|tables| Spec::disjoint(bits, tables, sample, 0, sketch)),
+                );
             }
-            specs.extend(found);
+            specs.extend(combined);
         }
     }
     let plans: Vec<(Spec, Probing)> = specs
@@ -130,10 +132,10 @@ fn best_for(method: Method, bits: usize, sample: &Sample<'_>, wish: Wish) -> Opt
     let cost = |(spec, probing): &(Spec, Probing)| {
         probing.cost + if aim == Aim::Join { spec.build_cost(1, words) } else { 0.0 }
     };
-    let least = plans.iter().map(cost).fold(f64::INFINITY, f64::min);
+    let min_cost = plans.iter().map(cost).fold(f64::INFINITY, f64::min);
     plans
         .into_iter()
-        .filter(|plan| cost(plan) <= SLACK * least)
+        .filter(|plan| cost(plan) <= SLACK * min_cost)
         .min_by(|a, b| a.0.bytes(slots, words).cmp(&b.0.bytes(slots, words)).then(cost(a).total_cmp(&cost(b))))
 }
 
@@ -153,7 +155,9 @@ mod tests {
             .collect();
         for slots in [300_000_000_usize, u32::MAX as usize - 1] {
             let sample = Sample::standing_for(1, &fps, slots);
-            for (memory, most) in [(None, usize::MAX), (Some(20 * slots), 20 * slots), (Some(4 * slots), 4 * slots)] {
+            for (memory, max_tables) in
+                [(None, usize::MAX), (Some(20 * slots), 20 * slots), (Some(4 * slots), 4 * slots)]
+            {
                 for method in [Method::Auto, Method::Blocks, Method::Multi, Method::Tables] {
                     let wish = Wish { radius: 3, memory, by_machine: false, aim: Aim::Search(1024) };
                     let Some((spec, probing)) = best_for(method, 64, &sample, wish) else {
@@ -161,7 +165,7 @@ mod tests {
                         continue;
                     };
                     let bytes = spec.bytes(slots, 1);
-                    assert!(bytes <= most, "{method:?} takes {bytes} of {most}");
+                    assert!(bytes <= max_tables, "{method:?} takes {bytes} of {max_tables}");
                     assert!(probing.cost.is_finite() && probing.cost > 0.0);
                     if memory.is_none() && method == Method::Blocks {
                         // Four blocks of 16 bits: three tables of 8-byte fingerprints, two with 4-byte slots, four directories.

@@ -62,7 +62,7 @@ pub(crate) struct Quotient {
 
 impl Quotient {
     /// The largest quotient.
-    pub(crate) const MOST: Self = Self { differ: 1, common: 0 };
+    pub(crate) const MAX: Self = Self { differ: 1, common: 0 };
 
     fn of(a: &[u64], b: &[u64]) -> Self {
         let (mut differ, mut common) = (0, 0);
@@ -143,17 +143,17 @@ impl Index {
         }
         let k = k.min(self.len().max(1));
         let sources = self.sources();
-        let stop = &CancelToken::current();
+        let cancel = &CancelToken::current();
         let parts = queries
             .par_chunks(chunk_of(count) * self.words)
             .map(|queries| {
-                let one = || Best { index: self, k, limit: Quotient::MOST, rows: BestEffortVec::default() };
+                let new_best = || Best { index: self, k, limit: Quotient::MAX, rows: BestEffortVec::default() };
                 let mut best = alloc::try_with_capacity(queries.len() / self.words)?;
-                best.resize_with(queries.len() / self.words, one);
+                best.resize_with(queries.len() / self.words, new_best);
                 for source in &sources {
-                    self.kernel.run(RankJob { words: self.words, source, queries, stop, best: &mut best });
+                    self.kernel.run(RankJob { words: self.words, source, queries, cancel, best: &mut best });
                 }
-                stop.check()?;
+                cancel.check()?;
                 let mut lists = alloc::try_with_capacity(best.len())?;
                 for mut best in best {
                     best.cut();
@@ -178,7 +178,7 @@ struct RankJob<'a, 'b> {
     words: usize,
     source: &'a Source<'a>,
     queries: &'a [u64],
-    stop: &'a CancelToken,
+    cancel: &'a CancelToken,
     best: &'a mut [Best<'b>],
 }
 
@@ -192,7 +192,7 @@ impl LaneWork for RankJob<'_, '_> {
         let tile_rows = (TILE_WORDS / words).next_multiple_of(L::N);
         let mut tile = vec![0u64; tile_rows * words];
         let tiles = self.source.fps.chunks(tile_rows * words).enumerate();
-        for (number, rows) in tiles.take_while(|_| !self.stop.is_set()) {
+        for (number, rows) in tiles.take_while(|_| !self.cancel.is_set()) {
             let count = rows.len() / words;
             for (i, row) in rows.chunks_exact(words).enumerate() {
                 for (j, &word) in row.iter().enumerate() {

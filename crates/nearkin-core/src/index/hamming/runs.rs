@@ -31,20 +31,18 @@ fn numeric(a: &[u64], b: &[u64]) -> Ordering {
 }
 
 /// Sort (fingerprint, row) ascending: split by the highest bits, so that each part is sorted within the cache.
-fn sorted_pairs(fps: &[u64], rows: &[u32], stop: &CancelToken) -> Result<Vec<(u64, u32)>> {
+fn sorted_pairs(fps: &[u64], rows: &[u32], cancel: &CancelToken) -> Result<Vec<(u64, u32)>> {
     let highest = fps.iter().fold(0, |all, fp| all | fp);
     let shift = (64 - highest.leading_zeros()).saturating_sub(8);
     let mut starts = [0usize; 257];
     for fp in fps {
         starts[(fp >> shift) as usize + 1] += 1;
     }
-    for i in 1..257 {
-        starts[i] += starts[i - 1];
-    }
+    alloc::prefix_sums(&mut starts);
     let mut pairs = alloc::try_filled((0, 0), fps.len())?;
     let mut next = starts;
     for (fps, rows) in fps.chunks(BLOCK).zip(rows.chunks(BLOCK)) {
-        stop.check()?;
+        cancel.check()?;
         for (&fp, &row) in fps.iter().zip(rows) {
             let at = &mut next[(fp >> shift) as usize];
             pairs[*at] = (fp, row);
@@ -56,12 +54,12 @@ fn sorted_pairs(fps: &[u64], rows: &[u32], stop: &CancelToken) -> Result<Vec<(u6
         starts.windows(2).filter_map(|part| rest.split_off_mut(..part[1] - part[0])).collect();
     parts.into_par_iter().for_each(|part| {
         if part.len() > SORTED {
-            stop.sort(part);
-        } else if !stop.is_set() {
+            cancel.sort(part);
+        } else if !cancel.is_set() {
             part.sort_unstable();
         }
     });
-    stop.check()?;
+    cancel.check()?;
     Ok(pairs)
 }
 
@@ -87,12 +85,12 @@ impl SortedRun {
     ///
     /// # Errors
     /// The call is cancelled.
-    pub(crate) fn new(words: usize, fps: &[u64], rows: &[u32], stop: &CancelToken) -> Result<Self> {
+    pub(crate) fn new(words: usize, fps: &[u64], rows: &[u32], cancel: &CancelToken) -> Result<Self> {
         let mut run = Self::default();
         if words == 1 {
             run.reserve(words, rows.len())?;
-            for pairs in sorted_pairs(fps, rows, stop)?.chunks(BLOCK) {
-                stop.check()?;
+            for pairs in sorted_pairs(fps, rows, cancel)?.chunks(BLOCK) {
+                cancel.check()?;
                 for &(fp, row) in pairs {
                     run.push(&[fp], &[row])?;
                 }
@@ -101,13 +99,13 @@ impl SortedRun {
             let last = fps.iter().skip(words - 1).step_by(words).copied();
             let mut order: Vec<(u64, u32)> = alloc::try_collect(last.zip(0..rows.len() as u32))?;
             let full = |i: u32| (&fps[i as usize * words..(i as usize + 1) * words], rows[i as usize]);
-            stop.sort_by(&mut order, |a, b| {
+            cancel.sort_by(&mut order, |a, b| {
                 let (x, y) = (full(a.1), full(b.1));
                 a.0.cmp(&b.0).then_with(|| numeric(x.0, y.0)).then(x.1.cmp(&y.1))
             });
             run.reserve(words, order.len())?;
             for order in order.chunks(BLOCK) {
-                stop.check()?;
+                cancel.check()?;
                 for &(_, i) in order {
                     let (fp, row) = full(i);
                     run.push(fp, &[row])?;
@@ -127,7 +125,7 @@ impl SortedRun {
         a: &Self,
         b: &Self,
         alive: impl Fn(u32) -> bool,
-        stop: &CancelToken,
+        cancel: &CancelToken,
     ) -> Result<Self> {
         let mut run = Self::default();
         run.reserve(words, a.rows.len() + b.rows.len())?;
@@ -136,7 +134,7 @@ impl SortedRun {
         while i < a.len() || j < b.len() {
             steps += 1;
             if steps.is_multiple_of(BLOCK) {
-                stop.check()?;
+                cancel.check()?;
             }
             let left = (i < a.len()).then(|| a.fp(words, i));
             let right = (j < b.len()).then(|| b.fp(words, j));
@@ -244,18 +242,18 @@ impl SortedRun {
     pub(crate) fn order_copies(
         &mut self,
         compare: impl Fn(u32, u32) -> Ordering + Sync,
-        stop: &CancelToken,
+        cancel: &CancelToken,
     ) -> Result<()> {
         let rows = self.rows.to_mut();
         for slot in self.starts.windows(2).filter(|slot| slot[1] - slot[0] > 1) {
-            stop.check()?;
+            cancel.check()?;
             let rows = &mut rows[slot[0] as usize..slot[1] as usize];
             if rows.len() < STABLE {
                 // Two ordered lists follow each other after a merge, which this sort makes use of.
                 rows.sort_by(|&a, &b| compare(a, b));
             } else {
                 // That one takes memory, half as much as the rows.
-                stop.sort_by(rows, |&a, &b| compare(a, b).then(a.cmp(&b)));
+                cancel.sort_by(rows, |&a, &b| compare(a, b).then(a.cmp(&b)));
             }
         }
         Ok(())

@@ -24,7 +24,7 @@ const SHARD: usize = 1 << 22;
 /// long.
 const QUICK: f64 = 500_000.0;
 /// Minimum number of limited matches to gather before they are cut; few in tests, which must reach it.
-const ROOM: usize = if cfg!(test) { 64 } else { 1 << 16 };
+const MIN_GATHERED: usize = if cfg!(test) { 64 } else { 1 << 16 };
 /// Queries whose nearest rows are found by scan to learn the radius that tables need.
 const PROBED: usize = 32;
 /// Bytes for each fingerprint in which any tables fit: 24 of 36 bytes and a directory, or combinations of blocks.
@@ -179,9 +179,9 @@ impl Index {
         let mut memory = limit.map(|limit| limit.saturating_add(own).saturating_sub(used));
         if by_machine {
             // Rounded, and None if tables of any kind fit: the bytes of other runs rarely affect a plan.
-            memory = memory.filter(|&room| room < ANY_TABLES * run.len()).map(|room| {
-                let low = room.checked_ilog2().unwrap_or(0).saturating_sub(3);
-                room >> low << low
+            memory = memory.filter(|&capacity| capacity < ANY_TABLES * run.len()).map(|capacity| {
+                let low = capacity.checked_ilog2().unwrap_or(0).saturating_sub(3);
+                capacity >> low << low
             });
         }
         Wish { radius, memory, by_machine: by_machine && memory.is_some(), aim }
@@ -222,15 +222,15 @@ impl Index {
 
     /// Build the tables that pay. If it is cancelled, some runs have their tables.
     pub(super) fn build(&mut self, radius: u32, queries: usize, join: bool) -> Result<()> {
-        let stop = CancelToken::current();
+        let cancel = CancelToken::current();
         let (words, bits, method) = (self.words, self.bits, self.method);
         let mut used = self.bytes().0;
         for number in 0..self.runs.len() {
-            stop.check()?;
+            cancel.check()?;
             let wish = self.wish(&self.runs[number], radius, used, join);
             let run = &mut self.runs[number];
             if method == Method::Bits && run.lists.is_none() {
-                run.lists = Some(Lists::build(words, &run.fps, &stop)?);
+                run.lists = Some(Lists::build(words, &run.fps, &cancel)?);
             }
             if matches!(method, Method::Scan | Method::Bits) {
                 continue;
@@ -254,7 +254,7 @@ impl Index {
             if gain.build {
                 let run = &mut self.runs[number];
                 let own = run.layout.take().map_or(0, |layout| layout.bytes());
-                let layout = Layout::build(spec, words, &run.fps, &stop)?;
+                let layout = Layout::build(spec, words, &run.fps, &cancel)?;
                 used = used - own + layout.bytes();
                 run.layout = Some(layout);
             }
@@ -294,11 +294,11 @@ impl Index {
     /// Split a source into ranges that are scanned as separate tasks: one for many queries, several for few.
     pub(super) fn shards(&self, source: &Source<'_>, queries: usize) -> Vec<(u32, usize)> {
         let slots = source.fps.len() / self.words;
-        let wanted = slots * self.words * queries / SHARD + 1;
+        let num_shards = slots * self.words * queries / SHARD + 1;
         // Without a pool there are no threads to count; few comparisons are one task anyway.
-        let most = if queries < CHUNK && wanted > 1 { 4 * rayon::current_num_threads() } else { 1 };
-        let wanted = wanted.min(most);
-        let length = slots.div_ceil(wanted).max(1);
+        let max_shards = if queries < CHUNK && num_shards > 1 { 4 * rayon::current_num_threads() } else { 1 };
+        let num_shards = num_shards.min(max_shards);
+        let length = slots.div_ceil(num_shards).max(1);
         (0..slots).step_by(length).map(|start| (start as u32, length.min(slots - start))).collect()
     }
 
@@ -312,35 +312,35 @@ impl Index {
         source: &Source<'_>,
         queries: &[u64],
         radius: u32,
-        stop: &CancelToken,
+        cancel: &CancelToken,
         sink: impl Fn() -> S + Sync,
     ) -> Result<Vec<S>> {
         let count = queries.len() / self.words;
         match self.way(source, radius, count, false).0 {
             Way::Tables(layout, Probing { radii, .. }) => {
                 let mut sink = sink();
-                let search = Search { words: self.words, fps: source.fps, queries, radius, radii: &radii, stop };
+                let search = Search { words: self.words, fps: source.fps, queries, radius, radii: &radii, cancel };
                 layout.search(self.kernel, search, &mut sink)?;
                 Ok(vec![sink])
             }
             Way::Lists(lists) => {
                 let mut sink = sink();
-                lists.search(self.words, queries, radius, stop, &mut sink)?;
+                lists.search(self.words, queries, radius, cancel, &mut sink)?;
                 Ok(vec![sink])
             }
             Way::Scan => {
-                let one = |(first, length): (u32, usize)| {
+                let search_chunk = |(first, length): (u32, usize)| {
                     let mut sink = sink();
                     let fps = &source.fps[first as usize * self.words..][..length * self.words];
                     let mut limits = vec![radius; count];
-                    scan(self.kernel, self.words, fps, first, queries, &mut limits, stop, &mut sink);
+                    scan(self.kernel, self.words, fps, first, queries, &mut limits, cancel, &mut sink);
                     sink
                 };
                 let shards = self.shards(source, count);
                 Ok(if shards.len() == 1 {
-                    shards.into_iter().map(one).collect()
+                    shards.into_iter().map(search_chunk).collect()
                 } else {
-                    shards.into_par_iter().map(one).collect()
+                    shards.into_par_iter().map(search_chunk).collect()
                 })
             }
         }
@@ -354,29 +354,30 @@ impl Index {
         queries: &[u64],
         radius: u32,
         cap: Option<usize>,
-        stop: &CancelToken,
+        cancel: &CancelToken,
     ) -> Result<Vec<u64>> {
-        let room = cap.map_or(usize::MAX, |cap| (2 * cap.saturating_mul(queries.len() / self.words)).max(ROOM));
-        let mut found: Vec<u64> = Vec::new();
+        let capacity =
+            cap.map_or(usize::MAX, |cap| (2 * cap.saturating_mul(queries.len() / self.words)).max(MIN_GATHERED));
+        let mut packed: Vec<u64> = Vec::new();
         for source in sources {
-            let sink = || Collect { index: self, source, radius, cap, room, found: BestEffortVec::default() };
-            for part in self.each_hit(source, queries, radius, stop, sink)? {
-                let mut part = part.found.whole()?;
-                alloc::try_reserve(&mut found, part.len())?;
-                found.append(&mut part);
+            let sink = || Collect { index: self, source, radius, cap, capacity, packed: BestEffortVec::default() };
+            for part in self.each_hit(source, queries, radius, cancel, sink)? {
+                let mut part = part.packed.whole()?;
+                alloc::try_reserve(&mut packed, part.len())?;
+                packed.append(&mut part);
             }
         }
-        Ok(found)
+        Ok(packed)
     }
 
     /// Sort packed matches and keep the first `limit` of each query.
-    fn cut(&self, found: &mut Vec<u64>, limit: usize) {
-        self.order(found);
-        let (mut query, mut place) = (u64::MAX, 0);
-        found.retain(|&hit| {
-            place = if hit >> 44 == query { place + 1 } else { 0 };
+    fn cut(&self, packed: &mut Vec<u64>, limit: usize) {
+        self.order(packed);
+        let (mut query, mut rank) = (u64::MAX, 0);
+        packed.retain(|&hit| {
+            rank = if hit >> 44 == query { rank + 1 } else { 0 };
             query = hit >> 44;
-            place < limit
+            rank < limit
         });
     }
 
@@ -394,29 +395,29 @@ impl Index {
         // No query can have more than all rows.
         let limit = limit.map(|limit| limit.min(self.len().max(1)));
         let sources = self.sources();
-        let stop = &CancelToken::current();
-        let one = |queries: &[u64]| {
+        let cancel = &CancelToken::current();
+        let search_chunk = |queries: &[u64]| {
             let count = queries.len() / self.words;
-            let mut found = self.find(&sources, queries, radius, limit.map(|limit| limit + 1), stop)?;
-            stop.check()?;
+            let mut packed = self.find(&sources, queries, radius, limit.map(|limit| limit + 1), cancel)?;
+            cancel.check()?;
             let mut truncated = Vec::new();
             if let Some(limit) = limit {
-                self.cut(&mut found, limit + 1);
+                self.cut(&mut packed, limit + 1);
                 truncated.resize(count, false);
-                for matches in found.chunk_by(|a, b| a >> 44 == b >> 44).filter(|matches| matches.len() > limit) {
+                for matches in packed.chunk_by(|a, b| a >> 44 == b >> 44).filter(|matches| matches.len() > limit) {
                     truncated[(matches[0] >> 44) as usize] = true;
                 }
-                self.cut(&mut found, limit);
+                self.cut(&mut packed, limit);
             } else {
-                self.order(&mut found);
+                self.order(&mut packed);
             }
-            Ok((found, count, truncated))
+            Ok((packed, count, truncated))
         };
         // A single chunk cannot be shared: the calling thread searches it.
         let parts = if count <= 1 {
-            vec![one(queries)?]
+            vec![search_chunk(queries)?]
         } else {
-            queries.par_chunks(chunk_of(count) * self.words).map(one).collect::<Result<Vec<_>>>()?
+            queries.par_chunks(chunk_of(count) * self.words).map(search_chunk).collect::<Result<Vec<_>>>()?
         };
         gather(&parts, count)
     }
@@ -447,13 +448,13 @@ impl Index {
         let k = k.min(self.len().max(1));
         let sources = self.sources();
         let radii = self.deepening(&sources, count);
-        let stop = &CancelToken::current();
+        let cancel = &CancelToken::current();
         let parts = queries
             .par_chunks(chunk_of(count) * self.words)
             .map(|queries| {
-                let mut found = self.nearest_of(&sources, queries, k, &radii, stop)?;
-                self.order(&mut found);
-                Ok((found, queries.len() / self.words, Vec::new()))
+                let mut packed = self.nearest_of(&sources, queries, k, &radii, cancel)?;
+                self.order(&mut packed);
+                Ok((packed, queries.len() / self.words, Vec::new()))
             })
             .collect::<Result<Vec<_>>>()?;
         gather(&parts, count)
@@ -492,14 +493,14 @@ impl Index {
         queries: &[u64],
         k: usize,
         radii: &[u32],
-        stop: &CancelToken,
+        cancel: &CancelToken,
     ) -> Result<Vec<u64>> {
-        let mut found = BestEffortVec::default();
+        let mut packed = BestEffortVec::default();
         let mut open: Vec<u32> = (0..(queries.len() / self.words) as u32).collect();
         for &radius in radii {
-            let asked = self.rows_at(queries, &open)?;
-            let mut hits = self.find(sources, &asked, radius, Some(k), stop)?;
-            stop.check()?;
+            let open_queries = self.rows_at(queries, &open)?;
+            let mut hits = self.find(sources, &open_queries, radius, Some(k), cancel)?;
+            cancel.check()?;
             self.order(&mut hits);
             let mut still = Vec::new();
             let mut at = 0;
@@ -512,28 +513,28 @@ impl Index {
                     still.push(query);
                 } else {
                     let low = (1u64 << 44) - 1;
-                    found.extend(hits[start..start + k].iter().map(|hit| u64::from(query) << 44 | hit & low));
+                    packed.extend(hits[start..start + k].iter().map(|hit| u64::from(query) << 44 | hit & low));
                 }
             }
             open = still;
             if open.is_empty() {
-                return found.whole();
+                return packed.whole();
             }
         }
-        let asked = self.rows_at(queries, &open)?;
-        for (list, &query) in self.nearest_by_scan(sources, &asked, k, stop)?.iter().zip(&open) {
-            found.extend(list.iter().map(|&(distance, row)| pack(query, distance, row)));
+        let open_queries = self.rows_at(queries, &open)?;
+        for (list, &query) in self.nearest_by_scan(sources, &open_queries, k, cancel)?.iter().zip(&open) {
+            packed.extend(list.iter().map(|&(distance, row)| pack(query, distance, row)));
         }
-        found.whole()
+        packed.whole()
     }
 
     /// Copy the fingerprints at some positions of `fps`.
     pub(super) fn rows_at(&self, fps: &[u64], rows: &[u32]) -> Result<Vec<u64>> {
-        let mut found = alloc::try_with_capacity(rows.len() * self.words)?;
+        let mut packed = alloc::try_with_capacity(rows.len() * self.words)?;
         for &row in rows {
-            found.extend_from_slice(&fps[row as usize * self.words..][..self.words]);
+            packed.extend_from_slice(&fps[row as usize * self.words..][..self.words]);
         }
-        Ok(found)
+        Ok(packed)
     }
 
     fn nearest_by_scan(
@@ -541,7 +542,7 @@ impl Index {
         sources: &[Source<'_>],
         queries: &[u64],
         k: usize,
-        stop: &CancelToken,
+        cancel: &CancelToken,
     ) -> Result<Vec<Vec<(u32, u32)>>> {
         let count = queries.len() / self.words;
         let mut best: Vec<Vec<(u32, u32)>> = vec![Vec::new(); count];
@@ -552,11 +553,11 @@ impl Index {
                 lists.resize_with(count, BestEffortVec::default);
                 let mut sink = NearestK { index: self, source, k, limits: limits.clone(), best: lists };
                 let fps = &source.fps[first as usize * self.words..][..length * self.words];
-                scan(self.kernel, self.words, fps, first, queries, &mut limits.clone(), stop, &mut sink);
+                scan(self.kernel, self.words, fps, first, queries, &mut limits.clone(), cancel, &mut sink);
                 Ok(sink.best)
             });
             let lists = shards.collect::<Result<Vec<_>>>()?;
-            stop.check()?;
+            cancel.check()?;
             for list in lists {
                 for (best, list) in best.iter_mut().zip(list) {
                     alloc::try_extend(best, &list.whole()?)?;
@@ -582,12 +583,12 @@ impl Index {
     }
 
     /// Sort packed matches by query, distance and id.
-    fn order(&self, found: &mut [u64]) {
-        found.sort_unstable();
+    fn order(&self, packed: &mut [u64]) {
+        packed.sort_unstable();
         if self.rows.ascending() {
             return;
         }
-        for ties in found.chunk_by_mut(|a, b| a >> 32 == b >> 32) {
+        for ties in packed.chunk_by_mut(|a, b| a >> 32 == b >> 32) {
             ties.sort_unstable_by(|&a, &b| self.rows.compare(a as u32, b as u32));
         }
     }
@@ -709,8 +710,8 @@ struct Collect<'a> {
     radius: u32,
     cap: Option<usize>,
     /// Matches beyond which they are cut to the cap.
-    room: usize,
-    found: BestEffortVec<u64>,
+    capacity: usize,
+    packed: BestEffortVec<u64>,
 }
 
 impl Sink for Collect<'_> {
@@ -723,9 +724,9 @@ impl Sink for Collect<'_> {
         let rows = self.source.rows_of(slot).iter().filter(|&&row| self.index.rows.is_alive(row));
         let matches = rows.map(|&row| pack(query, distance, row));
         // Rows of a slot are in order of id.
-        self.found.extend(matches.take(self.cap.unwrap_or(usize::MAX)));
-        if let (Some(cap), true) = (self.cap, self.found.len() > self.room) {
-            self.index.cut(self.found.values(), cap);
+        self.packed.extend(matches.take(self.cap.unwrap_or(usize::MAX)));
+        if let (Some(cap), true) = (self.cap, self.packed.len() > self.capacity) {
+            self.index.cut(self.packed.values(), cap);
         }
         self.radius
     }

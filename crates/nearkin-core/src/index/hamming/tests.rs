@@ -102,10 +102,10 @@ proptest! {
                         .filter(|hit| *id < hit.1).map(|(d, other)| (*id, other, d)));
                 }
                 expected.sort_unstable();
-                let found: Vec<(i64, i64, u32)> = (0..pairs.left.len())
+                let result: Vec<(i64, i64, u32)> = (0..pairs.left.len())
                     .map(|i| (index.rows().int(pairs.left[i]), index.rows().int(pairs.right[i]), u32::from(pairs.distances[i])))
                     .collect();
-                prop_assert_eq!(expected, found);
+                prop_assert_eq!(expected, result);
             }
         }
     }
@@ -138,9 +138,9 @@ proptest! {
                 if step % 3 == 0 {
                     index.flush().expect("nothing stops it");
                 }
-                let gone: Vec<i64> = (0..20).map(|i| (i * 7 + step as i64) % 97).collect();
-                index.remove(Keys::Ints(&gone), true).unwrap();
-                for id in &gone {
+                let removed_ids: Vec<i64> = (0..20).map(|i| (i * 7 + step as i64) % 97).collect();
+                index.remove(Keys::Ints(&removed_ids), true).unwrap();
+                for id in &removed_ids {
                     model.remove(id);
                 }
                 if step % 5 == 4 {
@@ -217,10 +217,10 @@ proptest! {
         let mut ids: Vec<i64> = (0..rows as i64).map(|i| i * factor).collect();
         let other_fps = [&fingerprints(bits, others, seed ^ 0x77)[..], &fps[..fps.len().min(5 * words)]].concat();
         let other_ids: Vec<i64> = (0..other_fps.len() as i64 / words as i64).map(|i| i * -factor).collect();
-        let gone: Vec<i64> = ids.iter().copied().skip(3).step_by(5).take(removed).collect();
+        let removed_ids: Vec<i64> = ids.iter().copied().skip(3).step_by(5).take(removed).collect();
         let all_ids = ids.clone();
         let all_fps = fps.clone();
-        let kept: Vec<usize> = (0..rows).filter(|&i| !gone.contains(&ids[i])).collect();
+        let kept: Vec<usize> = (0..rows).filter(|&i| !removed_ids.contains(&ids[i])).collect();
         fps = kept.iter().flat_map(|&i| fps[i * words..(i + 1) * words].to_vec()).collect();
         ids = kept.iter().map(|&i| ids[i]).collect();
         let mut other = Index::new(bits, Method::Auto, None, None).unwrap();
@@ -231,7 +231,7 @@ proptest! {
             if seed % 2 == 0 {
                 index.flush().expect("nothing stops it");
             }
-            index.remove(Keys::Ints(&gone), false).unwrap();
+            index.remove(Keys::Ints(&removed_ids), false).unwrap();
             index.prepare(radius, 1000).unwrap();
 
             let hits = index.search(&other_fps, radius, Some(limit)).unwrap();
@@ -251,35 +251,35 @@ proptest! {
 
             for linkage in [Linkage::Centred, Linkage::Connected] {
                 index.prepare_clusters(radius, linkage).unwrap();
-                let found = index.clusters(radius, linkage).unwrap();
+                let result = index.clusters(radius, linkage).unwrap();
                 let expected = clusters_by_definition(words, &fps, radius, linkage);
-                prop_assert_eq!(expected.len() + 1, found.offsets.len());
-                for (cluster, range) in expected.iter().zip(found.offsets.windows(2)) {
+                prop_assert_eq!(expected.len() + 1, result.offsets.len());
+                for (cluster, range) in expected.iter().zip(result.offsets.windows(2)) {
                     let range = range[0] as usize..range[1] as usize;
-                    let members: Vec<i64> = found.rows[range.clone()].iter().map(|&row| index.rows().int(row)).collect();
+                    let members: Vec<i64> = result.rows[range.clone()].iter().map(|&row| index.rows().int(row)).collect();
                     prop_assert_eq!(cluster.iter().map(|&i| ids[i]).collect::<Vec<_>>(), members);
                     let fp = |i: usize| &fps[i * words..(i + 1) * words];
                     let distances: Vec<u16> = cluster.iter().map(|&i| distance(fp(cluster[0]), fp(i)) as u16).collect();
-                    prop_assert_eq!(&distances, &found.distances[range]);
+                    prop_assert_eq!(&distances, &result.distances[range]);
                 }
             }
 
             index.prepare_pairs(radius).unwrap();
             let expected = index.pairs(radius).unwrap();
             let mut stream = PairStream::new(&mut index, radius, batch).unwrap();
-            let mut found = Pairs::default();
+            let mut result = Pairs::default();
             loop {
                 let part = stream.next_batch(&index).unwrap();
-                let at = found.left.len();
-                found.left.extend(&part.left);
-                found.right.extend(&part.right);
-                found.distances.extend(&part.distances);
+                let at = result.left.len();
+                result.left.extend(&part.left);
+                result.right.extend(&part.right);
+                result.distances.extend(&part.distances);
                 prop_assert_eq!(batch.min(expected.left.len() - at), part.left.len());
                 if part.left.is_empty() {
                     break;
                 }
             }
-            prop_assert_eq!(expected, found);
+            prop_assert_eq!(expected, result);
 
             for kernel in Kernel::available() {
                 let index = {
@@ -288,7 +288,7 @@ proptest! {
                     index
                 };
                 for ranking in [Ranking::Jaccard, Ranking::Spherical] {
-                    let found = index.ranked(&other_fps, limit, ranking).unwrap();
+                    let result = index.ranked(&other_fps, limit, ranking).unwrap();
                     for (q, query) in other_fps.chunks_exact(words).enumerate() {
                         let value = |fp: &[u64]| {
                             let differ = f64::from(distance(fp, query));
@@ -300,10 +300,10 @@ proptest! {
                             fps.chunks_exact(words).map(value).zip(ids.iter().copied()).collect();
                         expected.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
                         expected.truncate(limit);
-                        let range = found.offsets[q] as usize..found.offsets[q + 1] as usize;
-                        let found: Vec<(f64, i64)> =
-                            range.map(|i| (found.distances[i], index.rows().int(found.rows[i]))).collect();
-                        prop_assert_eq!(expected, found);
+                        let range = result.offsets[q] as usize..result.offsets[q + 1] as usize;
+                        let result: Vec<(f64, i64)> =
+                            range.map(|i| (result.distances[i], index.rows().int(result.rows[i]))).collect();
+                        prop_assert_eq!(expected, result);
                     }
                 }
             }
@@ -328,10 +328,10 @@ fn a_changed_index_ends_its_stream() {
 fn batches_equal_one_by_one_across_runs_and_the_tail() {
     let fps = fingerprints(64, 40_000, 9);
     let queries = fingerprints(64, 5000, 10);
-    let mut whole = Index::new(64, Method::Multi, None, None).unwrap();
-    whole.add(NewIds::Rows, &fps, Existing::Error).unwrap();
-    whole.prepare(6, 5000).unwrap();
-    let expected = whole.search(&queries, 6, None).unwrap();
+    let mut merged = Index::new(64, Method::Multi, None, None).unwrap();
+    merged.add(NewIds::Rows, &fps, Existing::Error).unwrap();
+    merged.prepare(6, 5000).unwrap();
+    let expected = merged.search(&queries, 6, None).unwrap();
     let mut grown = Index::new(64, Method::Auto, Some(6), None).unwrap();
     for batch in [&fps[..30_000]].into_iter().chain(fps[30_000..].chunks(3000)) {
         grown.add(NewIds::Rows, batch, Existing::Error).unwrap();
@@ -340,8 +340,8 @@ fn batches_equal_one_by_one_across_runs_and_the_tail() {
     assert!(grown.runs.len() > 1 && !grown.tail.is_empty());
     assert_eq!(expected, grown.search(&queries, 6, None).unwrap());
     for q in [0, 77, 4999] {
-        let one = grown.search(&queries[q..=q], 6, None).unwrap();
-        assert_eq!(expected.offsets[q + 1] - expected.offsets[q], one.offsets[1]);
+        let single = grown.search(&queries[q..=q], 6, None).unwrap();
+        assert_eq!(expected.offsets[q + 1] - expected.offsets[q], single.offsets[1]);
     }
 }
 
@@ -494,9 +494,9 @@ fn the_share_of_a_machine_bounds_tables_that_nobody_else_bounds() {
     // Where they fit, the tables are the same; else less, down to none. The answers never change.
     assert_eq!(free, tables_of(Some(2 * free.0), None));
     for share in [free.0 - 1, free.0 / 2, bare.0, 0] {
-        let found = tables_of(Some(share), None);
-        assert!(found.0 <= share.max(bare.0), "{} of {share}", found.0);
-        assert_eq!((&free.1, &free.2), (&found.1, &found.2));
+        let result = tables_of(Some(share), None);
+        assert!(result.0 <= share.max(bare.0), "{} of {share}", result.0);
+        assert_eq!((&free.1, &free.2), (&result.1, &result.2));
     }
     // A limit of the caller's comes first.
     assert_eq!(tables_of(None, Some(1 << 40)).0, tables_of(Some(0), Some(1 << 40)).0);

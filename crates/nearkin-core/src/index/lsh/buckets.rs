@@ -49,7 +49,7 @@ pub(crate) struct BucketRun {
 
 /// One table while it is built.
 #[derive(Default)]
-struct Made {
+struct NewTable {
     directory: Vec<u32>,
     keys: Vec<u64>,
     starts: Vec<u32>,
@@ -62,21 +62,19 @@ fn width_of(len: usize) -> u32 {
 }
 
 #[inline]
-fn cell(key: u64, width: u32) -> usize {
+fn directory_slot(key: u64, width: u32) -> usize {
     // A shift by 64 for no bits at all is out of range.
     (key >> 1 >> (63 - width)) as usize
 }
 
-impl Made {
+impl NewTable {
     /// Build the directory over the keys.
     fn index(&mut self, width: u32) -> Result<()> {
         self.directory = alloc::try_zeroed((1 << width) + 1)?;
         for &key in &self.keys {
-            self.directory[cell(key, width) + 1] += 1;
+            self.directory[directory_slot(key, width) + 1] += 1;
         }
-        for i in 1..self.directory.len() {
-            self.directory[i] += self.directory[i - 1];
-        }
+        alloc::prefix_sums(&mut self.directory);
         Ok(())
     }
 
@@ -98,54 +96,52 @@ impl Made {
     ///
     /// # Errors
     /// The call is cancelled, or memory runs out.
-    fn build(keys: &[u64], first: u32, width: u32, stop: &CancelToken) -> Result<Self> {
+    fn build(keys: &[u64], first: u32, width: u32, cancel: &CancelToken) -> Result<Self> {
         // Counting by directory cell, then sorting the few entries of each.
-        let mut places = alloc::try_zeroed::<u32>((1 << width) + 1)?;
-        for &key in stop.blocks(keys).flatten() {
-            places[cell(key, width) + 1] += 1;
+        let mut positions = alloc::try_zeroed::<u32>((1 << width) + 1)?;
+        for &key in cancel.blocks(keys).flatten() {
+            positions[directory_slot(key, width) + 1] += 1;
         }
-        stop.check()?;
-        for i in 1..places.len() {
-            places[i] += places[i - 1];
-        }
-        let ends = alloc::try_copy(&places[1..])?;
+        cancel.check()?;
+        alloc::prefix_sums(&mut positions);
+        let ends = alloc::try_copy(&positions[1..])?;
         let mut entries = alloc::try_filled((0u64, 0u32), keys.len())?;
-        for (row, &key) in stop.blocks(keys).flatten().enumerate() {
-            let place = &mut places[cell(key, width)];
-            entries[*place as usize] = (key, first + row as u32);
-            *place += 1;
+        for (row, &key) in cancel.blocks(keys).flatten().enumerate() {
+            let position = &mut positions[directory_slot(key, width)];
+            entries[*position as usize] = (key, first + row as u32);
+            *position += 1;
         }
         let mut begin = 0;
-        for &end in stop.blocks(&ends).flatten() {
+        for &end in cancel.blocks(&ends).flatten() {
             entries[begin..end as usize].sort_unstable();
             begin = end as usize;
         }
-        let mut made = Self { rows: alloc::try_with_capacity(keys.len())?, ..Self::default() };
-        for entries in stop.blocks(&entries) {
-            made.make_room(entries.len())?;
+        let mut built = Self { rows: alloc::try_with_capacity(keys.len())?, ..Self::default() };
+        for entries in cancel.blocks(&entries) {
+            built.make_room(entries.len())?;
             for &(key, row) in entries {
-                made.push(key, row);
+                built.push(key, row);
             }
         }
-        stop.check()?;
-        made.make_room(0)?;
-        made.starts.push(made.rows.len() as u32);
-        made.index(width)?;
-        Ok(made)
+        cancel.check()?;
+        built.make_room(0)?;
+        built.starts.push(built.rows.len() as u32);
+        built.index(width)?;
+        Ok(built)
     }
 }
 
 impl BucketRun {
-    fn of(made: Vec<Made>, len: usize, width: u32, stop: &CancelToken) -> Result<Self> {
-        stop.check()?;
+    fn of(built: Vec<NewTable>, len: usize, width: u32, cancel: &CancelToken) -> Result<Self> {
+        cancel.check()?;
         let mut run = Self { len, width, bases: vec![0], ..Self::default() };
-        let total = |size: fn(&Made) -> usize| made.iter().map(size).sum::<usize>();
+        let total = |size: fn(&NewTable) -> usize| built.iter().map(size).sum::<usize>();
         let mut directory = alloc::try_with_capacity(total(|table| table.directory.len()))?;
         let mut keys = alloc::try_with_capacity(total(|table| table.keys.len()))?;
         let mut starts = alloc::try_with_capacity(total(|table| table.starts.len()))?;
         let mut rows = alloc::try_with_capacity(total(|table| table.rows.len()))?;
-        for table in made {
-            stop.check()?;
+        for table in built {
+            cancel.check()?;
             directory.extend(table.directory);
             keys.extend(table.keys);
             starts.extend(table.starts);
@@ -156,7 +152,7 @@ impl BucketRun {
         run.keys = keys.into();
         run.starts = starts.into();
         run.rows = rows.into();
-        stop.check()?;
+        cancel.check()?;
         Ok(run)
     }
 
@@ -179,44 +175,44 @@ impl BucketRun {
         hashes: Hashes<'_>,
         count: usize,
         first: u32,
-        stop: &CancelToken,
+        cancel: &CancelToken,
     ) -> Result<Self> {
         let width = width_of(count);
-        let made = (0..layout.tables())
+        let built = (0..layout.tables())
             .into_par_iter()
             .map(|table| {
                 let mut keys = alloc::try_zeroed(count)?;
                 keys.par_chunks_mut(BLOCK).enumerate().for_each(|(block, keys)| {
-                    if stop.is_set() {
+                    if cancel.is_set() {
                         return;
                     }
                     for (i, key) in keys.iter_mut().enumerate() {
                         *key = mix(layout.key(hashes, block * BLOCK + i, table));
                     }
                 });
-                Made::build(&keys, first, width, stop)
+                NewTable::build(&keys, first, width, cancel)
             })
-            .collect::<Result<Vec<Made>>>()?;
-        Self::of(made, count, width, stop)
+            .collect::<Result<Vec<NewTable>>>()?;
+        Self::of(built, count, width, cancel)
     }
 
     /// Merge the live rows of two runs; those of `self` are lower.
     ///
     /// # Errors
     /// The call is cancelled, or memory runs out.
-    pub(crate) fn merge(&self, other: &Self, alive: impl Fn(u32) -> bool + Sync, stop: &CancelToken) -> Result<Self> {
+    pub(crate) fn merge(&self, other: &Self, alive: impl Fn(u32) -> bool + Sync, cancel: &CancelToken) -> Result<Self> {
         let tables = self.bases.len().max(other.bases.len()) - 1;
         let len = [self, other].iter().map(|run| run.table_rows(0).iter().filter(|&&row| alive(row)).count()).sum();
         let width = width_of(len);
-        let made = (0..tables)
+        let built = (0..tables)
             .into_par_iter()
             .map(|table| {
-                let mut made = Made { rows: alloc::try_with_capacity(len)?, ..Made::default() };
+                let mut built = NewTable { rows: alloc::try_with_capacity(len)?, ..NewTable::default() };
                 let (mut left, mut right) = (self.buckets(table).peekable(), other.buckets(table).peekable());
-                for met in 0_usize.. {
-                    if met.is_multiple_of(MERGED) {
-                        stop.check()?;
-                        made.make_room(MERGED)?;
+                for num_merged in 0_usize.. {
+                    if num_merged.is_multiple_of(MERGED) {
+                        cancel.check()?;
+                        built.make_room(MERGED)?;
                     }
                     let first = match (left.peek(), right.peek()) {
                         (None, None) => break,
@@ -226,16 +222,16 @@ impl BucketRun {
                     };
                     let next = if first { left.next() } else { right.next() };
                     if let Some((key, rows)) = next {
-                        rows.iter().filter(|&&row| alive(row)).for_each(|&row| made.push(key, row));
+                        rows.iter().filter(|&&row| alive(row)).for_each(|&row| built.push(key, row));
                     }
                 }
-                made.make_room(0)?;
-                made.starts.push(made.rows.len() as u32);
-                made.index(width)?;
-                Ok(made)
+                built.make_room(0)?;
+                built.starts.push(built.rows.len() as u32);
+                built.index(width)?;
+                Ok(built)
             })
-            .collect::<Result<Vec<Made>>>()?;
-        Self::of(made, len, width, stop)
+            .collect::<Result<Vec<NewTable>>>()?;
+        Self::of(built, len, width, cancel)
     }
 
     /// Number of tables.
@@ -276,12 +272,12 @@ impl BucketRun {
         starts.windows(2).map(|ends| ends[1] - ends[0])
     }
 
-    /// Call `found` with the rows under each key. `probes` are tables and mixed keys; `spans` is scratch.
+    /// Call `each_bucket` with the rows under each key. `probes` are tables and mixed keys; `spans` is scratch.
     pub(crate) fn look_up(
         &self,
         probes: &[(u32, u64)],
         spans: &mut Vec<(u32, u32, u32)>,
-        mut found: impl FnMut(&[u32]),
+        mut each_bucket: impl FnMut(&[u32]),
     ) {
         if self.len == 0 {
             return;
@@ -289,12 +285,12 @@ impl BucketRun {
         // Each step prefetches what the next one reads, for all probes, so that the waits overlap.
         let size = (1usize << self.width) + 1;
         for &(table, key) in probes {
-            prefetch_at(&self.directory, table as usize * size + cell(key, self.width));
+            prefetch_at(&self.directory, table as usize * size + directory_slot(key, self.width));
         }
         spans.clear();
         for &(table, key) in probes {
             let directory = self.table_directory(table as usize);
-            let at = cell(key, self.width);
+            let at = directory_slot(key, self.width);
             let (begin, end) = (directory[at], directory[at + 1]);
             if begin < end {
                 prefetch_at(&self.keys, self.bases[table as usize] as usize + begin as usize);
@@ -307,21 +303,21 @@ impl BucketRun {
             let key = probes[i].1;
             let keys = &self.table_keys(table as usize)[begin as usize..end as usize];
             // A directory entry has at most four keys on average, but keys of few bits may crowd.
-            let place = if keys.len() <= 16 {
+            let position = if keys.len() <= 16 {
                 keys.iter().position(|&other| other == key)
             } else {
                 keys.binary_search(&key).ok()
             };
-            if let Some(place) = place {
+            if let Some(position) = position {
                 let starts = self.table_starts(table as usize);
-                let bucket = begin as usize + place;
+                let bucket = begin as usize + position;
                 spans[hits] = (table, starts[bucket], starts[bucket + 1]);
                 prefetch_at(&self.rows, table as usize * self.len + starts[bucket] as usize);
                 hits += 1;
             }
         }
         for &(table, begin, end) in &spans[..hits] {
-            found(&self.table_rows(table as usize)[begin as usize..end as usize]);
+            each_bucket(&self.table_rows(table as usize)[begin as usize..end as usize]);
         }
     }
 
@@ -358,12 +354,12 @@ impl BucketRun {
                         && rows[ends[0] as usize..ends[1] as usize].windows(2).all(|pair| pair[0] < pair[1])
                 })
                 && rows.iter().all(|&row| (row as usize) < total)
-                && (0..1usize << self.width).all(|place| {
+                && (0..1usize << self.width).all(|position| {
                     let from = at;
-                    while at < keys.len() && cell(keys[at], self.width) == place {
+                    while at < keys.len() && directory_slot(keys[at], self.width) == position {
                         at += 1;
                     }
-                    directory[place] as usize == from && directory[place + 1] as usize == at
+                    directory[position] as usize == from && directory[position + 1] as usize == at
                 })
         })
     }
@@ -400,9 +396,11 @@ mod tests {
             let mut hashes = vec![0; layout.hashes()];
             hashes[table * layout.per_table()..(table + 1) * layout.per_table()].copy_from_slice(values);
             let key = mix(layout.key(Hashes::Ints(&hashes), 0, *table));
-            let mut found: Vec<u32> = Vec::new();
-            run.look_up(&[(*table as u32, key), (*table as u32, key ^ 1)], &mut Vec::new(), |rows| found.extend(rows));
-            assert_eq!(rows, &found);
+            let mut each_bucket: Vec<u32> = Vec::new();
+            run.look_up(&[(*table as u32, key), (*table as u32, key ^ 1)], &mut Vec::new(), |rows| {
+                each_bucket.extend(rows)
+            });
+            assert_eq!(rows, &each_bucket);
             buckets += 1;
         }
         assert_eq!(buckets, run.keys.len());
@@ -419,11 +417,11 @@ mod tests {
             let width = k * tables;
             let (a, b) = (&a[..a.len() / width * width], &b[..b.len() / width * width]);
             let (rows_a, rows_b) = (a.len() / width, b.len() / width);
-            let stop = &CancelToken::default();
-            let left = BucketRun::build(&layout, Hashes::Ints(a), rows_a, 0, stop).expect("a run");
+            let cancel = &CancelToken::default();
+            let left = BucketRun::build(&layout, Hashes::Ints(a), rows_a, 0, cancel).expect("a run");
             check(&left, &layout, &model(a, k, tables, 0), rows_a);
-            let right = BucketRun::build(&layout, Hashes::Ints(b), rows_b, rows_a as u32, stop).expect("a run");
-            let merged = left.merge(&right, |row| !dead[row as usize % 300], stop).expect("a run");
+            let right = BucketRun::build(&layout, Hashes::Ints(b), rows_b, rows_a as u32, cancel).expect("a run");
+            let merged = left.merge(&right, |row| !dead[row as usize % 300], cancel).expect("a run");
             let mut expected = model(&[a, b].concat(), k, tables, 0);
             for rows in expected.values_mut() {
                 rows.retain(|&row| !dead[row as usize % 300]);
@@ -448,22 +446,22 @@ mod tests {
         {
             assert_eq!(width, width_of(len));
         }
-        assert_eq!([0, 0, 1, 1], [0, u64::MAX >> 1, 1 << 63, u64::MAX].map(|key| cell(key, 1)));
-        assert_eq!([0, 0], [0, u64::MAX].map(|key| cell(key, 0)));
+        assert_eq!([0, 0, 1, 1], [0, u64::MAX >> 1, 1 << 63, u64::MAX].map(|key| directory_slot(key, 1)));
+        assert_eq!([0, 0], [0, u64::MAX].map(|key| directory_slot(key, 0)));
     }
 
     #[test]
     fn many_keys_in_one_cell_are_found() {
         // Keys with one high half crowd in one directory entry, which is searched by halves.
         let keys: Vec<u64> = (0..100).map(|i| (7 << 40) | (i % 40)).collect();
-        let made = Made::build(&keys, 5, 3, &CancelToken::default()).expect("a table");
-        let run = BucketRun::of(vec![made], 100, 3, &CancelToken::default()).expect("a run");
+        let built = NewTable::build(&keys, 5, 3, &CancelToken::default()).expect("a table");
+        let run = BucketRun::of(vec![built], 100, 3, &CancelToken::default()).expect("a run");
         assert!(run.is_shaped(1) && run.is_sound(105) && !run.is_sound(104));
-        for wanted in 0..45 {
-            let mut found: Vec<u32> = Vec::new();
-            run.look_up(&[(0, (7 << 40) | wanted)], &mut Vec::new(), |rows| found.extend(rows));
-            let expected: Vec<u32> = (0..100).filter(|i| i % 40 == wanted).map(|i| i as u32 + 5).collect();
-            assert_eq!(expected, found);
+        for expected_rows in 0..45 {
+            let mut each_bucket: Vec<u32> = Vec::new();
+            run.look_up(&[(0, (7 << 40) | expected_rows)], &mut Vec::new(), |rows| each_bucket.extend(rows));
+            let expected: Vec<u32> = (0..100).filter(|i| i % 40 == expected_rows).map(|i| i as u32 + 5).collect();
+            assert_eq!(expected, each_bucket);
         }
     }
 
@@ -471,20 +469,20 @@ mod tests {
     fn whatever_number_is_changed_the_run_is_no_longer_sound() {
         let layout = layout(2, 2);
         let values: Vec<i64> = (0..120).map(|i| i % 5).collect();
-        let stop = &CancelToken::default();
-        let fresh = || BucketRun::build(&layout, Hashes::Ints(&values), 30, 0, stop).expect("a run");
+        let cancel = &CancelToken::default();
+        let fresh = || BucketRun::build(&layout, Hashes::Ints(&values), 30, 0, cancel).expect("a run");
         let sizes = [fresh().directory.len(), fresh().starts.len(), fresh().rows.len(), fresh().keys.len()];
         for (array, &size) in sizes.iter().enumerate() {
-            for place in 0..size {
+            for position in 0..size {
                 let mut run = fresh();
                 match array {
-                    0 => run.directory.to_mut()[place] ^= 1,
-                    1 => run.starts.to_mut()[place] ^= 1,
-                    2 => run.rows.to_mut()[place] = 30,
-                    _ => run.keys.to_mut()[place] ^= 1 << 63,
+                    0 => run.directory.to_mut()[position] ^= 1,
+                    1 => run.starts.to_mut()[position] ^= 1,
+                    2 => run.rows.to_mut()[position] = 30,
+                    _ => run.keys.to_mut()[position] ^= 1 << 63,
                 }
                 assert!(run.is_shaped(2));
-                assert!(!run.is_sound(30), "array {array}, place {place}");
+                assert!(!run.is_sound(30), "array {array}, place {position}");
             }
         }
     }
@@ -492,8 +490,8 @@ mod tests {
     #[test]
     fn arrays_of_other_lengths_are_not_shaped() {
         let layout = layout(1, 2);
-        let stop = &CancelToken::default();
-        let fresh = || BucketRun::build(&layout, Hashes::Ints(&[1, 2, 3, 4]), 2, 0, stop).expect("a run");
+        let cancel = &CancelToken::default();
+        let fresh = || BucketRun::build(&layout, Hashes::Ints(&[1, 2, 3, 4]), 2, 0, cancel).expect("a run");
         let changes: [fn(&mut BucketRun); 7] = [
             |run| run.len = 3,
             |run| run.len = usize::MAX,

@@ -32,8 +32,8 @@ const WORTH: usize = 8;
 
 /// Return the rows of the first tile, which are all kept: about the requested number; each further tile is twice as
 /// large.
-pub(crate) fn first_tile(wanted: usize) -> usize {
-    wanted.next_multiple_of(BLOCK).clamp(8 * BLOCK, TILE)
+pub(crate) fn first_tile(k: usize) -> usize {
+    k.next_multiple_of(BLOCK).clamp(8 * BLOCK, TILE)
 }
 
 /// Codes of all rows.
@@ -79,11 +79,11 @@ unsafe fn tile_body<L: Lanes>(blocks: &[u64], query: &[u64], limit: u32, mut wit
                 (sum, L::at_most(sum, bound))
             };
             while mask != 0 {
-                let place = mask.trailing_zeros() as usize;
+                let position = mask.trailing_zeros() as usize;
                 mask &= mask - 1;
                 // SAFETY: a mask has a bit for each lane.
-                let distance = unsafe { L::lane(sum, place) };
-                within(number * BLOCK + lane + place, distance as u32);
+                let distance = unsafe { L::lane(sum, position) };
+                within(number * BLOCK + lane + position, distance as u32);
             }
         }
     }
@@ -122,9 +122,9 @@ impl Codes {
     ///
     /// # Errors
     /// The call is cancelled, or memory runs out; nothing changes.
-    pub(crate) fn reserve(&mut self, rows: usize, stop: &CancelToken) -> Result<()> {
+    pub(crate) fn reserve(&mut self, rows: usize, cancel: &CancelToken) -> Result<()> {
         let more = Self::size(self.rows + rows, self.words).saturating_sub(self.values.len());
-        self.values.reserve(more, stop)
+        self.values.reserve(more, cancel)
     }
 
     /// Append rows of `words` words each.
@@ -141,7 +141,7 @@ impl Codes {
         self.rows = total;
     }
 
-    /// Return for each query the `wanted` nearest rows that are `alive`, in no order; fewer if there are fewer.
+    /// Return for each query the `k` nearest rows that are `alive`, in no order; fewer if there are fewer.
     ///
     /// # Errors
     /// Memory runs out.
@@ -149,41 +149,41 @@ impl Codes {
         &self,
         kernel: Kernel,
         queries: &[u64],
-        wanted: usize,
+        k: usize,
         alive: impl Fn(u32) -> bool,
-        stop: &CancelToken,
+        cancel: &CancelToken,
     ) -> Result<Vec<Vec<u32>>> {
         let each = queries.chunks_exact(self.words);
-        let sampled = each.clone().map(|query| Nearest::new(self.likely(kernel, query, wanted, &alive), self.words));
+        let sampled = each.clone().map(|query| Nearest::new(self.likely(kernel, query, k, &alive), self.words));
         let mut states: Vec<Nearest> = sampled.collect();
-        self.scan(kernel, queries, &mut states, wanted, &alive, stop);
+        self.scan(kernel, queries, &mut states, k, &alive, cancel);
         for (state, query) in states.iter_mut().zip(each) {
-            let most = 64 * self.words as u32;
-            if state.within < wanted && state.limit < most {
-                *state = Nearest::new(most, self.words);
-                self.scan(kernel, query, std::slice::from_mut(state), wanted, &alive, stop);
+            let max_distance = 64 * self.words as u32;
+            if state.within < k && state.limit < max_distance {
+                *state = Nearest::new(max_distance, self.words);
+                self.scan(kernel, query, std::slice::from_mut(state), k, &alive, cancel);
             }
         }
-        states.into_iter().map(|state| state.rows(wanted)).collect()
+        states.into_iter().map(|state| state.rows(k)).collect()
     }
 
-    /// Predict a limit that more than `wanted` rows are likely to be within, by a sample of blocks.
-    fn likely(&self, kernel: Kernel, query: &[u64], wanted: usize, alive: impl Fn(u32) -> bool) -> u32 {
-        let (words, most) = (self.words, 64 * self.words as u32);
+    /// Predict a limit that more than `k` rows are likely to be within, by a sample of blocks.
+    fn likely(&self, kernel: Kernel, query: &[u64], k: usize, alive: impl Fn(u32) -> bool) -> u32 {
+        let (words, max_distance) = (self.words, 64 * self.words as u32);
         let blocks = self.rows / BLOCK;
-        if self.rows < WORTH * SAMPLE.max(wanted) {
-            return most;
+        if self.rows < WORTH * SAMPLE.max(k) {
+            return max_distance;
         }
-        let mut counts = vec![0; most as usize + 1];
+        let mut counts = vec![0; max_distance as usize + 1];
         for number in 0..SAMPLE / BLOCK {
             let block = number * blocks / (SAMPLE / BLOCK);
-            let within = |place: usize, distance: u32| {
-                counts[distance as usize] += usize::from(alive((block * BLOCK + place) as u32));
+            let within = |position: usize, distance: u32| {
+                counts[distance as usize] += usize::from(alive((block * BLOCK + position) as u32));
             };
             let blocks = &self.values[block * BLOCK * words..(block + 1) * BLOCK * words];
-            kernel.run(Tile { blocks, query, limit: most, within });
+            kernel.run(Tile { blocks, query, limit: max_distance, within });
         }
-        let expected = wanted as f64 * SAMPLE as f64 / self.rows as f64;
+        let expected = k as f64 * SAMPLE as f64 / self.rows as f64;
         // Four standard errors of a count, and more for blocks with similar rows.
         let enough = (expected + 4.0 * expected.sqrt() + BLOCK as f64) as usize;
         let mut sum = 0;
@@ -191,7 +191,7 @@ impl Codes {
             sum += count;
             sum >= enough
         });
-        reached.map_or(most, |limit| limit as u32)
+        reached.map_or(max_distance, |limit| limit as u32)
     }
 
     /// Scan all rows for queries, each with its state.
@@ -200,22 +200,22 @@ impl Codes {
         kernel: Kernel,
         queries: &[u64],
         states: &mut [Nearest],
-        wanted: usize,
+        k: usize,
         alive: impl Fn(u32) -> bool,
-        stop: &CancelToken,
+        cancel: &CancelToken,
     ) {
         let words = self.words;
-        let (mut start, mut size) = (0, first_tile(wanted));
-        while start < self.rows && !stop.is_set() {
+        let (mut start, mut size) = (0, first_tile(k));
+        while start < self.rows && !cancel.is_set() {
             let count = size.min(self.rows - start);
             let blocks = &self.values[start * words..(start + count.next_multiple_of(BLOCK)) * words];
             for (state, query) in states.iter_mut().zip(queries.chunks_exact(words)) {
                 let Nearest { limit, counts, kept, within } = state;
                 let bound = *limit;
-                let each = |place: usize, distance: u32| {
-                    let row = (start + place) as u32;
+                let each = |position: usize, distance: u32| {
+                    let row = (start + position) as u32;
                     // Positions after the last row are padding.
-                    if place < count && alive(row) {
+                    if position < count && alive(row) {
                         kept.push((distance, row));
                         counts[distance as usize] += 1;
                         *within += 1;
@@ -223,7 +223,7 @@ impl Codes {
                 };
                 kernel.run(Tile { blocks, query, limit: bound, within: each });
                 // A row beyond the wanted-th nearest so far cannot be in the result.
-                while *limit > 0 && *within - counts[*limit as usize] as usize >= wanted {
+                while *limit > 0 && *within - counts[*limit as usize] as usize >= k {
                     *within -= counts[*limit as usize] as usize;
                     *limit -= 1;
                 }
@@ -241,12 +241,12 @@ impl Nearest {
     }
 
     /// Return the requested rows: those below the limit, and of those at it the lowest.
-    fn rows(self, wanted: usize) -> Result<Vec<u32>> {
+    fn rows(self, k: usize) -> Result<Vec<u32>> {
         let kept = self.kept.whole()?;
-        let mut rows = alloc::try_with_capacity(kept.len().min(wanted))?;
+        let mut rows = alloc::try_with_capacity(kept.len().min(k))?;
         rows.extend(kept.iter().filter(|hit| hit.0 < self.limit).map(|hit| hit.1));
         // Kept rows ascend.
-        let more = wanted.saturating_sub(rows.len());
+        let more = k.saturating_sub(rows.len());
         rows.extend(kept.iter().filter(|hit| hit.0 == self.limit).take(more).map(|hit| hit.1));
         Ok(rows)
     }
@@ -262,7 +262,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_nearest_codes_are_those_of_sorting(
-            seed: u64, first in 0usize..30, rows in 0usize..2500, words in 1usize..5, wanted in 1usize..90, sparse in 0u32..4,
+            seed: u64, first in 0usize..30, rows in 0usize..2500, words in 1usize..5, k in 1usize..90, sparse in 0u32..4,
             clustered: bool,
         ) {
             let mut state = seed;
@@ -283,16 +283,16 @@ mod tests {
             codes.push(&values[first * words..]);
             let alive = |row: u32| row % 7 != 3;
             for kernel in Kernel::available() {
-                let found = codes.nearest(kernel, &queries, wanted, alive, &CancelToken::default()).expect("room");
-                for (found, query) in found.into_iter().zip(queries.chunks_exact(words)) {
-                    let mut found = found;
-                    found.sort_unstable();
+                let results = codes.nearest(kernel, &queries, k, alive, &CancelToken::default()).expect("room");
+                for (results, query) in results.into_iter().zip(queries.chunks_exact(words)) {
+                    let mut results = results;
+                    results.sort_unstable();
                     let mut all: Vec<(u32, u32)> = values.chunks_exact(words).enumerate()
                         .map(|(row, code)| (distance(code, query), row as u32)).filter(|&(_, row)| alive(row)).collect();
                     all.sort_unstable();
-                    let mut expected: Vec<u32> = all.iter().take(wanted).map(|&(_, row)| row).collect();
+                    let mut expected: Vec<u32> = all.iter().take(k).map(|&(_, row)| row).collect();
                     expected.sort_unstable();
-                    prop_assert_eq!(expected, found, "{:?}", kernel);
+                    prop_assert_eq!(expected, results, "{:?}", kernel);
                 }
             }
         }
@@ -329,16 +329,16 @@ mod tests {
         for turned in [false, true] {
             let mut codes = Codes::new(64);
             codes.push(&(0..rows).map(|row| if sampled(row) == turned { 0 } else { u64::MAX }).collect::<Vec<_>>());
-            for wanted in [1, SAMPLE, SAMPLE + 1, 3 * SAMPLE] {
+            for k in [1, SAMPLE, SAMPLE + 1, 3 * SAMPLE] {
                 for kernel in Kernel::available() {
-                    let found = codes.nearest(kernel, &[0], wanted, |_| true, &CancelToken::default()).expect("room");
+                    let results = codes.nearest(kernel, &[0], k, |_| true, &CancelToken::default()).expect("room");
                     let mut expected: Vec<u32> = (0..rows as u32).collect();
                     expected.sort_by_key(|&row| sampled(row as usize) != turned);
-                    let mut found = found[0].clone();
-                    found.sort_unstable();
-                    expected.truncate(wanted);
+                    let mut results = results[0].clone();
+                    results.sort_unstable();
+                    expected.truncate(k);
                     expected.sort_unstable();
-                    assert_eq!(expected, found);
+                    assert_eq!(expected, results);
                 }
             }
         }
@@ -346,8 +346,8 @@ mod tests {
 
     #[test]
     fn the_first_tile_is_of_whole_blocks_and_bounded() {
-        for (wanted, rows) in [(1, 64), (64, 64), (65, 72), (500, 504), (512, 512), (10_000, 512)] {
-            assert_eq!(rows, first_tile(wanted));
+        for (k, rows) in [(1, 64), (64, 64), (65, 72), (500, 504), (512, 512), (10_000, 512)] {
+            assert_eq!(rows, first_tile(k));
         }
         assert_eq!((1, 2), (Codes::new(64).words, Codes::new(65).words));
     }

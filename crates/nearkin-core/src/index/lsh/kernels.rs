@@ -89,7 +89,9 @@ impl<T: Element> Dense<T> {
     /// Copy some rows out, in their order.
     pub(super) fn gather(&self, rows: &[u32]) -> Result<Vec<T>> {
         let mut values = alloc::try_with_capacity(rows.len() * self.dim)?;
-        rows.iter().for_each(|&row| values.extend_from_slice(self.row(&self.values, row as usize)));
+        for &row in rows {
+            values.extend_from_slice(self.row(&self.values, row as usize));
+        }
         Ok(values)
     }
 
@@ -432,8 +434,8 @@ mod x86 {
         } else {
             (_mm512_cvtepu8_epi16(a), _mm512_cvtepu8_epi16(b))
         };
-        let apart = _mm512_sub_epi16(a, b);
-        if PRODUCT { _mm512_madd_epi16(a, b) } else { _mm512_madd_epi16(apart, apart) }
+        let difference = _mm512_sub_epi16(a, b);
+        if PRODUCT { _mm512_madd_epi16(a, b) } else { _mm512_madd_epi16(difference, difference) }
     }
 
     /// # Safety
@@ -452,8 +454,8 @@ mod x86 {
             } else {
                 (_mm256_cvtepu8_epi16(a), _mm256_cvtepu8_epi16(b))
             };
-            let apart = _mm256_sub_epi16(a, b);
-            let pairs = if PRODUCT { _mm256_madd_epi16(a, b) } else { _mm256_madd_epi16(apart, apart) };
+            let difference = _mm256_sub_epi16(a, b);
+            let pairs = if PRODUCT { _mm256_madd_epi16(a, b) } else { _mm256_madd_epi16(difference, difference) };
             sums = _mm256_add_epi32(sums, pairs);
         }
         let half = _mm_add_epi32(_mm256_castsi256_si128(sums), _mm256_extracti128_si256::<1>(sums));
@@ -593,8 +595,8 @@ mod tests {
     #[test]
     fn sums_of_whole_numbers_are_exact_at_any_length() {
         for length in [0, 1, BYTE_BLOCK - 1, BYTE_BLOCK, 3 * BYTE_BLOCK + 5] {
-            let (none, most) = (vec![0_u8; length], vec![u8::MAX; length]);
-            assert_eq!(65025 * length as i64, sum(&none, &most, |a, b| a.minus(b) * a.minus(b)));
+            let (none, largest) = (vec![0_u8; length], vec![u8::MAX; length]);
+            assert_eq!(65025 * length as i64, sum(&none, &largest, |a, b| a.minus(b) * a.minus(b)));
             let (low, high) = (vec![i8::MIN; length], vec![i8::MAX; length]);
             assert_eq!(65025 * length as i64, sum(&low, &high, |a, b| a.minus(b) * a.minus(b)));
             assert_eq!(-16256 * length as i64, sum(&low, &high, Whole::times));
@@ -625,9 +627,9 @@ mod tests {
     fn long_vectors_of_the_largest_numbers_do_not_overflow() {
         for instructions in Instructions::available() {
             for length in [BYTE_BLOCK - 1, BYTE_BLOCK, 65_536] {
-                let (none, most) = (vec![0_u8; length], vec![u8::MAX; length]);
-                assert_eq!(65025 * length as i64, squares(instructions, &none, &most));
-                assert_eq!(65025 * length as i64, products(instructions, &most, &most));
+                let (none, largest) = (vec![0_u8; length], vec![u8::MAX; length]);
+                assert_eq!(65025 * length as i64, squares(instructions, &none, &largest));
+                assert_eq!(65025 * length as i64, products(instructions, &largest, &largest));
                 let (low, high) = (vec![i8::MIN; length], vec![i8::MAX; length]);
                 assert_eq!(65025 * length as i64, squares(instructions, &low, &high));
                 assert_eq!(-16256 * length as i64, products(instructions, &low, &high));

@@ -64,9 +64,9 @@ impl TableLayout {
         if hashes == 0 || hashes > MAX_HASHES {
             return Err(Error::parameter("hashes", hashes, format!("1 to {MAX_HASHES}")));
         }
-        let most = if kind == HashKind::Bits { 64 } else { MAX_HASHES };
-        if per_table == 0 || per_table > most {
-            return Err(Error::parameter("hashes_per_table", per_table, format!("1 to {most}")));
+        let max_per_table = if kind == HashKind::Bits { 64 } else { MAX_HASHES };
+        if per_table == 0 || per_table > max_per_table {
+            return Err(Error::parameter("hashes_per_table", per_table, format!("1 to {max_per_table}")));
         }
         let tables = columns.len() / per_table;
         if tables == 0 || tables > MAX_TABLES || tables * per_table != columns.len() {
@@ -206,13 +206,15 @@ mod tests {
 
     /// Return the inverse of an odd factor modulo 2^64, by Newton's steps.
     fn inverse(odd: u64) -> u64 {
-        (0..6).fold(odd, |found, _| found.wrapping_mul(2_u64.wrapping_sub(odd.wrapping_mul(found))))
+        (0..6).fold(odd, |inverse_so_far, _| {
+            inverse_so_far.wrapping_mul(2_u64.wrapping_sub(odd.wrapping_mul(inverse_so_far)))
+        })
     }
 
     proptest! {
         #[test]
         fn mixing_is_one_to_one(value: u64) {
-            let unshift = |value: u64, by: u32| (0..64 / by).fold(value, |found, _| value ^ found >> by);
+            let unshift = |value: u64, by: u32| (0..64 / by).fold(value, |inverse_so_far, _| value ^ inverse_so_far >> by);
             let back = unshift(mix(value), 31).wrapping_mul(inverse(0x94d0_49bb_1331_11eb));
             let back = unshift(back, 27).wrapping_mul(inverse(0xbf58_476d_1ce4_e5b9));
             prop_assert_eq!(value, unshift(back, 30));

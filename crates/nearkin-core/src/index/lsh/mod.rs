@@ -482,11 +482,7 @@ impl Index {
                 } else {
                     let chunks = fps.par_chunks(CHUNK * codes.words).enumerate();
                     let parts = chunks.map_init(Scratch::default, scan_chunk).collect::<Result<Vec<Vec<T>>>>()?;
-                    let mut all = alloc::try_with_capacity(count)?;
-                    for part in parts {
-                        all.extend(part);
-                    }
-                    all
+                    alloc::try_concat(parts)?
                 }
             }
         };

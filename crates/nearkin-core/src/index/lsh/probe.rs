@@ -193,10 +193,10 @@ mod tests {
         for set in 0u32..1 << alternatives.len() {
             let chosen: Vec<&Alternative> =
                 alternatives.iter().enumerate().filter(|(i, _)| set >> i & 1 == 1).map(|(_, a)| a).collect();
-            let mut places: Vec<u32> = chosen.iter().map(|a| a.position).collect();
-            places.sort_unstable();
-            places.dedup();
-            if places.len() == chosen.len() {
+            let mut positions: Vec<u32> = chosen.iter().map(|a| a.position).collect();
+            positions.sort_unstable();
+            positions.dedup();
+            if positions.len() == chosen.len() {
                 // Costs are small integers: their sum is exact in any order.
                 let score = chosen.iter().fold(0.0, |sum, a| sum + a.cost);
                 all.push((score, chosen.iter().fold(base, |key, a| change.apply(key, a.delta))));

@@ -21,12 +21,12 @@ struct Best {
 }
 
 impl Best {
-    fn cut(&mut self, wanted: usize) {
+    fn cut(&mut self, k: usize) {
         let kept = self.kept.values();
-        if kept.len() >= wanted {
+        if kept.len() >= k {
             let by = |a: &(Quotient, u32), b: &(Quotient, u32)| a.0.compare(b.0).then(a.1.cmp(&b.1));
-            self.limit = kept.select_nth_unstable_by(wanted - 1, by).1.0;
-            kept.truncate(wanted);
+            self.limit = kept.select_nth_unstable_by(k - 1, by).1.0;
+            kept.truncate(k);
         }
     }
 }
@@ -54,15 +54,15 @@ unsafe fn tile_body<L: Lanes>(blocks: &[u64], query: &[u64], limit: Quotient, mu
                 L::at_most(left, right)
             };
             while mask != 0 {
-                let place = lane + mask.trailing_zeros() as usize;
+                let position = lane + mask.trailing_zeros() as usize;
                 mask &= mask - 1;
                 let mut quotient = Quotient { differ: 0, common: 0 };
                 for (word, &value) in query.iter().enumerate() {
-                    quotient.differ += (block[word * BLOCK + place] ^ value).count_ones();
-                    quotient.common += (block[word * BLOCK + place] & value).count_ones();
+                    quotient.differ += (block[word * BLOCK + position] ^ value).count_ones();
+                    quotient.common += (block[word * BLOCK + position] & value).count_ones();
                 }
                 if quotient.compare(limit).is_le() {
-                    within(number * BLOCK + place, quotient);
+                    within(number * BLOCK + position, quotient);
                 }
             }
         }
@@ -88,7 +88,7 @@ impl<F: FnMut(usize, Quotient)> LaneWork for Tile<'_, F> {
 }
 
 impl Codes {
-    /// Return for each query the `wanted` rows that are `alive` at the smallest spherical distance, in no order; fewer
+    /// Return for each query the `k` rows that are `alive` at the smallest spherical distance, in no order; fewer
     /// if there are fewer.
     ///
     /// # Errors
@@ -97,37 +97,37 @@ impl Codes {
         &self,
         kernel: Kernel,
         queries: &[u64],
-        wanted: usize,
+        k: usize,
         alive: impl Fn(u32) -> bool,
-        stop: &CancelToken,
+        cancel: &CancelToken,
     ) -> Result<Vec<Vec<u32>>> {
         let words = self.words;
-        let one = || Best { limit: Quotient::MOST, kept: BestEffortVec::default() };
-        let mut best: Vec<Best> = (0..queries.len() / words).map(|_| one()).collect();
-        let (mut start, mut size) = (0, first_tile(wanted));
-        while start < self.rows && !stop.is_set() {
+        let new_best = || Best { limit: Quotient::MAX, kept: BestEffortVec::default() };
+        let mut best: Vec<Best> = (0..queries.len() / words).map(|_| new_best()).collect();
+        let (mut start, mut size) = (0, first_tile(k));
+        while start < self.rows && !cancel.is_set() {
             let count = size.min(self.rows - start);
             let blocks = &self.values[start * words..(start + count.next_multiple_of(BLOCK)) * words];
             for (best, query) in best.iter_mut().zip(queries.chunks_exact(words)) {
                 let Best { limit, kept } = best;
-                let within = |place: usize, quotient: Quotient| {
-                    let row = (start + place) as u32;
+                let within = |position: usize, quotient: Quotient| {
+                    let row = (start + position) as u32;
                     // Positions after the last row are padding.
-                    if place < count && alive(row) {
+                    if position < count && alive(row) {
                         kept.push((quotient, row));
                     }
                 };
                 kernel.run(Tile { blocks, query, limit: *limit, within });
                 // The first cut makes a limit; later ones are worth their time when there is much to drop.
-                if kept.len() > 2 * wanted || limit.common == 0 {
-                    best.cut(wanted);
+                if kept.len() > 2 * k || limit.common == 0 {
+                    best.cut(k);
                 }
             }
             start += count;
             size = (2 * size).min(TILE);
         }
         let rows = |mut best: Best| {
-            best.cut(wanted);
+            best.cut(k);
             alloc::try_collect(best.kept.whole()?.into_iter().map(|(_, row)| row))
         };
         best.into_iter().map(rows).collect()
@@ -143,7 +143,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_nearest_codes_are_those_of_sorting(
-            seed: u64, rows in 0usize..1800, words in 1usize..5, wanted in 1usize..90, sparse in 0u32..6,
+            seed: u64, rows in 0usize..1800, words in 1usize..5, k in 1usize..90, sparse in 0u32..6,
         ) {
             let mut state = seed;
             let mut next = || {
@@ -158,9 +158,9 @@ mod tests {
             codes.push(&values);
             let alive = |row: u32| row % 7 != 3;
             for kernel in Kernel::available() {
-                let found = codes.nearest_spherical(kernel, &queries, wanted, alive, &CancelToken::default()).expect("room");
-                for (mut found, query) in found.into_iter().zip(queries.chunks_exact(words)) {
-                    found.sort_unstable();
+                let results = codes.nearest_spherical(kernel, &queries, k, alive, &CancelToken::default()).expect("room");
+                for (mut results, query) in results.into_iter().zip(queries.chunks_exact(words)) {
+                    results.sort_unstable();
                     let quotient = |code: &[u64]| {
                         let pairs = || code.iter().zip(query);
                         let differ: u32 = pairs().map(|(a, b)| (a ^ b).count_ones()).sum();
@@ -170,9 +170,9 @@ mod tests {
                     let mut all: Vec<(f64, u32)> = values.chunks_exact(words).enumerate()
                         .map(|(row, code)| (quotient(code), row as u32)).filter(|&(_, row)| alive(row)).collect();
                     all.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-                    let mut expected: Vec<u32> = all.iter().take(wanted).map(|&(_, row)| row).collect();
+                    let mut expected: Vec<u32> = all.iter().take(k).map(|&(_, row)| row).collect();
                     expected.sort_unstable();
-                    prop_assert_eq!(expected, found, "{:?}", kernel);
+                    prop_assert_eq!(expected, results, "{:?}", kernel);
                 }
             }
         }
@@ -182,7 +182,7 @@ mod tests {
     fn a_cut_keeps_the_least_and_sets_the_limit_to_the_last_of_them() {
         let quotient = |differ, common| Quotient { differ, common };
         let all = [(3, 1), (1, 3), (0, 5), (2, 6), (1, 1)];
-        let mut best = Best { limit: Quotient::MOST, kept: BestEffortVec::default() };
+        let mut best = Best { limit: Quotient::MAX, kept: BestEffortVec::default() };
         best.kept.extend(all.iter().zip(0..).map(|(&(differ, common), row)| (quotient(differ, common), row)));
         best.cut(6);
         assert_eq!(5, best.kept.len());

@@ -51,12 +51,12 @@ proptest! {
             );
             prop_assert_eq!(range.len(), added.expect("added"));
         }
-        let gone: Vec<i64> = (0..dead.min(rows)).map(|_| (rng.next() % rows as u64) as i64).collect();
-        index.remove(Keys::Ints(&gone), true).expect("removed");
+        let removed_ids: Vec<i64> = (0..dead.min(rows)).map(|_| (rng.next() % rows as u64) as i64).collect();
+        index.remove(Keys::Ints(&removed_ids), true).expect("removed");
         let query: Vec<i64> = (0..hashes).map(|_| (rng.next() % 3) as i64 - 1).collect();
         let point: Vec<f32> = (0..dim).map(|_| (rng.next() % 7) as f32).collect();
         let expected: Vec<u32> =
-            sharing(&values, &query, per_table).into_iter().filter(|&row| !gone.contains(&i64::from(row))).collect();
+            sharing(&values, &query, per_table).into_iter().filter(|&row| !removed_ids.contains(&i64::from(row))).collect();
         let queries = Queries { hashes: Hashes::Ints(&query), alternatives: None, params: SearchParams::Probes(1) };
         let folder = std::env::temp_dir().join(format!("nearkin-lsh-{}-{:?}", std::process::id(), std::thread::current().id()));
         for saved in [false, true] {
@@ -67,9 +67,9 @@ proptest! {
                 index.verify().expect("sound");
                 prop_assert_eq!(&[1, 2, 3], index.metadata());
             }
-            prop_assert_eq!(rows - { let mut gone = gone.clone(); gone.sort_unstable(); gone.dedup(); gone.len() }, index.len());
-            let found = index.candidates(&queries).expect("candidates");
-            prop_assert_eq!(&expected, &found.rows);
+            prop_assert_eq!(rows - { let mut removed_ids = removed_ids.clone(); removed_ids.sort_unstable(); removed_ids.dedup(); removed_ids.len() }, index.len());
+            let result = index.candidates(&queries).expect("candidates");
+            prop_assert_eq!(&expected, &result.rows);
             let mut ranked: Vec<(f64, u32)> = expected.iter().map(|&row| {
                 let other = &vectors[row as usize * dim..(row as usize + 1) * dim];
                 (f64::from(point.iter().zip(other).map(|(a, b)| (a - b) * (a - b)).sum::<f32>().sqrt()), row)
@@ -87,7 +87,7 @@ proptest! {
 
     #[test]
     fn the_nearest_codes_are_those_of_sorting(
-        seed: u64, rows in 0usize..300, bits in 1usize..200, wanted in 1usize..50, queries in 1usize..5, dead in 0usize..20,
+        seed: u64, rows in 0usize..300, bits in 1usize..200, num_candidates in 1usize..50, queries in 1usize..5, dead in 0usize..20,
     ) {
         let mut rng = Rng(seed);
         let words = bits.div_ceil(64);
@@ -101,23 +101,23 @@ proptest! {
                 })
                 .collect()
         };
-        let (codes, asked) = (fps(rows), fps(queries));
+        let (codes, query_codes) = (fps(rows), fps(queries));
         let vectors: Vec<f64> = (0..rows).map(|row| row as f64).collect();
         let mut index = Index::with_codes(Metric::L1, bits, VectorStore::new("float64", 1).expect("a store")).expect("an index");
         index.add(NewIds::Rows, Hashes::Bits(&codes), Vectors::F64(&vectors), Existing::Error).expect("added");
-        let gone: Vec<i64> = (0..dead.min(rows)).map(|_| (rng.next() % rows as u64) as i64).collect();
-        index.remove(Keys::Ints(&gone), true).expect("removed");
-        let batch = Queries { hashes: Hashes::Bits(&asked), alternatives: None, params: SearchParams::Codes(wanted) };
-        let found = index.candidates(&batch).expect("candidates");
-        for (number, query) in asked.chunks_exact(words).enumerate() {
+        let removed_ids: Vec<i64> = (0..dead.min(rows)).map(|_| (rng.next() % rows as u64) as i64).collect();
+        index.remove(Keys::Ints(&removed_ids), true).expect("removed");
+        let batch = Queries { hashes: Hashes::Bits(&query_codes), alternatives: None, params: SearchParams::Codes(num_candidates) };
+        let result = index.candidates(&batch).expect("candidates");
+        for (number, query) in query_codes.chunks_exact(words).enumerate() {
             let mut all: Vec<(u32, u32)> = codes.chunks_exact(words).enumerate()
                 .map(|(row, code)| (crate::cpu::popcount::distance(code, query), row as u32))
-                .filter(|(_, row)| !gone.contains(&i64::from(*row))).collect();
+                .filter(|(_, row)| !removed_ids.contains(&i64::from(*row))).collect();
             all.sort_unstable();
-            let mut expected: Vec<u32> = all.iter().take(wanted).map(|&(_, row)| row).collect();
+            let mut expected: Vec<u32> = all.iter().take(num_candidates).map(|&(_, row)| row).collect();
             expected.sort_unstable();
-            let (begin, end) = (found.offsets[number] as usize, found.offsets[number + 1] as usize);
-            prop_assert_eq!(&expected[..], &found.rows[begin..end]);
+            let (begin, end) = (result.offsets[number] as usize, result.offsets[number + 1] as usize);
+            prop_assert_eq!(&expected[..], &result.rows[begin..end]);
         }
     }
 }
@@ -197,14 +197,14 @@ fn an_addition_that_is_stopped_at_any_look_changes_nothing() {
             let hashed = numbers(0..60, hashes);
             let queries =
                 Queries { hashes: Hashes::Ints(&hashed), alternatives: None, params: SearchParams::Probes(1) };
-            let found = index.candidates(&queries).expect("queries");
+            let result = index.candidates(&queries).expect("queries");
             (
                 index.len(),
                 index.rows().total(),
                 index.store().len(),
                 index.rows().find_int(37),
-                found.offsets,
-                found.rows,
+                result.offsets,
+                result.rows,
             )
         };
         let before = state(&filled());

@@ -670,7 +670,7 @@ impl Index {
     /// # Errors
     /// Memory runs out.
     pub fn stored(&self, start: usize, max_rows: usize) -> Result<(Vec<u32>, OwnedVectors)> {
-        let rows = self.rows.some(start, max_rows)?;
+        let rows = self.rows.live_rows(start, max_rows)?;
         let vectors = self.store.gather(&rows)?;
         Ok((rows, vectors))
     }
@@ -783,12 +783,12 @@ mod tests {
                         "float64" => Vectors::F64(&wide),
                         _ => Vectors::Sparse(&ends, &columns, &values),
                     };
-                    let wanted: Vec<u32> = vec![8, 0, 3, 3, 1, 2, 4, 5, 6, 7];
+                    let row_list: Vec<u32> = vec![8, 0, 3, 3, 1, 2, 4, 5, 6, 7];
                     let mut first: Option<Vec<(f64, u32)>> = None;
                     for instructions in Instructions::available() {
-                        let mut found = Vec::new();
-                        store.distances(instructions, metric, queries, 0, &wanted, &mut found);
-                        for &(distance, row) in &found {
+                        let mut results = Vec::new();
+                        store.distances(instructions, metric, queries, 0, &row_list, &mut results);
+                        for &(distance, row) in &results {
                             let other: Vec<f64> =
                                 rows[row as usize * dim..(row as usize + 1) * dim].iter().map(|&x| f64::from(x)).collect();
                             let expected = exact(metric, &wide, &other);
@@ -796,12 +796,12 @@ mod tests {
                             let bound = if kind == "float32" { 0.02 } else { 1e-9 };
                             prop_assert!((distance - expected).abs() <= bound * (1.0 + expected.abs()), "{metric:?} {kind} {distance} {expected}");
                         }
-                        let bits: Vec<(u64, u32)> = found.iter().map(|&(d, row)| (d.to_bits(), row)).collect();
+                        let bits: Vec<(u64, u32)> = results.iter().map(|&(d, row)| (d.to_bits(), row)).collect();
                         if let Some(first) = &first {
                             let others: Vec<(u64, u32)> = first.iter().map(|&(d, row)| (d.to_bits(), row)).collect();
                             prop_assert_eq!(others, bits);
                         } else {
-                            first = Some(found);
+                            first = Some(results);
                         }
                     }
                 }
@@ -817,12 +817,12 @@ mod tests {
                 state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
                 state >> 57
             };
-            let (metric, wanted): (Metric, Vec<u32>) = (Metric::ALL[metric], vec![8, 0, 3, 3, 1, 2, 4, 5, 6, 7]);
+            let (metric, row_list): (Metric, Vec<u32>) = (Metric::ALL[metric], vec![8, 0, 3, 3, 1, 2, 4, 5, 6, 7]);
             for kind in ["uint8", "int8", "float16"] {
                 // Sums of the squares of 140 of them are below 2^24: exact in `float32` too.
-                let least = if kind == "uint8" { 0.0 } else { -60.0 };
+                let smallest = if kind == "uint8" { 0.0 } else { -60.0 };
                 let mut numbers = |count: usize| -> Vec<f32> {
-                    (0..count).map(|i| if i % dim == 0 { 1.0 } else { next() as f32 + least }).collect()
+                    (0..count).map(|i| if i % dim == 0 { 1.0 } else { next() as f32 + smallest }).collect()
                 };
                 let (mut rows, mut query) = (numbers(dim * 9), numbers(dim));
                 if kind == "float16" {
@@ -839,16 +839,16 @@ mod tests {
                 };
                 let wide: Vec<f64> = query.iter().map(|&x| f64::from(x)).collect();
                 let mut expected = Vec::new();
-                single.distances(Instructions::Portable, metric, Vectors::F32(&query), 0, &wanted, &mut expected);
+                single.distances(Instructions::Portable, metric, Vectors::F32(&query), 0, &row_list, &mut expected);
                 for instructions in Instructions::available() {
-                    let (mut mixed, mut found) = (Vec::new(), Vec::new());
-                    store.distances(instructions, metric, Vectors::F32(&query), 0, &wanted, &mut mixed);
+                    let (mut mixed, mut results) = (Vec::new(), Vec::new());
+                    store.distances(instructions, metric, Vectors::F32(&query), 0, &row_list, &mut mixed);
                     prop_assert_eq!(&expected, &mixed, "{} {:?}", kind, metric);
-                    store.distances(instructions, metric, own, 0, &wanted, &mut found);
+                    store.distances(instructions, metric, own, 0, &row_list, &mut results);
                     if kind == "float16" {
-                        prop_assert_eq!(&expected, &found);
+                        prop_assert_eq!(&expected, &results);
                     }
-                    for &(distance, row) in &found {
+                    for &(distance, row) in &results {
                         let other: Vec<f64> =
                             rows[row as usize * dim..(row as usize + 1) * dim].iter().map(|&x| f64::from(x)).collect();
                         let model = exact(metric, &wide, &other);
@@ -877,12 +877,12 @@ mod tests {
             let query = (&columns[..], &values[..]);
             let bits = |(product, row): (f64, u32)| (product.to_bits(), row);
             for times in [1, 500] {
-                let wanted: Vec<u32> = (0..rows as u32).cycle().take(rows * times).collect();
-                let mut found = vec![(7.0, 7)];
-                store.products(query, &wanted, &mut found, |product, _| product);
-                let expected = wanted.iter().map(|&row| (join(query, store.row(row as usize), |a, b| a * b), row));
-                prop_assert_eq!(found.remove(0), (7.0, 7));
-                prop_assert!(expected.map(bits).eq(found.into_iter().map(bits)));
+                let row_list: Vec<u32> = (0..rows as u32).cycle().take(rows * times).collect();
+                let mut results = vec![(7.0, 7)];
+                store.products(query, &row_list, &mut results, |product, _| product);
+                let expected = row_list.iter().map(|&row| (join(query, store.row(row as usize), |a, b| a * b), row));
+                prop_assert_eq!(results.remove(0), (7.0, 7));
+                prop_assert!(expected.map(bits).eq(results.into_iter().map(bits)));
             }
             prop_assert!(store.scattered(query, 500 * rows).is_some());
         }
@@ -952,10 +952,10 @@ mod tests {
         for (metric, float, double, sparse) in
             [(Metric::L2, 48, 96, 8 * 4 + 12 * 12), (Metric::Cosine, 60, 120, 8 * 4 + 12 * 12 + 24)]
         {
-            for (kind, least) in [("float32", float), ("float64", double), ("sparse", sparse)] {
+            for (kind, smallest) in [("float32", float), ("float64", double), ("sparse", sparse)] {
                 let store = filled(kind, metric, 4, &rows);
                 assert_eq!(3, store.len());
-                assert!(store.bytes() >= least, "{kind} {metric:?} {}", store.bytes());
+                assert!(store.bytes() >= smallest, "{kind} {metric:?} {}", store.bytes());
             }
         }
     }
@@ -998,7 +998,7 @@ mod stored_tests {
         let mut index = Index::with_buckets(metric, layout, VectorStore::new(kind, DIM).expect("a store"));
         let hashes = vec![0; values.len() / DIM];
         let narrow: Vec<f32> = values.iter().map(|&value| value as f32).collect();
-        let whole: Vec<i8> = values.iter().map(|&value| value as i8).collect();
+        let integers: Vec<i8> = values.iter().map(|&value| value as i8).collect();
         let halves: Vec<u16> = values.iter().map(|&value| half(value)).collect();
         let (mut ends, mut columns, mut numbers) = (vec![0], Vec::new(), Vec::new());
         for row in values.chunks_exact(DIM) {
@@ -1011,7 +1011,7 @@ mod stored_tests {
         let vectors = match kind {
             "float32" => Vectors::F32(&narrow),
             "float64" => Vectors::F64(values),
-            "int8" => Vectors::I8(&whole),
+            "int8" => Vectors::I8(&integers),
             "float16" => Vectors::F16(&halves),
             _ => Vectors::Sparse(&ends, &columns, &numbers),
         };
@@ -1045,8 +1045,8 @@ mod stored_tests {
                 .windows(2)
                 .map(|pair| {
                     let mut row = vec![0.0; DIM];
-                    for place in pair[0] as usize..pair[1] as usize {
-                        row[columns[place] as usize] = values[place];
+                    for position in pair[0] as usize..pair[1] as usize {
+                        row[columns[position] as usize] = values[position];
                     }
                     row
                 })
@@ -1058,18 +1058,18 @@ mod stored_tests {
         #[test]
         fn stored_rows_are_those_that_were_added_and_are_alive(
             numbers in proptest::collection::vec(1u8..9, 0..20 * DIM),
-            gone in proptest::collection::vec(0i64..20, 0..6),
+            removed in proptest::collection::vec(0i64..20, 0..6),
             start in 0usize..25,
-            most in 0usize..25,
+            largest in 0usize..25,
         ) {
             let values: Vec<f64> = numbers[..numbers.len() / DIM * DIM].iter().map(|&n| f64::from(n) - 10.0).collect();
             for kind in ["float32", "float64", "sparse", "int8", "float16"] {
                 let mut index = index(kind, Metric::L2, &values);
-                index.remove(Keys::Ints(&gone), true).expect("removed");
-                let (rows, vectors) = index.stored(start, most).expect("room");
+                index.remove(Keys::Ints(&removed), true).expect("removed");
+                let (rows, vectors) = index.stored(start, largest).expect("room");
                 let expected: Vec<u32> = (start..values.len() / DIM)
-                    .filter(|&row| !gone.contains(&(row as i64)))
-                    .take(most)
+                    .filter(|&row| !removed.contains(&(row as i64)))
+                    .take(largest)
                     .map(|row| row as u32)
                     .collect();
                 prop_assert_eq!(&expected, &rows);
@@ -1091,14 +1091,14 @@ mod stored_tests {
             for kind in ["float32", "float64", "sparse", "int8", "float16"] {
                 for &metric in Metric::ALL {
                     let index = index(kind, metric, &values);
-                    let found = index.distances_between(&left, &right).expect("rows of the index");
-                    prop_assert_eq!(&found, &index.distances_between(&right, &left).expect("rows of the index"));
-                    for (place, &far) in found.iter().enumerate() {
-                        let query = index.stored(left[place] as usize, 1).expect("room").1;
+                    let results = index.distances_between(&left, &right).expect("rows of the index");
+                    prop_assert_eq!(&results, &index.distances_between(&right, &left).expect("rows of the index"));
+                    for (position, &pair_distance) in results.iter().enumerate() {
+                        let query = index.stored(left[position] as usize, 1).expect("room").1;
                         let queries = Queries { hashes: Hashes::Ints(&[0]), alternatives: None, params: SearchParams::Probes(1) };
                         let hits = index.query(&queries, query.view(), Query::Knn(count)).expect("matches");
-                        let at = hits.rows.iter().position(|&row| row == right[place]).expect("every row is a candidate");
-                        prop_assert_eq!(hits.distances[at].to_bits(), far.to_bits());
+                        let at = hits.rows.iter().position(|&row| row == right[position]).expect("every row is a candidate");
+                        prop_assert_eq!(hits.distances[at].to_bits(), pair_distance.to_bits());
                     }
                 }
             }

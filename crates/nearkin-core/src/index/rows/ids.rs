@@ -78,14 +78,14 @@ impl<'a> Kept<'a> {
     /// # Errors
     /// Memory runs out.
     pub(super) fn new(ids: NewIds<'a>, chosen: Option<&[usize]>) -> Result<Self> {
-        fn some<'b, T: Copy>(all: &'b [T], chosen: Option<&[usize]>) -> Result<Cow<'b, [T]>> {
+        fn select<'b, T: Copy>(all: &'b [T], chosen: Option<&[usize]>) -> Result<Cow<'b, [T]>> {
             let Some(chosen) = chosen else { return Ok(Cow::Borrowed(all)) };
             Ok(Cow::Owned(alloc::try_collect(chosen.iter().map(|&i| all[i]))?))
         }
         Ok(match ids {
             NewIds::Rows => Self::Rows,
-            NewIds::Ints(all) => Self::Ints(some(all, chosen)?),
-            NewIds::Names(all) => Self::Names(some(all, chosen)?),
+            NewIds::Ints(all) => Self::Ints(select(all, chosen)?),
+            NewIds::Names(all) => Self::Names(select(all, chosen)?),
         })
     }
 }
@@ -123,7 +123,7 @@ pub(super) fn show_name(id: &&str) -> String {
 pub(super) fn choose<T: Eq + Hash>(
     new: &[T],
     existing: Existing,
-    stop: &CancelToken,
+    cancel: &CancelToken,
     find: impl Fn(&T) -> Option<u32>,
     show: impl Fn(&T) -> String,
 ) -> Result<(Vec<usize>, Vec<u32>)> {
@@ -132,15 +132,15 @@ pub(super) fn choose<T: Eq + Hash>(
     let mut chosen = alloc::try_with_capacity(new.len())?;
     let mut replaced = BestEffortVec::default();
     let last_wins = existing == Existing::Update;
-    for at in stop.ranges(0..new.len()).flatten() {
+    for at in cancel.ranges(0..new.len()).flatten() {
         let i = if last_wins { new.len() - 1 - at } else { at };
         let old = find(&new[i]);
         let twice = !seen.insert(&new[i]);
         match existing {
             Existing::Error if old.is_some() || twice => {
-                let found = if twice { "twice in this call" } else { "already there" };
+                let reason = if twice { "twice in this call" } else { "already there" };
                 let allowed = "new ids, or existing=\"update\" or \"skip\"";
-                return Err(Error::parameter("ids", format!("{} ({found})", show(&new[i])), allowed));
+                return Err(Error::parameter("ids", format!("{} ({reason})", show(&new[i])), allowed));
             }
             Existing::Skip if old.is_some() || twice => {}
             Existing::Update if twice => {}
@@ -150,7 +150,7 @@ pub(super) fn choose<T: Eq + Hash>(
             }
         }
     }
-    stop.check()?;
+    cancel.check()?;
     // They ascend or descend.
     if last_wins {
         chosen.reverse();
@@ -165,23 +165,23 @@ pub(super) fn choose<T: Eq + Hash>(
 pub(super) fn rows_of<T>(
     ids: &[T],
     missing_ok: bool,
-    stop: &CancelToken,
+    cancel: &CancelToken,
     find: impl Fn(&T) -> Option<u32>,
     show: impl Fn(&T) -> String,
 ) -> Result<Vec<u32>> {
     let mut rows = alloc::try_with_capacity(ids.len())?;
-    for id in stop.blocks(ids).flatten() {
+    for id in cancel.blocks(ids).flatten() {
         match find(id) {
             Some(row) => rows.push(row),
             None if missing_ok => {}
             None => {
-                let found = format!("{} (not there)", show(id));
-                return Err(Error::parameter("ids", found, "ids of the index, or missing_ok=True"));
+                let reason = format!("{} (not there)", show(id));
+                return Err(Error::parameter("ids", reason, "ids of the index, or missing_ok=True"));
             }
         }
     }
-    stop.sort(&mut rows);
-    stop.check()?;
+    cancel.sort(&mut rows);
+    cancel.check()?;
     rows.dedup();
     Ok(rows)
 }
@@ -283,36 +283,36 @@ impl Lookup {
         more + less <= FEW && (self.used + more) * 4 <= self.rows.len() * 3
     }
 
-    /// Build this table without the rows `gone` and with the rows `new`.
+    /// Build this table without the rows `removed` and with the rows `new`.
     ///
     /// # Errors
     /// The call is cancelled, or memory runs out.
     fn changed(
         &self,
-        gone: &[u32],
+        removed: &[u32],
         new: Range<usize>,
-        stop: &CancelToken,
+        cancel: &CancelToken,
         hash_of: impl Fn(&RandomState, u32) -> u64,
     ) -> Result<Self> {
-        let mut made = Self { rows: alloc::try_copy(&self.rows)?, used: self.used, hasher: self.hasher.clone() };
-        for &row in stop.blocks(gone).flatten() {
-            made.remove(hash_of(&made.hasher, row), row, &hash_of);
+        let mut rebuilt = Self { rows: alloc::try_copy(&self.rows)?, used: self.used, hasher: self.hasher.clone() };
+        for &row in cancel.blocks(removed).flatten() {
+            rebuilt.remove(hash_of(&rebuilt.hasher, row), row, &hash_of);
         }
-        stop.check()?;
-        let used = made.used + new.len();
-        if used * 4 > made.rows.len() * 3 {
+        cancel.check()?;
+        let used = rebuilt.used + new.len();
+        if used * 4 > rebuilt.rows.len() * 3 {
             let mut larger = Self { hasher: self.hasher.clone(), ..Self::with_room(used)? };
-            for &row in stop.blocks(&made.rows).flatten().filter(|&&row| row != EMPTY) {
+            for &row in cancel.blocks(&rebuilt.rows).flatten().filter(|&&row| row != EMPTY) {
                 larger.put(hash_of(&larger.hasher, row), row);
             }
-            made = larger;
+            rebuilt = larger;
         }
-        for row in stop.ranges(new).flatten() {
-            made.put(hash_of(&made.hasher, row as u32), row as u32);
+        for row in cancel.ranges(new).flatten() {
+            rebuilt.put(hash_of(&rebuilt.hasher, row as u32), row as u32);
         }
-        made.used = used;
-        stop.check()?;
-        Ok(made)
+        rebuilt.used = used;
+        cancel.check()?;
+        Ok(rebuilt)
     }
 }
 
@@ -329,16 +329,16 @@ fn name<'a>(bytes: &'a [u8], ends: &[u64], row: u32) -> &'a [u8] {
 fn lookup_of(
     rows: usize,
     alive: impl Fn(u32) -> bool,
-    stop: &CancelToken,
+    cancel: &CancelToken,
     hash_of: impl Fn(&RandomState, u32) -> u64,
 ) -> Result<Lookup> {
-    let mut made = Lookup::with_room((0..rows as u32).filter(|&row| alive(row)).count())?;
-    for row in stop.ranges(0..rows).flatten().map(|row| row as u32).filter(|&row| alive(row)) {
-        made.put(hash_of(&made.hasher, row), row);
-        made.used += 1;
+    let mut rebuilt = Lookup::with_room((0..rows as u32).filter(|&row| alive(row)).count())?;
+    for row in cancel.ranges(0..rows).flatten().map(|row| row as u32).filter(|&row| alive(row)) {
+        rebuilt.put(hash_of(&rebuilt.hasher, row), row);
+        rebuilt.used += 1;
     }
-    stop.check()?;
-    Ok(made)
+    cancel.check()?;
+    Ok(rebuilt)
 }
 
 impl Ids {
@@ -373,17 +373,17 @@ impl Ids {
         Ok(Some(Self::Names { bytes, ends, lookup }))
     }
 
-    /// Build the table of these ids once the rows `gone` are forgotten and `new` are appended; None if there is no
+    /// Build the table of these ids once the rows `removed` are forgotten and `new` are appended; None if there is no
     /// table, or if it is changed in place. Copies mapped ids that will be changed.
     ///
     /// # Errors
     /// The call is cancelled, or memory runs out; nothing changes.
     pub(super) fn table(
         &mut self,
-        gone: &[u32],
+        removed: &[u32],
         new: &Kept<'_>,
         alive: impl Fn(u32) -> bool,
-        stop: &CancelToken,
+        cancel: &CancelToken,
     ) -> Result<Option<Lookup>> {
         let grows = matches!(new, Kept::Ints(new) if self.grows_by(new));
         match self {
@@ -391,7 +391,7 @@ impl Ids {
             Self::Ints { values, lookup } => {
                 let new: &[i64] = if let Kept::Ints(new) = new { new } else { &[] };
                 if !new.is_empty() {
-                    values.reserve(new.len(), stop)?;
+                    values.reserve(new.len(), cancel)?;
                 }
                 let first = values.len();
                 let all = first..first + new.len();
@@ -401,18 +401,18 @@ impl Ids {
                 };
                 match lookup {
                     None if grows || new.is_empty() => Ok(None),
-                    None => lookup_of(first, alive, stop, hash_of)?.changed(gone, all, stop, hash_of).map(Some),
-                    Some(lookup) if lookup.is_quick(new.len(), gone.len()) => Ok(None),
-                    Some(lookup) => lookup.changed(gone, all, stop, hash_of).map(Some),
+                    None => lookup_of(first, alive, cancel, hash_of)?.changed(removed, all, cancel, hash_of).map(Some),
+                    Some(lookup) if lookup.is_quick(new.len(), removed.len()) => Ok(None),
+                    Some(lookup) => lookup.changed(removed, all, cancel, hash_of).map(Some),
                 }
             }
             Self::Names { bytes, ends, lookup } => {
                 let new: &[&str] = if let Kept::Names(new) = new { new } else { &[] };
                 if !new.is_empty() {
-                    bytes.reserve(new.iter().map(|id| id.len()).sum(), stop)?;
-                    ends.reserve(new.len(), stop)?;
+                    bytes.reserve(new.iter().map(|id| id.len()).sum(), cancel)?;
+                    ends.reserve(new.len(), cancel)?;
                 }
-                if lookup.is_quick(new.len(), gone.len()) {
+                if lookup.is_quick(new.len(), removed.len()) {
                     return Ok(None);
                 }
                 let first = ends.len();
@@ -420,7 +420,7 @@ impl Ids {
                     let at = row as usize;
                     hasher.hash_one(if at < first { name(bytes, ends, row) } else { new[at - first].as_bytes() })
                 };
-                lookup.changed(gone, first..first + new.len(), stop, hash_of).map(Some)
+                lookup.changed(removed, first..first + new.len(), cancel, hash_of).map(Some)
             }
         }
     }
@@ -436,9 +436,9 @@ impl Ids {
         }
     }
 
-    /// Forget the rows `gone` and append `new`, which are absent, as `table` has prepared it: in a short step.
-    pub(super) fn change(&mut self, gone: &[u32], new: &Kept<'_>, table: Option<Lookup>) {
-        let made = table.is_some();
+    /// Forget the rows `removed` and append `new`, which are absent, as `table` has prepared it: in a short step.
+    pub(super) fn change(&mut self, removed: &[u32], new: &Kept<'_>, table: Option<Lookup>) {
+        let rebuilt = table.is_some();
         if let Some(table) = table {
             match self {
                 Self::Rows => {}
@@ -446,7 +446,7 @@ impl Ids {
                 Self::Names { lookup, .. } => *lookup = table,
             }
         } else {
-            for &row in gone {
+            for &row in removed {
                 self.forget(row);
             }
         }
@@ -454,7 +454,7 @@ impl Ids {
             (Self::Ints { values, lookup }, Kept::Ints(new)) => {
                 let first = values.len();
                 values.to_mut().extend_from_slice(new);
-                if let (Some(lookup), false) = (lookup, made) {
+                if let (Some(lookup), false) = (lookup, rebuilt) {
                     for (row, &id) in (first as u32..).zip(new.iter()) {
                         lookup.insert(lookup.hasher.hash_one(id), row);
                     }
@@ -465,7 +465,7 @@ impl Ids {
                     let row = ends.len() as u32;
                     bytes.to_mut().extend_from_slice(id.as_bytes());
                     ends.to_mut().push(bytes.len() as u64);
-                    if !made {
+                    if !rebuilt {
                         lookup.insert(lookup.hasher.hash_one(id.as_bytes()), row);
                     }
                 }

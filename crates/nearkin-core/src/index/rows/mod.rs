@@ -70,13 +70,13 @@ impl Batch<'_> {
     /// The call is cancelled, or memory runs out.
     pub(crate) fn of<'a, T: Copy>(&self, values: &'a [T], width: usize) -> Result<Cow<'a, [T]>> {
         let Some(chosen) = &self.chosen else { return Ok(values.into()) };
-        let stop = CancelToken::current();
-        let mut found = alloc::try_with_capacity(chosen.len() * width)?;
-        for &i in stop.blocks(chosen).flatten() {
-            found.extend_from_slice(&values[i * width..][..width]);
+        let cancel = CancelToken::current();
+        let mut selected = alloc::try_with_capacity(chosen.len() * width)?;
+        for &i in cancel.blocks(chosen).flatten() {
+            selected.extend_from_slice(&values[i * width..][..width]);
         }
-        stop.check()?;
-        Ok(found.into())
+        cancel.check()?;
+        Ok(selected.into())
     }
 }
 
@@ -154,13 +154,13 @@ impl Rows {
         self.ids.row_of_name(id).filter(|&row| self.is_alive(row))
     }
 
-    /// Return at most `most` live rows, in order, from the row `start` on.
+    /// Return at most `max_rows` live rows, in order, from the row `start` on.
     ///
     /// # Errors
     /// Memory runs out.
-    pub fn some(&self, start: usize, most: usize) -> Result<Vec<u32>> {
+    pub fn live_rows(&self, start: usize, max_rows: usize) -> Result<Vec<u32>> {
         let mut rows = BestEffortVec::default();
-        rows.extend((start.min(self.total) as u32..self.total as u32).filter(|&row| self.is_alive(row)).take(most));
+        rows.extend((start.min(self.total) as u32..self.total as u32).filter(|&row| self.is_alive(row)).take(max_rows));
         rows.whole()
     }
 
@@ -177,7 +177,7 @@ impl Rows {
         what: &str,
         existing: Existing,
     ) -> Result<Batch<'a>> {
-        let stop = &CancelToken::current();
+        let cancel = &CancelToken::current();
         self.ids.check(ids, count, what, self.total)?;
         let first = self.total;
         if count == 0 {
@@ -189,24 +189,25 @@ impl Rows {
             // Ids that grow are new, and need no look-up.
             NewIds::Ints(new) if self.ids.grows_by(new) => (None, Vec::new()),
             NewIds::Ints(new) => {
-                let (chosen, replaced) = choose(new, existing, stop, |id| self.find_int(*id), i64::to_string)?;
+                let (chosen, replaced) = choose(new, existing, cancel, |id| self.find_int(*id), i64::to_string)?;
                 (Some(chosen), replaced)
             }
             NewIds::Names(new) => {
-                let (chosen, replaced) = choose(new, existing, stop, |id| self.find_name(id), show_name)?;
+                let (chosen, replaced) = choose(new, existing, cancel, |id| self.find_name(id), show_name)?;
                 (Some(chosen), replaced)
             }
         };
         let chosen = chosen.filter(|chosen| chosen.len() < count);
         let count = chosen.as_ref().map_or(count, Vec::len);
-        stop.sort(&mut replaced);
-        stop.check()?;
+        cancel.sort(&mut replaced);
+        cancel.check()?;
         let ids = Kept::new(ids, chosen.as_deref())?;
         // A file may have a kind of ids without any id.
         let mut fresh = (first == 0).then(|| Ids::none_of(&ids));
         self.make_room(&replaced)?;
         let dead = &self.dead;
-        let table = fresh.as_mut().unwrap_or(&mut self.ids).table(&replaced, &ids, |row| is_alive(dead, row), stop)?;
+        let table =
+            fresh.as_mut().unwrap_or(&mut self.ids).table(&replaced, &ids, |row| is_alive(dead, row), cancel)?;
         Ok(Batch { first, count, chosen, ids, replaced, table, fresh })
     }
 
@@ -232,14 +233,14 @@ impl Rows {
     /// # Errors
     /// An id does not exist, unless `missing_ok`; the call is cancelled. Nothing changes.
     pub(crate) fn remove(&mut self, ids: Keys<'_>, missing_ok: bool) -> Result<usize> {
-        let stop = &CancelToken::current();
+        let cancel = &CancelToken::current();
         let rows = match ids {
-            Keys::Ints(ids) => rows_of(ids, missing_ok, stop, |id| self.find_int(*id), i64::to_string)?,
-            Keys::Names(ids) => rows_of(ids, missing_ok, stop, |id| self.find_name(id), show_name)?,
+            Keys::Ints(ids) => rows_of(ids, missing_ok, cancel, |id| self.find_int(*id), i64::to_string)?,
+            Keys::Names(ids) => rows_of(ids, missing_ok, cancel, |id| self.find_name(id), show_name)?,
         };
         self.make_room(&rows)?;
         let dead = &self.dead;
-        let table = self.ids.table(&rows, &Kept::Rows, |row| is_alive(dead, row), stop)?;
+        let table = self.ids.table(&rows, &Kept::Rows, |row| is_alive(dead, row), cancel)?;
         self.ids.change(&rows, &Kept::Rows, table);
         self.bury(&rows);
         Ok(rows.len())

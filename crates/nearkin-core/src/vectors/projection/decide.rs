@@ -68,19 +68,19 @@ impl Row<'_> {
     fn decide<const KIND: u8>(&self, j: usize, product: f64) -> (bool, f64, bool) {
         let value = self.factor * product + (self.base + self.offset[j]);
         let bound = self.scale * self.columns[j] + (self.slack + self.column_slack[j]);
-        let (one, floor, margin) = match KIND {
+        let (is_set, floor, margin) = match KIND {
             SIGN => (value > 0.0, 0.0, value.abs()),
             BAND => {
                 let beyond = (value - value.round_ties_even()).abs() - self.half[j];
                 (beyond <= 0.0, 0.0, beyond.abs())
             }
             _ => {
-                let place = value * self.inverse;
-                let floor = place.floor();
-                (false, floor, (place - floor).min(floor + 1.0 - place) * self.width)
+                let position = value * self.inverse;
+                let floor = position.floor();
+                (false, floor, (position - floor).min(floor + 1.0 - position) * self.width)
             }
         };
-        (one, floor, margin > bound && margin <= f64::MAX)
+        (is_set, floor, margin > bound && margin <= f64::MAX)
     }
 }
 
@@ -151,11 +151,11 @@ fn row_quick<const KIND: u8>(
     let slack = all_set(above((row.slack + all.slack + rounded) * scaled));
     let scale = all_set(above(row.scale * scaled));
     let (base, factor, zero) = (all_set(row.base as f32), all_set(row.factor as f32), _mm512_setzero_ps());
-    let whole = products.len() / 16 * 16;
+    let vectorised = products.len() / 16 * 16;
     for start in (0..products.len()).step_by(64) {
         let end = (start + 64).min(products.len());
         let (mut bits, mut doubts) = (0_u64, 0_u64);
-        for at in (start..end.min(whole)).step_by(16) {
+        for at in (start..end.min(vectorised)).step_by(16) {
             let shift = _mm512_add_ps(base, sixteen(&all.offset, at));
             let value = _mm512_fmadd_ps(factor, sixteen(products, at), shift);
             let bound = _mm512_fmadd_ps(scale, sixteen(&all.norms, at), slack);
@@ -167,18 +167,19 @@ fn row_quick<const KIND: u8>(
                     (_mm512_cmp_ps_mask::<_CMP_GT_OQ>(value, zero), sure)
                 }
                 BAND => {
-                    let apart = _mm512_abs_ps(_mm512_sub_ps(value, _mm512_roundscale_ps::<NEAREST>(value)));
-                    let beyond = _mm512_sub_ps(apart, sixteen(&all.half, at));
+                    let offset_from_integer =
+                        _mm512_abs_ps(_mm512_sub_ps(value, _mm512_roundscale_ps::<NEAREST>(value)));
+                    let beyond = _mm512_sub_ps(offset_from_integer, sixteen(&all.half, at));
                     let bound = _mm512_fmadd_ps(_mm512_abs_ps(value), all_set(above(2.0 * UNIT)), bound);
                     let sure = _mm512_cmp_ps_mask::<_CMP_GT_OQ>(_mm512_abs_ps(beyond), bound);
                     (_mm512_cmp_ps_mask::<_CMP_LE_OQ>(beyond, zero), sure)
                 }
                 _ => {
-                    let place = _mm512_mul_ps(value, all_set(row.inverse as f32));
-                    let floor = _mm512_roundscale_ps::<DOWN>(place);
-                    let over = _mm512_sub_ps(place, floor);
+                    let position = _mm512_mul_ps(value, all_set(row.inverse as f32));
+                    let floor = _mm512_roundscale_ps::<DOWN>(position);
+                    let over = _mm512_sub_ps(position, floor);
                     let under = _mm512_sub_ps(all_set(1.0), over);
-                    let bound = _mm512_fmadd_ps(_mm512_abs_ps(place), all_set(above(5.0 * UNIT)), bound);
+                    let bound = _mm512_fmadd_ps(_mm512_abs_ps(position), all_set(above(5.0 * UNIT)), bound);
                     let bound = _mm512_add_ps(bound, all_set(above(2.0 * UNIT)));
                     let keys = &mut keys[at..at + 16];
                     let halves = [_mm512_castps512_ps256(floor), _mm512_extractf32x8_ps::<1>(floor)];
@@ -192,15 +193,15 @@ fn row_quick<const KIND: u8>(
             bits |= u64::from(ones) << (at - start);
             doubts |= u64::from(!sure) << (at - start);
         }
-        for at in whole.max(start)..end {
+        for at in vectorised.max(start)..end {
             doubts |= 1 << (at - start);
         }
         while doubts != 0 {
-            let place = doubts.trailing_zeros();
-            let at = start + place as usize;
+            let position = doubts.trailing_zeros();
+            let at = start + position as usize;
             doubts &= doubts - 1;
-            let (one, floor, sure) = row.decide::<KIND>(at, products[at].wide());
-            bits = bits & !(1 << place) | u64::from(one) << place;
+            let (is_set, floor, sure) = row.decide::<KIND>(at, products[at].wide());
+            bits = bits & !(1 << position) | u64::from(is_set) << position;
             if KIND == FLOOR {
                 keys[at] = floor as i64;
             }
@@ -235,15 +236,15 @@ fn eight<P: Real, const KIND: u8>(row: &Row<'_>, products: &[P], at: usize, keys
     let (ones, margin) = match KIND {
         SIGN => (_mm512_cmp_pd_mask::<_CMP_GT_OQ>(value, zero), _mm512_abs_pd(value)),
         BAND => {
-            let apart = _mm512_abs_pd(_mm512_sub_pd(value, _mm512_roundscale_pd::<NEAREST>(value)));
-            let beyond = _mm512_sub_pd(apart, load(row.half));
+            let offset_from_integer = _mm512_abs_pd(_mm512_sub_pd(value, _mm512_roundscale_pd::<NEAREST>(value)));
+            let beyond = _mm512_sub_pd(offset_from_integer, load(row.half));
             (_mm512_cmp_pd_mask::<_CMP_LE_OQ>(beyond, zero), _mm512_abs_pd(beyond))
         }
         _ => {
-            let place = _mm512_mul_pd(value, _mm512_set1_pd(row.inverse));
-            let floor = _mm512_roundscale_pd::<DOWN>(place);
-            let above = _mm512_sub_pd(place, floor);
-            let below = _mm512_sub_pd(_mm512_add_pd(floor, _mm512_set1_pd(1.0)), place);
+            let position = _mm512_mul_pd(value, _mm512_set1_pd(row.inverse));
+            let floor = _mm512_roundscale_pd::<DOWN>(position);
+            let above = _mm512_sub_pd(position, floor);
+            let below = _mm512_sub_pd(_mm512_add_pd(floor, _mm512_set1_pd(1.0)), position);
             let keys = &mut keys[at..at + 8];
             // SAFETY: eight keys.
             unsafe { _mm512_storeu_si512(keys.as_mut_ptr().cast(), _mm512_cvtpd_epi64(floor)) };
@@ -265,21 +266,21 @@ fn row_avx512<P: Real, const KIND: u8>(
     keys: &mut [i64],
     unsure: &mut Vec<u32>,
 ) {
-    let whole = products.len() / 8 * 8;
+    let vectorised = products.len() / 8 * 8;
     for start in (0..products.len()).step_by(64) {
         let end = (start + 64).min(products.len());
         let (mut bits, mut doubts) = (0_u64, 0_u64);
-        for at in (start..end.min(whole)).step_by(8) {
+        for at in (start..end.min(vectorised)).step_by(8) {
             let (ones, sure) = eight::<P, KIND>(row, products, at, keys);
             bits |= u64::from(ones) << (at - start);
             doubts |= u64::from(!sure) << (at - start);
         }
-        for at in whole.max(start)..end {
-            let (one, floor, sure) = row.decide::<KIND>(at, products[at].wide());
+        for at in vectorised.max(start)..end {
+            let (is_set, floor, sure) = row.decide::<KIND>(at, products[at].wide());
             if KIND == FLOOR {
                 keys[at] = floor as i64;
             }
-            bits |= u64::from(one) << (at - start);
+            bits |= u64::from(is_set) << (at - start);
             doubts |= u64::from(!sure) << (at - start);
         }
         if KIND != FLOOR {
@@ -304,11 +305,11 @@ fn row_body<P: Real, const KIND: u8>(
         codes.fill(0);
     }
     for (j, &product) in products.iter().enumerate() {
-        let (one, floor, sure) = row.decide::<KIND>(j, product.wide());
+        let (is_set, floor, sure) = row.decide::<KIND>(j, product.wide());
         if KIND == FLOOR {
             keys[j] = floor as i64;
         } else {
-            codes[j / 64] |= u64::from(one) << (j % 64);
+            codes[j / 64] |= u64::from(is_set) << (j % 64);
         }
         if !sure {
             unsure.push(j as u32);
@@ -366,7 +367,7 @@ pub(super) fn run<P: Real, const KIND: u8>(
     #[cfg(target_arch = "x86_64")]
     let quick = if products.len() / m < QUICK_ROWS { None } else { Columns::of::<P>(affine, half) };
     let task = |number: usize, products: &[P], codes: &mut [u64], keys: &mut [i64]| {
-        let (mut unsure, mut places) = (Vec::new(), Vec::new());
+        let (mut unsure, mut positions) = (Vec::new(), Vec::new());
         for (i, products) in products.chunks_exact(m).enumerate() {
             let at = number * ROWS_A_TASK + i;
             let row = Row {
@@ -390,30 +391,30 @@ pub(super) fn run<P: Real, const KIND: u8>(
             }
             #[cfg(not(target_arch = "x86_64"))]
             one_row::<P, KIND>(&row, products, codes, keys, &mut unsure);
-            places.extend(unsure.drain(..).map(|column| (at as i64, i64::from(column))));
+            positions.extend(unsure.drain(..).map(|column| (at as i64, i64::from(column))));
         }
-        places
+        positions
     };
     if !worth_threads(products.len() / m, products.len()) {
         let size = (ROWS_A_TASK * m, ROWS_A_TASK * words.max(1), ROWS_A_TASK * a_row.max(1));
-        let mut places = Vec::new();
+        let mut positions = Vec::new();
         for (number, products) in products.chunks(size.0).enumerate() {
             let codes = codes.chunks_mut(size.1).nth(number).unwrap_or_default();
             let keys = keys.chunks_mut(size.2).nth(number).unwrap_or_default();
-            places.extend(task(number, products, codes, keys));
+            positions.extend(task(number, products, codes, keys));
         }
-        return places.into_iter().unzip();
+        return positions.into_iter().unzip();
     }
-    let stop = &CancelToken::current();
+    let cancel = &CancelToken::current();
     let tasks = products.par_chunks(ROWS_A_TASK * m).enumerate();
-    let places: Vec<Vec<(i64, i64)>> = if KIND == FLOOR {
-        let tasks = tasks.zip(keys.par_chunks_mut(ROWS_A_TASK * m)).take_any_while(|_| !stop.is_set());
+    let positions: Vec<Vec<(i64, i64)>> = if KIND == FLOOR {
+        let tasks = tasks.zip(keys.par_chunks_mut(ROWS_A_TASK * m)).take_any_while(|_| !cancel.is_set());
         tasks.map(|((i, p), keys)| task(i, p, &mut [], keys)).collect()
     } else {
-        let tasks = tasks.zip(codes.par_chunks_mut(ROWS_A_TASK * words)).take_any_while(|_| !stop.is_set());
+        let tasks = tasks.zip(codes.par_chunks_mut(ROWS_A_TASK * words)).take_any_while(|_| !cancel.is_set());
         tasks.map(|((i, p), codes)| task(i, p, codes, &mut [])).collect()
     };
-    places.into_iter().flatten().unzip()
+    positions.into_iter().flatten().unzip()
 }
 
 /// Decide bits `row_offset[i] + offset[j] + factor · P > 0`, packed into `codes`; return the positions that are not
@@ -491,8 +492,8 @@ mod tests {
                 values[at % m] = value;
             }
             // Generate values next to boundaries of some of the kinds.
-            for (at, whole, steps) in near {
-                values[at % m] = (whole as f32 * 0.35 - 0.1875) * (1.0 + steps as f32 * f32::EPSILON);
+            for (at, vectorised, steps) in near {
+                values[at % m] = (vectorised as f32 * 0.35 - 0.1875) * (1.0 + steps as f32 * f32::EPSILON);
             }
             let (columns, slack, offset, half) = (vec![1.0; m], vec![1e-9; m], vec![0.125; m], vec![0.2; m]);
             let row = Row {

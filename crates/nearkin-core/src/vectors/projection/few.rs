@@ -31,7 +31,7 @@ pub struct Functions<'a> {
 }
 
 /// Dimensions from which on γ is no longer small.
-const MOST: usize = 1 << 20;
+const MAX_DIMENSION: usize = 1 << 20;
 
 /// Write packed bits x·aⱼ + offset[j] > 0 of rows into `codes`; return bounds of the norms of the rows, as
 /// [`norm_bounds`].
@@ -114,7 +114,7 @@ fn few<X: Real, A: Real, const KIND: u8>(
     let norms = norm_bounds(x, d, first)?;
     let (d, m) = (d.max(1), functions.offset.len());
     let rule = Rule { offset: functions.offset, half, width };
-    let Some(single) = A::single(a).filter(|_| d < MOST && m > 0) else {
+    let Some(single) = A::single(a).filter(|_| d < MAX_DIMENSION && m > 0) else {
         let mut products: Vec<f64> = alloc::try_zeroed(m)?;
         codes.fill(0);
         for (row, x) in x.chunks_exact(d).enumerate() {
@@ -153,8 +153,8 @@ fn few<X: Real, A: Real, const KIND: u8>(
 #[inline(always)]
 fn lanes_body<const N: usize>(x: &[f32], a: [&[f32]; N]) -> [f32; N] {
     let mut sums = [[0.0_f32; 16]; N];
-    let whole = x.len() / 16 * 16;
-    for at in (0..whole).step_by(16) {
+    let vectorised = x.len() / 16 * 16;
+    for at in (0..vectorised).step_by(16) {
         let x = &x[at..at + 16];
         for (sums, a) in sums.iter_mut().zip(&a) {
             for ((sum, x), a) in sums.iter_mut().zip(x).zip(&a[at..at + 16]) {
@@ -163,7 +163,7 @@ fn lanes_body<const N: usize>(x: &[f32], a: [&[f32]; N]) -> [f32; N] {
         }
     }
     for (sums, a) in sums.iter_mut().zip(&a) {
-        for ((sum, x), a) in sums.iter_mut().zip(&x[whole..]).zip(&a[whole..]) {
+        for ((sum, x), a) in sums.iter_mut().zip(&x[vectorised..]).zip(&a[vectorised..]) {
             *sum += x * a;
         }
     }
@@ -199,9 +199,9 @@ fn lanes_avx512<const N: usize>(x: &[f32], a: [&[f32]; N]) -> [f32; N] {
     use std::arch::x86_64::{
         _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_maskz_loadu_ps, _mm512_reduce_add_ps, _mm512_setzero_ps,
     };
-    let whole = x.len() / 16 * 16;
+    let vectorised = x.len() / 16 * 16;
     let mut sums = [_mm512_setzero_ps(); N];
-    for at in (0..whole).step_by(16) {
+    for at in (0..vectorised).step_by(16) {
         // SAFETY: sixteen values, of the row and of all others.
         let load = |values: &[f32]| unsafe { _mm512_loadu_ps(values[at..at + 16].as_ptr()) };
         let part = load(x);
@@ -209,10 +209,10 @@ fn lanes_avx512<const N: usize>(x: &[f32], a: [&[f32]; N]) -> [f32; N] {
             sums[row] = _mm512_fmadd_ps(part, load(a[row]), sums[row]);
         }
     }
-    if whole < x.len() {
+    if vectorised < x.len() {
         // SAFETY: as many values as the mask has bits.
         let load = |values: &[f32]| unsafe {
-            let rest = &values[whole..];
+            let rest = &values[vectorised..];
             _mm512_maskz_loadu_ps((1 << rest.len()) - 1, rest.as_ptr())
         };
         let part = load(x);

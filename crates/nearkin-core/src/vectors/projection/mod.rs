@@ -141,8 +141,8 @@ fn join(s: [f64; 8]) -> f64 {
 #[inline(always)]
 fn sums<const N: usize, X: Real, A: Real>(x: &[X], a: [&[A]; N], term: impl Fn(f64, f64) -> f64) -> [f64; N] {
     let mut sums = [[0.0_f64; 8]; N];
-    let whole = x.len() / 8 * 8;
-    for at in (0..whole).step_by(8) {
+    let vectorised = x.len() / 8 * 8;
+    for at in (0..vectorised).step_by(8) {
         let x = &x[at..at + 8];
         for (sums, a) in sums.iter_mut().zip(&a) {
             let a = &a[at..at + 8];
@@ -156,9 +156,9 @@ fn sums<const N: usize, X: Real, A: Real>(x: &[X], a: [&[A]; N], term: impl Fn(f
             }
         }
     }
-    for at in whole..x.len() {
+    for at in vectorised..x.len() {
         for (sums, a) in sums.iter_mut().zip(&a) {
-            sums[at - whole] += term(x[at].wide(), a[at].wide());
+            sums[at - vectorised] += term(x[at].wide(), a[at].wide());
         }
     }
     sums.map(join)
@@ -184,9 +184,9 @@ fn load<X: Real>(x: &[X], at: usize) -> std::arch::x86_64::__m512d {
 fn products_avx512<const N: usize, X: Real, A: Real>(x: [&[X]; N], a: [&[A]; N]) -> [f64; N] {
     use std::arch::x86_64::{_mm512_add_pd, _mm512_mul_pd, _mm512_setzero_pd, _mm512_storeu_pd};
     let d = x[0].len();
-    let whole = d / 8 * 8;
+    let vectorised = d / 8 * 8;
     let mut lanes = [_mm512_setzero_pd(); N];
-    for at in (0..whole).step_by(8) {
+    for at in (0..vectorised).step_by(8) {
         for row in 0..N {
             lanes[row] = _mm512_add_pd(lanes[row], _mm512_mul_pd(load(x[row], at), load(a[row], at)));
         }
@@ -195,8 +195,8 @@ fn products_avx512<const N: usize, X: Real, A: Real>(x: [&[X]; N], a: [&[A]; N])
         let mut sums = [0.0_f64; 8];
         // SAFETY: the array has eight values.
         unsafe { _mm512_storeu_pd(sums.as_mut_ptr(), lanes[row]) };
-        for at in whole..d {
-            sums[at - whole] += x[row][at].wide() * a[row][at].wide();
+        for at in vectorised..d {
+            sums[at - vectorised] += x[row][at].wide() * a[row][at].wide();
         }
         join(sums)
     })
@@ -274,10 +274,10 @@ pub fn all_products<X: Real, A: Real>(x: &[X], a: &[A], d: usize) -> Result<Vec<
     let (d, m) = (d.max(1), a.len() / d.max(1));
     let mut out = alloc::try_zeroed((x.len() / d).saturating_mul(m))?;
     if worth_threads(x.len() / d, x.len() * m) {
-        let stop = &CancelToken::current();
+        let cancel = &CancelToken::current();
         let rows = out.par_chunks_mut(m.max(1)).zip(x.par_chunks(d));
         rows.for_each(|(out, x)| {
-            if !stop.is_set() {
+            if !cancel.is_set() {
                 dots(x, a, out);
             }
         });
@@ -294,9 +294,9 @@ pub fn all_products<X: Real, A: Real>(x: &[X], a: &[A], d: usize) -> Result<Vec<
 pub fn all_products_sparse<A: Real>(x: &Sparse<'_>, a: &[A]) -> Result<Vec<f64>> {
     let m = a.len() / x.columns.max(1);
     let mut out = alloc::try_zeroed(x.rows().saturating_mul(m))?;
-    let stop = &CancelToken::current();
+    let cancel = &CancelToken::current();
     out.par_chunks_mut(m.max(1)).enumerate().for_each(|(row, out)| {
-        if stop.is_set() {
+        if cancel.is_set() {
             return;
         }
         let (indices, data) = x.row(row);
@@ -319,22 +319,22 @@ pub enum Quantity {
 /// Compute the quantity of the pairs (row of `x`, row of `a`), in the fixed order.
 pub fn exact<X: Real, A: Real>(x: &[X], a: &[A], d: usize, pairs: (&[i64], &[i64]), measure: Quantity) -> Vec<f64> {
     let mut out = vec![0.0; pairs.0.len()];
-    let stop = &CancelToken::current();
-    let some = |((out, rows), columns): ((&mut [f64], &[i64]), &[i64])| {
-        if !stop.is_set() {
-            some_exact(x, a, d, (rows, columns), measure, out);
+    let cancel = &CancelToken::current();
+    let compute = |((out, rows), columns): ((&mut [f64], &[i64]), &[i64])| {
+        if !cancel.is_set() {
+            exact_chunk(x, a, d, (rows, columns), measure, out);
         }
     };
     if worth_threads(pairs.0.len(), pairs.0.len() * d) {
         let tasks = out.par_chunks_mut(64).zip(pairs.0.par_chunks(64)).zip(pairs.1.par_chunks(64));
-        tasks.for_each(some);
+        tasks.for_each(compute);
     } else {
-        some(((&mut out, pairs.0), pairs.1));
+        compute(((&mut out, pairs.0), pairs.1));
     }
     out
 }
 
-fn some_exact<X: Real, A: Real>(
+fn exact_chunk<X: Real, A: Real>(
     x: &[X],
     a: &[A],
     d: usize,
@@ -345,15 +345,15 @@ fn some_exact<X: Real, A: Real>(
     #[cfg(target_arch = "x86_64")]
     if Avx512::detect().is_some() {
         // SAFETY: `detect` has just returned the proof.
-        return unsafe { some_exact_avx512(x, a, d, (rows, columns), measure, out) };
+        return unsafe { exact_chunk_avx512(x, a, d, (rows, columns), measure, out) };
     }
     for ((out, &i), &j) in out.iter_mut().zip(rows).zip(columns) {
-        *out = one_exact(&x[i as usize * d..][..d], &a[j as usize * d..][..d], measure);
+        *out = exact_pair(&x[i as usize * d..][..d], &a[j as usize * d..][..d], measure);
     }
 }
 
 #[inline(always)]
-fn one_exact<X: Real, A: Real>(x: &[X], a: &[A], measure: Quantity) -> f64 {
+fn exact_pair<X: Real, A: Real>(x: &[X], a: &[A], measure: Quantity) -> f64 {
     match measure {
         Quantity::Product => dot(x, a),
         Quantity::SquareDistance => square_distance(x, a),
@@ -362,7 +362,7 @@ fn one_exact<X: Real, A: Real>(x: &[X], a: &[A], measure: Quantity) -> f64 {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
-fn some_exact_avx512<X: Real, A: Real>(
+fn exact_chunk_avx512<X: Real, A: Real>(
     x: &[X],
     a: &[A],
     d: usize,
@@ -370,23 +370,23 @@ fn some_exact_avx512<X: Real, A: Real>(
     measure: Quantity,
     out: &mut [f64],
 ) {
-    let whole = if measure == Quantity::Product { out.len() / 4 * 4 } else { 0 };
-    for at in (0..whole).step_by(4) {
+    let vectorised = if measure == Quantity::Product { out.len() / 4 * 4 } else { 0 };
+    for at in (0..vectorised).step_by(4) {
         let xs: [&[X]; 4] = std::array::from_fn(|i| &x[rows[at + i] as usize * d..][..d]);
         let ys: [&[A]; 4] = std::array::from_fn(|i| &a[columns[at + i] as usize * d..][..d]);
         out[at..at + 4].copy_from_slice(&products_avx512(xs, ys));
     }
-    for at in whole..out.len() {
-        out[at] = one_exact(&x[rows[at] as usize * d..][..d], &a[columns[at] as usize * d..][..d], measure);
+    for at in vectorised..out.len() {
+        out[at] = exact_pair(&x[rows[at] as usize * d..][..d], &a[columns[at] as usize * d..][..d], measure);
     }
 }
 
 /// Like [`exact`], for sparse rows.
 pub fn exact_sparse<A: Real>(x: &Sparse<'_>, a: &[A], pairs: (&[i64], &[i64]), measure: Quantity) -> Vec<f64> {
     let d = x.columns;
-    let stop = &CancelToken::current();
+    let cancel = &CancelToken::current();
     let of = |row: &mut Vec<f64>, (&i, &j): (&i64, &i64)| {
-        if stop.is_set() {
+        if cancel.is_set() {
             return 0.0;
         }
         let (i, a) = (i as usize, &a[j as usize * d..(j as usize + 1) * d]);
@@ -421,21 +421,21 @@ fn checked(row: usize, square: f64) -> Result<f64> {
 /// The first row with a value that is no finite number, or with a norm above [`MAX_NORM`].
 pub fn norms<X: Real>(x: &[X], d: usize, first: usize) -> Result<Vec<f64>> {
     let (d, tile) = (d.max(1), 64);
-    let mut found = vec![0.0; x.len() / d];
+    let mut out = vec![0.0; x.len() / d];
     if worth_threads(x.len() / d, x.len()) {
-        let stop = &CancelToken::current();
-        found.par_chunks_mut(tile).zip(x.par_chunks(tile * d)).for_each(|(out, x)| {
-            if !stop.is_set() {
+        let cancel = &CancelToken::current();
+        out.par_chunks_mut(tile).zip(x.par_chunks(tile * d)).for_each(|(out, x)| {
+            if !cancel.is_set() {
                 square_norms(x, d, out);
             }
         });
     } else {
-        square_norms(x, d, &mut found);
+        square_norms(x, d, &mut out);
     }
-    for (row, square) in found.iter_mut().enumerate() {
+    for (row, square) in out.iter_mut().enumerate() {
         *square = checked(first + row, *square)?;
     }
-    Ok(found)
+    Ok(out)
 }
 
 #[inline(always)]
@@ -482,10 +482,10 @@ pub fn norm_bounds<X: Real>(x: &[X], d: usize, first: usize) -> Result<Vec<f64>>
         && d < 1 << 12
         && Avx512::detect().is_some()
     {
-        let mut found = vec![0.0; x.len() / d];
-        let stop = &CancelToken::current();
-        let some = |(number, (out, x)): (usize, (&mut [f64], &[f32]))| {
-            stop.check()?;
+        let mut out = vec![0.0; x.len() / d];
+        let cancel = &CancelToken::current();
+        let compute = |(number, (out, x)): (usize, (&mut [f64], &[f32]))| {
+            cancel.check()?;
             // SAFETY: `detect` has returned the proof above.
             unsafe { rough_norms(x, d, out) };
             for (row, (out, x)) in out.iter_mut().zip(x.chunks_exact(d)).enumerate() {
@@ -497,11 +497,11 @@ pub fn norm_bounds<X: Real>(x: &[X], d: usize, first: usize) -> Result<Vec<f64>>
             Ok(())
         };
         if worth_threads(x.len() / d, x.len()) {
-            found.par_chunks_mut(64).zip(x.par_chunks(64 * d)).enumerate().map(some).collect::<Result<()>>()?;
+            out.par_chunks_mut(64).zip(x.par_chunks(64 * d)).enumerate().map(compute).collect::<Result<()>>()?;
         } else {
-            found.chunks_mut(64).zip(x.chunks(64 * d)).enumerate().try_for_each(some)?;
+            out.chunks_mut(64).zip(x.chunks(64 * d)).enumerate().try_for_each(compute)?;
         }
-        return Ok(found);
+        return Ok(out);
     }
     norms(x, d, first)
 }
@@ -536,9 +536,9 @@ fn rough_norms(x: &[f32], d: usize, out: &mut [f64]) {
 /// # Errors
 /// As [`norms`].
 pub fn norms_sparse(x: &Sparse<'_>, first: usize) -> Result<Vec<f64>> {
-    let stop = &CancelToken::current();
+    let cancel = &CancelToken::current();
     let norm = |row: usize| {
-        stop.check()?;
+        cancel.check()?;
         let (indices, data) = x.row(row);
         let mut sums = [0.0_f64; 8];
         for (&column, &value) in indices.iter().zip(data) {
@@ -546,8 +546,8 @@ pub fn norms_sparse(x: &Sparse<'_>, first: usize) -> Result<Vec<f64>> {
         }
         checked(first + row, join(sums))
     };
-    let found: Vec<Result<f64>> = (0..x.rows()).into_par_iter().with_min_len(64).map(norm).collect();
-    found.into_iter().collect()
+    let out: Vec<Result<f64>> = (0..x.rows()).into_par_iter().with_min_len(64).map(norm).collect();
+    out.into_iter().collect()
 }
 
 /// Return the mean of each column, summed row by row.
@@ -579,9 +579,9 @@ pub fn means_sparse(x: &Sparse<'_>) -> Result<Vec<f64>> {
 
 /// Make the rows of each block of d rows orthonormal, by Gram–Schmidt, twice for accuracy.
 pub fn orthonormalise(rows: &mut [f64], d: usize) {
-    let stop = &CancelToken::current();
+    let cancel = &CancelToken::current();
     rows.par_chunks_mut(d * d).for_each(|block| {
-        for at in (0..block.len() / d).take_while(|_| !stop.is_set()) {
+        for at in (0..block.len() / d).take_while(|_| !cancel.is_set()) {
             let (before, rest) = block.split_at_mut(at * d);
             let row = &mut rest[..d];
             for _ in 0..2 {
@@ -694,13 +694,13 @@ mod tests {
         fn products_and_distances_are_the_exact_sums(
             d in 1_usize..300, rows in 1_usize..6, seed: u64, keep in 1_u64..9,
         ) {
-            let whole = |side: u64, at: usize| {
+            let vectorised = |side: u64, at: usize| {
                 let word = random::word(random::base(seed, side, 0), at as u64);
                 // Zeros, so that sparse rows are sparse.
                 if word >> 60 < keep { (word & 0xf_ffff) as i64 - (1 << 19) } else { 0 }
             };
-            let x: Vec<i64> = (0..rows * d).map(|at| whole(1, at)).collect();
-            let a: Vec<i64> = (0..5 * d).map(|at| whole(2, at)).collect();
+            let x: Vec<i64> = (0..rows * d).map(|at| vectorised(1, at)).collect();
+            let a: Vec<i64> = (0..5 * d).map(|at| vectorised(2, at)).collect();
             let narrow = |values: &[i64]| values.iter().map(|&value| value as f32).collect::<Vec<f32>>();
             let wide: Vec<f64> = x.iter().map(|&value| value as f64).collect();
             let pairs: (Vec<i64>, Vec<i64>) = (0..rows as i64).flat_map(|i| (0..5).map(move |j| (i, j))).unzip();

@@ -1,8 +1,8 @@
 //! Block tables: the pigeonhole, with a small radius in every block.
 //!
 //! Cut the bits into m blocks and give block i a radius `r_i >= -1` with `sum of (r_i + 1) = radius + 1`. If a and b
-//! differ in at most `radius` bits, some block i has `d_i(a, b) <= r_i`: otherwise every block differs in at least `r_i
-//! + 1` bits, in all radius + 1 (`r_i = -1` leaves the block out). With m = radius + 1 and all `r_i = 0` this is the
+//! differ in at most `radius` bits, some block i has `d_i(a, b) <= r_i`: otherwise every block differs in at least
+//! `r_i + 1` bits, in all radius + 1 (`r_i = -1` leaves the block out). With m = radius + 1 and all `r_i = 0` this is the
 //! plain pigeonhole of k + 1 blocks; with fewer blocks it is multi-index hashing. The same holds for any part of a
 //! block, so a table is keyed by the highest p <= 26 bits of its block, where p is about log2 of the slots and a
 //! directory of 2^p + 1 starts is worth its memory. The run itself is in numeric order, so it is the table of the
@@ -86,7 +86,7 @@ pub(crate) struct Search<'a> {
     /// Radius of each table.
     pub(crate) radii: &'a [i32],
     /// Ends it early once it is set.
-    pub(crate) stop: &'a CancelToken,
+    pub(crate) cancel: &'a CancelToken,
 }
 
 impl Layout {
@@ -94,7 +94,7 @@ impl Layout {
     ///
     /// # Errors
     /// The call is cancelled.
-    pub(crate) fn build(mut spec: Spec, words: usize, fps: &[u64], stop: &CancelToken) -> Result<Self> {
+    pub(crate) fn build(mut spec: Spec, words: usize, fps: &[u64], cancel: &CancelToken) -> Result<Self> {
         let last = spec.keys.len() - 1;
         let tables = spec
             .keys
@@ -102,9 +102,9 @@ impl Layout {
             .enumerate()
             .map(|(t, &key)| {
                 if t == last {
-                    Table::own(key, words, fps, stop)
+                    Table::own(key, words, fps, cancel)
                 } else {
-                    Table::build(key, words, fps, (spec.sketch, spec.has_slots(t, words)), stop)
+                    Table::build(key, words, fps, (spec.sketch, spec.has_slots(t, words)), cancel)
                 }
             })
             .collect::<Result<Vec<Table>>>()?;
@@ -177,9 +177,9 @@ impl Layout {
                 fps: segment.column(TABLE + 2, number as u32)?,
                 own,
             };
-            let whole = own || sketch == words;
+            let is_complete = own || sketch == words;
             let agree = table.starts.len() == (1 << key.len) + 1
-                && (table.slots.len() == if own { 0 } else { slots } || (whole && table.slots.is_empty()))
+                && (table.slots.len() == if own { 0 } else { slots } || (is_complete && table.slots.is_empty()))
                 && table.fps.len() == if own { 0 } else { slots * sketch };
             if !agree {
                 return Err(reader.corrupt("the arrays of a table are not of its size"));
@@ -239,14 +239,14 @@ impl Layout {
 
     /// Split the buckets of all tables that take part in a search into ranges of at most `max_entries` entries: (table,
     /// first, end).
-    pub(crate) fn bucket_ranges(&self, radii: &[i32], most: usize) -> Vec<(usize, u32, u32)> {
+    pub(crate) fn bucket_ranges(&self, radii: &[i32], max_entries: usize) -> Vec<(usize, u32, u32)> {
         let mut ranges = Vec::new();
         for (t, table) in self.tables.iter().enumerate().filter(|(t, _)| radii[*t] >= 0) {
             let buckets = table.starts.len() - 1;
             let mut first = 0;
             while first < buckets {
                 // Full buckets of about `max_entries` entries.
-                let limit = table.starts[first].saturating_add(most as u32);
+                let limit = table.starts[first].saturating_add(max_entries as u32);
                 let end = table.starts[first + 1..buckets].partition_point(|&start| start <= limit) + first + 1;
                 ranges.push((t, first as u32, end as u32));
                 first = end;

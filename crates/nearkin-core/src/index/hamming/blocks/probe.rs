@@ -27,7 +27,7 @@ struct BucketOrder {
     /// End of each bucket in `queries`, and one more.
     ends: Vec<u32>,
     /// Queries of bucket 0, of bucket 1, ...; few enough for the second-level cache.
-    asked: Vec<u32>,
+    queries_by_bucket: Vec<u32>,
     /// Queries that are ordered together.
     step: usize,
 }
@@ -37,7 +37,7 @@ impl BucketOrder {
         let step = (ASKED / flips).max(1);
         Ok(Self {
             ends: alloc::try_zeroed(table.starts.len())?,
-            asked: alloc::try_with_capacity(step.min(queries) * flips)?,
+            queries_by_bucket: alloc::try_with_capacity(step.min(queries) * flips)?,
             step,
         })
     }
@@ -81,7 +81,7 @@ struct Scratch {
     /// Entries whose sketch has passed, with their query.
     passed: Vec<(u32, u32)>,
     /// Matches: query, slot and distance.
-    found: Vec<(u32, u32, u32)>,
+    matches: Vec<(u32, u32, u32)>,
 }
 
 /// A table as the probes read it.
@@ -132,9 +132,9 @@ impl<S: Sink> LaneWork for ProbeWork<'_, S> {
 
 impl<'a> ProbeJob<'a> {
     pub(super) fn new(layout: &'a Layout, search: Search<'a>, buckets: Option<(usize, u32, u32)>) -> Result<Self> {
-        let wanted = |t: usize| buckets.is_none_or(|(only, _, _)| only == t);
+        let is_used = |t: usize| buckets.is_none_or(|(only, _, _)| only == t);
         let numbered = layout.tables.iter().zip(search.radii).enumerate();
-        let flips = numbered.map(|(t, (table, &radius))| ball(table.key.len, if wanted(t) { radius } else { -1 }));
+        let flips = numbered.map(|(t, (table, &radius))| ball(table.key.len, if is_used(t) { radius } else { -1 }));
         let flips = flips.collect::<Result<_>>()?;
         let tables = layout.tables.iter().map(|table| TableView::new(layout, table, &search)).collect();
         Ok(Self { layout, tables, search, buckets, flips })
@@ -188,7 +188,7 @@ impl<'a> ProbeJob<'a> {
                         probes[gathered] = Probe { query: number as u32, from: bucket, to: 0 };
                         gathered += 1;
                         if gathered == PROBES {
-                            if self.search.stop.is_set() {
+                            if self.search.cancel.is_set() {
                                 return Ok(());
                             }
                             Self::resolve(table, &mut probes[..gathered]);
@@ -223,7 +223,7 @@ impl<'a> ProbeJob<'a> {
         let (table, flips) = (self.tables[t], &self.flips[t]);
         let buckets = table.starts.len() - 1;
         let (mut probes, scratch) = ([Probe::default(); PROBES], &mut Scratch::default());
-        let BucketOrder { mut ends, mut asked, step } = order;
+        let BucketOrder { mut ends, mut queries_by_bucket, step } = order;
         for first in (0..keys.len()).step_by(step) {
             let keys = &keys[first..keys.len().min(first + step)];
             ends.fill(0);
@@ -232,28 +232,26 @@ impl<'a> ProbeJob<'a> {
                     ends[(key ^ flip) as usize + 1] += 1;
                 }
             }
-            for bucket in 1..=buckets {
-                ends[bucket] += ends[bucket - 1];
-            }
-            asked.resize(keys.len() * flips.len(), 0);
+            alloc::prefix_sums(&mut ends);
+            queries_by_bucket.resize(keys.len() * flips.len(), 0);
             for (number, key) in keys.iter().enumerate() {
                 for flip in flips {
                     // The start of a bucket moves on to its end.
                     let place = &mut ends[(key ^ flip) as usize];
-                    asked[*place as usize] = (first + number) as u32;
+                    queries_by_bucket[*place as usize] = (first + number) as u32;
                     *place += 1;
                 }
             }
             let (mut at, mut gathered) = (0, 0);
             for (bucket, &end) in ends[..buckets].iter().enumerate() {
                 let (from, to) = (table.starts[bucket], table.starts[bucket + 1]);
-                let queries = &asked[at..end as usize];
+                let queries = &queries_by_bucket[at..end as usize];
                 at = end as usize;
                 for &query in queries.iter().filter(|_| from < to) {
                     probes[gathered] = Probe { query, from, to };
                     gathered += 1;
                     if gathered == PROBES {
-                        if self.search.stop.is_set() {
+                        if self.search.cancel.is_set() {
                             return;
                         }
                         // SAFETY: the caller guarantees the instructions of `L`.
@@ -277,8 +275,8 @@ impl<'a> ProbeJob<'a> {
         let table = self.tables[t];
         let entries = table.entries;
         // Compare entries by position if they have complete fingerprints, otherwise slots.
-        let whole = table.stride == self.search.words;
-        let left = if whole { entries } else { self.search.fps };
+        let complete = table.stride == self.search.words;
+        let left = if complete { entries } else { self.search.fps };
         let (mut probes, scratch) = ([Probe::default(); PROBES], &mut Scratch::default());
         let mut gathered = 0;
         for bucket in first..end {
@@ -291,18 +289,18 @@ impl<'a> ProbeJob<'a> {
                 if other < bucket {
                     continue;
                 }
-                let (begin, stop) = (table.starts[other as usize], table.starts[other as usize + 1]);
+                let (begin, until) = (table.starts[other as usize], table.starts[other as usize + 1]);
                 for entry in from..to {
                     let begin = if other == bucket { entry + 1 } else { begin };
-                    if begin == stop {
+                    if begin == until {
                         continue;
                     }
                     prefetch_at(entries, begin as usize * table.stride);
-                    let query = if whole { entry } else { table.slots[entry as usize] };
-                    probes[gathered] = Probe { query, from: begin, to: stop };
+                    let query = if complete { entry } else { table.slots[entry as usize] };
+                    probes[gathered] = Probe { query, from: begin, to: until };
                     gathered += 1;
                     if gathered == PROBES {
-                        if self.search.stop.is_set() {
+                        if self.search.cancel.is_set() {
                             return;
                         }
                         // SAFETY: the caller guarantees the instructions of `L`.
@@ -400,12 +398,12 @@ impl<'a> ProbeJob<'a> {
                 (from..to).for_each(propose);
                 continue;
             }
-            let made;
+            let computed;
             let sketch = if let Some(sketch) = sketches.get(probe.query as usize) {
                 sketch
             } else {
-                made = Self::sketch(table, query);
-                &made
+                computed = Self::sketch(table, query);
+                &computed
             };
             // SAFETY: the caller guarantees the instructions of `L`; a sketch fills a vector.
             let at = unsafe {
@@ -432,27 +430,28 @@ impl<'a> ProbeJob<'a> {
     fn report<S: Sink>(&self, t: usize, queries: &[u64], scratch: &mut Scratch, sink: &mut S) {
         let Search { words, fps, radius, .. } = self.search;
         let table = self.tables[t];
-        let whole = table.stride == words;
-        let Scratch { passed, found } = scratch;
-        if !whole {
+        let complete = table.stride == words;
+        let Scratch { passed, matches } = scratch;
+        if !complete {
             for &(_, entry) in passed.iter() {
                 prefetch_at(fps, table.slots[entry as usize] as usize * words);
             }
         }
         for &(number, entry) in passed.iter() {
-            let at = if whole { entry } else { table.slots[entry as usize] } as usize;
-            let fp = &if whole { table.entries } else { fps }[at * words..][..words];
+            let at = if complete { entry } else { table.slots[entry as usize] } as usize;
+            let fp = &if complete { table.entries } else { fps }[at * words..][..words];
             let query = &queries[number as usize * words..][..words];
             let distance = distance(fp, query);
             if distance <= radius && !self.reported_earlier(t, fp, query) {
                 // In a join of complete fingerprints the number is a position in the table; the sink expects its slot.
-                let number = if self.buckets.is_some() && whole { self.slot(table, number as usize) } else { number };
+                let number =
+                    if self.buckets.is_some() && complete { self.slot(table, number as usize) } else { number };
                 let slot = self.slot(table, entry as usize);
                 sink.expect(slot);
-                found.push((number, slot, distance));
+                matches.push((number, slot, distance));
             }
         }
-        for (number, slot, distance) in found.drain(..) {
+        for (number, slot, distance) in matches.drain(..) {
             sink.hit(number, slot, distance);
         }
         passed.clear();
@@ -506,8 +505,8 @@ unsafe fn sweep<L: Lanes, const STRIDE: usize>(
             for (i, sum) in sums.iter_mut().enumerate() {
                 *sum = L::fold(L::count_xor(L::load(begin.add(i * L::N)), pattern), STRIDE);
             }
-            let least = L::min(L::min(sums[0], sums[1]), L::min(sums[2], sums[3]));
-            if L::at_most(least, bound) != 0 {
+            let minimum = L::min(L::min(sums[0], sums[1]), L::min(sums[2], sums[3]));
+            if L::at_most(minimum, bound) != 0 {
                 for (i, &sum) in sums.iter().enumerate() {
                     each(at + i * step, L::at_most(sum, bound));
                 }

@@ -148,10 +148,10 @@ fn key_bits(slots: usize, fewer: u32) -> u32 {
 impl Spec {
     /// Create tables of `tables` disjoint blocks in equal shares.
     pub(crate) fn disjoint(bits: usize, tables: usize, sample: &Sample<'_>, fewer: u32, sketch: usize) -> Self {
-        let wanted = key_bits(sample.slots, fewer);
+        let key_len = key_bits(sample.slots, fewer);
         let keys = (0..tables).map(|i| {
             let (start, end) = (i * bits / tables, (i + 1) * bits / tables);
-            Key::new(&[KeyPiece::ending(end, ((end - start) as u32).min(wanted))])
+            Key::new(&[KeyPiece::ending(end, ((end - start) as u32).min(key_len))])
         });
         Self::new(keys.collect(), None, sample, sketch)
     }
@@ -168,20 +168,20 @@ impl Spec {
         if blocks > bits || binomial(blocks, chosen) > MAX_COMBINED {
             return None;
         }
-        let wanted = key_bits(sample.slots, 0).max(chosen as u32);
+        let key_len = key_bits(sample.slots, 0).max(chosen as u32);
         let end = |block: usize| (block + 1) * bits / blocks;
         let keys = choices(blocks, chosen).into_iter().map(|choice| {
             if choice >> (blocks - chosen) == (1 << chosen) - 1 {
                 // The highest blocks: a leading part of the run's own order.
                 return Key::new(&[KeyPiece::ending(
                     bits,
-                    ((bits - (blocks - chosen) * bits / blocks) as u32).min(wanted),
+                    ((bits - (blocks - chosen) * bits / blocks) as u32).min(key_len),
                 )]);
             }
             let mut pieces = Vec::with_capacity(chosen);
             for block in (0..blocks).filter(|block| choice >> block & 1 == 1) {
                 let width = (end(block) - block * bits / blocks) as u32;
-                let share = (wanted + pieces.len() as u32) / chosen as u32;
+                let share = (key_len + pieces.len() as u32) / chosen as u32;
                 pieces.push(KeyPiece::ending(end(block), width.min(share.max(1))));
             }
             Key::new(&pieces)
@@ -274,13 +274,13 @@ impl Spec {
         let look = |i: usize| probe + self.loads[i] * entry(i);
         let mut probing = Probing { radii: Vec::new(), cost: 0.0, probes: 0.0, candidates: 0.0, fair_candidates: 0.0 };
         let fair = |i: usize| slots as f64 * 0.5_f64.powi(self.keys[i].len as i32);
-        if let Some(most) = self.combined {
+        if let Some(max_radius) = self.combined {
             probing.radii = vec![0; self.keys.len()];
             probing.cost = (0..self.keys.len()).map(|i| look(i) + once(i)).sum();
             probing.probes = self.keys.len() as f64;
             probing.candidates = self.loads.iter().sum();
             probing.fair_candidates = (0..self.keys.len()).map(fair).sum();
-            return (radius <= most).then_some(probing);
+            return (radius <= max_radius).then_some(probing);
         }
         let mut radii = vec![-1; self.keys.len()];
         // Buckets at exactly the next distance from the key, of each block.

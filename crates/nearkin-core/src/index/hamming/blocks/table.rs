@@ -34,23 +34,21 @@ pub(super) fn sketch_word(key: &Key, fp: &[u64], sketch: usize, word: usize) -> 
 
 impl Table {
     /// Count the first entry of each key, and the end.
-    fn directory(key: Key, words: usize, fps: &[u64], stop: &CancelToken) -> Result<Vec<u32>> {
+    fn directory(key: Key, words: usize, fps: &[u64], cancel: &CancelToken) -> Result<Vec<u32>> {
         let mut starts = alloc::try_zeroed::<u32>((1 << key.len) + 1)?;
         for fps in fps.chunks(BLOCK * words) {
-            stop.check()?;
+            cancel.check()?;
             for fp in fps.chunks_exact(words) {
                 starts[key.of(fp) as usize + 1] += 1;
             }
         }
-        for i in 1..starts.len() {
-            starts[i] += starts[i - 1];
-        }
+        alloc::prefix_sums(&mut starts);
         Ok(starts)
     }
 
     /// Build the run's own table: its directory only.
-    pub(super) fn own(key: Key, words: usize, fps: &[u64], stop: &CancelToken) -> Result<Self> {
-        let starts = Self::directory(key, words, fps, stop)?;
+    pub(super) fn own(key: Key, words: usize, fps: &[u64], cancel: &CancelToken) -> Result<Self> {
+        let starts = Self::directory(key, words, fps, cancel)?;
         Ok(Self { key, starts: starts.into(), slots: Column::default(), fps: Column::default(), own: true })
     }
 
@@ -60,10 +58,10 @@ impl Table {
         words: usize,
         fps: &[u64],
         (sketch, numbered): (usize, bool),
-        stop: &CancelToken,
+        cancel: &CancelToken,
     ) -> Result<Self> {
         let slots = fps.len() / words;
-        let starts = Self::directory(key, words, fps, stop)?;
+        let starts = Self::directory(key, words, fps, cancel)?;
         let mut sorted = Entries::new(slots, sketch, numbered)?;
         // Scattering into 2^len positions at once would miss every cache: sort by the high bits first, then within each
         // part.
@@ -71,16 +69,16 @@ impl Table {
         let mut next: Vec<u32> = starts.iter().step_by(1 << low).copied().collect();
         let mut keys = alloc::try_zeroed::<u32>(if low > 0 { slots } else { 0 })?;
         for (block, fps) in fps.chunks(BLOCK * words).enumerate() {
-            stop.check()?;
+            cancel.check()?;
             for (slot, fp) in fps.chunks_exact(words).enumerate() {
                 let value = key.of(fp);
                 let at = next[(value >> low) as usize] as usize;
                 next[(value >> low) as usize] += 1;
-                if let Some(place) = keys.get_mut(at) {
-                    *place = value;
+                if let Some(entry) = keys.get_mut(at) {
+                    *entry = value;
                 }
-                if let Some(place) = sorted.slots.get_mut(at) {
-                    *place = (block * BLOCK + slot) as u32;
+                if let Some(entry) = sorted.slots.get_mut(at) {
+                    *entry = (block * BLOCK + slot) as u32;
                 }
                 for word in 0..sketch {
                     sorted.fps[at * sketch + word] = sketch_word(&key, fp, sketch, word);
@@ -89,7 +87,7 @@ impl Table {
         }
         let mut part = Entries::new(0, sketch, numbered)?;
         for begin in (0..1usize << key.len).step_by(1 << low).take(if low == 0 { 0 } else { usize::MAX }) {
-            stop.check()?;
+            cancel.check()?;
             let range = starts[begin] as usize..starts[begin + (1 << low)] as usize;
             part.slots.clear();
             alloc::try_reserve(&mut part.slots, if numbered { range.len() } else { 0 })?;

@@ -35,15 +35,15 @@ pub(crate) fn scan<S: Sink>(
     first_row: u32,
     queries: &[u64],
     limits: &mut [u32],
-    stop: &CancelToken,
+    cancel: &CancelToken,
     sink: &mut S,
 ) {
-    let job = ScanJob { words, rows, first_row, queries, stop };
+    let job = ScanJob { words, rows, first_row, queries, cancel };
     #[cfg(target_arch = "x86_64")]
     if let Kernel::Avx512(proof) = kernel
         && let Some(pieces) = job.pieces(limits)
     {
-        return quarters::scan((proof, pieces), words, rows, first_row, queries, limits, stop, sink);
+        return quarters::scan((proof, pieces), words, rows, first_row, queries, limits, cancel, sink);
     }
     kernel.run(ScanWork { job, limits, sink });
 }
@@ -70,7 +70,7 @@ struct ScanJob<'a> {
     rows: &'a [u64],
     first_row: u32,
     queries: &'a [u64],
-    stop: &'a CancelToken,
+    cancel: &'a CancelToken,
 }
 
 impl ScanJob<'_> {
@@ -78,9 +78,9 @@ impl ScanJob<'_> {
     /// words suffice.
     #[cfg(target_arch = "x86_64")]
     fn pieces(&self, limits: &[u32]) -> Option<usize> {
-        let most = limits.iter().copied().max()?;
+        let max_limit = limits.iter().copied().max()?;
         let few = self.queries.len() < FEW * self.words;
-        if few || most <= HALF_LIMIT { None } else { tile::enough_pieces(self.words, most) }
+        if few || max_limit <= HALF_LIMIT { None } else { tile::enough_pieces(self.words, max_limit) }
     }
 
     /// # Safety
@@ -100,7 +100,7 @@ impl ScanJob<'_> {
         }
         let halves = !few && limits.iter().all(|&limit| limit <= HALF_LIMIT);
         let mut start = 0;
-        while start < total && !self.stop.is_set() {
+        while start < total && !self.cancel.is_set() {
             let count = tile_rows.min(total - start);
             let rows = &self.rows[start * words..(start + count) * words];
             let padded = count.next_multiple_of(group);
@@ -156,7 +156,7 @@ impl ScanJob<'_> {
                         *sum = L::count_xor(L::load(column.add(lane * L::N)), value);
                     }
                     for (word, &value) in query.iter().enumerate().skip(1) {
-                        if word >= tested && L::at_most(least::<L>(&sums), bound) == 0 {
+                        if word >= tested && L::at_most(group_min::<L>(&sums), bound) == 0 {
                             continue 'groups;
                         }
                         let column = column.add(word * stride);
@@ -165,7 +165,7 @@ impl ScanJob<'_> {
                             *sum = L::add(*sum, L::count_xor(L::load(column.add(lane * L::N)), value));
                         }
                     }
-                    if L::at_most(least::<L>(&sums), bound) == 0 {
+                    if L::at_most(group_min::<L>(&sums), bound) == 0 {
                         continue 'groups;
                     }
                     sums.map(|sum| L::at_most(sum, bound))
@@ -188,7 +188,7 @@ impl ScanJob<'_> {
         // Lanes that a row takes in its vector, vectors that it takes, words that a group takes.
         let (width, parts) = (words.min(L::N), words.div_ceil(L::N));
         let span = GROUP * L::N * parts;
-        for (number, query) in self.queries.chunks_exact(words).enumerate().take_while(|_| !self.stop.is_set()) {
+        for (number, query) in self.queries.chunks_exact(words).enumerate().take_while(|_| !self.cancel.is_set()) {
             let limit = &mut limits[number];
             let pattern: Vec<u64> = query.iter().copied().cycle().take(words.max(L::N)).collect();
             let mut at = 0;
@@ -206,7 +206,7 @@ impl ScanJob<'_> {
                         *sum = L::fold(*sum, width);
                     }
                     let bound = L::splat(u64::from(*limit));
-                    if L::at_most(least::<L>(&sums), bound) == 0 {
+                    if L::at_most(group_min::<L>(&sums), bound) == 0 {
                         at += span;
                         continue;
                     }
@@ -264,7 +264,7 @@ impl ScanJob<'_> {
                     for (lane, sum) in sums.iter_mut().enumerate() {
                         *sum = L::count_xor32(L::load(tile.as_ptr().add(at + lane * L::N)), value);
                     }
-                    if L::at_most32(least::<L>(&sums), bound) == 0 {
+                    if L::at_most32(group_min::<L>(&sums), bound) == 0 {
                         continue;
                     }
                     sums.map(|sum| L::at_most32(sum, bound))
@@ -282,13 +282,13 @@ impl ScanJob<'_> {
 /// # Safety
 /// The processor has the instructions of `L`, and the caller enables them.
 #[inline(always)]
-unsafe fn least<L: Lanes>(sums: &[L::V; GROUP]) -> L::V {
-    let mut least = sums[0];
+unsafe fn group_min<L: Lanes>(sums: &[L::V; GROUP]) -> L::V {
+    let mut group_min = sums[0];
     for &sum in &sums[1..] {
         // SAFETY: the caller guarantees the instructions of `L`.
-        least = unsafe { L::min(least, sum) };
+        group_min = unsafe { L::min(group_min, sum) };
     }
-    least
+    group_min
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use std::arch::x86_64::{
     _mm512_set1_epi16, _mm512_xor_si512,
 };
 
-use super::tile::{MOST_PIECES, Sink, TILE_WORDS, emit};
+use super::tile::{MAX_PIECES, Sink, TILE_WORDS, emit};
 use crate::cancel::CancelToken;
 use crate::cpu::features::Avx512Bits;
 
@@ -36,12 +36,12 @@ pub(crate) fn scan<S: Sink>(
     first_row: u32,
     queries: &[u64],
     limits: &mut [u32],
-    stop: &CancelToken,
+    cancel: &CancelToken,
     sink: &mut S,
 ) {
     let tile_rows = (4 * TILE_WORDS / pieces).next_multiple_of(BRANCH);
     let mut tile = vec![0_u16; tile_rows * pieces];
-    for (number, rows) in rows.chunks(tile_rows * words).enumerate().take_while(|_| !stop.is_set()) {
+    for (number, rows) in rows.chunks(tile_rows * words).enumerate().take_while(|_| !cancel.is_set()) {
         let stride = (rows.len() / words).next_multiple_of(BRANCH);
         pack(rows, words, stride, &mut tile[..stride * pieces]);
         let tile = Tile { words, rows, first: first_row + (number * tile_rows) as u32, stride, columns: &tile };
@@ -58,7 +58,7 @@ pub(crate) fn scan<S: Sink>(
                 10 => tile.meet::<10, S>(queries, limits, sink),
                 11 => tile.meet::<11, S>(queries, limits, sink),
                 12 => tile.meet::<12, S>(queries, limits, sink),
-                other => panic!("{other} pieces, 3 to {MOST_PIECES} are compiled"),
+                other => panic!("{other} pieces, 3 to {MAX_PIECES} are compiled"),
             }
         }
     }

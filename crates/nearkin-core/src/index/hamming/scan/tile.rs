@@ -12,6 +12,28 @@ pub(crate) trait Sink {
     fn expect(&self, _row: u32) {}
 }
 
+/// A sink that collects hits within a fixed radius.
+pub(crate) struct Collector<T, F> {
+    /// What was collected.
+    pub(crate) value: T,
+    radius: u32,
+    on_hit: F,
+}
+
+impl<T, F: FnMut(&mut T, u32, u32, u32)> Collector<T, F> {
+    /// Create a collector that calls `on_hit` with its value, the query, the row and the distance.
+    pub(crate) fn new(value: T, radius: u32, on_hit: F) -> Self {
+        Self { value, radius, on_hit }
+    }
+}
+
+impl<T, F: FnMut(&mut T, u32, u32, u32)> Sink for Collector<T, F> {
+    fn hit(&mut self, query: u32, row: u32, distance: u32) -> u32 {
+        (self.on_hit)(&mut self.value, query, row, distance);
+        self.radius
+    }
+}
+
 /// Words of a tile: 16 KiB, half of the smallest first-level cache in use.
 pub(crate) const TILE_WORDS: usize = 2048;
 /// Vectors of rows that share one branch.
@@ -32,7 +54,7 @@ pub(crate) fn first_test(words: usize, limit: u32) -> usize {
 }
 
 /// Maximum number of 16-bit pieces of a prefix: the query's are kept in registers.
-pub(crate) const MOST_PIECES: usize = 12;
+pub(crate) const MAX_PIECES: usize = 12;
 
 /// Return the number of 16-bit pieces in a prefix that nearly all rows fail at this limit, if it is below the total;
 /// see `quarters.rs`.
@@ -41,7 +63,7 @@ pub(crate) fn enough_pieces(words: usize, limit: u32) -> Option<usize> {
         let bits = 16.0 * pieces as f64;
         0.44 * bits - 1.45 * bits.sqrt() > f64::from(limit)
     };
-    (3..=MOST_PIECES.min(4 * words - 1)).find(decides)
+    (3..=MAX_PIECES.min(4 * words - 1)).find(decides)
 }
 
 /// Count the rows of the set mask bits in full and call the sink for those within the limit; return the new limit.
@@ -65,8 +87,8 @@ pub(crate) fn emit<S: Sink>(
             let row = at + vector * lanes + mask.trailing_zeros() as usize;
             mask &= mask - 1;
             // Lanes after the last row are padding.
-            if let Some(found) = rows.get(row * words..(row + 1) * words) {
-                let distance = distance(found, query);
+            if let Some(candidate) = rows.get(row * words..(row + 1) * words) {
+                let distance = distance(candidate, query);
                 if distance <= limit {
                     limit = sink.hit(number as u32, first + row as u32, distance);
                 }

@@ -47,7 +47,7 @@ const MIN_GROUPED: usize = if cfg!(test) { 8 } else { 1024 };
 const GROUPS_VISITED: (usize, usize) = (8, 16);
 /// Groups to visit for a training row: means tolerate a row at the second nearest centroid.
 const TRAINING_GROUPS_VISITED: usize = 4;
-/// Number of distances to compute for `wanted` centroids: 5/4 of them and 4 more.
+/// Number of distances to compute for `num_centroids` centroids: 5/4 of them and 4 more.
 const OVERSAMPLING: (usize, usize) = (5, 4);
 /// Cache lines to prefetch of a centroid, and number of centroids to prefetch ahead.
 const LINES: usize = 64;
@@ -84,14 +84,14 @@ pub(super) struct CentroidQuery {
     pub(super) count: usize,
 }
 
-/// Sample `wanted` different numbers below `count`, or all there are, ascending.
-fn sample(seed: u64, stream: u64, wanted: usize, count: usize) -> Result<Vec<u32>> {
+/// Sample `num_centroids` different numbers below `count`, or all there are, ascending.
+fn sample(seed: u64, stream: u64, num_centroids: usize, count: usize) -> Result<Vec<u32>> {
     let base = random::base(seed, stream, 0);
     let mut keys: Vec<(u64, u32)> =
         alloc::try_collect((0..count).map(|row| (random::word(base, row as u64), row as u32)))?;
-    if wanted < keys.len() {
-        keys.select_nth_unstable(wanted);
-        keys.truncate(wanted);
+    if num_centroids < keys.len() {
+        keys.select_nth_unstable(num_centroids);
+        keys.truncate(num_centroids);
     }
     let mut rows: Vec<u32> = alloc::try_collect(keys.into_iter().map(|(_, row)| row))?;
     rows.sort_unstable();
@@ -99,19 +99,19 @@ fn sample(seed: u64, stream: u64, wanted: usize, count: usize) -> Result<Vec<u32
 }
 
 impl Centroids {
-    /// Train about `wanted` centroids on these vectors.
+    /// Train about `num_centroids` centroids on these vectors.
     ///
     /// # Errors
     /// A vector is out of range; the call is cancelled; memory runs out.
     pub(super) fn train(
         transform: &VectorTransform,
         seed: u64,
-        wanted: usize,
+        num_centroids: usize,
         vectors: Vectors<'_>,
         count: usize,
     ) -> Result<Self> {
         let size = transform.rotation.size();
-        let initial = sample(seed, INITIAL, wanted.max(1), count)?;
+        let initial = sample(seed, INITIAL, num_centroids.max(1), count)?;
         let point_of =
             |row: u32, point: &mut Vec<f32>| transform.apply(Instructions::best(), vectors, row as usize, point);
         let mut values = alloc::try_with_capacity(initial.len().max(1) * size)?;

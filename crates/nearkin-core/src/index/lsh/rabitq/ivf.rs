@@ -1,6 +1,6 @@
 //! IVF: rows in partitions around centroids, as codes of their residuals; a query searches the nearest partitions.
 //!
-//! A row x of partition j has the code of `P(x - c_j)` (`centroids` has c_j). One set of lookup tables per query serves all
+//! A row x of partition j has the code of `P(x - c_j)` (`centroids` has `c_j`). One set of lookup tables per query serves all
 //! partitions: with y = P(q - c) and the signs of the row,
 //!
 //! ```text
@@ -505,9 +505,7 @@ impl Ivf {
         // New rows by partition.
         let mut new_starts = alloc::try_zeroed::<u32>(self.len() + 1)?;
         encoded.partitions.iter().for_each(|&partition| new_starts[partition as usize + 1] += 1);
-        for partition in 0..self.len() {
-            new_starts[partition + 1] += new_starts[partition];
-        }
+        alloc::prefix_sums(&mut new_starts);
         let mut new_rows = alloc::try_zeroed::<u32>(encoded.partitions.len())?;
         let mut ends = alloc::try_copy(&new_starts)?;
         for (number, &partition) in encoded.partitions.iter().enumerate() {

@@ -420,8 +420,8 @@ mod x86 {
         let registers = Registers::of(params);
         for (quad, minima) in minima.chunks_mut(4).enumerate() {
             let mut lowest = [_mm512_set1_ps(f32::INFINITY); 4];
-            for (place, lowest) in lowest.iter_mut().take(minima.len()).enumerate() {
-                let number = 4 * quad + place;
+            for (position, lowest) in lowest.iter_mut().take(minima.len()).enumerate() {
+                let number = 4 * quad + position;
                 // SAFETY: the block exists, and so do its bounds.
                 unsafe {
                     let [low, high] = block512::<REGISTERS>(&blocks, &registers, number);
@@ -629,9 +629,9 @@ mod tests {
             let rows = CodeBlocks { codes: &codes, offsets: &offsets, factors: &factors, widths: &widths };
             let mut expected = Vec::new();
             for row in 0..blocks * BLOCK {
-                let (block, place) = (row / BLOCK, row % BLOCK);
+                let (block, position) = (row / BLOCK, row % BLOCK);
                 let sum: u32 = (0..size / 4).map(|t| {
-                    let code = codes[(block * size / 4 + t) * 16 + place % 16] >> (4 * (place / 16)) & 15;
+                    let code = codes[(block * size / 4 + t) * 16 + position % 16] >> (4 * (position / 16)) & 15;
                     u32::from(table[t * 16 + usize::from(code)])
                 }).sum();
                 let e = (sum as f32 * reals[0] + reals[1]) + f32::from(widths[row]) * reals[2];

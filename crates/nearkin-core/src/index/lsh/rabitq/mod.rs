@@ -121,8 +121,8 @@ impl RaBitQIndex {
         let transform = VectorTransform::fit(metric, rotation, dim, vectors, count)?;
         let layout = match partitions {
             None => Layout::Flat(CodeTable::new(size)),
-            Some(wanted) => {
-                let centroids = Centroids::train(&transform, seed.seed, wanted, vectors, count)?;
+            Some(num_centroids) => {
+                let centroids = Centroids::train(&transform, seed.seed, num_centroids, vectors, count)?;
                 Layout::Ivf(Box::new(Ivf::new(centroids, size)?))
             }
         };
@@ -267,7 +267,7 @@ impl RaBitQIndex {
                 let tasks = if threads > 1 { 2 * threads } else { 1 };
                 let size = context.count.div_ceil(tasks).min(MAX_BATCH.0).min(MAX_BATCH.1 / (4 * self.size())).max(1);
                 let tasks = (0..context.count.div_ceil(size)).into_par_iter();
-                let parts = alloc::try_map_parallel(tasks.map_init(
+                alloc::try_concat(alloc::try_map_parallel(tasks.map_init(
                     || self.pooled_scratch(),
                     |pooled, task| {
                         let begin = |number: usize, scratch: &mut Scratch| {
@@ -277,10 +277,7 @@ impl RaBitQIndex {
                         let numbers = task * size..((task + 1) * size).min(context.count);
                         ivf.search_batch(numbers, begin, &mut pooled.scratch)
                     },
-                ))?;
-                let mut all = alloc::try_with_capacity(context.count)?;
-                parts.into_iter().for_each(|part| all.extend(part));
-                all
+                ))?)?
             }
             _ => {
                 let numbers = (0..context.count).into_par_iter();
