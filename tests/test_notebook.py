@@ -1,4 +1,4 @@
-"""Results in a notebook: short, and nothing in data can break out."""
+"""HTML of results in a notebook: short, and all data is escaped."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def test_a_table_has_its_first_rows() -> None:
     assert "…" in html_facts([("long", "x" * 1000)])
 
 
-def test_numbers_are_short_and_true() -> None:
-    """Three digits, whole numbers in full; a share below 1 is not shown as 1."""
+def test_numbers_have_three_digits() -> None:
+    """Integers are in full; a share below 1 is not shown as 1."""
     cells = [0.206549, 0.9996, 1.0, 12.3456, 1234567.8, 0.0, 0.00001234, -0.5, None, float("nan")]
     shown = re.findall("<td>(.*?)</td>", html_table(["x"], [[cell] for cell in cells], total=len(cells)))
     assert ["0.207", "0.9996", "1", "12.3", "1,234,568", "0", "1.23e-05", "-0.5", "", "nan"] == shown
@@ -51,7 +51,7 @@ def test_tables_recipes_and_tunings_are_shown() -> None:
     captions = [re.findall("<caption>(.*?)</caption>", table._repr_html_()) for table in tables]
     assert [["4 matches of 2 queries"], ["1 pair"], ["0 matches of 1 query"]] == captions
     recipe = nk.Recipe("word:1|stop:en|count|xxh3|simhash:64")._repr_html_()
-    assert "<th>stop</th><td>en</td><td>lists of stop words, which are left out</td>" in recipe
+    assert "<th>stop</th><td>en</td><td>lists of stop words, which are removed</td>" in recipe
     assert "user_words" not in recipe
     assert "<th>recipe</th><td>space|ssdeep</td>" in nk.ssdeep.DigestRecipe("space|ssdeep")._repr_html_()
     for each in (nk.Recipe(), nk.Recipe("word:1|binary|xxh3|minhash:64:fast"), nk.Recipe.preset("zh-keywords")):
@@ -61,7 +61,7 @@ def test_tables_recipes_and_tunings_are_shown() -> None:
     assert "<th>advised</th><td>nearkin dedup CORPUS" in tuning
 
 
-def test_evaluations_and_what_else_has_parts_are_shown(tmp_path: Path) -> None:
+def test_evaluations_passages_and_stores_are_shown(tmp_path: Path) -> None:
     texts = [f"{a} {b} grows in the garden behind the house" for a in ("red", "old") for b in ("ivy", "oak")]
     result = nk.dedup(texts, [HOSTILE, "b", "c", "d"], threshold=0.5)
     labels = nk.PairLabels([HOSTILE, "b"], ["b", "c"], [True, False], [3, 1], [HOSTILE, "0.60-0.62"])

@@ -1,4 +1,4 @@
-"""nearkin.progress: what `progress=` takes, and bars where somebody looks."""
+"""nearkin.progress: values of `progress=`, and bars in terminals and notebooks."""
 
 from __future__ import annotations
 
@@ -20,72 +20,73 @@ from nearkin.progress import bars, reporting
 TEXTS = [f"text number {i} of some words" for i in range(50)]
 
 
-def told(console: Console) -> str:
+def output(console: Console) -> str:
+    """Return the output of a console."""
     file = console.file
     assert isinstance(file, io.StringIO)
     return file.getvalue()
 
 
 def terminal(**options: Any) -> Console:
-    """A terminal that writes to memory."""
+    """Return a terminal that writes to memory."""
     return Console(file=io.StringIO(), force_terminal=True, width=160, **options)
 
 
 def test_bars_have_share_rate_and_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As far as the whole is known; a total may come late, and one bar is one stage."""
+    """A stage has one bar, and its total may be unknown at first."""
     clock = iter(range(0, 10_000, 2))
-    shown = terminal()
-    monkeypatch.setattr(shown, "get_time", lambda: float(next(clock)))
-    with bars(shown) as report:
+    console = terminal()
+    monkeypatch.setattr(console, "get_time", lambda: float(next(clock)))
+    with bars(console) as report:
         for done in range(0, 1001, 250):
             report("[hash]", 4 * done, 8000)
         report("read", 1234567, None)
         report("late", 1, None)
         report("late", 30, 30)
-    text = told(shown)
+    text = output(console)
     for part in ("[hash]", "4,000 of 8,000", "50%", "/s", "read", "1,234,567", "late", "30 of 30", "100%"):
         assert part in text, part
     assert "0:00:" in text
 
 
-def test_nobody_looks_and_nothing_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    """In a pipe, for None, for False; the calls are taken all the same."""
+def test_nothing_is_shown_outside_of_terminals(capsys: pytest.CaptureFixture[str]) -> None:
+    """Calls are accepted in a pipe, and for None and False."""
     pipe = Console(file=io.StringIO(), force_terminal=False)
     with bars(pipe) as report:
         report("hash", 1, 2)
-    assert "" == told(pipe)
-    for wanted in (None, False, True):
-        with reporting(wanted) as report:
+    assert "" == output(pipe)
+    for value in (None, False, True):
+        with reporting(value) as report:
             report("hash", 1, 2)
     assert ("", "") == tuple(capsys.readouterr())
 
 
 def test_true_goes_to_standard_error(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """Standard output stays what programs read; the result is the same."""
+    """Standard output is not used, and the result is the same."""
     stream = io.StringIO()
     monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setenv("TERM", "xterm")
-    shown = nk.dedup(TEXTS, progress=True)
+    result = nk.dedup(TEXTS, progress=True)
     assert "cluster" in stream.getvalue()
     assert "" == capsys.readouterr().out
-    assert nk.dedup(TEXTS).kept == shown.kept
+    assert nk.dedup(TEXTS).kept == result.kept
 
 
 class Cell:
     """The output of a cell of a notebook: what IPython's display put there, one after another."""
 
     def __init__(self) -> None:
-        self.shown: list[str] = []
+        self.contents: list[str] = []
 
     def update(self, content: str) -> None:
-        """What a handle of the display does."""
-        self.shown.append(content)
+        """Record the content, as the handle of a display."""
+        self.contents.append(content)
 
 
 @pytest.fixture
 def cell(monkeypatch: pytest.MonkeyPatch) -> Cell:
-    """A notebook without ipywidgets: rich sees its shell, and IPython has a display."""
+    """A notebook without ipywidgets: rich recognizes its shell, and IPython has a display."""
     cell = Cell()
 
     def display(content: str, *, display_id: bool) -> Cell:
@@ -102,33 +103,33 @@ def cell(monkeypatch: pytest.MonkeyPatch) -> Cell:
     return cell
 
 
-def test_a_notebook_shows_bars_though_no_terminal_is_there(cell: Cell, capsys: pytest.CaptureFixture[str]) -> None:
-    """Below the cell, one for each stage, and gone at the end; the result is the same."""
-    shown = nk.dedup(TEXTS, progress=True)
-    assert nk.dedup(TEXTS).kept == shown.kept
+def test_a_notebook_shows_bars_without_a_terminal(cell: Cell, capsys: pytest.CaptureFixture[str]) -> None:
+    """They are below the cell, one for each stage, and removed at the end; the result is the same."""
+    result = nk.dedup(TEXTS, progress=True)
+    assert nk.dedup(TEXTS).kept == result.kept
     bar = '<progress aria-label="hash" max="50" value="50"></progress>'
-    assert any(f"<td>hash</td><td>{bar}</td><td>50 of 50</td><td>100%</td>" in each for each in cell.shown)
-    assert any("<td>cluster</td>" in each for each in cell.shown)
-    assert ("", "") == (cell.shown[0], cell.shown[-1])
+    assert any(f"<td>hash</td><td>{bar}</td><td>50 of 50</td><td>100%</td>" in content for content in cell.contents)
+    assert any("<td>cluster</td>" in content for content in cell.contents)
+    assert ("", "") == (cell.contents[0], cell.contents[-1])
     assert ("", "") == tuple(capsys.readouterr())
 
 
 def test_bars_of_a_notebook_have_share_rate_and_time_left(cell: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As far as the whole is known; names are text, and bars are drawn ten times a second at most."""
+    """Names are escaped, and bars are updated ten times a second at most."""
     now = [100.0]
     monkeypatch.setattr("nearkin.progress.time.monotonic", lambda: now[0])
     with reporting(True) as report:
         for done in range(0, 4001, 10):
             report("<hash>", done, 8000)
             now[0] += 0.01
-        assert 42 >= len(cell.shown)
+        assert 42 >= len(cell.contents)
         now[0] += 1
         report("read", 1_234_567, None)
         now[0] += 3600
         report("read", 1_234_567, None)
         report("late", 1, None)
         report("late", 30, 30)
-    before_last = cell.shown[-2]
+    before_last = cell.contents[-2]
     for part in (
         "<td>&lt;hash&gt;</td>",
         '<progress aria-label="&lt;hash&gt;" max="8000" value="4000"></progress>',
@@ -137,11 +138,11 @@ def test_bars_of_a_notebook_have_share_rate_and_time_left(cell: Cell, monkeypatc
         "<td>30 of 30</td><td>100%</td>",
     ):
         assert part in before_last, before_last
-    assert "" == cell.shown[-1]
+    assert "" == cell.contents[-1]
 
 
 def test_an_error_ends_the_bars_of_a_notebook(cell: Cell) -> None:
-    """And comes through."""
+    """The error is raised."""
 
     def fail() -> None:
         with reporting(True) as report:
@@ -150,40 +151,40 @@ def test_an_error_ends_the_bars_of_a_notebook(cell: Cell) -> None:
 
     with pytest.raises(KeyError, match="mine"):
         fail()
-    assert "" == cell.shown[-1]
+    assert "" == cell.contents[-1]
 
 
-@pytest.mark.parametrize("wanted", ["yes", 1, 0, [], 0.5])
-def test_anything_else_is_refused(wanted: Any) -> None:
-    """The message says what is taken."""
+@pytest.mark.parametrize("value", ["yes", 1, 0, [], 0.5])
+def test_other_values_are_errors(value: Any) -> None:
+    """The message lists the allowed values."""
     with pytest.raises(ParameterError, match=r"progress=.* is not allowed; use True, False, None or a function"):
-        nk.dedup(TEXTS, progress=wanted)
+        nk.dedup(TEXTS, progress=value)
 
 
 def test_an_error_ends_the_bars() -> None:
-    """The terminal is as before, and the error comes through."""
-    shown = terminal()
+    """The terminal is reset, and the error is raised."""
+    console = terminal()
 
     def fail(stage: str) -> None:
-        with bars(shown) as report:
+        with bars(console) as report:
             report(stage, 1, 2)
             raise KeyError("mine")
 
     with pytest.raises(KeyError, match="mine"):
         fail("hash")
-    assert "\x1b[?25h" in told(shown)
+    assert "\x1b[?25h" in output(console)
 
 
-def in_store(call: Callable[[nk.Store], Any], recipe: str | None = None) -> None:
-    """With a new store that holds a few of the texts."""
+def call_with_store(call: Callable[[nk.Store], Any], recipe: str | None = None) -> None:
+    """Call a function with a new store that contains a few of the texts."""
     with tempfile.TemporaryDirectory() as folder, nk.Store.create(Path(folder, "store"), recipe) as store:
         if recipe is None:
             store.add(TEXTS[:5])
         call(store)
 
 
-def everything(folder: Path) -> dict[str, Callable[[Any], Any]]:
-    """Every call that takes progress, by the stage that it ends with."""
+def list_calls(folder: Path) -> dict[str, Callable[[Any], Any]]:
+    """Return every call with `progress=`, by name."""
     path = folder / "a.jsonl"
     path.write_text("".join(f'{{"text": "{text}"}}\n' for text in TEXTS))
     codes = nk.fingerprint(TEXTS, "char:4|count|xxh3|simhash:64")
@@ -195,15 +196,15 @@ def everything(folder: Path) -> dict[str, Callable[[Any], Any]]:
         "dedup_files": lambda progress: nk.dedup_files([path], progress=progress),
         "tune": lambda progress: nk.tune(TEXTS, threshold=0.5, bits=[64], progress=progress),
         "tune_bands": lambda progress: nk.tune_bands(TEXTS, threshold=0.5, num_perms=[32], progress=progress),
-        "check_and_add": lambda progress: in_store(lambda store: store.check_and_add(TEXTS, progress=progress)),
-        "add": lambda progress: in_store(lambda store: store.add(TEXTS, progress=progress)),
-        "check": lambda progress: in_store(lambda store: store.check(TEXTS, progress=progress)),
-        "merge": lambda progress: in_store(lambda store: store.merge(progress=progress)),
-        "verify": lambda progress: in_store(lambda store: store.verify(progress=progress)),
-        "backup": lambda progress: in_store(
+        "check_and_add": lambda progress: call_with_store(lambda store: store.check_and_add(TEXTS, progress=progress)),
+        "add": lambda progress: call_with_store(lambda store: store.add(TEXTS, progress=progress)),
+        "check": lambda progress: call_with_store(lambda store: store.check(TEXTS, progress=progress)),
+        "merge": lambda progress: call_with_store(lambda store: store.merge(progress=progress)),
+        "verify": lambda progress: call_with_store(lambda store: store.verify(progress=progress)),
+        "backup": lambda progress: call_with_store(
             lambda store: store.backup(store.path.with_name("copy"), progress=progress)
         ),
-        "add files": lambda progress: in_store(
+        "add files": lambda progress: call_with_store(
             lambda store: store.check_and_add([path], kind="paths", progress=progress), "ssdeep"
         ),
         "search": lambda progress: index.search(codes, 3, progress=progress),
@@ -211,37 +212,39 @@ def everything(folder: Path) -> dict[str, Callable[[Any], Any]]:
     }
 
 
-@pytest.mark.parametrize("name", everything(Path(tempfile.mkdtemp())))
-def test_every_long_call_takes_progress_alike(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A function is called, stages end at their total, True shows bars, None and False nothing; else an error."""
-    call = everything(tmp_path)[name]
-    told_last: dict[str, tuple[int, int | None]] = {}
-    call(lambda stage, done, total: told_last.update({stage: (done, total)}))
-    assert told_last
-    assert all(total is None or done == total for done, total in told_last.values())
+@pytest.mark.parametrize("name", list_calls(Path(tempfile.mkdtemp())))
+def test_every_long_call_accepts_progress(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A function is called and stages end at their total; True shows bars, None and False nothing; other values are
+    errors.
+    """
+    call = list_calls(tmp_path)[name]
+    last_reports: dict[str, tuple[int, int | None]] = {}
+    call(lambda stage, done, total: last_reports.update({stage: (done, total)}))
+    assert last_reports
+    assert all(total is None or done == total for done, total in last_reports.values())
     stream = io.StringIO()
     monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setenv("TERM", "xterm")
-    for wanted in (None, False):
-        call(wanted)
+    for value in (None, False):
+        call(value)
         assert "" == stream.getvalue()
     call(True)
-    assert next(iter(told_last)) in stream.getvalue()
+    assert next(iter(last_reports)) in stream.getvalue()
     with pytest.raises(ParameterError, match="progress='yes'"):
         call("yes")
 
 
-def test_a_store_tells_progress_and_an_error_of_it_adds_nothing() -> None:
-    """Hashing, the search among stored documents, then among those of the call."""
+def test_a_store_reports_progress() -> None:
+    """Stages are hashing and two searches; an error in the function adds nothing."""
 
     def check(store: nk.Store) -> None:
-        told_of: list[tuple[str, int, int | None]] = []
+        reports: list[tuple[str, int, int | None]] = []
         # One new text alone is compared with no other.
         new = ["quite another one", "and a third of other words"]
-        store.check_and_add([*TEXTS[:3], *new], progress=lambda *event: told_of.append(event))
+        store.check_and_add([*TEXTS[:3], *new], progress=lambda *event: reports.append(event))
         stages = [(stage, done, 2) for stage in ("search", "absorb") for done in (0, 2)]
-        assert [("hash", 5, 5), *stages] == told_of
+        assert [("hash", 5, 5), *stages] == reports
         before = len(store)
 
         def fail(stage: str, done: int, total: int | None) -> None:
@@ -253,37 +256,37 @@ def test_a_store_tells_progress_and_an_error_of_it_adds_nothing() -> None:
         assert before == len(store)
         assert ["new"] == store.check_and_add(["one more text of some words"]).status
 
-    in_store(check)
+    call_with_store(check)
 
 
-def test_upkeep_of_a_store_is_told_segment_by_segment(tmp_path: Path) -> None:
-    """What waits, what is indexed, what is merged; bytes of files that are verified and copied."""
+def test_compaction_reports_each_segment(tmp_path: Path) -> None:
+    """Stages are writing, indexing, merging, verifying and copying; an error in the function changes nothing."""
     events: list[tuple[str, int, int | None]] = []
 
-    def tell(stage: str, done: int, total: int | None) -> None:
+    def record(stage: str, done: int, total: int | None) -> None:
         events.append((stage, done, total))
 
     with nk.Store.create(tmp_path / "a.store") as store:
         store.add(TEXTS[:3])
-        store.merge(progress=tell)
+        store.merge(progress=record)
         assert [("write", 0, 3), ("write", 3, 3)] == events
         store.add([f"other words of text {i}" for i in range(2)])
         events.clear()
-        store.merge(progress=tell)
+        store.merge(progress=record)
         assert [("write", 0, 2), ("write", 2, 2), ("merge", 0, 5), ("index", 0, 5)] == events[:4]
         assert [("index", 5, 5), ("merge", 5, 5)] == events[4:]
         size = sum(path.stat().st_size for path in store.path.glob("segments/*.nks"))
         assert 0 < size < 1 << 20
         events.clear()
-        store.verify(progress=tell)
-        store.backup(tmp_path / "b.store", progress=tell)
+        store.verify(progress=record)
+        store.backup(tmp_path / "b.store", progress=record)
         expected = [(stage, done, 1) for stage in ("copy, MB", "verify, MB") for done in (0, 1)]
         assert expected == sorted(set(events))
 
         def fail(stage: str, done: int, total: int | None) -> None:
             raise KeyError(stage)
 
-        # What `progress` raises ends the call, and leaves the store as it was.
+        # An error in `progress` ends the call and leaves the store unchanged.
         store.add(["and some more words of a text"])
         with pytest.raises(KeyError):
             store.merge(progress=fail)

@@ -1,4 +1,4 @@
-"""nearkin finds what is almost the same: locality-sensitive hashing for Python."""
+"""Near-duplicates and nearest neighbours by locality-sensitive hashing."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ if _TYPE_CHECKING:
     from nearkin.text.idf import Idf
     from nearkin.text.words import keywords, words
 
-# The core looks up NumPy's interface when it makes its first array. Here: an interrupt during that would be a panic.
+# The compiled module looks up NumPy's interface for its first array, and an interrupt during that would be a panic.
 _content_hashes([])
 
 if _DEBUG_BUILD:
@@ -53,9 +53,9 @@ if _DEBUG_BUILD:
         stacklevel=2,
     )
 
-_LATER = {
-    "CheckResult": "store.results",
+_LAZY = {
     "BandTuning": "quality.band_tuning",
+    "CheckResult": "store.results",
     "Client": "service.client",
     "ClusterLabels": "quality.judgements",
     "DigestIndex": "index.digests",
@@ -82,27 +82,27 @@ _LATER = {
     "tune_bands": "quality.band_tuning",
     "words": "text.words",
 }
-"""Names whose modules are imported when they are first asked for, by module; packages without one."""
+"""Modules of the names that are imported on first use; empty for packages."""
 
 
 def __getattr__(name: str) -> object:
-    """A name of `_LATER`, which from then on is an ordinary attribute."""
-    if name not in _LATER:
+    """Import a name of `_LAZY` and make it an ordinary attribute."""
+    if name not in _LAZY:
         raise AttributeError(f"module 'nearkin' has no attribute {name!r}")
-    module = _LATER[name]
-    found: object = getattr(_import_module(f"nearkin.{module}"), name) if module else _import_module(f"nearkin.{name}")
-    globals()[name] = found
-    return found
+    module = _LAZY[name]
+    value: object = getattr(_import_module(f"nearkin.{module}"), name) if module else _import_module(f"nearkin.{name}")
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER})
+    return sorted({*globals(), *_LAZY})
 
 
 __all__ = [
-    "CheckResult",
     "BandIndex",
     "BandTuning",
+    "CheckResult",
     "Client",
     "ClusterLabels",
     "DedupResult",

@@ -1,24 +1,24 @@
-"""The exception tree: every error that nearkin raises on purpose.
+"""Exceptions and warnings of nearkin, and the checks of arguments that raise them.
 
 ```
 NearkinError
-├── ParameterError (ValueError)      an argument outside its range
-├── MismatchError (ValueError)       two things made differently meet: bits, family, seed, recipe
-├── InputError (ValueError)          a record or file that can't be read
-├── OutputError (OSError)            output that could not be put in its place
-├── NotFittedError (ValueError)      a family or index that has not seen `fit`
-├── ForkError (RuntimeError)         an object that another thread was using when the process forked
+├── ParameterError (ValueError)      an argument is out of range
+├── MismatchError (ValueError)       two objects have different bits, families, seeds or recipes
+├── InputError (ValueError)          a record or file cannot be read
+├── OutputError (OSError)            output could not be moved to its path
+├── NotFittedError (ValueError)      a family or index needs `fit` first
+├── ForkError (RuntimeError)         another thread was using the object when the process forked
 ├── StoreError
-│   ├── FormatVersionError           a file from a newer nearkin
-│   ├── CorruptStoreError            a file that is not what its header says
-│   └── StoreLockedError             a store that another process writes, or reads while it is erased
-├── EngineError (RuntimeError)       a cluster that can't run the job: too old, without nearkin, without the folder
-├── ServiceError (OSError)           a service that can't be reached, or does not do what it was asked
-└── MissingExtraError (ImportError)  an optional package that is not installed
+│   ├── FormatVersionError           a newer nearkin wrote the file
+│   ├── CorruptStoreError            a file is damaged
+│   └── StoreLockedError             another process is using the store
+├── EngineError (RuntimeError)       a cluster cannot run the job
+├── ServiceError (OSError)           a service cannot be reached, or refuses the request
+└── MissingExtraError (ImportError)  an optional package is not installed
 ```
 
-A message says what was found, what is allowed and how to mend it; the same values are in `context` and are
-attributes of the exception.
+A message says what was found, what is allowed and how to mend it. Its values are in `context` and are attributes of
+the exception.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from typing import Any
 
 
 class NearkinError(Exception):
-    """Base of every error that nearkin raises on purpose.
+    """Base class of the errors of nearkin.
 
     Parameters
     ----------
     message : str
-        Found, allowed, mend, in one line.
+        One line: what was found, what is allowed, how to mend it.
     **context
-        The values that the message mentions; each is an attribute of the exception.
+        Values of the message; each is an attribute of the exception.
 
     Examples
     --------
@@ -70,71 +70,71 @@ def _rebuild(kind: type[NearkinError], message: str, context: dict[str, Any]) ->
 
 
 class ParameterError(NearkinError, ValueError):
-    """An argument outside its range. Attributes: name, found, allowed."""
+    """Error of an argument that is out of range. Attributes: name, found, allowed."""
 
 
 class MismatchError(NearkinError, ValueError):
-    """Two things that were made differently meet. Attributes: what, left, right."""
+    """Error of two objects that cannot be combined. Attributes: what, left, right."""
 
 
 class InputError(NearkinError, ValueError):
-    """A record or a file that can't be read. Attributes: place, reason.
+    """Error of a record or file that cannot be read. Attributes: place, reason.
 
-    Where an argument would make the call take it, `remedy` names that argument, such as "strict=False".
+    If an argument would make the call accept it, `remedy` names the argument, such as "strict=False".
     """
 
 
 class OutputError(NearkinError, OSError):
-    """Output that could not be put in its place whole; the message says what is there now.
+    """Error of output that could not be moved to its path completely; the message says what the path contains now.
 
-    Attributes: place; in_place ("old": what was there before, or nothing; "new": the new output; "other": something
-    else); errno, the system's number, or None.
+    Attributes: place; in_place ("old": the previous content, or nothing; "new": the new output; "other": anything
+    different); errno, the number of the system's error, or None.
     """
 
     def __init__(self, message: str, **context: Any) -> None:
         super().__init__(message, **context)
-        # OSError has an attribute of this name, which hides what is in the context.
+        # OSError has an attribute of this name, which takes precedence over __getattr__.
         self.errno = context.get("errno")
 
 
 class NotFittedError(NearkinError, ValueError):
-    """A family or an index that is asked before `fit`. Attributes: family."""
+    """Error of a family or an index that needs `fit` first. Attributes: family."""
 
 
 class ForkError(NearkinError, RuntimeError):
-    """An object that another thread of the parent was using when this process was forked from it.
+    """Error of an object that another thread of the parent was using when this process was forked.
 
-    In the child that thread does not exist: what it was changing stays half changed. Open or build the object again in
-    the child, or start children by "spawn" or "forkserver".
+    The thread does not exist in the child, so the change that it was making remains incomplete. Open or build the
+    object again in the child, or start child processes by "spawn" or "forkserver".
     """
 
 
 class EngineError(NearkinError, RuntimeError):
-    """A cluster that can't run a job, or did not end it. Attributes: reason."""
+    """Error of a cluster that cannot run or finish a job. Attributes: reason."""
 
 
 class StoreError(NearkinError):
-    """A file or store of nearkin's own that can't be used."""
+    """Error of a file or store of nearkin that cannot be used."""
 
 
 class FormatVersionError(StoreError):
-    """A file of a format version that this nearkin does not read. Attributes: found, newest."""
+    """Error of a file with a format that this nearkin does not read. Attributes: found, newest."""
 
 
 class CorruptStoreError(StoreError):
-    """A file that is not what its header says. Attributes: place, reason."""
+    """Error of a damaged file. Attributes: place, reason."""
 
 
 class StoreLockedError(StoreError):
-    """A store that another process is writing; or reading, while a merge has to erase. Attributes: place."""
+    """Error of a store that another process writes, or reads while a merge must erase data. Attributes: place."""
 
 
 class ServiceError(NearkinError, OSError):
-    """A service that can't be reached, or that does not do what it was asked; the message says what to do.
+    """Error of a service that cannot be reached or refuses a request; the message says what to do.
 
-    Attributes: url; status, the HTTP status, or None without an answer; slug, the kind of the problem, such as "busy",
-    or None; unknown, whether the answer to a change was lost, so that nobody here knows if it was made; errno, the
-    system's number (`ENOSPC` where the service's disk is full), or None.
+    Attributes: url; status, the HTTP status, or None without a response; slug, the kind of the problem, such as "busy",
+    or None; unknown, whether the response to a change was lost, so that the change may have been applied or not; errno,
+    the number of the system's error (`ENOSPC` if the service's disk is full), or None.
     """
 
     def __init__(self, message: str, **context: Any) -> None:
@@ -143,31 +143,31 @@ class ServiceError(NearkinError, OSError):
 
 
 class MissingExtraError(NearkinError, ImportError):
-    """An optional package that is not installed. Attributes: extra, package."""
+    """Error of an optional package that is not installed. Attributes: extra, package."""
 
 
 class ConvergenceWarning(UserWarning):
-    """A fit that stopped before it reached its tolerances; what it learned is usable."""
+    """Warning of a fit that stopped before it reached its tolerances; its result is usable."""
 
 
 class LongVectorsWarning(UserWarning):
-    """Inner products of vectors of which a few are much longer than the others; little of the others is found."""
+    """Warning of inner products if a few vectors are much longer than the others, which are rarely found then."""
 
 
 class ForgottenTuningWarning(UserWarning):
-    """A fit that replaces settings that `tune` chose."""
+    """Warning of a fit that replaces the parameters that `tune` chose."""
 
 
 def printable(text: str, *, keep: str = "") -> str:
-    r"""A text that any terminal takes: lone surrogates, control and formatting characters escaped.
+    r"""Return a text that is safe in any terminal: lone surrogates, control and formatting characters are escaped.
 
     Parameters
     ----------
     text : str
-        Keys, names of files and columns, texts, or messages that quote them. They may hold what a terminal acts on:
-        escape sequences, carriage returns, marks that turn the direction of writing.
+        Keys, names of files and columns, texts, or messages that quote them. They may contain characters that control
+        a terminal: escape sequences, carriage returns, marks that change the direction of writing.
     keep : str, default ""
-        Characters that are left as they are: ends of lines of what is several lines.
+        Characters to leave unchanged, such as line ends.
 
     Examples
     --------
@@ -181,89 +181,77 @@ def printable(text: str, *, keep: str = "") -> str:
 
 
 def bad_parameter(name: str, found: object, allowed: str) -> ParameterError:
-    """The ParameterError for argument `name`, worded as the compiled core words it.
+    """Return the error of an argument, with the message that the compiled module uses.
 
     Parameters
     ----------
     name : str
-        The argument's name.
+        Name of the argument.
     found : object
-        What was given.
+        Its value.
     allowed : str
-        What the message recommends.
-
-    Returns
-    -------
-    ParameterError
+        Allowed values.
     """
     return ParameterError(f"{name}={found} is not allowed; use {allowed}", name=name, found=found, allowed=allowed)
 
 
 def mismatch(what: str, left: object, right: object) -> MismatchError:
-    """The MismatchError for property `what`, worded as the compiled core words it.
+    """Return the error of two objects that differ, with the message that the compiled module uses.
 
     Parameters
     ----------
     what : str
-        The property that differs.
+        Property that differs.
     left, right : object
-        Its two values.
-
-    Returns
-    -------
-    MismatchError
+        Its values.
     """
     return MismatchError(
         f"{what} differs: {left} against {right}; compare only what was made alike", what=what, left=left, right=right
     )
 
 
-def check_count(name: str, value: object, least: int, most: int, allowed: str) -> int:
-    """A whole number from `least` to `most` (inclusive), given as any integer type but bool.
+def check_count(name: str, value: object, minimum: int, maximum: int, allowed: str) -> int:
+    """Return an integer argument, of any integer type except bool, after checking its range.
 
     Parameters
     ----------
     name : str
-        The argument's name, for the message.
+        Name of the argument.
     value : object
-        What was given.
-    least, most : int
+        Its value.
+    minimum, maximum : int
         Bounds, inclusive.
     allowed : str
-        What the message recommends.
-
-    Returns
-    -------
-    int
+        Allowed values, for the message.
 
     Raises
     ------
     ParameterError
-        Anything else; `allowed` is what the message recommends.
+        The value is not an integer, or out of range.
     """
     try:
-        number = operator.index(value)  # type: ignore[arg-type]  # What has no __index__ is refused below.
+        number = operator.index(value)  # type: ignore[arg-type]  # Other types are an error below.
     except TypeError:
         number = None
-    if number is None or isinstance(value, bool) or not least <= number <= most:
+    if number is None or isinstance(value, bool) or not minimum <= number <= maximum:
         raise bad_parameter(name, repr(value) if number is None or isinstance(value, bool) else number, allowed)
     return number
 
 
 def check_regular(path: str | os.PathLike[str], expected: str = "a file that `save` has written") -> None:
-    """Refuse a named pipe, socket, device or folder, whose opening may wait for ever, before it is opened.
+    """Check that an existing path is a regular file, because opening a pipe, socket or device may block.
 
     Parameters
     ----------
     path : path
-        What is not there is left to the call that opens it.
+        A path that does not exist is accepted.
     expected : str, default "a file that `save` has written"
-        What the message recommends.
+        Expected file, for the message.
 
     Raises
     ------
     InputError
-        The path is one of these; the message says which.
+        The path is a folder, pipe, socket or device.
     """
     check_name(path)
     try:
@@ -271,48 +259,33 @@ def check_regular(path: str | os.PathLike[str], expected: str = "a file that `sa
     except (OSError, ValueError):
         return
     if not stat.S_ISREG(mode):
-        place, reason = os.fsdecode(path), f"is {kind_of_file(mode)}; give {expected}"
+        place, reason = os.fsdecode(path), f"is {describe_file_type(mode)}; give {expected}"
         raise InputError(f"{place}: {reason}", place=place, file=place, reason=reason)
 
 
-def impossible_name(path: str | os.PathLike[str]) -> InputError | None:
-    """The error for the name of a file that no system call takes: one with a NUL byte; None for any other.
-
-    Parameters
-    ----------
-    path : path
-        The name of a file.
-
-    Returns
-    -------
-    InputError or None
-    """
+def invalid_name_error(path: str | os.PathLike[str]) -> InputError | None:
+    """Return the error of a file name that is always invalid, because it has a NUL byte; None for other names."""
     name = os.fsdecode(path)
     if "\0" not in name:
         return None
-    place, reason = printable(name), "the name has a NUL byte, as no file's has"
+    place, reason = printable(name), "the name has a NUL byte, which no file name can have"
     return InputError(f"{place}: {reason}", place=place, file=name, reason=reason)
 
 
 def check_name(path: str | os.PathLike[str]) -> None:
-    """Refuse the name of a file or folder that no system call takes, before anything is done.
-
-    Parameters
-    ----------
-    path : path
-        Where something is to be written or opened.
+    """Check that the name of a file or folder has no NUL byte.
 
     Raises
     ------
     InputError
-        The name has a NUL byte.
+        It has one.
     """
-    if (fault := impossible_name(path)) is not None:
-        raise fault
+    if (error := invalid_name_error(path)) is not None:
+        raise error
 
 
 def warn_caller(message: str, kind: type[Warning] = RuntimeWarning) -> None:
-    """Warn at the line outside of this package that led here, however many calls lie between.
+    """Issue a warning at the innermost line outside of this package.
 
     Parameters
     ----------
@@ -326,7 +299,7 @@ def warn_caller(message: str, kind: type[Warning] = RuntimeWarning) -> None:
     warnings.warn(message, kind, stacklevel=level)
 
 
-def kind_of_file(mode: int) -> str:
-    """What a file that is not regular is, by its `st_mode`."""
+def describe_file_type(mode: int) -> str:
+    """Return the kind of a file that is not regular, by its `st_mode`."""
     kinds = ((stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a named pipe"), (stat.S_ISSOCK, "a socket"))
     return next((name for is_kind, name in kinds if is_kind(mode)), "a device")

@@ -1,8 +1,8 @@
-"""Progress of long calls: the one place that makes a function of what `progress=` was given.
+"""Progress of long calls: functions for the values of `progress=`.
 
-None and False tell nothing, a function is called as it is, and True shows bars: on standard error where that is a
-terminal, below the cell in a notebook, and nowhere else. A bar has the stage, how much of it is done, the share, the
-rate and the time that is left, as far as the whole is known. Those of a notebook are HTML, which needs no widgets.
+None and False report nothing, a function is called directly, and True shows bars: on standard error if it is a
+terminal, or below the cell in a notebook. A bar has the name of the stage, its count, and the share, rate and remaining
+time if the total is known. Bars in a notebook are HTML and need no widgets.
 """
 
 from __future__ import annotations
@@ -21,34 +21,42 @@ if TYPE_CHECKING:
     from rich.progress import Task, TaskID
     from rich.text import Text
 
-__all__ = ["Progress", "ShowProgress", "bars", "megabytes", "of_older", "reporting", "ticker", "unreported"]
+__all__ = [
+    "Progress",
+    "ShowProgress",
+    "bars",
+    "ignore_progress",
+    "mark_older",
+    "megabyte_ticker",
+    "reporting",
+    "ticker",
+]
 
 Progress: TypeAlias = "Callable[[str, int, int | None], None]"
-"""Called with a stage's name, how much of it is done, and of how much (None where that is not known)."""
-_EVERY = 0.1
-"""Seconds after which bars of a notebook are drawn again."""
+"""A function of the name of a stage, its count so far, and its total, None if unknown."""
+_REDRAW_SECONDS = 0.1
+"""Minimum time between updates of the bars in a notebook."""
 ShowProgress: TypeAlias = "Progress | bool | None"
-"""What `progress=` takes: a function; True for bars; False or None for nothing."""
+"""Values of `progress=`: a function, True for bars, False or None for nothing."""
 
 
-def unreported(stage: str, done: int, total: int | None) -> None:
-    """Progress that nobody asked for."""
+def ignore_progress(stage: str, done: int, total: int | None) -> None:
+    """Ignore progress."""
 
 
-def of_older(report: Progress) -> Progress:
-    """Progress of older documents, whose stages have names of their own."""
+def mark_older(report: Progress) -> Progress:
+    """Return a function that reports the stages of older documents under their own names."""
     return lambda stage, done, total: report(f"{stage} older", done, total)
 
 
 def ticker(report: Progress, stage: str, total: int) -> Callable[[int], None]:
-    """A function that is called with how many more are done of a stage.
+    """Return a function that adds to the count of a stage and reports it.
 
     Parameters
     ----------
     report : function
     stage : str
     total : int
-        Of how many.
 
     Examples
     --------
@@ -69,32 +77,32 @@ def ticker(report: Progress, stage: str, total: int) -> Callable[[int], None]:
     return tick
 
 
-def megabytes(report: Progress, stage: str, total: int) -> Callable[[int], None]:
-    """As `ticker`, called with bytes, and telling megabytes, of which the last one counts as whole.
+def megabyte_ticker(report: Progress, stage: str, total: int) -> Callable[[int], None]:
+    """Return a function that adds bytes to the count of a stage and reports megabytes; the last is rounded up.
 
     Parameters
     ----------
     report : function
     stage : str
     total : int
-        Of how many bytes.
+        Number of bytes.
 
     Examples
     --------
-    >>> from nearkin.progress import megabytes
-    >>> tick = megabytes(lambda *event: print(*event), "copy", 1_500_000)
+    >>> from nearkin.progress import megabyte_ticker
+    >>> tick = megabyte_ticker(lambda *event: print(*event), "copy", 1_500_000)
     copy, MB 0 2
     >>> tick(500_000), tick(1_000_000)
     copy, MB 0 2
     copy, MB 2 2
     (None, None)
     """
-    done, whole = 0, -(-total >> 20)
+    done, total_mb = 0, -(-total >> 20)
 
     def tick(count: int) -> None:
         nonlocal done
         done += count
-        report(f"{stage}, MB", whole if done >= total else done >> 20, whole)
+        report(f"{stage}, MB", total_mb if done >= total else done >> 20, total_mb)
 
     tick(0)
     return tick
@@ -102,17 +110,16 @@ def megabytes(report: Progress, stage: str, total: int) -> Callable[[int], None]
 
 @contextmanager
 def reporting(progress: ShowProgress) -> Iterator[Progress]:
-    """The function that is called with progress; at the end of the context bars are gone.
+    """Return the function for a value of `progress=`; bars are removed at the end of the context.
 
     Parameters
     ----------
     progress : function, bool or None
-        As the caller gave it.
 
     Raises
     ------
     ParameterError
-        Anything else.
+        The value has another type.
 
     Examples
     --------
@@ -122,7 +129,7 @@ def reporting(progress: ShowProgress) -> Iterator[Progress]:
     hash 5 10
     """
     if progress is None or progress is False:
-        yield unreported
+        yield ignore_progress
     elif progress is True:
         with bars() as report:
             yield report
@@ -134,64 +141,63 @@ def reporting(progress: ShowProgress) -> Iterator[Progress]:
 
 @contextmanager
 def bars(console: Console | None = None) -> Iterator[Progress]:
-    """A bar for each stage, which goes when the context ends.
+    """Show a bar for each stage until the context ends.
 
     Parameters
     ----------
     console : rich.console.Console, optional
-        Where they are shown; standard error, or the notebook, if not given. Where nobody looks there are none.
+        Standard error or the notebook by default. Bars are not shown unless it is a terminal or a notebook.
     """
     from rich.console import Console
 
-    shown = console or Console(stderr=True, markup=False, highlight=False)
-    if shown.is_jupyter:
-        with _notebook() as report:
+    console = console or Console(stderr=True, markup=False, highlight=False)
+    if console.is_jupyter:
+        with _notebook_bars() as report:
             yield report
-    elif shown.is_terminal:
-        with _display(shown) as report:
+    elif console.is_terminal:
+        with _terminal_bars(console) as report:
             yield report
     else:
-        yield unreported
+        yield ignore_progress
 
 
 @dataclass
 class _Stage:
-    """How far a stage is, and since when."""
+    """The count of a stage, its total, and the times of its start and last report."""
 
-    since: float
+    start: float
     done: int = 0
     total: int | None = None
     now: float = field(init=False)
 
     def __post_init__(self) -> None:
-        self.now = self.since
+        self.now = self.start
 
     def row(self, name: str) -> str:
-        """The row of a table: name, bar, and what is known in words."""
-        words = [f"{self.done:,}" if self.total is None else f"{self.done:,} of {self.total:,}"]
+        """Return a row of an HTML table: name, bar, count, share, rate and remaining time."""
+        cells = [f"{self.done:,}" if self.total is None else f"{self.done:,} of {self.total:,}"]
         label = html.escape(name)
         bar = f'<progress aria-label="{label}"></progress>'
         if self.total:
-            words.append(f"{100 * self.done // self.total}%")
+            cells.append(f"{100 * self.done // self.total}%")
             bar = f'<progress aria-label="{label}" max="{self.total}" value="{self.done}"></progress>'
-        if (taken := self.now - self.since) > 0 and self.done:
-            rate = self.done / taken
-            words.append(f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s")
+        if (seconds := self.now - self.start) > 0 and self.done:
+            rate = self.done / seconds
+            cells.append(f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s")
             if self.total is not None and self.done < self.total:
-                words.append(f"{_clock((self.total - self.done) / rate)} left")
-        shown = (label, bar, *words)
-        return "<tr>" + "".join(f"<td>{cell}</td>" for cell in shown) + "</tr>"
+                cells.append(f"{_clock((self.total - self.done) / rate)} left")
+        return "<tr>" + "".join(f"<td>{cell}</td>" for cell in (label, bar, *cells)) + "</tr>"
 
 
 def _clock(seconds: float) -> str:
-    """Such as 1:02:03."""
+    """Return a time such as 1:02:03."""
     minutes, rest = divmod(int(seconds), 60)
     return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
 
 
 @contextmanager
-def _notebook() -> Iterator[Progress]:
-    """Bars below the cell, by the display that every notebook has; they go at the end."""
+def _notebook_bars() -> Iterator[Progress]:
+    """Show bars below the cell by the display of the notebook, and remove them at the end."""
     from IPython.display import HTML, display
 
     stages: dict[str, _Stage] = {}
@@ -206,9 +212,9 @@ def _notebook() -> Iterator[Progress]:
     def report(stage: str, done: int, total: int | None) -> None:
         nonlocal drawn
         now = time.monotonic()
-        held = stages.setdefault(stage, _Stage(now))
-        held.done, held.total, held.now = done, total, now
-        if now - drawn >= _EVERY or done == total:
+        state = stages.setdefault(stage, _Stage(now))
+        state.done, state.total, state.now = done, total, now
+        if now - drawn >= _REDRAW_SECONDS or done == total:
             drawn = now
             draw()
 
@@ -220,7 +226,7 @@ def _notebook() -> Iterator[Progress]:
 
 
 @contextmanager
-def _display(shown: Console) -> Iterator[Progress]:
+def _terminal_bars(console: Console) -> Iterator[Progress]:
     from rich import progress as rich
     from rich.text import Text
 
@@ -234,27 +240,27 @@ def _display(shown: Console) -> Iterator[Progress]:
             "" if not speed else f"{speed:,.0f}/s" if speed >= 10 else f"{speed:.1f}/s", style="progress.data.speed"
         )
 
-    class Told(rich.ProgressColumn):
-        """A column that a function writes."""
+    class FunctionColumn(rich.ProgressColumn):
+        """A column with the text that a function returns."""
 
-        def __init__(self, made: Callable[[Task], Text]) -> None:
+        def __init__(self, format_task: Callable[[Task], Text]) -> None:
             super().__init__()
-            self.made = made
+            self.format_task = format_task
 
         def render(self, task: Task) -> Text:
-            return self.made(task)
+            return self.format_task(task)
 
     columns = (
         rich.SpinnerColumn(),
         rich.TextColumn("{task.description}", markup=False),
         rich.BarColumn(),
         rich.TaskProgressColumn(),
-        Told(count),
-        Told(rate),
+        FunctionColumn(count),
+        FunctionColumn(rate),
         rich.TimeElapsedColumn(),
         rich.TimeRemainingColumn(),
     )
-    with rich.Progress(*columns, console=shown, transient=True) as display:
+    with rich.Progress(*columns, console=console, transient=True) as display:
         tasks: dict[str, TaskID] = {}
 
         def report(stage: str, done: int, total: int | None) -> None:

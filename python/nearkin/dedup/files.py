@@ -38,11 +38,11 @@ from nearkin.dedup.sink import ConfiguredCollection, DedupSink, check_columns, c
 from nearkin.dedup.stages import check_reference_index, run_stages
 from nearkin.dedup.summary import StageTimer
 from nearkin.digests.ssdeep import DigestRecipe
-from nearkin.errors import InputError, bad_parameter, impossible_name, printable
+from nearkin.errors import InputError, bad_parameter, invalid_name_error, printable
 from nearkin.index.digests import DigestIndex
 from nearkin.io import Column, OutputDir
 from nearkin.io.frames import is_frame
-from nearkin.progress import Progress, ShowProgress, of_older, reporting, unreported
+from nearkin.progress import Progress, ShowProgress, ignore_progress, mark_older, reporting
 from nearkin.text.batches import ArrowStream
 
 __all__ = ["dedup_files"]
@@ -253,7 +253,7 @@ def _read_reference(
         config.recipe,
         texts=config.also == "text",
         on_error=on_error,
-        report=of_older(report),
+        report=mark_older(report),
     )
     check_distinct_ids(documents.ids, "against_ids")
     return SearchableReference(documents, config.candidate_source), None
@@ -333,7 +333,7 @@ def hash_paths(
     utf8: bool = False,
     texts: bool = False,
     on_error: OnError | None = None,
-    report: Progress = unreported,
+    report: Progress = ignore_progress,
 ) -> HashedDocuments:
     """Hash the digests and contents of files; their ids are the names.
 
@@ -378,7 +378,7 @@ def hash_paths(
         for row, (file, error), digest in zip(range(start, len(names)), files, normalized, strict=False):
             name = names[row]
             try:
-                _raise_first(impossible_name(name), _utf8_error(name) if utf8 else None, digest, error)
+                _raise_first(invalid_name_error(name), _utf8_error(name) if utf8 else None, digest, error)
                 modification = Path(name).stat().st_mtime_ns if modified else 0
                 if file is not None and texts:
                     features.append(_read_features(name, file[3]))

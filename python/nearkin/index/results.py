@@ -17,7 +17,7 @@ import numpy.typing as npt
 from nearkin.index.ids import Id, IdArray, to_python_id
 from nearkin.io.tables import Tabular
 from nearkin.notebook import ROWS, count_of, html_table
-from nearkin.progress import ShowProgress, reporting, ticker, unreported
+from nearkin.progress import ShowProgress, ignore_progress, reporting, ticker
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -159,7 +159,7 @@ def search_in_batches(search: Callable[[int, int], _Result], count: int, progres
     if not progress:
         return search(0, count)
     with reporting(progress) as report:
-        if report is unreported:
+        if report is ignore_progress:
             return search(0, count)
         tick, results = ticker(report, "search", count), []
         for start in range(0, max(count, 1), _BATCH):

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast, get_args
 
-from nearkin.errors import InputError, bad_parameter, kind_of_file, printable
+from nearkin.errors import InputError, bad_parameter, describe_file_type, printable
 
 Format = Literal["jsonl", "parquet", "csv", "tsv", "txt", "files", "warc"]
 Compression = Literal["", "gz", "zst", "bz2", "xz", "lz4"]
@@ -108,7 +108,7 @@ def check_stream(path: str | os.PathLike[str]) -> bool:
         return True
     name = os.fsdecode(path)
     if not _DESCRIPTOR.fullmatch(name):
-        raise file_error(name, f"is {kind_of_file(mode)}; give regular files, or - with a pipe as standard input")
+        raise file_error(name, f"is {describe_file_type(mode)}; give regular files, or - with a pipe as standard input")
     return False
 
 

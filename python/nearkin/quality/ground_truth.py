@@ -30,7 +30,7 @@ from nearkin.families.simhash import fingerprint
 from nearkin.index.hamming import HammingIndex, hamming
 from nearkin.index.ids import Ids
 from nearkin.io import Corpus
-from nearkin.progress import Progress, unreported
+from nearkin.progress import Progress, ignore_progress
 from nearkin.recipe import Recipe
 from nearkin.text.batches import Texts
 from nearkin.theory import simhash_difference
@@ -95,7 +95,7 @@ def take_sample(
     size: int,
     seed: int,
     priority: set[str] | None = None,
-    report: Progress = unreported,
+    report: Progress = ignore_progress,
 ) -> Sample:
     """Return at most `size` random documents in the corpus's order; documents named in `priority` come first."""
     rng = np.random.default_rng(seed)

@@ -61,7 +61,7 @@ from nearkin.families.minhash import as_signatures
 from nearkin.index.fingerprints import flat_rows, to_hex
 from nearkin.index.ids import Id, Ids, check_ids
 from nearkin.io import Corpus
-from nearkin.progress import Progress, ShowProgress, reporting, unreported
+from nearkin.progress import Progress, ShowProgress, ignore_progress, reporting
 from nearkin.recipe import Recipe
 from nearkin.store.kinds.base import FileKind
 from nearkin.store.kinds.files import hash_digests
@@ -560,7 +560,7 @@ class Client:
     def _verification(self, upload: _Upload) -> str:
         """Return how similarities are verified: NDJSON lacks it, the response to an empty batch has it."""
         if self._verified is None:
-            self._verified = self._submit("/v1/check", _Upload(upload.field, []), unreported).verified
+            self._verified = self._submit("/v1/check", _Upload(upload.field, []), ignore_progress).verified
         return self._verified
 
     def _split_error(self, error: Exception, payload: _Payload, total: int) -> Exception:

@@ -9,7 +9,7 @@ import numpy as np
 
 from nearkin._core import StoreSegment, content_hashes
 from nearkin.errors import CorruptStoreError, FormatVersionError, MismatchError, NearkinError
-from nearkin.progress import Progress, megabytes, unreported
+from nearkin.progress import Progress, ignore_progress, megabyte_ticker
 from nearkin.store.compaction import build_index, exclusive
 from nearkin.store.kinds import StoreSettings, read_settings
 from nearkin.store.log import LOG_NAME, Log, SegmentEntry
@@ -27,7 +27,7 @@ class Finding:
     repaired: bool
 
 
-def check_store(folder: Path, settings: StoreSettings, report: Progress = unreported) -> None:
+def check_store(folder: Path, settings: StoreSettings, report: Progress = ignore_progress) -> None:
     """Read every byte, and compare the files with one another.
 
     Raises
@@ -39,7 +39,7 @@ def check_store(folder: Path, settings: StoreSettings, report: Progress = unrepo
         raise CorruptStoreError(f"{finding.place}: {finding.reason}", place=finding.place, reason=finding.reason)
 
 
-def repair_store(folder: Path, settings: StoreSettings, report: Progress = unreported) -> list[Finding]:
+def repair_store(folder: Path, settings: StoreSettings, report: Progress = ignore_progress) -> list[Finding]:
     """Rebuild damaged index files from the documents, then read every byte.
 
     Raises
@@ -53,7 +53,7 @@ def repair_store(folder: Path, settings: StoreSettings, report: Progress = unrep
     with exclusive(folder) as log:
         with log.reading():
             entries = log.segments()
-        tick = megabytes(report, "repair", sum(entry.bytes for entry in entries))
+        tick = megabyte_ticker(report, "repair", sum(entry.bytes for entry in entries))
         for entry in entries:
             damage = _index_damage(folder, entry, settings)
             if damage is not None:
@@ -126,7 +126,7 @@ def _check_commit(log: Log, settings: StoreSettings, report: Progress) -> list[F
     except (NearkinError, OSError) as error:
         return [_finding(error, place)]
     findings: list[Finding] = []
-    tick = megabytes(report, "verify", sum(segment.entry.bytes for segment in snapshot.segments))
+    tick = megabyte_ticker(report, "verify", sum(segment.entry.bytes for segment in snapshot.segments))
     for segment in snapshot.segments:
         try:
             segment.documents.verify()

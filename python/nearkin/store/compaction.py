@@ -28,7 +28,7 @@ from nearkin.dedup.candidates import Ordinals
 from nearkin.errors import StoreLockedError, warn_caller
 from nearkin.index.ids import Id, IdKeys
 from nearkin.io import locks
-from nearkin.progress import Progress, megabytes, ticker, unreported
+from nearkin.progress import Progress, ignore_progress, megabyte_ticker, ticker
 from nearkin.store import outbox
 from nearkin.store.filesystem import SEGMENT_FOLDER, new_store_folder
 from nearkin.store.kinds import StoreSettings
@@ -96,7 +96,7 @@ def flush(folder: Path, settings: StoreSettings, budget: Budget) -> None:
         Another process is writing segments.
     """
     with exclusive(folder) as log:
-        _flush_all(folder, log, settings, budget, unreported)
+        _flush_all(folder, log, settings, budget, ignore_progress)
 
 
 def _flush_all(folder: Path, log: Log, settings: StoreSettings, budget: Budget, report: Progress) -> None:
@@ -192,7 +192,7 @@ def _write_batches(
 
 
 def build_index(
-    settings: StoreSettings, rows: Ordinals, records: NDArray[np.void], report: Progress = unreported
+    settings: StoreSettings, rows: Ordinals, records: NDArray[np.void], report: Progress = ignore_progress
 ) -> StoreIndex:
     """Build the index of the new documents."""
     index = settings.new_index()
@@ -244,7 +244,7 @@ def full_tier(entries: list[SegmentEntry], max_documents: int = MAX_SEGMENT_DOCS
     return []
 
 
-def merge_all(folder: Path, settings: StoreSettings, budget: Budget, report: Progress = unreported) -> int:
+def merge_all(folder: Path, settings: StoreSettings, budget: Budget, report: Progress = ignore_progress) -> int:
     """Write everything into one segment without removed documents.
 
     Returns
@@ -305,7 +305,7 @@ def _merge(
     settings: StoreSettings,
     entries: list[SegmentEntry],
     budget: Budget,
-    report: Progress = unreported,
+    report: Progress = ignore_progress,
     *,
     recompress: bool = False,
 ) -> None:
@@ -432,7 +432,7 @@ class Compactor:
 # Backups
 
 
-def backup(folder: Path, target: Path, report: Progress = unreported, share: float = 1.0) -> None:
+def backup(folder: Path, target: Path, report: Progress = ignore_progress, share: float = 1.0) -> None:
     """Copy the last commit to a new folder, atomically; copying takes `share` of the time."""
     with new_store_folder(target) as new, exclusive(folder) as log:
         log.copy_to(new)
@@ -443,7 +443,7 @@ def backup(folder: Path, target: Path, report: Progress = unreported, share: flo
             copied.set_state(outbox.drop_outputs(copied, copied.state(), outputs))
         if (folder / FAMILY_FILE).exists():
             _copy_file(folder / FAMILY_FILE, new / FAMILY_FILE)
-        tick = megabytes(report, "copy", sum(entry.bytes for entry in entries))
+        tick = megabyte_ticker(report, "copy", sum(entry.bytes for entry in entries))
         for entry in entries:
             for path in segment_paths(folder, entry.name):
                 _copy_file(path, new / SEGMENT_FOLDER / path.name, tick, share)

@@ -29,7 +29,7 @@ from nearkin.dedup.documents import HashedDocuments, first_with_same_content
 from nearkin.dedup.verify import FeatureSets
 from nearkin.errors import InputError, warn_caller
 from nearkin.index.ids import Id, IdKeys
-from nearkin.progress import Progress, ticker, unreported
+from nearkin.progress import Progress, ignore_progress, ticker
 from nearkin.store.kinds import StoreSettings
 from nearkin.store.memory import CACHE_BYTES
 from nearkin.store.records import CONFLICT, EXACT, KNOWN, NEAR, NEW, STATUSES, Cell, RecordedMatch, pack_extra
@@ -122,7 +122,7 @@ class BatchDeduplicator:
         ids: IdKeys | None,
         settings: StoreSettings,
         cache: FeatureCache,
-        report: Progress = unreported,
+        report: Progress = ignore_progress,
         *,
         report_conflicts: bool = False,
         independent: bool = False,
@@ -302,7 +302,7 @@ class BatchDeduplicator:
         texts: TextCache | None,
         stage: str | None = None,
     ) -> Clusterer:
-        report = unreported if stage is None else self._report
+        report = ignore_progress if stage is None else self._report
         return Clusterer(
             tick=ticker(report, stage or "", len(numbers)),
             candidate_source=self._settings.source,

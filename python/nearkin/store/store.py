@@ -53,7 +53,7 @@ from nearkin.io.atomic_write import sync_folder
 from nearkin.io.decompress import compressing
 from nearkin.io.inputs import Compression
 from nearkin.io.output import replace_file
-from nearkin.progress import Progress, ShowProgress, reporting, unreported
+from nearkin.progress import Progress, ShowProgress, ignore_progress, reporting
 from nearkin.recipe import Recipe
 from nearkin.recipe.base import FrozenRecipe
 from nearkin.store import compaction, outbox
@@ -1233,7 +1233,7 @@ class Store:
 
 def _open_report(progress: ShowProgress) -> AbstractContextManager[Progress]:
     """Open the progress report of a call; most calls have none."""
-    return nullcontext(unreported) if progress is None else reporting(progress)
+    return nullcontext(ignore_progress) if progress is None else reporting(progress)
 
 
 def _has_kind(keys: IdKeys, state: State) -> bool:

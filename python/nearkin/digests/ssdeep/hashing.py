@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nearkin._core import SsdeepHasher, ssdeep_hash, ssdeep_hash_file, ssdeep_hash_files, ssdeep_read_file
-from nearkin.errors import NearkinError, bad_parameter, impossible_name
+from nearkin.errors import NearkinError, bad_parameter, invalid_name_error
 from nearkin.progress import ShowProgress, reporting
 
 if TYPE_CHECKING:
@@ -240,7 +240,7 @@ def hash(  # noqa: A001 - `nearkin.digests.ssdeep.hash` is the promised name
         # Fast path for millions of small inputs.
         return ssdeep_hash(data, eliminate_runs, truncate)
     steps = check_steps(normalize)
-    if isinstance(data, (str, os.PathLike)) and (fault := impossible_name(data)) is not None:
+    if isinstance(data, (str, os.PathLike)) and (fault := invalid_name_error(data)) is not None:
         raise fault
     if steps:
         return ssdeep_hash(_apply_steps(read_content(data), steps), eliminate_runs, truncate)
@@ -419,7 +419,7 @@ def hash_files(
             else:
                 digests = ssdeep_hash_files(batch, eliminate_runs, truncate)
             for name, (digest, error) in zip(batch, digests, strict=True):
-                fault = impossible_name(name) or error
+                fault = invalid_name_error(name) or error
                 if fault is not None and on_error == "raise":
                     raise fault
                 # Either the digest or the error is None.

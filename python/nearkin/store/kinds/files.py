@@ -29,7 +29,7 @@ from nearkin.digests.ssdeep.hashing import read_content
 from nearkin.errors import InputError, bad_parameter
 from nearkin.index.digests import DigestIndex
 from nearkin.io import Column
-from nearkin.progress import Progress, unreported
+from nearkin.progress import Progress, ignore_progress
 from nearkin.store.kinds.base import (
     VERSION,
     CandidateRows,
@@ -77,7 +77,7 @@ class FileSettings(WithoutTexts):
         object.__setattr__(self, "source", source)
         object.__setattr__(self, "threshold", source.threshold)
 
-    def hash(self, items: Any, kind: Kind | None, report: Progress = unreported) -> HashedDocuments:
+    def hash(self, items: Any, kind: Kind | None, report: Progress = ignore_progress) -> HashedDocuments:
         """Hash digests, bytes or paths; documents that the same recipe hashed before are returned unchanged.
 
         Raises

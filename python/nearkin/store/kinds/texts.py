@@ -41,7 +41,7 @@ from nearkin.index.bands import BandIndex
 from nearkin.index.hamming import HammingIndex
 from nearkin.index.ids import Id
 from nearkin.io import Column, Corpus
-from nearkin.progress import Progress, unreported
+from nearkin.progress import Progress, ignore_progress
 from nearkin.recipe import Recipe
 from nearkin.store.kinds.base import (
     VERSION,
@@ -204,7 +204,7 @@ class TextSettings(KindSettings):
         """Return the warning about skipped comparisons."""
         return skipped_comparisons(skipped)
 
-    def hash(self, items: Any, kind: Kind | None, report: Progress = unreported) -> HashedDocuments:
+    def hash(self, items: Any, kind: Kind | None, report: Progress = ignore_progress) -> HashedDocuments:
         """Hash texts."""
         if kind not in (None, "texts"):
             raise bad_parameter("kind", repr(kind), '"texts" or None for a store of texts')
@@ -212,7 +212,7 @@ class TextSettings(KindSettings):
             raise bad_parameter("texts", repr(items)[:40], "an iterable of texts; [text] for one")
         if isinstance(items, Corpus):
             raise bad_parameter("texts", "a Corpus", "the texts of its batches, one call each")
-        if report is not unreported or not isinstance(items, (list, tuple)) or len(items) > _ONE_CALL:
+        if report is not ignore_progress or not isinstance(items, (list, tuple)) or len(items) > _ONE_CALL:
             return hash_texts(items, None, self.source, report, {})
         # A short list without a progress report: nothing to cut into pieces, nothing to spill.
         values, counts = self.source.hash(items)

@@ -56,7 +56,7 @@ from nearkin.families.base import Family, family_from_description, load
 from nearkin.index.bands import BandIndex
 from nearkin.index.hamming import HammingIndex
 from nearkin.io import Column
-from nearkin.progress import Progress, unreported
+from nearkin.progress import Progress, ignore_progress
 from nearkin.store.kinds.base import (
     VERSION,
     CandidateRows,
@@ -196,7 +196,7 @@ class VectorSettings(WithoutTexts):
         names = {"cosine": "the cosine", "l2": "the Euclidean distance", "l1": "the Manhattan distance"}
         return f"{names[self.source.metric]} of the vectors"
 
-    def hash(self, items: Any, kind: Kind | None, report: Progress = unreported) -> HashedDocuments:
+    def hash(self, items: Any, kind: Kind | None, report: Progress = ignore_progress) -> HashedDocuments:
         """Return vectors as float32 with the hashes of their bytes.
 
         Raises
