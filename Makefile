@@ -219,31 +219,21 @@ sanitize: setup
 	PYTHONPATH=$(SANITIZED)/python LD_PRELOAD=$(SANITIZED)/runtime.so $(BIN)/python -m pytest -q \
 		-p no:cacheprovider -W '$(PYTHONWARNINGS)' $(TESTS)
 
-# Measures everything in docs/benchmarks.md and docs/quality.md again; each script runs alone too, with --help. DATA is
+# Measures everything in docs/benchmarks.md and docs/quality.md again; each script also runs alone and has --help. DATA is
 # the folder of the corpora.
 DATA ?= ../shared/data
-# CPU seconds count a BLAS library's waiting threads too, so there are none.
+# CPU seconds would count the waiting threads of a BLAS library.
 bench quality: export OPENBLAS_NUM_THREADS = 1
 bench: quality .venv-pybind/.built
-	$(BIN)/python bench/text.py --data $(DATA)
-	$(BIN)/python bench/text_slots.py --data $(DATA)
-	$(BIN)/python bench/dedup.py --data $(DATA)
-	$(BIN)/python bench/words.py --data $(DATA)
-	$(BIN)/python bench/minhash.py --data $(DATA)
-	$(BIN)/python bench/hamming.py --data $(DATA)
-	$(BIN)/python bench/families.py --data $(DATA)
-	$(BIN)/python bench/vectors.py --data $(DATA)
-	$(BIN)/python bench/crossover.py
+	for name in text dedup words minhash hamming_search families vectors; do \
+		$(BIN)/python bench/$$name.py --data $(DATA) || exit 1; \
+	done
 	$(MAKE) --no-print-directory bench-ssdeep
 
 # The tables of docs/quality.md alone.
 quality: setup .venv-text-dedup/.built
 	$(BIN)/python -m pip install --quiet --group bench
 	$(BIN)/python bench/quality.py --data $(DATA)
-	$(BIN)/python bench/quality_table.py --data $(DATA)
-	$(BIN)/python bench/quality_length.py --data $(DATA)
-	$(BIN)/python bench/quality_containment.py --data $(DATA)
-	$(BIN)/python bench/quality_chinese.py --data $(DATA)
 
 # The fuzzy hashes' peers are copyleft: they run beside nearkin here and nowhere else. They compile against Debian's
 # libfuzzy-dev, and python-ssdeep asks for a setuptools of its time.

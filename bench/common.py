@@ -1,13 +1,13 @@
-"""What every benchmark shares: the corpora, the timing, and the file that a run leaves.
+"""Harness of all benchmarks: corpora, timing, peers and run files.
 
-A run writes one JSON file, `bench/runs/DAY-NAME-TIME.json` (UTC, `2026-11-21-hamming-140058.json`): the machine, the
-versions, the full command, the date and every figure. No run overwrites the file of another: a name that is taken gets
-a counter. Pages are written from the newest run of a benchmark, or from a named one: `--report`, `--report FILE`.
+A run writes one JSON file, `bench/runs/DAY-NAME-TIME.json` (UTC, for example `2026-11-21-hamming-140058.json`), with
+the machine and its instruction set, the versions, the full command, the date and every figure. A run never overwrites
+another file: if the name exists, the file gets a counter. The tables in the docs come from the newest run of a
+benchmark or from a named one: `--report`, `--report FILE`.
 
-Peers run on one thread, on the same documents, in rounds that go through all candidates in turn, so that a machine that
-slows down slows all of them; medians are reported.
-
-CPU seconds are user and system time of a process and of the children it waited for; MB are 10^6 bytes of UTF-8.
+Candidates use one thread and the same documents. Rounds go through all candidates in turn, so that a machine that
+slows down affects all of them; medians are reported. CPU seconds are user and system time of a process and of the
+children it waited for. MB are 10^6 bytes of UTF-8.
 """
 
 from __future__ import annotations
@@ -16,60 +16,69 @@ import argparse
 import datetime
 import gzip
 import importlib.metadata
+import importlib.util
 import itertools
 import json
 import os
 import platform
 import re
 import shlex
+import signal
 import statistics
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 RUNS = ROOT / "bench" / "runs"
+DATA = ROOT / "bench" / "data"
 FILE = re.compile(r"(?P<day>\d{4}-\d\d-\d\d)-(?P<name>.+)-(?P<time>\d{6})(?:-(?P<count>\d+))?\.json")
 
-# The files of this process, by benchmark: parts that end later are added to the file of the first.
+# Run files of this process by benchmark: a part that ends later is added to the file of the first part.
 _own: dict[str, Path] = {}
-# Parts of those files that an earlier run measured, and in which file they were first.
+# Parts of these files that an earlier run measured, with the file that had them first.
 _carried: dict[str, dict[str, str]] = {}
 
 
 def arguments(description: str | None, *extra: tuple[str, dict[str, Any]]) -> argparse.Namespace:
-    """The command line: where the corpora lie, whether to write pages only, and a benchmark's own options."""
+    """Parse the command line: the folder of the corpora, `--report`, and the benchmark's own options."""
     parser = argparse.ArgumentParser(description=(description or "").split("\n")[0])
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data", help="folder of the corpora")
-    mend = "measure nothing; write the tables from the newest run, or from FILE in bench/runs"
-    parser.add_argument("--report", nargs="?", const="", metavar="FILE", help=mend)
+    text = "measure nothing; write the tables from the newest run, or from FILE in bench/runs"
+    parser.add_argument("--report", nargs="?", const="", metavar="FILE", help=text)
     for name, options in extra:
         parser.add_argument(name, **options)
     return parser.parse_args()
 
 
+# Corpora
+
+
 def records(data: Path, name: str) -> Iterator[dict[str, Any]]:
-    """Every record of a gzipped JSONL file."""
+    """Yield every record of a gzipped JSONL file."""
     with gzip.open(data / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
         for line in lines:
             yield json.loads(line)
 
 
 def texts(data: Path, name: str) -> list[str]:
-    """The texts of a corpus; of 20 Newsgroups the bodies only, of which headers are a tenth."""
-    found = (record["text"] for record in records(data, name))
+    """Return the texts of a corpus; for 20 Newsgroups only the bodies, since headers are a tenth of the text."""
+    values = (record["text"] for record in records(data, name))
     if name == "en_20news":
-        return [text.partition("\n\n")[2] for text in found]
-    return list(found)
+        return [text.partition("\n\n")[2] for text in values]
+    return list(values)
 
 
 def pieces(sources: Iterable[str], size: int) -> Iterator[str]:
-    """Texts cut into pieces of about `size` characters, at white space where there is some.
+    """Cut texts into pieces of about `size` characters, at white space if possible.
 
-    Shorter rests, and pieces that are half white space, are left out.
+    Shorter remainders, and pieces of which half is white space, are dropped.
     """
     for text in sources:
         start = 0
@@ -77,53 +86,172 @@ def pieces(sources: Iterable[str], size: int) -> Iterator[str]:
             end = start + size
             space = re.compile(r"\s").search(text, end, end + 40)
             end = space.start() if space else end
-            piece = " ".join(text[start:end].split())
-            if 2 * len(piece) >= size:
+            if 2 * len(" ".join(text[start:end].split())) >= size:
                 yield text[start:end].strip()
             start = end
 
 
 def megabytes(documents: Iterable[str]) -> float:
-    """Size in MB of UTF-8."""
+    """Return the size in MB of UTF-8."""
     return sum(len(text.encode("utf-8", "surrogatepass")) for text in documents) / 1e6
 
 
+# Timing
+
+
 def timed(call: Callable[[], Any]) -> tuple[float, float, Any]:
-    """CPU and wall seconds of a call in this process, and what it gave."""
+    """Return CPU and wall seconds of a call in this process, and its result."""
     wall, cpu = time.perf_counter(), time.process_time()
     result = call()
     return time.process_time() - cpu, time.perf_counter() - wall, result
 
 
+def min_cpu(call: Callable[[], Any], rounds: int = 3, repeats: int = 1) -> float:
+    """Return the CPU seconds of one call in the fastest round of `repeats` calls."""
+    return min(timed(lambda: [call() for _ in range(repeats)] and None)[0] for _ in range(rounds)) / repeats
+
+
 def rounds(candidates: dict[str, Callable[[], tuple[float, float]]], count: int) -> dict[str, dict[str, Any]]:
-    """Medians of the CPU and wall seconds that each candidate reports, and all values, over interleaved rounds."""
-    cpu: dict[str, list[float]] = {name: [] for name in candidates}
-    wall: dict[str, list[float]] = {name: [] for name in candidates}
+    """Run the candidates in interleaved rounds; return medians and all values of their CPU and wall seconds."""
+    seconds: dict[str, list[tuple[float, float]]] = {name: [] for name in candidates}
     for _ in range(count):
         for name, run in candidates.items():
-            seconds = run()
-            cpu[name].append(seconds[0])
-            wall[name].append(seconds[1])
+            seconds[name].append(run())
+    results = {}
+    for name, values in seconds.items():
+        cpu, wall = (list(column) for column in zip(*values, strict=True))
+        medians = {"cpu": statistics.median(cpu), "wall": statistics.median(wall)}
+        results[name] = {**medians, "cpu_rounds": cpu, "wall_rounds": wall}
+    return results
+
+
+MARK = "NEARKIN_BENCH"
+INTERVAL = 0.2
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class ProcessWatcher:
+    """All processes that inherited a mark in their environment, daemons included (Linux).
+
+    The peak is the largest sum of their proportional set sizes: a page that n processes share counts for each of them
+    with its n-th part.
+    """
+
+    def __init__(self, mark: str) -> None:
+        self.mark = f"{MARK}={mark}".encode()
+        # By process id and start time: CPU seconds at the last sample, and whether the process has the mark.
+        self.cpu: dict[tuple[int, int], float] = {}
+        self.marked: dict[tuple[int, int], bool] = {}
+        self.peak = 0
+
+    def sample(self) -> list[int]:
+        """Record CPU time and memory of the processes; return their ids."""
+        pids, total = [], 0
+        for pid in [int(path.name) for path in Path("/proc").iterdir() if path.name.isdecimal()]:
+            # A process may end while it is read, or belong to another user.
+            with suppress(FileNotFoundError, ProcessLookupError, PermissionError):
+                if fields := self.stat_fields(pid):
+                    self.cpu[pid, int(fields[19])] = (int(fields[11]) + int(fields[12])) / TICKS
+                    pids.append(pid)
+                    rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+                    total += 1024 * int(rollup.split("\nPss:")[1].split()[0])
+        self.peak = max(self.peak, total)
+        return pids
+
+    def stat_fields(self, pid: int) -> list[str] | None:
+        """Return the fields of /proc/PID/stat from the state on; None for other processes and zombies."""
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        key = pid, int(fields[19])
+        # Before exec a process still has the environment of its parent, so a negative answer is not final.
+        if not self.marked.get(key):
+            self.marked[key] = self.mark in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        return fields if self.marked[key] and fields[0] != "Z" else None
+
+    def kill(self) -> None:
+        """Kill the processes that still run."""
+        for pid in self.sample():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def folder_size(folder: Path) -> int:
+    """Return the bytes of all files below a folder; files that disappear are skipped."""
+    total = 0
+    for path, _, names in os.walk(folder):
+        for name in names:
+            with suppress(FileNotFoundError):
+                total += Path(path, name).lstat().st_size
+    return total
+
+
+def measure_command(command: list[Any], folder: Path, environment: dict[str, str] | None = None) -> dict[str, float]:
+    """Run a command to its end and measure it with every process that it starts.
+
+    Parameters
+    ----------
+    command : list
+        The program and its arguments.
+    folder : Path
+        The working folder: `stderr` is written there, and the size of its files is sampled.
+    environment : dict, optional
+        Additional environment variables.
+
+    Returns
+    -------
+    dict
+        `cpu` and `wall` seconds, `peak_mb` of memory, `files_mb` (the largest size of the folder). CPU seconds are
+        those that the system counts for processes that were waited for, or, if larger, the sum of what each process
+        had used at the last sample: nobody waits for a daemon. A process that runs for less than 0.2 s may be missed.
+
+    Raises
+    ------
+    RuntimeError
+        The command failed; the message has the end of its standard error.
+    """
+    mark = uuid.uuid4().hex
+    watcher, files, start = ProcessWatcher(mark), 0, time.perf_counter()
+    with (folder / "stderr").open("wb") as errors:
+        process = subprocess.Popen(
+            list(map(str, command)),
+            env={**os.environ, **(environment or {}), MARK: mark},
+            stdin=subprocess.DEVNULL,
+            stdout=errors,
+            stderr=errors,
+        )
+        try:
+            while not (ended := os.wait4(process.pid, os.WNOHANG))[0]:
+                watcher.sample()
+                files = max(files, folder_size(folder))
+                time.sleep(INTERVAL)
+            wall = time.perf_counter() - start
+            process.returncode = os.waitstatus_to_exitcode(ended[1])
+        finally:
+            watcher.kill()
+    if process.returncode:
+        raise RuntimeError(f"{command[:4]} failed:\n{(folder / 'stderr').read_text(errors='replace')[-3000:]}")
+    used = ended[2].ru_utime + ended[2].ru_stime
     return {
-        name: {
-            "cpu": statistics.median(cpu[name]),
-            "wall": statistics.median(wall[name]),
-            "cpu_rounds": cpu[name],
-            "wall_rounds": wall[name],
-        }
-        for name in candidates
+        "cpu": max(used, sum(watcher.cpu.values())),
+        "wall": wall,
+        "peak_mb": watcher.peak / 1e6,
+        "files_mb": max(files, folder_size(folder)) / 1e6,
     }
 
 
+# Machine and peers
+
+
 def machine() -> dict[str, Any]:
-    """Processor, cores, memory and system."""
+    """Return processor, instruction set, cores, memory and system."""
     info = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
     model = re.search(r"model name\s*: (.*)", info)
     flags = re.search(r"flags\s*: (.*)", info)
-    wanted = ("avx2", "avx512f", "avx512bw", "avx512vl", "avx512_vbmi2", "avx512_vpopcntdq")
+    names = ("avx2", "avx512f", "avx512bw", "avx512vl", "avx512_vbmi2", "avx512_vpopcntdq")
+    features = [flag for flag in names if flags and flag in flags[1].split()]
     return {
         "processor": model[1] if model else platform.processor(),
-        "features": [flag for flag in wanted if flags and flag in flags[1].split()],
+        "features": features,
+        "instruction_set": instruction_set({"features": features}),
         "cores": os.cpu_count(),
         "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1),
         "system": f"{platform.system()} {platform.release()}",
@@ -131,46 +259,105 @@ def machine() -> dict[str, Any]:
     }
 
 
+def instruction_set(about: dict[str, Any]) -> str:
+    """Name the widest vector instructions of a machine, from its features."""
+    features = about.get("features", [])
+    return "AVX-512" if "avx512f" in features else "AVX2" if "avx2" in features else platform.machine()
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A package that is compared with nearkin: its module, and the environment of its own if it needs one."""
+
+    module: str
+    environment: str = ""
+
+    @property
+    def python(self) -> Path:
+        """The interpreter that can import the peer."""
+        return ROOT / self.environment / "bin" / "python" if self.environment else Path(sys.executable)
+
+    @property
+    def installed(self) -> bool:
+        """True if the peer can be imported."""
+        return self.python.exists() if self.environment else importlib.util.find_spec(self.module) is not None
+
+
+PEERS = {
+    "daft": Peer("daft", ".venv-spark-rivals"),
+    "datasketch": Peer("datasketch"),
+    "datatrove": Peer("datatrove", ".venv-spark-rivals"),
+    "drain3": Peer("drain3"),
+    "duckdb": Peer("duckdb"),
+    "faiss-cpu": Peer("faiss"),
+    "gaoya": Peer("gaoya"),
+    "hnswlib": Peer("hnswlib"),
+    "jieba": Peer("jieba"),
+    "ppdeep": Peer("ppdeep"),
+    "pydeep2": Peer("pydeep"),
+    "pynear": Peer("pynear"),
+    "rensa": Peer("rensa"),
+    "rjieba": Peer("rjieba"),
+    "simhash": Peer("simhash"),
+    "simhash-pybind": Peer("simhash", ".venv-pybind"),
+    "ssdeep": Peer("ssdeep"),
+    "text-dedup": Peer("text_dedup", ".venv-text-dedup"),
+    "usearch": Peer("usearch"),
+}
+"""Peers by distribution; `make` builds the separate environments (`make .venv-pybind/.built`)."""
+
+
 def versions(*packages: str) -> dict[str, str]:
-    """Installed versions, and the commit that was measured."""
+    """Return the versions of nearkin, its commit and these packages; peers that are not installed are left out."""
     import nearkin
 
-    found = {"nearkin": nearkin.__version__, **{name: importlib.metadata.version(name) for name in packages}}
+    result = {"nearkin": nearkin.__version__}
+    program = "import importlib.metadata, sys; print(importlib.metadata.version(sys.argv[1]))"
+    for name in packages:
+        peer = PEERS.get(name)
+        if peer and peer.environment:
+            if peer.installed:
+                command = [peer.python, "-c", program, name]
+                result[name] = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+        else:
+            with suppress(importlib.metadata.PackageNotFoundError):
+                result[name] = importlib.metadata.version(name)
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
-    return {**found, "commit": commit.stdout.strip()}
+    return {**result, "commit": commit.stdout.strip()}
+
+
+# Run files
 
 
 def command() -> str:
-    """The command that runs this process, with all its arguments."""
+    """Return the command of this process with all its arguments."""
     return shlex.join(["python", f"bench/{Path(sys.argv[0]).name}", *sys.argv[1:]])
 
 
 def runs(name: str) -> list[Path]:
-    """The files of a benchmark, oldest first."""
-    found = []
+    """List the run files of a benchmark, oldest first."""
+    files = []
     for path in RUNS.glob(f"*-{name}-*.json"):
         match = FILE.fullmatch(path.name)
         if match and match["name"] == name:
-            found.append((match["day"], match["time"], int(match["count"] or 1), path))
-    return [path for *_, path in sorted(found)]
+            files.append((match["day"], match["time"], int(match["count"] or 1), path))
+    return [path for *_, path in sorted(files)]
 
 
 def reserve(name: str, now: datetime.datetime) -> Path:
-    """A new, empty file for a run that starts at `now`."""
+    """Create a new, empty file for a run that starts at `now`."""
     RUNS.mkdir(exist_ok=True)
     stem = f"{now:%Y-%m-%d}-{name}-{now:%H%M%S}"
     for count in itertools.count(1):
         path = RUNS / (f"{stem}.json" if count == 1 else f"{stem}-{count}.json")
-        try:
+        with suppress(FileExistsError):
             path.touch(exist_ok=False)
-        except FileExistsError:
-            continue
-        return path
+            return path
     raise AssertionError
 
 
 def save(name: str, content: dict[str, Any], **about: Any) -> Path:
-    """Write a run into a file of its own; a process that saves a benchmark again writes into its own file again."""
+    """Write a run file; a process that saves the same benchmark again replaces its own file."""
     now = datetime.datetime.now(datetime.timezone.utc)
     run = {
         "benchmark": name,
@@ -181,73 +368,68 @@ def save(name: str, content: dict[str, Any], **about: Any) -> Path:
         **({"carried": _carried[name]} if _carried.get(name) else {}),
         **content,
     }
-    text = json.dumps(run, indent=1, ensure_ascii=False) + "\n"
     if name not in _own:
         _own[name] = reserve(name, now)
-    aside = _own[name].with_suffix(".part")
-    aside.write_text(text, encoding="utf-8")
-    return aside.replace(_own[name])
-
-
-def newest(name: str, file: str = "") -> Path:
-    """The file of the newest run of a benchmark, or the named one."""
-    if file:
-        match = FILE.fullmatch(Path(file).name)
-        if not match or match["name"] != name or not (RUNS / Path(file).name).exists():
-            raise SystemExit(f"{file} is no run of {name}; there are {', '.join(path.name for path in runs(name))}")
-        return RUNS / Path(file).name
-    found = runs(name)
-    if not found:
-        raise SystemExit(f"no run of {name} in bench/runs; measure it first")
-    return found[-1]
+    part = _own[name].with_suffix(".part")
+    part.write_text(json.dumps(run, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    return part.replace(_own[name])
 
 
 def latest(name: str, file: str = "") -> dict[str, Any]:
-    """The newest run of a benchmark, or the one in the named file; `file` in it is the name of its file."""
-    path = newest(name, file)
+    """Load the newest run of a benchmark, or the one in `file`; the key `file` has the name of its file."""
+    files = runs(name)
+    path = RUNS / Path(file).name if file else files[-1] if files else None
+    if path is None:
+        raise SystemExit(f"no run of {name} in bench/runs; measure it first")
+    if path not in files:
+        raise SystemExit(f"{file} is no run of {name}; available: {', '.join(path.name for path in files)}")
     return {**json.loads(path.read_text(encoding="utf-8")), "file": path.name}
 
 
-def with_last(name: str, part: str, found: dict[str, Any]) -> dict[str, Any]:
-    """What a partial run found, and before it what the last run has of the rest, in the last run's order.
+def merge_last(name: str, part: str, results: dict[str, Any]) -> dict[str, Any]:
+    """Add what the last run has of other parts to the results of a partial run, in the order of the last run.
 
-    The file of this run says under `carried` in which file each part of the rest was first.
+    The run file names under `carried` the file in which each of these parts was first.
     """
     if not runs(name):
-        return found
+        return results
     last = latest(name)
-    carry(name, last, [key for key in last[part] if key not in found])
-    return {**last[part], **found}
+    carry(name, last, [key for key in last[part] if key not in results])
+    return {**last[part], **results}
 
 
 def carry(name: str, last: dict[str, Any], parts: Iterable[str]) -> None:
-    """Note that these parts are taken over from the run `last`, or from where that one took them."""
+    """Record that parts come from the run `last`, or from the run it took them from."""
     own = _own.get(name) == RUNS / last["file"]
     first = {part: last.get("carried", {}).get(part, "" if own else last["file"]) for part in parts}
     _carried[name] = {part: file for part, file in first.items() if file}
 
 
-def about(run: dict[str, Any]) -> str:
-    """Where the figures of a run are from: machine, day, command, file."""
-    source = f"`{run['command']}`; raw data: `bench/runs/{run['file']}`."
-    return f"{run['machine']['processor']}, {run['date'][:10]}, {source}"
+# Tables
+
+
+def source(run: dict[str, Any]) -> str:
+    """Return the line below a table: machine, instruction set, day, command, file."""
+    about = run["machine"]
+    day, text = run["date"][:10], f"`{run['command']}`; raw data: `bench/runs/{run['file']}`."
+    return f"{about['processor']}, {instruction_set(about)}, {day}, {text}"
 
 
 def ratio(value: float) -> str:
-    """A ratio to three figures, with commas, never in powers of ten."""
+    """Format a ratio with three figures and commas, never with a power of ten."""
     return f"{float(f'{value:.3g}'):,.0f}" if value >= 1000 else f"{value:.3g}"
 
 
 def table(header: list[str], rows: Iterable[Iterable[Any]]) -> str:
-    """A Markdown table; all columns but the first are numbers."""
+    """Build a Markdown table; all columns but the first are numbers."""
     lines = ["| " + " | ".join(header) + " |", "|---" + "|---:" * (len(header) - 1) + "|"]
     lines += ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]
     return "\n".join(lines)
 
 
-def splice(page: Path, marker: str, content: str) -> None:
-    """Replace what is between `<!-- MARKER -->` and `<!-- /MARKER -->` of a page."""
-    text = page.read_text(encoding="utf-8")
+def splice(page: str | Path, marker: str, content: str) -> None:
+    """Replace the text between `<!-- MARKER -->` and `<!-- /MARKER -->` of a page below docs."""
+    path = ROOT / "docs" / page
     begin, end = f"<!-- {marker} -->", f"<!-- /{marker} -->"
-    before, rest = text.split(begin)
-    page.write_text(before + begin + "\n" + content.strip() + "\n" + end + rest.split(end)[1], encoding="utf-8")
+    before, rest = path.read_text(encoding="utf-8").split(begin)
+    path.write_text(before + begin + "\n" + content.strip() + "\n" + end + rest.split(end)[1], encoding="utf-8")

@@ -1,7 +1,9 @@
-"""Our drop-in modules beside the packages that they stand in for, call for call, on one thread.
+"""Drop-in modules compared with the packages that they replace, call by call, on one thread.
 
-Both sides are given the same inputs in the same process, in rounds that alternate; what they give is compared first. A
-page of docs/migrate gets the table of its peer. `python bench/compat.py --peer simhash`
+    python bench/compat.py --peer simhash
+
+Both sides get the same inputs in the same process, in alternating rounds; their results are compared first. The table
+goes to the page of the peer in docs/migrate.
 """
 
 from __future__ import annotations
@@ -24,12 +26,11 @@ from typing import Any
 import common
 
 Job = tuple[int, Callable[[], Any], Callable[[], Any]]
-"""How many items a job has, and what is done with them by the package and by ours."""
 ROUNDS = 5
 
 
 def simhash(data: Path) -> dict[str, Job]:
-    """Fingerprints of texts and features, and an index that is built and asked."""
+    """Return the jobs of fingerprints of texts and features, and of an index."""
     import simhash as theirs
 
     from nearkin.compat import simhash as ours
@@ -69,7 +70,7 @@ def simhash(data: Path) -> dict[str, Job]:
 
 
 def datasketch(data: Path) -> dict[str, Job]:
-    """MinHashes of the words of texts; indexes that are built and asked."""
+    """Return the jobs of MinHashes of words, and of LSH indexes."""
     import datasketch as theirs
 
     from nearkin.compat import datasketch as ours
@@ -127,20 +128,20 @@ def datasketch(data: Path) -> dict[str, Job]:
 
 
 def hashable(texts: Any, count: int) -> list[str]:
-    """The first texts that the package can hash with NumPy 2: a shingle that occurs 256 times is an error."""
+    """Return the first texts that the package can hash with NumPy 2: it fails if a shingle occurs 256 times."""
     from simhash import Simhash
 
-    def known(text: str) -> bool:
+    def is_hashable(text: str) -> bool:
         try:
             return bool(Simhash(text).value + 1)
         except OverflowError:
             return False
 
-    return list(itertools.islice(filter(known, texts), count))
+    return list(itertools.islice(filter(is_hashable, texts), count))
 
 
-def package(name: str) -> Any:
-    """A package whose name a file of this folder has, too."""
+def import_package(name: str) -> Any:
+    """Import a package whose name a file of this folder has too."""
     before, here = list(sys.path), Path(__file__).resolve().parent
     sys.path[:] = [place for place in before if Path(place or ".").resolve() != here]
     with warnings.catch_warnings():
@@ -151,8 +152,8 @@ def package(name: str) -> Any:
 
 
 def ssdeep(data: Path) -> dict[str, Job]:
-    """Digests, scores and the program: 593 releases of files, and digests of other files."""
-    theirs, pure = package("ssdeep"), package("ppdeep")
+    """Return the jobs of digests, scores and the program: 593 releases of files, and digests of other files."""
+    theirs, pure = import_package("ssdeep"), import_package("ppdeep")
     from nearkin.compat import ssdeep as ours
 
     folder = Path(tempfile.mkdtemp())
@@ -214,16 +215,15 @@ def ssdeep(data: Path) -> dict[str, Job]:
     }
 
 
-PEERS: dict[str, tuple[Callable[[Path], dict[str, Job]], list[str]]] = {
+JOBS: dict[str, tuple[Callable[[Path], dict[str, Job]], list[str]]] = {
     "datasketch": (datasketch, ["datasketch", "numpy", "scipy"]),
     "simhash": (simhash, ["simhash", "numpy"]),
     "ssdeep": (ssdeep, ["ssdeep", "ppdeep"]),
 }
-"""What is measured for a peer, and the packages whose versions are noted."""
 
 
 def timed(call: Callable[[], Any]) -> tuple[float, float]:
-    """CPU seconds of this process and of its children, and wall seconds."""
+    """Return CPU seconds of this process and its children, and wall seconds."""
 
     def spent() -> float:
         children = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -236,11 +236,11 @@ def timed(call: Callable[[], Any]) -> tuple[float, float]:
 
 
 def measure(peer: str, data: Path) -> None:
-    """Compare what both sides give, then time them."""
+    """Compare the results of both sides, then time them."""
     import nearkin as nk
 
     nk.set_num_threads(1)
-    jobs, packages = PEERS[peer][0](data), PEERS[peer][1]
+    jobs, packages = JOBS[peer][0](data), JOBS[peer][1]
     found: dict[str, Any] = {}
     for name, (count, theirs, ours) in jobs.items():
         if theirs() != ours():
@@ -252,8 +252,8 @@ def measure(peer: str, data: Path) -> None:
     common.save(f"compat-{peer}", {"jobs": found}, versions=common.versions(*packages))
 
 
-def write_page(peer: str, file: str = "") -> None:
-    """The table of a peer's page."""
+def report(peer: str, file: str = "") -> None:
+    """Write the table of a peer's page."""
     run = common.latest(f"compat-{peer}", file)
 
     def each(seconds: float, items: int) -> str:
@@ -268,18 +268,18 @@ def write_page(peer: str, file: str = "") -> None:
         )
         for name, job in run["jobs"].items()
     ]
-    versions = ", ".join(f"{name} {version}" for name, version in run["versions"].items() if name in PEERS[peer][1])
+    versions = ", ".join(f"{name} {version}" for name, version in run["versions"].items() if name in JOBS[peer][1])
     table = common.table(["call", "theirs, µs each", "ours, µs each", "ratio"], rows)
     about = f"CPU time on one thread, median of {ROUNDS} rounds, after both sides gave the same; {versions}."
-    page = common.ROOT / "docs" / "migrate" / f"{peer}.md"
-    common.splice(page, "speed", f"{table}\n\n{about} {common.about(run)}")
+    page = f"migrate/{peer}.md"
+    common.splice(page, "speed", f"{table}\n\n{about} {common.source(run)}")
 
 
 def main() -> None:
-    options = common.arguments(__doc__, ("--peer", {"required": True, "choices": sorted(PEERS)}))
+    options = common.arguments(__doc__, ("--peer", {"required": True, "choices": sorted(JOBS)}))
     if options.report is None:
         measure(options.peer, options.data)
-    write_page(options.peer, options.report or "")
+    report(options.peer, options.report or "")
 
 
 if __name__ == "__main__":

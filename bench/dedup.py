@@ -1,29 +1,28 @@
-"""A whole deduplication of 200,000 documents of about 1 KB: CPU seconds, wall time, memory, and what is kept.
+"""A complete deduplication of 200,000 documents of about 1 KB: CPU and wall seconds, memory, accuracy.
 
-The corpus is made from a fixed seed: documents cut from 20 Newsgroups, licence texts, one version of the Old Testament
-(13 verses a document) and Chinese news and laws; where these give too few, paragraphs of about 100 characters of one
-source are recombined at random. Of every 100 documents 18 are planted copies of another one: a quarter of them exact,
-the others with 1 to 40 words replaced, removed or inserted.
+The corpus follows from a fixed seed: documents cut from 20 Newsgroups, licence texts, one version of the Old Testament
+(13 verses per document) and Chinese news and laws; if there are too few, paragraphs of about 100 characters of one
+source are recombined at random. 18 of 100 documents are planted copies of another one: a quarter of them exact, the
+others with 1 to 40 words replaced, removed or inserted.
 
-Each candidate runs in a process of its own. nearkin does the whole job: reads JSONL, deduplicates with its defaults,
-verifies, writes what is kept and the table of clusters; all of its process is counted. text-dedup's command line reads
-the same file and writes what it keeps; all of its process counts too, and it runs in its own environment, since its
-pins conflict. The others are greedy loops over texts that are in memory already: only the loop is counted, and nothing
-is written or verified by text.
+Each candidate runs in its own process. nearkin does the complete job: it reads JSONL, deduplicates with its defaults,
+verifies, and writes the kept documents and the clusters; its entire process is measured. text-dedup's command reads the
+same file and writes the kept documents; its entire process is measured too, in its own environment because of
+conflicting pins. The other candidates are greedy loops over texts in memory: only the loop is measured, and nothing is
+verified or written.
 
-Accuracy, on 20,000 documents made in the same way. Truth is every pair with J >= 0.8 of character 4-grams, where all
-pairs within radius 72 of a 256-bit SimHash with another seed are verified (at J = 0.8 the expected distance is 39, with
-a deviation of 5.7). Recall: 1 - (what the exact greedy loop still removes from what the candidate keeps) / (what it
-removes from all), so that it does not matter which member of a cluster stays. Precision: the share of the removed
-documents that match another one. All are also held against the same truth of word 3-grams, which most peers estimate.
+Accuracy, on 20,000 documents built in the same way: the ground truth is every pair with J >= 0.8 of character 4-grams.
+All pairs within radius 72 of a 256-bit SimHash with another seed are verified; at J = 0.8 the expected distance is 39
+with a standard deviation of 5.7. Recall is 1 - (what the exact greedy loop still removes from the kept documents) /
+(what it removes from all documents), so that it does not matter which member of a cluster is kept. Precision is the
+share of removed documents that match another one. The same is computed for word 3-grams, which most peers estimate.
 
-Run: `make bench`, or `python bench/dedup.py`; results go to `bench/runs/` and docs/benchmarks.md.
+Run `python bench/dedup.py`; the table is in docs/benchmarks.md.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import random
 import re
 import shutil
@@ -38,10 +37,15 @@ import numpy as np
 
 import common
 
-TEXT_DEDUP = common.ROOT / ".venv-text-dedup" / "bin" / "python"
 THRESHOLD = 0.8
+
+
 SUBSET = 20_000
+
+
 COPIES = 0.18
+
+
 SUMMARY = (
     "recipe",
     "radius",
@@ -55,11 +59,8 @@ SUMMARY = (
 )
 
 
-# The corpus
-
-
 def bases(data: Path, count: int, rng: random.Random) -> list[str]:
-    """Distinct documents of about 1 KB, in random order."""
+    """Return distinct documents of about 1 KB, in random order."""
     verses = [r["text"] for r in common.records(data, "en_bible_ot") if r["version"] == "KJVPCE"]
     sources = {
         "news": common.texts(data, "en_20news"),
@@ -86,7 +87,7 @@ def bases(data: Path, count: int, rng: random.Random) -> list[str]:
 
 
 def edited(text: str, words: int, rng: random.Random, vocabulary: list[str]) -> str:
-    """The text with this many words replaced, removed or inserted; a Chinese text counts characters."""
+    """Replace, remove or insert this many words; for Chinese, characters."""
     chinese = text.count(" ") < len(text) / 40
     parts = list(text) if chinese else text.split(" ")
     for _ in range(words):
@@ -103,7 +104,7 @@ def edited(text: str, words: int, rng: random.Random, vocabulary: list[str]) -> 
 
 
 def make_corpus(data: Path, count: int, seed: int) -> list[str]:
-    """The documents, in random order."""
+    """Build the documents, in random order."""
     rng = random.Random(seed)
     copies = round(COPIES * count)
     documents = bases(data, count - copies, rng)
@@ -117,11 +118,8 @@ def make_corpus(data: Path, count: int, seed: int) -> list[str]:
     return documents
 
 
-# The candidates: each takes the corpus file and a folder, and returns the rows that it keeps.
-
-
 def word_grams(text: str) -> set[str]:
-    """Word 3-grams, as rensa's and datasketch's readers write them."""
+    """Return word 3-grams, as the READMEs of rensa and datasketch build them."""
     words = re.findall(r"\w+", text.lower())
     return {" ".join(words[i : i + 3]) for i in range(max(len(words) - 2, 1))}
 
@@ -180,12 +178,12 @@ LOOPS: dict[str, Callable[[list[str]], Iterator[int]]] = {
 
 
 def run_nearkin(recipe: str) -> Callable[[Path, Path], dict[str, Any]]:
-    """The command line: JSONL in, kept rows, clusters and summary out."""
+    """Run the command line: JSONL in, kept rows, clusters and summary out."""
 
     def run(corpus: Path, folder: Path) -> dict[str, Any]:
         out = folder / "out"
         command = [Path(sys.executable).with_name("nearkin"), "dedup", corpus, "--out", out, "--id-column", "id"]
-        used = measured([*command, "--recipe", recipe, "--threads", "1"], {})
+        used = common.measure_command([*command, "--recipe", recipe, "--threads", "1"], folder)
         with (out / "kept.jsonl").open(encoding="utf-8") as lines:
             kept = [json.loads(line)["id"] for line in lines]
         summary = json.loads((out / "summary.json").read_text())
@@ -195,9 +193,19 @@ def run_nearkin(recipe: str) -> Callable[[Path, Path], dict[str, Any]]:
 
 
 def run_text_dedup(corpus: Path, folder: Path) -> dict[str, Any]:
-    """Its command line, one process, its other settings at their defaults but for the fast hash."""
+    """Run its command line in one process with the fast hash and otherwise its defaults."""
     out = folder / "out"
-    command = [TEXT_DEDUP, "-m", "text_dedup.minhash", "--path", "json", "--data_files", corpus, "--split", "train"]
+    command = [
+        common.PEERS["text-dedup"].python,
+        "-m",
+        "text_dedup.minhash",
+        "--path",
+        "json",
+        "--data_files",
+        corpus,
+        "--split",
+        "train",
+    ]
     command += ["--cache_dir", folder / "cache", "--output", out, "--column", "text", "--num_proc", "1"]
     command += [
         "--ngram",
@@ -211,48 +219,27 @@ def run_text_dedup(corpus: Path, folder: Path) -> dict[str, Any]:
         "--batch_size",
         "10000",
     ]
-    used = measured(command, {"HF_HOME": str(folder / "home"), "HF_HUB_OFFLINE": "1"})
+    used = common.measure_command(command, folder, {"HF_HOME": str(folder / "home"), "HF_HUB_OFFLINE": "1"})
     read = "import datasets, json, sys; print(json.dumps(datasets.load_from_disk(sys.argv[1])['id'][:]))"
-    found = subprocess.run([TEXT_DEDUP, "-c", read, out], check=True, capture_output=True, text=True)
+    found = subprocess.run(
+        [common.PEERS["text-dedup"].python, "-c", read, out], check=True, capture_output=True, text=True
+    )
     return {**used, "kept_rows": json.loads(found.stdout)}
 
 
 def run_loop(name: str) -> Callable[[Path, Path], dict[str, Any]]:
-    """A loop in a process of its own."""
+    """Run a loop in its own process."""
 
     def run(corpus: Path, folder: Path) -> dict[str, Any]:
         result = folder / "kept.json"
         command = [sys.executable, __file__, "--loop", name, "--corpus", corpus, "--result", result]
-        return {**measured(command, {}), **json.loads(result.read_text())}
+        return {**common.measure_command(command, folder), **json.loads(result.read_text())}
 
     return run
 
 
-# A small process between: a child's peak memory starts at that of the process which forks it.
-LAUNCHER = """
-import json, resource, subprocess, sys, time
-start = time.perf_counter()
-code = subprocess.run(sys.argv[2:], stdout=subprocess.DEVNULL).returncode
-used = resource.getrusage(resource.RUSAGE_CHILDREN)
-cpu, wall = used.ru_utime + used.ru_stime, time.perf_counter() - start
-json.dump({"cpu": cpu, "wall": wall, "peak_mb": used.ru_maxrss * 1024 / 1e6}, open(sys.argv[1], "w"))
-sys.exit(code)
-"""
-
-
-def measured(command: list[Any], environment: dict[str, str]) -> dict[str, Any]:
-    """CPU and wall seconds and peak memory of a process and its children."""
-    with tempfile.NamedTemporaryFile("r") as result:
-        launched = [sys.executable, "-c", LAUNCHER, result.name, *map(str, command)]
-        done = subprocess.run(launched, env={**os.environ, **environment}, stderr=subprocess.PIPE, text=True)
-        if done.returncode:
-            raise AssertionError(f"{command[:4]} failed:\n{done.stderr[-3000:]}")
-        found: dict[str, Any] = json.loads(Path(result.name).read_text())
-    return found
-
-
 def in_loop(name: str, corpus: Path, result: Path) -> None:
-    """The child: reads the texts, then times the loop alone."""
+    """Read the texts, then time the loop alone (child process)."""
     with corpus.open(encoding="utf-8") as lines:
         texts = [json.loads(line)["text"] for line in lines]
     next(iter(LOOPS[name](texts[:1])))  # imports
@@ -261,7 +248,6 @@ def in_loop(name: str, corpus: Path, result: Path) -> None:
 
 
 def candidates() -> dict[str, Callable[[Path, Path], dict[str, Any]]]:
-    """All of them, by name."""
     found: dict[str, Callable[[Path, Path], dict[str, Any]]] = {
         "nearkin": run_nearkin("default"),
         "nearkin, counts as weights": run_nearkin("char:4|count|xxh3|simhash:128"),
@@ -270,11 +256,8 @@ def candidates() -> dict[str, Callable[[Path, Path], dict[str, Any]]]:
     return {**found, **{name: run_loop(name) for name in LOOPS}}
 
 
-# The truth
-
-
 def truth(texts: list[str], recipe: str) -> list[tuple[int, int]]:
-    """Pairs with J >= 0.8 in order, the earlier row first."""
+    """Return the pairs with J >= 0.8 in order, the earlier row first."""
     import nearkin as nk
 
     wide = nk.Recipe(recipe).with_(bits=256, seed=77)
@@ -290,7 +273,7 @@ def truth(texts: list[str], recipe: str) -> list[tuple[int, int]]:
 
 
 def greedy(pairs: list[tuple[int, int]], among: set[int]) -> set[int]:
-    """Rows that the exact greedy loop removes from these."""
+    """Return the rows that the exact greedy loop removes."""
     removed: set[int] = set()
     for first, second in pairs:
         if first in among and second in among and first not in removed:
@@ -344,11 +327,7 @@ def run(options: Any, work: Path) -> None:
     write(texts, whole)
     part = make_corpus(options.data, SUBSET, options.seed)
     write(part, subset)
-    about = {
-        "documents": len(texts),
-        "megabytes": common.megabytes(texts),
-        "seed": options.seed,
-    }
+    about = {"documents": len(texts), "megabytes": common.megabytes(texts), "seed": options.seed}
     exact = {name: truth(part, f"{name}|binary|xxh3|simhash:256") for name in ("char:4", "word:3")}
     about["exact_removed"] = {name: len(greedy(found, set(range(SUBSET)))) for name, found in exact.items()}
     del texts
@@ -370,11 +349,10 @@ def run(options: Any, work: Path) -> None:
         for figure in ("cpu", "wall", "peak_mb"):
             result[figure] = float(np.median([one[figure] for one in result["runs"]]))
         result["kept"] = result["runs"][0]["kept"]
-    versions = common.versions("gaoya", "rensa", "datasketch", "numpy")
-    versions["text-dedup"] = "0.4.0"
+    versions = common.versions("gaoya", "rensa", "datasketch", "text-dedup", "numpy")
     common.save(
         "dedup",
-        {**about, "results": common.with_last("dedup", "results", results) if options.only else results},
+        {**about, "results": common.merge_last("dedup", "results", results) if options.only else results},
         versions=versions,
     )
     report(common.latest("dedup"))
@@ -390,7 +368,7 @@ def once(call: Callable[[Path, Path], dict[str, Any]], corpus: Path, work: Path)
 
 
 def report(run: dict[str, Any]) -> None:
-    """The table of docs/benchmarks.md."""
+    """Write the table of docs/benchmarks.md."""
     results, ours = run["results"], run["results"]["nearkin"]
     rows = []
     for each, result in results.items():
@@ -421,9 +399,9 @@ def report(run: dict[str, Any]) -> None:
     found = common.table(header, rows) + "\n\n"
     found += f"{run['documents']:,} documents, {run['megabytes']:.0f} MB, seed {run['seed']}; runs of each: "
     found += f"{len(ours['runs'])}, medians; {run['machine']['processor']}, {run['date'][:10]}; raw data: "
-    found += f"`bench/runs/{run['file']}`. nearkin: {summary['candidates']:,} candidates, {summary['verified']:,} "
-    found += f"verified, of which {summary['verified_precision']:.1%} matched.\n"
-    common.splice(common.ROOT / "docs" / "benchmarks.md", "dedup", found)
+    found += f"nearkin: {summary['candidates']:,} candidates, {summary['verified']:,} "
+    found += f"verified, {summary['verified_precision']:.1%} matched.\n"
+    common.splice("benchmarks.md", "dedup", found)
 
 
 if __name__ == "__main__":

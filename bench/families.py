@@ -1,11 +1,12 @@
-"""Quality of the vector families at equal bits, and the speed of encoding: docs/families/index.md.
+"""Quality of the vector families at equal bits, and the speed of encoding.
 
     python bench/families.py --data ../shared/data [--part quality|generated|speed|sparse]
 
-Quality: every family at 32 to 256 bits on the shared vectors; truth are the 100 nearest base rows by L2; mean average
-precision with grouped ties (all rows at one distance enter together, at the precision at the group's end) and
-recall@100 of the first 1,000 rows by distance of codes. Speed: CPU seconds of one thread against the bare product of
-the same matrices in the same run. Seeds are not those of the tests.
+Quality: every family at 32 to 256 bits on the shared vectors. The ground truth are the 100 nearest base rows by L2; the
+figures are mean average precision with grouped ties (all rows at one distance enter together, at the precision at the
+end of the group) and recall@100 of the first 1,000 rows by code distance. Speed: CPU seconds of one thread relative to
+the bare product of the same matrices in the same run. Seeds differ from those of the tests. The tables are in
+docs/families/index.md.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import os
 import time
 import warnings
 from collections.abc import Callable
@@ -38,9 +40,16 @@ from nearkin.families import (
 )
 
 BITS = (32, 64, 128, 256)
+
+
 SETS = {"sift": "vec_sift_bsds", "gist": "vec_cifar10_gist512", "mnist": "vec_mnist10k", "lsa": "vec_20news_lsa96"}
+
+
 QUERIES = 200
+
+
 SEED = 20251121
+
 
 FAMILIES: dict[str, Callable[[int], Family]] = {
     "hyperplane": lambda bits: Hyperplane(bits, seed=SEED),
@@ -54,9 +63,9 @@ FAMILIES: dict[str, Callable[[int], Family]] = {
 
 
 def grouped(distances: NDArray[np.float64], relevant: NDArray[np.bool_]) -> tuple[float, float]:
-    """Average precision with grouped ties of one query, and the share of relevant rows among the first 1,000.
+    """Return average precision with grouped ties of one query, and the share of relevant rows in the first 1,000.
 
-    Where the thousandth row lies within a group of ties, the group counts in proportion.
+    If the thousandth row is inside a group of ties, the group counts in proportion.
     """
     values, group = np.unique(distances, return_inverse=True)
     size = np.bincount(group, minlength=len(values))
@@ -72,7 +81,7 @@ def grouped(distances: NDArray[np.float64], relevant: NDArray[np.bool_]) -> tupl
 def score(
     family: Family, base: Any, queries: Any, truth: NDArray[np.int64], *, spherical: bool = False
 ) -> tuple[float, float]:
-    """Mean average precision and recall of a fitted family."""
+    """Return mean average precision and recall of a fitted family."""
     codes, asked = family.transform(base), family.transform(queries)
     bits, results = family.num_hashes, []
     for query, near in zip(asked, truth, strict=True):
@@ -88,7 +97,7 @@ def score(
 
 
 def table(base: Any, queries: Any, truth: Any, bits: tuple[int, ...]) -> dict[str, dict[str, list[float] | str]]:
-    """MAP and recall of every family at every width."""
+    """Return MAP and recall of every family at every width."""
     found: dict[str, dict[str, list[float] | str]] = {}
     for name, make in FAMILIES.items():
         for width in bits:
@@ -108,11 +117,10 @@ def table(base: Any, queries: Any, truth: Any, bits: tuple[int, ...]) -> dict[st
     return found
 
 
-def quality(arguments: Any) -> dict[str, Any]:
-    """The shared vectors."""
+def quality(options: Any) -> dict[str, Any]:
     result = {}
     for name, file in SETS.items():
-        data = np.load(arguments.data / f"{file}.npz")
+        data = np.load(options.data / f"{file}.npz")
         print(f"== {name}", flush=True)
         step = len(data["queries"]) // QUERIES
         queries = data["queries"][::step][:QUERIES].astype(np.float32)
@@ -123,7 +131,7 @@ def quality(arguments: Any) -> dict[str, Any]:
 
 
 def generated() -> dict[str, Any]:
-    """The generated clusters of docs/families/index.md, 32 and 64 bits, 500 queries."""
+    """Measure the generated clusters of docs/families/index.md: 32 and 64 bits, 500 queries."""
     rng = np.random.default_rng(12345)
     centres = rng.standard_normal((100, 64))
     X = (centres[rng.integers(0, 100, 21000)] + 0.6 * rng.standard_normal((21000, 64))).astype(np.float32)
@@ -135,9 +143,9 @@ def generated() -> dict[str, Any]:
 
 
 def speed() -> list[dict[str, Any]]:
-    """CPU seconds of transform over those of the bare product, one thread; least of fifteen rounds, medians beside it.
+    """Measure the CPU seconds of transform relative to the bare product.
 
-    The least is what the work takes; medians hold what other processes take of the caches meanwhile.
+    The minimum of fifteen rounds is what the work takes; medians include the effect of other processes on the caches.
     """
     nk.set_num_threads(1)
     rng = np.random.default_rng(SEED)
@@ -175,7 +183,7 @@ def speed() -> list[dict[str, Any]]:
 
 
 def sparse() -> list[dict[str, Any]]:
-    """Non-zeros a second of hashed projections, one thread, 64 bits, 10^9 columns."""
+    """Measure non-zeros per second of hashed projections: one thread, 64 bits, 10^9 columns."""
     from scipy.sparse import csr_array
 
     nk.set_num_threads(1)
@@ -198,9 +206,9 @@ def sparse() -> list[dict[str, Any]]:
     return rows
 
 
-def render(results: dict[str, Any]) -> None:
-    """Puts the tables into docs/families/index.md."""
-    page = common.ROOT / "docs" / "families" / "index.md"
+def report(results: dict[str, Any]) -> None:
+    """Write the tables of docs/families/index.md."""
+    page = "families/index.md"
 
     def cells(found: dict[str, Any], widths: tuple[int, ...]) -> list[list[str]]:
         rows = []
@@ -233,23 +241,22 @@ def render(results: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Run the parts that are asked for and save what they found."""
-    arguments = common.arguments(__doc__, ("--part", {"choices": ["quality", "generated", "speed", "sparse"]}))
-    if arguments.report is not None:
-        render(common.latest("families", arguments.report)["results"])
+    options = common.arguments(__doc__, ("--part", {"choices": ["quality", "generated", "speed", "sparse"]}))
+    if options.report is not None:
+        report(common.latest("families", options.report)["results"])
         return
     parts: dict[str, Callable[[], Any]] = {
         "generated": generated,
         "speed": speed,
         "sparse": sparse,
-        "quality": lambda: quality(arguments),
+        "quality": lambda: quality(options),
     }
-    chosen = [arguments.part] if arguments.part else list(parts)
+    chosen = [options.part] if options.part else list(parts)
     found = {name: parts[name]() for name in chosen}
     versions = {"nearkin": nk.__version__, "numpy": np.__version__}
-    results = common.with_last("families", "results", found)
+    results = common.merge_last("families", "results", found)
     print(common.save("families", {"results": results}, versions=versions))
-    render(results)
+    report(results)
 
 
 if __name__ == "__main__":

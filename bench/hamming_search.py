@@ -1,45 +1,229 @@
-"""Sections of `bench/hamming.py`: radius searches, the scan, the nearest, all pairs, beside peers."""
+"""Hamming search: queries per CPU second, build time, memory and recall, compared with other packages.
+
+    python bench/hamming_search.py [radius wide top pairs growth permutations]
+
+Without a name all sections run; `tables` writes the docs from the last run of each. `--scale 10` divides all sizes.
+
+One thread, CPU seconds of the process, the median of three if a figure takes less than ten seconds. Half of the queries
+are planted (a stored fingerprint with 0 to radius bits flipped), half are random. nearkin must return what its scan
+returns, and for some queries the scan is checked against a comparison in NumPy with every fingerprint. Recall of a peer
+is the share of these matches that it returns. Every peer has the settings that suit the task best; faiss's radius is
+exclusive, so it gets the radius plus one.
+
+`permutations` compares sorted permutations of bits with the exact methods, and the tables of Manku, Jain and Das Sarma
+(WWW 2007), built by `crates/nearkin-core/examples/manku_tables.rs`, with a directory.
+"""
 
 from __future__ import annotations
 
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import datetime
 import json
+import os
+import resource
+import statistics
 import subprocess
+import sys
 import tempfile
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import common
-import hamming_data as made
 import nearkin as nk
-from hamming_base import Section, check_scan, cpu, filled, indexed, plan_of, rss, same_distances
 from nearkin.index.fingerprints import to_bytes
+from nearkin.index.permutations import PermutationIndex
 
-PYBIND = common.ROOT / ".venv-pybind" / "bin" / "python"
+Row = dict[str, Any]
 
 
-def radius_3(section: Section) -> None:
-    """10M x 64 bits, radius 3: nearkin, faiss, pynear, usearch."""
+class Section:
+    """Rows of one section, printed when they are added."""
+
+    def __init__(self, options: Any) -> None:
+        self.options = options
+        self.rows: list[Row] = []
+
+    def add(self, task: str, who: str, **figures: Any) -> None:
+        """Add and print a row."""
+        self.rows.append({"task": task, "who": who, **figures})
+        shown = [
+            f"{key}={value:,.4g}" if isinstance(value, float) else f"{key}={value}" for key, value in figures.items()
+        ]
+        print(f"{task:40} {who:30} {'  '.join(shown)}", flush=True)
+
+    def size(self, n: int) -> int:
+        """Return `n`, divided by `--scale`."""
+        return max(20_000, n // self.options.scale)
+
+
+def median_cpu(work: Callable[[], Any], repeat: int = 3) -> tuple[float, Any]:
+    """Return the median CPU seconds of `work()` and its last result; it runs once if it takes long."""
+    times = []
+    result = None
+    for _ in range(repeat):
+        start = time.process_time()
+        result = work()
+        times.append(time.process_time() - start)
+        if times[0] > 10:
+            break
+    return statistics.median(times), result
+
+
+def check_scan(codes: Any, queries: Any, radius: int, hits: nk.SearchResult) -> None:
+    """Compare the first results with a comparison in NumPy with every fingerprint."""
+    rows, questions = codes.reshape(len(codes), -1), queries.reshape(len(queries), -1)
+    for i in range(min(10, len(questions))):
+        distances = np.bitwise_count(rows ^ questions[i]).sum(axis=1)
+        if sorted(np.flatnonzero(distances <= radius).tolist()) != sorted(hits[i].ids.tolist()):
+            raise SystemExit(f"query {i}: the scan differs from a comparison with everything")
+
+
+def indexed(
+    codes: Any, bits: int, radius: int | None, method: Any = "auto", **options: Any
+) -> tuple[float, nk.HammingIndex]:
+    """Return the CPU seconds of adding everything and building tables, and the index."""
+    start = time.process_time()
+    index = nk.HammingIndex(bits, method, radius=radius, **options)
+    index.add(None, codes)
+    index.search(codes[:1], radius=0 if radius is None else radius)
+    return time.process_time() - start, index
+
+
+def plan_of(index: nk.HammingIndex, radius: int) -> Row:
+    part = max(index.explain(radius)["parts"], key=lambda part: part["slots"])
+    return {key: part[key] for key in ("method", "tables", "radii", "probes", "candidates")}
+
+
+def filled(index: Any, codes: Any) -> Any:
+    index.add(codes)
+    return index
+
+
+def rss() -> int:
+    """Return the resident memory of this process in bytes."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def same_distances(found: Any, expected: Any) -> float:
+    """Return the share of neighbours at the correct distances."""
+    return float((np.sort(np.asarray(found).astype(np.int64), axis=1) == np.sort(expected, axis=1)).mean())
+
+
+Codes = NDArray[np.uint64]
+
+
+CORPORA = ("en_20news", "en_licences", "zh_laws", "zh_news_sogou", "zh_song_poems", "en_bible_ot")
+
+
+WINDOW = 200
+
+
+def random_codes(bits: int, n: int, seed: int) -> Codes:
+    words = -(-bits // 64)
+    codes = np.random.default_rng(seed).integers(0, 2**64, (n, words), dtype=np.uint64)
+    return codes[:, 0].copy() if words == 1 else codes
+
+
+def queries_near(codes: Codes, bits: int, count: int, radius: int, seed: int) -> Codes:
+    """Build queries: every second one a stored fingerprint with 0 to `radius` bits flipped, the others random."""
+    rng = np.random.default_rng(seed)
+    queries = random_codes(bits, count, seed + 1).reshape(count, -1)
+    rows = codes.reshape(len(codes), -1)
+    for i in range(0, count, 2):
+        queries[i] = rows[rng.integers(0, len(rows))]
+        for bit in rng.choice(bits, rng.integers(0, radius + 1), replace=False):
+            queries[i, bit // 64] ^= np.uint64(1 << int(bit % 64))
+    return queries[:, 0].copy() if codes.ndim == 1 else queries
+
+
+def with_planted_pairs(n: int, seed: int) -> Codes:
+    """Return random fingerprints; the last tenth are copies of the first, with one bit flipped."""
+    codes = random_codes(64, n, seed)
+    planted = n // 10
+    flips = np.random.default_rng(seed + 1).integers(0, 64, planted).astype(np.uint64)
+    codes[-planted:] = codes[:planted] ^ (np.uint64(1) << flips)
+    return codes
+
+
+def text_windows(data: Path, n: int) -> Iterator[list[str]]:
+    """Yield about n windows of 200 characters over all corpora, in lists of 100,000."""
+    sources = [text for name in CORPORA for text in common.texts(data, name)]
+    room = sum(max(len(text) - WINDOW, 0) for text in sources)
+    step = max(1, room // n)
+    batch: list[str] = []
+    given = 0
+    for text in sources:
+        for start in range(0, max(len(text) - WINDOW, 0), step):
+            batch.append(text[start : start + WINDOW])
+            if len(batch) == 100_000:
+                given += len(batch)
+                yield batch
+                batch = []
+                if given >= n:
+                    return
+    yield batch[: n - given]
+
+
+def text_codes(data: Path, n: int, bits: int) -> Codes:
+    """Return SimHash fingerprints of n overlapping windows of real texts, in random order."""
+    recipe = nk.Recipe(f"char:4|count|xxh3|simhash:{bits}")
+    parts = [np.asarray(nk.fingerprint(batch, recipe)) for batch in text_windows(data, n) if batch]
+    codes = np.concatenate(parts)
+    return np.ascontiguousarray(codes[np.random.default_rng(6).permutation(len(codes))])
+
+
+def distinct_text_codes(data: Path, n: int) -> Codes:
+    codes = np.unique(text_codes(data, n, 64))
+    return np.ascontiguousarray(codes[np.random.default_rng(8).permutation(len(codes))])
+
+
+def hyperplane_codes(data: Path, name: str, bits: int, n: int | None = None) -> Codes:
+    """Return signs of random projections of real vectors; averages of two random vectors fill up to n rows."""
+    with np.load(data / f"vec_{name}.npz") as file:
+        vectors = file["base"].astype(np.float32)
+    vectors -= vectors.mean(axis=0)
+    rng = np.random.default_rng(7)
+    planes = rng.standard_normal((vectors.shape[1], bits)).astype(np.float32)
+    parts = [np.packbits(vectors @ planes > 0, axis=1, bitorder="little")]
+    missing = 0 if n is None else n - len(vectors)
+    while missing > 0:
+        count = min(missing, 100_000)
+        left, right = rng.integers(0, len(vectors), (2, count))
+        parts.append(np.packbits((vectors[left] + vectors[right]) @ planes > 0, axis=1, bitorder="little"))
+        missing -= count
+    return np.concatenate(parts).view(np.uint64)
+
+
+def measure_radius_3(section: Section) -> None:
+    """Measure radius 3 of 64 bits among 10 million fingerprints."""
     n, radius, count = section.size(10_000_000), 3, section.size(10_000)
     task = f"radius {radius} of 64, n = {n:,}"
-    codes = made.random_codes(64, n, 1)
-    asked = made.queries_near(codes, 64, count, radius, 2)
+    codes = random_codes(64, n, 1)
+    queries = queries_near(codes, 64, count, radius, 2)
     _, scan = indexed(codes, 64, None, "scan")
-    expected = scan.search(asked, radius=radius)
-    check_scan(codes, asked, radius, expected)
+    expected = scan.search(queries, radius=radius)
+    check_scan(codes, queries, radius, expected)
     matches = len(expected.ids)
     for who, limit in (("nearkin", None), ("nearkin, memory_limit of 16 bytes each", 16 * n)):
         build, index = indexed(codes, 64, radius, memory_limit=limit)
-        seconds, hits = cpu(lambda index=index: index.search(asked, radius=radius))
+        seconds, hits = median_cpu(lambda index=index: index.search(queries, radius=radius))
         if not (np.array_equal(hits.ids, expected.ids) and np.array_equal(hits.distances, expected.distances)):
             raise SystemExit(f"{who} differs from its scan")
         figures = {"qps": count / seconds, "build": build, "bytes_each": index.nbytes / n, "recall": 1.0}
-        section.put(task, who, **figures, **plan_of(index, radius))
-    few = asked[: max(50, count // 100)]
-    seconds, _ = cpu(lambda: scan.search(asked[:1000], radius=radius), 1)
-    section.put(
+        section.add(task, who, **figures, **plan_of(index, radius))
+    few = queries[: max(50, count // 100)]
+    seconds, _ = median_cpu(lambda: scan.search(queries[:1000], radius=radius), 1)
+    section.add(
         task,
         "nearkin, scan of batches",
         qps=min(1000, count) / seconds,
@@ -47,29 +231,31 @@ def radius_3(section: Section) -> None:
         bytes_each=scan.nbytes / n,
         recall=1.0,
     )
-    seconds, _ = cpu(lambda: [scan.search(few[i : i + 1], radius=radius) for i in range(len(few))], 1)
-    section.put(
+    seconds, _ = median_cpu(lambda: [scan.search(few[i : i + 1], radius=radius) for i in range(len(few))], 1)
+    section.add(
         task, "nearkin, scan of one query", qps=len(few) / seconds, build=0.0, bytes_each=scan.nbytes / n, recall=1.0
     )
     scan = index = None
-    packed, packed_asked = to_bytes(codes), to_bytes(asked)
-    peers_radius(section, task, packed, packed_asked, radius, expected, matches)
+    packed, packed_asked = to_bytes(codes), to_bytes(queries)
+    measure_peers_radius(section, task, packed, packed_asked, radius, expected, matches)
 
 
-def peers_radius(section: Section, task: str, codes: Any, asked: Any, radius: int, expected: Any, matches: int) -> None:
+def measure_peers_radius(
+    section: Section, task: str, codes: Any, queries: Any, radius: int, expected: Any, matches: int
+) -> None:
     import faiss
 
     faiss.omp_set_num_threads(1)
-    count, n = len(asked), len(codes)
-    part = asked[: max(200, count // 5)]
+    count, n = len(queries), len(codes)
+    part = queries[: max(200, count // 5)]
     within = int(expected.offsets[len(part)])
     before = rss()
-    build, multi = cpu(lambda: filled(faiss.IndexBinaryMultiHash(64, 4, 16), codes), 1)
+    build, multi = median_cpu(lambda: filled(faiss.IndexBinaryMultiHash(64, 4, 16), codes), 1)
     multi.nflip = 0
     held = rss() - before
-    seconds, found = cpu(lambda: multi.range_search(part, radius + 1))
+    seconds, found = median_cpu(lambda: multi.range_search(part, radius + 1))
     recall = float(found[0][-1]) / max(1, within)
-    section.put(
+    section.add(
         task,
         "faiss IndexBinaryMultiHash 4x16",
         qps=len(part) / seconds,
@@ -79,28 +265,28 @@ def peers_radius(section: Section, task: str, codes: Any, asked: Any, radius: in
     )
     multi = None
     flat = filled(faiss.IndexBinaryFlat(64), codes)
-    some = asked[:64]
-    seconds, found = cpu(lambda: flat.range_search(some, radius + 1))
+    some = queries[:64]
+    seconds, found = median_cpu(lambda: flat.range_search(some, radius + 1))
     recall = float(found[0][-1]) / max(1, int(expected.offsets[len(some)]))
-    section.put(task, "faiss IndexBinaryFlat", qps=len(some) / seconds, build=0.0, bytes_each=8.0, recall=recall)
+    section.add(task, "faiss IndexBinaryFlat", qps=len(some) / seconds, build=0.0, bytes_each=8.0, recall=recall)
     flat = None
     import pynear
 
     before = rss()
     mih = pynear.MIHBinaryIndex(m=4)
-    build, _ = cpu(lambda: mih.set(codes), 1)
+    build, _ = median_cpu(lambda: mih.set(codes), 1)
     held = rss() - before
     # It returns the k nearest of its candidates, whatever their distance; k is the most matches that a query has.
     most = int(np.diff(expected.offsets).max())
     for k in sorted({most, 10}):
-        seconds, answer = cpu(lambda k=k: mih.searchKNN_arrays(asked, k, radius), 1)
+        seconds, answer = median_cpu(lambda k=k: mih.searchKNN_arrays(queries, k, radius), 1)
         recall = float(((answer[0] >= 0) & (answer[1] <= radius)).sum()) / max(1, matches)
         name = f"pynear MIHBinaryIndex m=4, k={k}"
-        section.put(task, name, qps=count / seconds, build=build, bytes_each=held / n, recall=recall)
+        section.add(task, name, qps=count / seconds, build=build, bytes_each=held / n, recall=recall)
 
 
-def wide(section: Section) -> None:
-    """Radius 8 and 10 of 64, 20 of 128, 40 of 256: tables against the scan of one query and of batches."""
+def measure_wide(section: Section) -> None:
+    """Measure tables for larger radii and wider fingerprints against the scan of one query and of batches."""
     tasks = {
         "8of64": (64, 10_000_000, 8),
         "10of64": (64, 10_000_000, 10),
@@ -110,94 +296,55 @@ def wide(section: Section) -> None:
     for name, (bits, full, radius) in tasks.items():
         if section.options.only not in ("", name):
             continue
-        wide_of(section, bits, section.size(full), radius)
+        measure_wide_of(section, bits, section.size(full), radius)
 
 
-def wide_of(section: Section, bits: int, n: int, radius: int) -> None:
+def measure_wide_of(section: Section, bits: int, n: int, radius: int) -> None:
     count = 2000
     task = f"radius {radius} of {bits}, n = {n:,}"
-    codes = made.random_codes(bits, n, 1)
-    asked = made.queries_near(codes, bits, count, radius, 2)
+    codes = random_codes(bits, n, 1)
+    queries = queries_near(codes, bits, count, radius, 2)
     _, scan = indexed(codes, bits, None, "scan")
-    batch, expected = cpu(lambda: scan.search(asked, radius=radius), 1)
-    check_scan(codes, asked, radius, expected)
-    few = asked[:50]
-    one, _ = cpu(lambda: [scan.search(few[i : i + 1], radius=radius) for i in range(50)], 1)
-    section.put(task, "nearkin, scan of one query", qps=50 / one, build=0.0, bytes_each=scan.nbytes / n, recall=1.0)
-    section.put(task, "nearkin, scan of batches", qps=count / batch, build=0.0, bytes_each=scan.nbytes / n, recall=1.0)
+    batch, expected = median_cpu(lambda: scan.search(queries, radius=radius), 1)
+    check_scan(codes, queries, radius, expected)
+    few = queries[:50]
+    one, _ = median_cpu(lambda: [scan.search(few[i : i + 1], radius=radius) for i in range(50)], 1)
+    section.add(task, "nearkin, scan of one query", qps=50 / one, build=0.0, bytes_each=scan.nbytes / n, recall=1.0)
+    section.add(task, "nearkin, scan of batches", qps=count / batch, build=0.0, bytes_each=scan.nbytes / n, recall=1.0)
     scan = None
     build, index = indexed(codes, bits, radius)
-    seconds, hits = cpu(lambda: index.search(asked, radius=radius))
+    seconds, hits = median_cpu(lambda: index.search(queries, radius=radius))
     if not (np.array_equal(hits.ids, expected.ids) and np.array_equal(hits.distances, expected.distances)):
         raise SystemExit("the tables differ from the scan")
     figures = {"qps": count / seconds, "build": build, "bytes_each": index.nbytes / n, "recall": 1.0}
-    section.put(task, "nearkin", **figures, **plan_of(index, radius))
+    section.add(task, "nearkin", **figures, **plan_of(index, radius))
 
 
-def scan(section: Section) -> None:
-    """The scan against faiss's and the machine's limits."""
-    import faiss
-
-    faiss.omp_set_num_threads(1)
-    n = section.size(10_000_000)
-    with tempfile.TemporaryDirectory() as folder:
-        program = Path(folder) / "popcount_limit"
-        source = common.ROOT / "bench" / "popcount_limit.c"
-        subprocess.run(["gcc", "-O3", "-march=native", "-o", program, source], check=True)
-        limits = json.loads(subprocess.run([program, str(n), "3"], capture_output=True, check=True).stdout)
-    section.put("limits", "popcount_limit.c", **limits)
-    codes = made.random_codes(64, n, 1)
-    asked = made.queries_near(codes, 64, 1000, 3, 2)
-    _, index = indexed(codes, 64, None, "scan")
-    flat = filled(faiss.IndexBinaryFlat(64), to_bytes(codes))
-    packed = to_bytes(asked)
-    for radius in (3, 10, 14):
-        task = f"scan, radius {radius} of 64, n = {n:,}"
-        seconds, hits = cpu(lambda radius=radius: index.search(asked, radius=radius))
-        section.put(
-            task,
-            "nearkin, batches of 1,000",
-            per_s=n * 1000 / seconds,
-            of_limit=n * 1000 / seconds / max(limits["batch"], limits["distances"]),
-        )
-        one, _ = cpu(lambda radius=radius: [index.search(asked[i : i + 1], radius=radius) for i in range(30)])
-        section.put(
-            task,
-            "nearkin, one query",
-            per_s=30 * n / one,
-            bytes_per_s=8 * 30 * n / one,
-            of_limit=8 * 30 * n / one / limits["read_bytes"],
-        )
-        seconds, found = cpu(lambda radius=radius: flat.range_search(packed[:200], radius + 1), 1)
-        equal = int(found[0][-1]) == int(hits.offsets[200])
-        section.put(task, "faiss IndexBinaryFlat, batches of 200", per_s=n * 200 / seconds, equal=equal)
-
-
-def top(section: Section) -> None:
-    """The ten nearest, with random codes and codes of real data."""
+def measure_top(section: Section) -> None:
+    """Measure the ten nearest, with random codes and codes of real data."""
     data = section.options.data
     tasks: dict[str, tuple[str, int, Callable[[int], Any]]] = {
-        "random64": ("64 bits, random", 10_000_000, lambda n: made.random_codes(64, n, 3)),
-        "text64": ("64 bits, SimHash of text windows", 10_000_000, lambda n: made.text_codes(data, n, 64)),
-        "random256": ("256 bits, random", 1_000_000, lambda n: made.random_codes(256, n, 3)),
-        "text256": ("256 bits, SimHash of text windows", 1_000_000, lambda n: made.text_codes(data, n, 256)),
+        "random64": ("64 bits, random", 10_000_000, lambda n: random_codes(64, n, 3)),
+        "text64": ("64 bits, SimHash of text windows", 10_000_000, lambda n: text_codes(data, n, 64)),
+        "random256": ("256 bits, random", 1_000_000, lambda n: random_codes(256, n, 3)),
+        "text256": ("256 bits, SimHash of text windows", 1_000_000, lambda n: text_codes(data, n, 256)),
         "sift256": (
             "256 bits, hyperplanes over SIFT and averages",
             1_000_000,
-            lambda n: made.hyperplane_codes(data, "sift_bsds", 256, n),
+            lambda n: hyperplane_codes(data, "sift_bsds", 256, n),
         ),
         "gist256": (
             "256 bits, hyperplanes over GIST",
             20_000,
-            lambda n: made.hyperplane_codes(data, "cifar10_gist512", 256),
+            lambda n: hyperplane_codes(data, "cifar10_gist512", 256),
         ),
     }
     for name, (title, full, make) in tasks.items():
         if section.options.only in ("", name):
-            top_of(section, title, make(section.size(full)))
+            measure_top_of(section, title, make(section.size(full)))
 
 
-def top_of(section: Section, title: str, codes: Any) -> None:
+def measure_top_of(section: Section, title: str, codes: Any) -> None:
     import faiss
     import pynear
     from usearch.index import MetricKind
@@ -207,21 +354,21 @@ def top_of(section: Section, title: str, codes: Any) -> None:
     bits = 64 * (1 if codes.ndim == 1 else codes.shape[1])
     # Real queries are rows that are taken out, random ones planted or random.
     if "random" in title:
-        asked = made.queries_near(codes, bits, 500, bits // 16, 4)
+        queries = queries_near(codes, bits, 500, bits // 16, 4)
     else:
-        asked, codes = codes[:500].copy(), codes[500:]
+        queries, codes = codes[:500].copy(), codes[500:]
     n = len(codes)
     task = f"top 10, {title}, n = {n:,}"
     _, index = indexed(codes, bits, None)
     _, plain = indexed(codes, bits, None, "scan")
-    first, hits = cpu(lambda: index.nearest(asked, k=10), 1)
-    seconds, hits = cpu(lambda: index.nearest(asked, k=10))
-    scanned, same = cpu(lambda: plain.nearest(asked, k=10), 1)
+    first, hits = median_cpu(lambda: index.nearest(queries, k=10), 1)
+    seconds, hits = median_cpu(lambda: index.nearest(queries, k=10))
+    scanned, same = median_cpu(lambda: plain.nearest(queries, k=10), 1)
     if not (np.array_equal(hits.ids, same.ids) and np.array_equal(hits.distances, same.distances)):
         raise SystemExit("the tables differ from the scan")
     distances = hits.distances.reshape(500, 10).astype(int)
     last = float(distances[:, -1].mean())
-    section.put(
+    section.add(
         task,
         "nearkin",
         qps=500 / seconds,
@@ -230,37 +377,37 @@ def top_of(section: Section, title: str, codes: Any) -> None:
         tenth_distance=last,
         bytes_each=index.nbytes / n,
     )
-    section.put(task, "nearkin, scan", qps=500 / scanned, recall=1.0)
-    packed, packed_asked = to_bytes(codes, bits), to_bytes(asked, bits)
+    section.add(task, "nearkin, scan", qps=500 / scanned, recall=1.0)
+    packed, packed_asked = to_bytes(codes, bits), to_bytes(queries, bits)
     flat = filled(faiss.IndexBinaryFlat(bits), packed)
     few = 200 if n > 2_000_000 else 500
-    seconds, found = cpu(lambda: flat.search(packed_asked[:few], 10), 1)
-    section.put(task, "faiss IndexBinaryFlat", qps=few / seconds, recall=same_distances(found[0], distances[:few]))
+    seconds, found = median_cpu(lambda: flat.search(packed_asked[:few], 10), 1)
+    section.add(task, "faiss IndexBinaryFlat", qps=few / seconds, recall=same_distances(found[0], distances[:few]))
     flat = None
     few = 30 if n > 2_000_000 else 200
     call = lambda: usearch_search(packed, packed_asked[:few], 10, MetricKind.Hamming, exact=True, threads=1)  # noqa: E731
-    seconds, answer = cpu(call, 1)
-    section.put(
+    seconds, answer = median_cpu(call, 1)
+    section.add(
         task, "usearch, exact", qps=few / seconds, recall=same_distances(np.asarray(answer.distances), distances[:few])
     )
     mih = pynear.MIHBinaryIndex(m=4 if bits == 64 else 16)
-    build, _ = cpu(lambda: mih.set(packed), 1)
+    build, _ = median_cpu(lambda: mih.set(packed), 1)
     radius = int(np.ceil(last))
     few = 100
-    seconds, answer = cpu(lambda: mih.searchKNN_arrays(packed_asked[:few], 10, radius), 1)
+    seconds, answer = median_cpu(lambda: mih.searchKNN_arrays(packed_asked[:few], 10, radius), 1)
     recall = same_distances(answer[1], distances[:few])
-    section.put(task, f"pynear MIHBinaryIndex, radius {radius}", qps=few / seconds, build=build, recall=recall)
+    section.add(task, f"pynear MIHBinaryIndex, radius {radius}", qps=few / seconds, build=build, recall=recall)
 
 
-def pairs(section: Section) -> None:
-    """All pairs: random with planted ones, and real fingerprints, beside simhash-pybind and faiss."""
+def measure_pairs(section: Section) -> None:
+    """Measure all pairs within a radius."""
     data = section.options.data
     tasks: dict[str, tuple[str, int, int, Callable[[int], Any]]] = {
-        "1m": ("random and planted", 1_000_000, 3, lambda n: made.with_planted_pairs(n, 3)),
-        "10m": ("random and planted", 10_000_000, 3, lambda n: made.with_planted_pairs(n, 3)),
-        "text": ("SimHash of text windows", 1_000_000, 3, lambda n: made.text_codes(data, n, 64)),
-        "distinct": ("distinct SimHash of text windows", 1_000_000, 3, lambda n: made.distinct_text_codes(data, n)),
-        "1m10": ("random and planted", 1_000_000, 10, lambda n: made.with_planted_pairs(n, 3)),
+        "1m": ("random and planted", 1_000_000, 3, lambda n: with_planted_pairs(n, 3)),
+        "10m": ("random and planted", 10_000_000, 3, lambda n: with_planted_pairs(n, 3)),
+        "text": ("SimHash of text windows", 1_000_000, 3, lambda n: text_codes(data, n, 64)),
+        "distinct": ("distinct SimHash of text windows", 1_000_000, 3, lambda n: distinct_text_codes(data, n)),
+        "1m10": ("random and planted", 1_000_000, 10, lambda n: with_planted_pairs(n, 3)),
     }
     for name, (title, full, radius, make) in tasks.items():
         if section.options.only not in ("", name):
@@ -274,18 +421,380 @@ def pairs(section: Section) -> None:
             index.add(None, codes)
             return index.pairs(radius)
 
-        seconds, found = cpu(join)
-        section.put(task, "nearkin, build and join", seconds=seconds, pairs=len(found))
+        seconds, found = median_cpu(join)
+        section.add(task, "nearkin, build and join", seconds=seconds, pairs=len(found))
         count = len(found)
         del found
         if radius > 3:
             continue
-        if PYBIND.exists():
+        if common.PEERS["simhash-pybind"].installed:
             with tempfile.TemporaryDirectory() as folder:
-                path = Path(folder) / "codes.npy"
-                np.save(path, codes)
-                command = [PYBIND, common.ROOT / "bench" / "peer_find_all.py", path, "4", str(radius)]
+                path = Path(folder) / "codes.bin"
+                codes.tofile(path)
+                command = [common.PEERS["simhash-pybind"].python, "-c", PYBIND_WORKER, path, "4", str(radius)]
                 answer = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
             # It joins distinct values: of copies, which "text" has, it names no pair.
-            section.put(task, "simhash-pybind find_all, 4 blocks", seconds=answer["seconds"], pairs=answer["pairs"])
+            section.add(task, "simhash-pybind find_all, 4 blocks", seconds=answer["seconds"], pairs=answer["pairs"])
         print(f"{count} pairs")
+
+
+def measure_growth(section: Section) -> None:
+    """Measure radius 3 of 64 as n grows; each size runs in its own process, so that its peak is its own."""
+    for n in (1_000_000, 10_000_000, 100_000_000):
+        if section.options.only in ("", str(n)):
+            command = [sys.executable, __file__, "--grow", str(section.size(n)), "--limit", str(30 * section.size(n))]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode:
+                raise SystemExit(done.stderr)
+            for line in done.stdout.splitlines():
+                row = json.loads(line)
+                section.add(row.pop("task"), row.pop("who"), **row)
+
+
+def grow(n: int, limit: int) -> None:
+    """Measure one size: methods, build, memory, save, open, verify. Print a JSON object per line."""
+    radius, count = 3, 10_000
+    codes = random_codes(64, n, 1)
+    queries = queries_near(codes, 64, count, radius, 2)
+    if n <= 10_000_000:
+        ways: dict[str, Row] = {
+            "auto": {},
+            "blocks": {"method": "blocks"},
+            "tables": {"method": "tables"},
+            "multi": {"method": "multi"},
+        }
+    else:
+        ways = {}
+    ways["auto, memory_limit of 30 bytes each"] = {"memory_limit": limit}
+    task = f"radius {radius} of 64"
+    for who, options in ways.items():
+        wall = time.perf_counter()
+        build, index = indexed(codes, 64, radius, **options)
+        wall = time.perf_counter() - wall
+        seconds, hits = median_cpu(lambda index=index: index.search(queries, radius=radius))
+        row = {"n": n, "qps": count / seconds, "build": build, "build_wall": wall, "bytes_each": index.nbytes / n}
+        row |= {"matches": len(hits.ids), "peak_gb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6}
+        print(json.dumps({"task": task, "who": who, **row, **plan_of(index, radius)}))
+        if who.startswith("auto,"):
+            print(json.dumps({"task": "file", "who": who, "n": n, **stored(index, queries, radius, hits)}))
+        del index
+    _, index = indexed(codes, 64, None, "scan")
+    few = queries[: 200 if n > 10_000_000 else 2000]
+    seconds, found = median_cpu(lambda: index.search(few, radius=radius), 1)
+    same = bool(np.array_equal(found.ids, hits.ids[: len(found.ids)]))
+    row = {"n": n, "qps": len(few) / seconds, "build": 0.0, "bytes_each": index.nbytes / n, "equal": same}
+    print(json.dumps({"task": task, "who": "scan", **row, "candidates": n, "probes": 0, "tables": 0}))
+    if n <= 1_000_000:
+        _, index = indexed(codes, 64, None, "bits")
+        seconds, _ = median_cpu(lambda: index.search(queries[:50], radius=radius), 1)
+        row = {"n": n, "qps": 50 / seconds, "build": 0.0, "bytes_each": index.nbytes / n}
+        print(json.dumps({"task": task, "who": "bits", **row, "candidates": n * 16, "probes": 32, "tables": 64}))
+
+
+def stored(index: nk.HammingIndex, queries: Any, radius: int, hits: nk.SearchResult) -> Row:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "codes.nks"
+        clock = [time.perf_counter()]
+        index.save(path)
+        clock.append(time.perf_counter())
+        opened = nk.HammingIndex.open(path)
+        clock.append(time.perf_counter())
+        one = opened.search(queries[:1], radius=radius)
+        clock.append(time.perf_counter())
+        opened.verify()
+        clock.append(time.perf_counter())
+        same = np.array_equal(opened.search(queries, radius=radius).ids, hits.ids) and len(one) == 1
+        size = path.stat().st_size
+    save, open_, first, verify = np.diff(clock).tolist()
+    return {"bytes": size, "save": save, "open": open_, "first_search": first, "verify": verify, "equal": bool(same)}
+
+
+N, QUERIES, FEW, ROUNDS = 1_000_000, 2_000, 100, 3
+
+
+RADII = (3, 6, 10)
+
+
+LISTS = ((25, 100), (100, 100), (25, 1000))
+
+
+PAPER = (1 << 23, 20_000)
+
+
+def planted_queries(radius: int) -> tuple[Any, Any]:
+    """Return fingerprints, and queries at a distance of `radius` from some of them."""
+    rng = np.random.default_rng(radius)
+    fps = rng.integers(0, 2**64, N, dtype=np.uint64)
+    flips = np.array(
+        [sum(1 << int(bit) for bit in rng.choice(64, radius, replace=False)) for _ in range(QUERIES)], object
+    )
+    return fps, fps[rng.integers(0, N, QUERIES)] ^ flips.astype(np.uint64)
+
+
+def measure_index(make: Callable[[], Any], queries: Any, radius: int) -> dict[str, Any]:
+    """Return build seconds, microseconds per query, bytes per fingerprint and matches per query."""
+    begin = time.process_time()
+    index = make()
+    index.search(queries[:1], radius=radius)
+    build, best, found = time.process_time() - begin, float("inf"), 0
+    for _ in range(ROUNDS):
+        begin = time.process_time()
+        found = len(index.search(queries, radius=radius).ids)
+        best = min(best, time.process_time() - begin)
+    return {"build": build, "us": best / len(queries) * 1e6, "bytes": index.nbytes / N, "found": found / len(queries)}
+
+
+def build_exact(fps: Any, method: Any, radius: int) -> Any:
+    index = nk.HammingIndex(radius=radius, method=method)
+    index.add(None, fps)
+    return index
+
+
+FILE_TIMES = (("save", 1), ("open", 1000), ("first_search", 1000), ("verify", 1))
+
+
+def format_number(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int) or abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
+def table_radius(rows: list[Row]) -> str:
+    columns = {"qps": "queries per CPU second", "build": "build, s", "bytes_each": "bytes each", "recall": "recall"}
+    return task_table(rows, {**columns, "tables": "tables"})
+
+
+def table_growth(rows: list[Row]) -> str:
+    searches = sorted((row for row in rows if row["task"] != "file"), key=lambda row: (row["who"], row["n"]))
+    lines = [
+        [
+            row["who"],
+            format_number(row["n"]),
+            format_number(1e6 / row["qps"]),
+            *format_cells(row, ("bytes_each", "build", "peak_gb", "tables", "candidates")),
+        ]
+        for row in searches
+    ]
+    header = ["method", "n", "µs per query", "bytes each", "build, s", "peak GB", "tables", "candidates"]
+    files = [
+        [
+            format_number(row["n"]),
+            format_number(row["bytes"] / 1e9),
+            *(format_number(row[each] * unit) for each, unit in FILE_TIMES),
+        ]
+        for row in rows
+        if row["task"] == "file"
+    ]
+    names = ["n", "GB", "save, s", "open, ms", "first query, ms", "verify, s"]
+    return common.table(header, lines) + "\n\n" + common.table(names, files)
+
+
+def table_top(rows: list[Row]) -> str:
+    columns = {"qps": "queries per CPU second", "recall": "recall", "tenth_distance": "mean distance of the tenth"}
+    return task_table(rows, columns)
+
+
+def table_pairs(rows: list[Row]) -> str:
+    return task_table(rows, {"seconds": "CPU s", "pairs": "pairs"})
+
+
+def table_pages(rows: list[Row]) -> str:
+    """Extrapolate to eight billion pages from the costs of the largest index measured."""
+    best = max(
+        (row for row in rows if row["who"].startswith("auto,") and row["task"] != "file"), key=lambda row: row["n"]
+    )
+    million = max((row for row in rows if row["who"] == "auto" and row["n"] == 1_000_000), key=lambda row: row["qps"])
+    brute = max((row for row in rows if row["who"] == "scan"), key=lambda row: row["n"])
+    total = 8_000_000_000
+    parts = total / best["n"]
+    query = parts / best["qps"]
+    streamed = total / million["qps"]
+    lines = [
+        [
+            "memory",
+            "64 GB per table: 256 to 1,280 GB; half compressed",
+            f"{total * best['bytes_each'] / 1e9:,.0f} GB, tables included",
+        ],
+        ["a query", "within a few milliseconds", f"{1000 * query:.2g} ms of one core ({parts:.0f} indexes)"],
+        ["a million queries", "", f"{1e6 * query:,.0f} CPU s; {1e6 * query / 200:,.1f} s of 200 cores"],
+        [
+            "a million queries, streaming what is stored through tables of the queries",
+            "about 100 s of 200 mappers",
+            f"{streamed:,.0f} CPU s; {streamed / 200:,.0f} s of 200 cores, {64e3 / streamed:,.0f} MB per second each",
+        ],
+        ["build", "", f"{parts * best['build'] / 60:,.0f} CPU minutes"],
+        [
+            "a query by scan",
+            "",
+            f"{total / best['n'] * best['n'] / (brute['n'] * brute['qps']):.2g} s of one core, in batches",
+        ],
+    ]
+    return common.table(["8 billion fingerprints, radius 3 of 64", "the paper (2007)", "by measured costs"], lines)
+
+
+def table_summary(sections: dict[str, list[Row]]) -> str:
+    """Summarise nearkin's figure of each task and its ratio to the others, for docs/hamming.md."""
+    lines = []
+    for name, figure, unit in (("radius", "qps", "queries per CPU second"), ("wide", "qps", "queries per CPU second")):
+        for task, group in by_task(sections.get(name, [])):
+            mine = next((row for row in group if row["who"] == "nearkin"), None)
+            if mine is not None:
+                others = [(row["who"], mine[figure] / row[figure]) for row in group if row is not mine]
+                lines.append([task, f"{format_number(mine[figure])} {unit}", format_ratios(others)])
+    for task, group in by_task(sections.get("top", [])):
+        mine = next((row for row in group if row["who"] == "nearkin"), None)
+        if mine is not None:
+            others = [(row["who"], mine["qps"] / row["qps"]) for row in group if row is not mine]
+            lines.append([task, f"{format_number(mine['qps'])} queries per CPU second", format_ratios(others)])
+    for task, group in by_task(sections.get("pairs", [])):
+        mine = next((row for row in group if row["who"].startswith("nearkin")), None)
+        if mine is not None:
+            others = [(row["who"], row["seconds"] / mine["seconds"]) for row in group if row is not mine]
+            lines.append([task, f"{format_number(mine['seconds'])} CPU s", format_ratios(others)])
+    searches = [row for row in sections.get("growth", []) if row["task"] != "file" and row["who"].startswith("auto")]
+    for row in sorted(searches, key=lambda row: row["n"])[-1:]:
+        figures = f"{format_number(1e6 / row['qps'])} µs per query, {format_number(row['bytes_each'])} bytes each"
+        lines.append([f"{row['task']}, n = {row['n']:,}", figures, ""])
+    return common.table(["task", "nearkin", "times the others"], lines)
+
+
+def by_task(rows: list[Row]) -> list[tuple[str, list[Row]]]:
+    return [(task, [row for row in rows if row["task"] == task]) for task in dict.fromkeys(row["task"] for row in rows)]
+
+
+def format_ratios(others: list[tuple[str, float]]) -> str:
+    return "; ".join(f"{who.removeprefix('nearkin, ')} {common.ratio(times)}" for who, times in others)
+
+
+PYBIND_WORKER = """
+import array, json, sys, time
+import simhash
+hashes = array.array("Q", open(sys.argv[1], "rb").read()).tolist()
+start = time.process_time()
+pairs = simhash.find_all(hashes, int(sys.argv[2]), int(sys.argv[3]))
+print(json.dumps({"seconds": time.process_time() - start, "pairs": len(pairs)}))
+"""
+
+
+def measure_permutations(section: Section) -> None:
+    """Measure sorted permutations and the exact methods, then the tables of the paper and a directory."""
+    for radius in RADII:
+        codes, queries = planted_queries(radius)
+        for method in ("scan", "multi", "auto"):
+            row = measure_index(partial(build_exact, codes, method, radius), queries, radius)
+            section.add(f"radius {radius}", method, radius=radius, **row)
+        for lists, beam in LISTS:
+            make = partial(PermutationIndex, codes, num_permutations=lists, beam=beam)
+            row = measure_index(make, queries[:FEW], radius)
+            section.add(f"radius {radius}", f"{lists} lists, beam {beam}", radius=radius, **row)
+    command = ["cargo", "run", "--release", "--quiet", "-p", "nearkin-core", "--example", "manku_tables", "--"]
+    done = subprocess.run([*command, *map(str, PAPER)], cwd=common.ROOT, check=True, capture_output=True, text=True)
+    for line in done.stdout.splitlines()[1:]:
+        section.add("paper", line.split("\t")[0], cells=line.split("\t"))
+
+
+def format_cells(row: Row, names: Iterable[str]) -> list[str]:
+    return [format_number(row.get(name)) for name in names]
+
+
+def task_table(rows: list[Row], columns: dict[str, str]) -> str:
+    """Build a table whose first column names a task where it changes."""
+    lines, last = [], None
+    for row in rows:
+        lines.append([row["task"] if row["task"] != last else "", row["who"], *format_cells(row, columns)])
+        last = row["task"]
+    return common.table(["task", "candidate", *columns.values()], lines)
+
+
+SECTIONS: dict[str, Callable[[Section], None]] = {
+    "radius": measure_radius_3,
+    "wide": measure_wide,
+    "top": measure_top,
+    "pairs": measure_pairs,
+    "growth": measure_growth,
+    "permutations": measure_permutations,
+}
+TABLES: dict[str, Callable[[list[Row]], str]] = {
+    "radius": table_radius,
+    "wide": table_radius,
+    "top": table_top,
+    "pairs": table_pairs,
+    "growth": table_growth,
+}
+
+
+def report(run: dict[str, Any]) -> None:
+    """Write the tables of docs/benchmarks.md, docs/hamming.md and docs/hamming-theory.md."""
+    sections = run["sections"]
+    for name, make in TABLES.items():
+        if sections.get(name):
+            common.splice("benchmarks.md", f"hamming-{name}", make(sections[name]))
+    if sections.get("growth"):
+        common.splice("hamming-theory.md", "hamming-pages", table_pages(sections["growth"]))
+    common.splice("hamming.md", "hamming-summary", table_summary(sections))
+    if rows := sections.get("permutations"):
+        heads = ["radius", "method", "µs per query", "matches per query", "bytes per fingerprint", "build, s"]
+        lines = [
+            [
+                r["radius"],
+                r["who"],
+                common.ratio(r["us"]),
+                f"{r['found']:.2f}",
+                f"{r['bytes']:.0f}",
+                f"{r['build']:.1f}",
+            ]
+            for r in rows
+            if r["task"] != "paper"
+        ]
+        common.splice("hamming.md", "permutations", f"{common.table(heads, lines)}\n\n{common.source(run)}")
+        heads, *lines = [row["cells"] for row in rows if row["task"] == "paper"]
+        common.splice("hamming-theory.md", "paper-tables", f"{common.table(heads, lines)}\n\n{common.source(run)}")
+
+
+def save_section(name: str, rows: list[Row], only: str) -> None:
+    """Save rows with the other sections and tasks of the last run; each row names its own command."""
+    versions = common.versions("numpy", "faiss-cpu", "pynear", "usearch", "simhash-pybind")
+    now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+    command = f"python bench/hamming_search.py {name}" + (f" --only {only}" if only else "")
+    rows = [{**row, "date": now, "commit": versions["commit"], "command": command} for row in rows]
+    last = common.latest("hamming")["sections"] if common.runs("hamming") else {}
+    tasks = {(row["task"], row.get("n")) for row in rows}
+    old = [row for row in last.get(name, []) if only and (row["task"], row.get("n")) not in tasks]
+    common.save("hamming", {"sections": {**last, name: old + rows}}, versions=versions)
+
+
+def main() -> None:
+    options = common.arguments(
+        __doc__,
+        ("sections", {"nargs": "*", "help": f"{', '.join(SECTIONS)}, tables (default: all)"}),
+        ("--scale", {"type": int, "default": 1, "help": "divides every size; such a run is not saved"}),
+        ("--only", {"default": "", "help": "one task of a section: 8of64, text256, 10m, 100000000, ..."}),
+        ("--grow", {"type": int, "help": "one size of the growth section, in this process"}),
+        ("--limit", {"type": int, "default": 0}),
+    )
+    if options.report is not None:
+        report(common.latest("hamming", options.report))
+        return
+    nk.set_num_threads(1)
+    if options.grow:
+        grow(options.grow, options.limit)
+        return
+    names = options.sections or [*SECTIONS, "tables"]
+    if unknown := set(names) - {*SECTIONS, "tables"}:
+        raise SystemExit(f"no section {unknown.pop()}; use {', '.join(SECTIONS)} or tables")
+    for name in names:
+        if name == "tables":
+            report(common.latest("hamming"))
+            continue
+        section = Section(options)
+        SECTIONS[name](section)
+        if options.scale == 1:
+            save_section(name, section.rows, options.only)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,13 +1,11 @@
-"""MinHash signatures beside gaoya, rensa and datasketch: CPU seconds on one thread, and error against exact Jaccard.
+"""MinHash signatures: documents per CPU second and the error of the estimate, compared with other packages.
 
-    python bench/minhash.py [--data ../shared/data] [--rounds 5]
+    python bench/minhash.py [--rounds 5]
 
-Texts are pieces of 1,000 characters of 20 Newsgroups; features are word 3-grams. gaoya and nearkin take texts, rensa
-and datasketch ready shingles (strings), whose making is not counted. Ready hashes are sets of 110 random 64-bit
-numbers.
-Errors are means over pairs of sets of 110 shingles with planted Jaccard similarities from 0.05 to 0.95.
-rensa's two calls leave their signatures in its own objects; reading these out as lists, which takes three times as
-long, is not counted.
+One thread, 128 values, texts of about 1,000 characters from 20 Newsgroups. Rows "from text" include tokenising; rows
+"from shingles" start from ready lists of word 3-grams, and "ready hashes" from 64-bit hashes of 110 features per
+document. The error is the mean absolute difference of the estimate and the true Jaccard similarity of planted pairs.
+The tables are in docs/minhash.md.
 """
 
 from __future__ import annotations
@@ -22,17 +20,17 @@ import common
 import nearkin as nk
 
 NUM_PERM = 128
+
+
 RECIPE = "word:3|binary|xxh3|minhash:128"
 
 
 def shingles(text: str) -> list[str]:
-    """Word 3-grams, as strings."""
     words = text.lower().split()
     return [" ".join(words[i : i + 3]) for i in range(max(1, len(words) - 2))]
 
 
 def planted(count: int) -> tuple[list[list[str]], list[list[str]], np.ndarray]:
-    """Pairs of sets of 110 strings, and their Jaccard similarities."""
     source = random.Random(1)
     left, right, true = [], [], []
     for i in range(count):
@@ -46,7 +44,6 @@ def planted(count: int) -> tuple[list[list[str]], list[list[str]], np.ndarray]:
 
 
 def datasketch_signatures(sets: Iterable[list[str]]) -> np.ndarray:
-    """By the bulk call, as its documentation advises."""
     from datasketch import MinHash
 
     encoded = [[feature.encode() for feature in features] for features in sets]
@@ -54,7 +51,6 @@ def datasketch_signatures(sets: Iterable[list[str]]) -> np.ndarray:
 
 
 def rensa_one_by_one(sets: Iterable[list[str]]) -> list[Any]:
-    """By RMinHash and its update."""
     from rensa import RMinHash
 
     found = []
@@ -66,19 +62,16 @@ def rensa_one_by_one(sets: Iterable[list[str]]) -> list[Any]:
 
 
 def rensa_batch(sets: list[list[str]]) -> list[Any]:
-    """By its call for many sets."""
     from rensa import RMinHash
 
     return list(RMinHash.from_token_sets(sets, num_perm=NUM_PERM, seed=42))
 
 
 def rensa_signatures(sets: Iterable[list[str]]) -> np.ndarray:
-    """The values of its signatures."""
     return np.array([one.digest() for one in rensa_one_by_one(sets)])
 
 
 def gaoya_similarities(left: list[list[str]], right: list[list[str]]) -> np.ndarray:
-    """What its index says of each pair, by bands of one value, so that any equal value makes it say something."""
     from gaoya.minhash import MinHashStringIndex
 
     found = np.zeros(len(left))
@@ -91,18 +84,16 @@ def gaoya_similarities(left: list[list[str]], right: list[list[str]]) -> np.ndar
 
 
 def speed_of(call: Callable[[], Any]) -> Callable[[], tuple[float, float]]:
-    """CPU and wall seconds of a call."""
     return lambda: common.timed(call)[:2]
 
 
 def main() -> None:
-    """Run everything and save it."""
-    arguments = common.arguments(__doc__, ("--rounds", {"type": int, "default": 5}))
-    if arguments.report is not None:
-        report(common.latest("minhash", arguments.report))
+    options = common.arguments(__doc__, ("--rounds", {"type": int, "default": 5}))
+    if options.report is not None:
+        report(common.latest("minhash", options.report))
         return
     nk.set_num_threads(1)
-    texts = list(common.pieces(common.texts(arguments.data, "en_20news"), 1000))[:10_000]
+    texts = list(common.pieces(common.texts(options.data, "en_20news"), 1000))[:10_000]
     sets = [shingles(text) for text in texts]
     hashes = np.random.default_rng(1).integers(0, 2**64, 30_000 * 110, dtype=np.uint64)
     offsets = np.arange(30_001) * 110
@@ -138,7 +129,7 @@ def main() -> None:
         "nearkin classic, ready hashes": speed_of(lambda: classic.signature_hashes(hashes, offsets)),
     }
     counts = {name: 30_000 if "ready" in name else len(texts) for name in candidates}
-    found = common.rounds(candidates, arguments.rounds)
+    found = common.rounds(candidates, options.rounds)
     for name, figures in found.items():
         figures["documents_per_cpu_second"] = round(counts[name] / figures["cpu"])
 
@@ -161,7 +152,7 @@ def main() -> None:
 
 
 def report(run: dict[str, Any]) -> None:
-    """The tables of docs/minhash.md."""
+    """Write the tables of docs/minhash.md."""
     found, errors = run["speed"], run["mean_absolute_error"]
     speeds = ((name, f"{figures['documents_per_cpu_second']:,}") for name, figures in found.items())
     means = ((name, f"{error:.4f}") for name, error in errors.items())
@@ -169,7 +160,7 @@ def report(run: dict[str, Any]) -> None:
         common.table(["candidate", "documents per CPU second"], speeds),
         common.table(["candidate", "mean absolute error"], means),
     ]
-    common.splice(common.ROOT / "docs" / "minhash.md", "minhash", "\n\n".join(tables))
+    common.splice("minhash.md", "minhash", "\n\n".join(tables))
 
 
 if __name__ == "__main__":

@@ -1,20 +1,21 @@
-"""Templates of log lines beside other parsers: docs/patterns.md, "Log lines".
+"""Templates of log lines, compared with other parsers (docs/patterns.md, "Log lines").
 
     python bench/patterns_lines.py --data ../shared/data [--part quality|halves|speed|memory] [--peers PYTHON]
 
-Quality: the shared LogHub sets (8 systems of 2,000 lines), each alone, nothing set for any of them. Measures are those
-of LogPAI's benchmark: *GA*, the share of lines whose group is exactly that of an event; *FGA*, the F1 of groups, where
-a group is found if its lines are exactly those of an event; *PA*, the share of lines with the event's template.
-Templates are compared as the benchmark corrects them: a word with a variable in it is a variable, neighbours are one,
-white space is one blank.
+Quality: the shared LogHub sets (8 systems of 2,000 lines), each parsed alone with default settings. The measures are
+those of LogPAI's benchmark: *GA*, the share of lines whose group equals the group of an event; *FGA*, the F1 of groups,
+where a group is correct if its lines are exactly those of an event; *PA*, the share of lines with the template of their
+event. Templates are normalised as in that benchmark: a word that contains a variable is a variable, adjacent variables
+are one, and white space is one blank.
 
-Peers run in the interpreter of `--peers`, which has drain3 and logparser3: Drain3 with its defaults and with the masks
-of its example; Brain of logparser3 without settings, and with those that its authors publish for each set. The tree is
-the honest rival: the same masked forms, merged by the number of children of a node; the best of six limits is a bound
-that a user would not reach. `halves` chooses the one threshold on half of the sets and shows the other half.
+Peers run in the interpreter `--peers` with drain3 and logparser3: Drain3 with its defaults and with the masks of its
+example; Brain of logparser3 without settings, and with those that its authors publish for each set. The tree uses
+the same masked templates and merges by the number of children of a node; its best limit of six is an upper bound.
 
-Speed: CPU seconds of one thread over lines with fresh numbers. Memory: the largest size of a process over a growing
-number of lines of 1,000 templates.
+`halves` chooses the evidence threshold on four sets and scores the other four, in all 70 ways.
+
+Speed: CPU seconds of one thread on lines with fresh numbers. Memory: the peak of a process over a growing number of
+lines of 1,000 templates.
 """
 
 from __future__ import annotations
@@ -37,24 +38,23 @@ import pyarrow as pa
 import common
 import nearkin as nk
 from nearkin._core import FormTable, LineTemplates, add_lines, line_forms
-from nearkin.patterns.inputs import batches
-from nearkin.patterns.tables import pieces, text_of
+from nearkin.patterns.inputs import read_batches
+from nearkin.patterns.tables import split_bytes, template_text
 
 Sets = dict[str, list[dict[str, Any]]]
 Parsed = tuple[list[Any], list[str]]
-"""For each line the group it is in, and the template of that."""
 
 
 def sets(data: Path) -> Sets:
-    """Records of each system."""
+    """Return the records of each system."""
     found: Sets = collections.defaultdict(list)
     for record in common.records(data, "log_loghub"):
         found[record["system"]].append(record)
     return dict(found)
 
 
-def corrected(template: str) -> str:
-    """A template as it is compared: words with variables are variables, neighbours are one."""
+def normalise(template: str) -> str:
+    """Normalise a template: words with variables are variables, adjacent ones are merged."""
     words: list[str] = []
     for word in re.sub(r"\{[a-z]+\}|<NUM>", "<*>", template).split():
         word = "<*>" if "<*>" in word else word
@@ -64,7 +64,7 @@ def corrected(template: str) -> str:
 
 
 def scores(records: Sequence[dict[str, Any]], parsed: Parsed) -> dict[str, float]:
-    """GA, FGA and PA of one set."""
+    """Return GA, FGA and PA of one set."""
     groups: dict[Any, set[int]] = collections.defaultdict(set)
     events: dict[str, set[int]] = collections.defaultdict(set)
     for row, (record, group) in enumerate(zip(records, parsed[0], strict=True)):
@@ -72,7 +72,7 @@ def scores(records: Sequence[dict[str, Any]], parsed: Parsed) -> dict[str, float
         events[record["event"]].add(row)
     found = {frozenset(rows) for rows in groups.values()}
     right = [rows for rows in events.values() if frozenset(rows) in found]
-    same = sum(corrected(r["template"]) == corrected(t) for r, t in zip(records, parsed[1], strict=True))
+    same = sum(normalise(r["template"]) == normalise(t) for r, t in zip(records, parsed[1], strict=True))
     return {
         "GA": sum(map(len, right)) / len(records),
         "FGA": 2 * len(right) / (len(groups) + len(events)),
@@ -83,14 +83,13 @@ def scores(records: Sequence[dict[str, Any]], parsed: Parsed) -> dict[str, float
 
 
 def ours(lines: list[str]) -> Parsed:
-    """Each line's template by nearkin."""
     found = nk.LogTemplates().fit(lines).match_many(lines)
     return found["id"].to_pylist(), found["pattern"].to_pylist()
 
 
-def tree(lines: list[str], most: int) -> Parsed:
-    """The honest rival: the same forms in a tree of words, where a node of `most` children or more has one for all."""
-    words = [tuple(text_of(form).split()) for form in line_forms([line.encode() for line in lines])]
+def tree(lines: list[str], limit: int) -> Parsed:
+    """Merge the masked templates in a tree of words: a node with `limit` children or more becomes a wildcard."""
+    words = [tuple(template_text(form).split()) for form in line_forms([line.encode() for line in lines])]
     groups = {form: form for form in words}
     for at in range(max(map(len, groups), default=0)):
         children: dict[tuple[int, tuple[str, ...]], set[str]] = collections.defaultdict(set)
@@ -98,30 +97,28 @@ def tree(lines: list[str], most: int) -> Parsed:
             if at < len(form):
                 children[len(form), form[:at]].add(form[at])
         for key, form in groups.items():
-            if at < len(form) and len(children[len(form), form[:at]]) >= most:
+            if at < len(form) and len(children[len(form), form[:at]]) >= limit:
                 groups[key] = (*form[:at], "<*>", *form[at + 1 :])
     return [groups[form] for form in words], [" ".join(groups[form]) for form in words]
 
 
-def with_evidence(lines: list[str], enough: int) -> Parsed:
-    """Each line's template where `enough` evidence makes a word a variable."""
-    (batch,) = batches(lines, "lines")
+def parse_with_evidence(lines: list[str], threshold: int) -> Parsed:
+    (batch,) = read_batches(lines, "lines")
     table = FormTable(64, 1 << 20)
     add_lines(table, batch.items)
-    found = LineTemplates(table, [], [], enough)
+    found = LineTemplates(table, [], [], threshold)
     arrays = found.arrays()
-    texts = [text_of(form) for form in pieces(arrays["form_ends"], arrays["forms"])]
+    texts = [template_text(form) for form in split_bytes(arrays["form_ends"], arrays["forms"])]
     rows = found.find(batch.items)[0].tolist()
     return rows, [texts[row] for row in rows]
 
 
 def halves(data: Path) -> dict[str, Any]:
-    """The evidence chosen on half of the sets and shown on the other half, for all 70 halves."""
     all_sets = sets(data)
     values = (6, 8, 10, 12, 14, 16, 18, 20, 24, 32)
     by_value: dict[int, dict[str, dict[str, float]]] = {
         value: {
-            system: scores(records, with_evidence([record["text"] for record in records], value))
+            system: scores(records, parse_with_evidence([record["text"] for record in records], value))
             for system, records in all_sets.items()
         }
         for value in values
@@ -149,7 +146,7 @@ def halves(data: Path) -> dict[str, Any]:
     return result
 
 
-PEERS = r"""
+PEER_PROGRAM = r"""
 import collections, contextlib, io, json, os, re, sys, tempfile, time
 name, sets = sys.argv[1], json.load(sys.stdin)
 
@@ -206,9 +203,8 @@ json.dump(found, sys.stdout)
 
 
 def peer(python: str, name: str, all_sets: Sets) -> dict[str, Any]:
-    """What a peer made of each set, in an interpreter of its own."""
     given = json.dumps({system: [record["text"] for record in records] for system, records in all_sets.items()})
-    done = subprocess.run([python, "-c", PEERS, name], input=given, capture_output=True, text=True, check=False)
+    done = subprocess.run([python, "-c", PEER_PROGRAM, name], input=given, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"{name} failed:\n{done.stderr[-2000:]}")
     found: dict[str, Any] = json.loads(done.stdout)
@@ -216,11 +212,11 @@ def peer(python: str, name: str, all_sets: Sets) -> dict[str, Any]:
 
 
 def quality(data: Path, python: str | None) -> dict[str, Any]:
-    """Scores of every parser on every set."""
+    """Score every parser on every set."""
     all_sets = sets(data)
     results: dict[str, Any] = {}
     own: dict[str, Callable[[list[str]], Parsed]] = {"nearkin": ours}
-    own |= {f"tree {most}": lambda lines, most=most: tree(lines, most) for most in (4, 8, 16, 32, 64, 128)}
+    own |= {f"tree {limit}": lambda lines, limit=limit: tree(lines, limit) for limit in (4, 8, 16, 32, 64, 128)}
     for name, parse in own.items():
         results[name] = {}
         for system, records in all_sets.items():
@@ -249,7 +245,7 @@ def quality(data: Path, python: str | None) -> dict[str, Any]:
 
 
 def fresh(data: Path, count: int) -> pa.Array:
-    """Lines of the shared sets in a mixed order, every second with other numbers of three digits or more."""
+    """Return lines of the shared sets in mixed order; every second one gets other numbers of three digits or more."""
     rng = random.Random(20251121)
     lines = [record["text"] for records in sets(data).values() for record in records]
     found = [rng.choice(lines) for _ in range(count)]
@@ -261,7 +257,7 @@ def fresh(data: Path, count: int) -> pa.Array:
 
 
 def speed(data: Path, python: str | None) -> dict[str, float]:
-    """Lines a CPU second of one thread: fit from a column and from a list, match, templates."""
+    """Measure lines per CPU second of one thread."""
     nk.set_num_threads(1)
     column = fresh(data, 1_000_000)
     lines = column.to_pylist()
@@ -292,7 +288,7 @@ def speed(data: Path, python: str | None) -> dict[str, float]:
 
 
 def grow(millions: int) -> None:
-    """Fits lines of 1,000 templates, and prints after each million what the process and the state take."""
+    """Fit lines of 1,000 templates; print the memory of process and state after each million."""
     nk.set_num_threads(1)
     rng = np.random.default_rng(5)
     words = ["".join(rng.choice(list("abcdefghijklmnopqrstuvwxyz"), 6)) for _ in range(3000)]
@@ -311,7 +307,7 @@ def grow(millions: int) -> None:
 
 
 def memory(millions: int) -> dict[str, Any]:
-    """What `grow` prints, in a process of its own."""
+    """Run `grow` in its own process."""
     call = [sys.executable, "-c", f"import patterns_lines; patterns_lines.grow({millions})"]
     done = subprocess.run(call, capture_output=True, text=True, check=True, cwd=Path(__file__).parent)
     rows = [[int(word) for word in line.split()] for line in done.stdout.splitlines()]
@@ -321,23 +317,20 @@ def memory(millions: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Runs the parts that are asked for, and writes what they gave."""
-    given = common.arguments(
+    options = common.arguments(
         __doc__,
-        ("--part", {"choices": ["quality", "halves", "speed", "memory"], "help": "this part alone"}),
+        ("--part", {"choices": ["quality", "halves", "speed", "memory"], "help": "run only this part"}),
         ("--peers", {"help": "a Python interpreter with drain3 and logparser3"}),
         ("--millions", {"type": int, "default": 10, "help": "lines of the memory part"}),
     )
-    found: dict[str, Any] = {}
-    if given.part in (None, "quality"):
-        found["quality"] = quality(given.data, given.peers)
-    if given.part in (None, "halves"):
-        found["halves"] = halves(given.data)
-    if given.part in (None, "speed"):
-        found["speed"] = speed(given.data, given.peers)
-    if given.part in (None, "memory"):
-        found["memory"] = memory(given.millions)
-    print(common.save("patterns-lines", {"results": found}, versions=common.versions()))
+    parts: dict[str, Callable[[], Any]] = {
+        "quality": lambda: quality(options.data, options.peers),
+        "halves": lambda: halves(options.data),
+        "speed": lambda: speed(options.data, options.peers),
+        "memory": lambda: memory(options.millions),
+    }
+    results = {name: run() for name, run in parts.items() if options.part in (None, name)}
+    print(common.save("patterns-lines", {"results": results}, versions=common.versions()))
 
 
 if __name__ == "__main__":

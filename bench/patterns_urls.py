@@ -532,17 +532,17 @@ def attacks(data: Any) -> list[dict[str, Any]]:
         site, r = make_site(200, seed, 0.0), random.Random(seed)
         clean = {row["id"]: row["pattern"] for row in UrlPatterns().fit(site.urls, site.methods).table().to_pylist()}
         urls, methods = list(site.urls), list(site.methods)
-        for string in strings:
+        for attack in strings:
             place = r.randrange(len(site.urls))
             path, mark, query = site.urls[place].partition("?")
             pairs = query.split("&")
             if mark and r.random() < 0.8:
                 at = r.randrange(len(pairs))
-                pairs[at] = f"{pairs[at].partition('=')[0]}={quote(string, safe='')}"
+                pairs[at] = f"{pairs[at].partition('=')[0]}={quote(attack, safe='')}"
                 urls.append(f"{path}?{'&'.join(pairs)}")
             else:
                 parts = path.split("/")
-                parts[r.randrange(1, len(parts))] = quote(string, safe="")
+                parts[r.randrange(1, len(parts))] = quote(attack, safe="")
                 urls.append("/".join(parts))
             methods.append(site.methods[place])
         patterns = UrlPatterns().fit(urls, methods)
@@ -551,7 +551,7 @@ def attacks(data: Any) -> list[dict[str, Any]]:
             "seed": seed, "ordinary": len(site.urls), "attacks": len(strings), "patterns": len(clean),
             "gone": len(clean.keys() - found.keys()),
             "changed": sum(found.get(key, text) != text for key, text in clean.items()),
-            "new": len(found.keys() - clean.keys()), "unexplained": patterns.unexplained.count,
+            "new": len(found.keys() - clean.keys()), "unexplained": patterns.unmatched.count,
         }  # fmt: skip
         rows.append(row)
         print(row, flush=True)

@@ -1,36 +1,54 @@
-"""What SimHash finds of the pairs that are truly similar, and what it costs: the figures behind the default recipe.
+"""Accuracy of the defaults and of other packages on labelled corpora (docs/quality.md).
 
-For each labelled corpus and n-gram recipe:
+    python bench/quality.py [default packages differ containment passages]
 
-1. *Truth*: every pair with Jaccard similarity J >= 0.8 of the recipe's features. Candidates for it come from 256 bits
-   of distinct features (so that the law below holds) with another seed, within radius 62: at J = 0.8 the expected
-   distance is at most 38.8 with a deviation of 5.7, so that radius lies four deviations above, and what is
-   measured below does not depend on these bits. `--check` compares with brute force where a corpus has at most 2,000
-   documents.
-2. *Recall* of a width, weight and radius: the share of true pairs within the radius, of all and of those with J < 0.85.
-   *Passing*: the share of random pairs within it. *Candidates a match*: all pairs within the radius over those with
-   J >= 0.8, both over distinct texts, since copies are collapsed before anything is searched.
-3. *Against the published pairs*: precision, recall and F1 of the pairs that the default job verifies (threshold 0.8),
-   beside exact Jaccard, the package simhash (radius 3 and 10) and datasketch (MinHash 128 in an LSH of threshold 0.8).
-   Truth are the pairs of the corpus's own file, whose shingles are words or characters as that file says: a pair of
-   J >= 0.8 there may lie below it in character 4-grams, so exact Jaccard of the default's own features stands beside.
-
-Run: `make bench`, or `python bench/quality.py`; results go to `bench/runs/` and docs/quality.md.
+- `default`: the ground truth of a corpus are all pairs with J >= 0.8 of character 4-grams. Candidates for it come from
+  256 bits with another seed, within radius 62: at J = 0.8 the expected distance is at most 38.8 with a standard
+  deviation of 5.7, so that the radius is four deviations above it. Reported are the recall of the default recipe and
+  radius (for all pairs and for J < 0.85), the share of random pairs within the radius, and candidates per match. For
+  corpora that publish their own similar pairs, precision, recall and F1 of several packages are measured against
+  those; the shingles of such a list are words or characters, as its file says.
+- `packages`: every package at its defaults on pairs labelled by people, or listed by the corpus itself; and CPU seconds
+  of the complete job by family.
+- `differ`: how near-duplicates differ from the kept document (`dedup.distinguishers`), and how many of these pairs
+  people call the same.
+- `containment`: texts contained in others. The variants of a base text are: its first half; itself with a quarter of
+  another text; itself between a menu and a footer; itself followed by another base; its sentences in another order. A
+  pair is correct if one text was built from the other, or both from one base.
+- `passages`: copied passages in built variants of articles with nothing in common. Recall is the share of copied
+  characters inside a passage whose other document has them, precision the share of characters in passages that are
+  copies. White space is not counted.
 """
 
 from __future__ import annotations
 
+import csv
+import functools
 import gzip
+import json
+import random
 import re
+import statistics
+import subprocess
 import sys
-import time
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 import common
+import nearkin as nk
+from nearkin._core import feature_sets
+from nearkin.dedup.distinguishers import NAMES
+from nearkin.quality.ground_truth import SampleFingerprints, find_similar_pairs
+from nearkin.theory import Banding, simhash_radius
 
 THRESHOLD = 0.8
 SETS = {
@@ -42,11 +60,6 @@ SETS = {
     "reviews (zh)": ("zh_reviews", 25_000),
     "Tang poems (zh)": ("zh_tang_two_editions", 25_000),
 }
-"""Corpora by name: file, and how many of its first records are taken."""
-
-GRID = {64: (9, 11, 13, 15, 17, 18), 128: (18, 20, 23, 25, 26, 28, 29, 30, 31), 256: (36, 40, 44, 48, 52, 54, 55)}
-"""Radii around bits · p(0.8) = 9.7, 19.4, 38.8 and up to three deviations above it."""
-
 PUBLISHED = {
     "20 Newsgroups": "en_20news.pairs_w3_j50",
     "licences": "en_licences.pairs_w3_j70",
@@ -54,28 +67,25 @@ PUBLISHED = {
     "Sogou news (zh)": "zh_news_sogou.pairs_c4_j30",
     "reviews (zh)": "zh_reviews.pairs_c3_j50",
 }
-
 Pairs = set[tuple[int, int]]
 Rows = NDArray[np.int64]
 
 
 def one_in(share: float) -> str:
-    """A small share in words: one in this many, to two figures; a larger one in percent."""
+    """Format a small share as "1 in n" with two figures, a larger one in percent."""
     if share >= 0.01:
         return f"{share:.1%}"
     return "none" if share == 0 else f"1 in {float(f'{1 / share:.2g}'):,.0f}"
 
 
 def load(data: Path, name: str) -> list[str]:
-    """The texts of a set; of 20 Newsgroups the bodies, as its pair file has them."""
+    """Return the texts of a corpus."""
     file, first = SETS[name]
     return common.texts(data, file)[:first]
 
 
 def pairs_within(texts: list[str], recipe: Any, radius: int) -> tuple[Rows, Rows]:
-    """All pairs within the radius, texts without features left out."""
-    import nearkin as nk
-
+    """Return all pairs within the radius; texts without features are left out."""
     fingerprints, counts = nk.fingerprint(texts, recipe, return_counts=True)
     rows = np.flatnonzero(counts)
     index = nk.HammingIndex(recipe.bits, radius=radius)
@@ -86,9 +96,7 @@ def pairs_within(texts: list[str], recipe: Any, radius: int) -> tuple[Rows, Rows
 
 
 def true_pairs(texts: list[str], features: str) -> tuple[Rows, Rows, NDArray[np.float64]]:
-    """Pairs with J >= 0.8 of these features, and their J."""
-    import nearkin as nk
-
+    """Return the pairs with J >= 0.8 of these features, and their J."""
     recipe = nk.Recipe(f"{features}|binary|xxh3:77|simhash:256")
     left, right = pairs_within(texts, recipe, 62)
     similarity = nk.similarity(texts, left, right, recipe=recipe)
@@ -96,58 +104,8 @@ def true_pairs(texts: list[str], features: str) -> tuple[Rows, Rows, NDArray[np.
     return left[match], right[match], similarity[match]
 
 
-def brute_force(texts: list[str], features: str) -> int:
-    """How many pairs have J >= 0.8, comparing every one with every other."""
-    import nearkin as nk
-
-    recipe = nk.Recipe(f"{features}|count|xxh3|simhash:64")
-    _, counts = nk.fingerprint(texts, recipe, return_counts=True)
-    rows = np.flatnonzero(counts)
-    found = 0
-    for at, row in enumerate(rows[:-1].tolist()):
-        others = rows[at + 1 :]
-        found += int((nk.similarity(texts, np.full(len(others), row), others, recipe=recipe) >= THRESHOLD).sum())
-    return found
-
-
-def grid(texts: list[str], features: str) -> dict[str, Any]:
-    """Recall and cost of every weight, width and radius."""
-    import nearkin as nk
-
-    texts = list(dict.fromkeys(texts))
-    left, right, similarity = true_pairs(texts, features)
-    rng = np.random.default_rng(0)
-    some, other = rng.integers(0, len(texts), (2, 400_000))
-    some, other = some[some != other], other[some != other]
-    cluster = clusters_of(left, right, len(texts))
-    rows = []
-    for weight in ("count", "binary"):
-        for bits, radii in GRID.items():
-            recipe = nk.Recipe(f"{features}|{weight}|xxh3|simhash:{bits}")
-            fingerprints = nk.fingerprint(texts, recipe)
-            distances = nk.hamming(fingerprints[left], fingerprints[right])
-            random_distances = nk.hamming(fingerprints[some], fingerprints[other])
-            one, two = pairs_within(texts, recipe, max(radii))
-            within = np.bincount(nk.hamming(fingerprints[one], fingerprints[two]), minlength=max(radii) + 1).cumsum()
-            for radius in radii:
-                near = distances <= radius
-                row = {
-                    "weight": weight,
-                    "bits": bits,
-                    "radius": radius,
-                    "recall": float(near.mean()),
-                    "least_recall": least_recall(near, cluster),
-                    "recall_below_85": float(near[similarity < 0.85].mean()) if (similarity < 0.85).any() else None,
-                    "passing": float((random_distances <= radius).mean()),
-                    "candidates": int(within[radius]),
-                    "candidates_per_match": int(within[radius]) / max(int(near.sum()), 1),
-                }
-                rows.append(row)
-    return {"distinct": len(texts), "true_pairs": len(left), "rows": rows}
-
-
 def clusters_of(left: Rows, right: Rows, count: int) -> Rows:
-    """A number for the connected component of each pair, from 0."""
+    """Return the number of the connected component of each pair."""
     parent = list(range(count))
 
     def root(one: int) -> int:
@@ -162,10 +120,10 @@ def clusters_of(left: Rows, right: Rows, count: int) -> Rows:
 
 
 def least_recall(near: NDArray[np.bool_], cluster: Rows) -> float:
-    """The lower end of a 95% interval of recall, for pairs of one cluster that are found or missed together.
+    """Return the lower end of a 95% interval of recall, drawn by clusters of pairs.
 
-    Of 2,000 draws of as many clusters as there are, with replacement, the 2.5% quantile; where all pairs are found, the
-    least recall at which n clusters without a miss have a probability of 2.5%.
+    It is the 2.5% quantile of 2,000 draws of the clusters with replacement. If all pairs are found, it is the recall at
+    which n clusters without a miss have a probability of 2.5%.
     """
     count = int(cluster.max()) + 1
     if near.all():
@@ -175,11 +133,8 @@ def least_recall(near: NDArray[np.bool_], cluster: Rows) -> float:
     return float(np.quantile((drawn @ hits) / (drawn @ pairs), 0.025))
 
 
-# Beside the published pairs
-
-
 def published(data: Path, name: str) -> Pairs:
-    """The pairs with J >= 0.8 of a corpus's own file, as row numbers."""
+    """Return the pairs with J >= 0.8 of a corpus's own file, as row numbers."""
     with gzip.open(data / f"{PUBLISHED[name]}.tsv.gz", "rt", encoding="utf-8") as lines:
         header, *rows = [line.rstrip("\n").split("\t") for line in lines]
     column = next(at for at, title in enumerate(header) if title.startswith("j"))
@@ -199,8 +154,6 @@ def as_pairs(left: Any, right: Any) -> Pairs:
 
 
 def of_nearkin(texts: list[str]) -> Pairs:
-    import nearkin as nk
-
     found = nk.dedup(texts, links="all").pairs
     # A copy stands in the table linked with its original only; it is linked with all that the original is linked with.
     groups: dict[str, list[int]] = {}
@@ -213,39 +166,10 @@ def of_nearkin(texts: list[str]) -> Pairs:
     return pairs
 
 
-def of_exact(texts: list[str]) -> Pairs:
-    left, right, _ = true_pairs(texts, "char:4")
-    return as_pairs(left.tolist(), right.tolist())
-
-
 def of_simhash(texts: list[str], radius: int) -> Pairs:
-    """The package's fingerprints (through the preset that equals them), searched exactly, as its index does."""
-    import nearkin as nk
-
+    """Return the pairs of the package's fingerprints (by the equal preset) within a radius."""
     left, right = pairs_within(texts, nk.Recipe.preset("simhash-pypi"), radius)
     return as_pairs(left.tolist(), right.tolist())
-
-
-def of_datasketch(texts: list[str], name: str) -> Pairs:
-    """MinHash of word 3-grams, or of character 4-grams for Chinese, which has no spaces."""
-    from datasketch import MinHash, MinHashLSH
-
-    def grams(text: str) -> list[bytes]:
-        words = re.findall(r"\w+", text.lower())
-        parts = "".join(words) if "zh" in name else words
-        n, join = (4, "") if "zh" in name else (3, " ")
-        return list({join.join(parts[i : i + n]).encode() for i in range(max(len(parts) - n + 1, 1))})
-
-    index = MinHashLSH(threshold=THRESHOLD, num_perm=128)
-    pairs: Pairs = set()
-    for start in range(0, len(texts), 1000):
-        batch = [grams(text) for text in texts[start : start + 1000]]
-        for row, minhash in enumerate(MinHash.bulk(batch, num_perm=128), start):
-            if batch[row - start] == [b""]:
-                continue
-            pairs |= {(other, row) for other in index.query(minhash)}
-            index.insert(row, minhash, check_duplication=False)
-    return pairs
 
 
 def score(found: Pairs, truth: Pairs) -> dict[str, float]:
@@ -255,116 +179,837 @@ def score(found: Pairs, truth: Pairs) -> dict[str, float]:
     return {"pairs": len(found), "precision": precision, "recall": recall, "f1": f1}
 
 
-def beside_published(data: Path, name: str, texts: list[str]) -> dict[str, Any]:
-    truth = published(data, name)
-    found = {
+@dataclass
+class Set:
+    """Texts and the rows of judged pairs; `match` says which are true, `side` limits pairs to different sides."""
+
+    texts: list[str]
+    left: Rows
+    right: Rows
+    match: NDArray[np.bool_] | None = None
+    side: NDArray[np.int64] | None = None
+    """Only pairs across sides are judged."""
+    chinese: bool = False
+
+    @property
+    def true(self) -> int:
+        """The number of true pairs."""
+        return len(self.left) if self.match is None else int(self.match.sum())
+
+    def is_judged(self, left: Rows, right: Rows) -> NDArray[np.bool_]:
+        """Return which pairs count."""
+        return np.ones(len(left), bool) if self.side is None else self.side[left] != self.side[right]
+
+
+def of_pairs(
+    data: Path, file: str, pairs: str, minimum: float, first: int | None = None, step: int = 1, **options: Any
+) -> Set:
+    """Load a corpus, or its first records or every `step`-th one, with the list of its similar pairs."""
+    texts = common.texts(data, file)[:first]
+    table = rows_of(data, pairs)
+    if "row_a" in table:
+        ends = [(int(a), int(b)) for a, b in zip(table["row_a"], table["row_b"], strict=True)]
+    else:
+        row_of = {str(record["id"]): row for row, record in enumerate(common.records(data, file))}
+        ends = [(row_of[a], row_of[b]) for a, b in zip(table["id_a"], table["id_b"], strict=True)]
+    kept = [sorted(pair) for pair, j in zip(ends, table["jaccard"], strict=True) if float(j) >= minimum]
+    kept = [pair for pair in kept if pair[1] < len(texts) and pair[0] % step == pair[1] % step == 0]
+    columns = np.array(kept, np.int64).reshape(-1, 2) // step
+    return Set(texts[::step], columns[:, 0], columns[:, 1], **options)
+
+
+def of_labels(records: list[dict[str, Any]], label: str, **options: Any) -> Set:
+    """Build a corpus in which records of one label are the same."""
+    members: dict[Any, list[int]] = {}
+    for row, record in enumerate(records):
+        members.setdefault(record[label], []).append(row)
+    parts = [np.array(rows)[np.array(np.triu_indices(len(rows), 1))] for rows in members.values() if len(rows) > 1]
+    left, right = np.concatenate(parts, axis=1)
+    return Set([record["text"] for record in records], left, right, **options)
+
+
+def of_listed(data: Path, file: str) -> Set:
+    """Load records of two sources with labelled pairs; contradictory labels are dropped."""
+    records = list(common.records(data, file))
+    row_of = {record["id"]: row for row, record in enumerate(records)}
+    table = rows_of(data, f"{file}.pairs")
+    labels: dict[tuple[int, int], set[str]] = {}
+    for a, b, match in zip(table["id_a"], table["id_b"], table["match"], strict=True):
+        labels.setdefault((row_of[a], row_of[b]), set()).add(match)
+    kept = {pair: values == {"1"} for pair, values in labels.items() if len(values) == 1}
+    ends = np.array(list(kept), np.int64)
+    texts = [record["text"].replace("|", " ") for record in records]
+    return Set(texts, ends[:, 0], ends[:, 1], np.array(list(kept.values())))
+
+
+def bible(data: Path) -> Set:
+    """Load the first 4,000 verses in each version."""
+    records = list(common.records(data, "en_bible_ot"))
+    wanted = set(list(dict.fromkeys(record["ref"] for record in records))[:4000])
+    return of_labels([record for record in records if record["ref"] in wanted], "ref")
+
+
+def plagiarism(data: Path) -> Set:
+    """Load answers, each with its source: derived from it, or not."""
+    records = list(common.records(data, "en_plagiarised_answers"))
+    row_of = {record["id"]: row for row, record in enumerate(records)}
+    table = rows_of(data, "en_plagiarised_answers.pairs")
+    ends = np.array([(row_of[a], row_of[b]) for a, b in zip(table["id_answer"], table["id_source"], strict=True)])
+    match = np.array([category != "non" for category in table["category"]])
+    return Set([record["text"] for record in records], ends[:, 0], ends[:, 1], match)
+
+
+def editions(data: Path) -> Set:
+    """Load the first 12,000 Tang poems of each edition; the same poem is a listed pair of J >= 0.3."""
+    records = list(common.records(data, "zh_tang_two_editions"))
+    first, second = ([row for row, r in enumerate(records) if r["edition"] == e][:12_000] for e in ("qts", "yd"))
+    kept = first + second
+    row_of = {records[row]["id"]: at for at, row in enumerate(kept)}
+    table = rows_of(data, "zh_tang_two_editions.pairs_c3")
+    columns = zip(table["id_qts"], table["id_yd"], table["jaccard"], strict=True)
+    ends = np.array([(row_of[a], row_of[b]) for a, b, j in columns if float(j) >= 0.3 and a in row_of and b in row_of])
+    side = np.repeat([0, 1], [len(first), len(second)])
+    return Set([records[row]["text"] for row in kept], ends[:, 0], ends[:, 1], side=side, chinese=True)
+
+
+def rows_of(data: Path, name: str) -> dict[str, list[str]]:
+    from nearkin.io import read_table
+
+    return read_table(data / f"{name}.tsv.gz")
+
+
+LABELLED: dict[str, Callable[[Path], Set]] = {
+    "news": lambda data: of_pairs(data, "en_20news", "en_20news.pairs_w3_j50", 0.8),
+    "licences": lambda data: of_pairs(data, "en_licences", "en_licences.pairs_w3_j70", 0.8, step=3),
+    "Bible verses": bible,
+    "plagiarism": plagiarism,
+    "products Abt-Buy": lambda data: of_listed(data, "er_abt_buy"),
+    "products Amazon-Google": lambda data: of_listed(data, "er_amazon_google"),
+    "citations DBLP-ACM": lambda data: of_listed(data, "er_dblp_acm"),
+    "citations Cora": lambda data: of_labels(list(common.records(data, "er_cora")), "cluster"),
+    "laws (zh)": lambda data: of_labels(list(common.records(data, "zh_laws")), "family", chinese=True),
+    "news (zh)": lambda data: of_pairs(data, "zh_news_sogou", "zh_news_sogou.pairs_c4_j30", 0.5, chinese=True),
+    "reviews (zh)": lambda data: of_pairs(data, "zh_reviews", "zh_reviews.pairs_c3_j50", 0.8, 25_000, chinese=True),
+    "Song poems (zh)": lambda data: of_pairs(data, "zh_song_poems", "zh_song_poems.pairs_c3_j50", 0.5, chinese=True),
+    "Tang editions (zh)": editions,
+}
+ABOUT = {
+    "news": "J ≥ 0.8 of word 3-grams",
+    "licences": "J ≥ 0.8 of word 3-grams; every third text",
+    "Bible verses": "the same verse in six versions",
+    "plagiarism": "answers derived from their source, of 95",
+    "products Abt-Buy": "the same product, labelled pairs",
+    "products Amazon-Google": "the same product, labelled pairs",
+    "citations DBLP-ACM": "the same paper, labelled pairs",
+    "citations Cora": "the same paper",
+    "laws (zh)": "versions of one law",
+    "news (zh)": "J ≥ 0.5 of character 4-grams: reprints",
+    "reviews (zh)": "J ≥ 0.8 of character 3-grams",
+    "Song poems (zh)": "J ≥ 0.5 of character 3-grams",
+    "Tang editions (zh)": "the same poem in two editions",
+}
+Cut = tuple[float, int, int]
+
+
+def banded(signatures: NDArray[Any], left: Rows, right: Rows, banding: Banding) -> NDArray[np.bool_]:
+    """Return which pairs share a band and enough values, as candidates of `BandIndex` do."""
+    b, r = banding.num_bands, banding.num_rows
+    parts = [np.zeros(0, bool)]
+    for start in range(0, len(left), 1 << 16):
+        part = slice(start, start + (1 << 16))
+        equal = signatures[left[part]] == signatures[right[part]]
+        shared = equal[:, : b * r].reshape(-1, b, r).all(axis=2).any(axis=1)
+        parts.append(shared & (equal.sum(axis=1) >= banding.min_matches))
+    return np.concatenate(parts)
+
+
+def of_clusters(corpus: Set, labels: NDArray[np.int64]) -> Cut:
+    """Count the pairs of one cluster without listing them."""
+    together = labels[corpus.left] == labels[corpus.right]
+    if corpus.match is not None:
+        return 0.0, int((together & corpus.match).sum()), int(together.sum())
+
+    def pairs(values: NDArray[np.int64]) -> int:
+        sizes = np.unique(values, return_counts=True)[1]
+        return int((sizes * (sizes - 1) // 2).sum())
+
+    found = pairs(labels)
+    if corpus.side is not None:
+        found -= sum(pairs(labels[corpus.side == side]) for side in (0, 1))
+    return 0.0, int(together.sum()), found
+
+
+def of_found(corpus: Set, left: Rows, right: Rows) -> Cut:
+    """Count the pairs that a method lists."""
+    n = len(corpus.texts)
+    found = np.unique(np.minimum(left, right) * n + np.maximum(left, right))
+    known = corpus.left * n + corpus.right
+    if corpus.match is not None:
+        listed = np.isin(known, found)
+        return 0.0, int((listed & corpus.match).sum()), int(listed.sum())
+    judged = corpus.is_judged(*np.divmod(found, n))
+    return 0.0, int(np.isin(found[judged], known).sum()), int(judged.sum())
+
+
+def grams(text: str, *, chinese: bool) -> list[bytes]:
+    """Return word 3-grams, or character 4-grams of Chinese."""
+    words = re.findall(r"\w+", text.lower())
+    parts, n, join = ("".join(words), 4, "") if chinese else (words, 3, " ")
+    return list({join.join(parts[i : i + n]).encode() for i in range(max(len(parts) - n + 1, 1))})
+
+
+FEATURES = {"char 4": "char:4", "word 3": "word:3"}
+
+
+def recipe_of(features: str, weight: str = "binary", family: str = "simhash:128", hash: str = "xxh3") -> Any:
+    return nk.Recipe(f"{features}|{weight}|{hash}|{family}")
+
+
+def score_dedup(corpus: Set, defaults: dict[str, Any]) -> None:
+    """Score the candidates of each family at the defaults, verified at 0.8."""
+    from nearkin.theory import choose_bands, simhash_radius
+
+    banding = choose_bands(0.8, 0.95, 128)
+    for name, features in FEATURES.items():
+        recipe = recipe_of(features)
+        if corpus.match is None:
+            found = find_similar_pairs(corpus.texts, recipe, 0.8, lambda done: None)
+            left, right = found.left, found.right
+        else:
+            similarity = nk.similarity(corpus.texts, corpus.left, corpus.right, recipe=recipe)
+            left, right = corpus.left[similarity >= 0.8], corpus.right[similarity >= 0.8]
+        near = SampleFingerprints.of(corpus.texts, recipe).distances(left, right) <= simhash_radius(0.8, 128)
+        shared = banded(nk.signature(corpus.texts, recipe_of(features, family="minhash:128")), left, right, banding)
+        for title, match in (("SimHash", near), ("MinHash", shared), ("MinHash, SimHash confirms", near & shared)):
+            score = cut_score(of_found(corpus, left[match], right[match]), corpus.true)
+            defaults[f"nearkin {title}, {name}"] = score
+
+
+JOBS = {
+    "SimHash": ("simhash", None),
+    "MinHash": ("minhash", None),
+    "MinHash, SimHash confirms": ("minhash", "simhash:128"),
+}
+JOB_SETS = {
+    "20 Newsgroups": "en_20news",
+    "Old Testament": "en_bible_ot",
+    "laws (zh)": "zh_laws",
+    "reviews (zh)": "zh_reviews",
+}
+
+
+def jobs(data: Path) -> dict[str, Any]:
+    """Measure the CPU seconds of `dedup` by family on the first 25,000 documents, and the number it keeps."""
+    found: dict[str, Any] = {}
+    for corpus, file in JOB_SETS.items():
+        texts = common.texts(data, file)[:25_000]
+        for name, (family, confirm) in JOBS.items():
+            recipe = recipe_of("char:4", family=f"{family}:128")
+            job = functools.partial(nk.dedup, texts, recipe=recipe, confirm=confirm)
+            runs = [common.timed(job) for _ in range(5)]
+            kept = len(runs[0][2].kept)
+            found.setdefault(name, {})[corpus] = {"cpu": statistics.median(run[0] for run in runs), "kept": kept}
+    return found
+
+
+DIFFER_CORPORA = {
+    "er_abt_buy": ("records: products", ""),
+    "er_amazon_google": ("records: products", ""),
+    "er_dblp_acm": ("records: papers", ""),
+    "er_cora": ("records: citations", "cluster"),
+    "log_loghub": ("log lines", "event"),
+    "zh_laws": ("articles: laws", "family"),
+    "en_licences": ("articles: licences", "license"),
+    "en_20news": ("articles: messages", ""),
+    "zh_news_sogou": ("articles: news", ""),
+    "zh_reviews": ("reviews", ""),
+    "url_httpparams_train": ("payloads", "attack_type"),
+}
+
+
+@dataclass
+class Labels:
+    """Which pairs people call the same, by equal labels or by a list."""
+
+    labels: dict[str, Any] = field(default_factory=dict)
+    listed: dict[tuple[str, str], bool] = field(default_factory=dict)
+
+    def same(self, one: str, other: str) -> bool | None:
+        """Return True if the pair is labelled the same, None without a label."""
+        if self.listed:
+            return self.listed.get((min(one, other), max(one, other)))
+        return self.labels[one] == self.labels[other] if self.labels else None
+
+
+def labels(data: Path, name: str, field_name: str) -> Labels:
+    if field_name:
+        rows = [row for row in common.records(data, name) if not row.get("catch_all")]
+        return Labels(labels={str(row["id"]): row[field_name] for row in rows})
+    pairs = data / f"{name}.pairs.tsv.gz"
+    if not pairs.is_file():
+        return Labels()
+    with gzip.open(pairs, "rt", encoding="utf-8", newline="") as lines:
+        rows = csv.DictReader(lines, delimiter="\t")
+        found = {(min(row["id_a"], row["id_b"]), max(row["id_a"], row["id_b"])): row["match"] == "1" for row in rows}
+    return Labels(listed=found)
+
+
+def judge_removals(result: nk.DedupResult, said: Labels, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, int]:
+    """Count the selected near-duplicates that are removed, those that people judged, and those they call the same."""
+    rows = [row for row in result.clusters.rows() if row["reason"] in ("near", "same-letters") and wanted(row)]
+    answers = [
+        said.same(str(row["id"]), str(row["representative"]))
+        for row in rows
+        if not said.labels or {str(row["id"]), str(row["representative"])} <= said.labels.keys()
+    ]
+    told = [answer for answer in answers if answer is not None]
+    return {"pairs": len(rows), "judged": len(told), "same": sum(told)}
+
+
+def measure_differ(data: Path, name: str, field_name: str) -> dict[str, Any]:
+    """Measure one corpus with flags, and with pairs that differ in numbers kept separate."""
+    texts = common.texts(data, name)
+    ids = [str(row["id"]) for row in common.records(data, name)]
+    said = labels(data, name, field_name)
+    found: dict[str, Any] = {"documents": len(texts)}
+    for rule in NAMES:
+        result = nk.dedup(texts, ids, differ=rule, differing="flag")
+        found[rule] = judge_removals(result, said, lambda row: row["differs"] is not None)
+        if rule == "numbers":
+            found["near"] = judge_removals(result, said, lambda row: True)
+            found["same_letters"] = judge_removals(result, said, lambda row: row["reason"] == "same-letters")
+            found["others"] = judge_removals(result, said, lambda row: row["differs"] is None)
+    apart = nk.dedup(texts, ids, differ="numbers")
+    found["apart"] = judge_removals(apart, said, lambda row: True)
+    return found
+
+
+def share(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.0f}%" if whole else "–"
+
+
+def report_differ(run: dict[str, Any]) -> None:
+    """Write the table of differences."""
+    rows = []
+    for name, row in run["results"].items():
+        near = row["near"]["pairs"]
+        rows.append(
+            [
+                f"{name} ({DIFFER_CORPORA[name][0]})",
+                f"{near:,}",
+                share(row["same_letters"]["pairs"], near),
+                *(share(row[rule]["pairs"], near) for rule in NAMES),
+                share(row["numbers"]["same"], row["numbers"]["judged"]),
+                share(row["others"]["same"], row["others"]["judged"]),
+                share(row["near"]["same"], row["near"]["judged"]),
+                share(row["apart"]["same"], row["apart"]["judged"]),
+            ]
+        )
+    head = [
+        "corpus", "near-duplicates removed", "same features", *(f"differ in {rule}" for rule in NAMES),
+        "the same, if they differ in numbers", "the same, if not", "the same, of all", "with `differ=numbers`",
+    ]  # fmt: skip
+    common.splice("quality.md", "quality-differ", f"{common.table(head, rows)}\n\n{common.source(run)}")
+
+
+CONTAINMENT_CORPORA = {"20 Newsgroups": ("en_20news", 1200, 150), "Sogou news (zh)": ("zh_news_sogou", 600, 120)}
+RECIPES = {"20 Newsgroups": ("char:4", "char:8", "word:3"), "Sogou news (zh)": ("char:4", "char:8")}
+CONTAINMENT_KINDS = ("half", "added", "furniture", "merged", "reordered")
+MENUS = {
+    "20 Newsgroups": (
+        "Home News Sport Business Weather Travel Video Radio Podcasts Subscribe Log in Search Newsletter\n",
+        "\nRead more: ten places to visit this summer. Imprint Privacy Terms of use Contact Advertise Careers\n",
+    ),
+    "Sogou news (zh)": (
+        "首页 新闻 体育 财经 娱乐 科技 汽车 房产 教育 视频 博客 论坛 登录 注册 手机版 搜索\n",
+        "\n相关阅读 热门推荐 网友评论 关于我们 联系方式 广告服务 版权声明 网站地图 意见反馈 京公网安备\n",
+    ),
+}
+
+
+def variants(bases: list[str], corpus: str, fillers: list[str]) -> list[tuple[str, str, tuple[int, ...]]]:
+    """Return kind, text and bases of every variant."""
+    rng = random.Random(7)
+    menu, footer = MENUS[corpus]
+    found = []
+    for at, base in enumerate(bases):
+        other = (at + 1) % len(bases)
+        filler = rng.choice(fillers)
+        sentences = re.split(r"(?<=[.!?。！？\n])", base)
+        rng.shuffle(sentences)
+        made = {
+            "half": base[: len(base) // 2],
+            "added": base + "\n" + (filler * 9)[: len(base) // 4],
+            "furniture": menu + base + footer,
+            "merged": base + "\n\n" + bases[other],
+            "reordered": "".join(sentences),
+        }
+        found += [(kind, text, (at, other) if kind == "merged" else (at,)) for kind, text in made.items()]
+    return found
+
+
+def build_variants(corpus: str, data: Path) -> tuple[list[str], dict[tuple[int, int], str], list[set[int]]]:
+    """Return the texts, the pairs of base and variant with their kind, and the bases of each text."""
+    file, count, number = CONTAINMENT_CORPORA[corpus]
+    texts = [text for text in dict.fromkeys(common.texts(data, file)) if len(text) >= 300]
+    random.Random(1).shuffle(texts)
+    texts = texts[:count]
+    bases, fillers = texts[:number], texts[number:]
+    made = variants(bases, corpus, fillers)
+    truth = {(base, count + at): kind for at, (kind, _, of) in enumerate(made) for base in of}
+    sources = [{at} if at < number else set() for at in range(len(texts))]
+    sources += [set(of) for *_, of in made]
+    return texts + [text for _, text, _ in made], truth, sources
+
+
+def brute_force(texts: list[str], recipe: nk.Recipe) -> Pairs:
+    """Return all pairs with containment of at least 0.8, by a product of sparse matrices."""
+    offsets, hashes = feature_sets(recipe.core, texts)
+    distinct, columns = np.unique(hashes, return_inverse=True)
+    ones = np.ones(len(hashes), np.int32)
+    matrix = sparse.csr_matrix((ones, columns, offsets), shape=(len(texts), len(distinct)))
+    sizes = np.diff(offsets)
+    found: Pairs = set()
+    for start in range(0, len(texts), 500):
+        shared = (matrix[start : start + 500] @ matrix.T).tocoo()
+        left, right = shared.row + start, shared.col
+        minimum = np.minimum(sizes[left], sizes[right])
+        some = (left < right) & (shared.data / minimum >= THRESHOLD)
+        found |= set(zip(left[some].tolist(), right[some].tolist(), strict=True))
+    return found
+
+
+def ours(texts: list[str], recipe: nk.Recipe, measure: str) -> Pairs:
+    result = nk.dedup(texts, recipe=recipe, measure=measure, threshold=THRESHOLD, links="all")  # type: ignore[arg-type]
+    return {(row["left"], row["right"]) for row in result.pairs.with_copies()}
+
+
+def job(texts: list[str], recipe: nk.Recipe, measure: str) -> None:
+    nk.dedup(texts, recipe=recipe, measure=measure, threshold=THRESHOLD, keep="longest")  # type: ignore[arg-type]
+
+
+def containment_scores(
+    found: Pairs, exact: Pairs, truth: dict[tuple[int, int], str], sources: list[set[int]], originals: int
+) -> dict[str, Any]:
+    """Return recall by kind, precision, and the share of the exact pairs."""
+    recall = {}
+    for kind in CONTAINMENT_KINDS:
+        pairs = [pair for pair, of in truth.items() if of == kind]
+        recall[kind] = sum(pair in found for pair in pairs) / len(pairs)
+    judged = [pair for pair in found if max(pair) >= originals]
+    right = sum(bool(sources[left] & sources[right]) for left, right in judged)
+    return {
+        "recall": recall,
+        "found": len(found),
+        "precision": right / len(judged) if judged else None,
+        "exact": len(found & exact) / len(exact),
+        "below": len(found - exact),
+    }
+
+
+UNITS = ("paragraph", "line", "window:50", "window:100", "paragraph,window:50", "repeat:200", "repeat:50:words")
+PASSAGE_KINDS = ("furniture", "cut", "added", "merged", "digest", "reordered", "edited")
+
+
+@dataclass
+class BuiltDocument:
+    """A document: its text, and its pieces by begin, end and name."""
+
+    kind: str
+    text: str = ""
+    pieces: list[tuple[int, int, str]] = field(default_factory=list)
+
+    def add(self, name: str, piece: str, between: str) -> None:
+        """Append a named piece."""
+        self.text += between if self.text else ""
+        self.pieces.append((len(self.text), len(self.text) + len(piece), name))
+        self.text += piece
+
+
+def articles(data: Path, corpus: str, most: int) -> list[list[str]]:
+    """Return paragraphs of articles that share no run of letters with an earlier one."""
+    chinese, seen, found = corpus.startswith("zh"), set[str](), []
+    for text in common.texts(data, corpus):
+        parts = text.split("\u3000\u3000") if chinese else text.split("\n\n")
+        parts = [" ".join(part.split()) for part in parts]
+        parts = [part for part in parts if len(part) >= (40 if chinese else 120) and ">" not in part]
+        run, step = (12, 1) if chinese else (30, 1)
+        runs = {part[at : at + run] for part in parts for at in range(0, max(len(part) - run, 1), step)}
+        if 4 <= len(parts) <= 20 and not runs & seen:
+            seen |= runs
+            found.append(parts)
+        if len(found) == most:
+            break
+    return found
+
+
+def build(data: Path, corpus: str, count: int, seed: int) -> list[BuiltDocument]:
+    """Return `count` articles, and as many copies of them, each changed in one way."""
+    generator = np.random.default_rng(seed)
+    everything = articles(data, corpus, 2 * count)
+    base, new = everything[: len(everything) // 2], everything[len(everything) // 2 :]
+    between = "\n" if corpus.startswith("zh") else "\n\n"
+    originals = []
+    for number, parts in enumerate(base):
+        document = BuiltDocument("original")
+        for at, part in enumerate(parts):
+            document.add(f"{number}/{at}", part, between)
+        originals.append(document)
+    variants = [
+        variant(PASSAGE_KINDS[number % len(PASSAGE_KINDS)], number, base, new, between, generator)
+        for number in range(len(base))
+    ]
+    return [*originals, *variants]
+
+
+def variant(
+    kind: str, number: int, base: list[list[str]], new: list[list[str]], between: str, generator: Any
+) -> BuiltDocument:
+    """Copy an article in one way."""
+    mine = [(f"{number}/{at}", part) for at, part in enumerate(base[number])]
+    own = [(f"new {number}/{at}", part) for at, part in enumerate(new[number % len(new)])]
+    if kind == "furniture":
+        # Two paragraphs of a site before and behind, the same for all articles of the site.
+        site = new[-1 - number % 5]
+        mine = [(f"site {number % 5}/0", site[0]), *mine, (f"site {number % 5}/1", site[1])]
+    elif kind == "cut":
+        mine = mine[: max(len(mine) // 2, 1)]
+    elif kind == "added":
+        mine = [*mine[: len(mine) // 2], *own[: max(len(mine) // 4, 1)], *mine[len(mine) // 2 :]]
+    elif kind == "merged":
+        other = (number + 1) % len(base)
+        mine += [(f"{other}/{at}", part) for at, part in enumerate(base[other])]
+    elif kind == "digest":
+        picked = [(number + step) % len(base) for step in range(4)]
+        mine = [own[0], *((f"{one}/1", base[one][1]) for one in picked)]
+    elif kind == "reordered":
+        mine = [mine[at] for at in generator.permutation(len(mine))]
+    else:
+        mine = [(name, edited(part, generator)) for name, part in mine]
+    document = BuiltDocument(kind)
+    for name, part in mine:
+        document.add(name, part, between)
+    return document
+
+
+def edited(text: str, generator: Any) -> str:
+    """Replace one of 40 words, or of 40 Chinese characters."""
+    words, space = (text.split(" "), " ") if text.isascii() or " " in text[:60] else (list(text), "")
+    for at in generator.choice(len(words), max(len(words) // 40, 1), replace=False):
+        words[at] = "changed" if space else "改"
+    return space.join(words)
+
+
+def judge(documents: list[BuiltDocument], found: Any) -> dict[str, Counter[str]]:
+    """Count by kind the copied characters, the found ones, and those found with the right other document."""
+    names: list[set[str]] = [{name for *_, name in one.pieces} for one in documents]
+    first: dict[str, int] = {}
+    for row, of_document in enumerate(names):
+        for name in of_document:
+            first.setdefault(name, row)
+    passages: dict[int, list[dict[str, Any]]] = {}
+    for row in found.passages.rows():
+        passages.setdefault(row["id"], []).append(row)
+    counts: dict[str, Counter[str]] = {kind: Counter() for kind in PASSAGE_KINDS}
+    for row, document in enumerate(documents):
+        if document.kind == "original":
+            continue
+        visible = np.array([not sign.isspace() for sign in document.text])
+        copied, hit, right = (np.zeros(len(document.text), bool) for _ in range(3))
+        for start, end, name in document.pieces:
+            copied[start:end] = first[name] < row
+        for passage in passages.get(row, []):
+            hit[passage["start"] : passage["end"]] = True
+            there = names[passage["other"]]
+            for start, end, name in document.pieces:
+                span = slice(max(start, passage["start"]), min(end, passage["end"]))
+                if span.start < span.stop and name in there:
+                    right[span] = True
+        of_kind = counts[document.kind]
+        of_kind["copied"] += int((copied & visible).sum())
+        of_kind["found"] += int((hit & visible).sum())
+        of_kind["right"] += int((copied & right & visible).sum())
+    return counts
+
+
+def measure_passages(data: Path, corpus: str) -> dict[str, Any]:
+    """Measure recall and precision by unit and kind."""
+    documents = build(data, corpus, 700, 11)
+    chinese = corpus.startswith("zh")
+    texts = [document.text for document in documents]
+    kinds = Counter(document.kind for document in documents)
+    result: dict[str, Any] = {"documents": len(texts), "mb": common.megabytes(texts), "kinds": kinds, "units": {}}
+    whole = nk.dedup(texts)
+    kept = set(whole.kept)
+    for kind in PASSAGE_KINDS:
+        rows = [row for row, document in enumerate(documents) if document.kind == kind]
+        gone = sum(row not in kept for row in rows)
+        result.setdefault("documents_removed", {})[kind] = gone / max(len(rows), 1)
+    for unit in UNITS:
+        if chinese and unit.startswith("paragraph"):
+            continue
+        counts = judge(documents, nk.passages(texts, unit=unit, min_length=20 if chinese else 40))
+        total = sum(counts.values(), Counter())
+        result["units"][unit] = {
+            kind: {"recall": one["right"] / max(one["copied"], 1), "precision": one["right"] / max(one["found"], 1)}
+            for kind, one in {**counts, "all": total}.items()
+        }
+    return result
+
+
+def measure_default(texts: list[str]) -> dict[str, Any]:
+    """Measure recall and cost of the default recipe at its radius."""
+    recipe = nk.Recipe()
+    radius = simhash_radius(THRESHOLD, recipe.bits)
+    texts = list(dict.fromkeys(texts))
+    left, right, similarity = true_pairs(texts, "char:4")
+    first, second = np.random.default_rng(0).integers(0, len(texts), (2, 400_000))
+    first, second = first[first != second], second[first != second]
+    fingerprints = nk.fingerprint(texts, recipe)
+    near = nk.hamming(fingerprints[left], fingerprints[right]) <= radius
+    passing = nk.hamming(fingerprints[first], fingerprints[second]) <= radius
+    candidates, below = len(pairs_within(texts, recipe, radius)[0]), similarity < 0.85
+    row = {
+        "weight": "binary",
+        "bits": recipe.bits,
+        "radius": radius,
+        "recall": float(near.mean()),
+        "least_recall": least_recall(near, clusters_of(left, right, len(texts))),
+        "recall_below_85": float(near[below].mean()) if below.any() else None,
+        "passing": float(passing.mean()),
+        "candidates": candidates,
+        "candidates_per_match": candidates / max(int(near.sum()), 1),
+    }
+    return {"distinct": len(texts), "true_pairs": len(left), "rows": [row]}
+
+
+def datasketch_pairs(texts: list[str], *, chinese: bool, threshold: float = 0.9) -> Pairs:
+    """Return the pairs of datasketch's MinHash of 128 values and its LSH index (default threshold 0.9)."""
+    from datasketch import MinHash, MinHashLSH
+
+    index, pairs = MinHashLSH(threshold=threshold, num_perm=128), set()
+    for start in range(0, len(texts), 1000):
+        batch = [grams(text, chinese=chinese) for text in texts[start : start + 1000]]
+        for row, minhash in enumerate(MinHash.bulk(batch, num_perm=128), start):
+            if batch[row - start] != [b""]:
+                pairs |= {(other, row) for other in index.query(minhash)}
+                index.insert(row, minhash, check_duplication=False)
+    return pairs
+
+
+def score_published(data: Path, name: str, texts: list[str]) -> dict[str, Any]:
+    """Score the packages against the published pairs, and against exact Jaccard of character 4-grams."""
+    truth, exact = published(data, name), as_pairs(*(side.tolist() for side in true_pairs(texts, "char:4")[:2]))
+    results = {
         "nearkin default": of_nearkin(texts),
-        "exact Jaccard, char 4": of_exact(texts),
+        "exact Jaccard, char 4": exact,
         "simhash, radius 3": of_simhash(texts, 3),
         "simhash, radius 10": of_simhash(texts, 10),
-        "datasketch, MinHash LSH": of_datasketch(texts, name),
+        "datasketch, MinHash LSH": datasketch_pairs(texts, chinese="zh" in name, threshold=THRESHOLD),
     }
-    exact = found["exact Jaccard, char 4"]
-    return {
-        "true_pairs": len(truth),
-        "candidates": {each: {**score(pairs, truth), "of_exact": score(pairs, exact)} for each, pairs in found.items()},
-    }
+    scores = {method: {**score(pairs, truth), "of_exact": score(pairs, exact)} for method, pairs in results.items()}
+    return {"true_pairs": len(truth), "candidates": scores}
+
+
+def run_default(data: Path) -> None:
+    """Measure the defaults on every corpus, and write the tables."""
+    sets: dict[str, Any] = {}
+    for name in SETS:
+        texts = load(data, name)
+        sets[name] = {"documents": len(texts), "characters": float(np.mean([len(text) for text in texts]))}
+        sets[name]["grid"] = measure_default(texts)
+        if name in PUBLISHED:
+            sets[name]["published"] = score_published(data, name, texts)
+        print(name, sets[name], file=sys.stderr)
+    recipe = nk.Recipe()
+    content = {"recipe": str(recipe), "radius": simhash_radius(THRESHOLD, recipe.bits), "sets": sets}
+    common.save("quality", content, versions=common.versions("datasketch", "numpy"))
+
+
+def report_default(run: dict[str, Any]) -> None:
+    """Write the tables of the default recipe and of the published pairs."""
+    bits, rows, scores = int(run["recipe"].rpartition(":")[2]), [], []
+    for name, values in run["sets"].items():
+        key = ("binary", bits, run["radius"])
+        cells = next(row for row in values["grid"]["rows"] if (row["weight"], row["bits"], row["radius"]) == key)
+        counts = [f"{values['documents']:,}", f"{values['characters']:,.0f}", f"{values['grid']['true_pairs']:,}"]
+        below = "" if cells["recall_below_85"] is None else f"{cells['recall_below_85']:.1%}"
+        shares = [f"{cells['recall']:.1%}", f"{cells['least_recall']:.1%}", below]
+        rows.append([name, *counts, *shares, f"{cells['candidates_per_match']:.1f}", one_in(cells["passing"])])
+        for method, values in run["sets"][name].get("published", {}).get("candidates", {}).items():
+            figures = [
+                f"{part[key]:.3f}" for part in (values, values["of_exact"]) for key in ("precision", "recall", "f1")
+            ]
+            scores.append([f"{name}: {method}", f"{values['pairs']:,}", *figures])
+    header = ["corpus", "documents", "mean length", "pairs with J ≥ 0.8", "recall", "at least", "recall for J < 0.85"]
+    table = common.table([*header, "candidates per match", "random pairs within the radius"], rows)
+    common.splice("quality.md", "default", f"Default: `{run['recipe']}`, radius {run['radius']}.\n\n{table}")
+    header = ["", "pairs", "precision", "recall", "F1", "precision, char 4", "recall, char 4", "F1, char 4"]
+    common.splice("quality.md", "published", common.table(header, scores))
+    common.splice("quality.md", "run", common.source(run))
+
+
+TEXT_DEDUP_PROGRAM = """
+import importlib, json, os, sys, tempfile
+corpus, rows, family, *options = sys.argv[1:]
+module = importlib.import_module(f"text_dedup.{family}")
+folder = tempfile.mkdtemp(prefix="text-dedup-")
+command = ["--path", "json", "--data_files", corpus, "--split", "train", "--cache_dir", folder + "/cache"]
+command += ["--output", folder + "/out", "--column", "text", "--num_proc", "1", "--batch_size", "10000", *options]
+module.main.main(command, standalone_mode=False)
+print("RESULT " + json.dumps([int(module.uf.find(row)) for row in range(int(rows))]))
+"""
+
+
+def score_text_dedup(corpus: Set, family: str, options: list[str]) -> dict[str, float]:
+    """Score the clusters of text-dedup's command; its simhash fails on texts of fewer than 5 characters."""
+    rows = [row for row, text in enumerate(corpus.texts) if family != "simhash" or len(text) >= 5]
+    with tempfile.NamedTemporaryFile("w", suffix=".jsonl", encoding="utf-8") as file:
+        file.writelines(json.dumps({"text": corpus.texts[row]}) + "\n" for row in rows)
+        file.flush()
+        python = common.PEERS["text-dedup"].python
+        command = [python, "-c", TEXT_DEDUP_PROGRAM, file.name, str(len(rows)), family, *options]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    line = next(line for line in done.stdout.splitlines() if line.startswith("RESULT "))
+    clusters = np.arange(len(corpus.texts))
+    clusters[rows] = np.array(rows)[json.loads(line.removeprefix("RESULT "))]
+    return cut_score(of_clusters(corpus, clusters), corpus.true)
+
+
+def cut_score(cut: Cut, true: int) -> dict[str, float]:
+    _, hits, pairs = cut
+    precision, recall = hits / pairs if pairs else 0.0, hits / true
+    return {"precision": precision, "recall": recall, "f1": 2 * hits / (pairs + true), "found": pairs}
+
+
+def run_packages(data: Path) -> None:
+    """Score every package at its defaults, and time the jobs by family."""
+    sets: dict[str, Any] = {}
+    for name, loader in LABELLED.items():
+        corpus, scores = loader(data), {}
+        score_dedup(corpus, scores)
+        pairs = {
+            "simhash": of_simhash(corpus.texts, 2),
+            "datasketch MinHash": datasketch_pairs(corpus.texts, chinese=corpus.chinese),
+        }
+        for method, values in pairs.items():
+            left, right = np.array(sorted(values), np.int64).reshape(-1, 2).T
+            scores[method] = cut_score(of_found(corpus, left, right), corpus.true)
+        if common.PEERS["text-dedup"].installed:
+            scores["text-dedup minhash"] = score_text_dedup(corpus, "minhash", ["--threshold", "0.7"])
+            scores["text-dedup simhash"] = score_text_dedup(corpus, "simhash", [])
+        characters = float(np.mean([len(text) for text in corpus.texts]))
+        about = {"documents": len(corpus.texts), "characters": characters, "true_pairs": corpus.true}
+        sets[name] = {**about, "defaults": scores}
+        print(name, sets[name], file=sys.stderr)
+    versions = common.versions("datasketch", "numpy", "simhash", "text-dedup")
+    common.save("quality-table", {"sets": sets, "jobs": jobs(data)}, versions=versions)
+
+
+def report_packages(run: dict[str, Any]) -> None:
+    """Write the tables of all packages at their defaults."""
+    sets, tables = run["sets"], []
+    rows = [
+        [name, f"{one['documents']:,}", f"{one['characters']:,.0f}", f"{one['true_pairs']:,}", ABOUT[name]]
+        for name, one in sets.items()
+    ]
+    common.splice(
+        "quality.md", "sets", common.table(["corpus", "documents", "mean length", "true pairs", "truth"], rows)
+    )
+    for chinese in (False, True):
+        chosen = {name: one["defaults"] for name, one in sets.items() if ("(zh)" in name) == chinese}
+        rows = []
+        for method in next(iter(chosen.values())):
+            scores = [values[method] for values in chosen.values()]
+            cells = (f"{s['f1']:.2f} ({s['precision']:.2f} / {s['recall']:.2f})" for s in scores)
+            rows.append([method, f"{np.mean([s['f1'] for s in scores]):.3f}", *cells])
+        tables.append(common.table(["F1 (precision / recall)", "mean F1", *chosen], rows))
+    common.splice("quality.md", "at-defaults", "\n\n".join(tables))
+    rows = [
+        [name, *(f"{v['cpu']:.2f} / {v['kept']:,}" for v in values.values())] for name, values in run["jobs"].items()
+    ]
+    header = ["CPU s / documents kept", *next(iter(run["jobs"].values()))]
+    common.splice("quality.md", "jobs", common.table(header, rows))
+    common.splice("quality.md", "table-run", common.source(run))
+
+
+def run_differ(data: Path) -> None:
+    results = {name: measure_differ(data, name, label) for name, (_, label) in DIFFER_CORPORA.items()}
+    common.save("quality-differ", {"results": results}, versions=common.versions())
+
+
+def run_containment(data: Path) -> None:
+    """Measure containment, the Jaccard job and brute force on the variants of every corpus."""
+    corpora: dict[str, Any] = {}
+    for corpus in CONTAINMENT_CORPORA:
+        texts, truth, sources = build_variants(corpus, data)
+        originals = CONTAINMENT_CORPORA[corpus][1]
+        corpora[corpus] = {"texts": len(texts), "pairs": len(truth), "methods": {}}
+        for features in RECIPES[corpus]:
+            recipe = nk.Recipe(f"{features}|binary|xxh3|simhash:128")
+            exact = brute_force(texts, recipe)
+            calls: dict[str, tuple[Pairs, Callable[[], Any]]] = {
+                "brute force": (exact, partial(brute_force, texts, recipe)),
+                "containment": (ours(texts, recipe, "containment"), partial(job, texts, recipe, "containment")),
+                "Jaccard": (ours(texts, recipe, "jaccard"), partial(job, texts, recipe, "jaccard")),
+            }
+            seconds = common.rounds({name: lambda c=call: common.timed(c)[:2] for name, (_, call) in calls.items()}, 3)
+            for name, (pairs, _) in calls.items():
+                scores = containment_scores(pairs, exact, truth, sources, originals)
+                corpora[corpus]["methods"][f"{name}, {features}"] = {**scores, **seconds[name]}
+    common.save("quality-containment", {"corpora": corpora}, versions=common.versions("scipy"))
+
+
+def report_containment(run: dict[str, Any]) -> None:
+    """Write the table of containment."""
+    parts = []
+    for corpus, values in run["corpora"].items():
+        rows = []
+        for name, scores in values["methods"].items():
+            shares = [*(scores["recall"][kind] for kind in CONTAINMENT_KINDS), scores["precision"], scores["exact"]]
+            rows.append([name, *(f"{share:.1%}" for share in shares), f"{scores['cpu']:.2f}"])
+        header = [" ", *CONTAINMENT_KINDS, "precision", "of the exact pairs", "CPU s"]
+        text = f"{corpus}, {values['texts']:,} texts, {values['pairs']:,} pairs of base and variant:"
+        parts.append(f"{text}\n\n{common.table(header, rows)}")
+    common.splice("quality.md", "containment", "\n\n".join([*parts, common.source(run)]))
+
+
+def run_passages(data: Path) -> None:
+    results = {corpus: measure_passages(data, corpus) for corpus in ("en_20news", "zh_news_sogou")}
+    common.save("quality-passages", {"built": results}, versions=common.versions("numpy"))
+
+
+def report_passages(run: dict[str, Any]) -> None:
+    """Write the tables of passages."""
+    parts = []
+    for corpus, values in run["built"].items():
+        rows = []
+        for unit, kinds in values["units"].items():
+            recalls = [f"{kinds[kind]['recall']:.3f}" for kind in (*PASSAGE_KINDS, "all")]
+            rows.append([f"`{unit}`", *recalls, f"{kinds['all']['precision']:.3f}"])
+        parts.append(common.table([f"recall, {corpus}", *PASSAGE_KINDS, "all: recall", "precision"], rows))
+    common.splice("quality.md", "passages", "\n\n".join([*parts, common.source(run)]))
+
+
+PARTS: dict[str, tuple[str, Callable[[Path], None], Callable[[dict[str, Any]], None]]] = {
+    "default": ("quality", run_default, report_default),
+    "packages": ("quality-table", run_packages, report_packages),
+    "differ": ("quality-differ", run_differ, report_differ),
+    "containment": ("quality-containment", run_containment, report_containment),
+    "passages": ("quality-passages", run_passages, report_passages),
+}
 
 
 def main() -> None:
-    options = common.arguments(
-        __doc__,
-        ("--check", {"action": "store_true", "help": "compare the truth of the smaller sets with brute force"}),
-        ("--sets", {"nargs": "*", "default": None, "help": "measure these again, keep the last run's others"}),
-    )
-    if options.report is not None:
-        report(common.latest("quality", options.report))
-        return
-    import nearkin as nk
-    from nearkin.theory import simhash_radius
-
-    default = nk.Recipe()
-    found: dict[str, Any] = {"recipe": str(default), "radius": simhash_radius(THRESHOLD, default.bits), "sets": {}}
-    for name in options.sets or SETS:
-        start = time.perf_counter()
-        texts = load(options.data, name)
-        one: dict[str, Any] = {"documents": len(texts), "characters": float(np.mean([len(text) for text in texts]))}
-        one["grid"] = grid(texts, "char:4")
-        if options.check and len(texts) <= 2000:
-            one["brute_force"] = brute_force(list(dict.fromkeys(texts)), "char:4")
-        if name in PUBLISHED:
-            one["published"] = beside_published(options.data, name, texts)
-        found["sets"][name] = one
-        print(f"{name}: {time.perf_counter() - start:.0f} s", file=sys.stderr)
-        chosen = [r for r in one["grid"]["rows"] if (r["bits"], r["radius"]) == (default.bits, found["radius"])]
-        print("  ", one["grid"]["true_pairs"], one.get("brute_force"), chosen, file=sys.stderr)
-        for each, scores in one.get("published", {}).get("candidates", {}).items():
-            print("  ", each, scores, file=sys.stderr)
-    if options.sets:
-        found["sets"] = common.with_last("quality", "sets", found["sets"])
-    found["sets"] = {name: found["sets"][name] for name in SETS if name in found["sets"]}
-    common.save("quality", found, versions=common.versions("datasketch", "numpy"))
-    report(common.latest("quality"))
-
-
-def report(run: dict[str, Any]) -> None:
-    """The tables of docs/quality.md."""
-    page = common.ROOT / "docs" / "quality.md"
-    sets = run["sets"]
-    bits = int(run["recipe"].rpartition(":")[2])
-    weight = run["recipe"].split("|")[1]
-
-    def row(each: str, weight: str, bits: int, radius: int) -> dict[str, Any]:
-        wanted = (weight, bits, radius)
-        return next(r for r in sets[each]["grid"]["rows"] if (r["weight"], r["bits"], r["radius"]) == wanted)
-
-    rows = []
-    for each, one in sets.items():
-        chosen = row(each, weight, bits, run["radius"])
-        rows.append(
-            [
-                each,
-                f"{one['documents']:,}",
-                f"{one['characters']:,.0f}",
-                f"{one['grid']['true_pairs']:,}",
-                f"{chosen['recall']:.1%}",
-                f"{chosen['least_recall']:.1%}",
-                "" if chosen["recall_below_85"] is None else f"{chosen['recall_below_85']:.1%}",
-                f"{chosen['candidates_per_match']:.1f}",
-                one_in(chosen["passing"]),
-            ]
-        )
-    header = ["corpus", "documents", "mean length", "pairs with J ≥ 0.8", "found", "at least", "of those with J < 0.85"]
-    header += ["candidates per match", "random pairs that pass"]
-    least = min(row(each, weight, bits, run["radius"])["recall"] for each in sets)
-    content = f"Default: `{run['recipe']}`, radius {run['radius']}; the lowest recall on any corpus is {least:.1%}. "
-    content += "*At least*: the lower end of a 95% interval, drawn by clusters of pairs.\n\n"
-    common.splice(page, "default", content + common.table(header, rows))
-
-    rows = []
-    for weight_of in ("count", "binary"):
-        for width, radii in GRID.items():
-            for radius in radii:
-                cells = []
-                for each in sets:
-                    one = row(each, weight_of, width, radius)
-                    cells.append(f"{one['recall']:.1%} / {one['candidates_per_match']:,.1f}")
-                passing = max(row(each, weight_of, width, radius)["passing"] for each in sets)
-                rows.append([f"{weight_of} {width}", radius, *cells, one_in(passing)])
-    common.splice(page, "grid", common.table(["weight, bits", "radius", *sets, "most random pairs"], rows))
-
-    rows = []
-    for each, one in sets.items():
-        if "published" not in one:
-            continue
-        for candidate, scores in one["published"]["candidates"].items():
-            of_exact = scores["of_exact"]
-            cells = [f"{scores[figure]:.3f}" for figure in ("precision", "recall", "f1")]
-            own = [f"{of_exact[figure]:.3f}" for figure in ("precision", "recall", "f1")]
-            rows.append([f"{each}: {candidate}", f"{scores['pairs']:,}", *cells, *own])
-    header = ["", "pairs", "precision", "recall", "F1", "precision, char 4", "recall, char 4", "F1, char 4"]
-    common.splice(page, "published", common.table(header, rows))
-    common.splice(page, "run", common.about(run))
+    options = common.arguments(__doc__, ("parts", {"nargs": "*", "help": f"{', '.join(PARTS)} (default: all)"}))
+    if unknown := set(options.parts) - PARTS.keys():
+        raise SystemExit(f"no part {unknown.pop()}; use {', '.join(PARTS)}")
+    nk.set_num_threads(1)
+    for name in options.parts or PARTS:
+        benchmark, run, report = PARTS[name]
+        if options.report is None:
+            run(options.data)
+        report(common.latest(benchmark, options.report or ""))
 
 
 if __name__ == "__main__":

@@ -1,52 +1,423 @@
-"""The service under load: rates, times of answers, memory, beside the store itself, the bare framework, and a rival.
+"""The service under load: request rates, latency and memory, compared with the store, FastAPI and Redis.
 
-A store of a million documents of about 1 KB (those of `bench/store_growth.py`), texts kept, served by `nearkin serve`
-on the loopback interface of the machine that also runs the loader (`service_load.py`): CPU seconds of both are told.
-Every part begins with a copy of the store as it was built and merged.
+    python bench/service.py --folder FOLDER [--parts check add batches overload backup]
+
+`nearkin serve` runs a store of a million documents of about 1 KB with their texts on the loopback interface; the loader
+runs on the same machine, and the CPU seconds of both are reported. Every part starts from a copy of the merged store.
 
 - *check*: half copies, a quarter with one word changed, a quarter new; 16 connections.
-- *add*: durable `check-and-add` of single new documents; 16 connections, so that commits are of groups.
-- *batches*: `check-and-add` of 1,000 new documents, JSON and Arrow; the same documents through `Store` in this process.
-- *overload*: twice the batches of 200 that it can carry, on 600 connections, whatever is answered; memory beyond the
-  most that it had while it carried them.
+- *add*: durable `check-and-add` of single new documents; 16 connections, so that commits are grouped.
+- *batches*: `check-and-add` of 1,000 new documents as JSON and Arrow, and the same documents through `Store`.
+- *overload*: batches of 200 at twice the rate that the service sustains, on 600 connections, and its memory growth.
 - *backup*: `check` and `add` while the store is copied.
-- *minutes*: all of these mixed, for long (`--minutes`).
 
-Beside it `service_rivals.py`. Stores are kept in `--folder`, since building them takes minutes.
+Alternatives: `bare` is a FastAPI application under granian with a fixed response. `redis` is what users build:
+`MinHashLSH` of datasketch with its tables in Redis (a Unix socket, nothing on disk), behind FastAPI and granian. It
+verifies nothing; its features are the distinct 4-grams of the folded text, as in our recipe.
 
-Run: `python bench/service.py --folder FOLDER`; results go to `bench/runs/`, the tables into `docs/service.md`.
+The loader keeps one request in flight per connection. Without `rate` a connection sends its next request after the
+response (closed loop). With `rate` requests are sent at even intervals on any free connection (open loop, like the
+clients of an overloaded service), and latency counts from the moment at which the request was due. Needs Linux.
+
+Stores are kept in `--folder`, since building them takes minutes. The tables are in docs/service.md.
 """
 
 from __future__ import annotations
 
+import array
+import asyncio
 import http.client
 import io
 import itertools
 import json
 import os
 import random
+import select
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from fastapi import FastAPI
+from pydantic import BaseModel
 
 import common
 import nearkin as nk
-from service_load import Load, Loader, cpu_seconds, document, post, private, resident
-from service_rivals import Rival, rival
-from store import THRESHOLD, pieces, sync_time
-from store_growth import documents, one_word_changed
+import store
+
+TICKS = 100
+
+
+def post(path: str, body: bytes, kind: str = "application/json", headers: str = "") -> bytes:
+    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: {kind}\r\n{headers}"
+    return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+
+
+def document(path: str, content: dict[str, object]) -> bytes:
+    return post(path, json.dumps(content, ensure_ascii=False).encode())
+
+
+@dataclass
+class Load:
+    """Results of a load: statuses, latencies in nanoseconds of responses with status 200, lost connections."""
+
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    statuses: Counter[int] = field(default_factory=Counter)
+    latencies: array.array[int] = field(default_factory=lambda: array.array("q"))
+    lost: int = 0
+    bodies: list[bytes] = field(default_factory=list)
+
+    @property
+    def rate(self) -> float:
+        """Responses of status 200 per second."""
+        return self.statuses[200] / self.seconds
+
+    def figures(self) -> dict[str, object]:
+        """Return the figures of the run file."""
+        ms = np.frombuffer(self.latencies, np.int64) / 1e6 if self.latencies else np.full(1, np.nan)
+        return {
+            "seconds": self.seconds,
+            "per_second": self.rate,
+            "statuses": {str(status): count for status, count in sorted(self.statuses.items())},
+            "lost": self.lost,
+            "loader_cpu_seconds": self.cpu_seconds,
+            **{f"p{q:g}_ms": float(np.percentile(ms, q)) for q in (50, 90, 99, 99.9)},
+            "max_ms": float(ms.max()),
+            **({"refused": [body.decode(errors="replace")[:500] for body in self.bodies]} if self.bodies else {}),
+        }
+
+
+class Connection:
+    """A socket with its unsent request and its partial response."""
+
+    __slots__ = ("begin", "content", "found", "left", "need", "socket")
+
+    def __init__(self, address: tuple[str, int]) -> None:
+        self.socket = socket.create_connection(address)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.socket.setblocking(False)
+        self.begin = 0
+        self.content: bytes | None = None
+        self.left: memoryview | None = None
+        self.found = b""
+        self.need = 0
+
+
+class Loader:
+    """Load generator for one address.
+
+    The load ends after `seconds`, or when there are no more requests, once those in flight are answered. `tick` is
+    called ten times per second with the elapsed time and the load; the load ends if it returns False.
+    """
+
+    def __init__(
+        self,
+        address: tuple[str, int],
+        requests: Iterator[bytes],
+        *,
+        connections: int = 16,
+        seconds: float = 10.0,
+        rate: float | None = None,
+        tick: Callable[[float, Load], bool] | None = None,
+    ) -> None:
+        self._address, self._requests, self._seconds, self._rate = address, requests, seconds, rate
+        self._tick = tick
+        self._poll = select.epoll()
+        self._by_number: dict[int, Connection] = {}
+        self._free: deque[Connection] = deque()
+        self._in_flight = 0
+        self._ended = False
+        self.load = Load()
+        for _ in range(connections):
+            self._connect()
+
+    def _connect(self) -> None:
+        one = Connection(self._address)
+        self._by_number[one.socket.fileno()] = one
+        self._poll.register(one.socket.fileno(), select.EPOLLIN)
+        self._free.append(one)
+
+    def _send(self, one: Connection, begin: int) -> bool:
+        content = next(self._requests, None)
+        if content is None:
+            self._ended = True
+            return False
+        one.begin, one.found, one.need = begin, b"", 0
+        self._in_flight += 1
+        try:
+            sent = one.socket.send(content)
+        except BlockingIOError:
+            sent = 0
+        except OSError:
+            self._lose(one)
+            return True
+        if sent < len(content):
+            one.left = memoryview(content)[sent:]
+            self._poll.modify(one.socket.fileno(), select.EPOLLIN | select.EPOLLOUT)
+        return True
+
+    def _send_rest(self, one: Connection) -> None:
+        assert one.left is not None
+        try:
+            one.left = one.left[one.socket.send(one.left) :]
+        except BlockingIOError:
+            return
+        except OSError:
+            self._lose(one)
+            return
+        if not one.left:
+            one.left = None
+            self._poll.modify(one.socket.fileno(), select.EPOLLIN)
+
+    def _lose(self, one: Connection) -> None:
+        """Replace a connection that ended."""
+        self._poll.unregister(one.socket.fileno())
+        del self._by_number[one.socket.fileno()]
+        one.socket.close()
+        self._in_flight -= 1
+        self.load.lost += 1
+        self._connect()
+
+    def _receive(self, one: Connection) -> bool:
+        """Read what arrived; return True if the response is complete."""
+        try:
+            part = one.socket.recv(1 << 18)
+        except BlockingIOError:
+            return False
+        except OSError:
+            part = b""
+        if not part:
+            if one in self._free:
+                # An idle connection that the service closed: no answer is lost.
+                self._free.remove(one)
+                self._in_flight += 1
+                self.load.lost -= 1
+            self._lose(one)
+            return False
+        found = one.found = one.found + part if one.found else part
+        if not one.need:
+            end = found.find(b"\r\n\r\n")
+            if end < 0:
+                return False
+            one.need = end + 4 + length_of(found[:end])
+        if len(found) < one.need:
+            return False
+        status = int(found[9:12])
+        load = self.load
+        load.statuses[status] += 1
+        if status == 200:
+            load.latencies.append(time.perf_counter_ns() - one.begin)
+        elif len(load.bodies) < 2:
+            load.bodies.append(found[found.find(b"\r\n\r\n") + 4 :])
+        self._in_flight -= 1
+        return True
+
+    def run(self) -> Load:
+        """Send requests to the end, and wait for those in flight."""
+        cpu, begin = time.process_time(), time.perf_counter_ns()
+        end = begin + int(self._seconds * 1e9)
+        due, step = float(begin), 1e9 / self._rate if self._rate else 0.0
+        next_tick = begin
+        while True:
+            now = time.perf_counter_ns()
+            if self._tick is not None and now >= next_tick:
+                next_tick = now + 100_000_000
+                self._ended |= not self._tick((now - begin) / 1e9, self.load)
+            over = self._ended or now >= end
+            if over and (not self._in_flight or now >= end + 30_000_000_000):
+                break
+            while not over and self._free and (not step or due <= now):
+                if not self._send(self._free.popleft(), int(due) if step else time.perf_counter_ns()):
+                    over = True
+                due += step
+            wait = max((due - now) / 1e9, 0) if step and not over and self._free else 0.1
+            for number, event in self._poll.poll(wait):
+                one = self._by_number.get(number)
+                if one is None:
+                    continue
+                if event & select.EPOLLOUT and one.left is not None:
+                    self._send_rest(one)
+                if event & ~select.EPOLLOUT and number in self._by_number and self._receive(one):
+                    now = time.perf_counter_ns()
+                    if step or self._ended or now >= end or not self._send(one, now):
+                        self._free.append(one)
+        self.load.seconds = (time.perf_counter_ns() - begin) / 1e9
+        self.load.cpu_seconds = time.process_time() - cpu
+        self.load.lost += self._in_flight
+        for one in self._by_number.values():
+            one.socket.close()
+        self._poll.close()
+        return self.load
+
+
+def length_of(head: bytes) -> int:
+    low = head.lower()
+    at = low.find(b"\r\ncontent-length:")
+    if at < 0:
+        raise ValueError(f"an answer without a length: {head!r}")
+    return int(low[at + 17 :].split(b"\r\n", 1)[0])
+
+
+def cpu_seconds(pid: int) -> float:
+    """Return the CPU time of a process and its children."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    own = sum(int(fields[at]) for at in (11, 12, 13, 14)) / TICKS
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return own + sum(cpu_seconds(int(child)) for child in children)
+
+
+def resident(pid: int) -> int:
+    """Return the resident memory of a process in bytes."""
+    text = Path(f"/proc/{pid}/status").read_text()
+    return 1024 * int(text.split("VmRSS:")[1].split()[0])
+
+
+def private(pid: int) -> int:
+    """Return the private memory of a process in bytes, without mapped files."""
+    text = Path(f"/proc/{pid}/status").read_text()
+    return 1024 * int(text.split("RssAnon:")[1].split()[0])
+
+
+PERMUTATIONS = 128
+
+
+def grams(text: str) -> list[bytes]:
+    folded = "".join(filter(str.isalnum, text.lower()))
+    return [one.encode() for one in {folded[at : at + 4] for at in range(max(len(folded) - 3, 1))}]
+
+
+class Document(BaseModel):
+    """A request body."""
+
+    id: str | None = None
+    text: str
+
+
+class Answer(BaseModel):
+    """A response body."""
+
+    id: str | None
+    status: str
+    match: str | None
+    distance: int
+    similarity: float | None
+
+
+def application(kind: str, redis: str) -> Any:
+    """Build the FastAPI application of an alternative."""
+    app = FastAPI()
+    if kind == "bare":
+
+        async def fixed(document: Document) -> Answer:
+            return Answer(id=document.id, status="new", match=None, distance=-1, similarity=None)
+
+        app.post("/v1/check")(fixed)
+        app.post("/v1/check-and-add")(fixed)
+        return app
+
+    from datasketch import MinHash, MinHashLSH
+
+    storage = {"type": "redis", "basename": b"pages", "redis": {"unix_socket_path": redis}}
+    tables = MinHashLSH(threshold=store.THRESHOLD, num_perm=PERMUTATIONS, storage_config=storage)
+
+    def found(text: str) -> tuple[Any, list[str]]:
+        signature = MinHash(num_perm=PERMUTATIONS)
+        signature.update_batch(grams(text))
+        return signature, tables.query(signature)
+
+    def answer(document: Document, matches: list[str]) -> Answer:
+        status = "near" if matches else "new"
+        return Answer(id=document.id, status=status, match=min(matches, default=None), distance=-1, similarity=None)
+
+    def check(document: Document) -> Answer:
+        return answer(document, found(document.text)[1])
+
+    def check_and_add(document: Document) -> Answer:
+        signature, matches = found(document.text)
+        if not matches:
+            tables.insert(document.id, signature, check_duplication=False)
+        return answer(document, matches)
+
+    app.post("/v1/check")(check)
+    app.post("/v1/check-and-add")(check_and_add)
+    return app
+
+
+@dataclass(frozen=True)
+class Rival:
+    """A running alternative: its address, and the ids of its processes."""
+
+    address: tuple[str, int]
+    pids: tuple[int, ...]
+    """Of all its processes."""
+
+
+def wait_until(ready: Callable[[], bool], seconds: float = 30.0) -> None:
+    end = time.monotonic() + seconds
+    while not ready():
+        if time.monotonic() > end:
+            raise TimeoutError(f"not ready after {seconds} seconds")
+        time.sleep(0.05)
+
+
+@contextmanager
+def redis_server(folder: Path) -> Iterator[tuple[str, int]]:
+    """Run a Redis that keeps nothing on disk."""
+    path = folder / "redis.sock"
+    options = ["--port", "0", "--unixsocket", str(path), "--save", "", "--appendonly", "no", "--dir", str(folder)]
+    process = subprocess.Popen(["redis-server", *options], stdout=subprocess.DEVNULL)
+    try:
+        wait_until(path.exists)
+        yield str(path), process.pid
+    finally:
+        process.terminate()
+        process.wait()
+
+
+@contextmanager
+def rival(kind: str) -> Iterator[Rival]:
+    with tempfile.TemporaryDirectory() as name:
+        if kind == "bare":
+            with application_process("bare") as (address, pid):
+                yield Rival(address, (pid,))
+            return
+        with redis_server(Path(name)) as (path, redis), application_process("redis", path) as (address, pid):
+            yield Rival(address, (pid, redis))
+
+
+@contextmanager
+def application_process(*arguments: str) -> Iterator[tuple[tuple[str, int], int]]:
+    """Run an application in its own process."""
+    command = [sys.executable, __file__, "--rival", *arguments]
+    pipe, null = subprocess.PIPE, subprocess.DEVNULL
+    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=null, text=True)
+    try:
+        assert process.stdout is not None
+        address = ("127.0.0.1", int(process.stdout.readline()))
+        wait_until(lambda: accepts(address))
+        yield address, process.pid
+    finally:
+        assert process.stdin is not None
+        process.stdin.close()
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
 
 ARROW = "application/vnd.apache.arrow.stream"
 CONNECTIONS = 16
@@ -54,30 +425,27 @@ BATCH = 1000
 PARTS = ("check", "add", "batches", "overload", "backup")
 
 
-# The store
-
-
-def built(folder: Path, recipe: str, count: int, data: Path) -> Path:
-    """A merged store of `count` documents; made where it is not there."""
+def build_store(folder: Path, recipe: str, count: int, data: Path) -> Path:
+    """Return a compacted store of `count` documents; build it if it is missing."""
     path = folder / f"{recipe}-{count}"
     if path.exists():
         return path
     aside = path.with_suffix(".part")
     shutil.rmtree(aside, ignore_errors=True)
-    source, begin = documents(data), time.perf_counter()
-    with nk.Store.create(aside, None if recipe == "simhash" else recipe, threshold=THRESHOLD) as store:
+    source, begin = store.documents(data), time.perf_counter()
+    with nk.Store.create(aside, None if recipe == "simhash" else recipe, threshold=store.THRESHOLD) as opened:
         for start in range(0, count, 5000):
             end = min(start + 5000, count)
             names = [f"http://example.org/news/{number:010d}" for number in range(start, end)]
-            store.add(list(itertools.islice(source, end - start)), names)
-        store.merge()
+            opened.add(list(itertools.islice(source, end - start)), names)
+        opened.merge()
     print(f"built {path} in {time.perf_counter() - begin:.0f} s", flush=True)
     return aside.rename(path)
 
 
 @contextmanager
-def copied(path: Path) -> Iterator[Path]:
-    """A copy that may be changed: segments, which never change, are linked."""
+def copy_store(path: Path) -> Iterator[Path]:
+    """Copy a store; segments never change, so they are linked."""
     with tempfile.TemporaryDirectory(dir=path.parent) as name:
         copy = Path(name) / "pages.store"
         shutil.copytree(path, copy, copy_function=lambda one, other: link_or_copy(Path(one), Path(other)))
@@ -85,25 +453,21 @@ def copied(path: Path) -> Iterator[Path]:
 
 
 def link_or_copy(one: Path, other: Path) -> None:
-    """Segments are linked, all else is copied."""
     if one.parent.name == "segments":
         os.link(one, other)
     else:
         shutil.copy2(one, other)
 
 
-# The service
-
-
 @dataclass
-class Served:
-    """A service that runs."""
+class Service:
+    """A running service."""
 
     address: tuple[str, int]
     pid: int
 
     def call(self, method: str, path: str, body: Any = None) -> Any:
-        """The JSON of an answer; the text of one that is none."""
+        """Return the JSON of a response, or its text."""
         connection = http.client.HTTPConnection(*self.address, timeout=600)
         try:
             content = None if body is None else json.dumps(body)
@@ -118,14 +482,14 @@ class Served:
 
 
 @contextmanager
-def served(path: Path, *options: str) -> Iterator[Served]:
-    """A service of a store."""
+def serve(path: Path, *options: str) -> Iterator[Service]:
+    """Run a service on a store."""
     log = path.parent / "service.log"
     command = [sys.executable, "-m", "nearkin", "serve", str(path), "--port", "0", *options]
     with log.open("wb") as file:
         process = subprocess.Popen(command, stderr=file, stdout=subprocess.DEVNULL)
     try:
-        found = Served(listening(log, process), process.pid)
+        found = Service(find_address(log, process), process.pid)
         while True:
             try:
                 found.call("GET", "/readyz")
@@ -142,8 +506,7 @@ def served(path: Path, *options: str) -> Iterator[Served]:
             process.wait()
 
 
-def listening(log: Path, process: subprocess.Popen[bytes]) -> tuple[str, int]:
-    """The address that a service tells in its log."""
+def find_address(log: Path, process: subprocess.Popen[bytes]) -> tuple[str, int]:
     while process.poll() is None:
         for line in log.read_text().splitlines():
             if '"listening"' in line and line.endswith("}"):
@@ -153,8 +516,8 @@ def listening(log: Path, process: subprocess.Popen[bytes]) -> tuple[str, int]:
     raise RuntimeError(log.read_text())
 
 
-def loaded(served: Served | Rival, requests: Iterable[bytes], **options: Any) -> dict[str, Any]:
-    """A load, and what it took of the processes that answered."""
+def run_load(served: Service | Rival, requests: Iterable[bytes], **options: Any) -> dict[str, Any]:
+    """Run a load, and add the CPU time of the processes that answered."""
     pids = served.pids if isinstance(served, Rival) else (served.pid,)
     begin = [cpu_seconds(pid) for pid in pids]
     load = Loader(served.address, iter(requests), **options).run()
@@ -164,35 +527,35 @@ def loaded(served: Served | Rival, requests: Iterable[bytes], **options: Any) ->
     return {**load.figures(), **more, "loader_cpu_ms": 1000 * load.cpu_seconds / count}
 
 
-# What is asked
-
-
 @dataclass
-class Asked:
-    """The documents of a run, the same for all that are compared."""
+class Documents:
+    """The documents of a run: the same for all candidates."""
 
-    known: list[str]
+    existing: list[str]
     source: Iterator[str]
     """New documents without end."""
 
     def mixed(self, count: int) -> list[str]:
-        """Half copies, a quarter near, a quarter new."""
+        """Return half copies, a quarter near-duplicates and a quarter new documents."""
         choose = random.Random(5)
         kinds = choose.choices(["copy", "copy", "near", "new"], k=count)
-        known = itertools.cycle(self.known)
+        existing = itertools.cycle(self.existing)
         return [
-            next(self.source) if kind == "new" else next(known) if kind == "copy" else one_word_changed(next(known))
+            next(self.source)
+            if kind == "new"
+            else next(existing)
+            if kind == "copy"
+            else store.one_word_changed(next(existing))
             for kind in kinds
         ]
 
     def new(self, count: int) -> list[str]:
-        """New documents."""
+        """Return new documents."""
         return list(itertools.islice(self.source, count))
 
 
 def new_documents(data: Path) -> Iterator[str]:
-    """Documents as those of the store, made by another seed."""
-    texts, choose = pieces(data, 30_000), random.Random(29)
+    texts, choose = store.kilobyte_texts(data, 30_000), random.Random(29)
     while True:
         words = choose.choice(texts).split(" ")
         for at in range(0, len(words), 4):
@@ -200,22 +563,19 @@ def new_documents(data: Path) -> Iterator[str]:
         yield " ".join(words)
 
 
-def known_texts(path: Path, count: int) -> list[str]:
-    """Texts of random documents of a store."""
-    with nk.Store.open(path, "r") as store:
-        rows = random.Random(3).sample(range(len(store)), min(count, len(store)))
+def existing_texts(path: Path, count: int) -> list[str]:
+    with nk.Store.open(path, "r") as opened:
+        rows = random.Random(3).sample(range(len(opened)), min(count, len(opened)))
         names = [f"http://example.org/news/{row:010d}" for row in rows]
-        parts = [store.texts(names[start : start + 1000]) for start in range(0, len(names), 1000)]
+        parts = [opened.texts(names[start : start + 1000]) for start in range(0, len(names), 1000)]
         return [text for part in parts for text in part if text is not None]
 
 
 def checks(texts: list[str]) -> list[bytes]:
-    """A request per text."""
     return [document("/v1/check", {"text": text}) for text in texts]
 
 
 def additions(texts: list[str], name: str) -> list[bytes]:
-    """A request per text, with ids of their own."""
     found = enumerate(texts)
     return [
         document("/v1/check-and-add", {"id": f"http://example.org/{name}/{i:010d}", "text": text}) for i, text in found
@@ -223,7 +583,6 @@ def additions(texts: list[str], name: str) -> list[bytes]:
 
 
 def batches(texts: list[str], name: str, form: str, size: int = BATCH) -> list[bytes]:
-    """A request per `size` texts, in JSON or Arrow."""
     found = []
     for start in range(0, len(texts), size):
         some = texts[start : start + size]
@@ -239,11 +598,7 @@ def batches(texts: list[str], name: str, form: str, size: int = BATCH) -> list[b
     return found
 
 
-# The parts
-
-
 def timed_calls(call: Callable[[int], object], count: int) -> dict[str, float]:
-    """Calls of this process, one after the other."""
     times = []
     cpu, begin = time.process_time(), time.perf_counter()
     for number in range(count):
@@ -261,70 +616,60 @@ def timed_calls(call: Callable[[int], object], count: int) -> dict[str, float]:
     }
 
 
-def checked(base: Path, asked: Asked, seconds: float) -> dict[str, Any]:
-    """`check`, by HTTP and in this process."""
-    texts = asked.mixed(int(10_000 * seconds))
+def measure_check(base: Path, documents: Documents, seconds: float) -> dict[str, Any]:
+    texts = documents.mixed(int(10_000 * seconds))
     requests = checks(texts)
-    with copied(base) as path:
-        with served(path) as service:
-            loaded(service, itertools.islice(requests, 2000))
-            found = {"http": loaded(service, itertools.cycle(requests), connections=CONNECTIONS, seconds=seconds)}
-        with nk.Store.open(path) as store:
-            store.check(texts[:100])
-            found["store"] = timed_calls(lambda number: store.check([texts[number]]), 3000)
+    with copy_store(base) as path:
+        with serve(path) as service:
+            run_load(service, itertools.islice(requests, 2000))
+            found = {"http": run_load(service, itertools.cycle(requests), connections=CONNECTIONS, seconds=seconds)}
+        with nk.Store.open(path) as opened:
+            opened.check(texts[:100])
+            found["store"] = timed_calls(lambda number: opened.check([texts[number]]), 3000)
     return found
 
 
-def added(base: Path, asked: Asked, seconds: float) -> dict[str, Any]:
-    """Durable additions of single documents, by HTTP and in this process."""
-    requests = additions(asked.new(int(6000 * seconds)), "add")
-    texts = asked.new(2000)
-    with copied(base) as path:
-        found: dict[str, Any] = {"sync_ms": 1000 * sync_time(path.parent)}
-        with served(path) as service:
-            loaded(service, additions(asked.new(500), "warm"))
-            found["http"] = loaded(service, requests, connections=CONNECTIONS, seconds=seconds)
-            found["metrics"] = commits(service.call("GET", "/metrics"))
-    with copied(base) as path, nk.Store.open(path) as store:
-        found["store"] = timed_calls(lambda number: store.check_and_add([texts[number]], [f"s{number}"]), len(texts))
+def measure_add(base: Path, documents: Documents, seconds: float) -> dict[str, Any]:
+    requests = additions(documents.new(int(6000 * seconds)), "add")
+    texts = documents.new(2000)
+    with copy_store(base) as path:
+        found: dict[str, Any] = {"sync_ms": 1000 * store.sync_time(path.parent)}
+        with serve(path) as service:
+            run_load(service, additions(documents.new(500), "warm"))
+            found["http"] = run_load(service, requests, connections=CONNECTIONS, seconds=seconds)
+    with copy_store(base) as path, nk.Store.open(path) as opened:
+        found["store"] = timed_calls(lambda number: opened.check_and_add([texts[number]], [f"s{number}"]), len(texts))
     return found
 
 
-def commits(metrics: str) -> dict[str, float]:
-    """The lines of commits in what the service measures of itself."""
-    lines = [line.rsplit(" ", 1) for line in metrics.splitlines() if "commit" in line and not line.startswith("#")]
-    return {name: float(value) for name, value in lines if "bucket" not in name}
-
-
-def in_batches(base: Path, asked: Asked, count: int) -> dict[str, Any]:
-    """The same batches through `Store`, and by HTTP in both forms."""
-    texts = asked.new(count * BATCH)
+def measure_batches(base: Path, documents: Documents, count: int) -> dict[str, Any]:
+    texts = documents.new(count * BATCH)
     names = [f"http://example.org/batch/{number:010d}" for number in range(len(texts))]
     found: dict[str, Any] = {}
-    with copied(base) as path, nk.Store.open(path) as store:
+    with copy_store(base) as path, nk.Store.open(path) as opened:
 
         def add(number: int) -> None:
             start, end = BATCH * number, BATCH * (number + 1)
-            store.check_and_add(texts[start:end], names[start:end])
+            opened.check_and_add(texts[start:end], names[start:end])
 
         found["store"] = timed_calls(add, count)
     for form, connections in (("json", 2), ("arrow", 2), ("json", 4)):
         requests = batches(texts, "batch", form)
-        with copied(base) as path, served(path) as service:
-            some = loaded(service, requests, connections=connections, seconds=300)
+        with copy_store(base) as path, serve(path) as service:
+            some = run_load(service, requests, connections=connections, seconds=300)
         some["documents_per_second"] = BATCH * some["per_second"]
         some["of_store"] = some["per_second"] / found["store"]["per_second"]
         found[f"{form}-{connections}"] = some
     return found
 
 
-def overloaded(base: Path, asked: Asked, seconds: float) -> dict[str, Any]:
-    """Batches of 200: as many as it carries, on 4 connections; then twice that rate, on 600. Checks, then additions.
+def measure_overload(base: Path, documents: Documents, seconds: float) -> dict[str, Any]:
+    """Send batches of 200 on 4 connections, then twice that rate on 600: checks, then additions.
 
-    The memory of checks is that of the service alone; additions make the store grow, too, and write segments.
+    The memory of checks is that of the service alone; additions also make the store grow.
     """
     size = 200
-    texts = asked.mixed(200 * size)
+    texts = documents.mixed(200 * size)
     questions = [
         document("/v1/check", {"documents": [{"text": text} for text in texts[start : start + size]]})
         for start in range(0, len(texts), size)
@@ -332,38 +677,37 @@ def overloaded(base: Path, asked: Asked, seconds: float) -> dict[str, Any]:
     found: dict[str, Any] = {"documents_per_request": size}
     for name in ("check", "add"):
         sizes: list[tuple[int, int]] = []
-        with copied(base) as path, served(path) as service:
+        with copy_store(base) as path, serve(path) as service:
 
             def tick(_: float, __: Load, sizes: list[tuple[int, int]] = sizes, pid: int = service.pid) -> bool:
                 sizes.append((resident(pid), private(pid)))
                 return True
 
-            requests = itertools.cycle(questions) if name == "check" else endless(asked, size)
-            carrying = loaded(service, requests, connections=4, seconds=seconds, tick=tick)
+            requests = itertools.cycle(questions) if name == "check" else endless(documents, size)
+            carrying = run_load(service, requests, connections=4, seconds=seconds, tick=tick)
             before = [max(column) for column in zip(*sizes, strict=True)]
             rate = 2 * carrying["per_second"]
             if name == "add":
                 requests = iter(list(itertools.islice(requests, int(rate * seconds))))
-            over = loaded(service, requests, connections=600, seconds=seconds, rate=rate, tick=tick)
+            over = run_load(service, requests, connections=600, seconds=seconds, rate=rate, tick=tick)
         grown = [max(column) - most for column, most in zip(zip(*sizes, strict=True), before, strict=True)]
         memory = {"before_private_mb": before[1] / 1e6, "grown_mb": grown[0] / 1e6, "grown_private_mb": grown[1] / 1e6}
         found[name] = {**over, **memory, "offered_per_second": rate, "carrying": carrying}
     return found
 
 
-def endless(asked: Asked, size: int) -> Iterator[bytes]:
-    """Batches of additions without end."""
+def endless(documents: Documents, size: int) -> Iterator[bytes]:
     for number in itertools.count():
-        yield from batches(asked.new(50 * size), f"over{number}", "json", size)
+        yield from batches(documents.new(50 * size), f"over{number}", "json", size)
 
 
-def backed_up(base: Path, asked: Asked) -> dict[str, Any]:
-    """`check` and single additions, three to one, before and while the store is copied."""
-    questions, changes = checks(asked.mixed(180_000)), additions(asked.new(60_000), "backup")
+def measure_backup(base: Path, documents: Documents) -> dict[str, Any]:
+    """Send checks and single additions, three to one, before and during a backup."""
+    questions, changes = checks(documents.mixed(180_000)), additions(documents.new(60_000), "backup")
     requests = [one for start in range(60_000) for one in (*questions[3 * start : 3 * start + 3], changes[start])]
     marks: list[tuple[float, int]] = []
     span: dict[str, float] = {}
-    with copied(base) as path, served(path, "--backups", str(path.parent / "backups")) as service:
+    with copy_store(base) as path, serve(path, "--backups", str(path.parent / "backups")) as service:
         (path.parent / "backups").mkdir(exist_ok=True)
 
         def back_up() -> None:
@@ -379,8 +723,8 @@ def backed_up(base: Path, asked: Asked) -> dict[str, Any]:
                 thread.start()
             return "end" not in span or time.perf_counter() < span["end"] + 4
 
-        loaded(service, requests[:2000])
-        found = loaded(service, itertools.islice(requests, 2000, None), seconds=120, tick=tick)
+        run_load(service, requests[:2000])
+        found = run_load(service, itertools.islice(requests, 2000, None), seconds=120, tick=tick)
         thread.join()
     during = rate_between(marks, span["begin"], span["end"])
     other = rate_between(marks, marks[0][0] + 2, span["begin"])
@@ -389,82 +733,36 @@ def backed_up(base: Path, asked: Asked) -> dict[str, Any]:
 
 
 def rate_between(marks: list[tuple[float, int]], begin: float, end: float) -> float:
-    """Answers per second between two moments."""
     times, counts = (np.array(column, float) for column in zip(*marks, strict=True))
     first, last = np.interp([begin, end], times, counts)
     return float((last - first) / (end - begin))
 
 
-def for_minutes(base: Path, asked: Asked, minutes: float) -> dict[str, Any]:
-    """A mix of checks, additions, batches and removals; memory at each minute."""
-    pool, known = asked.new(3000), asked.known[:20_000]
-    choose, count = random.Random(13), itertools.count()
-
-    def fresh() -> dict[str, object]:
-        one, other = choose.choice(pool), choose.choice(pool)
-        return {"id": f"http://example.org/long/{next(count):010d}", "text": one[:500] + other[500:]}
-
-    def requests() -> Iterator[bytes]:
-        while True:
-            kind = choose.random()
-            if kind < 0.6:
-                yield document("/v1/check", {"text": choose.choice(known)})
-            elif kind < 0.8:
-                yield document("/v1/check", fresh())
-            elif kind < 0.98:
-                yield document("/v1/check-and-add", fresh())
-            else:
-                yield document("/v1/check-and-add", {"documents": [fresh() for _ in range(50)]})
-
-    sizes: list[dict[str, float]] = []
-    with copied(base) as path, served(path) as service:
-
-        def tick(seconds: float, load: Load) -> bool:
-            if seconds >= 60 * len(sizes):
-                size = {"resident_mb": resident(service.pid) / 1e6, "private_mb": private(service.pid) / 1e6}
-                sizes.append({"seconds": seconds, "answers": load.statuses[200], **size})
-            return True
-
-        found = loaded(service, requests(), seconds=60 * minutes, tick=tick)
-        info = service.call("GET", "/v1/info")
-    return {**found, "memory": sizes, "documents": info["documents"]}
-
-
-def beside(asked: Asked, seconds: float, redis_documents: int) -> dict[str, Any]:
-    """The bare framework, and datasketch on Redis with a smaller collection, which takes it less long to build."""
+def measure_rivals(documents: Documents, seconds: float, redis_documents: int) -> dict[str, Any]:
+    """Measure the bare framework, and datasketch on Redis with a smaller collection."""
     found: dict[str, Any] = {}
-    requests = checks(asked.mixed(20_000))
+    requests = checks(documents.mixed(20_000))
     with rival("bare") as one:
-        loaded(one, requests[:2000])
-        found["bare"] = loaded(one, itertools.cycle(requests), connections=CONNECTIONS, seconds=seconds)
-    texts = asked.new(redis_documents)
-    smaller = Asked(texts, asked.source)
+        run_load(one, requests[:2000])
+        found["bare"] = run_load(one, itertools.cycle(requests), connections=CONNECTIONS, seconds=seconds)
+    texts = documents.new(redis_documents)
+    smaller = Documents(texts, documents.source)
     with rival("redis") as one:
-        added = loaded(one, additions(texts, "r"), connections=CONNECTIONS, seconds=3600)
+        added = run_load(one, additions(texts, "r"), connections=CONNECTIONS, seconds=3600)
         requests = checks(smaller.mixed(5000))
-        found["redis"] = loaded(one, itertools.cycle(requests), connections=CONNECTIONS, seconds=seconds)
+        found["redis"] = run_load(one, itertools.cycle(requests), connections=CONNECTIONS, seconds=seconds)
         found["redis"] |= {"documents": redis_documents, "add": added, "redis_mb": resident(one.pids[1]) / 1e6}
     return found
 
 
-# The page
-
-
-def cell(found: dict[str, Any] | None, text: Callable[[dict[str, Any]], str]) -> str:
-    """A figure, or a dash where it was not measured."""
-    return "–" if found is None else text(found)
-
-
 def rate_and_time(found: dict[str, Any]) -> str:
-    """Rate, and the time of the slowest hundredth."""
     return f"{common.ratio(found['per_second'])}, {found['p99_ms']:.1f} ms"
 
 
-def rows_of(results: dict[str, dict[str, Any]]) -> Iterator[list[str]]:
-    """The first table: a row per part, a column per recipe."""
+def main_rows(results: dict[str, dict[str, Any]]) -> Iterator[list[str]]:
 
     def row(name: str, goal: str, text: Callable[[dict[str, Any]], str], part: str) -> list[str]:
-        return [name, *(cell(found.get(part), text) for found in results.values()), goal]
+        return [name, *(("–" if found.get(part) is None else text(found[part])) for found in results.values()), goal]
 
     yield row("`check`: requests per second, 99%", "8,000, 5 ms", lambda one: rate_and_time(one["http"]), "check")
     yield row("CPU per `check`, service and loader", "", lambda one: both(one["http"]), "check")
@@ -480,36 +778,23 @@ def rows_of(results: dict[str, dict[str, Any]]) -> Iterator[list[str]]:
         yield row(f"batches of 1,000, {name}: per second, 99%", "60%, 200 ms", batch, "batches")
     for name, said in (("check", "checks"), ("add", "additions")):
         yield row(f"twice the {said} it carries", "200 and 429", lambda one, name=name: refusals(one[name]), "overload")
-    yield row("memory that twice the checks take", "200 MB", lambda one: grown(one["check"]), "overload")
+    yield row("memory that twice the checks take", "200 MB", lambda one: memory_growth(one["check"]), "overload")
     yield row("backup under load: cost", "20%", lambda one: f"{100 * one['cost']:.0f}%", "backup")
-    yield row("all together: minutes, errors, memory more", "10, 0", endured, "minutes")
 
 
 def both(one: dict[str, Any]) -> str:
-    """CPU per request of the service and of the loader."""
     return f"{1000 * one['service_cpu_ms']:.0f} µs, {1000 * one['loader_cpu_ms']:.0f} µs"
 
 
 def refusals(one: dict[str, Any]) -> str:
-    """How many of each status."""
     return ", ".join(f"{count:,} of {status}" for status, count in one["statuses"].items())
 
 
-def grown(one: dict[str, Any]) -> str:
-    """Memory beyond what the load had that was carried."""
+def memory_growth(one: dict[str, Any]) -> str:
     return f"{one['grown_private_mb']:.0f} MB"
 
 
-def endured(one: dict[str, Any]) -> str:
-    """Errors, and growth after the first minute."""
-    wrong = sum(count for status, count in one["statuses"].items() if status != "200") + one["lost"]
-    sizes = [row["private_mb"] for row in one["memory"]]
-    grown = sizes[-1] - sizes[min(1, len(sizes) - 1)]
-    return f"{one['seconds'] / 60:.0f}, {wrong} of {sum(one['statuses'].values()):,}, {grown:+.0f} MB"
-
-
-def rivals_of(run: dict[str, Any]) -> Iterator[list[str]]:
-    """The second table: `check` by each, and the ratio to the service with minhash."""
+def rival_rows(run: dict[str, Any]) -> Iterator[list[str]]:
     results, rivals = run["results"], run.get("rivals", {})
     best = next((results[name]["check"] for name in ("minhash", "simhash") if "check" in results.get(name, {})), None)
     if best is None or not rivals:
@@ -532,81 +817,85 @@ def rivals_of(run: dict[str, Any]) -> Iterator[list[str]]:
                f"{common.ratio(rate / redis['add']['per_second'])} (durable)"]  # fmt: skip
 
 
-def render(run: dict[str, Any], page: Path) -> None:
-    """Write the tables."""
-    results = {name: dict(found) for name, found in run["results"].items()}
-    source = common.about(run)
-    if common.runs("service-minutes"):
-        long = common.latest("service-minutes")
-        results.setdefault(long["recipe"], {})["minutes"] = long
-        source += f" Minutes: `bench/runs/{long['file']}`."
-    text = common.table([f"{run['documents']:,} documents", *results, "goal"], rows_of(results))
-    rivals = common.table(["`check`", "per second", "99%", "the service is"], rivals_of(run))
-    content = f"{text}\n\n{rivals}\n\n{source}"
-    if page.exists():
-        common.splice(page, "service", content)
-    else:
-        print(content)
+def accepts(address: tuple[str, int]) -> bool:
+    try:
+        socket.create_connection(address).close()
+    except OSError:
+        return False
+    return True
 
 
-def measured(given: Any, recipe: str, done: dict[str, Any]) -> None:
-    """The chosen parts, for a store of one recipe, but for the minutes."""
-    base = built(given.folder, recipe, given.documents, given.data)
-    asked = Asked(known_texts(base, 40_000), new_documents(given.data))
+def serve_rival(kind: str, redis: str) -> None:
+    """Serve an alternative on a free port, print the port, and stop when standard input ends."""
+    from granian.constants import Interfaces
+    from granian.server.embed import Server
+
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    server = Server(application(kind, redis), "127.0.0.1", port, interface=Interfaces.ASGI)
+
+    async def run() -> None:
+        serving = asyncio.ensure_future(server.serve())
+        await asyncio.to_thread(sys.stdin.read)
+        server.stop()
+        await serving
+
+    print(port, flush=True)
+    asyncio.run(run())
+
+
+def report(run: dict[str, Any]) -> None:
+    """Write the tables of docs/service.md."""
+    text = common.table([f"{run['documents']:,} documents", *run["results"], "goal"], main_rows(run["results"]))
+    rivals = common.table(["`check`", "per second", "99%", "the service is"], rival_rows(run))
+    common.splice("service.md", "service", f"{text}\n\n{rivals}\n\n{common.source(run)}")
+
+
+def measure(options: Any, recipe: str) -> dict[str, Any]:
+    """Run the chosen parts on a store of one recipe."""
+    base = build_store(options.folder, recipe, options.documents, options.data)
+    documents = Documents(existing_texts(base, 40_000), new_documents(options.data))
     parts: dict[str, Callable[[], dict[str, Any]]] = {
-        "check": lambda: checked(base, asked, given.seconds),
-        "add": lambda: added(base, asked, given.seconds),
-        "batches": lambda: in_batches(base, asked, given.batches),
-        "overload": lambda: overloaded(base, asked, given.seconds),
-        "backup": lambda: backed_up(base, asked),
+        "check": lambda: measure_check(base, documents, options.seconds),
+        "add": lambda: measure_add(base, documents, options.seconds),
+        "batches": lambda: measure_batches(base, documents, options.batches),
+        "overload": lambda: measure_overload(base, documents, options.seconds),
+        "backup": lambda: measure_backup(base, documents),
     }
-    for name in given.parts:
-        done[name] = parts[name]()
-        print(json.dumps({recipe: {name: done[name]}}), flush=True)
+    return {name: parts[name]() for name in options.parts}
 
 
 def main() -> None:
-    given = common.arguments(
+    if sys.argv[1:2] == ["--rival"]:
+        serve_rival(sys.argv[2], sys.argv[-1])
+        return
+    options = common.arguments(
         __doc__,
-        ("--folder", {"type": Path, "default": Path(tempfile.gettempdir()) / "nearkin-service", "help": "of stores"}),
+        ("--folder", {"type": Path, "default": Path(tempfile.gettempdir()) / "nearkin-service", "help": "for stores"}),
         ("--documents", {"type": int, "default": 1_000_000}),
         ("--recipes", {"nargs": "+", "choices": ("minhash", "simhash"), "default": ["minhash", "simhash"]}),
         ("--parts", {"nargs": "*", "choices": PARTS, "default": list(PARTS)}),
-        ("--seconds", {"type": float, "default": 15.0, "help": "of each load"}),
-        ("--batches", {"type": int, "default": 100, "help": "of 1,000 documents"}),
-        ("--minutes", {"type": float, "default": 0.0, "help": "of the mixed load, on the first recipe"}),
-        ("--redis", {"type": int, "default": 10_000, "help": "documents of the rival; 0 leaves the rivals out"}),
-        ("--no-save", {"action": "store_true", "help": "print alone: a trial"}),
+        ("--seconds", {"type": float, "default": 15.0, "help": "duration of each load"}),
+        ("--batches", {"type": int, "default": 100, "help": "number of batches of 1,000 documents"}),
+        ("--redis", {"type": int, "default": 10_000, "help": "documents of Redis; 0 skips the alternatives"}),
     )
-    page = common.ROOT / "docs" / "service.md"
-    if given.report is not None:
-        render(common.latest("service", given.report), page)
+    if options.report is not None:
+        report(common.latest("service", options.report))
         return
-    given.folder.mkdir(parents=True, exist_ok=True)
-    results: dict[str, dict[str, Any]] = {}
-    run: dict[str, Any] = {"documents": given.documents, "results": results}
-
-    def save() -> None:
-        if not given.no_save:
-            common.save("service", run, versions=common.versions("granian", "fastapi", "datasketch", "redis"))
-
-    for recipe in given.recipes if given.parts else []:
-        results[recipe] = {}
-        measured(given, recipe, results[recipe])
-        save()
-    base = built(given.folder, given.recipes[0], given.documents, given.data)
-    asked = Asked(known_texts(base, 20_000), new_documents(given.data))
-    if given.redis and given.parts:
-        run["rivals"] = beside(asked, given.seconds, given.redis)
-        print(json.dumps(run["rivals"]), flush=True)
-        save()
-    if given.minutes:
-        minutes = for_minutes(base, asked, given.minutes)
-        print(json.dumps(minutes), flush=True)
-        if not given.no_save:
-            common.save("service-minutes", {"documents": given.documents, "recipe": given.recipes[0], **minutes})
-    if not given.no_save:
-        render(common.latest("service"), page)
+    options.folder.mkdir(parents=True, exist_ok=True)
+    results: dict[str, Any] = {}
+    run: dict[str, Any] = {"documents": options.documents, "results": results}
+    versions = common.versions("granian", "fastapi", "datasketch", "redis")
+    for recipe in options.recipes:
+        results[recipe] = measure(options, recipe)
+        print(json.dumps({recipe: results[recipe]}), flush=True)
+        common.save("service", run, versions=versions)
+    if options.redis:
+        base = build_store(options.folder, options.recipes[0], options.documents, options.data)
+        documents = Documents(existing_texts(base, 20_000), new_documents(options.data))
+        run["rivals"] = measure_rivals(documents, options.seconds, options.redis)
+        common.save("service", run, versions=versions)
+    report(common.latest("service"))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""Fuzzy digests beside the real program and the packages: hashing, comparing, searching; one thread, CPU time.
+"""Fuzzy digests: hashing, comparing and searching, compared with the ssdeep program and other packages.
 
     python bench/ssdeep.py [--digests FILE.gz] [--parts hashing comparing searching] [--report [FILE]]
 
-The program `ssdeep` (a Debian package) runs by itself on files in memory-backed storage; its CPU time includes its
-start. Packages that are not installed are left out, and said so. Every digest and score is compared with nearkin's,
-and a peer that gives others is marked. Figures go to `bench/runs/`; parts that are not run keep those of the last
-run, and `carried` in the file names it.
+One thread, CPU time. The program `ssdeep` (a Debian package) reads files on memory-backed storage; its CPU time has its
+start. Packages that are not installed are left out with a message. Every digest and score is compared with
+nearkin's, and a peer with other values is marked. A partial run keeps the other parts of the last run; `carried` in the
+file names that run. The tables are in docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -32,16 +32,20 @@ import pyarrow as pa
 
 import common
 import nearkin as nk
-from common import ROOT, latest, save, splice, table
 
 ROUNDS = 3
+
+
 PARTS = ("hashing", "comparing", "searching")
+
+
 NAMES = {"python-ssdeep": "python-ssdeep 3.4", "pydeep2": "pydeep2 0.5.1", "ppdeep": "ppdeep"}
+
+
 WAYS = {"program": "ssdeep 2.14.1 (program)", "Hasher": "nearkin `Hasher`", "path": "nearkin, a path"}
 
 
 def peers() -> dict[str, tuple[Callable[[bytes], str], Callable[[str, str], int]]]:
-    """Name to (hash, compare) of each package that is there."""
     # This file has the name of a peer's module, and its folder comes first on the path.
     sys.path[:] = [place for place in sys.path if Path(place or ".").resolve() != Path(__file__).resolve().parent]
     sys.modules.pop("ssdeep", None)
@@ -63,7 +67,6 @@ def peers() -> dict[str, tuple[Callable[[bytes], str], Callable[[str, str], int]
 
 
 def best(work: Callable[[], Any], repeats: int = 1) -> float:
-    """CPU seconds of one call: the least of some rounds."""
     least = float("inf")
     for _ in range(ROUNDS):
         start = time.process_time()
@@ -74,7 +77,6 @@ def best(work: Callable[[], Any], repeats: int = 1) -> float:
 
 
 def program_seconds(folder: Path, data: bytes, repeats: int) -> tuple[float, str]:
-    """CPU seconds an input of the real program, over `repeats` copies of it in one run."""
     paths = [folder / f"{i}" for i in range(repeats)]
     for path in paths:
         path.write_bytes(data)
@@ -92,7 +94,6 @@ def program_seconds(folder: Path, data: bytes, repeats: int) -> tuple[float, str
 
 
 def text(size: int) -> bytes:
-    """Words of a Zipf-like vocabulary with line ends."""
     generator = np.random.default_rng(0)
     letters = np.frombuffer(b"etaoinshrdlucmfwygpbvk", dtype=np.uint8)
     words = [bytes(generator.choice(letters, n)) for n in generator.integers(2, 10, 5000)]
@@ -103,7 +104,6 @@ def text(size: int) -> bytes:
 
 
 def hashing() -> list[dict[str, Any]]:
-    """Rows of MB/s: input, size, and each candidate."""
     found: list[dict[str, Any]] = []
     print("\n## Hashing, MB/s of CPU time\n")
     packages = peers()
@@ -160,7 +160,6 @@ def hashing() -> list[dict[str, Any]]:
 
 
 def pairs(near: bool, count: int) -> list[tuple[str, str]]:
-    """Pairs of digests of one block size: of edited copies, or of unrelated inputs."""
     generator = random.Random(3)
     found = []
     while len(found) < count:
@@ -178,7 +177,6 @@ def pairs(near: bool, count: int) -> list[tuple[str, str]]:
 
 
 def comparing() -> list[dict[str, Any]]:
-    """Rows of million pairs per second: calls one by one, then batches."""
     found: list[dict[str, Any]] = []
     print("\n## Comparing, million pairs per second of CPU time\n")
     packages = peers()
@@ -212,8 +210,8 @@ def comparing() -> list[dict[str, Any]]:
                 data[generator.randrange(len(data))] ^= 1
             digests.append(nk.ssdeep.hash(bytes(data)))
         sizes = [digest.split(":")[0] for digest in digests]
-        common = max(set(sizes), key=sizes.count)
-        digests = [digest for digest, size in zip(digests, sizes, strict=True) if size == common]
+        usual = max(set(sizes), key=sizes.count)
+        digests = [digest for digest, size in zip(digests, sizes, strict=True) if size == usual]
         many = best(lambda d=digests: nk.ssdeep.compare_many(d[0], d), 50)
         column = pa.array(digests)
         assert np.array_equal(nk.ssdeep.compare_many(digests[0], column), nk.ssdeep.compare_many(digests[0], digests))
@@ -239,7 +237,6 @@ def comparing() -> list[dict[str, Any]]:
 
 
 def searching(path: Path) -> dict[str, Any]:
-    """Seconds of CPU time by what was done, results, and milliseconds of one search."""
     found: dict[str, Any] = {}
     print("\n## Searching real digests, seconds of CPU time\n")
     with gzip.open(path, "rt") as file:
@@ -279,50 +276,48 @@ def searching(path: Path) -> dict[str, Any]:
 
 
 def main() -> None:
-    shared = ROOT.parent / "shared" / "data" / "ssdeep_digests.txt.gz"
-    arguments = common.arguments(
+    shared = common.ROOT.parent / "shared" / "data" / "ssdeep_digests.txt.gz"
+    options = common.arguments(
         __doc__,
         ("--digests", {"type": Path, "default": shared, "help": "gzip of digests, one per line"}),
         ("--parts", {"nargs": "+", "choices": PARTS, "default": PARTS}),
     )
-    if arguments.report is not None:
-        publish(latest("ssdeep", arguments.report))
+    if options.report is not None:
+        publish(common.latest("ssdeep", options.report))
         return
     nk.set_num_threads(1)
     print(f"nearkin {nk.__version__}, Python {platform.python_version()}, {platform.machine()}")
     run: dict[str, Any] = {}
-    if "hashing" in arguments.parts:
+    if "hashing" in options.parts:
         run["hashing"] = hashing()
-    if "comparing" in arguments.parts:
+    if "comparing" in options.parts:
         run["comparing"] = comparing()
-    if "searching" in arguments.parts:
-        if arguments.digests.is_file():
-            run["searching"] = searching(arguments.digests)
+    if "searching" in options.parts:
+        if options.digests.is_file():
+            run["searching"] = searching(options.digests)
         else:
-            print(f"\n{arguments.digests} is missing: searching is left out")
+            print(f"\n{options.digests} is missing: searching is left out")
     if set(run) != set(PARTS) and common.runs("ssdeep"):
-        last = latest("ssdeep")
+        last = common.latest("ssdeep")
         kept = [part for part in PARTS if part in last and part not in run]
         common.carry("ssdeep", last, kept)
         run = {part: last[part] for part in kept} | run
-    versions = {name: importlib.metadata.version(name) for name in ("ssdeep", "pydeep2", "ppdeep") if _installed(name)}
     publish(run)
-    print(f"\n{save('ssdeep', run, versions={'nearkin': nk.__version__, **versions}, threads=1)}")
+    print(f"\n{common.save('ssdeep', run, versions=common.versions('ssdeep', 'pydeep2', 'ppdeep'), threads=1)}")
 
 
 def publish(run: dict[str, Any]) -> None:
-    """Write the tables of docs/benchmarks.md."""
-    page = ROOT / "docs" / "benchmarks.md"
+    page = "benchmarks.md"
     if "hashing" in run:
         names = [name for name in ("nearkin", *NAMES, "program", "Hasher", "path") if name in run["hashing"][0]]
         rows = [
             [f"{row['input']}, {_size(row['bytes'])}", *(_figure(row.get(name), 0) for name in names)]
             for row in run["hashing"]
         ]
-        splice(
+        common.splice(
             page,
             "ssdeep-hashing",
-            table(["MB per CPU second, one thread", *((NAMES | WAYS).get(n, n) for n in names)], rows),
+            common.table(["MB per CPU second, one thread", *((NAMES | WAYS).get(n, n) for n in names)], rows),
         )
     if "comparing" in run:
         calls = [row for row in run["comparing"] if row["by"] == "call"]
@@ -333,7 +328,7 @@ def publish(run: dict[str, Any]) -> None:
             if row["by"] == "batch":
                 for way in ("compare_many list", "compare_many Arrow", "matrix"):
                     rows.append([f"{way}, {row['pairs']}", _figure(row[way], 1), *("" for _ in names[1:])])
-        splice(page, "ssdeep-comparing", table(head, rows))
+        common.splice(page, "ssdeep-comparing", common.table(head, rows))
     if "searching" in run:
         found = run["searching"]
         rows = [
@@ -346,7 +341,7 @@ def publish(run: dict[str, Any]) -> None:
             ["one search, wall, median", f"{search['median ms']:.3f} ms", f"99% below {search['99% ms']:.2f} ms"]
         )
         rows.append(["memory", f"{found['bytes a digest']:.0f} bytes", "per digest"])
-        splice(page, "ssdeep-searching", table(["82,858 real digests", "CPU seconds", "result"], rows))
+        common.splice(page, "ssdeep-searching", common.table(["82,858 real digests", "CPU seconds", "result"], rows))
 
 
 def _size(size: int) -> str:

@@ -1,13 +1,16 @@
-"""The store: durable, verified check-and-add beside `nk.dedup` on the same corpus, and beside a SQLite table of bands.
+"""The store: durable, verified check-and-add, compared with `nk.dedup` and with databases; growth to millions.
 
-Documents are pieces of about 1 KB of 20 Newsgroups; beyond its size each piece comes again with words changed, so
-that it is like none. CPU seconds, documents per CPU second, wall seconds, bytes on disk per part, and the machine's own
-time to sync a written page, all in one run.
+    python bench/store.py [--part base|growth] [--to 1000000]
 
-The rivals are what users build (`store_rivals.py`), durable like the store. They verify nothing; their precision is
-measured against exact Jaccard similarity.
+Documents are pieces of about 1 KB of 20 Newsgroups; further documents have a quarter of their words replaced, so that
+they are similar to no other. The base part measures CPU seconds, documents per CPU second, wall seconds, bytes on disk
+and the machine's own time to sync a page, all in one run. The alternatives are what users build themselves, durable
+like the store: MinHash bands in SQLite, and fingerprints in DuckDB. They verify nothing; their precision is measured
+with exact Jaccard similarity.
 
-Run: `python bench/store.py`; results go to `bench/runs/`.
+The growth part feeds batches of 1,000 documents. At each size it checks copies, documents with one word changed, and
+new documents, one by one, then opens the store in a new process and checks one document there. CPU seconds include the
+compaction thread and exclude building the documents. Its table is in docs/store.md.
 """
 
 from __future__ import annotations
@@ -16,23 +19,110 @@ import argparse
 import json
 import os
 import random
+import sqlite3
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import common
 import nearkin as nk
-from store_rivals import BATCH, RIVALS, Rival
+
+BATCH = 1000
+Rival = Callable[[Path, list[str], list[str], float], "list[str | None]"]
+
+
+def bands_in_sqlite(path: Path, texts: list[str], ids: list[str], threshold: float) -> list[str | None]:
+    """Keep a table of (key of a band, id) of our signatures; the first id with a common band is the match."""
+    recipe = nk.Recipe.preset("minhash")
+    bands = nk.theory.choose_bands(threshold, 0.95, recipe.num_perm)
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("CREATE TABLE bands (key BLOB PRIMARY KEY, id TEXT) WITHOUT ROWID")
+    connection.execute("CREATE TABLE documents (id TEXT PRIMARY KEY, text TEXT)")
+    matches: list[str | None] = []
+    for start in range(0, len(texts), BATCH):
+        some, names = texts[start : start + BATCH], ids[start : start + BATCH]
+        signatures = nk.signature(some, recipe)[:, : bands.num_bands * bands.num_rows]
+        keys = np.ascontiguousarray(signatures).reshape(len(some), bands.num_bands, -1)
+        connection.execute("BEGIN IMMEDIATE")
+        for row, name, text in zip(keys, names, some, strict=True):
+            wanted = [bytes([band]) + row[band].tobytes() for band in range(bands.num_bands)]
+            marks = ",".join("?" * len(wanted))
+            found = connection.execute(f"SELECT id FROM bands WHERE key IN ({marks}) LIMIT 1", wanted).fetchone()  # noqa: S608
+            matches.append(None if found is None else found[0])
+            if found is None:
+                connection.executemany("INSERT OR IGNORE INTO bands VALUES (?, ?)", [(key, name) for key in wanted])
+                connection.execute("INSERT INTO documents VALUES (?, ?)", (name, text))
+        connection.execute("COMMIT")
+    connection.close()
+    return matches
+
+
+def fingerprints_in_duckdb(path: Path, texts: list[str], ids: list[str], threshold: float) -> list[str | None]:
+    """Keep a table of our fingerprints and scan it per batch; matches come from earlier batches only."""
+    import duckdb  # Of the group `bench`.
+
+    radius = nk.theory.simhash_radius(threshold, 128)
+    connection = duckdb.connect(str(path))
+    connection.execute("SET threads = 1")
+    connection.execute("CREATE TABLE documents (number BIGINT, low UBIGINT, high UBIGINT, id VARCHAR, text VARCHAR)")
+    matches: list[str | None] = []
+    for start in range(0, len(texts), BATCH):
+        some, names = texts[start : start + BATCH], ids[start : start + BATCH]
+        words = np.asarray(nk.fingerprint(some))
+        batch = {"place": np.arange(len(some)), "low": words[:, 0].copy(), "high": words[:, 1].copy()}
+        connection.execute("BEGIN")
+        connection.register("batch", batch)
+        near = connection.execute(
+            "SELECT place, min(number) FROM batch JOIN documents ON bit_count(xor(batch.low, documents.low)) "
+            "+ bit_count(xor(batch.high, documents.high)) <= ? GROUP BY place",
+            [radius],
+        ).fetchnumpy()
+        columns = list(near.values())
+        first = dict(zip(columns[0].tolist(), columns[1].tolist(), strict=True))
+        matches += [ids[first[place]] if place in first else None for place in range(len(some))]
+        new = [
+            (start + place, int(low), int(high), names[place], some[place])
+            for place, (low, high) in enumerate(words.tolist())
+            if place not in first
+        ]
+        connection.register(
+            "fresh",
+            {
+                "number": np.array([row[0] for row in new], np.int64),
+                "low": np.array([row[1] for row in new], np.uint64),
+                "high": np.array([row[2] for row in new], np.uint64),
+                "id": np.array([row[3] for row in new], object),
+                "text": np.array([row[4] for row in new], object),
+            },
+        )
+        connection.execute("INSERT INTO documents SELECT * FROM fresh")
+        connection.execute("COMMIT")
+    connection.close()
+    return matches
+
+
+#: Each rival, and how many documents it gets unless told otherwise.
+RIVALS: dict[str, tuple[Rival, int]] = {
+    "sqlite": (bands_in_sqlite, 200_000),
+    "duckdb": (fingerprints_in_duckdb, 20_000),
+}
+
 
 THRESHOLD = 0.8
 
 
-def pieces(data: Path, count: int) -> list[str]:
-    """Documents of about 1 KB; later rounds have a quarter of their words replaced."""
+def kilobyte_texts(data: Path, count: int) -> list[str]:
+    """Return documents of about 1 KB; the later ones have a quarter of their words replaced."""
     texts: list[str] = []
     for text in common.texts(data, "en_20news"):
         texts += [text[at : at + 1000] for at in range(0, max(len(text) - 500, 1), 1000)]
@@ -46,15 +136,8 @@ def pieces(data: Path, count: int) -> list[str]:
     return found
 
 
-def timed(work: Callable[[], object]) -> tuple[float, float]:
-    """CPU and wall seconds."""
-    wall, cpu = time.perf_counter(), time.process_time()
-    work()
-    return time.process_time() - cpu, time.perf_counter() - wall
-
-
 def sync_time(folder: Path) -> float:
-    """Median seconds to write and sync 4 KB."""
+    """Return the median seconds to write and sync 4 KB."""
     path, seconds = folder / "sync", []
     with path.open("wb") as file:
         for _ in range(50):
@@ -67,60 +150,10 @@ def sync_time(folder: Path) -> float:
     return statistics.median(seconds)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
-    parser.add_argument("--data", type=Path, default=common.ROOT.parent / "shared" / "data")
-    parser.add_argument("--documents", type=int, default=200_000)
-    for name, count in RIVALS.items():
-        parser.add_argument(f"--{name}", type=int, default=count[1], help="documents of this rival, which is slow")
-    options = parser.parse_args()
-    nk.set_num_threads(1)
-    texts = pieces(options.data, options.documents)
-    ids = [f"http://example.org/news/{number:08d}" for number in range(len(texts))]
-    total = sum(len(text.encode()) for text in texts)
-    found: dict[str, object] = {"documents": len(texts), "bytes": total}
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        found["sync_seconds"] = sync_time(folder)
-        kept: list[object] = []
-        cpu, wall = timed(lambda: kept.extend(nk.dedup(texts, ids, threshold=THRESHOLD).kept))
-        found["dedup"] = rates(len(texts), cpu, wall)
-        for call in ("check_and_add", "add"):
-            store = nk.Store.create(folder / call, threshold=THRESHOLD)
-            status: list[str] = []
-
-            def feed(store: nk.Store = store, call: str = call, status: list[str] = status) -> None:
-                for start in range(0, len(texts), BATCH):
-                    end = start + BATCH
-                    status += getattr(store, call)(texts[start:end], ids[start:end]).status
-
-            cpu, wall = timed(lambda: (feed(), store.close()))  # noqa: B023
-            found[call] = rates(len(texts), cpu, wall)
-            if call == "check_and_add":
-                found["same_survivors"] = kept == [one for one, word in zip(ids, status, strict=True) if word == "new"]
-        cpu, wall = timed(lambda: nk.Store.open(folder / "check_and_add").close())
-        found["open"] = {"cpu_seconds": cpu, "wall_seconds": wall}
-        with nk.Store.open(folder / "check_and_add") as store:
-            found["open_and_first_check_seconds"] = first_check(folder / "check_and_add", texts[5])
-            found["check"] = single(lambda text: store.check([text]), texts[:2000])
-            fresh = [" ".join(f"x{number}y{at}" for at in range(150)) for number in range(300)]
-            found["durable_single"] = single(lambda text: store.check_and_add([text], [text[:30]]), fresh)
-            store.merge()
-            stats = store.stats()
-            found["disk"] = {**stats.bytes, "per_document": stats.bytes["total"] / stats.documents}
-            found["parts"] = [part.documents.sizes() for part in store._snapshot.segments]
-            found["check_merged"] = single(lambda text: store.check([text]), texts[:2000])
-        for name, (run, _) in RIVALS.items():
-            some = min(getattr(options, name), len(texts))
-            found[name] = beside(run, folder / f"rival.{name}", texts[:some], ids[:some])
-    common.save("store", found, versions=common.versions("duckdb"))
-    print(json.dumps(found, indent=1))
-
-
-def beside(run: Rival, path: Path, texts: list[str], ids: list[str]) -> dict[str, float]:
-    """What a rival needs, and how many of its matches are near-duplicates."""
+def measure_rival(run: Rival, path: Path, texts: list[str], ids: list[str]) -> dict[str, float]:
+    """Measure an alternative, and the share of its matches that are near-duplicates."""
     matches: list[str | None] = []
-    cpu, wall = timed(lambda: matches.extend(run(path, texts, ids, THRESHOLD)))
+    cpu, wall = cpu_wall(lambda: matches.extend(run(path, texts, ids, THRESHOLD)))
     named = [(number, int(str(match).rsplit("/", 1)[1])) for number, match in enumerate(matches) if match is not None]
     left, right = (np.array([pair[side] for pair in named], np.int64) for side in (0, 1))
     true = nk.similarity(texts, left, right) >= THRESHOLD
@@ -129,15 +162,15 @@ def beside(run: Rival, path: Path, texts: list[str], ids: list[str]) -> dict[str
 
 
 def first_check(path: Path, text: str) -> float:
-    """Wall seconds from opening to the first answer."""
+    """Return the wall seconds from opening to the first result."""
     start = time.perf_counter()
     with nk.Store.open(path, "r") as store:
         store.check([text])
         return time.perf_counter() - start
 
 
-def single(call: Callable[[str], object], texts: list[str]) -> dict[str, float]:
-    """CPU milliseconds per call, and the wall time of the slowest hundredth."""
+def time_each(call: Callable[[str], object], texts: list[str]) -> dict[str, float]:
+    """Return CPU milliseconds per call, and percentiles of wall time."""
     seconds = []
     cpu = time.process_time()
     for text in texts:
@@ -153,8 +186,182 @@ def single(call: Callable[[str], object], texts: list[str]) -> dict[str, float]:
 
 
 def rates(count: int, cpu: float, wall: float) -> dict[str, float]:
-    """Seconds, and documents per CPU second."""
     return {"cpu_seconds": cpu, "wall_seconds": wall, "per_cpu_second": count / cpu}
+
+
+SIZES = (100_000, 200_000, 500_000, 1_000_000, 2_000_000, 5_000_000, 10_000_000)
+QUERIES = 300
+
+
+def documents(data: Path) -> Iterator[str]:
+    """Yield texts without end: the corpus, then its texts with a quarter of their words replaced."""
+    texts = kilobyte_texts(data, 30_000)
+    yield from texts
+    choose = random.Random(11)
+    while True:
+        words = choose.choice(texts).split(" ")
+        for at in range(0, len(words), 4):
+            words[at] = f"w{choose.getrandbits(30):x}"
+        yield " ".join(words)
+
+
+def one_word_changed(text: str) -> str:
+    words = text.split(" ")
+    words[len(words) // 2] = "changed"
+    return " ".join(words)
+
+
+def first_check_in_process(path: Path, text: str) -> dict[str, float]:
+    """Return seconds from opening to the first result in a new process, and the peak memory that this adds (Linux)."""
+    program = (
+        "import sys, time, nearkin as nk\n"
+        "def peak(): return int(open('/proc/self/status').read().split('VmHWM:')[1].split()[0])\n"
+        "text = sys.stdin.read(); nk.fingerprint([text])\n"
+        "before, start = peak(), time.perf_counter()\n"
+        f"store = nk.Store.open({str(path)!r}, 'r'); store.check([text])\n"
+        "print(time.perf_counter() - start, peak() - before)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], input=text, capture_output=True, text=True, check=True)
+    seconds, kilobytes = done.stdout.split()
+    return {"seconds": float(seconds), "peak_mb": int(kilobytes) / 1e3}
+
+
+def measure_size(store: nk.Store, path: Path, known: list[str]) -> dict[str, Any]:
+    new = [" ".join(f"x{number}y{at}" for at in range(150)) for number in range(QUERIES)]
+    near = [one_word_changed(text) for text in known]
+    asked = {"copies": known, "near": near, "new": new}
+    stats = store.stats()
+    return {
+        "check": {name: time_each(lambda text: store.check([text]), texts) for name, texts in asked.items()},
+        "open": first_check_in_process(path, known[0]),
+        "bytes": dict(stats.bytes),
+        "segments": len(store._snapshot.segments),
+    }
+
+
+def measure_growth(recipe: str | None, sizes: list[int], data: Path, folder: Path) -> list[dict[str, Any]]:
+    """Feed one store, and measure it at each size."""
+    path, source, rows = folder / (recipe or "simhash"), documents(data), []
+    store = nk.Store.create(path, recipe, threshold=THRESHOLD)
+    count, last, length = 0, 0, 0
+    recent: list[float] = []
+    known: list[str] = []
+    while count < sizes[-1]:
+        texts = list(islice(source, BATCH))
+        length += sum(len(text.encode()) for text in texts)
+        ids = [f"http://example.org/news/{number:010d}" for number in range(count, count + BATCH)]
+        start = time.process_time()
+        store.check_and_add(texts, ids)
+        recent.append(time.process_time() - start)
+        count += BATCH
+        if len(known) < QUERIES:
+            known += texts[::250]
+        if count in sizes:
+            row: dict[str, Any] = {"documents": count, "text_bytes": length}
+            row |= {"cpu_us_per_document": 1e6 * sum(recent) / (count - last), "slowest_batch_ms": 1000 * max(recent)}
+            row |= measure_size(store, path, known[:QUERIES])
+            rows.append(row)
+            print(json.dumps({"recipe": recipe or "simhash", **row}), flush=True)
+            recent, last = [], count
+    store.close()
+    return rows
+
+
+def report(run: dict[str, Any]) -> None:
+    """Write the table and the picture of docs/store.md."""
+    rows = [
+        [
+            f"{name}, {row['documents']:,}",
+            f"{row['cpu_us_per_document']:.0f} µs",
+            *(f"{row['check'][kind]['median_ms']:.2f} ms" for kind in ("copies", "near", "new")),
+            f"{1000 * row['open']['seconds']:.0f} ms",
+            f"{row['open']['peak_mb']:.0f} MB",
+            f"{row['bytes']['total'] / row['documents']:,.0f}",
+        ]
+        for name, found in run["results"].items()
+        for row in found
+    ]
+    asked = ["check of a copy", "of a near one", "of a new one"]
+    head = ["documents", "check_and_add", *asked, "open and check", "memory", "bytes per document"]
+    table = common.table(head, rows)
+    common.splice("store.md", "store-growth", f"{table}\n\n{common.source(run)}")
+    picture = common.ROOT / "docs" / "img" / "store.svg"
+    subprocess.run([sys.executable, common.ROOT / "tools" / "plot_store.py", picture, run["file"]], check=True)
+
+
+def cpu_wall(work: Callable[[], object]) -> tuple[float, float]:
+    return common.timed(work)[:2]
+
+
+def measure_base(options: argparse.Namespace) -> None:
+    """Measure feeding, checking, opening and disk, then the alternatives."""
+    texts = kilobyte_texts(options.data, options.documents)
+    ids = [f"http://example.org/news/{number:08d}" for number in range(len(texts))]
+    results: dict[str, object] = {"documents": len(texts), "bytes": sum(len(text.encode()) for text in texts)}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        results["sync_seconds"] = sync_time(folder)
+        kept: list[object] = []
+        cpu, wall = cpu_wall(lambda: kept.extend(nk.dedup(texts, ids, threshold=THRESHOLD).kept))
+        results["dedup"] = rates(len(texts), cpu, wall)
+        for call in ("check_and_add", "add"):
+            store = nk.Store.create(folder / call, threshold=THRESHOLD)
+            status: list[str] = []
+
+            def feed(store: nk.Store = store, call: str = call, status: list[str] = status) -> None:
+                for start in range(0, len(texts), BATCH):
+                    end = start + BATCH
+                    status += getattr(store, call)(texts[start:end], ids[start:end]).status
+                store.close()
+
+            results[call] = rates(len(texts), *cpu_wall(feed))
+            if call == "check_and_add":
+                new = [name for name, word in zip(ids, status, strict=True) if word == "new"]
+                results["same_survivors"] = kept == new
+        path = folder / "check_and_add"
+        cpu, wall = cpu_wall(lambda: nk.Store.open(path).close())
+        results["open"] = {"cpu_seconds": cpu, "wall_seconds": wall}
+        with nk.Store.open(path) as store:
+            results["open_and_first_check_seconds"] = first_check(path, texts[5])
+            results["check"] = time_each(lambda text: store.check([text]), texts[:2000])
+            fresh = [" ".join(f"x{number}y{at}" for at in range(150)) for number in range(300)]
+            results["durable_single"] = time_each(lambda text: store.check_and_add([text], [text[:30]]), fresh)
+            store.merge()
+            stats = store.stats()
+            results["disk"] = {**stats.bytes, "per_document": stats.bytes["total"] / stats.documents}
+            results["check_merged"] = time_each(lambda text: store.check([text]), texts[:2000])
+        for name, (run, count) in RIVALS.items():
+            count = min(count, len(texts))
+            results[name] = measure_rival(run, folder / f"rival.{name}", texts[:count], ids[:count])
+    common.save("store", results, versions=common.versions("duckdb"))
+    print(json.dumps(results, indent=1))
+
+
+def main() -> None:
+    options = common.arguments(
+        __doc__,
+        ("--part", {"choices": ("base", "growth"), "default": None}),
+        ("--documents", {"type": int, "default": 200_000, "help": "of the base part"}),
+        ("--to", {"type": int, "default": 1_000_000, "help": "the largest size of growth"}),
+        ("--recipe", {"choices": ("simhash", "minhash"), "default": None, "help": "only this store of growth"}),
+        ("--folder", {"type": Path, "default": None, "help": "for temporary stores"}),
+    )
+    if options.report is not None:
+        report(common.latest("store-growth", options.report))
+        return
+    nk.set_num_threads(1)
+    if options.part in (None, "base"):
+        measure_base(options)
+    if options.part in (None, "growth"):
+        sizes = [size for size in SIZES if size <= options.to]
+        results: dict[str, Any] = {}
+        for name in ("simhash", "minhash") if options.recipe is None else (options.recipe,):
+            with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+                recipe = None if name == "simhash" else name
+                results[name] = measure_growth(recipe, sizes, options.data, Path(folder))
+            results = common.merge_last("store-growth", "results", results)
+            common.save("store-growth", {"results": results}, versions=common.versions())
+        report(common.latest("store-growth"))
 
 
 if __name__ == "__main__":

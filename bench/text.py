@@ -1,21 +1,18 @@
-"""Text to fingerprint: MB of text a CPU second, on one thread, beside peers and beside a bare AVX-512 loop.
+"""Text to fingerprint: MB of text per CPU second on one thread, compared with other packages.
 
-English is 20 Newsgroups' bodies, Chinese Sogou's news and the texts of laws, each cut into documents of about 1 KB;
-English also into documents of about 10 KB. All candidates start from the same Python strings. The slow ones take the
-first documents only; speed is per MB.
+English is the bodies of 20 Newsgroups, Chinese is Sogou news and laws; each is cut into documents of about 1 KB,
+English also into documents of about 10 KB. All candidates start from the same Python strings. Slow candidates get only
+the first documents; the speed is per MB.
 
-Peers are called in their fastest way from text: gaoya as a query of an empty index, which does nothing but tokenise,
-hash and miss; simhash-pybind with its own functions, in its own environment, since it shares simhash's import name.
-datasketch has no SimHash: its line is a MinHash of 128 values, over character 4-grams made in Python.
+Peers run in their fastest form from text: gaoya as a query of an empty index, which tokenises, hashes and finds
+nothing; simhash-pybind with its own functions, in its own environment, because it shares the import name of simhash.
+datasketch has no SimHash: its line is a MinHash of 128 values over character 4-grams built in Python.
 
-The limit, `ascii_limit.c`, is a bare loop over the ASCII bytes of the English documents.
-
-Run: `make bench`, or `python bench/text.py`; results go to `bench/runs/` and docs/benchmarks.md.
+Run `python bench/text.py`; the tables are in docs/benchmarks.md.
 """
 
 from __future__ import annotations
 
-import ctypes
 import json
 import re
 import subprocess
@@ -26,12 +23,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import common
 
-PYBIND = common.ROOT / ".venv-pybind" / "bin" / "python"
 DEFAULT = "char:4, 128 bits, binary (default)"
+
+
 RECIPES = {
     DEFAULT: "char:4|binary|xxh3|simhash:128",
     "char:4, 64 bits, binary": "char:4|binary|xxh3|simhash:64",
@@ -41,8 +37,10 @@ RECIPES = {
     "word:3, 64 bits": "word:3|count|xxh3|simhash:64",
     "preset simhash-pypi (md5)": "simhash-pypi",
 }
+
+
 ROUNDS = 5
-LIMIT = "bare AVX-512 loop"
+
 
 # Runs in the other environment: reads documents, reports CPU and wall seconds of hashing them.
 PYBIND_WORKER = """
@@ -57,11 +55,12 @@ for text in documents:
 print(time.process_time() - cpu, time.perf_counter() - wall)
 """
 
+
 Timed = Callable[[], tuple[float, float]]
 
 
 def documents(data: Path) -> dict[str, list[str]]:
-    """English and Chinese documents of about 1 KB of UTF-8, and English ones of about 10 KB."""
+    """Return English and Chinese documents of about 1 KB of UTF-8, and English ones of about 10 KB."""
     bodies = common.texts(data, "en_20news")
     news = common.pieces(common.texts(data, "zh_news_sogou"), 350)
     laws = common.pieces(common.texts(data, "zh_laws"), 350)
@@ -74,7 +73,7 @@ def documents(data: Path) -> dict[str, list[str]]:
 
 
 def hashable(texts: list[str], count: int) -> list[str]:
-    """The first documents that simhash 2.1.2 can hash: a shingle that occurs 256 times is an error."""
+    """Return the first documents that simhash 2.1.2 can hash: it fails if a shingle occurs 256 times."""
     from simhash import Simhash
 
     found: list[str] = []
@@ -89,46 +88,8 @@ def hashable(texts: list[str], count: int) -> list[str]:
     return found
 
 
-def limit() -> Callable[[list[str]], Timed] | None:
-    """The bare loop over ASCII bytes; None on a processor without its instructions."""
-    if "avx512_vbmi2" not in common.machine()["features"]:
-        return None
-    target = Path(tempfile.mkdtemp()) / "limit.so"
-    source = Path(__file__).with_name("ascii_limit.c")
-    subprocess.run(["gcc", "-O3", "-march=native", "-shared", "-fPIC", source, "-o", target], check=True)
-    function = ctypes.CDLL(str(target)).ascii_limit
-    pointer = np.ctypeslib.ndpointer
-    function.argtypes = [pointer(np.uint8), pointer(np.int64), ctypes.c_int64, pointer(np.uint64)]
-    function.restype = None
-
-    def prepare(texts: list[str]) -> Timed:
-        encoded = [text.encode() for text in texts]
-        joined = np.frombuffer(b"".join(encoded) + bytes(64), np.uint8)
-        offsets = np.concatenate([[0], np.cumsum([len(text) for text in encoded])]).astype(np.int64)
-        out = np.zeros(len(texts), np.uint64)
-        check_limit(encoded, function)
-        return repeated(lambda: function(joined, offsets, len(texts), out))
-
-    return prepare
-
-
-def check_limit(encoded: list[bytes], function: Any) -> None:
-    """The loop's values are those of its definition, on the first documents."""
-    for text in encoded[:50]:
-        letters = np.frombuffer(b"".join(re.findall(rb"\w+", text.lower())), np.uint8).astype(np.uint64)
-        windows = sum(letters[i : len(letters) - 3 + i] << np.uint64(8 * i) for i in range(4))
-        hashes = windows * np.uint64(0x9E3779B97F4A7C15)
-        hashes ^= hashes >> np.uint64(32)
-        ones = np.array([int((hashes >> np.uint64(bit) & np.uint64(1)).sum()) for bit in range(64)])
-        expected = sum(1 << bit for bit in range(64) if 2 * ones[bit] > len(hashes))
-        out = np.zeros(1, np.uint64)
-        function(np.frombuffer(text + bytes(64), np.uint8), np.array([0, len(text)], np.int64), 1, out)
-        if int(out[0]) != expected:
-            raise AssertionError(f"the bare loop gives {int(out[0]):#x} where its definition gives {expected:#x}")
-
-
 def repeated(call: Callable[[], Any]) -> Timed:
-    """A short call, repeated so that a round takes about a tenth of a second."""
+    """Repeat a short call so that a round takes about a tenth of a second."""
     cpu = max(common.timed(call)[0], 1e-4)
     count = max(1, round(0.1 / cpu))
 
@@ -139,8 +100,8 @@ def repeated(call: Callable[[], Any]) -> Timed:
     return run
 
 
-def candidates(texts: list[str], *, ascii_text: bool) -> tuple[dict[str, Timed], dict[str, float]]:
-    """What is timed, by name, and how many MB each takes."""
+def candidates(texts: list[str]) -> tuple[dict[str, Timed], dict[str, float]]:
+    """Return the timed calls by name, and how many MB each of them processes."""
     from datasketch import MinHash
     from gaoya.simhash import SimHashStringIndex
     from simhash import Simhash
@@ -158,8 +119,6 @@ def candidates(texts: list[str], *, ascii_text: bool) -> tuple[dict[str, Timed],
 
     for name, recipe in RECIPES.items():
         put(f"nearkin {name}", whole, repeated(lambda recipe=recipe: nk.fingerprint(texts, recipe)))
-    if ascii_text and (prepare := limit()):
-        put(LIMIT, whole, prepare(texts))
     for name, analyzer, n in (("char 4", "char", 4), ("word 1", "word", 1), ("word 3", "word", 3)):
         index = SimHashStringIndex(64, 4, 3, analyzer, True, (n, n))
         put(f"gaoya {name}", whole, lambda index=index: common.timed(lambda: [index.query(t) for t in texts])[:2])
@@ -169,7 +128,7 @@ def candidates(texts: list[str], *, ascii_text: bool) -> tuple[dict[str, Timed],
     (folder / "few.json").write_text(json.dumps(fewer), encoding="utf-8")
 
     def pybind(feature_hash: str) -> tuple[float, float]:
-        command = [PYBIND, "-c", PYBIND_WORKER, folder / "few.json", feature_hash]
+        command = [common.PEERS["simhash-pybind"].python, "-c", PYBIND_WORKER, folder / "few.json", feature_hash]
         cpu, wall = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
         return float(cpu), float(wall)
 
@@ -187,7 +146,7 @@ def candidates(texts: list[str], *, ascii_text: bool) -> tuple[dict[str, Timed],
 
 
 def check_equality(texts: list[str]) -> int:
-    """How many documents the preset was compared on; all of them have simhash's value."""
+    """Check that the preset simhash-pypi equals the package; return the number of documents compared."""
     from simhash import Simhash
 
     import nearkin as nk
@@ -201,16 +160,13 @@ def check_equality(texts: list[str]) -> int:
 
 
 def ratios(speed: dict[str, float]) -> dict[str, float]:
-    """The ratios that are promised, by what they compare."""
-    found = {
+    """Return the ratios that the page states."""
+    return {
         "default / gaoya char 4": speed[f"nearkin {DEFAULT}"] / speed["gaoya char 4"],
         "char:4 64 bits / gaoya char 4": speed["nearkin char:4, 64 bits"] / speed["gaoya char 4"],
         "char:4 64 bits / simhash": speed["nearkin char:4, 64 bits"] / speed["simhash char 4 (md5)"],
         "word:1 64 bits / gaoya word 1": speed["nearkin word:1, 64 bits"] / speed["gaoya word 1"],
     }
-    if LIMIT in speed:
-        found["char:4 64 bits / bare loop"] = speed["nearkin char:4, 64 bits"] / speed[LIMIT]
-    return found
 
 
 def main() -> None:
@@ -223,7 +179,7 @@ def main() -> None:
     nk.set_num_threads(1)
     sets: dict[str, Any] = {}
     for name, texts in documents(options.data).items():
-        runs, sizes = candidates(texts, ascii_text=name.startswith("English"))
+        runs, sizes = candidates(texts)
         seconds = common.rounds(runs, options.rounds)
         speed = {each: sizes[each] / seconds[each]["cpu"] for each in runs}
         sets[name] = {
@@ -238,14 +194,13 @@ def main() -> None:
         print(f"{name}: {len(texts)} documents, {sets[name]['megabytes']:.1f} MB", file=sys.stderr)
         for line, value in {**speed, **sets[name]["ratios"]}.items():
             print(f"  {value:9.2f}  {line}", file=sys.stderr)
-    versions = common.versions("gaoya", "simhash", "datasketch", "numpy")
-    versions["simhash-pybind"] = "0.0.3"
+    versions = common.versions("gaoya", "simhash", "simhash-pybind", "datasketch", "numpy")
     common.save("text", {"rounds": options.rounds, "sets": sets}, versions=versions)
     report(common.latest("text"))
 
 
 def report(run: dict[str, Any]) -> None:
-    """The tables of docs/benchmarks.md."""
+    """Write the tables of docs/benchmarks.md."""
     sets = run["sets"]
     lines = list(sets["English"]["megabytes_per_cpu_second"])
     rows = []
@@ -254,16 +209,12 @@ def report(run: dict[str, Any]) -> None:
         rows.append([line, *("" if speed is None else common.ratio(speed) for speed in speeds)])
     header = ["MB per CPU second, one thread", *sets]
     found = common.table(header, rows) + "\n\n"
-    compared = sets["English"]["ratios"]
-    known = [sets[s]["ratios"] for s in sets]
-    rows = [[each, *(common.ratio(one[each]) if each in one else "" for one in known)] for each in compared]
+    names = sets["English"]["ratios"]
+    rows = [[name, *(common.ratio(sets[each]["ratios"][name]) for each in sets)] for name in names]
     found += common.table(["ratio", *sets], rows) + "\n\n"
     sizes = ", ".join(f"{s}: {sets[s]['documents']:,} documents, {sets[s]['megabytes']:.1f} MB" for s in sets)
-    found += (
-        f"{sizes}. Medians of {run['rounds']} interleaved rounds, {run['machine']['processor']}, {run['date'][:10]}; "
-    )
-    found += f"raw data: `bench/runs/{run['file']}`.\n"
-    common.splice(common.ROOT / "docs" / "benchmarks.md", "text", found)
+    found += f"{sizes}. Medians of {run['rounds']} interleaved rounds. {common.source(run)}"
+    common.splice("benchmarks.md", "text", found)
 
 
 if __name__ == "__main__":

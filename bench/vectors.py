@@ -1,78 +1,74 @@
-"""Nearest neighbours of real vectors: nearkin's index beside brute force, graphs, LSH libraries and quantized codes.
+"""Nearest neighbours of real vectors: recall against time, compared with graphs, quantized codes and brute force.
 
     python bench/vectors.py --data ../shared/data [--part PART] [--quick] [--report]
 
-`curves` is what people get: recall against seconds of the clock, single queries from Python and batches, all peers in
-one run, as installed and with one thread (`vectors_curves.py`, `vectors_peers.py`; pictures by
-`tools/plot_vectors_curves.py`). `million` is the same over a million descriptors of pictures (`vectors_million.py`),
-and runs only when it is asked for. `queries` asks queries that are rows, near rows, new, and far from rows
-(`vectors_queries.py`), `sparse` asks bags of words beside SciPy (`vectors_sparse.py`), and `padding` compares rotations
-of 96 and 784 dimensions (`vectors_padding.py`). The other parts take one thread and CPU time.
+- `curves` is what users get: recall against wall time, single queries from Python and batches, all peers in one run, as
+  installed and with one thread. Each set and thread setting runs in a child process, which builds all indexes and then
+  goes through all of them and all settings in rounds; the minimum of the rounds is kept. "As installed" leaves the
+  number of threads to each package; "one thread" sets the environment (`OMP_NUM_THREADS=1` and so on) for all of them.
+- `million` is the same for a million descriptors of pictures and runs only on request. They are SIFT descriptors of
+  pictures that are rotated, scaled and mirrored: a neighbour is the same corner in another view, and equal rows are
+  removed. The queries come from views that no row comes from. Pictures are those in `NEARKIN_PICTURES`, or the two of
+  scikit-learn; needs opencv-python-headless.
+- `queries` uses queries that are rows, near rows, new, and far from rows. Each index is set for recall 0.95 without
+  them.
+- `sparse` compares codes of bags of words with exact products by SciPy.
+- `growth` uses SIFT rows plus noise, 10,000 to 1,000,000 x 128; one thread, CPU time.
+- `crossover` measures from how many vectors on tables are faster than a scan of codes (docs/theory/tables-or-codes.md).
 
-Recall@10 counts a row whose distance is at most the tenth true one. Every index is asked one query at a time and in
-one batch; microseconds are CPU time of the process per query. Parts: `probes` (tables that one and many probes need),
-`tune` (recall wanted, expected, measured on rows, delivered to new queries), `real` (the shared vectors), `growth`
-(SIFT rows plus noise, 10,000 to 1,000,000 x 128). Each part is saved into `bench/runs/` when it ends, beside what the
-last run has of the rest, and put into docs/benchmarks.md; the growth is drawn by tools/plot_vectors.py. `--quick` takes
-small parts of the data and saves nothing; `--report` writes the page from the last run.
+Recall@k counts a row whose distance is at most the true k-th one. Each part is saved when it ends, with what the last
+run has of the others. `--quick` uses small parts of the data and saves nothing.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-os.environ.setdefault("OMP_NUM_THREADS", "1")
+if "--child" not in sys.argv:  # A child has the threads that its parent set.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import gc
-import importlib.metadata
+import json
+import math
+import os
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array, csr_matrix
 
 import common
 import nearkin as nk
-import vectors_curves
-import vectors_padding
-import vectors_queries
-import vectors_sparse
-from common import ROOT, arguments, latest, save, splice, table
 
 SETS = {"sift": "vec_sift_bsds", "gist": "vec_cifar10_gist512", "mnist": "vec_mnist10k", "lsa": "vec_20news_lsa96"}
-K = 10
-RECALL = 0.9
+
+
 GROWTH = (10_000, 30_000, 100_000, 300_000, 1_000_000)
+
+
 GRAPH = 100_000
-"""The most rows that the graph is built for: it takes minutes above."""
 
 
 def seconds(call: Callable[[], Any]) -> tuple[float, Any]:
-    """CPU seconds, and what the call gave."""
     gc.collect()
     start = time.process_time()
     result = call()
     return time.process_time() - start, result
 
 
-def recall_of(found: Any, Q: Any, X: Any, true: Any) -> float:
-    """Share of the ten that are as near as the tenth true one; distances are computed here for everybody."""
-    good = 0
-    for query, ids in enumerate(found):
-        rows = np.asarray([row for row in ids if row >= 0][:K], dtype=np.int64)
-        far = np.sqrt(((X[rows].astype(np.float64) - Q[query]) ** 2).sum(axis=1))
-        good += int((far <= true[query, K - 1] * (1 + 1e-5) + 1e-6).sum())
-    return good / (K * len(found))
-
-
-def measured(name: str, build: float, size: float | None, ask: Callable[[Any], Any], Q: Any, X: Any, true: Any) -> Any:
-    """One line: recall, microseconds one by one and in a batch, queries per second."""
+def measure_index(
+    name: str, build: float, size: float | None, ask: Callable[[Any], Any], Q: Any, X: Any, true: Any
+) -> Any:
+    """Return one row: recall, microseconds one by one and in a batch, queries per second."""
     ask(Q[:1])
     once = max(seconds(lambda: ask(Q[1:2]))[0], 1e-6)
     count = int(min(len(Q), 200, max(20, 1 / once)))
@@ -80,7 +76,7 @@ def measured(name: str, build: float, size: float | None, ask: Callable[[Any], A
     batch, found = min((seconds(lambda: ask(Q)) for _ in range(2)), key=lambda item: item[0])
     line = {
         "name": name,
-        "recall": round(recall_of(found, Q, X, true), 4),
+        "recall": round(recall_of(found, Q, X, true, K), 4),
         "single_us": round(best * 1e6, 1),
         "batch_us": round(batch / len(Q) * 1e6, 1),
         "qps_single": round(1 / best),
@@ -91,13 +87,7 @@ def measured(name: str, build: float, size: float | None, ask: Callable[[Any], A
     return line
 
 
-def rows_of(hits: Any) -> list[Any]:
-    """Ids by query."""
-    return np.split(hits.ids, hits.offsets[1:-1])
-
-
 def brute(X: Any) -> Callable[[Any], Any]:
-    """Squared distances by a matrix product, the ten least."""
     norms = np.einsum("ij,ij->i", X, X)
 
     def ask(Q: Any) -> Any:
@@ -115,135 +105,730 @@ def brute(X: Any) -> Callable[[Any], Any]:
     return ask
 
 
-def loaded(data: Path, name: str, quick: bool) -> tuple[Any, Any, Any]:
-    """Base rows, queries, true distances (of the part that is taken)."""
+def exponents(growth: list[Any]) -> str:
+    rows = []
+    for name in dict.fromkeys(line["name"] for found in growth for line in found["lines"]):
+        points = [
+            (found["n"], line["single_us"]) for found in growth for line in found["lines"] if line["name"] == name
+        ]
+        if len(points) > 2:
+            sizes, times = np.log(np.array(points)).T
+            rows.append([name, f"{np.polyfit(sizes, times, 1)[0]:.2f}", f"{min(points)[0]:,} to {max(points)[0]:,}"])
+    return "The exponent b of n, where one query takes about n^b:\n\n" + common.table(["", "b", "rows"], rows)
+
+
+K = 10
+KS = (10, 100)
+
+
+SINGLE, AT_ONCE = 120, 20
+
+
+RECALLS = (0.95, 0.99)
+
+
+ONE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"), "1")
+
+
+THREADS: dict[str, dict[str, str]] = {"as installed": {}, "one thread": ONE}
+
+
+SLOW = 0.02
+
+
+def load_set(data: Path, name: str, quick: bool) -> tuple[Any, Any, Any, str]:
+    """Return rows, queries, the true distances of the hundred nearest, and the dtype of the stored rows."""
+    if name not in SETS:
+        return *picture_descriptors(int(name), quick), "uint8"
     z = np.load(data / f"{SETS[name]}.npz")
-    X, Q = z["base"].astype(np.float32), z["queries"].astype(np.float32)
-    if not quick:
-        return X, Q, z["l2_distances"].astype(np.float64)
-    X, Q = X[:4000], Q[:50]
-    far = np.sqrt(((X.astype(np.float64)[None] - Q.astype(np.float64)[:, None]) ** 2).sum(axis=2))
-    return X, Q, np.sort(far, axis=1)[:, :100]
+    own = str(z["base"].dtype)
+    X, Q, true = (z[key].astype(np.float32) for key in ("base", "queries", "l2_distances"))
+    if quick:
+        X, Q = X[:4000], Q[:50]
+        return X, Q, nearest_distances(X, Q, max(KS)), own
+    return X, Q, true.astype(np.float64), own
 
 
-def nearkins(X: Any, wide: int, balls: bool) -> Iterator[tuple[str, float, float, Any]]:
-    """The indexes of nearkin, tuned on the base vectors alone; with balls where the quality table puts them first."""
-    made = [
-        ("codes", nk.LSHIndex(nk.families.Hyperplane(wide, center=True, orthogonal=True), metric="l2")),
-        ("hyperplane tables", nk.LSHIndex(nk.families.Hyperplane(center=True), filter="buckets", metric="l2")),
-        ("p-stable tables", nk.LSHIndex(nk.families.PStable(), num_probes=32)),
-    ]
-    if balls:
-        family = nk.families.SphericalHash(wide)
-        made.insert(1, ("spherical codes", nk.LSHIndex(family, filter="codes", rank="spherical", metric="l2")))
-    for name, index in made:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", nk.errors.ConvergenceWarning)
-            build, _ = seconds(lambda index=index: index.tune(X, recall=RECALL))
-        settings = index.settings_
-        what = (
-            f"{wide} bits, {settings.num_candidates} ranked"
-            if settings.filter == "codes"
-            else f"{settings.num_tables} of {settings.hashes_per_table}, {settings.num_probes} probes"
-        )
-        yield f"nearkin {name} ({what})", build, float(index.explain()["bytes_filter"]), index
+def nearest_distances(X: Any, Q: Any, k: int) -> Any:
+    """Return the true distances of the nearest: a matrix product selects, sums of squares give the value."""
+    norms = np.einsum("ij,ij->i", X, X)
+    true = np.empty((len(Q), k))
+    step = max(1, 50_000_000 // len(X))
+    for at in range(0, len(Q), step):
+        part = Q[at : at + step]
+        near = np.argpartition(norms - 2 * (part @ X.T), 2 * k, axis=1)[:, : 2 * k]
+        for query, rows in enumerate(near, at):
+            true[query] = np.sort(np.sqrt(((X[rows].astype(np.float64) - Q[query]) ** 2).sum(axis=1)))[:k]
+    return true
 
 
-def faiss_lsh(X: Any, bits: int) -> Callable[[int], Callable[[Any], Any]]:
-    """IndexLSH of faiss on centred vectors: by the factor of ranked candidates, what is asked; 0 ranks none."""
-    import faiss
-
-    mean = X.mean(axis=0)
-    codes = faiss.IndexLSH(X.shape[1], bits, True)
-    refine = faiss.IndexRefineFlat(codes)
-    refine.train(X - mean)
-    refine.add(X - mean)
-
-    def of(factor: int) -> Callable[[Any], Any]:
-        def ask(Q: Any) -> Any:
-            refine.k_factor = factor
-            return (refine if factor else codes).search(Q - mean, K)[1]
-
-        return ask
-
-    return of
+def recall_of(found: Any, Q: Any, X: Any, true: Any, k: int) -> float:
+    """Return the share of the k results that are as near as the true k-th one."""
+    good = 0
+    for query, ids in enumerate(found):
+        rows = np.unique(np.asarray([row for row in ids if 0 <= row < len(X)][:k], dtype=np.int64))
+        far = np.sqrt(((X[rows].astype(np.float64) - Q[query]) ** 2).sum(axis=1))
+        good += int((far <= true[query, k - 1] * (1 + 1e-5) + 1e-6).sum())
+    return good / (k * len(found))
 
 
-def best_lsh(X: Any, Q: Any, true: Any, quick: bool) -> list[Any]:
-    """IndexLSH of faiss with the number of bits whose single query is fastest at recall 0.9, each with the fewest
-    ranked that reach it on these very queries; and without ranking.
+def clock(call: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def front(points: list[dict[str, Any]], key: str) -> list[tuple[float, float]]:
+    """Return (recall, time) of the points that none beats in both, by rising recall."""
+    found: list[tuple[float, float]] = []
+    for recall, seconds in sorted(((p["recall"], p[key]) for p in points), key=lambda p: (-p[0], p[1])):
+        if not found or seconds < found[-1][1]:
+            found.append((recall, seconds))
+    return found[::-1]
+
+
+def at(points: list[dict[str, Any]], wanted: float, key: str, k: int = 10) -> float | None:
+    """Return the microseconds at a recall, or None if the curve does not reach it.
+
+    Between two points of the front, log time is interpolated linearly. If the curve begins above the recall, the time is
+    that of its first point.
     """
-    lines = []
-    for bits in (256, 512) if quick else (256, 512, 1024, 2048):
-        build, of = seconds(lambda bits=bits: faiss_lsh(X, bits))
-        for factor in (1, 2, 3, 5, 8, 12, 20, 30, 50, 80, 120, 200):
-            ask = of(factor)
-            if recall_of(ask(Q), Q, X, true) >= RECALL:
-                name = f"faiss IndexLSH {bits} bits, {K * factor} ranked"
-                lines.append(measured(name, build, len(X) * bits / 8, ask, Q, X, true))
-                break
-    best = min(lines, key=lambda line: line["single_us"])
-    plain = measured(f"faiss IndexLSH {bits} bits, none ranked", build, len(X) * bits / 8, of(0), Q, X, true)
-    return [best, plain]
+    line = front([point for point in points if point["k"] == k], key)
+    above = next((place for place, (recall, _) in enumerate(line) if recall >= wanted), None)
+    if above is None:
+        return None
+    (high, slow) = line[above]
+    if above == 0 or high == wanted:
+        return slow
+    low, quick = line[above - 1]
+    share = (wanted - low) / (high - low)
+    return math.exp((1 - share) * math.log(quick) + share * math.log(slow))
 
 
-def faiss_graph(X: Any) -> Callable[[Any], Any]:
-    """HNSW of faiss."""
-    import faiss
-
-    index = faiss.IndexHNSWFlat(X.shape[1], 16)
-    index.hnsw.efConstruction = 80
-    index.add(X)
-    index.hnsw.efSearch = 48
-    return lambda Q: index.search(Q, K)[1]
-
-
-def nearpy(X: Any) -> Callable[[Any], Any]:
-    """NearPy: ten tables of five hyperplanes of centred vectors, all of its candidates ranked."""
-    from nearpy import Engine
-    from nearpy.distances import EuclideanDistance
-    from nearpy.filters import NearestFilter
-    from nearpy.hashes import RandomBinaryProjections
-
-    mean = X.mean(axis=0)
-    hashes = [RandomBinaryProjections(f"t{i}", 5, rand_seed=i) for i in range(10)]
-    engine = Engine(X.shape[1], lshashes=hashes, distance=EuclideanDistance(), vector_filters=[NearestFilter(K)])
-    for row, vector in enumerate(X - mean):
-        engine.store_vector(vector, row)
-    return lambda Q: [[row for _, row, _ in engine.neighbours(q)] for q in Q - mean]
-
-
-def real(data: Path, quick: bool) -> dict[str, Any]:
-    """The shared vectors."""
-    import faiss
-    from sklearn.neighbors import NearestNeighbors
-
-    faiss.omp_set_num_threads(1)
-    out = {}
-    for name in SETS:
-        X, Q, true = loaded(data, name, quick)
-        print(name, X.shape)
-        lines = [measured("BLAS brute force", 0, 0, brute(X), Q, X, true)]
-        for label, build, size, index in nearkins(X, 512 if name == "gist" else 256, name == "gist"):
-            lines.append(measured(label, build, size, lambda q, i=index: rows_of(i.nearest(q, K)), Q, X, true))
-        lines += best_lsh(X, Q, true, quick)
-        if name in ("sift", "mnist"):
-            build, ask = seconds(lambda X=X: nearpy(X))
-            lines.append(measured("NearPy, 10 tables of 5 bits", build, None, ask, Q[:20], X, true[:20]))
-        model = NearestNeighbors(n_neighbors=K, algorithm="brute").fit(X)
-        ask = lambda q, m=model: m.kneighbors(q, return_distance=False)  # noqa: E731 one of many
-        lines.append(measured("scikit-learn brute force", 0, 0, ask, Q[:200], X, true[:200]))
-        build, ask = seconds(lambda X=X: faiss_graph(X))
-        lines.append(measured("faiss HNSW 16, ef 48", build, len(X) * 16 * 2 * 4.0, ask, Q, X, true))
-        out[name] = {"n": len(X), "d": X.shape[1], "lines": lines}
+def measure_set(
+    data: Path, name: str, rounds: int, queries: int, threads: list[str], only: list[str], quick: bool
+) -> dict[str, Any]:
+    """Measure a set with each number of threads, in child processes."""
+    environment = {name: value for name, value in os.environ.items() if name not in ONE}
+    out: dict[str, Any] = {}
+    for each in threads:
+        command = [
+            sys.executable,
+            __file__,
+            "--child",
+            name,
+            "--data",
+            str(data),
+            "--rounds",
+            str(rounds),
+            "--queries",
+            str(queries),
+        ]
+        command += [*(["--only", *only] if only else []), *["--quick"] * quick]
+        done = subprocess.run(command, env={**environment, **THREADS[each]}, stdout=subprocess.PIPE, check=True)
+        found = json.loads(done.stdout)
+        out |= {"n": found["n"], "d": found["d"], "queries": found["queries"], each: found["lines"]}
     return out
 
 
-def growth(data: Path, quick: bool) -> list[Any]:
-    """SIFT rows plus noise of deviation 4 a coordinate, so that each of 1,000,000 has neighbours."""
+def summary(lines: list[dict[str, Any]], k: int = 10) -> list[list[Any]]:
+    """Build table rows: microseconds at both recalls, relative to the better HNSW of faiss."""
+
+    def graph(recall: float, key: str) -> float | None:
+        times = [at(line["points"], recall, key, k) for line in lines if line["name"].startswith("faiss HNSW")]
+        return min((each for each in times if each is not None), default=None)
+
+    rows = []
+    for line in lines:
+        row: list[Any] = [line["name"]]
+        for key in ("single_us", "batch_us"):
+            for recall in RECALLS:
+                own, best = at(line["points"], recall, key, k), graph(recall, key)
+                ratio = "" if own is None or best is None else f" ({own / best:.2f})"
+                row.append("–" if own is None else f"{own:,.0f}{ratio}")
+        if k == 10:
+            row += [f"{line['build_s']:,.1f}", f"{line['mb']:,.1f}"]
+        if any(cell != "–" for cell in row[1:]):
+            rows.append(row)
+    return rows
+
+
+HEAD = ["", "one, .95", "one, .99", "batch, .95", "batch, .99", "build, s", "MB"]
+
+
+SUFFIXES = {".jpg", ".jpeg", ".png"}
+
+
+def pictures() -> list[Any]:
+    import cv2
+
+    if folder := os.environ.get("NEARKIN_PICTURES"):
+        paths = sorted(path for path in Path(folder).rglob("*") if path.suffix.lower() in SUFFIXES)
+        return [cv2.imread(str(path), cv2.IMREAD_GRAYSCALE) for path in paths]
+    from sklearn.datasets import load_sample_images
+
+    return [cv2.cvtColor(image, cv2.COLOR_RGB2GRAY) for image in load_sample_images().images]
+
+
+def random_view(image: Any, rng: Any) -> Any:
+    """Rotate, scale, shear, mirror, brighten and crop a picture."""
+    import cv2
+
+    height, width = image.shape
+    angle, scale, shear = rng.uniform(0, 2 * np.pi), rng.uniform(0.6, 1.5), rng.uniform(-0.2, 0.2)
+    turn = scale * np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+    turn = turn @ np.array([[rng.choice([-1, 1]), shear], [0, 1]])
+    middle = np.array([width, height]) / 2 + rng.uniform(-0.2, 0.2, 2) * (width, height)
+    moved = np.column_stack([turn, np.array([width, height]) / 2 - turn @ middle])
+    found = cv2.warpAffine(image, moved, (width, height), borderMode=cv2.BORDER_REFLECT)
+    return np.clip(found * rng.uniform(0.7, 1.3), 0, 255).astype(np.uint8)
+
+
+def descriptors(seed: int) -> Iterator[Any]:
+    import cv2
+
+    images, rng, sift = pictures(), np.random.default_rng(seed), cv2.SIFT_create()
+    while True:
+        for image in images:
+            _, found = sift.detectAndCompute(random_view(image, rng), None)
+            if found is not None:
+                yield found.astype(np.uint8)
+
+
+def draw_descriptors(seed: int, count: int) -> Any:
+    """Return `count` distinct descriptors."""
+    parts: list[Any] = []
+    held = 0
+    for part in descriptors(seed):
+        parts.append(part)
+        held += len(part)
+        if held >= count:
+            rows = np.unique(np.concatenate(parts), axis=0)
+            if len(rows) >= count:
+                return np.random.default_rng(seed).permutation(rows)[:count].astype(np.float32)
+            parts, held = [rows], len(rows)
+    raise AssertionError("views end")
+
+
+def picture_descriptors(count: int, quick: bool) -> tuple[Any, Any, Any]:
+    X, Q = draw_descriptors(1, 20_000 if quick else count), draw_descriptors(2, 50 if quick else 1000)
+    return X, Q, nearest_distances(X, Q, 100)
+
+
+EF = (10, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+
+
+FACTORS = (1, 2, 4, 8, 16, 32, 64, 128)
+
+
+LISTS = (1, 2, 4, 8, 16, 32, 64, 128)
+
+
+RANKED = (10, 40)
+
+
+TUNED = (0.9, 0.95, 0.99)
+
+
+TARGETS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
+
+
+PROBES = (2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 512)
+
+
+@dataclass
+class Index:
+    """A built index: its settings from low to high recall, its query function, and the size of its file with vectors.
+
+    `ask` is what is timed and returns what users get; `rows` converts that to row numbers by query.
+    """
+
+    knobs: Sequence[Any]
+    ask: Callable[[Any, Any, int], Any]
+    size: int
+    dtype: str = "float32"
+    """The type of the queries."""
+    rows: Callable[[Any], Any] = np.asarray
+
+
+Maker = Iterator[tuple[str, Callable[[], Index]]]
+
+
+def size_of(save: Callable[[str], object]) -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "index"
+        save(str(path))
+        return path.stat().st_size
+
+
+def ids_of(hits: Any) -> list[Any]:
+    return np.split(hits.ids, hits.offsets[1:-1])
+
+
+def nearkins(X: Any, own: str) -> Maker:
+    """Yield the indexes of nearkin.
+
+    Codes and tables are tuned to a recall, each setting a separate index. Estimates are swept by the recall that the
+    bound guarantees and, with partitions, by the number visited; queries are float32 and the dtype of the stored rows.
+    """
+
+    def of(make: Callable[[float], Any], wanted: Sequence[float] = TUNED) -> Callable[[], Index]:
+        def build() -> Index:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", nk.errors.ConvergenceWarning)
+                made = {recall: make(recall) for recall in wanted}
+            size = size_of(lambda path: made[0.95].save(path))
+            return Index(wanted, lambda recall, Q, k: made[recall].nearest(Q, k), size, rows=ids_of)
+
+        return build
+
+    wide = 512 if X.shape[1] >= 512 else 256
+    yield (
+        "nearkin codes",
+        of(
+            lambda recall: tuned(
+                nk.LSHIndex(nk.families.Hyperplane(wide, center=True, orthogonal=True), metric="l2", filter="codes"),
+                X,
+                recall,
+            )
+        ),
+    )
+    yield (
+        "nearkin tables",
+        of(
+            lambda recall: tuned(
+                nk.LSHIndex(nk.families.Hyperplane(center=True), metric="l2", filter="buckets"), X, recall
+            )
+        ),
+    )
+    for kind in ("codes", "partitions"):
+        for dtype in dict.fromkeys(("float32", own)):
+            yield f"nearkin estimate, {kind}, {dtype}", lambda kind=kind, dtype=dtype: estimate(kind, X.astype(dtype))
+
+
+def estimate(kind: str, X: Any) -> Index:
+    index = nk.LSHIndex(
+        nk.families.Hyperplane(None, orthogonal="hadamard"), rank="estimate", filter=kind, metric="l2"
+    ).fit(X)
+    size, knobs = size_of(index.save), [(wanted, None) for wanted in TARGETS]
+    if kind == "partitions":
+        knobs = [
+            (wanted, probes)
+            for wanted in TARGETS[1::2]
+            for probes in PROBES
+            if probes <= index.settings_.num_partitions
+        ]
+
+    def ask(knob: Any, Q: Any, k: int) -> Any:
+        return index.nearest(Q, k, recall=knob[0], num_probes=knob[1])
+
+    return Index(knobs, ask, size, str(X.dtype), ids_of)
+
+
+def tuned(index: Any, X: Any, recall: float) -> Any:
+    index.tune(X, recall=recall)
+    return index
+
+
+def faiss_size(index: Any) -> int:
     import faiss
 
-    faiss.omp_set_num_threads(1)
+    return int(faiss.serialize_index(index).nbytes)
+
+
+def graphs(X: Any) -> Maker:
+    import faiss
+
+    def of(links: int) -> Callable[[], Index]:
+        def build() -> Index:
+            index = faiss.IndexHNSWFlat(X.shape[1], links)
+            index.hnsw.efConstruction = 80
+            index.add(X)
+
+            def ask(ef: int, Q: Any, k: int) -> Any:
+                index.hnsw.efSearch = ef
+                return index.search(Q, k)[1]
+
+            return Index(EF, ask, faiss_size(index))
+
+        return build
+
+    for links in (16, 32):
+        yield f"faiss HNSW {links}", of(links)
+
+
+def hnswlibs(X: Any) -> Maker:
+    import hnswlib
+
+    def build() -> Index:
+        index = hnswlib.Index(space="l2", dim=X.shape[1])
+        index.init_index(max_elements=len(X))
+        if os.environ.get("OMP_NUM_THREADS") == "1":
+            index.set_num_threads(1)
+        index.add_items(X)
+
+        def ask(ef: int, Q: Any, k: int) -> Any:
+            index.set_ef(max(ef, k))
+            return index.knn_query(Q, k=k)[0]
+
+        return Index(EF, ask, size_of(index.save_index))
+
+    yield "hnswlib", build
+
+
+def usearches(X: Any) -> Maker:
+    from usearch.index import Index as Graph
+
+    threads = 1 if os.environ.get("OMP_NUM_THREADS") == "1" else 0
+
+    def build() -> Index:
+        index = Graph(ndim=X.shape[1], metric="l2sq", dtype="f32")
+        index.add(np.arange(len(X)), X, threads=threads)
+
+        def ask(ef: int, Q: Any, k: int) -> Any:
+            index.expansion_search = ef
+            return np.atleast_2d(index.search(Q, k, threads=threads).keys).astype(np.int64)
+
+        return Index(EF, ask, size_of(index.save))
+
+    yield "USearch", build
+
+
+def scans(X: Any) -> Maker:
+    """Yield codes of faiss that are scanned with re-ranking by the exact distance, and brute force."""
+    import faiss
+
+    n, dim = X.shape
+    lists = max(64, min(4096, n // 160))
+
+    def refined(base: Any, of_lists: bool, mean: Any = 0) -> Index:
+        rows = X - mean if np.ndim(mean) else X
+        index = faiss.IndexRefineFlat(base)
+        index.train(rows)
+        index.add(rows)
+
+        def ask(knob: Any, Q: Any, k: int) -> Any:
+            factor, probes = knob
+            index.k_factor = factor
+            if of_lists:
+                base.nprobe = probes
+            return index.search(Q - mean if np.ndim(mean) else Q, k)[1]
+
+        knobs = (
+            [(factor, probes) for factor in RANKED for probes in LISTS]
+            if of_lists
+            else [(factor, 0) for factor in FACTORS]
+        )
+        return Index(knobs, ask, faiss_size(index))
+
+    def flat() -> Index:
+        index = faiss.IndexFlatL2(dim)
+        index.add(X)
+        return Index([0], lambda _, Q, k: index.search(Q, k)[1], faiss_size(index))
+
+    bits = 512
+    yield "faiss brute force", flat
+    yield f"faiss IndexLSH {bits}", lambda: refined(faiss.IndexLSH(dim, bits, True), False, X.mean(axis=0))
+    yield "faiss PQ fast scan", lambda: refined(faiss.IndexPQFastScan(dim, dim // 2, 4), False)
+    yield f"faiss IVF{lists} PQ fast scan", lambda: refined(faiss_index(f"IVF{lists},PQ{dim // 2}x4fs", dim), True)
+    for name in ("RaBitQfs", "RaBitQ"):
+        with_lists = f"IVF{lists},{name}"
+        try:
+            faiss.index_factory(dim, with_lists)
+        except RuntimeError:
+            continue
+        yield f"faiss IVF{lists} {name}", lambda with_lists=with_lists: refined(faiss_index(with_lists, dim), True)
+        break
+
+
+def faiss_index(description: str, dim: int) -> Any:
+    import faiss
+
+    return faiss.index_factory(dim, description)
+
+
+def curves(X: Any, Q: Any, true: Any, rounds: int, own: str, only: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Measure each index whose name begins with one of `only`: its build and its points."""
+    lines, indexes, points = [], [], []
+    for name, build in all_indexes(X, own):
+        if not name.startswith(only):
+            continue
+        start, cpu = time.perf_counter(), time.process_time()
+        index = build()
+        line = {
+            "name": name,
+            "build_s": round(time.perf_counter() - start, 3),
+            "build_cpu_s": round(time.process_time() - cpu, 3),
+            "mb": round(index.size / 1e6, 2),
+            "points": [],
+        }
+        if name.startswith(("nearkin codes", "nearkin tables")):
+            # A build for each knob.
+            line["build_s"], line["build_cpu_s"] = (
+                round(line[key] / len(index.knobs), 3) for key in ("build_s", "build_cpu_s")
+            )
+        print({key: line[key] for key in ("name", "build_s", "mb")}, file=sys.stderr, flush=True)
+        lines.append(line)
+        indexes.append(index)
+    if not lines:
+        raise SystemExit(f"no index has a name that begins with {' or '.join(only)}")
+    for line, index in zip(lines, indexes, strict=True):
+        for k in K:
+            for knob in index.knobs:
+                recall = recall_of(index.rows(index.ask(knob, Q.astype(index.dtype), k)), Q, X, true, k)
+                point = {"k": k, "knob": knob, "recall": round(recall, 4), "single_us": math.inf, "batch_us": math.inf}
+                line["points"].append(point)
+                points.append((point, index))
+                # More of it changes nothing; of two knobs the other begins anew.
+                if recall > 0.9995 and not isinstance(knob, tuple):
+                    break
+    typed = {dtype: Q.astype(dtype) for dtype in {index.dtype for index in indexes}}
+    counts = [min(AT_ONCE, SINGLE - at, len(Q) - at) for at in range(0, min(SINGLE, len(Q)), AT_ONCE)]
+    lowest = [np.full(len(counts), np.inf) for _ in points]
+    for _ in range(rounds):
+        gc.collect()
+        for (point, index), low in zip(points, lowest, strict=True):
+            if math.inf > low[0] > SLOW * AT_ONCE:
+                continue
+            k, knob, ask = point["k"], point["knob"], index.ask
+            asked = typed[index.dtype]
+            ask(knob, asked[:1], k)
+            for place in range(len(counts)):
+                part = asked[place * AT_ONCE : place * AT_ONCE + counts[place], None]
+                each = clock(lambda ask=ask, knob=knob, k=k, part=part: [ask(knob, q, k) for q in part])
+                low[place] = min(low[place], each)
+            point["single_us"] = round(1e6 * float(low.sum()) / sum(counts), 1)
+            batch = clock(lambda ask=ask, knob=knob, k=k, asked=asked: ask(knob, asked, k))
+            point["batch_us"] = min(point["batch_us"], round(1e6 * batch / len(Q), 1))
+    return lines
+
+
+def kinds(X: Any, Q: Any) -> Iterator[tuple[str, Any]]:
+    """Yield rows; rows moved by 0.3 of the distance to the nearest other row; the set's own queries; and points three
+    deviations from the mean, with shuffled coordinates.
+    """
+    rng = np.random.default_rng(20)
+    rows = X[rng.choice(len(X), min(500, len(X)), replace=False)]
+    yield "rows", rows
+    noise = rng.standard_normal(rows.shape)
+    noise *= 0.3 * nearest_distances(X, rows, 2)[:, 1:] / np.linalg.norm(noise, axis=1, keepdims=True)
+    yield "near rows", (rows + noise).astype(np.float32)
+    yield "new", Q[:500]
+    mean = X.mean(axis=0)
+    yield "far from rows", (mean + 3 * rng.permuted(Q[:500] - mean, axis=1)).astype(np.float32)
+
+
+def indexes(X: Any, Q: Any, true: Any) -> Iterator[tuple[str, Any]]:
+    """Yield each index with the function that answers queries."""
+    for kind in ("codes", "partitions"):
+        family = nk.families.Hyperplane(None, orthogonal="hadamard")
+        index = nk.LSHIndex(family, rank="estimate", filter=kind, metric="l2", recall=TARGET)
+        if kind == "partitions":
+            index.tune(X, recall=TARGET)
+        else:
+            index.fit(X)
+        yield f"nearkin estimate, {kind}", lambda Q, index=index: ids_of(index.nearest(Q, K))
+    name, build = next(graphs(X))
+    graph = build()
+    for ef in EF:
+        if recall_of(graph.ask(ef, Q, K), Q, X, true, K) >= TARGET:
+            yield f"{name}, efSearch {ef}", lambda Q, ef=ef: graph.ask(ef, Q, K)
+            return
+    raise SystemExit(f"{name} does not reach recall {TARGET}")
+
+
+BITS = 1024
+
+
+CANDIDATES = (500, 1000, 2000)
+
+
+def bag_of_words(data: Path) -> tuple[Any, Any, Any]:
+    """Return unit rows, the row numbers of the queries, and their true neighbours among all others."""
+    z = np.load(data / "sparse_20news_bow.npz")
+    X = csr_matrix((z["counts"].astype(np.float64), z["indices"], z["indptr"]), shape=tuple(z["shape"]))
+    rows, terms = X.shape
+    weights = np.log(rows / np.bincount(X.indices, minlength=terms))
+    X.data = (1 + np.log(X.data)) * weights[X.indices]
+    X.data /= np.repeat(np.sqrt(np.add.reduceat(X.data**2, X.indptr[:-1])), np.diff(X.indptr))
+    X.sort_indices()
+    return X, z["query_rows"], z["cos_neighbors"][:, :K]
+
+
+def largest(values: Any, ids: Any = None) -> Any:
+    near = np.argpartition(values, -K - 1)[-K - 1 :]
+    near = near[np.argsort(-values[near])]
+    return near if ids is None else ids[near]
+
+
+def products(X: Any, asked: Any) -> Iterator[tuple[str, Callable[[], Any], Callable[[], Any]]]:
+    """Yield SciPy's forms of the exact search: one query at a time, and as a batch."""
+    for kind in (csr_matrix, csr_array):
+        for dtype in (np.float64, np.float32):
+            rows = kind(X, dtype=dtype)
+            across = kind(rows.T)
+            batch = rows[asked]
+            queries = [batch[[i]] for i in range(len(asked))]
+
+            def ask(queries: Any = queries, across: Any = across) -> Any:
+                return [largest((query @ across).toarray().ravel()) for query in queries]
+
+            def ask_sparse(queries: Any = queries, across: Any = across) -> Any:
+                found = [query @ across for query in queries]
+                return [largest(one.data, one.indices) for one in found]
+
+            def ask_all(batch: Any = batch, across: Any = across) -> Any:
+                found = batch @ across
+                parts = [slice(*ends) for ends in zip(found.indptr, found.indptr[1:], strict=False)]
+                return [largest(found.data[part], found.indices[part]) for part in parts]
+
+            name = f"{kind.__name__}, {np.dtype(dtype).name}"
+            yield f"{name}, dense sums", ask, ask_all
+            yield f"{name}, sparse sums", ask_sparse, ask_all
+
+
+def codes(X: Any, asked: Any) -> Iterator[tuple[str, float, Callable[[], Any], Callable[[], Any]]]:
+    index = nk.LSHIndex(nk.families.SparseSimHash(BITS), filter="codes")
+    build = clock(lambda: index.fit(X))
+    batch = X[asked]
+    queries = [batch[[i]] for i in range(len(asked))]
+    index.tune(X, recall=0.9)
+    for count in sorted((*CANDIDATES, index.settings_.num_candidates)):
+        name = f"{count} candidates" if count in CANDIDATES else f"{count} candidates (`tune`, recall=0.9)"
+
+        def ask(count: int = count) -> Any:
+            return [index.nearest(query, K + 1, num_candidates=count).ids for query in queries]
+
+        def ask_all(count: int = count) -> Any:
+            hits = index.nearest(batch, K + 1, num_candidates=count)
+            return np.split(hits.ids, hits.offsets[1:-1])
+
+        yield f"nearkin, {BITS} bits, {name}", build, ask, ask_all
+
+
+def twins(n: int, share: float) -> tuple[Any, Any]:
+    """Return vectors with twins, and queries. Random vectors are sqrt(2 d) apart, twins `share` of that."""
+    rng = np.random.default_rng(n)
+    half = rng.standard_normal((n // 2, 64)).astype(np.float32)
+    noise = share * np.sqrt(2, dtype=np.float32)
+    twins = half + noise * rng.standard_normal(half.shape).astype(np.float32)
+    picked = half[rng.integers(0, n // 2, 1000)]
+    return np.concatenate([half, twins]), picked + noise * rng.standard_normal(picked.shape).astype(np.float32)
+
+
+def nearest_row(X: Any, Q: Any) -> Any:
+    norms = (X * X).sum(1)
+    return np.concatenate([(norms - 2 * Q[at : at + 50] @ X.T).argmin(1) for at in range(0, len(Q), 50)])
+
+
+def measure_crossover(n: int, share: float) -> dict[str, Any]:
+    """Measure one size and one share of the distance of random pairs."""
+    X, Q = twins(n, share)
+    truth = nearest_row(X, Q)
+    found: dict[str, Any] = {"n": n, "share": share, "all": {"us": query_us(lambda: nearest_row(X, Q))}}
+    ways: dict[str, dict[str, Any]] = {"tables": {"num_probes": 8}, "codes": {"filter": "codes"}}
+    for way, options in ways.items():
+        family = nk.families.Hyperplane(bits=256, seed=1, orthogonal=True)
+        index = nk.LSHIndex(family, metric="l2", **options)
+        settings = index.tune(X, recall=0.9, k=1)
+        hits = index.nearest(Q, k=1)
+        first = np.full(1000, -1)
+        there = np.diff(hits.offsets) > 0
+        first[there] = hits.ids[hits.offsets[:-1][there]]
+        found[way] = {
+            "us": query_us(lambda index=index: index.nearest(Q, k=1)),
+            "recall": float((first == truth).mean()),
+            "bytes": index.explain()["bytes_filter"] / n,
+            "num_tables": settings.num_tables,
+            "hashes_per_table": settings.hashes_per_table,
+        }
+    print(found, flush=True)
+    return found
+
+
+MAKERS: dict[str, Callable[[Any], Maker]] = {
+    "faiss-cpu": graphs,
+    "hnswlib": hnswlibs,
+    "usearch": usearches,
+    "faiss-cpu codes": scans,
+}
+
+
+def all_indexes(X: Any, own: str) -> Maker:
+    """Yield every index, nearkin's first; `own` is the dtype of the stored rows."""
+    yield from nearkins(X, own)
+    for name, maker in MAKERS.items():
+        if common.PEERS[name.split()[0]].installed:
+            yield from maker(X)
+        else:
+            print(f"{name} is not installed: left out", flush=True, file=sys.stderr)
+
+
+TARGET = 0.95
+
+
+def query_us(call: Callable[[], Any]) -> float:
+    return 1e6 * common.min_cpu(call) / 1000
+
+
+def measure_queries(data: Path, quick: bool) -> list[dict[str, Any]]:
+    """Measure each kind of query on each index: recall, and microseconds one by one and in a batch."""
+    lines = []
+    for name in SETS:
+        X, Q, true, _ = load_set(data, name, quick)
+        batches = [(kind, batch, nearest_distances(X, batch, K)) for kind, batch in kinds(X, Q)]
+        for index, ask in indexes(X, Q, true):
+            for kind, batch, distances in batches:
+                hits, queries = ask(batch), batch[:100, None]
+                single = min(clock(lambda ask=ask, queries=queries: [ask(q) for q in queries]) for _ in range(3))
+                seconds = min(clock(lambda ask=ask, batch=batch: ask(batch)) for _ in range(3))
+                line = {"set": name, "queries": kind, "index": index}
+                line |= {"recall": round(recall_of(hits, batch, X, distances, K), 4)}
+                line |= {"single_us": round(1e6 * single / len(queries), 1)}
+                line |= {"batch_us": round(1e6 * seconds / len(batch), 1)}
+                print(line, flush=True)
+                lines.append(line)
+    return lines
+
+
+def measure_sparse(data: Path, quick: bool) -> list[dict[str, Any]]:
+    """Measure SciPy's fastest form, then nearkin: recall, and microseconds of wall time per query."""
+    X, asked, true = bag_of_words(data)
+    count = 50 if quick else len(asked)
+    asked, true = asked[:count], true[:count]
+
+    def recall(hits: Any) -> float:
+        own = [[int(row) for row in ids if row != self][:K] for self, ids in zip(asked, hits, strict=True)]
+        return float(np.mean([len(set(ids) & set(near)) / K for ids, near in zip(own, true.tolist(), strict=True)]))
+
+    def line(name: str, build: float, ask: Callable[[], Any], ask_all: Callable[[], Any]) -> dict[str, Any]:
+        single, batch = (min(clock(call) for _ in range(5)) for call in (ask, ask_all))
+        row = {"name": name, "recall": round(recall(ask()), 4), "recall_batch": round(recall(ask_all()), 4)}
+        row |= {"single_us": round(1e6 * single / count, 1), "batch_us": round(1e6 * batch / count, 1)}
+        return {**row, "build_s": round(build, 3)}
+
+    # The transposed rows are built once, which is not measured.
+    exact = [line(f"SciPy, {name}", 0.0, ask, ask_all) for name, ask, ask_all in products(X, asked)]
+    best = min(exact, key=lambda row: row["single_us"])
+    best["batch_us"] = min(row["batch_us"] for row in exact)
+    best["name"] = "SciPy, exact products, fastest form"
+    return [best, *(line(*row) for row in codes(X, asked))]
+
+
+def faiss_lsh(X: Any) -> Callable[[Any], Any]:
+    """Build IndexLSH of faiss with 256 bits on centred vectors, 100 candidates ranked."""
+    import faiss
+
+    mean = X.mean(axis=0)
+    index = faiss.IndexRefineFlat(faiss.IndexLSH(X.shape[1], 256, True))
+    index.train(X - mean)
+    index.add(X - mean)
+    index.k_factor = 10
+    return lambda Q: index.search(Q - mean, K)[1]
+
+
+def measure_growth(data: Path, quick: bool) -> list[Any]:
+    """Measure SIFT rows plus noise of deviation 4 per coordinate, so that each of 1,000,000 rows has neighbours."""
     base = np.load(data / f"{SETS['sift']}.npz")["base"].astype(np.float32)
     rng = np.random.default_rng(0)
     sizes = GROWTH[:2] if quick else GROWTH
@@ -253,271 +838,164 @@ def growth(data: Path, quick: bool) -> list[Any]:
     out = []
     for n in sizes:
         part = X[:n]
-        exact = brute(part)
-        near = exact(Q)
-        true = np.empty((len(Q), K))
-        for query, rows in enumerate(near):
-            true[query] = np.sort(np.sqrt(((part[rows].astype(np.float64) - Q[query]) ** 2).sum(axis=1)))
-        lines = [measured("BLAS brute force", 0, 0, exact, Q, part, true)]
-        plane = nk.families.Hyperplane(center=True, orthogonal=True)
-        wide = nk.families.Hyperplane(256, center=True, orthogonal=True)
+        true = nearest_distances(part, Q, K)
+        lines = [measure_index("BLAS brute force", 0, 0, brute(part), Q, part, true)]
+        plane, wide, whole = (
+            nk.families.Hyperplane(center=True, orthogonal=True),
+            nk.families.Hyperplane(256, center=True, orthogonal=True),
+            nk.families.Hyperplane(None, orthogonal="hadamard"),
+        )
         for label, index in (
             ("nearkin tables", nk.LSHIndex(plane, 2, hashes_per_table=24, num_probes=8, metric="l2")),
             ("nearkin codes", nk.LSHIndex(wide, metric="l2", num_candidates=100, filter="codes")),
+            ("nearkin partitions", nk.LSHIndex(whole, rank="estimate", filter="partitions", metric="l2")),
         ):
             build, _ = seconds(lambda index=index, part=part: index.fit(part))
-            size = index.explain()["bytes_filter"]
-            lines.append(measured(label, build, size, lambda q, i=index: rows_of(i.nearest(q, K)), Q, part, true))
-        cells = nk.LSHIndex(
-            nk.families.Hyperplane(None, orthogonal="hadamard"), rank="estimate", filter="partitions", metric="l2"
-        )
-        build, _ = seconds(lambda index=cells, part=part: index.fit(part))
-        cells.tune(part, recall=0.95)
-        size = cells.explain()["bytes_filter"]
-        ask = lambda q, i=cells: rows_of(i.nearest(q, K))  # noqa: E731
-        lines.append(measured("nearkin cells, tuned to .95", build, size, ask, Q, part, true))
-        build, of = seconds(lambda part=part: faiss_lsh(part, 256))
-        lines.append(measured("faiss IndexLSH", build, n * 32.0, of(10), Q, part, true))
+            if label == "nearkin partitions":
+                index.tune(part, recall=0.95)
+            ask = lambda q, index=index: ids_of(index.nearest(q, K))  # noqa: E731
+            lines.append(measure_index(label, build, index.explain()["bytes_filter"], ask, Q, part, true))
+        build, ask = seconds(lambda part=part: faiss_lsh(part))
+        lines.append(measure_index("faiss IndexLSH", build, n * 32.0, ask, Q, part, true))
         if n <= GRAPH:
-            build, ask = seconds(lambda part=part: faiss_graph(part))
-            lines.append(measured("faiss HNSW", build, n * 16 * 2 * 4.0, ask, Q, part, true))
+            build, graph = seconds(lambda part=part: next(graphs(part))[1]())
+            ask = lambda q, graph=graph: graph.ask(48, q, K)  # noqa: E731
+            lines.append(measure_index("faiss HNSW", build, n * 16 * 2 * 4.0, ask, Q, part, true))
         out.append({"n": n, "lines": lines})
     return out
 
 
-def reached(family: Any, X: Any, Q: Any, true: Any, tables: int, k: int, count: int) -> float:
-    """Recall of this many tables."""
-    index = nk.LSHIndex(family, tables, hashes_per_table=k, num_probes=count, metric="l2")
-    return index.fit(X).recall(Q, true)
-
-
-def probes(data: Path, quick: bool) -> list[Any]:
-    """Tables that reach recall 0.9 with one probe and with many, for the same hashes per table."""
-    out = []
-    for name, family, k in (("sift", nk.families.Hyperplane(center=True), 12), ("lsa", nk.families.Hyperplane(), 12)):
-        X, Q, true = loaded(data, name, quick)
-        Q, true = Q[:200], true[:200, :K]
-        for count in (1, 8, 32, 128):
-            low, high = 0, 1
-            tried: dict[int, float] = {}
-            while (tried.setdefault(high, reached(family, X, Q, true, high, k, count))) < RECALL:
-                low, high = high, 2 * high
-            while high - low > max(1, high // 32):
-                middle = (low + high) // 2
-                tried[middle] = reached(family, X, Q, true, middle, k, count)
-                low, high = (low, middle) if tried[middle] >= RECALL else (middle, high)
-            out.append({"set": name, "k": k, "probes": count, "tables": high, "recall": tried[high]})
-            print(out[-1], flush=True)
-    return out
-
-
-def tune(data: Path, quick: bool) -> list[Any]:
-    """Recall that was wanted, that the sample lets expect, that rows of the index measure, and that new queries get."""
-    out = []
-    for name in ("mnist", "lsa") if quick else SETS:
-        X, Q, true = loaded(data, name, quick)
-        for label, make in (
-            ("codes", lambda: nk.LSHIndex(nk.families.Hyperplane(256, center=True), metric="l2", filter="codes")),
-            (
-                "hyperplane tables",
-                lambda: nk.LSHIndex(nk.families.Hyperplane(center=True), filter="buckets", metric="l2"),
-            ),
-            ("p-stable tables", lambda: nk.LSHIndex(nk.families.PStable(), num_probes=32)),
-        ):
-            for wanted in (0.8, 0.9, 0.95) if label == "codes" else (0.9,):
-                index = make()
-                tuning = asdict(index.tune(X, recall=wanted).tuning)
-                found = {key: tuning[key] for key in ("expected_recall", "measured_recall")}
-                found["least_recall"] = tuning["recall_lower_bound"]
-                got = index.recall(Q, true[:, :K])
-                out.append({"set": name, "index": label, "wanted": wanted, **found, "delivered": got})
-                print({k: round(v, 4) if isinstance(v, float) else v for k, v in out[-1].items()}, flush=True)
-    return out
-
-
-def queries(data: Path, quick: bool) -> list[Any]:
-    """Queries that are rows, near rows, new, and far from rows."""
-    return [line for name in SETS for line in vectors_queries.measured(data, name, quick)]
-
-
-def padding(data: Path, quick: bool) -> list[Any]:
-    """Codes of dimensions that are no power of two: padded, and by several smaller rotations."""
-    return list(vectors_padding.measured(data, quick))
+def crossover(data: Path, quick: bool) -> list[Any]:
+    """Measure all sizes and shares."""
+    sizes = (3_000, 10_000) if quick else (3_000, 10_000, 30_000, 100_000, 300_000)
+    return [measure_crossover(n, share) for share in (0.2, 0.4, 0.6) for n in sizes]
 
 
 PARTS: dict[str, Callable[[Path, bool], Any]] = {
-    "probes": probes,
-    "tune": tune,
-    "queries": queries,
-    "sparse": vectors_sparse.measured,
-    "padding": padding,
-    "real": real,
-    "growth": growth,
+    "queries": measure_queries,
+    "sparse": measure_sparse,
+    "growth": measure_growth,
+    "crossover": crossover,
 }
-MANY = 1_000_000
-"""Rows of the part `million`, unless others are asked for."""
 
 
-def curves(given: Any, names: list[str]) -> None:
-    """Recall against time, as users run it; a set that is measured is saved, beside those of the last run."""
-    part = "million" if names[0].isdigit() else "curves"
-    found: dict[str, Any] = dict(latest("vectors")["results"].get(part, {}))
-    for name in names:
-        threads = given.threads or list(vectors_curves.THREADS)
-        only = given.only or []
-        found[name] = vectors_curves.measured(given.data, name, given.rounds, given.queries, threads, only, given.quick)
-        if not given.quick:
-            keep(part, found)
+def save_part(part: str, results: Any) -> None:
+    """Save a part with what the last run has of the others, and write the pages."""
+    versions = common.versions("numpy", "faiss-cpu", "hnswlib", "usearch", "scikit-learn", "scipy")
+    merged = common.merge_last("vectors", "results", {part: results})
+    print(common.save("vectors", {"results": merged}, versions=versions))
+    report(common.latest("vectors"))
 
 
-def keep(part: str, found: Any) -> None:
-    """Saves a part beside what the last run has of the rest, and writes the page."""
-    packages = ("numpy", "faiss-cpu", "hnswlib", "usearch", "scikit-learn", "nearpy")
-    versions = common.versions(*(package for package in packages if installed(package)))
-    results = common.with_last("vectors", "results", {part: found})
-    order = ["curves", "million", *PARTS]
-    print(save("vectors", {"results": {key: results[key] for key in order if key in results}}, versions=versions))
-    render(latest("vectors"))
+def draw(tool: str, *arguments: str) -> None:
+    subprocess.run([sys.executable, common.ROOT / "tools" / tool, *arguments], cwd=common.ROOT, check=True)
 
 
-def installed(package: str) -> bool:
-    """Whether a package is there."""
-    try:
-        importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return False
-    return True
-
-
-def render_curves(results: dict[str, Any], page: Path, file: str) -> None:
-    """The pictures, and a table for each set and each number of threads."""
-    command = [sys.executable, ROOT / "tools" / "plot_vectors_curves.py", page.parent / "img", file]
-    subprocess.run(command, check=True)
+def report_curves(results: dict[str, Any], file: str) -> None:
+    """Draw the pictures, and write a table for each set and each number of threads."""
+    draw("plot_vectors_curves.py", "docs/img", file)
     parts = []
-    for name, found in results.items():
+    for name, run in results.items():
         title = "descriptors of pictures" if name.isdigit() else name
-        parts.append(f"**{title}**, {found['n']:,} × {found['d']}\n\n![Recall against time](img/vectors-{name}.svg)")
-        for threads in vectors_curves.THREADS:
-            if threads in found:
-                rows = table(vectors_curves.HEAD, vectors_curves.summary(found[threads]))
-                hundred = table(vectors_curves.HEAD[:5], vectors_curves.summary(found[threads], 100))
+        parts.append(f"**{title}**, {run['n']:,} × {run['d']}\n\n![Recall against time](img/vectors-{name}.svg)")
+        for threads in THREADS:
+            if threads in run:
+                rows = common.table(HEAD, summary(run[threads]))
+                hundred = common.table(HEAD[:5], summary(run[threads], 100))
                 parts.append(f"{threads.capitalize()}:\n\n{rows}\n\nThe 100 nearest, {threads}:\n\n{hundred}")
-    splice(page, "vectors-curves", "\n\n".join(parts))
+    common.splice("benchmarks.md", "vectors-curves", "\n\n".join(parts))
 
 
-def exponents(growth: list[Any]) -> str:
-    """A table of the b with which one query takes about n^b, by least squares over the logarithms."""
+def report_growth(results: list[Any], file: str) -> None:
+    """Draw the picture, and write a table of microseconds of one query and recall by size."""
+    draw("plot_vectors.py", "docs/img/vectors.svg", file)
+    names = [line["name"] for line in results[0]["lines"]]
     rows = []
-    for name in dict.fromkeys(line["name"] for found in growth for line in found["lines"]):
-        points = [
-            (found["n"], line["single_us"]) for found in growth for line in found["lines"] if line["name"] == name
-        ]
-        if len(points) > 2:
-            sizes, times = np.log(np.array(points)).T
-            rows.append([name, f"{np.polyfit(sizes, times, 1)[0]:.2f}", f"{min(points)[0]:,} to {max(points)[0]:,}"])
-    return "The exponent b of n, where one query takes about n^b:\n\n" + table(["", "b", "rows"], rows)
+    for name in names:
+        lines = [next((line for line in size["lines"] if line["name"] == name), None) for size in results]
+        rows.append(
+            [name, *("" if line is None else f"{line['single_us']:,.0f} ({line['recall']:.3f})" for line in lines)]
+        )
+    head = ["µs, one query (recall@10)", *(f"{size['n']:,}" for size in results)]
+    parts = ["![Time of a query as the number of vectors grows](img/vectors.svg)", common.table(head, rows)]
+    common.splice("benchmarks.md", "vectors-growth", "\n\n".join([*parts, exponents(results)]))
 
 
-def render(run: dict[str, Any]) -> None:
-    """Puts the tables into docs/benchmarks.md."""
+def report(run: dict[str, Any]) -> None:
+    """Write the tables of docs/benchmarks.md and docs/theory/tables-or-codes.md."""
     results = run["results"]
-    page = ROOT / "docs" / "benchmarks.md"
-    head = ["", "recall@10", "µs, one query", "× brute force", "µs, batch", "× batch", "build, s", "MB"]
-
-    def body(lines: list[Any]) -> list[list[Any]]:
-        base = lines[0]
-        return [
-            [
-                line["name"],
-                f"{line['recall']:.3f}",
-                f"{line['single_us']:,.0f}",
-                f"{base['single_us'] / line['single_us']:.1f}",
-                f"{line['batch_us']:,.0f}",
-                f"{base['batch_us'] / line['batch_us']:.2f}",
-                f"{line['build_s']:.1f}",
-                "" if line["mb"] is None else f"{line['mb']:.1f}",
-            ]
-            for line in lines
-        ]
-
     if many := {**results.get("curves", {}), **results.get("million", {})}:
-        render_curves(many, page, run["file"])
-    if "real" in results:
-        parts = [
-            f"**{name}**, {found['n']:,} × {found['d']}\n\n" + table(head, body(found["lines"]))
-            for name, found in results["real"].items()
-        ]
-        splice(page, "vectors-real", "\n\n".join(parts))
+        report_curves(many, run["file"])
     if "growth" in results:
-        parts = [f"**{found['n']:,} × 128**\n\n" + table(head, body(found["lines"])) for found in results["growth"]]
-        picture = page.parent / "img" / "vectors.svg"
-        subprocess.run([sys.executable, ROOT / "tools" / "plot_vectors.py", picture, run["file"]], check=True)
-        parts.insert(0, "![Time of a query as the number of vectors grows](img/vectors.svg)")
-        parts.append(exponents(results["growth"]))
-        splice(page, "vectors-growth", "\n\n".join(parts))
-    if "probes" in results:
-        rows = [[r["set"], r["probes"], r["tables"], f"{r['recall']:.3f}"] for r in results["probes"]]
-        splice(page, "vectors-probes", table(["", "probes", "tables", "recall@10"], rows))
-    if "tune" in results:
-        rows = [
-            [f"{r['set']}, {r['index']}", r["wanted"]]
-            + [f"{r[key]:.3f}" for key in ("expected_recall", "measured_recall", "least_recall", "delivered")]
-            for r in results["tune"]
-        ]
-        names = ["", "wanted", "expected", "measured on rows", "less two errors", "new queries"]
-        splice(page, "vectors-tune", table(names, rows))
-    if "queries" in results:
+        report_growth(results["growth"], run["file"])
+    for part, names in (("queries", ("set", "queries", "index")), ("sparse", ("name",))):
+        if part in results:
+            rows = [
+                [*(r[name] for name in names), f"{r['recall']:.3f}", f"{r['single_us']:,.0f}", f"{r['batch_us']:,.0f}"]
+                for r in results[part]
+            ]
+            head = ["", *names[1:], "recall@10", "µs, one query", "µs, batch"]
+            common.splice("benchmarks.md", f"vectors-{part}", common.table(head, rows))
+    if "crossover" in results:
+        heads = ["share", "vectors", "all, µs", "codes, µs", "tables, µs", "recall of codes", "of tables"]
         rows = [
             [
-                r["set"],
-                r["queries"],
-                r["index"],
-                f"{r['recall']:.3f}",
-                f"{r['single_us']:,.0f}",
-                f"{r['batch_us']:,.0f}",
+                row["share"],
+                f"{row['n']:,}",
+                *(common.ratio(row[way]["us"]) for way in ("all", "codes", "tables")),
+                *(f"{row[way]['recall']:.2f}" for way in ("codes", "tables")),
+                f"{row['tables']['num_tables']} of {row['tables']['hashes_per_table']}",
             ]
-            for r in results["queries"]
+            for row in results["crossover"]
         ]
-        head = ["", "queries", "index", "recall@10", "µs, one query", "µs, batch"]
-        splice(page, "vectors-queries", table(head, rows))
-    if "sparse" in results:
-        rows = [
-            [r["name"], f"{r['recall']:.3f}"] + [f"{r[key]:,.0f}" for key in ("single_us", "batch_us")]
-            for r in results["sparse"]
-        ]
-        splice(page, "vectors-sparse", table(["", "recall@10", "µs, one query", "µs, batch"], rows))
-    if "padding" in results:
-        names = ("set", "dimensions", "rotation", "bits", "error", "rows")
-        rows = [[f"{r[name]:,.1f}" if name == "rows" else str(r[name]) for name in names] for r in results["padding"]]
-        head = ["", "dimensions", "rotation", "bits", "error of the cosine", "rows to rank"]
-        splice(page, "vectors-padding", table(head, rows))
+        text = common.table([*heads, "tables of hashes"], rows)
+        common.splice("theory/tables-or-codes.md", "crossover", f"{text}\n\n{common.source(run)}")
+
+
+def run_child(options: Any) -> None:
+    """Measure one set, and write the result to standard output as JSON."""
+    if os.environ.get("OMP_NUM_THREADS") == "1":
+        nk.set_num_threads(1)
+    X, Q, true, own = load_set(options.data, options.child, options.quick)
+    Q, true = Q[: options.queries], true[: options.queries]
+    lines = curves(X, Q, true, 1 if options.quick else options.rounds, own, tuple(options.only or [""]))
+    print(json.dumps({"n": len(X), "d": X.shape[1], "queries": len(Q), "lines": lines}))
 
 
 def main() -> None:
-    given = arguments(
+    options = common.arguments(
         __doc__,
         ("--part", {"choices": ["curves", "million", *PARTS], "default": None}),
         ("--quick", {"action": "store_true"}),
-        ("--sets", {"choices": list(SETS), "nargs": "+", "default": list(SETS), "help": "of curves"}),
-        ("--only", {"nargs": "+", "help": "indexes of curves and the million, by how their names begin"}),
-        ("--threads", {"choices": list(vectors_curves.THREADS), "nargs": "+", "help": "of curves"}),
-        ("--rows", {"type": int, "default": MANY, "help": "of the million"}),
-        ("--rounds", {"type": int, "default": 5, "help": "of curves"}),
-        ("--queries", {"type": int, "default": 1000, "help": "of curves: at most so many"}),
+        ("--sets", {"choices": list(SETS), "nargs": "+", "default": list(SETS), "help": "sets of the curves"}),
+        ("--only", {"nargs": "+", "help": "indexes of curves and million, by the beginning of their names"}),
+        ("--threads", {"choices": list(THREADS), "nargs": "+", "default": list(THREADS), "help": "of curves"}),
+        ("--rows", {"type": int, "default": 1_000_000, "help": "rows of million"}),
+        ("--rounds", {"type": int, "default": 5, "help": "rounds of curves"}),
+        ("--queries", {"type": int, "default": 1000, "help": "maximum number of queries of curves"}),
+        ("--child", {"help": "a set to measure in this process"}),
     )
-    if given.report is not None:
-        render(latest("vectors", given.report))
+    if options.report is not None:
+        report(common.latest("vectors", options.report))
         return
-    if given.part in (None, "curves"):
-        curves(given, given.sets)
-    if given.part == "million":
-        curves(given, [str(given.rows)])
+    if options.child:
+        run_child(options)
+        return
+    names = [str(options.rows)] if options.part == "million" else options.sets
+    if options.part in (None, "curves", "million"):
+        part = "million" if options.part == "million" else "curves"
+        results = dict(common.latest("vectors")["results"].get(part, {})) if common.runs("vectors") else {}
+        for name in names:
+            arguments = (options.data, name, options.rounds, options.queries, options.threads, options.only or [])
+            results[name] = measure_set(*arguments, options.quick)
+            if not options.quick:
+                save_part(part, results)
     nk.set_num_threads(1)
-    for name, part in PARTS.items():
-        if given.part in (None, name):
-            found = part(given.data, given.quick)
-            if not given.quick:
-                keep(name, found)
+    for name, measure in PARTS.items():
+        if options.part in (None, name):
+            results = measure(options.data, options.quick)
+            if not options.quick:
+                save_part(name, results)
 
 
 if __name__ == "__main__":

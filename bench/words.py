@@ -1,14 +1,14 @@
-"""Chinese words and keywords: MB of text a CPU second, on one thread, beside jieba and rjieba, and their agreement.
+"""Chinese words and keywords: MB of text per CPU second and agreement, compared with jieba and rjieba.
 
-Texts are whole documents of Sogou's news and of laws, every n-th so that jieba takes some seconds per round. Agreement
-of tokens is the share of jieba's tokens (white space apart) that lie at the same place here; agreement of keywords the
-share of texts with the same first ten. Data are loaded before anything is timed.
+Texts are complete documents of Sogou news and of laws; every n-th one is taken, so that jieba needs some seconds per
+round. Agreement of tokens is the share of jieba's tokens (without white space) that start at the same offset;
+agreement of keywords is the share of texts with the same first ten. Data are loaded before timing starts.
 
-TextRank once more on texts of five corpora, of about equal size, and on all of them: jieba's time there is that of its
-parts of speech, which characters that its model does not know, those of poems in traditional script, make forty times
-longer; and on pieces of several lengths.
+TextRank is also measured on equal amounts of five corpora and on pieces of several lengths. Most of jieba's time there
+is part-of-speech tagging, which slows down forty times on characters that its model has never seen, such as those of
+poems in traditional script.
 
-Run: `python bench/words.py`; results go to `bench/runs/` and docs/benchmarks.md.
+Run `python bench/words.py`; the tables are in docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -21,18 +21,22 @@ from typing import Any
 import common
 
 PLAIN = "norm:none|case:keep|letters:all|cut:jieba"
+
+
 RECIPES = {
     "words": f"{PLAIN}|word:1",
     "tf-idf": f"{PLAIN}|stop:jieba|min_length:2|word:1|idf:jieba|top:10",
     "textrank": "zh-textrank",
 }
+
+
 SETS = {"Chinese news": ("zh_news_sogou", 150, 500), "Chinese laws": ("zh_laws", 25, 90)}
-"""Corpus, how many documents jieba cuts, and how many nearkin and rjieba do."""
+
+
 ROUNDS = 3
 
 
 def tokens_in_common(ours: list[list[str]], theirs: list[list[str]]) -> float:
-    """The share of the peer's tokens that stand at the same place."""
     same = total = 0
     for mine, other in zip(ours, theirs, strict=True):
         places = []
@@ -48,7 +52,6 @@ def tokens_in_common(ours: list[list[str]], theirs: list[list[str]]) -> float:
 
 
 def candidates(few: list[str], many: list[str]) -> tuple[dict[str, Any], dict[str, float]]:
-    """What is timed, by name, and how many MB each takes."""
     import jieba
     import jieba.analyse
     import rjieba
@@ -75,7 +78,6 @@ def candidates(few: list[str], many: list[str]) -> tuple[dict[str, Any], dict[st
 
 
 def agreement(few: list[str]) -> dict[str, float]:
-    """Shares of tokens, and of texts whose ten keywords are the same."""
     import jieba
     import jieba.analyse
     import rjieba
@@ -104,13 +106,15 @@ TEXTRANK = {
     "Song poems": "zh_song_poems",
     "Tang poems": "zh_tang_two_editions",
 }
+
+
 CHARACTERS = 12_000
-"""Of each corpus, at even steps; jieba takes some 10 s for as much of a corpus of poems."""
+
+
 LENGTHS = (100, 1_000, 10_000, 100_000)
 
 
 def textrank(data: Path) -> dict[str, dict[str, Any]]:
-    """TextRank on texts of each corpus and on all of them, and on pieces of several lengths."""
     import jieba.analyse
 
     import nearkin as nk
@@ -190,7 +194,6 @@ def main() -> None:
 
 
 def report(run: dict[str, Any]) -> None:
-    """The tables of docs/benchmarks.md."""
     page = common.ROOT / "docs" / "benchmarks.md"
     rows = []
     for each in next(iter(run["sets"].values()))["megabytes_per_cpu_second"]:
@@ -221,7 +224,7 @@ def report(run: dict[str, Any]) -> None:
     ]
     header = ["TextRank, MB per CPU second", "documents", "jieba", "nearkin", "times", "same first ten"]
     common.splice(page, "words-textrank", common.table(header, rows))
-    common.splice(page, "words-run", common.about(run))
+    common.splice(page, "words-run", common.source(run))
 
 
 if __name__ == "__main__":

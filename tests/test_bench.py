@@ -1,10 +1,11 @@
-"""The raw results of benchmarks: `bench/common.py` names the files, `bench/runs/` holds them."""
+"""Run files of benchmarks: `bench/common.py` names and writes them, `bench/runs/` stores them."""
 
 from __future__ import annotations
 
 import datetime
 import importlib.util
 import json
+import platform
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -16,42 +17,43 @@ NOON = datetime.datetime(2026, 11, 21, 12, 0, 0, tzinfo=datetime.timezone.utc)
 
 
 def load() -> ModuleType:
-    """`bench/common.py` as a new process sees it."""
+    """Load `bench/common.py` as a new process does."""
     spec = importlib.util.spec_from_file_location("bench_common", BENCH / "common.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     return module
 
 
 @pytest.fixture
 def common(tmp_path: Path) -> ModuleType:
-    """The module, with an empty folder of runs."""
+    """Return the module with an empty folder of runs."""
     return process(tmp_path)
 
 
 def process(folder: Path) -> ModuleType:
-    """The module in another process that writes into the same folder."""
+    """Return the module as another process sees it, with the same folder of runs."""
     module = load()
     vars(module)["RUNS"] = folder / "runs"
     return module
 
 
 def test_a_file_is_named_by_day_benchmark_and_time(common: ModuleType) -> None:
-    """`DAY-NAME-TIME.json`, UTC."""
+    """The name is `DAY-NAME-TIME.json` in UTC."""
     assert "2026-11-21-quality-table-120000.json" == common.reserve("quality-table", NOON).name
 
 
 def test_no_run_overwrites_another(common: ModuleType) -> None:
-    """Runs that begin in the same second get a counter."""
+    """Runs that start in the same second get a counter."""
     paths = [common.reserve("text", NOON) for _ in range(3)]
     expected = ["2026-11-21-text-120000.json", "2026-11-21-text-120000-2.json", "2026-11-21-text-120000-3.json"]
     assert expected == [path.name for path in paths]
 
 
 def test_two_processes_write_two_files(tmp_path: Path) -> None:
-    """Each keeps its own figures; the newest run is that of the later one."""
+    """Each process keeps its own figures; the newest run is the later one."""
     first, second = process(tmp_path), process(tmp_path)
     paths = [first.save("text", {"figure": 1}), second.save("text", {"figure": 2})]
     assert [1, 2] == [json.loads(path.read_text())["figure"] for path in paths]
@@ -60,7 +62,7 @@ def test_two_processes_write_two_files(tmp_path: Path) -> None:
 
 
 def test_a_process_that_saves_again_keeps_its_file(common: ModuleType) -> None:
-    """Parts that end one after another are one run in one file."""
+    """Parts of one process are one run in one file."""
     path = common.save("text", {"figure": 1})
     assert path == common.save("text", {"figure": 2})
     assert [path] == list(common.RUNS.iterdir())
@@ -68,7 +70,7 @@ def test_a_process_that_saves_again_keeps_its_file(common: ModuleType) -> None:
 
 
 def test_runs_are_ordered_by_day_time_and_counter(common: ModuleType) -> None:
-    """The tenth run of a second is after its second; a later day is after a later time."""
+    """The tenth run of a second comes after its second; a later day comes after a later time."""
     common.RUNS.mkdir()
     names = ["2026-11-20-text-235959.json", "2026-11-21-text-000001.json"]
     names += [f"2026-11-21-text-120000{count}.json" for count in ("", "-2", "-10")]
@@ -77,16 +79,16 @@ def test_runs_are_ordered_by_day_time_and_counter(common: ModuleType) -> None:
     assert names == [path.name for path in common.runs("text")]
 
 
-def test_a_benchmark_does_not_take_the_runs_of_another(common: ModuleType) -> None:
-    """`quality` is not `quality-table`, and a file with another name is no run."""
+def test_a_benchmark_ignores_the_runs_of_another(common: ModuleType) -> None:
+    """`quality` does not match `quality-table`, and a file with another name is no run."""
     common.RUNS.mkdir()
     for name in ("2026-11-21-quality-table-120000.json", "2026-11-21-quality-110000.json", "2026-11-21-quality-x.json"):
         (common.RUNS / name).write_text("{}")
     assert ["2026-11-21-quality-110000.json"] == [path.name for path in common.runs("quality")]
 
 
-def test_a_named_run_is_taken_in_place_of_the_newest(common: ModuleType) -> None:
-    """A page can be written from any run; one of another benchmark, or none at all, is refused."""
+def test_a_named_run_replaces_the_newest(common: ModuleType) -> None:
+    """A page can be written from any run; a run of another benchmark, or a missing run, is an error."""
     common.RUNS.mkdir()
     for hour in (11, 12):
         (common.RUNS / f"2026-11-21-text-{hour}0000.json").write_text(json.dumps({"hour": hour}))
@@ -99,31 +101,49 @@ def test_a_named_run_is_taken_in_place_of_the_newest(common: ModuleType) -> None
 
 
 def test_a_run_names_machine_and_full_command(common: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command has all its arguments, quoted where a shell needs it."""
+    """The command has all its arguments, quoted for a shell."""
     monkeypatch.setattr(sys, "argv", ["/somewhere/bench/text.py", "--rounds", "2", "--data", "a folder"])
     run = json.loads(common.save("text", {}).read_text())
     assert "python bench/text.py --rounds 2 --data 'a folder'" == run["command"]
-    assert {"processor", "cores", "memory_gb", "system", "python"} <= run["machine"].keys()
+    assert {"processor", "instruction_set", "cores", "memory_gb", "system", "python"} <= run["machine"].keys()
 
 
 def test_parts_of_an_earlier_run_are_carried_with_its_name(tmp_path: Path) -> None:
-    """A partial run has the other parts too, and says which file each of them was first in."""
+    """A partial run includes the other parts and names the file that had each of them first."""
     first = process(tmp_path)
-    whole = first.save("vectors", {"results": {"real": 1, "growth": 2, "tune": 3}})
+    complete = first.save("vectors", {"results": {"real": 1, "growth": 2, "tune": 3}})
     for figure, part in ((10, "real"), (20, "growth")):
         later = process(tmp_path)
-        content = {"results": later.with_last("vectors", "results", {part: figure})}
+        content = {"results": later.merge_last("vectors", "results", {part: figure})}
         later.save("vectors", content)
     run = later.latest("vectors")
     assert {"real": 10, "growth": 20, "tune": 3} == run["results"]
-    assert {"real": first.runs("vectors")[1].name, "tune": whole.name} == run["carried"]
+    assert {"real": first.runs("vectors")[1].name, "tune": complete.name} == run["carried"]
 
 
 def test_parts_of_the_same_process_are_not_carried(common: ModuleType) -> None:
-    """What a process measured itself is its own."""
+    """Parts that the process measured itself are not marked as carried."""
     for part in ("real", "growth"):
-        common.save("vectors", {"results": common.with_last("vectors", "results", {part: 1})})
+        common.save("vectors", {"results": common.merge_last("vectors", "results", {part: 1})})
     assert "carried" not in common.latest("vectors")
+
+
+@pytest.mark.parametrize(
+    ("features", "expected"), [(["avx2", "avx512f"], "AVX-512"), (["avx2"], "AVX2"), ([], platform.machine())]
+)
+def test_the_source_of_a_table_names_the_instruction_set(
+    common: ModuleType, features: list[str], expected: str
+) -> None:
+    """The set follows from the features, so that older runs name it too."""
+    about = {"processor": "CPU", "features": features}
+    run = {"machine": about, "date": "2026-11-21T11:00:00", "command": "python bench/text.py", "file": "a.json"}
+    assert f"CPU, {expected}, 2026-11-21, `python bench/text.py`; raw data: `bench/runs/a.json`." == common.source(run)
+
+
+def test_versions_leave_out_packages_that_are_not_installed(common: ModuleType) -> None:
+    """A peer is optional, with or without an environment of its own."""
+    vars(common)["ROOT"] = common.RUNS.parent
+    assert {"nearkin", "commit", "numpy"} == common.versions("numpy", "no-such-package", "text-dedup").keys()
 
 
 @pytest.mark.parametrize(
@@ -131,12 +151,12 @@ def test_parts_of_the_same_process_are_not_carried(common: ModuleType) -> None:
     [(3367.4, "3,370"), (1e3, "1,000"), (212.4, "212"), (0.9251, "0.925"), (12345, "12,300")],
 )
 def test_ratios_have_three_figures_and_no_powers_of_ten(common: ModuleType, value: float, expected: str) -> None:
-    """1.49e+03 is written 1,490."""
+    """The value 1.49e+03 is written 1,490."""
     assert expected == common.ratio(value)
 
 
 def test_every_raw_result_of_the_project_names_machine_and_command() -> None:
-    """And its file is named after the benchmark in it."""
+    """Every run file has a machine and a command, and its name is that of the benchmark in it."""
     module = load()
     files = sorted(module.RUNS.glob("*.json"))
     assert files
