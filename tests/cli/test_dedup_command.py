@@ -84,12 +84,12 @@ def test_threads_and_doors_give_the_same_answer(tmp_path: Path) -> None:
     for threads in ("1", "2"):
         done = run("dedup", sample, "-o", tmp_path / threads, "--id-column", "id", "-q", "--threads", threads)
         assert 0 == done.returncode, done.stderr
-    item, two = ((tmp_path / threads / "clusters.jsonl").read_text() for threads in ("1", "2"))
-    assert item == two
+    single, double = ((tmp_path / threads / "clusters.jsonl").read_text() for threads in ("1", "2"))
+    assert single == double
     with gzip.open(sample, "rt", encoding="utf8") as file:
         rows = [json.loads(line) for line in file]
     result = nk.dedup([row["text"] for row in rows], ids=[row["id"] for row in rows])
-    assert [json.loads(line)["id"] for line in item.splitlines()] == result.clusters["id"]
+    assert [json.loads(line)["id"] for line in single.splitlines()] == result.clusters["id"]
 
 
 def test_standard_input_and_output(corpus: Path) -> None:

@@ -160,13 +160,13 @@ def test_compare_of_files_by_ssdeep_is_another_command(tmp_path: Path) -> None:
 
 def test_compare_reads_files_and_refuses_other_encodings(tmp_path: Path) -> None:
     """A file that is not UTF-8 is an error with a remedy; - reads standard input."""
-    item, two = tmp_path / "one", tmp_path / "two"
-    item.write_text("some text")
-    two.write_bytes(b"caf\xe9")
-    done = call("compare", item, two)
-    assert (1, True) == (done.code, f"{two}: is not UTF-8 at byte 3; convert it" in done.err)
-    assert 0 == call("compare", item, "-", "--json", stdin=b"some text").json()["distance"]
-    done = call("compare", item, "-", stdin=b"\xff")
+    first, second = tmp_path / "one", tmp_path / "second"
+    first.write_text("some text")
+    second.write_bytes(b"caf\xe9")
+    done = call("compare", first, second)
+    assert (1, True) == (done.code, f"{second}: is not UTF-8 at byte 3; convert it" in done.err)
+    assert 0 == call("compare", first, "-", "--json", stdin=b"some text").json()["distance"]
+    done = call("compare", first, "-", stdin=b"\xff")
     assert (1, True) == (done.code, "standard input: is not UTF-8 at byte 0" in done.err)
 
 
@@ -274,8 +274,8 @@ def test_every_measure_of_compare_is_its_definition(a: str, b: str) -> None:
     assert 1 - result["edits"]["distance"] / max(len(a), len(b)) == pytest.approx(result["levenshtein"])
     unlike = sum(x != y for x, y in zip_longest(a, b))
     assert 1 - unlike / (len(a) + len(b)) == pytest.approx(result["places"])
-    item, other = (int(digits, 16) for digits in result["fingerprints"])
-    assert (item ^ other).bit_count() == result["distance"]
+    first, second = (int(digits, 16) for digits in result["fingerprints"])
+    assert (first ^ second).bit_count() == result["distance"]
     assert result["common_substring"] in a
     assert result["common_substring"] in b
     table = list(range(len(b) + 1))

@@ -85,7 +85,7 @@ def test_wrong_usage_ends_with_its_code(tmp_path: Path, truth: Path) -> None:
     assert 2 == call("evaluate", truth, "--truth", truth, "--pair-columns", "left").code
     assert 2 == call("evaluate", truth, "--truth", truth, "--at-least", "0.5").code
     done = call("evaluate", tmp_path, "--truth", truth)
-    assert (1, True) == (done.code, "no folder that nearkin dedup wrote" in done.message)
+    assert (1, True) == (done.code, "not a folder that nearkin dedup wrote" in done.message)
 
 
 def test_tune_ends_with_a_command_that_runs(similar: Path, tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_tune_takes_labels(similar: Path, tmp_path: Path) -> None:
     assert 2 == call("tune", corpus, "--recall", "0").code
     assert 0 == call("dedup", corpus, "-o", tmp_path / "out", "-q").code
     done = call("tune", corpus, "--pairs", tmp_path / "out")
-    assert (1, True) == (done.code, "not what is true" in done.message)
+    assert (1, True) == (done.code, "which is not the truth" in done.message)
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ def test_both_sides_of_a_row_are_as_wide(a: str, b: str, width: int) -> None:
     for row in result:
         left, right = ("".join(cell[side] for cell in row) for side in (1, 2))
         assert cell_len(left) == cell_len(right) <= width
-        assert all(item == other for kind, item, other in row if kind == "equal")
+        assert all(left == right for kind, left, right in row if kind == "equal")
     for text, side in ((a, 1), (b, 2)):
         shown = "".join(cell[side] for row in result for cell in row)
         escaped = text.replace("\n", "\\n").replace("\x1b", "\\x1b").replace(" ", "")

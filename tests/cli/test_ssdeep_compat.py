@@ -226,14 +226,11 @@ def test_a_link_named_ssdeep_is_the_program(here: Path) -> None:
     script.chmod(0o755)
     (here / "ssdeep").symlink_to(script)
     environment = {**os.environ, **ENVIRONMENT}
-    result = [
+    results = [
         subprocess.run([here / "ssdeep", *arguments], capture_output=True, check=False, env=environment)
-        for arguments in (["-V"], ["-lb", "d/a.txt"], ["-ld", "d/a.txt", "e/a.txt"], ["-h"], ["--version"])
+        for arguments in (["-ld", "d/a.txt", "e/a.txt"], ["--version"])
     ]
-    assert [0, 1, 0, 0, 1] == [done.returncode for done in result]
-    assert b"2.14.1\n" == result[0].stdout
-    assert b"e/a.txt matches d/a.txt (100)\n" == result[2].stdout
-    assert b"-m LIST" in result[3].stdout
+    assert [(0, b"e/a.txt matches d/a.txt (100)\n"), (1, b"")] == [(done.returncode, done.stdout) for done in results]
 
 
 @needs_ssdeep

@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import lru_cache
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -63,6 +64,12 @@ _AS_SSDEEP = ["ssdeep", "compat"]
 """The command that stands in for the program ssdeep."""
 
 
+@lru_cache(maxsize=1)
+def root_command() -> Any:
+    """Return the program as Typer runs it, with all commands; it is built once."""
+    return typer.main.get_command(app)
+
+
 def main(*, as_ssdeep: bool = False) -> None:
     """Run the command line, or the replacement of the program ssdeep, and end the process with its exit code."""
     use_utf8()
@@ -88,7 +95,7 @@ def run(arguments: Sequence[str] | None = None, *, as_ssdeep: bool = False) -> i
             code: Any = ssdeep_compat.run(words)
         else:
             # Not standalone, so that errors reach the handlers below.
-            code = app(args=words, standalone_mode=False, prog_name="nearkin")
+            code = root_command()(args=words, standalone_mode=False, prog_name="nearkin")
         sys.stdout.flush()
         if INTERRUPTED == code:
             # Typer has turned the interrupt into its exit code without a message.
@@ -125,7 +132,7 @@ def run(arguments: Sequence[str] | None = None, *, as_ssdeep: bool = False) -> i
 
 def _command_of(words: Sequence[str]) -> tuple[str, Any]:
     """Return the full name of the command that words call, such as `nearkin index build`, and the command."""
-    command: Any = typer.main.get_command(app)
+    command = root_command()
     name = "nearkin"
     for word in words:
         inner = getattr(command, "commands", {}).get(word)

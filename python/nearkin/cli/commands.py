@@ -147,7 +147,7 @@ def _expand(name: str, hint: Any, default: object, omit: Collection[str]) -> tup
         return source.parameters, lambda values: {
             name: value for name in names if (value := values.pop(name)) is not None
         }
-    if not is_dataclass(hint):
+    if not is_dataclass(hint) or not isinstance(hint, type):
         return [_keyword(name, hint, default)], lambda values: values.pop(name)
     config: Callable[..., Any] = hint
     hints = get_type_hints(hint, include_extras=True)
