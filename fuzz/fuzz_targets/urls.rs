@@ -1,10 +1,10 @@
-//! Any lines as URLs, and as lines of a log: no panic; canonical URLs are fixed points; every form is in at most one
+//! Any lines as URLs, and as lines of a log: no panic; canonical URLs are fixed points; every template is in at most one
 //! pattern; the text of a pattern matches that pattern.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use nearkin_patterns::batch::Batch;
-use nearkin_patterns::forms::{FormTable, Seen, item_hash};
+use nearkin_patterns::templates::{TemplateTable, ItemMetadata, item_hash};
 use nearkin_patterns::urls::canonical::Canonical;
 use nearkin_patterns::urls::logs::{self, Lines};
 use nearkin_patterns::urls::rows;
@@ -28,21 +28,21 @@ fuzz_target!(init: alone(), |input: &[u8]| {
             assert_eq!(once, twice);
         }
     }
-    let mut table = FormTable::new(8, 1 << 16).expect("valid");
-    for (row, hash, form, values) in batch.iter() {
-        let values = values.map(|place| batch.value(place));
-        table.add((hash, form), (item_hash(lines[row]), lines[row]), values, Seen::default()).expect("room");
+    let mut table = TemplateTable::new(8, 1 << 16).expect("valid");
+    for (row, hash, template, values) in batch.iter() {
+        let values = values.map(|position| batch.value(position));
+        table.add((hash, template), (item_hash(lines[row]), lines[row]), values, ItemMetadata::default()).expect("memory");
     }
-    let sites = Sites::new(&table, &Rules::default(), 2).expect("room");
-    let explained: usize = sites.patterns.iter().map(|named| named.forms.len()).sum();
-    assert_eq!(table.len(), explained + sites.unexplained.len());
-    for (place, named) in sites.patterns.iter().enumerate() {
-        assert!(named.forms.iter().all(|&form| sites.find(&table.forms()[form].text) == Some(place)));
+    let sites = Sites::new(&table, &Rules::default(), 2).expect("memory");
+    let explained: usize = sites.patterns.iter().map(|named| named.templates.len()).sum();
+    assert_eq!(table.len(), explained + sites.unmatched.len());
+    for (position, named) in sites.patterns.iter().enumerate() {
+        assert!(named.templates.iter().all(|&template| sites.find(&table.templates()[template].text) == Some(position)));
     }
-    let patterns = rows::rows(&sites, &table).expect("room");
+    let patterns = rows::rows(&sites, &table).expect("memory");
     assert_eq!(sites.patterns.iter().map(|named| named.count).sum::<u64>(), patterns.count());
     assert_eq!(lines.len(), rows::matches(&sites, &[batch], lines.len()).numbers.len());
     for kind in [Lines::Log, Lines::Plain] {
-        assert_eq!(input.len(), logs::read(input, true, kind).expect("room").consumed);
+        assert_eq!(input.len(), logs::read(input, true, kind).expect("memory").consumed);
     }
 });

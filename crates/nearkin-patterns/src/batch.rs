@@ -1,15 +1,15 @@
-//! What a scan leaves of many items: forms and values back to back, hashed, to be added to a table in one go.
+//! What a scan leaves of many items: templates and values back to back, hashed, to be added to a table in one go.
 //!
 //! Scanning is most of the work, looks at the items alone, and runs on all threads; adding is short, in order of the items, and
 //! not interrupted: a call that is stopped leaves the table as it was. A scanner writes into a [`Batch`]: literal bytes and
-//! holes of one item, then `close`; or `skip`, for what it does not take.
+//! wildcards of one item, then `close`; or `skip`, for what it does not take.
 
 use std::ops::Range;
 
 use rayon::prelude::*;
 
-use crate::forms::{self, FormTable, NO_TIME, Seen};
 use crate::kinds::Kind;
+use crate::templates::{self, ItemMetadata, NO_TIME, TemplateTable};
 use crate::values;
 use nearkin_core::cancel::CancelToken;
 use nearkin_core::{Result, alloc, error};
@@ -51,13 +51,13 @@ impl<'a> Packed<'a> {
     }
 }
 
-/// Forms and values of scanned items.
+/// Templates and values of scanned items.
 #[derive(Debug, Default)]
 pub struct Batch {
-    forms: Vec<u8>,
+    templates: Vec<u8>,
     values: Vec<u8>,
     /// Hash and end of each value.
-    found: Vec<(u64, usize)>,
+    value_ends: Vec<(u64, usize)>,
     items: Vec<Item>,
     skipped: Vec<(usize, u8)>,
     /// Whether values and items stay without hashes: nobody will add them to a table.
@@ -68,52 +68,52 @@ pub struct Batch {
 #[derive(Debug)]
 struct Item {
     row: usize,
-    form_hash: u64,
+    template_hash: u64,
     raw_hash: u64,
-    form_end: usize,
+    template_end: usize,
     values_end: usize,
 }
 
 impl Batch {
-    /// Appends literal bytes to the form of the item.
+    /// Appends literal bytes to the template of the item.
     #[inline]
     pub fn literal(&mut self, bytes: &[u8]) {
-        forms::push_literal(&mut self.forms, bytes);
+        templates::push_literal(&mut self.templates, bytes);
     }
 
-    /// Appends a hole with its value.
+    /// Appends a wildcard with its value.
     #[inline]
-    pub fn hole(&mut self, kind: Kind, value: &[u8]) {
-        forms::push_hole(&mut self.forms, kind);
+    pub fn wildcard(&mut self, kind: Kind, value: &[u8]) {
+        templates::push_wildcard(&mut self.templates, kind);
         self.values.extend_from_slice(value);
         let hash = if self.plain { 0 } else { values::hash(value) };
-        self.found.push((hash, self.values.len()));
+        self.value_ends.push((hash, self.values.len()));
     }
 
-    /// Bytes of the form that is being written, for scanners that change their mind.
-    pub fn form_so_far(&self) -> &[u8] {
-        &self.forms[self.items.last().map_or(0, |item| item.form_end)..]
+    /// Bytes of the template that is being written, for scanners that change their mind.
+    pub fn current_template(&self) -> &[u8] {
+        &self.templates[self.items.last().map_or(0, |item| item.template_end)..]
     }
 
     /// Ends the item of row `row`.
     #[inline]
     pub fn close(&mut self, row: usize, item: &[u8]) {
-        let start = self.items.last().map_or(0, |item| item.form_end);
+        let start = self.items.last().map_or(0, |item| item.template_end);
         self.items.push(Item {
             row,
-            form_hash: forms::hash(&self.forms[start..]),
-            raw_hash: if self.plain { 0 } else { forms::item_hash(item) },
-            form_end: self.forms.len(),
-            values_end: self.found.len(),
+            template_hash: templates::hash(&self.templates[start..]),
+            raw_hash: if self.plain { 0 } else { templates::item_hash(item) },
+            template_end: self.templates.len(),
+            values_end: self.value_ends.len(),
         });
     }
 
     /// Leaves the item of row `row` out, for a reason that the scanner numbers.
     pub fn skip(&mut self, row: usize, reason: u8) {
-        let (forms, found) = self.items.last().map_or((0, 0), |item| (item.form_end, item.values_end));
-        self.forms.truncate(forms);
-        self.found.truncate(found);
-        self.values.truncate(self.found.last().map_or(0, |value| value.1));
+        let (template_end, values_end) = self.items.last().map_or((0, 0), |item| (item.template_end, item.values_end));
+        self.templates.truncate(template_end);
+        self.value_ends.truncate(values_end);
+        self.values.truncate(self.value_ends.last().map_or(0, |value| value.1));
         self.skipped.push((row, reason));
     }
 
@@ -132,20 +132,20 @@ impl Batch {
         self.items.is_empty()
     }
 
-    /// For each item its row, the form's hash, the form, and the places of its values.
+    /// For each item its row, the template's hash, the template, and the places of its values.
     pub fn iter(&self) -> impl Iterator<Item = (usize, u64, &[u8], Range<usize>)> {
-        let (mut form, mut value) = (0, 0);
+        let (mut template, mut value) = (0, 0);
         self.items.iter().map(move |item| {
-            let text = &self.forms[std::mem::replace(&mut form, item.form_end)..item.form_end];
-            (item.row, item.form_hash, text, std::mem::replace(&mut value, item.values_end)..item.values_end)
+            let text = &self.templates[std::mem::replace(&mut template, item.template_end)..item.template_end];
+            (item.row, item.template_hash, text, std::mem::replace(&mut value, item.values_end)..item.values_end)
         })
     }
 
     /// The value at a place, with its hash.
     #[inline]
-    pub fn value(&self, place: usize) -> (u64, &[u8]) {
-        let start = place.checked_sub(1).map_or(0, |before| self.found[before].1);
-        (self.found[place].0, &self.values[start..self.found[place].1])
+    pub fn value(&self, position: usize) -> (u64, &[u8]) {
+        let start = position.checked_sub(1).map_or(0, |before| self.value_ends[before].1);
+        (self.value_ends[position].0, &self.values[start..self.value_ends[position].1])
     }
 }
 
@@ -167,32 +167,32 @@ pub fn scan_rows(
     plain: bool,
     scan: impl Fn(&mut Batch, usize, &[u8]) + Sync,
 ) -> Result<Vec<Batch>> {
-    let stop = &CancelToken::current();
+    let cancel = &CancelToken::current();
     let batches = alloc::try_collect_parallel((0..rows.len().div_ceil(CHUNK)).into_par_iter().map(|chunk| {
         let mut batch = Batch { plain, ..Batch::default() };
         let start = rows.start + chunk * CHUNK;
         for row in start..(start + CHUNK).min(rows.end) {
-            if stop.is_set() {
+            if cancel.is_set() {
                 break;
             }
             scan(&mut batch, row, items.get(row));
         }
         batch
     }))?;
-    stop.check()?;
+    cancel.check()?;
     Ok(batches)
 }
 
 /// What is known of the items of a call beside themselves, by row.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Beside<'a> {
+pub struct BatchMetadata<'a> {
     /// Times in microseconds, [`NO_TIME`] for none.
     pub times: Option<&'a [i64]>,
     /// Sources, the empty one for none.
     pub sources: Option<Packed<'a>>,
 }
 
-impl<'a> Beside<'a> {
+impl<'a> BatchMetadata<'a> {
     /// Checks that there is one of each for every item.
     ///
     /// # Errors
@@ -207,11 +207,11 @@ impl<'a> Beside<'a> {
         }
     }
 
-    fn of(&self, row: usize) -> Seen<'a> {
+    fn get(&self, row: usize) -> ItemMetadata<'a> {
         let source = self.sources.map(|sources| sources.get(row)).filter(|source| !source.is_empty());
-        Seen {
+        ItemMetadata {
             time: self.times.map_or(NO_TIME, |times| times[row]),
-            source: source.map(|source| (forms::item_hash(source), source)),
+            source: source.map(|source| (templates::item_hash(source), source)),
             weight: 1,
         }
     }
@@ -221,12 +221,12 @@ impl<'a> Beside<'a> {
 ///
 /// # Errors
 /// There is no memory for all of it: some of the items are in the table then.
-pub fn add(table: &mut FormTable, batches: &[Batch], items: Packed<'_>, beside: Beside<'_>) -> Result<()> {
-    beside.check(items.len())?;
+pub fn add(table: &mut TemplateTable, batches: &[Batch], items: Packed<'_>, metadata: BatchMetadata<'_>) -> Result<()> {
+    metadata.check(items.len())?;
     for batch in batches {
-        for ((row, hash, form, values), item) in batch.iter().zip(&batch.items) {
-            let values = values.map(|place| batch.value(place));
-            table.add((hash, form), (item.raw_hash, items.get(row)), values, beside.of(row))?;
+        for ((row, hash, template, values), item) in batch.iter().zip(&batch.items) {
+            let values = values.map(|position| batch.value(position));
+            table.add((hash, template), (item.raw_hash, items.get(row)), values, metadata.get(row))?;
         }
     }
     Ok(())
@@ -247,10 +247,10 @@ mod tests {
     use nearkin_core::{Error, cancel};
     use proptest::prelude::*;
 
-    /// Words are literal, numbers are holes, an empty item is left out.
+    /// Words are literal, numbers are wildcards, an empty item is left out.
     fn words(batch: &mut Batch, row: usize, item: &[u8]) {
         for word in item.split_inclusive(|&byte| byte == b' ') {
-            if word[0].is_ascii_digit() { batch.hole(Kind::Int, word) } else { batch.literal(word) }
+            if word[0].is_ascii_digit() { batch.wildcard(Kind::Int, word) } else { batch.literal(word) }
         }
         if item.len() % 7 == 3 { batch.skip(row, 1) } else { batch.close(row, item) }
     }
@@ -265,25 +265,25 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_scan_keeps_forms_and_values_apart(items in prop::collection::vec("([ab]{1,2} |[0-9]{1,3} ){0,4}", 0..40)) {
+        fn a_scan_keeps_templates_and_values_apart(items in prop::collection::vec("([ab]{1,2} |[0-9]{1,3} ){0,4}", 0..40)) {
             let (offsets, data) = packed(&items);
             let all = Packed::new(&offsets, &data).expect("valid");
             let batches = scan(all, words).expect("nothing stops it");
             let mut kept = 0;
             for batch in &batches {
-                for (row, hash, form, values) in batch.iter() {
-                    prop_assert_eq!(forms::hash(form), hash);
-                    let found: Vec<u8> = values.clone().flat_map(|place| batch.value(place).1.to_vec()).collect();
+                for (row, hash, template, values) in batch.iter() {
+                    prop_assert_eq!(templates::hash(template), hash);
+                    let result: Vec<u8> = values.clone().flat_map(|position| batch.value(position).1.to_vec()).collect();
                     let numbers: String =
                         items[row].split_inclusive(' ').filter(|word| word.as_bytes()[0].is_ascii_digit()).collect();
-                    prop_assert_eq!(numbers.into_bytes(), found);
-                    prop_assert_eq!(forms::holes_of(form).map(|holes| holes.len()), Some(values.len()));
+                    prop_assert_eq!(numbers.into_bytes(), result);
+                    prop_assert_eq!(templates::wildcard_kinds(template).map(|wildcards| wildcards.len()), Some(values.len()));
                     kept += 1;
                 }
             }
             prop_assert_eq!(items.len() as u64, kept + skipped(&batches)[1]);
-            let mut table = FormTable::new(4, 100).expect("valid");
-            add(&mut table, &batches, all, Beside::default()).expect("room");
+            let mut table = TemplateTable::new(4, 100).expect("valid");
+            add(&mut table, &batches, all, BatchMetadata::default()).expect("memory");
             prop_assert_eq!(kept, table.count());
         }
     }
@@ -293,8 +293,8 @@ mod tests {
         let items: Vec<String> = (0..9).map(|i| format!("a {i} ")).collect();
         let (offsets, data) = packed(&items);
         let all = Packed::new(&offsets, &data).expect("valid");
-        let found = cancel::at_every_check(&mut (), |()| scan(all, words), |()| ());
-        assert_eq!(9, found.iter().map(Batch::len).sum::<usize>());
+        let result = cancel::at_every_check(&mut (), |()| scan(all, words), |()| ());
+        assert_eq!(9, result.iter().map(Batch::len).sum::<usize>());
     }
 
     #[test]
@@ -302,16 +302,19 @@ mod tests {
         let (offsets, data) = packed(&["a 1 ".to_owned(), "a 2 ".to_owned()]);
         let all = Packed::new(&offsets, &data).expect("valid");
         let batches = scan(all, words).expect("nothing stops it");
-        let mut table = FormTable::new(4, 100).expect("valid");
-        let short = Beside { times: Some(&[5]), sources: None };
+        let mut table = TemplateTable::new(4, 100).expect("valid");
+        let short = BatchMetadata { times: Some(&[5]), sources: None };
         assert!(matches!(add(&mut table, &batches, all, short), Err(Error::Parameter { .. })));
         assert!(table.is_empty());
         let sources = Packed::new(&[0, 1, 1], b"x").expect("valid");
-        let both = Beside { times: Some(&[5, NO_TIME]), sources: Some(sources) };
-        add(&mut table, &batches, all, both).expect("room");
-        let form = &table.forms()[0];
-        assert_eq!((2, 5, 5, 1, 2), (form.count, form.first, form.last, form.sources.len(), form.holes[0].len()));
+        let both = BatchMetadata { times: Some(&[5, NO_TIME]), sources: Some(sources) };
+        add(&mut table, &batches, all, both).expect("memory");
+        let template = &table.templates()[0];
+        assert_eq!(
+            (2, 5, 5, 1, 2),
+            (template.count, template.first, template.last, template.sources.len(), template.wildcards[0].len())
+        );
         assert!(Packed::new(&[0, 2], b"x").is_err());
-        assert!(batches.iter().all(|batch| batch.form_so_far().is_empty() && !batch.is_empty()));
+        assert!(batches.iter().all(|batch| batch.current_template().is_empty() && !batch.is_empty()));
     }
 }

@@ -109,7 +109,7 @@ impl Kind {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// The type of this number, as holes and files have it.
+    /// The type of this number, as wildcards and files have it.
     pub fn numbered(number: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|&kind| kind as u8 == number)
     }
@@ -305,9 +305,9 @@ pub fn is_unit(bytes: &[u8]) -> bool {
 
 /// Whether a list of words between blanks has this one.
 fn is_listed(word: &[u8], list: &str) -> bool {
-    let mut places = memchr::memmem::find_iter(list.as_bytes(), word);
+    let mut positions = memchr::memmem::find_iter(list.as_bytes(), word);
     let blank = |at: usize| list.as_bytes()[at] == b' ';
-    !word.contains(&b' ') && places.any(|at| blank(at - 1) && blank(at + word.len()))
+    !word.contains(&b' ') && positions.any(|at| blank(at - 1) && blank(at + word.len()))
 }
 
 /// Whole numbers, floats, and numbers with units.
@@ -355,7 +355,7 @@ pub fn date_length(bytes: &[u8]) -> Option<usize> {
     }
     let last = count_digits(&rest[second + 1..]);
     let number = |digits: &[u8]| digits.iter().fold(0, |sum, digit| sum * 10 + u32::from(digit - b'0'));
-    let within = |digits: &[u8], most: u32| (1..=most).contains(&number(digits));
+    let within = |digits: &[u8], max: u32| (1..=max).contains(&number(digits));
     let (a, b, c) = (&bytes[..first], &rest[..second], &rest[second + 1..second + 1 + last]);
     let year = |digits: &[u8]| digits.len() == 4 && (1900..2200).contains(&number(digits));
     let is_date = match (first, last) {
@@ -499,12 +499,12 @@ fn is_version(token: &[u8]) -> bool {
         }
         end += 1;
     }
-    let enough = parts >= 3 || (prefixed && parts >= 1);
+    let has_parts = parts >= 3 || (prefixed && parts >= 1);
     let suffix = |rest: &[u8]| {
         matches!(rest, [b'-' | b'+' | b'_', _, ..])
             && rest[1..].iter().all(|byte| byte.is_ascii_alphanumeric() || b".-_+".contains(byte))
     };
-    enough && (end == numbers.len() || suffix(&numbers[end..]))
+    has_parts && (end == numbers.len() || suffix(&numbers[end..]))
 }
 
 /// Whether letters and digits alternate more than in a name, at 16 bytes or more; padding of base64 ends it.
@@ -602,12 +602,12 @@ mod tests {
             (Text, "a=b (x) , ;"),
         ] {
             for token in tokens.split(' ') {
-                let found = kind_of(token.as_bytes());
+                let result = kind_of(token.as_bytes());
                 if token == "2015-10-18-01.02:03:04" {
                     // No time: the name of a day with something behind it.
-                    assert_eq!(Name, found);
+                    assert_eq!(Name, result);
                 } else {
-                    assert_eq!(expected, found, "{token}");
+                    assert_eq!(expected, result, "{token}");
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! Forms of log lines: one scan that finds typed tokens and leaves the rest as it is.
+//! Templates of log lines: one scan that finds typed tokens and leaves the rest as it is.
 //!
 //! A line is cut at blanks and at the marks that logs set between things (`, ; ( ) [ ] { } < > " ' = |`). What lies between is a
 //! *chunk*. A chunk of letters alone is literal. Others are looked at once, from narrow types to wide ones:
@@ -8,8 +8,8 @@
 //! | times and days, also over several chunks: `Mon Jun 6 12:30:59 2005`, `2024-05-01 12:30:59,125` | `{datetime}`, `{date}`, `{time}` |
 //! | addresses, UUIDs, hexadecimal and decimal numbers, with units too: `10.0.0.1:80`, `0x1F`, `5.2 KB` | `{ip}`, `{uuid}`, `{hex}`, … |
 //! | URLs and paths | `{url}`, `{path}` |
-//! | names with numbers in them: `blk_-16`, `node12`, `attempt_1445_0020_m_03` | letters stay, numbers become holes: `blk_{int}`, `attempt_{name}` |
-//! | `{int}`, `{ip}`, …: a variable of a pattern | the same hole: patterns of patterns are the patterns |
+//! | names with numbers in them: `blk_-16`, `node12`, `attempt_1445_0020_m_03` | letters stay, numbers become wildcards: `blk_{int}`, `attempt_{name}` |
+//! | `{int}`, `{ip}`, …: a variable of a pattern | the same wildcard: patterns of patterns are the patterns |
 //!
 //! Nothing is looked up, so what a line becomes depends on that line alone. Cost: about 300 ns for a line of 100 bytes.
 
@@ -17,7 +17,7 @@ use crate::batch::Batch;
 use crate::kinds::{self, Kind};
 
 /// Most bytes of a line that are scanned: the rest of a longer one is one variable.
-pub const LONGEST: usize = 16 << 10;
+pub const MAX_BYTES: usize = 16 << 10;
 
 /// Reasons to leave a line out, by number.
 pub const REASONS: [&str; 1] = ["empty"];
@@ -74,7 +74,7 @@ const CLASS: [u8; 256] = {
     class
 };
 
-/// Whether a byte lies between the words of a form, for what makes patterns of forms.
+/// Whether a byte lies between the words of a template, for what makes patterns of templates.
 pub const fn is_between(byte: u8) -> bool {
     is_mark(byte) || byte == b':'
 }
@@ -86,10 +86,10 @@ pub fn scan(batch: &mut Batch, row: usize, line: &[u8]) {
         batch.skip(row, 0);
         return;
     }
-    let (head, rest) = trimmed.split_at(trimmed.len().min(LONGEST));
+    let (head, rest) = trimmed.split_at(trimmed.len().min(MAX_BYTES));
     Scanner { line: head, batch }.run();
     if !rest.is_empty() {
-        batch.hole(Kind::Text, rest);
+        batch.wildcard(Kind::Text, rest);
     }
     batch.close(row, line);
 }
@@ -119,14 +119,14 @@ impl Scanner<'_, '_> {
             if seen & !COLON == 0 {
                 if start > 0 && line[start - 1] == b'=' && is_constant(&line[start..at]) {
                     self.batch.literal(&line[literal..start]);
-                    self.batch.hole(Kind::Word, &line[start..at]);
+                    self.batch.wildcard(Kind::Word, &line[start..at]);
                     literal = at;
                 } else if at > start
                     && at - start <= 9
                     && let Some(end) = named_day(line, start, at)
                 {
                     self.batch.literal(&line[literal..start]);
-                    self.batch.hole(Kind::DateTime, &line[start..end]);
+                    self.batch.wildcard(Kind::DateTime, &line[start..end]);
                     (literal, at) = (end, end);
                     continue;
                 }
@@ -135,15 +135,15 @@ impl Scanner<'_, '_> {
                         && let Some(end) = bound(line, at)
                     {
                         self.batch.literal(&line[literal..at]);
-                        self.batch.hole(Kind::Quantity, &line[at..end]);
+                        self.batch.wildcard(Kind::Quantity, &line[at..end]);
                         (literal, at) = (end, end);
                         continue;
                     }
                     if line[at] == b'{'
-                        && let Some((kind, end)) = written_hole(line, at)
+                        && let Some((kind, end)) = written_wildcard(line, at)
                     {
                         self.batch.literal(&line[literal..at]);
-                        self.batch.hole(kind, &line[at..end]);
+                        self.batch.wildcard(kind, &line[at..end]);
                         (literal, at) = (end, end);
                         continue;
                     }
@@ -163,18 +163,18 @@ impl Scanner<'_, '_> {
         let line = self.line;
         if line[start].is_ascii_digit() {
             if let Some((kind, after)) = dated(line, start) {
-                self.batch.hole(kind, &line[start..after]);
+                self.batch.wildcard(kind, &line[start..after]);
                 return after;
             }
             if let Some(after) = spaced_unit(line, start, end) {
-                self.batch.hole(Kind::Quantity, &line[start..after]);
+                self.batch.wildcard(Kind::Quantity, &line[start..after]);
                 return after;
             }
         }
         if seen & (SLASH | COLON) == SLASH | COLON
             && let Some(after) = url_end(line, start, end)
         {
-            self.batch.hole(Kind::Url, &line[start..after]);
+            self.batch.wildcard(Kind::Url, &line[start..after]);
             return after;
         }
         if seen & SLASH != 0
@@ -184,7 +184,7 @@ impl Scanner<'_, '_> {
                 self.part(start, from - 1);
                 self.batch.literal(&line[from - 1..from]);
             }
-            self.batch.hole(Kind::Path, &line[from..after]);
+            self.batch.wildcard(Kind::Path, &line[from..after]);
             return after;
         }
         // Marks of sentences at the end are no part of a value.
@@ -192,7 +192,7 @@ impl Scanner<'_, '_> {
         if seen & DIGIT != 0 {
             self.token(start, inner);
         } else if seen & AT != 0 && inner > start && kinds::kind_of(&line[start..inner]) == Kind::Email {
-            self.batch.hole(Kind::Email, &line[start..inner]);
+            self.batch.wildcard(Kind::Email, &line[start..inner]);
         } else {
             self.batch.literal(&line[start..inner]);
         }
@@ -221,11 +221,11 @@ impl Scanner<'_, '_> {
             | Kind::Version
             | Kind::Host
             | Kind::Token => {
-                self.batch.hole(kind, token);
+                self.batch.wildcard(kind, token);
                 return;
             }
             Kind::Hex if token.len() >= 6 || token.starts_with(b"0x") || token.starts_with(b"0X") => {
-                self.batch.hole(kind, token);
+                self.batch.wildcard(kind, token);
                 return;
             }
             _ => (),
@@ -237,7 +237,7 @@ impl Scanner<'_, '_> {
             self.part(start + cut + 1, end);
             return;
         }
-        if is_named(token) {
+        if ends_in_number(token) {
             self.batch.literal(token);
         } else {
             self.name(start, end);
@@ -252,7 +252,7 @@ impl Scanner<'_, '_> {
         }
     }
 
-    /// Takes a name with digits in it: letters stay, what has digits becomes holes; holes with at most one letter between
+    /// Takes a name with digits in it: letters stay, what has digits becomes wildcards; wildcards with at most one letter between
     /// them become one.
     fn name(&mut self, start: usize, end: usize) {
         let line = self.line;
@@ -264,20 +264,20 @@ impl Scanner<'_, '_> {
             while at < end && (line[at].is_ascii_alphanumeric() || line[at] >= 128) {
                 at += 1;
             }
-            if let Some(hole) = numbered(line, from, at, start) {
+            if let Some(wildcard) = numbered(line, from, at, start) {
                 open = match open {
-                    // What lies between two holes: marks of names, and one letter at most.
+                    // What lies between two wildcards: marks of names, and one letter at most.
                     Some((first, last))
-                        if line[last..hole.0].iter().filter(|byte| byte.is_ascii_alphabetic()).count() <= 1 =>
+                        if line[last..wildcard.0].iter().filter(|byte| byte.is_ascii_alphabetic()).count() <= 1 =>
                     {
-                        Some((first, hole.1))
+                        Some((first, wildcard.1))
                     }
                     Some((first, last)) => {
                         self.flush(literal, first, last);
                         literal = last;
-                        Some(hole)
+                        Some(wildcard)
                     }
-                    None => Some(hole),
+                    None => Some(wildcard),
                 };
             }
             at += usize::from(at < end);
@@ -293,13 +293,13 @@ impl Scanner<'_, '_> {
         self.batch.literal(&self.line[literal..first]);
         let value = &self.line[first..last];
         let kind = kinds::kind_of(value);
-        self.batch.hole(if kind == Kind::Word { Kind::Name } else { kind }, value);
+        self.batch.wildcard(if kind == Kind::Word { Kind::Name } else { kind }, value);
     }
 }
 
 /// Whether a name has one number of at most two digits, right behind letters: `IPV6`, `eth0`, `log4j`. It stays as it is: if it
 /// is a variable, others in its place will say so.
-fn is_named(token: &[u8]) -> bool {
+fn ends_in_number(token: &[u8]) -> bool {
     let Some(first) = token.iter().position(u8::is_ascii_digit) else { return true };
     let digits = token[first..].iter().take_while(|byte| byte.is_ascii_digit()).count();
     first > 0
@@ -308,7 +308,7 @@ fn is_named(token: &[u8]) -> bool {
         && !token[first + digits..].iter().any(u8::is_ascii_digit)
 }
 
-/// The hole in the letters and digits `from` to `end` of a name that begins at `start`: digits behind letters (`node12`), or all
+/// The wildcard in the letters and digits `from` to `end` of a name that begins at `start`: digits behind letters (`node12`), or all
 /// of it where they are mixed or stand in front. A minus behind an underscore is a sign.
 fn numbered(line: &[u8], from: usize, end: usize, start: usize) -> Option<(usize, usize)> {
     let piece = &line[from..end];
@@ -332,7 +332,7 @@ fn numbered(line: &[u8], from: usize, end: usize, start: usize) -> Option<(usize
 /// Words that are values wherever they stand behind `=`.
 fn is_constant(word: &[u8]) -> bool {
     let words: [&[u8]; 8] = [b"true", b"false", b"yes", b"no", b"null", b"none", b"nil", b"nan"];
-    (2..=5).contains(&word.len()) && words.iter().any(|one| one.eq_ignore_ascii_case(word))
+    (2..=5).contains(&word.len()) && words.iter().any(|value| value.eq_ignore_ascii_case(word))
 }
 
 /// Where a bound of a duration ends: `<1 sec`.
@@ -345,8 +345,8 @@ fn bound(line: &[u8], at: usize) -> Option<usize> {
     units.contains(&&unit[..length]).then_some(at + digits + 2 + length)
 }
 
-/// A hole as patterns write it: `{int}`.
-fn written_hole(line: &[u8], at: usize) -> Option<(Kind, usize)> {
+/// A wildcard as patterns write it: `{int}`.
+fn written_wildcard(line: &[u8], at: usize) -> Option<(Kind, usize)> {
     let inner = &line[at + 1..line.len().min(at + 12)];
     let length = inner.iter().position(|&byte| byte == b'}')?;
     let kind = Kind::named(std::str::from_utf8(&inner[..length]).ok()?)?;
@@ -433,20 +433,20 @@ fn named_day(line: &[u8], start: usize, end: usize) -> Option<usize> {
         return None;
     }
     at += digits(at);
-    let mut found = at;
+    let mut result = at;
     let next = blank(at);
     if let Some(time) = line.get(next..).and_then(kinds::time_length) {
-        found = next + time;
-        let zone = blank(found);
+        result = next + time;
+        let zone = blank(result);
         let upper = line[zone..].iter().take_while(|byte| byte.is_ascii_uppercase()).count();
         let year = if (3..=4).contains(&upper) { blank(zone + upper) } else { zone };
-        if digits(year) == 4 && year > found {
-            found = year + 4;
+        if digits(year) == 4 && year > result {
+            result = year + 4;
         }
     } else if digits(next) == 4 && next > at {
-        found = next + 4;
+        result = next + 4;
     }
-    is_free(line, found).then_some(found)
+    is_free(line, result).then_some(result)
 }
 
 /// Where a number with a unit of size behind one blank ends: `5.2 KB`.
@@ -505,21 +505,21 @@ fn path_end(line: &[u8], start: usize, end: usize) -> Option<(usize, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::merging::written;
+    use crate::template_merge::write_wildcards;
     use proptest::prelude::*;
 
-    /// The form of a line as people read it, and its values.
+    /// The template of a line as people read it, and its values.
     fn scanned(line: &[u8]) -> Option<(String, Vec<Vec<u8>>)> {
         let mut batch = Batch::default();
         scan(&mut batch, 0, line);
-        let (_, _, form, values) = batch.iter().next()?;
-        let values = values.map(|place| batch.value(place).1.to_vec()).collect();
-        Some((String::from_utf8_lossy(&written(form)).into_owned(), values))
+        let (_, _, template, values) = batch.iter().next()?;
+        let values = values.map(|position| batch.value(position).1.to_vec()).collect();
+        Some((String::from_utf8_lossy(&write_wildcards(template)).into_owned(), values))
     }
 
     #[test]
-    fn tokens_with_a_type_become_holes() {
-        for (line, form) in [
+    fn tokens_with_a_type_become_wildcards() {
+        for (line, template) in [
             ("took 5 ms", "took {int} ms"),
             ("at Mon Jun  6 12:30:59 2005 again", "at {datetime} again"),
             ("at Sat, Jun 18 02:08:10 UTC 2005.", "at {datetime}."),
@@ -543,32 +543,32 @@ mod tests {
             ("[17/May/2015:10:05:03 +0000] 3 Jun 2024 1:22.1-x", "[{datetime}] {datetime} {int}:{float}-x"),
             ("lifetime <1 sec, on=true off", "lifetime {quantity}, on={word} off"),
         ] {
-            assert_eq!(Some(form), scanned(line.as_bytes()).map(|found| found.0).as_deref(), "{line}");
+            assert_eq!(Some(template), scanned(line.as_bytes()).map(|result| result.0).as_deref(), "{line}");
         }
         assert_eq!((None, None), (scanned(b""), scanned(b" \t\r\n")));
-        assert_eq!(vec![b"-17".to_vec()], scanned(b"at -17").expect("a form").1);
+        assert_eq!(vec![b"-17".to_vec()], scanned(b"at -17").expect("a template").1);
     }
 
     #[test]
     fn long_lines_end_in_one_variable() {
-        let line = [b"x ".repeat(LONGEST), b"1 2 3".to_vec()].concat();
-        let (form, values) = scanned(&line).expect("a form");
-        assert!(form.ends_with("{text}") && values == [line[LONGEST..].to_vec()]);
+        let line = [b"x ".repeat(MAX_BYTES), b"1 2 3".to_vec()].concat();
+        let (template, values) = scanned(&line).expect("a template");
+        assert!(template.ends_with("{text}") && values == [line[MAX_BYTES..].to_vec()]);
     }
 
     proptest! {
         #[test]
-        fn a_form_and_its_values_are_the_line(line in prop::collection::vec(any::<u8>(), 0..80), like in "[0-9a-f:./\\\\@_ =,{}()<>KBMayJun+-]{0,60}") {
+        fn a_template_and_its_values_are_the_line(line in prop::collection::vec(any::<u8>(), 0..80), like in "[0-9a-f:./\\\\@_ =,{}()<>KBMayJun+-]{0,60}") {
             for line in [line.as_slice(), like.as_bytes()] {
                 let mut batch = Batch::default();
                 scan(&mut batch, 0, line);
-                let Some((_, _, form, values)) = batch.iter().next() else {
+                let Some((_, _, template, values)) = batch.iter().next() else {
                     prop_assert!(line.trim_ascii().is_empty());
                     continue;
                 };
                 let (mut again, mut at, mut value) = (Vec::new(), 0, values.start);
-                while at < form.len() {
-                    match (form[at], form.get(at + 1)) {
+                while at < template.len() {
+                    match (template[at], template.get(at + 1)) {
                         (0xFF, Some(0)) => again.push(0xFF),
                         (0xFF, _) => {
                             again.extend_from_slice(batch.value(value).1);
@@ -588,9 +588,9 @@ mod tests {
         }
 
         #[test]
-        fn the_form_of_a_form_is_the_form(line in "([a-z]{1,5}|[0-9]{1,4}|10\\.0\\.0\\.1|a_1_2|/x/y|k=|\\(|\\)|, | ){1,12}") {
-            if let Some((form, _)) = scanned(line.as_bytes()) {
-                prop_assert_eq!(scanned(form.as_bytes()).map(|found| found.0), Some(form));
+        fn the_template_of_a_template_is_the_template(line in "([a-z]{1,5}|[0-9]{1,4}|10\\.0\\.0\\.1|a_1_2|/x/y|k=|\\(|\\)|, | ){1,12}") {
+            if let Some((template, _)) = scanned(line.as_bytes()) {
+                prop_assert_eq!(scanned(template.as_bytes()).map(|result| result.0), Some(template));
             }
         }
     }

@@ -15,7 +15,7 @@ use nearkin_core::hash::xxh3;
 use nearkin_core::{Result, alloc};
 
 /// Most bytes that are kept of one value.
-pub const LONGEST: usize = 256;
+pub const MAX_BYTES: usize = 256;
 
 /// A sample of distinct values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,8 +37,8 @@ impl Values {
     /// # Errors
     /// There is no memory for its bytes.
     #[inline]
-    pub fn add(&mut self, hash: u64, value: &[u8], most: usize) -> Result<()> {
-        self.add_long(hash, value, most, LONGEST)
+    pub fn add(&mut self, hash: u64, value: &[u8], max_values: usize) -> Result<()> {
+        self.add_long(hash, value, max_values, MAX_BYTES)
     }
 
     /// As `add`, with at most `longest` bytes of it.
@@ -46,22 +46,22 @@ impl Values {
     /// # Errors
     /// As for `add`.
     #[inline]
-    pub fn add_long(&mut self, hash: u64, value: &[u8], most: usize, longest: usize) -> Result<()> {
-        if self.hashes.len() >= most && self.hashes.last().is_none_or(|&last| hash >= last) {
+    pub fn add_long(&mut self, hash: u64, value: &[u8], max_values: usize, max_bytes: usize) -> Result<()> {
+        if self.hashes.len() >= max_values && self.hashes.last().is_none_or(|&last| hash >= last) {
             return Ok(());
         }
-        self.insert(hash, &value[..value.len().min(longest)], most)
+        self.insert(hash, &value[..value.len().min(max_bytes)], max_values)
     }
 
-    fn insert(&mut self, hash: u64, value: &[u8], most: usize) -> Result<()> {
-        let Err(place) = self.hashes.binary_search(&hash) else { return Ok(()) };
+    fn insert(&mut self, hash: u64, value: &[u8], max_values: usize) -> Result<()> {
+        let Err(position) = self.hashes.binary_search(&hash) else { return Ok(()) };
         let text = alloc::try_copy(value)?.into_boxed_slice();
         alloc::try_reserve(&mut self.hashes, 1)?;
         alloc::try_reserve(&mut self.texts, 1)?;
-        self.hashes.insert(place, hash);
-        self.texts.insert(place, text);
-        self.hashes.truncate(most);
-        self.texts.truncate(most);
+        self.hashes.insert(position, hash);
+        self.texts.insert(position, text);
+        self.hashes.truncate(max_values);
+        self.texts.truncate(max_values);
         Ok(())
     }
 
@@ -69,8 +69,8 @@ impl Values {
     ///
     /// # Errors
     /// There is no memory for them.
-    pub fn merge(&mut self, other: &Self, most: usize) -> Result<()> {
-        other.iter().try_for_each(|(hash, text)| self.add_long(hash, text, most, usize::MAX))
+    pub fn merge(&mut self, other: &Self, max_values: usize) -> Result<()> {
+        other.iter().try_for_each(|(hash, text)| self.add_long(hash, text, max_values, usize::MAX))
     }
 
     /// The sample of ascending hashes and their values, as a file has it; None if they do not ascend, or are no pairs.
@@ -80,11 +80,11 @@ impl Values {
     }
 
     /// How many distinct values there are, in a sample of at most `most`: exact below that, else an estimate.
-    pub fn distinct(&self, most: usize) -> u64 {
+    pub fn distinct(&self, max_values: usize) -> u64 {
         match self.hashes.last() {
-            Some(&last) if self.hashes.len() >= most && most > 1 => {
-                let estimate = (most - 1) as f64 * 2_f64.powi(64) / (last as f64).max(1.0);
-                (estimate.round() as u64).max(most as u64)
+            Some(&last) if self.hashes.len() >= max_values && max_values > 1 => {
+                let estimate = (max_values - 1) as f64 * 2_f64.powi(64) / (last as f64).max(1.0);
+                (estimate.round() as u64).max(max_values as u64)
             }
             _ => self.hashes.len() as u64,
         }
@@ -118,27 +118,27 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    fn sample(values: &[String], most: usize) -> Values {
+    fn sample(values: &[String], max_values: usize) -> Values {
         let mut sample = Values::default();
         for value in values {
-            sample.add(hash(value.as_bytes()), value.as_bytes(), most).expect("room");
+            sample.add(hash(value.as_bytes()), value.as_bytes(), max_values).expect("memory");
         }
         sample
     }
 
     proptest! {
         #[test]
-        fn a_sample_is_the_smallest_hashes(values in prop::collection::vec("[a-c]{0,3}", 0..80), most in 1_usize..9, cut in 0_usize..80) {
+        fn a_sample_is_the_smallest_hashes(values in prop::collection::vec("[a-c]{0,3}", 0..80), max_values in 1_usize..9, cut in 0_usize..80) {
             let mut all = BTreeMap::new();
             for value in &values {
                 all.insert(hash(value.as_bytes()), value.as_bytes());
             }
-            let whole = sample(&values, most);
-            let expected: Vec<(u64, &[u8])> = all.into_iter().take(most).collect();
+            let whole = sample(&values, max_values);
+            let expected: Vec<(u64, &[u8])> = all.into_iter().take(max_values).collect();
             prop_assert_eq!(expected, whole.iter().collect::<Vec<_>>());
             let (left, right) = values.split_at(cut.min(values.len()));
-            let mut merged = sample(right, most);
-            merged.merge(&sample(left, most), most).expect("room");
+            let mut merged = sample(right, max_values);
+            merged.merge(&sample(left, max_values), max_values).expect("memory");
             prop_assert_eq!(&whole, &merged);
         }
     }
@@ -149,9 +149,9 @@ mod tests {
         assert_eq!(0, Values::default().distinct(64));
         assert_eq!(63, sample(&values[..63], 64).distinct(64));
         for count in [1_000, 100_000] {
-            let found = sample(&values[..count], 64).distinct(64) as f64;
+            let result = sample(&values[..count], 64).distinct(64) as f64;
             // Four standard errors.
-            assert!((found / count as f64 - 1.0).abs() < 4.0 / 62_f64.sqrt(), "{found}");
+            assert!((result / count as f64 - 1.0).abs() < 4.0 / 62_f64.sqrt(), "{result}");
         }
         // One value does not say how densely they lie.
         assert_eq!(1, sample(&values, 1).distinct(1));
@@ -159,11 +159,11 @@ mod tests {
 
     #[test]
     fn long_values_are_kept_in_part() {
-        let (long, longer) = ("x".repeat(LONGEST), "x".repeat(LONGEST + 1));
-        let found = sample(&[long, longer], 4);
-        assert_eq!((2, 2), (found.len(), found.distinct(4)));
-        assert!(found.iter().all(|(_, text)| text.len() == LONGEST));
-        assert!(found.memory() >= 2 * LONGEST + 32);
-        assert!(!found.is_empty());
+        let (long, longer) = ("x".repeat(MAX_BYTES), "x".repeat(MAX_BYTES + 1));
+        let result = sample(&[long, longer], 4);
+        assert_eq!((2, 2), (result.len(), result.distinct(4)));
+        assert!(result.iter().all(|(_, text)| text.len() == MAX_BYTES));
+        assert!(result.memory() >= 2 * MAX_BYTES + 32);
+        assert!(!result.is_empty());
     }
 }

@@ -21,7 +21,7 @@
 use super::words;
 
 /// Bytes of a payload that are read.
-pub const LONGEST: usize = 1 << 16;
+pub const MAX_BYTES: usize = 1 << 16;
 /// Rounds of layers.
 pub const ROUNDS: usize = 8;
 /// Characters of base64 from which it is decoded.
@@ -127,8 +127,8 @@ impl Decoder {
     pub fn decode(&mut self, item: &[u8]) -> &[u8] {
         self.layers.clear();
         self.text.clear();
-        self.text.extend_from_slice(&item[..item.len().min(LONGEST)]);
-        let mut cut = item.len() > LONGEST;
+        self.text.extend_from_slice(&item[..item.len().min(MAX_BYTES)]);
+        let mut cut = item.len() > MAX_BYTES;
         for round in 0..=ROUNDS {
             let (seen, long) = look(&self.text);
             let changed = round < ROUNDS && self.round(seen, long);
@@ -243,8 +243,8 @@ fn percent_wide(text: &[u8], first: u8) -> Option<(u32, usize)> {
         _ => return None,
     };
     let mut code = u32::from(first) & (0xff >> (length + 1));
-    for place in 1..length {
-        let next = percent_byte(text.get(3 * place..)?)?;
+    for position in 1..length {
+        let next = percent_byte(text.get(3 * position..)?)?;
         if next & 0xc0 != 0x80 {
             return None;
         }
@@ -260,7 +260,7 @@ fn percent(text: &[u8], spaces: bool, out: &mut Vec<u8>) -> bool {
         out.extend_from_slice(&text[at..at + next]);
         at += next;
         let rest = &text[at..];
-        let found = match percent_byte(rest) {
+        let result = match percent_byte(rest) {
             Some(byte) if byte < 0x80 => Some((u32::from(byte), 3)),
             Some(byte) => percent_wide(rest, byte),
             None if matches!(rest.get(1), Some(b'u' | b'U')) => {
@@ -268,7 +268,7 @@ fn percent(text: &[u8], spaces: bool, out: &mut Vec<u8>) -> bool {
             }
             None => None,
         };
-        if let Some((code, taken)) = found {
+        if let Some((code, taken)) = result {
             push_char(out, code);
             at += taken;
             changed = true;
@@ -529,7 +529,7 @@ fn fold(text: &[u8], out: &mut Vec<u8>) -> bool {
 /// Where what begins at the start of `text` ends, if it is a comment; and how many bytes at either end are its signs.
 fn comment(text: &[u8]) -> Option<(usize, bool)> {
     let closed = |from: usize, close: &[u8]| {
-        memchr::memmem::find(text.get(from..)?, close).map(|place| from + place + close.len())
+        memchr::memmem::find(text.get(from..)?, close).map(|position| from + position + close.len())
     };
     match text {
         [b'/', b'*', b'!', ..] => closed(3, b"*/").map(|end| (end, true)),
@@ -547,9 +547,9 @@ fn comment(text: &[u8]) -> Option<(usize, bool)> {
 /// `script:`).
 fn joins(before: &[u8], after: &[u8]) -> bool {
     let letter = |byte: &&u8| byte.is_ascii_alphabetic();
-    let left = before.iter().rev().take(words::LONGEST).take_while(letter).count();
-    let right = after.iter().take(words::LONGEST).take_while(letter).count();
-    if left == 0 || right == 0 || left + right > words::LONGEST {
+    let left = before.iter().rev().take(words::MAX_BYTES).take_while(letter).count();
+    let right = after.iter().take(words::MAX_BYTES).take_while(letter).count();
+    if left == 0 || right == 0 || left + right > words::MAX_BYTES {
         return false;
     }
     let (left, right) = (&before[before.len() - left..], &after[..right]);
@@ -559,13 +559,13 @@ fn joins(before: &[u8], after: &[u8]) -> bool {
 }
 
 fn comments(text: &[u8], out: &mut Vec<u8>) -> bool {
-    let (mut changed, mut at, mut budget) = (false, 0, ROUNDS * LONGEST);
+    let (mut changed, mut at, mut budget) = (false, 0, ROUNDS * MAX_BYTES);
     while at < text.len() {
-        let found = match text[at] {
+        let result = match text[at] {
             b'/' | b'<' | 0 | b'\t' | b'\n' | b'\r' if budget > 0 => comment(&text[at..]),
             _ => None,
         };
-        let Some((length, kept)) = found else {
+        let Some((length, kept)) = result else {
             // An opening without an end was searched for to the end.
             budget = budget.saturating_sub(if text[at..].starts_with(b"/*") || text[at..].starts_with(b"<!--") {
                 text.len() - at
@@ -659,11 +659,11 @@ mod tests {
             (layers.iter().filter(|&&layer| layer == "url").count() - 1, layers.last().copied())
         );
         assert!(text.starts_with('%'));
-        let (text, layers) = decoded(&vec![b'7'; LONGEST + 1]);
-        assert_eq!((LONGEST, vec!["cut"]), (text.len(), layers));
+        let (text, layers) = decoded(&vec![b'7'; MAX_BYTES + 1]);
+        assert_eq!((MAX_BYTES, vec!["cut"]), (text.len(), layers));
         // Openings without an end are searched for a bounded number of times.
-        let (text, _) = decoded("/* x".repeat(LONGEST / 4).as_bytes());
-        assert_eq!(LONGEST, text.len());
+        let (text, _) = decoded("/* x".repeat(MAX_BYTES / 4).as_bytes());
+        assert_eq!(MAX_BYTES, text.len());
     }
 
     proptest! {

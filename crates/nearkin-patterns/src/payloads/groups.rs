@@ -1,44 +1,44 @@
-//! Groups of forms: near-identical attacks.
+//! Groups of templates: near-identical attacks.
 //!
-//! **Features** of a form, with weights: each of its tokens (words and `alert()` 1, types and `null` 0.3, signs 0.15),
+//! **Features** of a template, with weights: each of its tokens (words and `alert()` 1, types and `null` 0.3, signs 0.15),
 //! and each pair of words that follow one another among its words, with the two ends (1); there a word before a
-//! bracket (a call) is another. All events of pages (`onload`) count as one word. The *similarity* of two forms is the
+//! bracket (a call) is another. All events of pages (`onload`) count as one word. The *similarity* of two templates is the
 //! weighted Jaccard similarity of these sets,
 //! ```text
 //! J(A, B) = w(A ∩ B) / w(A ∪ B)
 //! ```
 //! so that one sign or value more or less hardly counts, and another word counts three times: itself and its two pairs.
 //!
-//! **Groups** by keep-then-absorb: forms are visited from the shortest (by tokens, then by text); one that reaches the
+//! **Groups** by keep-then-absorb: templates are visited from the shortest (by tokens, then by text); one that reaches the
 //! threshold with a centre joins the most similar (of equal ones the first), else it is a centre itself. No chain
-//! forms: every form that is not joined is as similar to its centre as the threshold says. Centres are proposed by
+//! templates: every template that is not join_by_word is as similar to its centre as the threshold says. Centres are propose by
 //! MinHash over the features of weight 1, [`VALUES`] values in bands of [`ROWS`]: P[missed] = (1 − J²)^64, below 10^-4
 //! from J = 0.37 (of those features). The [`MOST`] that share most bands are compared.
 //!
-//! Before that, forms that differ in one word are joined where [`WORDS`] or more words stand in that place behind the
-//! same rest of [`REST`] words or more: the hash of a form without the word finds them. They go where the first of
+//! Before that, templates that differ in one word are join_by_word where [`WORDS`] or more words stand in that place behind the
+//! fold_event rest of [`REST`] words or more: the hash of a template without the word finds them. They go where the first of
 //! them goes.
 //!
-//! The result is a function of the set of forms: counts, order and batches don't enter it.
+//! The result is a function of the set of templates: counts, order and batches don't enter it.
 
 use std::collections::HashMap;
 
-use crate::forms::HOLE;
 use crate::kinds::Kind;
+use crate::templates::WILDCARD;
 use nearkin_core::cancel::CancelToken;
 use nearkin_core::families::minhash::{MinHash, Scheme, Sketch};
 use nearkin_core::hash::xxh3;
 use nearkin_core::{Error, Result, alloc};
 
-use super::tokens::{ALERT, Symbol, Tokens, WORD, is_wordish, known, written};
+use super::tokens::{ALERT, Symbol, Tokens, WORD, is_wordish, keywords, written};
 
 /// Values of a signature.
 pub const VALUES: usize = 128;
 /// Values of a band.
 pub const ROWS: usize = 2;
-/// Centres that a form is compared with.
-pub const MOST: usize = 256;
-/// Holes of a form that are not in its text: layers, head and tail.
+/// Centres that a template is compared with.
+pub const MAX_CANDIDATES: usize = 256;
+/// Holes of a template that are not in its text: layers, head and tail.
 pub const HIDDEN: usize = 3;
 /// Marks a word before a bracket: `sleep(5)` of SQL is not `sleep 5` of a shell.
 const CALL: Symbol = 1 << 15;
@@ -52,28 +52,30 @@ fn is_keyword(symbol: Symbol) -> bool {
     symbol >= WORD && symbol != EVENT && KEYWORDS.contains(&written(symbol))
 }
 
-/// Words from which on a place where they stand is a variable, behind the same rest.
+/// Words from which on a place where they stand is a variable, behind the fold_event rest.
 pub const WORDS: usize = 3;
 /// Words that such a rest has.
 pub const REST: usize = 3;
 /// Stands for `onload`, `onerror` and other events: a word.
 const EVENT: Symbol = CALL - 1;
-/// Beginning and end of the words of a form, and the place of a word that is left out.
+/// Beginning and end of the words of a template, and the place of a word that is left out.
 const END: Symbol = Symbol::MAX;
 
-/// The text of a form: types in braces, without the hidden holes.
+/// The text of a template: types in braces, without the hidden wildcards.
 ///
 /// # Errors
-/// The bytes are no form of a payload.
-pub fn text_of(form: &[u8]) -> Result<Vec<u8>> {
-    let damaged =
-        || Error::Corrupt { place: "the table of forms".to_owned(), reason: "no form of a payload".to_owned() };
-    let mut rest = form.get(2 * HIDDEN..).ok_or_else(damaged)?;
+/// The bytes are no template of a payload.
+pub fn template_text(template: &[u8]) -> Result<Vec<u8>> {
+    let damaged = || Error::Corrupt {
+        place: "the table of templates".to_owned(),
+        reason: "not a template of a payload".to_owned(),
+    };
+    let mut rest = template.get(2 * HIDDEN..).ok_or_else(damaged)?;
     let mut text = alloc::try_with_capacity(2 * rest.len())?;
-    while let Some(at) = memchr::memchr(HOLE, rest) {
+    while let Some(at) = memchr::memchr(WILDCARD, rest) {
         text.extend_from_slice(&rest[..at]);
         match rest.get(at + 1) {
-            Some(0) => text.push(HOLE),
+            Some(0) => text.push(WILDCARD),
             Some(&number) => {
                 let kind = Kind::numbered(number).ok_or_else(damaged)?;
                 text.extend_from_slice(format!("{{{}}}", kind.name()).as_bytes());
@@ -86,18 +88,18 @@ pub fn text_of(form: &[u8]) -> Result<Vec<u8>> {
     Ok(text)
 }
 
-/// Features of a form, ascending by hash, with their weights.
+/// Features of a template, ascending by hash, with their weights.
 #[derive(Clone, Debug, Default)]
 struct Features {
     all: Vec<(u64, f32)>,
     weight: f32,
     tokens: usize,
-    /// For each word the hash of the form without it.
-    holes: Vec<u64>,
+    /// For each word the hash of the template without it.
+    wildcards: Vec<u64>,
 }
 
 fn weight(symbol: Symbol) -> f32 {
-    let value = symbol == known().null;
+    let value = symbol == keywords().null;
     if (symbol >= WORD && !value) || symbol == ALERT {
         1.0
     } else if is_wordish(symbol) {
@@ -108,7 +110,7 @@ fn weight(symbol: Symbol) -> f32 {
 }
 
 /// The token that a token is taken for: events of pages are one.
-fn same(symbol: Symbol) -> Symbol {
+fn fold_event(symbol: Symbol) -> Symbol {
     let event = symbol >= WORD && written(symbol).len() > 4 && written(symbol).starts_with("on");
     if event { EVENT } else { symbol }
 }
@@ -117,25 +119,25 @@ fn feature(left: Symbol, right: Symbol) -> u64 {
     xxh3::hash(&[left.to_le_bytes(), right.to_le_bytes()].concat(), 0)
 }
 
-/// The hash of a form without each of its words in turn.
-fn holes(symbols: &[Symbol]) -> Vec<u64> {
+/// The hash of a template without each of its words in turn.
+fn wildcards(symbols: &[Symbol]) -> Vec<u64> {
     let mut bytes: Vec<u8> = symbols.iter().flat_map(|symbol| symbol.to_le_bytes()).collect();
-    let mut found = Vec::new();
-    for (place, &symbol) in symbols.iter().enumerate().filter(|&(_, &symbol)| weight(symbol) == 1.0) {
-        bytes[2 * place..2 * place + 2].copy_from_slice(&END.to_le_bytes());
-        found.push(xxh3::hash(&bytes, 0));
-        bytes[2 * place..2 * place + 2].copy_from_slice(&symbol.to_le_bytes());
+    let mut result = Vec::new();
+    for (position, &symbol) in symbols.iter().enumerate().filter(|&(_, &symbol)| weight(symbol) == 1.0) {
+        bytes[2 * position..2 * position + 2].copy_from_slice(&END.to_le_bytes());
+        result.push(xxh3::hash(&bytes, 0));
+        bytes[2 * position..2 * position + 2].copy_from_slice(&symbol.to_le_bytes());
     }
-    found
+    result
 }
 
 impl Features {
-    fn of(text: &[u8], tokens: &mut Tokens) -> Self {
+    fn new(text: &[u8], tokens: &mut Tokens) -> Self {
         tokens.read(text);
-        let symbols: Vec<Symbol> = tokens.all.iter().map(|token| same(token.symbol)).collect();
+        let symbols: Vec<Symbol> = tokens.all.iter().map(|token| fold_event(token.symbol)).collect();
         let mut words: Vec<Symbol> = vec![END];
-        for (place, &symbol) in symbols.iter().enumerate().filter(|&(_, &symbol)| weight(symbol) == 1.0) {
-            let called = symbols.get(place + 1) == Some(&Symbol::from(b'(')) && !is_keyword(symbol);
+        for (position, &symbol) in symbols.iter().enumerate().filter(|&(_, &symbol)| weight(symbol) == 1.0) {
+            let called = symbols.get(position + 1) == Some(&Symbol::from(b'(')) && !is_keyword(symbol);
             words.push(if called { symbol | CALL } else { symbol });
         }
         let mut all: Vec<(u64, f32)> = symbols.iter().map(|&symbol| (feature(symbol, 0), weight(symbol))).collect();
@@ -146,8 +148,8 @@ impl Features {
         all.sort_unstable_by_key(|&(hash, _)| hash);
         all.dedup_by_key(|&mut (hash, _)| hash);
         let weight = all.iter().map(|&(_, weight)| weight).sum();
-        let holes = if words.len() >= REST + 3 { holes(&symbols) } else { Vec::new() };
-        Self { all, weight, tokens: symbols.len(), holes }
+        let wildcards = if words.len() >= REST + 3 { wildcards(&symbols) } else { Vec::new() };
+        Self { all, weight, tokens: symbols.len(), wildcards }
     }
 
     /// Hashes of those of weight 1, or of all where there are none.
@@ -174,88 +176,88 @@ impl Features {
     }
 }
 
-/// The similarity of two forms by their texts.
+/// The similarity of two templates by their texts.
 pub fn similarity(left: &[u8], right: &[u8]) -> f64 {
     let mut tokens = Tokens::default();
-    Features::of(left, &mut tokens).similarity(&Features::of(right, &mut tokens))
+    Features::new(left, &mut tokens).similarity(&Features::new(right, &mut tokens))
 }
 
 /// Centres by the bands of their signatures.
-struct Centres {
+struct CentroidIndex {
     family: MinHash,
     sketch: Sketch,
     hashes: Vec<u64>,
     signature: Vec<u32>,
     buckets: HashMap<u64, Vec<u32>>,
-    /// Bands that the last form shares with each form.
+    /// Bands that the last template shares with each template.
     shared: Vec<u8>,
 }
 
-impl Centres {
-    fn new(forms: usize) -> Result<Self> {
+impl CentroidIndex {
+    fn new(templates: usize) -> Result<Self> {
         Ok(Self {
             family: MinHash::new(VALUES, Scheme::One)?,
             sketch: Sketch::default(),
             hashes: Vec::new(),
             signature: vec![0; VALUES],
             buckets: HashMap::new(),
-            shared: alloc::try_filled(0, forms)?,
+            shared: alloc::try_filled(0, templates)?,
         })
     }
 
-    /// The keys of a form's bands.
+    /// The keys of a template's bands.
     fn keys(&mut self, features: &Features) -> Vec<u64> {
         features.heavy(&mut self.hashes);
         self.family.hashes(&self.hashes, &mut self.sketch, &mut self.signature);
-        let band = |(place, values): (usize, &[u32])| {
+        let band = |(position, values): (usize, &[u32])| {
             let mut bytes = [0; 4 * ROWS];
             bytes.chunks_exact_mut(4).zip(values).for_each(|(out, value)| out.copy_from_slice(&value.to_le_bytes()));
-            xxh3::hash(&bytes, place as u64)
+            xxh3::hash(&bytes, position as u64)
         };
         self.signature.chunks_exact(ROWS).enumerate().map(band).collect()
     }
 
     /// Centres that share bands, those with most of them first, of equal ones the earlier.
-    fn proposed(&mut self, keys: &[u64], rank: &[u32]) -> Vec<u32> {
-        let mut found = Vec::new();
+    fn propose(&mut self, keys: &[u64], rank: &[u32]) -> Vec<u32> {
+        let mut result = Vec::new();
         for key in keys {
-            for &centre in self.buckets.get(key).into_iter().flatten() {
-                if self.shared[centre as usize] == 0 {
-                    found.push(centre);
+            for &centroid in self.buckets.get(key).into_iter().flatten() {
+                if self.shared[centroid as usize] == 0 {
+                    result.push(centroid);
                 }
-                self.shared[centre as usize] += 1;
+                self.shared[centroid as usize] += 1;
             }
         }
-        found.sort_unstable_by_key(|&centre| (u8::MAX - self.shared[centre as usize], rank[centre as usize]));
-        for &centre in &found {
-            self.shared[centre as usize] = 0;
+        result.sort_unstable_by_key(|&centroid| (u8::MAX - self.shared[centroid as usize], rank[centroid as usize]));
+        for &centroid in &result {
+            self.shared[centroid as usize] = 0;
         }
-        found.truncate(MOST);
-        found
+        result.truncate(MAX_CANDIDATES);
+        result
     }
 
-    fn add(&mut self, keys: Vec<u64>, form: u32) {
+    fn add(&mut self, keys: Vec<u64>, template: u32) {
         for key in keys {
-            self.buckets.entry(key).or_default().push(form);
+            self.buckets.entry(key).or_default().push(template);
         }
     }
 }
 
-/// Joins forms that differ in one word, where at least [`WORDS`] stand behind the same rest: the first of each such
+/// Joins templates that differ in one word, where at least [`WORDS`] stand behind the fold_event rest: the first of each such
 /// set.
-fn joined(features: &[Features], order: &[u32], rank: &[u32], pinned: &[bool]) -> Result<Vec<u32>> {
+fn join_by_word(features: &[Features], order: &[u32], rank: &[u32], pinned: &[bool]) -> Result<Vec<u32>> {
     let mut sets: HashMap<u64, Vec<u32>> = HashMap::new();
-    for &form in order.iter().filter(|&&form| !pinned[form as usize]) {
-        for &hole in &features[form as usize].holes {
-            sets.entry(hole).or_default().push(form);
+    for &template in order.iter().filter(|&&template| !pinned[template as usize]) {
+        for &wildcard in &features[template as usize].wildcards {
+            sets.entry(wildcard).or_default().push(template);
         }
     }
     let mut parents: Vec<u32> = alloc::try_collect(0..features.len() as u32)?;
-    let root = |parents: &[u32], mut form: u32| {
-        while parents[form as usize] != form {
-            form = parents[form as usize];
+    let root = |parents: &[u32], mut template: u32| {
+        while parents[template as usize] != template {
+            template = parents[template as usize];
         }
-        form
+        template
     };
     for set in sets.values().filter(|set| set.len() >= WORDS) {
         for pair in set.windows(2) {
@@ -264,90 +266,90 @@ fn joined(features: &[Features], order: &[u32], rank: &[u32], pinned: &[bool]) -
             parents[second as usize] = first;
         }
     }
-    for form in 0..parents.len() as u32 {
-        parents[form as usize] = root(&parents, form);
+    for template in 0..parents.len() as u32 {
+        parents[template as usize] = root(&parents, template);
     }
     Ok(parents)
 }
 
-/// The centre of each form, by texts of forms that differ. Pinned ones are groups of their own.
+/// The centre of each template, by texts of templates that differ. Pinned ones are groups of their own.
 ///
 /// # Errors
 /// The call is stopped; there is no memory.
 pub fn group(texts: &[Vec<u8>], pinned: &[bool], threshold: f64) -> Result<Vec<u32>> {
-    let stop = CancelToken::current();
+    let cancel = CancelToken::current();
     let mut tokens = Tokens::default();
-    let features: Vec<Features> = alloc::try_collect(texts.iter().map(|text| Features::of(text, &mut tokens)))?;
+    let features: Vec<Features> = alloc::try_collect(texts.iter().map(|text| Features::new(text, &mut tokens)))?;
     let mut order: Vec<u32> = alloc::try_collect(0..texts.len() as u32)?;
     order.sort_unstable_by(|&a, &b| {
-        let key = |form: u32| (features[form as usize].tokens, &texts[form as usize]);
+        let key = |template: u32| (features[template as usize].tokens, &texts[template as usize]);
         key(a).cmp(&key(b))
     });
     let mut rank = alloc::try_filled(0, texts.len())?;
-    order.iter().enumerate().for_each(|(place, &form)| rank[form as usize] = place as u32);
-    let mut centre = joined(&features, &order, &rank, pinned)?;
-    let mut centres = Centres::new(texts.len())?;
-    for &form in &order {
-        stop.check()?;
-        // A joined form goes where the first of its set went, which was before.
-        let first = centre[form as usize];
-        if pinned[form as usize] || first != form {
-            centre[form as usize] = centre[first as usize];
+    order.iter().enumerate().for_each(|(position, &template)| rank[template as usize] = position as u32);
+    let mut centroid = join_by_word(&features, &order, &rank, pinned)?;
+    let mut centroids = CentroidIndex::new(texts.len())?;
+    for &template in &order {
+        cancel.check()?;
+        // A join_by_word template goes where the first of its set went, which was before.
+        let first = centroid[template as usize];
+        if pinned[template as usize] || first != template {
+            centroid[template as usize] = centroid[first as usize];
             continue;
         }
-        let keys = centres.keys(&features[form as usize]);
+        let keys = centroids.keys(&features[template as usize]);
         let mut best = (threshold, None);
-        for other in centres.proposed(&keys, &rank) {
-            let found = features[form as usize].similarity(&features[other as usize]);
-            let earlier = best.1.is_none_or(|held: u32| rank[other as usize] < rank[held as usize]);
-            if found > best.0 || (found == best.0 && earlier) {
-                best = (found, Some(other));
+        for other in centroids.propose(&keys, &rank) {
+            let similarity = features[template as usize].similarity(&features[other as usize]);
+            let earlier = best.1.is_none_or(|best: u32| rank[other as usize] < rank[best as usize]);
+            if similarity > best.0 || (similarity == best.0 && earlier) {
+                best = (similarity, Some(other));
             }
         }
         match best.1 {
-            Some(other) => centre[form as usize] = other,
-            None => centres.add(keys, form),
+            Some(other) => centroid[template as usize] = other,
+            None => centroids.add(keys, template),
         }
     }
-    Ok(centre)
+    Ok(centroid)
 }
 
 /// For each text the most similar of the centres that reach the threshold, of equal ones the first; None without one.
 ///
 /// # Errors
 /// The call is stopped; there is no memory.
-pub fn nearest(centres: &[Vec<u8>], texts: &[Vec<u8>], threshold: f64) -> Result<Vec<Option<u32>>> {
-    let stop = CancelToken::current();
+pub fn nearest(centroids: &[Vec<u8>], texts: &[Vec<u8>], threshold: f64) -> Result<Vec<Option<u32>>> {
+    let cancel = CancelToken::current();
     let mut tokens = Tokens::default();
-    let rank: Vec<u32> = alloc::try_collect(0..centres.len() as u32)?;
-    let held: Vec<Features> = alloc::try_collect(centres.iter().map(|text| Features::of(text, &mut tokens)))?;
-    let mut table = Centres::new(centres.len())?;
-    for (centre, features) in held.iter().enumerate() {
+    let rank: Vec<u32> = alloc::try_collect(0..centroids.len() as u32)?;
+    let indexed: Vec<Features> = alloc::try_collect(centroids.iter().map(|text| Features::new(text, &mut tokens)))?;
+    let mut table = CentroidIndex::new(centroids.len())?;
+    for (centroid, features) in indexed.iter().enumerate() {
         let keys = table.keys(features);
-        table.add(keys, centre as u32);
+        table.add(keys, centroid as u32);
     }
-    let mut found = alloc::try_with_capacity(texts.len())?;
+    let mut result = alloc::try_with_capacity(texts.len())?;
     for text in texts {
-        stop.check()?;
-        let features = Features::of(text, &mut tokens);
+        cancel.check()?;
+        let features = Features::new(text, &mut tokens);
         let keys = table.keys(&features);
         let mut best = (threshold, None);
-        for centre in table.proposed(&keys, &rank) {
-            let similarity = features.similarity(&held[centre as usize]);
-            if similarity > best.0 || (similarity == best.0 && best.1.is_none_or(|earlier| centre < earlier)) {
-                best = (similarity, Some(centre));
+        for centroid in table.propose(&keys, &rank) {
+            let similarity = features.similarity(&indexed[centroid as usize]);
+            if similarity > best.0 || (similarity == best.0 && best.1.is_none_or(|earlier| centroid < earlier)) {
+                best = (similarity, Some(centroid));
             }
         }
-        found.push(best.1);
+        result.push(best.1);
     }
-    Ok(found)
+    Ok(result)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::batch::Batch;
-    use crate::payloads::forms::Scanner;
+    use crate::payloads::templates::Scanner;
     use proptest::prelude::*;
 
     fn texts(items: &[&str]) -> Vec<Vec<u8>> {
@@ -355,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn near_forms_have_one_centre() {
+    fn near_templates_have_one_centre() {
         let texts = texts(&[
             "union all select null",
             "union all select {int}",
@@ -365,34 +367,34 @@ mod tests {
             "<svg/onload=alert()>",
         ]);
         let none = vec![false; texts.len()];
-        assert_eq!(vec![0, 0, 2, 3, 4, 3], group(&texts, &none, 0.6).expect("room"));
-        // Three words behind the same rest are a variable; two are not.
+        assert_eq!(vec![0, 0, 2, 3, 4, 3], group(&texts, &none, 0.6).expect("memory"));
+        // Three words behind the fold_event rest are a variable; two are not.
         let tags = |names: &[&str]| -> Vec<Vec<u8>> {
             names.iter().map(|name| format!("<{name} src=javascript:alert()").into_bytes()).collect()
         };
-        assert_eq!(vec![0, 1], group(&tags(&["img", "xml"]), &none[..2], 0.6).expect("room"));
-        assert_eq!(vec![2; 3], group(&tags(&["layer", "xml", "iframe"]), &none[..3], 0.6).expect("room"));
+        assert_eq!(vec![0, 1], group(&tags(&["img", "xml"]), &none[..2], 0.6).expect("memory"));
+        assert_eq!(vec![2; 3], group(&tags(&["layer", "xml", "iframe"]), &none[..3], 0.6).expect("memory"));
         let mut pinned = none.clone();
         pinned[5] = true;
-        assert_eq!(vec![0, 0, 2, 3, 4, 5], group(&texts, &pinned, 0.6).expect("room"));
-        assert_eq!(vec![0, 1, 2, 3, 4, 5], group(&texts, &none, 1.0).expect("room"));
-        let found = nearest(&texts, &[b"union all select {hex}".to_vec(), b"<p>".to_vec()], 0.6).expect("room");
-        assert_eq!(vec![Some(0), None], found);
+        assert_eq!(vec![0, 0, 2, 3, 4, 5], group(&texts, &pinned, 0.6).expect("memory"));
+        assert_eq!(vec![0, 1, 2, 3, 4, 5], group(&texts, &none, 1.0).expect("memory"));
+        let result = nearest(&texts, &[b"union all select {hex}".to_vec(), b"<p>".to_vec()], 0.6).expect("memory");
+        assert_eq!(vec![Some(0), None], result);
         assert!(similarity(&texts[0], &texts[1]) > 0.8 && similarity(&texts[3], &texts[4]) < 0.5);
         assert_eq!(0.0, similarity(b"", b""));
     }
 
     #[test]
-    fn the_text_of_a_form_is_what_people_read() {
+    fn the_text_of_a_template_is_what_people_read() {
         let mut batch = Batch::default();
         Scanner::default().scan(&mut batch, 0, b"1' and sleep(5)-- \xff");
-        let (_, _, form, values) = batch.iter().next().expect("one");
-        assert_eq!("sleep({int})", String::from_utf8_lossy(&text_of(form).expect("a form")));
-        let values: Vec<&[u8]> = values.map(|place| batch.value(place).1).collect();
+        let (_, _, template, values) = batch.iter().next().expect("one");
+        assert_eq!("sleep({int})", String::from_utf8_lossy(&template_text(template).expect("a template")));
+        let values: Vec<&[u8]> = values.map(|position| batch.value(position).1).collect();
         assert_eq!([&b""[..], b"1' and", b"-- \xff", b"5"], values[..]);
-        assert!(text_of(b"\xff").is_err() && text_of(b"\xff\x16\xff\x16\xff\x16a\xff").is_err());
-        assert!(text_of(b"\xff\x16\xff\x16\xff\x16a\xff\x63").is_err());
-        assert_eq!(b"a\xffb".to_vec(), text_of(b"\xff\x16\xff\x16\xff\x16a\xff\x00b").expect("a form"));
+        assert!(template_text(b"\xff").is_err() && template_text(b"\xff\x16\xff\x16\xff\x16a\xff").is_err());
+        assert!(template_text(b"\xff\x16\xff\x16\xff\x16a\xff\x63").is_err());
+        assert_eq!(b"a\xffb".to_vec(), template_text(b"\xff\x16\xff\x16\xff\x16a\xff\x00b").expect("a template"));
     }
 
     proptest! {
@@ -403,13 +405,13 @@ mod tests {
             let texts: Vec<Vec<u8>> = picked.into_iter().map(|words| words.join(" ").into_bytes()).collect();
             let turned: Vec<Vec<u8>> = texts.iter().rev().cloned().collect();
             let none = vec![false; texts.len()];
-            let one = group(&texts, &none, 0.6).expect("room");
-            let other = group(&turned, &none, 0.6).expect("room");
+            let one = group(&texts, &none, 0.6).expect("memory");
+            let other = group(&turned, &none, 0.6).expect("memory");
             let last = texts.len() - 1;
-            for (place, &centre) in one.iter().enumerate() {
-                prop_assert_eq!(&texts[centre as usize], &turned[other[last - place] as usize]);
+            for (position, &centroid) in one.iter().enumerate() {
+                prop_assert_eq!(&texts[centroid as usize], &turned[other[last - position] as usize]);
                 // Centres are their own.
-                prop_assert_eq!(centre, one[centre as usize]);
+                prop_assert_eq!(centroid, one[centroid as usize]);
             }
         }
     }

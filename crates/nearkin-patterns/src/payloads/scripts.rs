@@ -12,13 +12,13 @@
 
 use std::collections::HashSet;
 
-use super::decode::{Decoder, LONGEST};
+use super::decode::{Decoder, MAX_BYTES};
 use nearkin_core::hash::xxh3;
 
 /// Tokens of a feature.
 pub const GRAM: usize = 3;
 /// Features without which a file is too short to be compared.
-pub const LEAST: usize = 12;
+pub const MIN_FEATURES: usize = 12;
 /// Hexadecimal digits that are one token, whatever they are: hashes, keys.
 const DIGITS: usize = 16;
 
@@ -29,7 +29,7 @@ const HEXADECIMAL: u64 = 3;
 
 /// Distinct features, ascending; None where a file is no short text.
 pub fn features(file: &[u8]) -> Option<Vec<u64>> {
-    if file.len() > LONGEST || file.contains(&0) {
+    if file.len() > MAX_BYTES || file.contains(&0) {
         return None;
     }
     let printable = |byte: &&u8| matches!(**byte, b' '..=b'~' | b'\t' | b'\n' | b'\r' | 0x0c | 0x80..);
@@ -48,7 +48,7 @@ pub fn features(file: &[u8]) -> Option<Vec<u64>> {
     let mut features: Vec<u64> = tokens.windows(GRAM).map(|gram| xxh3::hash(as_bytes(gram).as_slice(), 0)).collect();
     features.sort_unstable();
     features.dedup();
-    (features.len() >= LEAST).then_some(features)
+    (features.len() >= MIN_FEATURES).then_some(features)
 }
 
 fn as_bytes(gram: &[u64]) -> Vec<u8> {
@@ -79,16 +79,16 @@ fn in_word(byte: u8) -> bool {
 
 /// Where words and signs lie; quotation marks, dollar signs and white space are none.
 fn words(text: &[u8]) -> Vec<(usize, usize)> {
-    let (mut found, mut at) = (Vec::new(), 0);
+    let (mut result, mut at) = (Vec::new(), 0);
     while at < text.len() {
         let length = text[at..].iter().take_while(|&&byte| in_word(byte)).count();
         let sign = length == 0 && text[at].is_ascii_graphic() && !matches!(text[at], b'\'' | b'"' | b'`' | b'$');
         if length > 0 || sign {
-            found.push((at, at + length.max(1)));
+            result.push((at, at + length.max(1)));
         }
         at += length.max(1);
     }
-    found
+    result
 }
 
 /// Words that the text assigns.
@@ -154,14 +154,14 @@ mod tests {
         assert_eq!(None, features(b"too short"));
         assert_eq!(None, features(&[SCRIPT.as_bytes(), b"\0"].concat()));
         assert_eq!(None, features(&[SCRIPT.as_bytes(), &[1; 99]].concat()));
-        assert_eq!(None, features(&vec![b'a'; LONGEST + 1]));
+        assert_eq!(None, features(&vec![b'a'; MAX_BYTES + 1]));
     }
 
     proptest! {
         #[test]
         fn any_bytes_have_features_or_none(file in prop::collection::vec(any::<u8>(), 0..300)) {
-            let found = features(&file).unwrap_or_default();
-            prop_assert!(found.windows(2).all(|pair| pair[0] < pair[1]));
+            let result = features(&file).unwrap_or_default();
+            prop_assert!(result.windows(2).all(|pair| pair[0] < pair[1]));
         }
     }
 }

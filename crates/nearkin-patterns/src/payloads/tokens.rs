@@ -9,8 +9,8 @@
 //! | `..` `\|\|` `&&` | two or more of the sign |
 //! | a sign | any other character of ASCII |
 //!
-//! White space, control characters and quotation marks are no tokens: attackers write them as they like. What a form is
-//! written as (`{int}`) is read as the same token, so that forms are forms of themselves.
+//! White space, control characters and quotation marks are no tokens: attackers write them as they like. What a template is
+//! written as (`{int}`) is read as the same token, so that templates are templates of themselves.
 //!
 //! Repeats collapse while tokens come: of a stretch of up to [`PERIOD`] tokens that stands twice in a row, directly or
 //! with a separator between, the first is left. So `null,null,null` is `null`, `../../` is `../`, and `chr(1)||chr(2)`
@@ -23,7 +23,7 @@ use super::words;
 /// Longest stretch of tokens whose repeats collapse.
 pub(crate) const PERIOD: usize = 8;
 /// Tokens of a payload that are kept.
-pub(crate) const MOST: usize = 512;
+pub(crate) const MAX_TOKENS: usize = 512;
 
 /// A token: a sign by its byte, a kind of token, or a word by its number.
 pub(crate) type Symbol = u16;
@@ -60,7 +60,7 @@ pub(crate) struct Token {
 
 /// Known words by what the rules call them.
 #[derive(Debug)]
-pub(crate) struct Known {
+pub(crate) struct Keywords {
     pub(crate) and: Symbol,
     pub(crate) or: Symbol,
     pub(crate) xor: Symbol,
@@ -98,9 +98,9 @@ fn word(text: &str) -> Symbol {
     words::number(text.as_bytes()).map_or(NAME, |number| WORD + number)
 }
 
-pub(crate) fn known() -> &'static Known {
-    static KNOWN: OnceLock<Known> = OnceLock::new();
-    KNOWN.get_or_init(|| Known {
+pub(crate) fn keywords() -> &'static Keywords {
+    static KEYWORDS_CELL: OnceLock<Keywords> = OnceLock::new();
+    KEYWORDS_CELL.get_or_init(|| Keywords {
         and: word("and"),
         or: word("or"),
         xor: word("xor"),
@@ -162,7 +162,7 @@ impl Tokens {
     /// Appends a token; repeats at the end collapse.
     #[inline]
     pub(crate) fn push(&mut self, token: Token) {
-        if self.all.len() >= MOST {
+        if self.all.len() >= MAX_TOKENS {
             self.cut = true;
             return;
         }
@@ -176,8 +176,11 @@ impl Tokens {
         let all = &self.all;
         let n = all.len();
         let last = all[n - 1].symbol;
-        let equal = |one: usize, other: usize, length: usize| {
-            all[one..one + length].iter().zip(&all[other..other + length]).all(|(a, b)| a.symbol == b.symbol)
+        let equal = |start_a: usize, start_b: usize, length: usize| {
+            all[start_a..start_a + length]
+                .iter()
+                .zip(&all[start_b..start_b + length])
+                .all(|(a, b)| a.symbol == b.symbol)
         };
         for p in 1..=PERIOD.min(n / 2) {
             if all[n - 1 - p].symbol == last && equal(n - 2 * p, n - p, p) {
@@ -232,7 +235,7 @@ impl Tokens {
             b'$' if rest.starts_with(b"${ifs}") => (None, 6),
             b'$' if rest.starts_with(b"$ifs$9") => (None, 6),
             b'$' if rest.starts_with(b"$ifs") => (None, 4),
-            b'{' => hole(rest).map_or((Some(Symbol::from(b'{')), 1), |(symbol, length)| (Some(symbol), length)),
+            b'{' => wildcard(rest).map_or((Some(Symbol::from(b'{')), 1), |(symbol, length)| (Some(symbol), length)),
             b'.' => many(rest, b'.', DOTS),
             b'|' => many(rest, b'|', BARS),
             b'&' => many(rest, b'&', AMPERSANDS),
@@ -259,7 +262,7 @@ impl Tokens {
         if length == 1 && !self.in_tag() {
             return (Some(NAME), length);
         }
-        for &(from, to) in &known().synonyms {
+        for &(from, to) in &keywords().synonyms {
             if number + WORD == from {
                 number = to - WORD;
             }
@@ -269,7 +272,7 @@ impl Tokens {
 
     /// Whether the next word is the name of a tag.
     fn in_tag(&self) -> bool {
-        let sign = |back: usize| self.all.len().checked_sub(back).map(|place| self.all[place].symbol);
+        let sign = |back: usize| self.all.len().checked_sub(back).map(|position| self.all[position].symbol);
         let less = Some(Symbol::from(b'<'));
         sign(1) == less || (sign(1) == Some(Symbol::from(b'/')) && sign(2) == less)
     }
@@ -343,7 +346,7 @@ fn host(text: &[u8], before: &[u8]) -> usize {
     let scheme = before.last() == Some(&b':');
     if scheme {
         let name = &before[..before.len() - 1];
-        let letters = name.iter().rev().take(words::LONGEST).take_while(|byte| byte.is_ascii_lowercase()).count();
+        let letters = name.iter().rev().take(words::MAX_BYTES).take_while(|byte| byte.is_ascii_lowercase()).count();
         if HOSTLESS.contains(&&name[name.len() - letters..]) {
             return 0;
         }
@@ -383,18 +386,18 @@ fn port(text: &[u8]) -> usize {
 /// The length of a name at the start that ends as names of hosts do.
 fn domain(text: &[u8]) -> Option<usize> {
     let (length, last) = dotted(text);
-    let known = last > 0 && DOMAINS.contains(&&text[length - last..length]);
+    let is_listed = last > 0 && DOMAINS.contains(&&text[length - last..length]);
     let ends = !text.get(length).is_some_and(|&byte| in_word(byte) || matches!(byte, b'(' | b'.'));
-    (known && ends).then(|| length + port(&text[length..]))
+    (is_listed && ends).then(|| length + port(&text[length..]))
 }
 
 /// Symbols and what they are written as.
-const HOLES: [(Symbol, &str); 5] =
+const WILDCARDS: [(Symbol, &str); 5] =
     [(INT, "{int}"), (HEX, "{hex}"), (NAME, "{name}"), (HOST, "{host}"), (TEXT, "{text}")];
 
-fn hole(rest: &[u8]) -> Option<(Symbol, usize)> {
-    let found = HOLES.iter().find(|(_, text)| rest.starts_with(text.as_bytes()));
-    found.map(|&(symbol, text)| (symbol, text.len()))
+fn wildcard(rest: &[u8]) -> Option<(Symbol, usize)> {
+    let result = WILDCARDS.iter().find(|(_, text)| rest.starts_with(text.as_bytes()));
+    result.map(|&(symbol, text)| (symbol, text.len()))
 }
 
 /// What a token is written as.
@@ -408,7 +411,7 @@ pub(crate) fn written(symbol: Symbol) -> &'static str {
         SLASHES => "//",
         BARS => "||",
         AMPERSANDS => "&&",
-        _ => match HOLES.iter().find(|(one, _)| *one == symbol) {
+        _ => match WILDCARDS.iter().find(|(typed, _)| *typed == symbol) {
             Some((_, text)) => text,
             None => &SIGNS.get_or_init(|| (0..256_u32).filter_map(char::from_u32).map(String::from).collect())
                 [usize::from(symbol) % 256],
@@ -482,9 +485,10 @@ mod tests {
         tokens.read("/etc".repeat(100_000).as_bytes());
         assert_eq!((2, false), (tokens.all.len(), tokens.cut));
         // A sequence without repeats (Thue): bounded by its length alone.
-        let free: String =
-            (0..4 * MOST).map(|i: usize| if i.count_ones().is_multiple_of(2) { "cat " } else { "dir ls " }).collect();
+        let free: String = (0..4 * MAX_TOKENS)
+            .map(|i: usize| if i.count_ones().is_multiple_of(2) { "cat " } else { "dir ls " })
+            .collect();
         tokens.read(free.as_bytes());
-        assert!(tokens.all.len() <= MOST);
+        assert!(tokens.all.len() <= MAX_TOKENS);
     }
 }

@@ -1,4 +1,4 @@
-//! Words that stay literal in forms of payloads: what SQL, markup, scripts, shells and servers call things. Any other
+//! Words that stay literal in templates of payloads: what SQL, markup, scripts, shells and servers call things. Any other
 //! word is a name, whatever it is. The list is `data/payload-words.txt`.
 //!
 //! One look-up is one XXH3 and mostly one comparison.
@@ -10,7 +10,7 @@ use nearkin_core::hash::xxh3;
 const LIST: &str = include_str!("../../data/payload-words.txt");
 
 /// Bytes of the longest word, and a little more.
-pub(crate) const LONGEST: usize = 40;
+pub(crate) const MAX_BYTES: usize = 40;
 /// Slots of the table, a power of two.
 const SLOTS: usize = 1 << 12;
 /// A slot without a word.
@@ -26,15 +26,15 @@ struct Words {
 fn words() -> &'static Words {
     static WORDS: OnceLock<Words> = OnceLock::new();
     WORDS.get_or_init(|| {
-        let mut found = Words { all: Vec::new(), slots: Box::new([NONE; SLOTS]) };
+        let mut result = Words { all: Vec::new(), slots: Box::new([NONE; SLOTS]) };
         for word in LIST.lines().filter(|line| !line.starts_with('#')).flat_map(str::split_ascii_whitespace) {
-            let slot = found.slot(word.as_bytes());
-            if found.slots[slot] == NONE {
-                found.slots[slot] = found.all.len() as u16;
-                found.all.push(word);
+            let slot = result.slot(word.as_bytes());
+            if result.slots[slot] == NONE {
+                result.slots[slot] = result.all.len() as u16;
+                result.all.push(word);
             }
         }
-        found
+        result
     })
 }
 
@@ -52,7 +52,7 @@ impl Words {
 /// The number of a word of lower-case letters.
 #[inline]
 pub(crate) fn number(word: &[u8]) -> Option<u16> {
-    if word.len() > LONGEST {
+    if word.len() > MAX_BYTES {
         return None;
     }
     let words = words();
@@ -75,9 +75,9 @@ mod tests {
     fn every_word_is_found_and_nothing_else() {
         let all = &words().all;
         assert!((1000..SLOTS / 2).contains(&all.len()));
-        for (place, word) in all.iter().enumerate() {
-            assert_eq!((Some(place as u16), *word), (number(word.as_bytes()), text(place as u16)));
-            assert!(word.len() <= LONGEST && !word.bytes().any(|byte| byte.is_ascii_uppercase()));
+        for (position, word) in all.iter().enumerate() {
+            assert_eq!((Some(position as u16), *word), (number(word.as_bytes()), text(position as u16)));
+            assert!(word.len() <= MAX_BYTES && !word.bytes().any(|byte| byte.is_ascii_uppercase()));
         }
         for other in ["", "qzjx", "Select", "selectx", "a word that is longer than any of the words in the list"] {
             assert_eq!(None, number(other.as_bytes()));

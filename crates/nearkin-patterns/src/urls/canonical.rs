@@ -11,16 +11,16 @@
 //! scheme are lower case, `http` and `https` with their default ports are one; user and password become a bare `@` before the
 //! host. Dot segments, empty segments (also one at the end), empty parameters and the fragment are dropped, and `;jsessionid`.
 //! Parameters are ordered by their keys; values of one key keep their order. `{int}` and the other names of types in braces
-//! are holes and stay as they are, so that a pattern is canonical; any other brace is escaped.
+//! are wildcards and stay as they are, so that a pattern is canonical; any other brace is escaped.
 //!
 //! One pass over the bytes; buffers are used again.
 
 use std::ops::Range;
 
-use super::hole_length;
+use super::wildcard_length;
 
 /// The longest item that is read, in bytes.
-pub const LONGEST: usize = 1 << 16;
+pub const MAX_BYTES: usize = 1 << 16;
 
 /// Why an item is no URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,7 +128,7 @@ fn normalise(part: &[u8], stays: u8, out: &mut Vec<u8>) {
         } else if byte == b'+' {
             escape(b' ', out);
         } else if byte == b'{'
-            && let Some(length) = hole_length(&part[at..])
+            && let Some(length) = wildcard_length(&part[at..])
         {
             out.extend_from_slice(&part[at..at + length]);
             at += length - 1;
@@ -230,23 +230,23 @@ impl Canonical {
         self.parameters.clear();
         (self.method, self.host) = (0..0, 0..0);
         let mut line = trimmed(item);
-        if line.len() > LONGEST {
+        if line.len() > MAX_BYTES {
             return Err(Unreadable::Long);
         }
-        let mut given = method.map(trimmed).filter(|method| !method.is_empty());
-        if let Some((found, rest)) = request_line(line) {
-            given = given.or(Some(found));
+        let mut method = method.map(trimmed).filter(|method| !method.is_empty());
+        if let Some((name, rest)) = request_line(line) {
+            method = method.or(Some(name));
             line = rest;
         }
         if line.is_empty() {
             return Err(Unreadable::Empty);
         }
-        if let Some(given) = given {
-            let fits = given.len() <= 32 && given.iter().all(|byte| byte.is_ascii_alphabetic() || *byte == b'-');
+        if let Some(method) = method {
+            let fits = method.len() <= 32 && method.iter().all(|byte| byte.is_ascii_alphabetic() || *byte == b'-');
             if !fits {
                 return Err(Unreadable::Method);
             }
-            self.text.extend(given.iter().map(u8::to_ascii_uppercase));
+            self.text.extend(method.iter().map(u8::to_ascii_uppercase));
             self.method = 0..self.text.len();
         }
         let line = memchr::memchr(b'#', line).map_or(line, |at| &line[..at]);
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn forms_that_rfc_3986_takes_for_one_are_one() {
+    fn templates_that_rfc_3986_takes_for_one_are_one() {
         for (given, expected) in [
             ("HTTP://Example.COM:80/a/./b/../c//d/?", "example.com/a/c/d"),
             ("https://example.com:443", "example.com/"),
@@ -469,7 +469,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_canonical_url_is_its_own_canonical_form(item in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn a_canonical_url_is_its_own_canonical_template(item in prop::collection::vec(any::<u8>(), 0..200)) {
             let mut line = b"/".to_vec();
             line.extend(item);
             let once = canonical(&line);

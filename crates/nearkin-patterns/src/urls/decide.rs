@@ -12,7 +12,7 @@
 //! −log2(r)·0.4, −1 to 1.5            r: requests of one of them beside those of an ordinary interface of the host
 //! ```
 //! and they are a variable above 0. The weights are a person's choice, made on some generated sites and shown on others
-//! (`bench/patterns_sites.py`). Scanners: siblings nobody asked for twice are no values where others have most of the requests, or
+//! (`bench/patterns_urls.py`). Scanners: siblings nobody asked for twice are no values where others have most of the requests, or
 //! where the clients are known and few of them asked for all.
 //!
 //! Source of n₁/N: Good, I. J. (1953), The population frequencies of species and the estimation of population parameters,
@@ -35,7 +35,7 @@ pub struct Sibling<'a> {
 
 /// Where the siblings stand.
 #[derive(Debug, Clone, Copy)]
-pub struct Place<'a> {
+pub struct SiblingContext<'a> {
     /// The part before them, empty at the beginning.
     pub before: &'a [u8],
     /// Requests of all siblings, those that are typed by themselves too.
@@ -66,37 +66,38 @@ pub struct Verdict {
 /// The shape of a request that ends here.
 pub const LEAF: u64 = 1;
 /// Fewest siblings that make a variable.
-const FEWEST: usize = 4;
+const MIN_SIBLINGS: usize = 4;
 
 /// Siblings whose shapes others have too.
-fn pooled(siblings: &[Sibling<'_>]) -> Vec<usize> {
+fn pool_siblings(siblings: &[Sibling<'_>]) -> Vec<usize> {
     let mut shared: std::collections::HashMap<u64, usize> = std::collections::HashMap::new();
     for sibling in siblings {
         for (shape, _) in &sibling.shapes {
             *shared.entry(*shape).or_default() += 1;
         }
     }
-    let enough = (siblings.len() / 5).clamp(2, 3);
+    let min_shared = (siblings.len() / 5).clamp(2, 3);
     (0..siblings.len())
-        .filter(|&place| {
-            let sibling = &siblings[place];
+        .filter(|&position| {
+            let sibling = &siblings[position];
             let common: u64 =
-                sibling.shapes.iter().filter(|(shape, _)| shared[shape] >= enough).map(|(_, count)| count).sum();
+                sibling.shapes.iter().filter(|(shape, _)| shared[shape] >= min_shared).map(|(_, count)| count).sum();
             2 * common >= sibling.count
         })
         .collect()
 }
 
-fn clients_of(siblings: &[Sibling<'_>], places: &[usize]) -> usize {
-    let mut clients: Vec<u64> = places.iter().flat_map(|&place| siblings[place].clients.iter().copied()).collect();
+fn count_clients(siblings: &[Sibling<'_>], positions: &[usize]) -> usize {
+    let mut clients: Vec<u64> =
+        positions.iter().flat_map(|&position| siblings[position].clients.iter().copied()).collect();
     clients.sort_unstable();
     clients.dedup();
     clients.len()
 }
 
 /// Which of the siblings are values of one variable.
-pub fn decide(siblings: &[Sibling<'_>], place: Place<'_>) -> Verdict {
-    let mut pool = pooled(siblings);
+pub fn decide(siblings: &[Sibling<'_>], context: SiblingContext<'_>) -> Verdict {
+    let mut pool = pool_siblings(siblings);
     let mut counts: Vec<u64> = pool.iter().map(|&at| siblings[at].count).collect();
     counts.sort_unstable();
     let middle = counts.get(counts.len() / 2).copied().unwrap_or(0);
@@ -110,12 +111,12 @@ pub fn decide(siblings: &[Sibling<'_>], place: Place<'_>) -> Verdict {
     if 5 * once > 4 * pool.len() {
         pool.retain(|&at| siblings[at].count < 30 || tokens::valueness(siblings[at].part) > 0.3);
     }
-    let stray = strays(siblings, &pool, place.total);
+    let stray = strays(siblings, &pool, context.total);
     let all = pool.clone();
     if stray {
         pool.retain(|&at| siblings[at].count > 3);
     }
-    let mut verdict = judge(siblings, pool, place);
+    let mut verdict = judge(siblings, pool, context);
     if stray && !verdict.values.is_empty() {
         verdict.values = all;
     }
@@ -132,28 +133,28 @@ fn strays(siblings: &[Sibling<'_>], pool: &[usize], total: u64) -> bool {
     often > 0 && once > 0 && (twice + thrice) * 10 <= once * 3 && requests * 100 < 15 * total
 }
 
-fn judge(siblings: &[Sibling<'_>], pool: Vec<usize>, place: Place<'_>) -> Verdict {
+fn judge(siblings: &[Sibling<'_>], pool: Vec<usize>, context: SiblingContext<'_>) -> Verdict {
     let mut counts: Vec<u64> = pool.iter().map(|&at| siblings[at].count).collect();
     counts.sort_unstable();
     let middle = counts.get(counts.len() / 2).copied().unwrap_or(0);
     let mut verdict = Verdict { distinct: pool.len(), ..Verdict::default() };
-    if pool.len() < FEWEST {
+    if pool.len() < MIN_SIBLINGS {
         return verdict;
     }
     verdict.requests = pool.iter().map(|&at| siblings[at].count).sum();
     verdict.once = pool.iter().filter(|&&at| siblings[at].count == 1).count();
-    if scanned(siblings, &pool, &verdict, place) {
+    if scanned(siblings, &pool, &verdict, context) {
         verdict.score = f64::NEG_INFINITY;
         return verdict;
     }
-    verdict.score = score(siblings, &pool, &verdict, middle, place);
+    verdict.score = score(siblings, &pool, &verdict, middle, context);
     if verdict.score > 0.0 {
         verdict.values = pool;
     }
     verdict
 }
 
-fn score(siblings: &[Sibling<'_>], pool: &[usize], verdict: &Verdict, middle: u64, place: Place<'_>) -> f64 {
+fn score(siblings: &[Sibling<'_>], pool: &[usize], verdict: &Verdict, middle: u64, context: SiblingContext<'_>) -> f64 {
     let distinct = pool.len() as f64;
     let share = |test: fn(&[u8]) -> bool| pool.iter().filter(|&&at| test(siblings[at].part)).count() as f64 / distinct;
     let valueness = pool.iter().map(|&at| tokens::valueness(siblings[at].part)).sum::<f64>() / distinct;
@@ -161,11 +162,11 @@ fn score(siblings: &[Sibling<'_>], pool: &[usize], verdict: &Verdict, middle: u6
     let mut score = (1.5 * (distinct / 16.0).log2()).min(4.0);
     score += (2.0 * (20.0 * newness).max(1e-9).log10()).clamp(-3.0, 2.5);
     score += 6.0 * (valueness - 0.35);
-    let before = place.before;
+    let before = context.before;
     let neutral = before.is_empty()
         || before.eq_ignore_ascii_case(b"api")
         || super::scan::is_version_segment(before)
-        || !tokens::is_literal(before) && tokens::holes(before).next().is_some();
+        || !tokens::is_literal(before) && tokens::wildcards(before).next().is_some();
     if neutral {
         score -= 1.5;
     } else if tokens::is_holder(before) {
@@ -177,10 +178,10 @@ fn score(siblings: &[Sibling<'_>], pool: &[usize], verdict: &Verdict, middle: u6
     if share(tokens::is_language) > 0.5 {
         score -= 4.0;
     }
-    if once_each(verdict) && (verdict.requests as f64) < 0.3 * place.total as f64 {
+    if once_each(verdict) && (verdict.requests as f64) < 0.3 * context.total as f64 {
         score -= if leads_on(siblings, pool) { 1.0 } else { 3.0 };
     }
-    let ratio = middle as f64 / place.ordinary.max(1.0);
+    let ratio = middle as f64 / context.ordinary.max(1.0);
     score + (-0.4 * ratio.max(1e-9).log2()).clamp(-1.0, 1.5)
 }
 
@@ -200,19 +201,19 @@ fn leads_on(siblings: &[Sibling<'_>], pool: &[usize]) -> bool {
 }
 
 /// Whether the siblings look like what a scanner asked for.
-fn scanned(siblings: &[Sibling<'_>], pool: &[usize], verdict: &Verdict, place: Place<'_>) -> bool {
+fn scanned(siblings: &[Sibling<'_>], pool: &[usize], verdict: &Verdict, context: SiblingContext<'_>) -> bool {
     let distinct = pool.len();
-    if place.clients {
-        let clients = clients_of(siblings, pool);
+    if context.clients {
+        let clients = count_clients(siblings, pool);
         if clients < 3 || clients * 20 < distinct && clients < 16 {
             return true;
         }
     }
     // What looks like a value among attacks is one of them.
-    if 2 * place.odd > verdict.requests && 10 * verdict.requests < 3 * place.total {
+    if 2 * context.odd > verdict.requests && 10 * verdict.requests < 3 * context.total {
         return true;
     }
-    once_each(verdict) && (verdict.requests as f64) < 0.1 * place.total as f64 && !leads_on(siblings, pool)
+    once_each(verdict) && (verdict.requests as f64) < 0.1 * context.total as f64 && !leads_on(siblings, pool)
 }
 
 #[cfg(test)]
@@ -231,8 +232,8 @@ mod tests {
             .collect()
     }
 
-    fn place(before: &str, total: u64) -> Place<'_> {
-        Place { before: before.as_bytes(), total, odd: 0, ordinary: 50.0, clients: false }
+    fn context(before: &str, total: u64) -> SiblingContext<'_> {
+        SiblingContext { before: before.as_bytes(), total, odd: 0, ordinary: 50.0, clients: false }
     }
 
     const TITLES: [&str; 8] = [
@@ -249,9 +250,9 @@ mod tests {
     #[test]
     fn titles_are_values_and_actions_are_not() {
         let titles = siblings(&TITLES.map(|title| (title, 2)));
-        assert_eq!(8, decide(&titles, place("blog", 16)).values.len());
+        assert_eq!(8, decide(&titles, context("blog", 16)).values.len());
         let actions = ["login", "logout", "search", "export", "settings", "profile", "upload", "stats"];
-        assert!(decide(&siblings(&actions.map(|word| (word, 12))), place("users", 96)).values.is_empty());
+        assert!(decide(&siblings(&actions.map(|word| (word, 12))), context("users", 96)).values.is_empty());
     }
 
     #[test]
@@ -261,8 +262,8 @@ mod tests {
             .iter()
             .map(|word| Sibling { part: word.as_bytes(), count: 1, shapes: vec![(LEAF, 1)], clients: vec![7] })
             .collect();
-        assert!(decide(&scan, Place { total: 10_000, ..place("", 0) }).values.is_empty());
-        let known = Place { total: 500, clients: true, ..place("files", 0) };
+        assert!(decide(&scan, SiblingContext { total: 10_000, ..context("", 0) }).values.is_empty());
+        let known = SiblingContext { total: 500, clients: true, ..context("files", 0) };
         assert!(decide(&scan, known).values.is_empty());
         for (number, sibling) in scan.iter_mut().enumerate() {
             sibling.clients = vec![number as u64 / 2];
@@ -273,9 +274,9 @@ mod tests {
     #[test]
     fn collections_below_a_version_stay_names() {
         let words = ["users", "orders", "invoices", "products", "carts", "payments", "shipments", "returns"];
-        let found: Vec<String> =
+        let result: Vec<String> =
             (0..160).map(|number| format!("{}{}", (b'a' + number as u8 % 26) as char, words[number % 8])).collect();
-        let all: Vec<Sibling<'_>> = found
+        let all: Vec<Sibling<'_>> = result
             .iter()
             .map(|word| Sibling {
                 part: word.as_bytes(),
@@ -284,6 +285,6 @@ mod tests {
                 clients: vec![],
             })
             .collect();
-        assert!(decide(&all, place("v1", 6400)).values.is_empty());
+        assert!(decide(&all, context("v1", 6400)).values.is_empty());
     }
 }

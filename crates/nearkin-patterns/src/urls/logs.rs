@@ -7,7 +7,7 @@
 //! the first string in quotes behind the brackets; `\"`, `\\` and `\xNN` in it are what they stand for. One pass, jumping from
 //! mark to mark by `memchr`. Lines need not be UTF-8.
 
-use crate::forms::NO_TIME;
+use crate::templates::NO_TIME;
 use nearkin_core::{Result, alloc};
 
 /// What lines a block has.
@@ -47,14 +47,14 @@ pub const REASONS: [&str; 4] =
     ["no time in brackets", "a time that is none", "no request in quotes", "an empty request"];
 
 /// Malformed lines that are told one by one.
-const TOLD: usize = 10;
+const MAX_MALFORMED: usize = 10;
 
 /// Reads the requests of a block that starts at the start of a line; `end` says that nothing follows it.
 ///
 /// # Errors
 /// There is no memory for them.
 pub fn read(block: &[u8], end: bool, lines: Lines) -> Result<Requests> {
-    let mut found = Requests::default();
+    let mut result = Requests::default();
     let mut rest = block;
     while !rest.is_empty() {
         let (line, after) = match memchr::memchr(b'\n', rest) {
@@ -65,21 +65,21 @@ pub fn read(block: &[u8], end: bool, lines: Lines) -> Result<Requests> {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         if line.iter().any(|&byte| byte > b' ') {
             let read = match lines {
-                Lines::Log => found.log_line(line)?,
-                Lines::Plain => found.push(line, NO_TIME, b"").map(Ok)?,
+                Lines::Log => result.log_line(line)?,
+                Lines::Plain => result.push(line, NO_TIME, b"").map(Ok)?,
             };
             if let Err(reason) = read {
-                found.counts[reason] += 1;
-                if found.malformed.len() < TOLD {
-                    found.malformed.push((found.lines, REASONS[reason]));
+                result.counts[reason] += 1;
+                if result.malformed.len() < MAX_MALFORMED {
+                    result.malformed.push((result.lines, REASONS[reason]));
                 }
             }
         }
-        found.lines += 1;
-        found.consumed += rest.len() - after.len();
+        result.lines += 1;
+        result.consumed += rest.len() - after.len();
         rest = after;
     }
-    Ok(found)
+    Ok(result)
 }
 
 impl Requests {
@@ -99,7 +99,7 @@ impl Requests {
     fn log_line(&mut self, line: &[u8]) -> Result<std::result::Result<(), usize>> {
         let Some(open) = memchr::memchr(b'[', line) else { return Ok(Err(0)) };
         let Some(length) = memchr::memchr(b']', &line[open..]) else { return Ok(Err(0)) };
-        let Some(time) = time_of(&line[open + 1..open + length]) else { return Ok(Err(1)) };
+        let Some(time) = parse_time(&line[open + 1..open + length]) else { return Ok(Err(1)) };
         let rest = &line[open + length + 1..];
         let Some(quote) = memchr::memchr(b'"', rest) else { return Ok(Err(2)) };
         let start = self.data.len();
@@ -149,7 +149,7 @@ fn unquoted(rest: &[u8], out: &mut Vec<u8>) -> bool {
 }
 
 /// Microseconds since 1970 of `17/May/2015:10:05:03 +0000`, or of `2015-05-17T10:05:03+00:00`.
-pub fn time_of(text: &[u8]) -> Option<i64> {
+pub fn parse_time(text: &[u8]) -> Option<i64> {
     let number = |range: std::ops::Range<usize>| -> Option<i64> {
         text.get(range)?
             .iter()
@@ -194,22 +194,22 @@ mod tests {
         let log = b"10.0.0.7 - bob [17/May/2015:10:05:03 +0200] \"GET /a\\\"b\\x41?c HTTP/1.1\" 200 5 \"-\" \"x\"\n\
             - - - [31/Dec/1969:23:59:59 +0000] \"POST / HTTP/1.0\" 200 5\r\n\nbroken\n1 - - [x] \"GET /\"\n\
             1 - - [17/May/2015:10:05:03 +0000] \"-\" 408 0\n1 - - [17/May/2015:10:05:03 +0000] \"GET /";
-        let found = read(log, true, Lines::Log).expect("room");
-        assert_eq!(b"GET /a\"bA?c HTTP/1.1POST / HTTP/1.0".to_vec(), found.data);
-        assert_eq!(vec![1_431_849_903_000_000, -1_000_000], found.times);
-        assert_eq!((b"10.0.0.7".to_vec(), vec![8, 8]), (found.clients, found.client_ends));
-        assert_eq!([1, 1, 1, 1], found.counts);
-        assert_eq!(vec![3, 4, 5, 6], found.malformed.iter().map(|one| one.0).collect::<Vec<_>>());
-        assert_eq!((log.len(), 7), (found.consumed, found.lines));
+        let result = read(log, true, Lines::Log).expect("memory");
+        assert_eq!(b"GET /a\"bA?c HTTP/1.1POST / HTTP/1.0".to_vec(), result.data);
+        assert_eq!(vec![1_431_849_903_000_000, -1_000_000], result.times);
+        assert_eq!((b"10.0.0.7".to_vec(), vec![8, 8]), (result.clients, result.client_ends));
+        assert_eq!([1, 1, 1, 1], result.counts);
+        assert_eq!(vec![3, 4, 5, 6], result.malformed.iter().map(|line| line.0).collect::<Vec<_>>());
+        assert_eq!((log.len(), 7), (result.consumed, result.lines));
     }
 
     proptest! {
         #[test]
         fn blocks_of_any_bytes_are_read_as_the_whole_is(lines in prop::collection::vec(any::<u8>(), 0..300), cut in 0_usize..300) {
             for kind in [Lines::Log, Lines::Plain] {
-                let whole = read(&lines, true, kind).expect("room");
-                let first = read(&lines[..cut.min(lines.len())], false, kind).expect("room");
-                let second = read(&lines[first.consumed..], true, kind).expect("room");
+                let whole = read(&lines, true, kind).expect("memory");
+                let first = read(&lines[..cut.min(lines.len())], false, kind).expect("memory");
+                let second = read(&lines[first.consumed..], true, kind).expect("memory");
                 prop_assert_eq!(whole.data, [first.data, second.data].concat());
                 prop_assert_eq!(whole.lines, first.lines + second.lines);
                 prop_assert_eq!(whole.consumed, lines.len());

@@ -1,25 +1,26 @@
-//! URLs: the canonical form, the scan to forms, and the merge of forms into patterns that are still URLs.
+//! URLs: the canonical form, the scan to templates, and the merge of templates into patterns that are still URLs.
 //!
-//! A form is `METHOD host/segment/segment?key=value`, the method empty where none is known, with holes (`forms`) for what has a
-//! type by itself. The merge reads forms alone, so patterns depend on the table and on nothing else.
+//! A template is `METHOD host/segment/segment?key=value`, the method empty where none is known, with wildcards (`templates`) for what has a
+//! type by itself. The merge reads templates alone, so patterns depend on the table and on nothing else.
 
 pub mod canonical;
 pub mod decide;
 pub mod logs;
 pub mod parameters;
+pub mod request;
 pub mod rows;
 pub mod scan;
 pub mod sites;
 pub mod tokens;
 pub mod tree;
 
-use crate::forms::{EXAMPLES, FormTable};
 use crate::kinds::Kind;
+use crate::templates::{EXAMPLES, TemplateTable};
 use crate::values::Values;
 use nearkin_core::Result;
 
-/// The length of a hole of a pattern at the beginning: `{int}` and the other names of types.
-pub(crate) fn hole_length(bytes: &[u8]) -> Option<usize> {
+/// The length of a wildcard of a pattern at the beginning: `{int}` and the other names of types.
+pub(crate) fn wildcard_length(bytes: &[u8]) -> Option<usize> {
     if bytes.first() != Some(&b'{') {
         return None;
     }
@@ -35,13 +36,13 @@ const LISTED: usize = 50;
 ///
 /// # Errors
 /// There is no memory for them.
-pub fn unexplained(sites: &sites::Sites, table: &FormTable) -> Result<(u64, Vec<Vec<u8>>)> {
+pub fn unmatched(sites: &sites::Sites, table: &TemplateTable) -> Result<(u64, Vec<Vec<u8>>)> {
     let mut examples = Values::default();
     let mut count = 0;
-    for &place in &sites.unexplained {
-        let form = &table.forms()[place];
-        count += form.count;
-        for (hash, text) in form.examples.iter().take(EXAMPLES) {
+    for &position in &sites.unmatched {
+        let template = &table.templates()[position];
+        count += template.count;
+        for (hash, text) in template.examples.iter().take(EXAMPLES) {
             examples.add(hash, text, LISTED)?;
         }
     }

@@ -13,12 +13,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::request::Request;
 use super::tokens;
-use super::tree::Asked;
 use crate::kinds::Kind;
 
 /// Most values of a parameter that dispatches.
-const MOST: usize = 64;
+const MAX_VALUES: usize = 64;
 /// The least surprise that the values have nothing to do with another parameter, in nats; of those that are named to dispatch.
 const SURPRISE: (f64, f64) = (12.0, 6.0);
 
@@ -40,7 +40,7 @@ pub fn is_dispatcher(key: &[u8]) -> bool {
 /// What a parameter takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameter {
-    /// Its key, as forms write it.
+    /// Its key, as templates write it.
     pub key: Vec<u8>,
     /// The value that it always has, if it dispatches.
     pub literal: Option<Vec<u8>>,
@@ -69,33 +69,33 @@ pub enum Query {
 }
 
 /// What a request has for a key.
-enum Had<'a> {
-    Nothing,
+enum KeyUse<'a> {
+    Absent,
     /// The key alone.
     Key,
     Value(&'a [u8]),
 }
 
-fn value_of<'a>(asked: &'a Asked, key: &[u8]) -> Had<'a> {
-    match asked.parameters.iter().find(|parameter| parameter.0 == key) {
-        None => Had::Nothing,
-        Some((_, None)) => Had::Key,
-        Some((_, Some(value))) => Had::Value(value),
+fn lookup<'a>(request: &'a Request, key: &[u8]) -> KeyUse<'a> {
+    match request.parameters.iter().find(|parameter| parameter.0 == key) {
+        None => KeyUse::Absent,
+        Some((_, None)) => KeyUse::Key,
+        Some((_, Some(value))) => KeyUse::Value(value),
     }
 }
 
 /// The key that decides among the requests, by what follows; None if no value does.
-pub fn dispatcher(asked: &[&Asked], fixed: &[(Vec<u8>, Vec<u8>)], path_is_script: bool) -> Option<Vec<u8>> {
-    let keys: BTreeSet<&[u8]> = asked
+pub fn dispatcher(requests: &[&Request], fixed: &[(Vec<u8>, Vec<u8>)], path_is_script: bool) -> Option<Vec<u8>> {
+    let keys: BTreeSet<&[u8]> = requests
         .iter()
-        .flat_map(|asked| asked.parameters.iter().filter(|parameter| parameter.1.is_some()))
+        .flat_map(|request| request.parameters.iter().filter(|parameter| parameter.1.is_some()))
         .map(|parameter| parameter.0.as_slice())
         .filter(|key| tokens::is_literal(key) && fixed.iter().all(|(name, _)| name != key))
         .collect();
     let mut best: Option<(f64, &[u8])> = None;
     for key in keys {
-        if let Some(surprise) = surprise(asked, key, path_is_script, fixed.is_empty())
-            && best.is_none_or(|(most, _)| surprise > most)
+        if let Some(surprise) = surprise(requests, key, path_is_script, fixed.is_empty())
+            && best.is_none_or(|(highest, _)| surprise > highest)
         {
             best = Some((surprise, key));
         }
@@ -104,27 +104,27 @@ pub fn dispatcher(asked: &[&Asked], fixed: &[(Vec<u8>, Vec<u8>)], path_is_script
 }
 
 /// How surprising it is what follows the values of `key`; None if it does not dispatch.
-fn surprise(asked: &[&Asked], key: &[u8], path_is_script: bool, first: bool) -> Option<f64> {
+fn surprise(requests: &[&Request], key: &[u8], path_is_script: bool, first: bool) -> Option<f64> {
     let named = is_dispatcher(key);
-    let mut values: BTreeMap<&[u8], Vec<&Asked>> = BTreeMap::new();
+    let mut values: BTreeMap<&[u8], Vec<&Request>> = BTreeMap::new();
     let (mut present, mut other) = (0, 0);
-    for &one in asked {
-        match value_of(one, key) {
-            Had::Value(value) if tokens::is_literal(value) && !value.is_empty() => {
-                values.entry(value).or_default().push(one);
-                present += one.count;
+    for &request in requests {
+        match lookup(request, key) {
+            KeyUse::Value(value) if tokens::is_literal(value) && !value.is_empty() => {
+                values.entry(value).or_default().push(request);
+                present += request.count;
             }
-            Had::Value(value) if tokens::is_marked(value) => (),
-            Had::Value(_) | Had::Key => other += one.count,
-            Had::Nothing => (),
+            KeyUse::Value(value) if tokens::is_marked(value) => (),
+            KeyUse::Value(_) | KeyUse::Key => other += request.count,
+            KeyUse::Absent => (),
         }
     }
-    let count = |ones: &[&Asked]| ones.iter().map(|one| one.count).sum::<u64>();
-    let declared = asked.iter().all(|one| one.declared);
-    let least = if declared { 1 } else { 2 };
-    let rare: u64 = values.values().map(|ones| count(ones)).filter(|&count| count < least).sum();
-    values.retain(|_, ones| count(ones) >= least);
-    if other * 20 > present || rare * 10 > present || !(least as usize..=MOST).contains(&values.len()) {
+    let count = |group: &[&Request]| group.iter().map(|request| request.count).sum::<u64>();
+    let declared = requests.iter().all(|request| request.declared);
+    let min_count = if declared { 1 } else { 2 };
+    let rare: u64 = values.values().map(|group| count(group)).filter(|&count| count < min_count).sum();
+    values.retain(|_, group| count(group) >= min_count);
+    if other * 20 > present || rare * 10 > present || !(min_count as usize..=MAX_VALUES).contains(&values.len()) {
         return None;
     }
     if declared {
@@ -134,27 +134,28 @@ fn surprise(asked: &[&Asked], key: &[u8], path_is_script: bool, first: bool) -> 
     if present < 3 * values.len() as u64 {
         return None;
     }
-    let counts: Vec<u64> = values.values().map(|ones| count(ones)).collect();
+    let counts: Vec<u64> = values.values().map(|group| count(group)).collect();
     let mut sum = 0.0;
-    for (follower, literal) in followers(asked, key, named) {
+    for (follower, literal) in followers(requests, key, named) {
         let with: Vec<u64> = values
             .values()
-            .map(|ones| {
-                ones.iter()
-                    .filter(|one| match (value_of(one, follower), literal) {
-                        (Had::Value(value), Some(expected)) => value == expected,
-                        (Had::Value(_) | Had::Key, None) => true,
+            .map(|group| {
+                group
+                    .iter()
+                    .filter(|request| match (lookup(request, follower), literal) {
+                        (KeyUse::Value(value), Some(expected)) => value == expected,
+                        (KeyUse::Value(_) | KeyUse::Key, None) => true,
                         _ => false,
                     })
-                    .map(|one| one.count)
+                    .map(|request| request.count)
                     .sum()
             })
             .collect();
-        let found = ratio(&with, &counts);
+        let result = ratio(&with, &counts);
         let decided =
             with.iter().zip(&counts).filter(|&(&with, &count)| with * 50 <= count || with * 10 >= 9 * count).count();
-        if decided * 5 >= counts.len() * 4 && found >= if named { SURPRISE.1 } else { SURPRISE.0 } {
-            sum += found;
+        if decided * 5 >= counts.len() * 4 && result >= if named { SURPRISE.1 } else { SURPRISE.0 } {
+            sum += result;
         }
     }
     // A front controller dispatches by its name alone if each value is common.
@@ -165,28 +166,28 @@ fn surprise(asked: &[&Asked], key: &[u8], path_is_script: bool, first: bool) -> 
 }
 
 /// Other keys that may follow, and for keys that are named to dispatch also their values.
-fn followers<'a>(asked: &[&'a Asked], key: &[u8], named: bool) -> BTreeSet<(&'a [u8], Option<&'a [u8]>)> {
-    let mut found = BTreeSet::new();
+fn followers<'a>(requests: &[&'a Request], key: &[u8], named: bool) -> BTreeSet<(&'a [u8], Option<&'a [u8]>)> {
+    let mut result = BTreeSet::new();
     let mut values: BTreeMap<&[u8], BTreeSet<&[u8]>> = BTreeMap::new();
-    for one in asked {
-        for (other, value) in one.parameters.iter().filter(|(other, _)| other != key && !tokens::is_marked(other)) {
-            found.insert((other.as_slice(), None));
+    for request in requests {
+        for (other, value) in request.parameters.iter().filter(|(other, _)| other != key && !tokens::is_marked(other)) {
+            result.insert((other.as_slice(), None));
             if named
                 && is_dispatcher(other)
                 && let Some(value) = value.as_deref().filter(|value| tokens::is_literal(value))
             {
                 let values = values.entry(other).or_default();
                 // One more than a key that dispatches may have tells that it does not.
-                if values.len() <= MOST {
+                if values.len() <= MAX_VALUES {
                     values.insert(value);
                 }
             }
         }
     }
-    for (other, values) in values.into_iter().filter(|(_, values)| values.len() <= MOST) {
-        found.extend(values.into_iter().map(|value| (other, Some(value))));
+    for (other, values) in values.into_iter().filter(|(_, values)| values.len() <= MAX_VALUES) {
+        result.extend(values.into_iter().map(|value| (other, Some(value))));
     }
-    found
+    result
 }
 
 /// The likelihood ratio of shares that depend on the value to one share for all.
@@ -205,28 +206,28 @@ fn ratio(with: &[u64], counts: &[u64]) -> f64 {
 /// How the requests of one pattern use a key.
 #[derive(Default)]
 struct Uses {
-    requests: u64,
+    count: u64,
     repeated: bool,
     kinds: BTreeMap<Kind, u64>,
     odd: u64,
 }
 
-fn uses<'a>(asked: &[&'a Asked]) -> BTreeMap<&'a [u8], Uses> {
+fn uses<'a>(requests: &[&'a Request]) -> BTreeMap<&'a [u8], Uses> {
     let mut keys: BTreeMap<&[u8], Uses> = BTreeMap::new();
-    for one in asked {
+    for request in requests {
         let mut last: Option<&[u8]> = None;
-        for (key, value) in one.parameters.iter().filter(|(key, _)| !tokens::is_marked(key)) {
-            let found = keys.entry(key).or_default();
+        for (key, value) in request.parameters.iter().filter(|(key, _)| !tokens::is_marked(key)) {
+            let result = keys.entry(key).or_default();
             if last == Some(key) {
-                found.repeated = true;
+                result.repeated = true;
             } else {
-                found.requests += one.count;
+                result.count += request.count;
             }
             last = Some(key);
             match value.as_deref() {
                 None | Some(b"") => (),
-                Some(value) if tokens::is_marked(value) => found.odd += one.count,
-                Some(value) => *found.kinds.entry(tokens::kind_of(value)).or_default() += one.count,
+                Some(value) if tokens::is_marked(value) => result.odd += request.count,
+                Some(value) => *result.kinds.entry(tokens::kind_of(value)).or_default() += request.count,
             }
         }
     }
@@ -234,24 +235,24 @@ fn uses<'a>(asked: &[&'a Asked]) -> BTreeMap<&'a [u8], Uses> {
 }
 
 /// Parameters of the requests of one pattern.
-pub fn parameters(asked: &[&Asked], fixed: &[(Vec<u8>, Vec<u8>)]) -> Vec<Parameter> {
-    let total: u64 = asked.iter().map(|one| one.count).sum();
-    let fixed = &with_companions(asked, fixed);
-    uses(asked)
+pub fn parameters(requests: &[&Request], fixed: &[(Vec<u8>, Vec<u8>)]) -> Vec<Parameter> {
+    let total: u64 = requests.iter().map(|request| request.count).sum();
+    let fixed = &with_companions(requests, fixed);
+    uses(requests)
         .into_iter()
-        .filter_map(|(key, Uses { requests, repeated, kinds, odd })| {
+        .filter_map(|(key, Uses { count, repeated, kinds, odd })| {
             let literal = fixed.iter().find(|(name, _)| name == key).map(|(_, value)| value.clone());
             let ordinary: u64 = kinds.values().sum();
             // A key with nothing but attacks is no parameter, unless it is the main one.
             if ordinary == 0 && odd > 0 && 2 * odd < total {
                 return None;
             }
-            let enough = requests >= 2 && requests * 2000 >= total || requests * 100 >= total;
-            (literal.is_some() || enough).then(|| Parameter {
+            let frequent = count >= 2 && count * 2000 >= total || count * 100 >= total;
+            (literal.is_some() || frequent).then(|| Parameter {
                 key: key.to_vec(),
-                kind: kind_of_values(&kinds, ordinary, odd),
+                kind: join_value_kinds(&kinds, ordinary, odd),
                 literal,
-                optional: requests < total,
+                optional: count < total,
                 repeated,
             })
         })
@@ -259,16 +260,18 @@ pub fn parameters(asked: &[&Asked], fixed: &[(Vec<u8>, Vec<u8>)]) -> Vec<Paramet
 }
 
 /// The parameters that dispatch, and those named to dispatch that have one value wherever these have theirs.
-fn with_companions(asked: &[&Asked], fixed: &[(Vec<u8>, Vec<u8>)]) -> Vec<(Vec<u8>, Vec<u8>)> {
+fn with_companions(requests: &[&Request], fixed: &[(Vec<u8>, Vec<u8>)]) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut all = fixed.to_vec();
-    let Some(first) = asked.first().filter(|_| !fixed.is_empty()) else { return all };
+    let Some(first) = requests.first().filter(|_| !fixed.is_empty()) else { return all };
     for (key, value) in &first.parameters {
         if let Some(value) = value
             && is_dispatcher(key)
             && tokens::is_literal(value)
             && !value.is_empty()
             && fixed.iter().all(|(name, _)| name != key)
-            && asked.iter().all(|one| matches!(value_of(one, key), Had::Value(found) if found == value.as_slice()))
+            && requests
+                .iter()
+                .all(|request| matches!(lookup(request, key), KeyUse::Value(result) if result == value.as_slice()))
         {
             all.push((key.clone(), value.clone()));
         }
@@ -277,7 +280,7 @@ fn with_companions(asked: &[&Asked], fixed: &[(Vec<u8>, Vec<u8>)]) -> Vec<(Vec<u
 }
 
 /// The type of the values of a parameter: the least that covers those that are common enough.
-fn kind_of_values(kinds: &BTreeMap<Kind, u64>, ordinary: u64, odd: u64) -> Option<Kind> {
+fn join_value_kinds(kinds: &BTreeMap<Kind, u64>, ordinary: u64, odd: u64) -> Option<Kind> {
     if odd > 9 * ordinary {
         return Some(Kind::Text);
     }
@@ -291,12 +294,12 @@ fn kind_of_values(kinds: &BTreeMap<Kind, u64>, ordinary: u64, odd: u64) -> Optio
     // Where attacks are tried, some of them look like values.
     let attacked = 20 * odd > ordinary + odd;
     let precise = words * if attacked { 2 } else { 10 } < ordinary;
-    let least = if attacked { 10 } else { 100 };
+    let min_count = if attacked { 10 } else { 100 };
     kinds
         .iter()
         .map(|(&kind, &count)| (kind, count))
         .filter(|&(kind, count)| {
-            let common = count * least >= ordinary;
+            let common = count * min_count >= ordinary;
             if precise { !textual(kind) && common } else { common }
         })
         .map(|(kind, _)| kind)
@@ -315,10 +318,12 @@ pub fn join(a: Kind, b: Kind) -> Kind {
 }
 
 /// Whether a pattern with these parameters takes a request's.
-pub fn accepts(known: &[Parameter], asked: &[(Vec<u8>, Option<Vec<u8>>)]) -> bool {
-    asked.iter().all(|(key, value)| {
-        let Ok(place) = known.binary_search_by(|parameter| parameter.key.as_slice().cmp(key)) else { return false };
-        let parameter = &known[place];
+pub fn accepts(parameters: &[Parameter], query: &[(Vec<u8>, Option<Vec<u8>>)]) -> bool {
+    query.iter().all(|(key, value)| {
+        let Ok(position) = parameters.binary_search_by(|parameter| parameter.key.as_slice().cmp(key)) else {
+            return false;
+        };
+        let parameter = &parameters[position];
         match (value.as_deref(), &parameter.literal) {
             (value, Some(literal)) => value == Some(literal),
             (None | Some(b""), None) => true,

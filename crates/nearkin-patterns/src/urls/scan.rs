@@ -1,19 +1,19 @@
-//! From a canonical URL to its form: what has a type by itself becomes a hole at once, words stay for the merge.
+//! From a canonical URL to its template: what has a type by itself becomes a wildcard at once, words stay for the merge.
 //!
-//! | part | form |
+//! | part | template |
 //! |---|---|
-//! | a segment of one type: `42`, a UUID, a day, an address | one hole |
+//! | a segment of one type: `42`, a UUID, a day, an address | one wildcard |
 //! | `product-123.html`, `app.8f3a91.js`, `jquery-1.4.2.min.js` | `product-{int}.html`, `app.{hex}.js`, `jquery-{version}.min.js` |
 //! | `v2`, `1.4.2`, `de`, `users`, `my-first-post`, `img042` | as it is: the merge decides |
 //! | the value of a parameter: an identifier of at most [`WORD`] bytes | as it is, since it may dispatch |
-//! | any other value | one hole |
+//! | any other value | one wildcard |
 //! | what looks like an attack, [`ODD`]; what nobody sends by mistake, [`BAD`] | the mark, without the value |
 //!
 //! Marks never widen the type of a variable. Free text takes what is odd, nothing takes what is bad: bytes that are not UTF-8,
 //! control characters, an escape of an escape, segments of more than [`SEGMENT`] bytes, more than [`PARAMETERS`] parameters.
 
 use super::canonical::{Canonical, Unreadable, unescaped};
-use super::hole_length;
+use super::wildcard_length;
 use crate::batch::Batch;
 use crate::kinds::{self, Kind};
 
@@ -21,7 +21,7 @@ use crate::kinds::{self, Kind};
 pub const ODD: &[u8] = b"{odd}";
 /// The mark of a part that no interface takes.
 pub const BAD: &[u8] = b"{bad}";
-/// The longest value of a parameter that stays in a form.
+/// The longest value of a parameter that stays in a template.
 pub const WORD: usize = 40;
 /// Most parameters of a request that a pattern may explain.
 pub const PARAMETERS: usize = 256;
@@ -202,16 +202,16 @@ pub fn scan(
     Ok(())
 }
 
-/// Copies a part that holds holes of a pattern.
+/// Copies a part that holds wildcards of a pattern.
 fn write_pattern(batch: &mut Batch, part: &[u8]) {
     let mut start = 0;
     let mut at = 0;
     while at < part.len() {
-        match hole_length(&part[at..]) {
+        match wildcard_length(&part[at..]) {
             Some(length) => {
                 batch.literal(&part[start..at]);
                 let name = std::str::from_utf8(&part[at + 1..at + length - 1]).unwrap_or_default();
-                batch.hole(Kind::named(name).unwrap_or(Kind::Text), &part[at..at + length]);
+                batch.wildcard(Kind::named(name).unwrap_or(Kind::Text), &part[at..at + length]);
                 at += length;
                 start = at;
             }
@@ -228,11 +228,11 @@ fn write_key(batch: &mut Batch, key: &[u8], has_value: bool, decoded: &mut Vec<u
     match decode(key, decoded) {
         Nature::Bad => batch.literal(BAD),
         Nature::Odd => batch.literal(ODD),
-        Nature::Plain if key.len() > 64 => batch.hole(Kind::Text, decoded),
+        Nature::Plain if key.len() > 64 => batch.wildcard(Kind::Text, decoded),
         Nature::Plain => match kinds::kind_of(decoded) {
             // A number as a key keeps caches from answering; `?uuid` names what is asked for.
-            kind @ (Kind::Int | Kind::Uuid | Kind::Float) => batch.hole(kind, decoded),
-            kind @ (Kind::Hex | Kind::Token) if !has_value => batch.hole(kind, decoded),
+            kind @ (Kind::Int | Kind::Uuid | Kind::Float) => batch.wildcard(kind, decoded),
+            kind @ (Kind::Hex | Kind::Token) if !has_value => batch.wildcard(kind, decoded),
             _ => batch.literal(key),
         },
     }
@@ -255,7 +255,7 @@ fn write_value(batch: &mut Batch, value: &[u8], again: bool, decoded: &mut Vec<u
                 let _ = kind;
                 batch.literal(value);
             }
-            kind => batch.hole(kind, decoded),
+            kind => batch.wildcard(kind, decoded),
         },
     }
 }
@@ -342,13 +342,13 @@ fn write_base(batch: &mut Batch, base: &[u8], decoded: Option<&Vec<u8>>) {
     if !is_version_segment(whole)
         && let Some(kind) = segment_kind(whole)
     {
-        return batch.hole(kind, whole);
+        return batch.wildcard(kind, whole);
     }
     let stem = suffix_at(base).unwrap_or(base.len());
     if stem < base.len()
         && let Some(kind) = segment_kind(&base[..stem])
     {
-        batch.hole(kind, &base[..stem]);
+        batch.wildcard(kind, &base[..stem]);
         return batch.literal(&base[stem..]);
     }
     if is_version_segment(base) {
@@ -466,7 +466,7 @@ fn is_signed(bytes: &[u8]) -> bool {
     bytes.len() > 30 && bytes.starts_with(b"eyJ") && memchr::memchr_iter(b'.', bytes).count() == 2
 }
 
-/// Writes a name in pieces: numbers, days, versions, hashes are holes, the rest is literal.
+/// Writes a name in pieces: numbers, days, versions, hashes are wildcards, the rest is literal.
 fn write_pieces(batch: &mut Batch, name: &[u8]) {
     let (mut at, mut start) = (0, 0);
     while at < name.len() {
@@ -482,7 +482,7 @@ fn write_pieces(batch: &mut Batch, name: &[u8]) {
         match piece(&name[at..]) {
             Some((kind, length)) => {
                 batch.literal(&name[start..at]);
-                batch.hole(kind, &name[at..at + length]);
+                batch.wildcard(kind, &name[at..at + length]);
                 at += length;
                 start = at;
             }

@@ -1,19 +1,20 @@
-//! Patterns of all hosts of a table: which form belongs to which, and what no pattern explains.
+//! Patterns of all hosts of a table: which template belongs to which, and what no pattern explains.
 //!
-//! Where clients are known, the merge is done twice: clients of whose forms most are in no pattern of the first are scanners, and
+//! Where clients are known, the merge is done twice: clients of whose templates most are in no pattern of the first are scanners, and
 //! what nobody else asked for is left out of the second.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use super::request::{self, Request};
 use super::tokens;
-use super::tree::{self, Asked, Evidence, Pattern, Rules, Tree};
-use crate::forms::{Form, FormTable};
+use super::tree::{self, Evidence, Pattern, Rules, Tree};
+use crate::templates::{Template, TemplateTable};
 use crate::values::Values;
 use nearkin_core::hash::xxh3;
 
 /// A pattern with its host and name.
 #[derive(Debug, Clone)]
-pub struct Named {
+pub struct SitePattern {
     /// The host, empty for paths alone.
     pub host: Vec<u8>,
     /// The pattern.
@@ -22,8 +23,8 @@ pub struct Named {
     pub id: u64,
     /// The pattern as a URL.
     pub text: Vec<u8>,
-    /// Forms that it explains, ascending by their bytes.
-    pub forms: Vec<usize>,
+    /// Templates that it explains, ascending by their bytes.
+    pub templates: Vec<usize>,
     /// Their requests.
     pub count: u64,
 }
@@ -33,15 +34,15 @@ pub struct Named {
 pub struct Sites {
     hosts: BTreeMap<Vec<u8>, (Tree, Vec<Option<usize>>)>,
     /// The patterns: most requests first, then by text.
-    pub patterns: Vec<Named>,
-    /// Forms that no pattern explains.
-    pub unexplained: Vec<usize>,
+    pub patterns: Vec<SitePattern>,
+    /// Templates that no pattern explains.
+    pub unmatched: Vec<usize>,
     /// What made variables of words.
     pub evidence: Vec<(Vec<u8>, Evidence)>,
 }
 
 /// The text of a pattern: method, host, path, parameters that dispatch; with the other ones too if `whole`.
-fn text_of(host: &[u8], pattern: &Pattern, whole: bool) -> Vec<u8> {
+fn pattern_text(host: &[u8], pattern: &Pattern, whole: bool) -> Vec<u8> {
     let mut text = pattern.method.clone();
     if !text.is_empty() {
         text.push(b' ');
@@ -75,72 +76,78 @@ fn text_of(host: &[u8], pattern: &Pattern, whole: bool) -> Vec<u8> {
 }
 
 /// Whether the requests are a list of URLs rather than traffic: hardly one is there twice, and once is then no sign of noise.
-fn is_list(asked: &[Asked], forms: &[Form], sample: u64) -> bool {
+fn is_list(requests: &[Request], templates: &[Template], sample: u64) -> bool {
     let (mut literal, mut repeated, mut typed, mut distinct) = (0, 0, 0, 0);
-    for one in asked {
-        let form = &forms[one.form];
-        if form.holes.is_empty() {
-            literal += one.count;
-            repeated += if one.count > 1 { one.count } else { 0 };
+    for request in requests {
+        let template = &templates[request.template];
+        if template.wildcards.is_empty() {
+            literal += request.count;
+            repeated += if request.count > 1 { request.count } else { 0 };
         } else {
-            let most = form.holes.iter().map(Values::len).max().unwrap_or(0) as u64;
+            let distinct_values = template.wildcards.iter().map(Values::len).max().unwrap_or(0) as u64;
             // Samples are no larger than they are, so counts beyond them say nothing.
-            typed += one.count.min(sample);
-            distinct += most.min(one.count).min(sample);
+            typed += request.count.min(sample);
+            distinct += distinct_values.min(request.count).min(sample);
         }
     }
     20 * repeated <= literal && 10 * distinct >= 9 * typed
 }
 
 impl Sites {
-    /// Merges the forms of a table. Patterns of fewer than `least` requests explain nothing, but in a list of URLs.
+    /// Merges the templates of a table. Patterns of fewer than `least` requests explain nothing, but in a list of URLs.
     ///
     /// # Errors
-    /// There is no memory for the order of the forms.
-    pub fn new(table: &FormTable, rules: &Rules, least: u64) -> nearkin_core::Result<Self> {
-        let found = Self::without(table, rules, least, &HashSet::new())?;
-        let scanners = if rules.clients { found.scanners(table) } else { HashSet::new() };
-        if scanners.is_empty() { Ok(found) } else { Self::without(table, rules, least, &scanners) }
+    /// There is no memory for the order of the templates.
+    pub fn new(table: &TemplateTable, rules: &Rules, min_requests: u64) -> nearkin_core::Result<Self> {
+        let result = Self::without(table, rules, min_requests, &HashSet::new())?;
+        let scanners = if rules.clients { result.scanners(table) } else { HashSet::new() };
+        if scanners.is_empty() { Ok(result) } else { Self::without(table, rules, min_requests, &scanners) }
     }
 
-    /// Merges the forms that others than these clients asked for.
-    fn without(table: &FormTable, rules: &Rules, least: u64, scanners: &HashSet<u64>) -> nearkin_core::Result<Self> {
-        let forms = table.forms();
+    /// Merges the templates that others than these clients asked for.
+    fn without(
+        table: &TemplateTable,
+        rules: &Rules,
+        min_requests: u64,
+        scanners: &HashSet<u64>,
+    ) -> nearkin_core::Result<Self> {
+        let templates = table.templates();
         let mut sites = Self::default();
-        let mut hosts: BTreeMap<Vec<u8>, Vec<Asked>> = BTreeMap::new();
-        for place in table.sorted()? {
-            let form = &forms[place as usize];
+        let mut hosts: BTreeMap<Vec<u8>, Vec<Request>> = BTreeMap::new();
+        for position in table.sorted()? {
+            let template = &templates[position as usize];
             if !scanners.is_empty()
-                && !form.sources.is_empty()
-                && form.sources.iter().all(|one| scanners.contains(&one.0))
+                && !template.sources.is_empty()
+                && template.sources.iter().all(|source| scanners.contains(&source.0))
             {
-                sites.unexplained.push(place as usize);
+                sites.unmatched.push(position as usize);
                 continue;
             }
-            let (_, host, mut asked) = tree::split(&form.text);
-            asked.form = place as usize;
-            asked.count = form.count;
-            asked.declared = tree::is_declared(form);
-            hosts.entry(host).or_default().push(asked);
+            let (_, host, mut request) = request::split(&template.text);
+            request.template = position as usize;
+            request.count = template.count;
+            request.declared = request::is_declared(template);
+            hosts.entry(host).or_default().push(request);
         }
-        for (host, asked) in hosts {
-            sites.add_host(host, asked, forms, (rules, least, table.most().min(16) as u64));
+        for (host, requests) in hosts {
+            sites.add_host(host, requests, templates, (rules, min_requests, table.max_values().min(16) as u64));
         }
         sites.order();
         Ok(sites)
     }
 
-    /// Clients of whose forms most are in no pattern, ten at least.
-    fn scanners(&self, table: &FormTable) -> HashSet<u64> {
-        let mut asked: HashMap<u64, (u32, u32)> = HashMap::new();
-        let explained: HashSet<usize> = self.patterns.iter().flat_map(|named| named.forms.iter().copied()).collect();
-        for (place, form) in table.forms().iter().enumerate() {
-            for (client, _) in form.sources.iter() {
-                let counts = asked.entry(client).or_default();
-                if explained.contains(&place) { counts.0 += 1 } else { counts.1 += 1 }
+    /// Clients of whose templates most are in no pattern, ten at least.
+    fn scanners(&self, table: &TemplateTable) -> HashSet<u64> {
+        let mut by_client: HashMap<u64, (u32, u32)> = HashMap::new();
+        let explained: HashSet<usize> =
+            self.patterns.iter().flat_map(|named| named.templates.iter().copied()).collect();
+        for (position, template) in table.templates().iter().enumerate() {
+            for (client, _) in template.sources.iter() {
+                let counts = by_client.entry(client).or_default();
+                if explained.contains(&position) { counts.0 += 1 } else { counts.1 += 1 }
             }
         }
-        asked
+        by_client
             .into_iter()
             .filter(|(_, (inside, outside))| *outside >= 10 && outside > inside)
             .map(|(client, _)| client)
@@ -150,35 +157,42 @@ impl Sites {
     fn add_host(
         &mut self,
         host: Vec<u8>,
-        asked: Vec<Asked>,
-        forms: &[Form],
-        (rules, least, sample): (&Rules, u64, u64),
+        requests: Vec<Request>,
+        templates: &[Template],
+        (rules, min_requests, sample): (&Rules, u64, u64),
     ) {
-        let rest = asked.clone();
-        let mut tree = tree::merge(&host, asked, forms, rules);
-        let mut found: Vec<Vec<usize>> = vec![Vec::new(); tree.patterns.len()];
+        let rest = requests.clone();
+        let mut tree = tree::merge(&host, requests, templates, rules);
+        let mut result: Vec<Vec<usize>> = vec![Vec::new(); tree.patterns.len()];
         let mut counts = vec![0; tree.patterns.len()];
-        for one in &rest {
-            match tree.find(one) {
+        for request in &rest {
+            match tree.find(request) {
                 Some(pattern) => {
-                    found[pattern].push(one.form);
-                    counts[pattern] += one.count;
+                    result[pattern].push(request.template);
+                    counts[pattern] += request.count;
                 }
-                None => self.unexplained.push(one.form),
+                None => self.unmatched.push(request.template),
             }
         }
-        let least = if is_list(&rest, forms, sample) { 1 } else { least };
+        let min_requests = if is_list(&rest, templates, sample) { 1 } else { min_requests };
         let mut numbers = vec![None; tree.patterns.len()];
-        for (place, forms) in found.into_iter().enumerate() {
-            if forms.is_empty() || counts[place] < least {
-                self.unexplained.extend(forms);
+        for (position, templates) in result.into_iter().enumerate() {
+            if templates.is_empty() || counts[position] < min_requests {
+                self.unmatched.extend(templates);
                 continue;
             }
-            let pattern = tree.patterns[place].clone();
-            numbers[place] = Some(self.patterns.len());
-            let id = xxh3::hash(&text_of(&host, &pattern, false), 0);
-            let text = text_of(&host, &pattern, true);
-            self.patterns.push(Named { host: host.clone(), pattern, id, text, forms, count: counts[place] });
+            let pattern = tree.patterns[position].clone();
+            numbers[position] = Some(self.patterns.len());
+            let id = xxh3::hash(&pattern_text(&host, &pattern, false), 0);
+            let text = pattern_text(&host, &pattern, true);
+            self.patterns.push(SitePattern {
+                host: host.clone(),
+                pattern,
+                id,
+                text,
+                templates,
+                count: counts[position],
+            });
         }
         self.evidence.extend(std::mem::take(&mut tree.evidence).into_iter().map(|evidence| (host.clone(), evidence)));
         self.hosts.insert(host, (tree, numbers));
@@ -191,23 +205,23 @@ impl Sites {
             let (a, b) = (&self.patterns[a], &self.patterns[b]);
             b.count.cmp(&a.count).then_with(|| a.text.cmp(&b.text))
         });
-        let mut place_of = vec![0; order.len()];
-        for (place, &old) in order.iter().enumerate() {
-            place_of[old] = place;
+        let mut rank_of = vec![0; order.len()];
+        for (position, &old) in order.iter().enumerate() {
+            rank_of[old] = position;
         }
-        let mut old: Vec<Option<Named>> = std::mem::take(&mut self.patterns).into_iter().map(Some).collect();
-        self.patterns = order.iter().filter_map(|&place| old[place].take()).collect();
+        let mut old: Vec<Option<SitePattern>> = std::mem::take(&mut self.patterns).into_iter().map(Some).collect();
+        self.patterns = order.iter().filter_map(|&position| old[position].take()).collect();
         for (_, numbers) in self.hosts.values_mut() {
             for number in numbers.iter_mut().flatten() {
-                *number = place_of[*number];
+                *number = rank_of[*number];
             }
         }
     }
 
-    /// The place of the pattern that takes a form.
-    pub fn find(&self, form: &[u8]) -> Option<usize> {
-        let (_, host, asked) = tree::split(form);
+    /// The place of the pattern that takes a template.
+    pub fn find(&self, template: &[u8]) -> Option<usize> {
+        let (_, host, request) = request::split(template);
         let (tree, numbers) = self.hosts.get(&host)?;
-        tree.find(&asked).and_then(|pattern| numbers[pattern])
+        tree.find(&request).and_then(|pattern| numbers[pattern])
     }
 }

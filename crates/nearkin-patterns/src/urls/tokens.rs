@@ -1,22 +1,22 @@
-//! Parts of forms and of patterns: their bytes, which of them a slot takes, and how much a word looks like a value.
+//! Parts of templates and of patterns: their bytes, which of them a slot takes, and how much a word looks like a value.
 
-use crate::forms::HOLE;
 use crate::kinds::{self, Kind};
+use crate::templates::WILDCARD;
 
 use super::canonical::unescaped;
 use super::scan::{BAD, ODD, is_version_segment, suffix_at};
 
-/// The bytes of a slot that is one hole, with what stands before and behind it.
+/// The bytes of a slot that is one wildcard, with what stands before and behind it.
 pub fn slot(before: &[u8], kind: Kind, behind: &[u8]) -> Vec<u8> {
     let mut bytes = before.to_vec();
-    bytes.extend([HOLE, kind as u8]);
+    bytes.extend([WILDCARD, kind as u8]);
     bytes.extend_from_slice(behind);
     bytes
 }
 
-/// Whether the part has no hole and no mark.
+/// Whether the part has no wildcard and no mark.
 pub fn is_literal(part: &[u8]) -> bool {
-    memchr::memchr(HOLE, part).is_none() && !is_marked(part)
+    memchr::memchr(WILDCARD, part).is_none() && !is_marked(part)
 }
 
 /// Whether the part is odd or bad.
@@ -24,26 +24,26 @@ pub fn is_marked(part: &[u8]) -> bool {
     part == ODD || part == BAD
 }
 
-/// The holes of a part, in order.
-pub fn holes(part: &[u8]) -> impl Iterator<Item = (usize, Kind)> {
-    memchr::memchr_iter(HOLE, part).filter_map(|at| Some((at, Kind::numbered(*part.get(at + 1)?)?)))
+/// The wildcards of a part, in order.
+pub fn wildcards(part: &[u8]) -> impl Iterator<Item = (usize, Kind)> {
+    memchr::memchr_iter(WILDCARD, part).filter_map(|at| Some((at, Kind::numbered(*part.get(at + 1)?)?)))
 }
 
-/// The only hole of a part that is nothing else.
+/// The only wildcard of a part that is nothing else.
 pub fn whole(part: &[u8]) -> Option<Kind> {
     match part {
-        [HOLE, number] => Kind::numbered(*number),
+        [WILDCARD, number] => Kind::numbered(*number),
         _ => None,
     }
 }
 
-/// A part as a pattern writes it: holes by their names.
+/// A part as a pattern writes it: wildcards by their names.
 pub fn written(part: &[u8]) -> Vec<u8> {
     let mut text = Vec::with_capacity(part.len() + 8);
     let mut at = 0;
     while at < part.len() {
         match (part[at], part.get(at + 1).and_then(|&number| Kind::numbered(number))) {
-            (HOLE, Some(kind)) => {
+            (WILDCARD, Some(kind)) => {
                 text.push(b'{');
                 text.extend_from_slice(kind.name().as_bytes());
                 text.push(b'}');
@@ -75,7 +75,7 @@ pub fn decoded(part: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The type of a part: of its hole, of its words, or of both together.
+/// The type of a part: of its wildcard, of its words, or of both together.
 pub fn kind_of(part: &[u8]) -> Kind {
     if let Some(kind) = whole(part) {
         return kind;
@@ -88,7 +88,7 @@ pub fn kind_of(part: &[u8]) -> Kind {
     let mut wide = false;
     while at < part.len() {
         match (part[at], part.get(at + 1).and_then(|&number| Kind::numbered(number))) {
-            (HOLE, Some(kind)) => {
+            (WILDCARD, Some(kind)) => {
                 // A digit and a letter stand for a piece, so that the rest says what the whole is.
                 match kind {
                     Kind::Int => plain.extend(b"0"),
@@ -134,9 +134,9 @@ pub fn fits(slot: &[u8], part: &[u8]) -> bool {
     if slot == part {
         return true;
     }
-    let mut found = holes(slot);
-    let Some((at, kind)) = found.next() else { return false };
-    if found.next().is_none() {
+    let mut result = wildcards(slot);
+    let Some((at, kind)) = result.next() else { return false };
+    if result.next().is_none() {
         let (before, behind) = (&slot[..at], &slot[at + 2..]);
         let Some(inner) = part.strip_prefix(before).and_then(|rest| rest.strip_suffix(behind)) else { return false };
         return !inner.is_empty() && value_fits(kind, inner);
@@ -156,15 +156,15 @@ pub fn value_fits(kind: Kind, inner: &[u8]) -> bool {
     takes(kind, narrow)
         || kind == Kind::Hex && inner.len() >= 4 && inner.iter().all(u8::is_ascii_hexdigit)
         || kind == Kind::Token
-            && (inner.len() >= 10 || holes(inner).any(|(_, kind)| kind == Kind::Token))
+            && (inner.len() >= 10 || wildcards(inner).any(|(_, kind)| kind == Kind::Token))
             && takes(Kind::Name, narrow)
 }
 
-/// Whether both have the same literal pieces, and each hole of the slot takes that of the part.
+/// Whether both have the same literal pieces, and each wildcard of the slot takes that of the part.
 fn aligned(slot: &[u8], part: &[u8]) -> bool {
     let (mut a, mut b) = (0, 0);
     while a < slot.len() && b < part.len() {
-        match (slot[a] == HOLE, part[b] == HOLE) {
+        match (slot[a] == WILDCARD, part[b] == WILDCARD) {
             (true, true) => {
                 let (Some(wide), Some(narrow)) = (
                     slot.get(a + 1).and_then(|&number| Kind::numbered(number)),
@@ -244,14 +244,14 @@ pub fn is_holder(word: &[u8]) -> bool {
 pub fn is_language(word: &[u8]) -> bool {
     const CODES: &str = " ar az bg bn ca cs da de el en es et eu fa fi fr gl he hi hr hu hy id is it ja ka kk ko lt lv mk ms nb nl nn no \
  pl pt ro ru sk sl sq sr sv sw ta te th tr uk ur uz vi zh ";
-    let known = |code: &[u8]| {
+    let is_known = |code: &[u8]| {
         code.len() == 2
             && std::str::from_utf8(code).is_ok_and(|code| CODES.contains(&format!(" {} ", code.to_ascii_lowercase())))
     };
     match word.len() {
-        2 => known(word) && word.iter().all(u8::is_ascii_lowercase),
+        2 => is_known(word) && word.iter().all(u8::is_ascii_lowercase),
         5 | 7 => {
-            known(&word[..2])
+            is_known(&word[..2])
                 && matches!(word[2], b'-' | b'_')
                 && word[3..].iter().all(u8::is_ascii_alphabetic)
                 && (word.len() == 7
@@ -277,10 +277,10 @@ pub fn valueness(part: &[u8]) -> f64 {
     if stem.contains(&b'%') || stem.contains(&b'+') {
         return 1.0;
     }
-    if hyphens >= 2 || stem.len() > 24 || hyphens == 1 && holes(stem).next().is_some() {
+    if hyphens >= 2 || stem.len() > 24 || hyphens == 1 && wildcards(stem).next().is_some() {
         return 0.9;
     }
-    if digits > 0 || holes(stem).next().is_some() {
+    if digits > 0 || wildcards(stem).next().is_some() {
         return 0.75;
     }
     if marks > 0 && upper > 0 {
@@ -312,7 +312,7 @@ pub fn is_code(part: &[u8]) -> bool {
     let (mut at, mut run, mut letters) = (0, 0, false);
     while at < stem.len() {
         match stem[at] {
-            HOLE => {
+            WILDCARD => {
                 run = 0;
                 at += 1;
             }
@@ -328,10 +328,10 @@ pub fn is_code(part: &[u8]) -> bool {
         }
         at += 1;
     }
-    letters && (holes(stem).next().is_some() || stem.iter().any(u8::is_ascii_digit))
+    letters && (wildcards(stem).next().is_some() || stem.iter().any(u8::is_ascii_digit))
 }
 
-/// A literal with its runs of digits as holes: `img042` becomes `img{int}`.
+/// A literal with its runs of digits as wildcards: `img042` becomes `img{int}`.
 pub fn skeleton(part: &[u8]) -> Option<Vec<u8>> {
     let stem = suffix_at(part).unwrap_or(part.len());
     if !is_literal(part)
@@ -343,19 +343,19 @@ pub fn skeleton(part: &[u8]) -> Option<Vec<u8>> {
     }
     let mut bytes = Vec::with_capacity(part.len());
     let mut at = 0;
-    let mut found = 0;
+    let mut result = 0;
     while at < stem {
         if part[at].is_ascii_digit() {
             while at < stem && part[at].is_ascii_digit() {
                 at += 1;
             }
-            bytes.extend([HOLE, Kind::Int as u8]);
-            found += 1;
+            bytes.extend([WILDCARD, Kind::Int as u8]);
+            result += 1;
         } else {
             bytes.push(part[at]);
             at += 1;
         }
     }
     bytes.extend_from_slice(&part[stem..]);
-    (found <= 2 && bytes.iter().any(u8::is_ascii_alphabetic)).then_some(bytes)
+    (result <= 2 && bytes.iter().any(u8::is_ascii_alphabetic)).then_some(bytes)
 }

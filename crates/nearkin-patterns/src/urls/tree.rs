@@ -1,64 +1,22 @@
-//! The merge: forms of a host become a tree whose nodes have parts that are names and slots that are variables.
+//! The merge: templates of a host become a tree whose nodes have parts that are names and slots that are variables.
 //!
 //! A node takes the requests that begin alike. Their next parts are grouped: equal ones; names with running numbers (`img042`); versions;
 //! those that [`decide`](super::decide) takes for values of one variable, by suffix; types that another group's type covers and that
 //! are few beside it. Each group is a child, and its requests go on together, so that evidence for a variable further down is that
 //! of all of them. Where the rest is a path of files in no order, one variable takes all of it. Methods are told apart at the end.
 //!
-//! Everything is done in the order of bytes, from sums: the tree depends on the table alone. Cost: O(forms · segments · log).
+//! Everything is done in the order of bytes, from sums: the tree depends on the table alone. Cost: O(templates · segments · log).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::decide::{self, Place, Sibling, Verdict};
+use super::decide::{self, Sibling, SiblingContext, Verdict};
 use super::parameters::{self, Parameter, Query};
+use super::request::Request;
 use super::tokens;
-use crate::forms::{Form, HOLE};
 use crate::kinds::Kind;
+use crate::templates::{Template, WILDCARD};
 use crate::values::Values;
 use nearkin_core::hash::xxh3;
-
-/// A form taken apart.
-#[derive(Debug, Clone)]
-pub struct Asked {
-    /// Its place among the forms.
-    pub form: usize,
-    /// The method.
-    pub method: Vec<u8>,
-    /// Segments of the path.
-    pub path: Vec<Vec<u8>>,
-    /// Parameters, by key.
-    pub parameters: Vec<(Vec<u8>, Option<Vec<u8>>)>,
-    /// Requests.
-    pub count: u64,
-    /// Whether the requests are texts of patterns.
-    pub declared: bool,
-}
-
-/// Splits the bytes of a form: method, host, segments, parameters.
-pub fn split(form: &[u8]) -> (Vec<u8>, Vec<u8>, Asked) {
-    let space = memchr::memchr(b' ', form).unwrap_or(0);
-    let method = form[..space].to_vec();
-    let rest = form.get(space + 1..).unwrap_or_default();
-    let scheme = memchr::memmem::find(rest, b"://").map_or(0, |at| at + 3);
-    let start = memchr::memchr(b'/', &rest[scheme..]).map_or(rest.len(), |at| at + scheme);
-    // A scheme is part of a host; in a path alone the first byte is the slash.
-    let start = if rest.first() == Some(&b'/') { 0 } else { start };
-    let (host, rest) = rest.split_at(start);
-    let question = memchr::memchr(b'?', rest);
-    let path = &rest[..question.unwrap_or(rest.len())];
-    let path = path.split(|&byte| byte == b'/').filter(|part| !part.is_empty()).map(<[u8]>::to_vec).collect();
-    let query = question.map_or(&rest[rest.len()..], |at| &rest[at + 1..]);
-    let parameters = query
-        .split(|&byte| byte == b'&')
-        .filter(|part| !part.is_empty())
-        .map(|part| match memchr::memchr(b'=', part) {
-            Some(at) => (part[..at].to_vec(), Some(part[at + 1..].to_vec())),
-            None => (part.to_vec(), None),
-        })
-        .collect();
-    let asked = Asked { form: 0, method: method.clone(), path, parameters, count: 0, declared: false };
-    (method, host.to_vec(), asked)
-}
 
 /// A path that a person wants as it is: its host and its parts.
 pub type Pin = (Vec<u8>, Vec<Vec<u8>>);
@@ -90,7 +48,7 @@ pub struct Evidence {
 #[derive(Debug, Default)]
 struct Node {
     names: HashMap<Vec<u8>, usize>,
-    /// Slots with holes, the narrowest first.
+    /// Slots with wildcards, the narrowest first.
     slots: Vec<(Vec<u8>, usize)>,
     /// What ends here, by method.
     ends: BTreeMap<Vec<u8>, Query>,
@@ -106,12 +64,12 @@ pub struct Tree {
     pub evidence: Vec<Evidence>,
 }
 
-/// What the merge is told beside the forms.
+/// What the merge is told beside the templates.
 #[derive(Debug, Clone, Default)]
 pub struct Rules {
     /// Parts that stay names.
     pub pins: Vec<Pin>,
-    /// Hosts and paths of slots that a person took back, with `{}` for holes.
+    /// Hosts and paths of slots that a person took back, with `{}` for wildcards.
     pub splits: Vec<Vec<u8>>,
     /// Whether clients are known.
     pub clients: bool,
@@ -133,13 +91,13 @@ pub struct Any {
 /// A group of requests whose next part is the same slot or name.
 struct Group {
     part: Vec<u8>,
-    asked: Vec<usize>,
+    members: Vec<usize>,
 }
 
 struct Merge<'a> {
     host: Vec<u8>,
-    asked: Vec<Asked>,
-    forms: &'a [Form],
+    requests: Vec<Request>,
+    templates: &'a [Template],
     rules: &'a Rules,
     /// Parts that stand behind many beginnings.
     common: HashSet<Vec<u8>>,
@@ -152,36 +110,36 @@ struct Merge<'a> {
 /// Slots of one place that may take others in, those with most requests.
 const WIDE: usize = 64;
 /// Deepest path whose parts are told apart; what follows is one variable.
-const DEEPEST: usize = 40;
+const MAX_DEPTH: usize = 40;
 
 /// Merges the requests of one host.
-pub fn merge(host: &[u8], asked: Vec<Asked>, forms: &[Form], rules: &Rules) -> Tree {
-    let common = common_parts(&asked);
-    let ordinary = ordinary(&asked);
-    let all = (0..asked.len()).collect();
-    let (mut requests, mut texts) = (0, 0);
-    for one in &asked {
-        requests += one.count;
-        texts += if one.declared { one.count } else { 0 };
+pub fn merge(host: &[u8], requests: Vec<Request>, templates: &[Template], rules: &Rules) -> Tree {
+    let common = common_parts(&requests);
+    let ordinary = ordinary(&requests);
+    let all = (0..requests.len()).collect();
+    let (mut num_requests, mut num_declared) = (0, 0);
+    for request in &requests {
+        num_requests += request.count;
+        num_declared += if request.declared { request.count } else { 0 };
     }
-    let declared = 4 * texts >= requests && texts > 0;
-    let mut asked = asked;
-    for one in &mut asked {
-        one.declared = declared;
+    let declared = 4 * num_declared >= num_requests && num_declared > 0;
+    let mut requests = requests;
+    for request in &mut requests {
+        request.declared = declared;
     }
     let mut merge =
-        Merge { declared, host: host.to_vec(), asked, forms, rules, common, ordinary, tree: Tree::default() };
+        Merge { declared, host: host.to_vec(), requests, templates, rules, common, ordinary, tree: Tree::default() };
     let mut path = Vec::new();
     merge.node(all, &mut path);
     merge.tree
 }
 
 /// Parts behind at least three beginnings: parts of the structure.
-fn common_parts(asked: &[Asked]) -> HashSet<Vec<u8>> {
+fn common_parts(requests: &[Request]) -> HashSet<Vec<u8>> {
     let mut behind: HashMap<&[u8], (u8, [u64; 2])> = HashMap::new();
-    for one in asked {
+    for request in requests {
         let mut prefix = 0;
-        for part in &one.path {
+        for part in &request.path {
             let entry = behind.entry(part).or_default();
             let seen = usize::from(entry.0).min(2);
             if entry.0 < 3 && !entry.1[..seen].contains(&prefix) {
@@ -197,12 +155,12 @@ fn common_parts(asked: &[Asked]) -> HashSet<Vec<u8>> {
 }
 
 /// The middle of the requests of paths that have a type by themselves.
-fn ordinary(asked: &[Asked]) -> f64 {
+fn ordinary(requests: &[Request]) -> f64 {
     let mut counts: HashMap<u64, u64> = HashMap::new();
-    for one in asked {
-        if one.path.iter().any(|part| tokens::holes(part).next().is_some()) {
-            let path = one.path.iter().fold(0, |seed, part| xxh3::hash(part, seed));
-            *counts.entry(path).or_default() += one.count;
+    for request in requests {
+        if request.path.iter().any(|part| tokens::wildcards(part).next().is_some()) {
+            let path = request.path.iter().fold(0, |seed, part| xxh3::hash(part, seed));
+            *counts.entry(path).or_default() += request.count;
         }
     }
     let mut counts: Vec<u64> = counts.into_values().filter(|&count| count > 1).collect();
@@ -212,22 +170,22 @@ fn ordinary(asked: &[Asked]) -> f64 {
 
 impl Merge<'_> {
     /// Makes the node of requests that have `path` in common.
-    fn node(&mut self, asked: Vec<usize>, path: &mut Vec<Vec<u8>>) -> usize {
-        let place = self.tree.nodes.len();
+    fn node(&mut self, members: Vec<usize>, path: &mut Vec<Vec<u8>>) -> usize {
+        let position = self.tree.nodes.len();
         self.tree.nodes.push(Node::default());
         let depth = path.len();
         let (ended, going): (Vec<usize>, Vec<usize>) =
-            asked.into_iter().partition(|&one| self.asked[one].path.len() == depth);
-        self.end(place, ended, path);
+            members.into_iter().partition(|&index| self.requests[index].path.len() == depth);
+        self.end(position, ended, path);
         if going.is_empty() {
-            return place;
+            return position;
         }
-        let groups = if depth >= DEEPEST || !self.declared && self.is_tail(&going, path) {
-            vec![Group { part: tokens::slot(b"", Kind::Tail, b""), asked: going }]
+        let groups = if depth >= MAX_DEPTH || !self.declared && self.is_tail(&going, path) {
+            vec![Group { part: tokens::slot(b"", Kind::Tail, b""), members: going }]
         } else {
             self.groups(going, path)
         };
-        for Group { part, asked } in groups {
+        for Group { part, members } in groups {
             if tokens::is_marked(&part) {
                 continue;
             }
@@ -235,13 +193,13 @@ impl Merge<'_> {
             let child = if tokens::whole(&part) == Some(Kind::Tail) {
                 let child = self.tree.nodes.len();
                 self.tree.nodes.push(Node::default());
-                self.end(child, asked, path);
+                self.end(child, members, path);
                 child
             } else {
-                self.node(asked, path)
+                self.node(members, path)
             };
             path.pop();
-            let node = &mut self.tree.nodes[place];
+            let node = &mut self.tree.nodes[position];
             if tokens::is_literal(&part) {
                 node.names.insert(part, child);
             } else {
@@ -249,44 +207,52 @@ impl Merge<'_> {
             }
         }
         let narrow = |slot: &[u8]| {
-            let widest =
-                tokens::holes(slot).map(|(_, kind)| Kind::ALL.iter().position(|&one| one == kind)).max().flatten();
-            (widest, tokens::holes(slot).count(), std::cmp::Reverse(slot.len()), slot.to_vec())
+            let widest = tokens::wildcards(slot)
+                .map(|(_, kind)| Kind::ALL.iter().position(|&item| item == kind))
+                .max()
+                .flatten();
+            (widest, tokens::wildcards(slot).count(), std::cmp::Reverse(slot.len()), slot.to_vec())
         };
-        self.tree.nodes[place].slots.sort_by_cached_key(|(slot, _)| narrow(slot));
-        place
+        self.tree.nodes[position].slots.sort_by_cached_key(|(slot, _)| narrow(slot));
+        position
     }
 
     /// Makes the patterns of requests that end at a node.
     fn end(&mut self, node: usize, ended: Vec<usize>, path: &[Vec<u8>]) {
         let mut methods: BTreeMap<Vec<u8>, Vec<usize>> = BTreeMap::new();
-        for one in ended {
-            methods.entry(self.asked[one].method.clone()).or_default().push(one);
+        for index in ended {
+            methods.entry(self.requests[index].method.clone()).or_default().push(index);
         }
-        for (method, ones) in methods {
-            let query = self.query(&method, &ones, path, &mut Vec::new());
+        for (method, members) in methods {
+            let query = self.query(&method, &members, path, &mut Vec::new());
             self.tree.nodes[node].ends.insert(method, query);
         }
     }
 
-    fn query(&mut self, method: &[u8], ones: &[usize], path: &[Vec<u8>], fixed: &mut Vec<(Vec<u8>, Vec<u8>)>) -> Query {
-        let asked: Vec<&Asked> = ones.iter().map(|&one| &self.asked[one]).collect();
+    fn query(
+        &mut self,
+        method: &[u8],
+        members: &[usize],
+        path: &[Vec<u8>],
+        fixed: &mut Vec<(Vec<u8>, Vec<u8>)>,
+    ) -> Query {
+        let requests: Vec<&Request> = members.iter().map(|&index| &self.requests[index]).collect();
         let last = path.last().map_or(&b""[..], Vec::as_slice);
         let script = last.is_empty() || super::scan::suffix_at(last).is_some();
-        let key = if fixed.len() < 4 { parameters::dispatcher(&asked, fixed, script) } else { None };
+        let key = if fixed.len() < 4 { parameters::dispatcher(&requests, fixed, script) } else { None };
         let Some(key) = key else {
-            let parameters = parameters::parameters(&asked, fixed);
-            let count = asked.iter().map(|one| one.count).sum();
+            let parameters = parameters::parameters(&requests, fixed);
+            let count = requests.iter().map(|request| request.count).sum();
             self.tree.patterns.push(Pattern { method: method.to_vec(), path: path.to_vec(), parameters, count });
             return Query::Leaf(self.tree.patterns.len() - 1);
         };
         let mut groups: BTreeMap<Option<Vec<u8>>, Vec<usize>> = BTreeMap::new();
-        for &one in ones {
-            let asked = &self.asked[one];
-            match asked.parameters.iter().find(|parameter| parameter.0 == key) {
-                None => groups.entry(None).or_default().push(one),
+        for &index in members {
+            let request = &self.requests[index];
+            match request.parameters.iter().find(|parameter| parameter.0 == key) {
+                None => groups.entry(None).or_default().push(index),
                 Some((_, Some(value))) if tokens::is_literal(value) && !value.is_empty() => {
-                    groups.entry(Some(value.clone())).or_default().push(one);
+                    groups.entry(Some(value.clone())).or_default().push(index);
                 }
                 // What is no name dispatches to nothing.
                 Some(_) => (),
@@ -294,13 +260,13 @@ impl Merge<'_> {
         }
         let mut values = BTreeMap::new();
         let mut absent = None;
-        for (value, ones) in groups {
+        for (value, members) in groups {
             let fixed_before = fixed.len();
             if let Some(value) = &value {
                 fixed.push((key.clone(), value.clone()));
             }
             // Without the key the question is not asked again.
-            let query = self.query(method, &ones, path, fixed);
+            let query = self.query(method, &members, path, fixed);
             fixed.truncate(fixed_before);
             match value {
                 Some(value) => {
@@ -319,18 +285,18 @@ impl Merge<'_> {
             return false;
         }
         let mut lengths: BTreeMap<usize, u64> = BTreeMap::new();
-        let (mut leaves, mut requests, mut files) = (0_u64, 0_u64, 0_u64);
+        let (mut leaves, mut num_requests, mut files) = (0_u64, 0_u64, 0_u64);
         let mut levels: HashMap<&[u8], (usize, bool)> = HashMap::new();
         let mut parts = 0_u64;
-        for &one in going {
-            let asked = &self.asked[one];
-            let rest = &asked.path[depth..];
+        for &index in going {
+            let request = &self.requests[index];
+            let rest = &request.path[depth..];
             if rest.iter().any(|part| tokens::is_marked(part)) {
                 continue;
             }
             *lengths.entry(rest.len()).or_default() += 1;
             leaves += 1;
-            requests += asked.count;
+            num_requests += request.count;
             files += u64::from(rest.last().is_some_and(|part| super::scan::suffix_at(part).is_some()));
             for (level, part) in rest.iter().enumerate() {
                 parts += 1;
@@ -339,16 +305,17 @@ impl Merge<'_> {
             }
         }
         let varied = lengths.values().filter(|&&count| count * 12 >= leaves).count() >= 3;
-        if !varied || leaves < 6 || leaves < 12 && files < leaves || requests > 3 * leaves {
+        if !varied || leaves < 6 || leaves < 12 && files < leaves || num_requests > 3 * leaves {
             return false;
         }
         let wandering: u64 = going
             .iter()
-            .flat_map(|&one| &self.asked[one].path[depth..])
+            .flat_map(|&index| &self.requests[index].path[depth..])
             .filter(|part| levels.get(part.as_slice()).is_some_and(|level| level.1))
             .count() as u64;
-        let typed =
-            going.iter().filter(|&&one| self.asked[one].path[depth..].iter().any(|part| tokens::whole(part).is_some()));
+        let typed = going
+            .iter()
+            .filter(|&&index| self.requests[index].path[depth..].iter().any(|part| tokens::whole(part).is_some()));
         let typed = typed.count() as u64;
         4 * typed < leaves && (files * 10 >= leaves * 7 || wandering * 2 >= parts)
     }
@@ -357,10 +324,10 @@ impl Merge<'_> {
     fn groups(&mut self, going: Vec<usize>, path: &[Vec<u8>]) -> Vec<Group> {
         let depth = path.len();
         let mut by_part: BTreeMap<Vec<u8>, Vec<usize>> = BTreeMap::new();
-        for one in going {
-            by_part.entry(self.asked[one].path[depth].clone()).or_default().push(one);
+        for index in going {
+            by_part.entry(self.requests[index].path[depth].clone()).or_default().push(index);
         }
-        let mut groups: Vec<Group> = by_part.into_iter().map(|(part, asked)| Group { part, asked }).collect();
+        let mut groups: Vec<Group> = by_part.into_iter().map(|(part, members)| Group { part, members }).collect();
         if self.declared || groups.len() == 1 && !self.rules.any.version {
             return groups;
         }
@@ -378,7 +345,8 @@ impl Merge<'_> {
         let free = self.languages(self.versions(free));
         let free = codes(free);
         let free = self.absorbed(free, false);
-        let odd = kept.iter().filter(|group| tokens::is_marked(&group.part)).map(|group| self.requests(group)).sum();
+        let odd =
+            kept.iter().filter(|group| tokens::is_marked(&group.part)).map(|group| self.count_requests(group)).sum();
         let free = self.values(free, path, odd);
         let free = numbered(free);
         let mut free = self.absorbed(free, true);
@@ -387,17 +355,17 @@ impl Merge<'_> {
         free
     }
 
-    fn requests(&self, group: &Group) -> u64 {
-        group.asked.iter().map(|&one| self.asked[one].count).sum()
+    fn count_requests(&self, group: &Group) -> u64 {
+        group.members.iter().map(|&index| self.requests[index].count).sum()
     }
 
     /// Versions are a variable where there are many.
     fn versions(&self, groups: Vec<Group>) -> Vec<Group> {
         let is = |group: &Group| super::scan::is_version_segment(&group.part);
-        let found = groups.iter().filter(|group| is(group)).count();
+        let result = groups.iter().filter(|group| is(group)).count();
         let long =
             groups.iter().filter(|group| is(group) && memchr::memchr_iter(b'.', &group.part).count() > 1).count();
-        if found == 0 || !(self.rules.any.version || found >= 8 || long >= 3) {
+        if result == 0 || !(self.rules.any.version || result >= 8 || long >= 3) {
             return groups;
         }
         join_groups(groups, is, tokens::slot(b"", Kind::Version, b""))
@@ -415,75 +383,75 @@ impl Merge<'_> {
     /// Siblings that are values become slots, by suffix.
     fn values(&mut self, groups: Vec<Group>, path: &[Vec<u8>], odd: u64) -> Vec<Group> {
         let mut classes: BTreeMap<Vec<u8>, Vec<usize>> = BTreeMap::new();
-        for (place, group) in groups.iter().enumerate() {
+        for (position, group) in groups.iter().enumerate() {
             if tokens::is_word(&group.part) && !self.stands_alone(group, path.len()) {
                 let suffix = super::scan::suffix_at(&group.part).map_or(&b""[..], |at| &group.part[at..]);
                 let suffix = if self.rules.any.suffix && !suffix.is_empty() { b"*" } else { suffix };
-                classes.entry(suffix.to_vec()).or_default().push(place);
+                classes.entry(suffix.to_vec()).or_default().push(position);
             }
         }
         merge_documents(&mut classes);
-        let total = groups.iter().map(|group| self.requests(group)).sum();
+        let total = groups.iter().map(|group| self.count_requests(group)).sum();
         let mut slot_of: Vec<Option<Vec<u8>>> = vec![None; groups.len()];
-        for (suffix, places) in classes {
-            if places.len() < 4 {
+        for (suffix, positions) in classes {
+            if positions.len() < 4 {
                 continue;
             }
             let before = path.last().map_or(&b""[..], Vec::as_slice);
             let siblings: Vec<Sibling<'_>> =
-                places.iter().map(|&place| self.sibling(&groups[place], path.len())).collect();
-            let place = Place { before, total, odd, ordinary: self.ordinary, clients: self.rules.clients };
-            let verdict = decide::decide(&siblings, place);
+                positions.iter().map(|&position| self.sibling(&groups[position], path.len())).collect();
+            let context = SiblingContext { before, total, odd, ordinary: self.ordinary, clients: self.rules.clients };
+            let verdict = decide::decide(&siblings, context);
             if verdict.values.is_empty() {
                 continue;
             }
             let any = suffix == b"*";
             let behind = if any { &b""[..] } else { &suffix };
-            let kind = kind_of_pool(verdict.values.iter().map(|&at| &siblings[at]), behind.len());
+            let kind = join_pool_kinds(verdict.values.iter().map(|&at| &siblings[at]), behind.len());
             let kind = if any { parameters::join(kind, Kind::File) } else { kind };
             let slot = tokens::slot(b"", kind, behind);
             if self.rules.splits.contains(&bare(&self.host, path.iter().chain([&slot]))) {
                 continue;
             }
-            let taken: Vec<usize> = verdict.values.iter().map(|&at| places[at]).collect();
-            for place in taken {
-                if tokens::fits(&slot, &groups[place].part) {
-                    slot_of[place] = Some(slot.clone());
+            let taken: Vec<usize> = verdict.values.iter().map(|&at| positions[at]).collect();
+            for position in taken {
+                if tokens::fits(&slot, &groups[position].part) {
+                    slot_of[position] = Some(slot.clone());
                 }
             }
             let path = path.iter().cloned().chain([slot]).collect();
             self.tree.evidence.push(Evidence { path, verdict, reason: "number of values" });
         }
-        let mut found: BTreeMap<Vec<u8>, Vec<usize>> = BTreeMap::new();
+        let mut result: BTreeMap<Vec<u8>, Vec<usize>> = BTreeMap::new();
         for (group, slot) in groups.into_iter().zip(slot_of) {
-            found.entry(slot.unwrap_or(group.part)).or_default().extend(group.asked);
+            result.entry(slot.unwrap_or(group.part)).or_default().extend(group.members);
         }
-        found.into_iter().map(|(part, asked)| Group { part, asked }).collect()
+        result.into_iter().map(|(part, members)| Group { part, members }).collect()
     }
 
-    /// Whether a part with holes has values enough to be an interface of its own, as `product-{int}`.
+    /// Whether a part with wildcards has values enough to be an interface of its own, as `product-{int}`.
     fn stands_alone(&self, group: &Group, depth: usize) -> bool {
         if tokens::is_literal(&group.part) {
             return false;
         }
-        let mut most = 0;
-        for &one in &group.asked {
-            let asked = &self.asked[one];
-            let before: usize = asked.path[..depth].iter().map(|part| tokens::holes(part).count()).sum();
-            let holes = &self.forms[asked.form].holes;
-            for hole in before..before + tokens::holes(&group.part).count() {
-                most = most.max(holes.get(hole).map_or(0, Values::len));
+        let mut max_distinct = 0;
+        for &index in &group.members {
+            let request = &self.requests[index];
+            let before: usize = request.path[..depth].iter().map(|part| tokens::wildcards(part).count()).sum();
+            let wildcards = &self.templates[request.template].wildcards;
+            for wildcard in before..before + tokens::wildcards(&group.part).count() {
+                max_distinct = max_distinct.max(wildcards.get(wildcard).map_or(0, Values::len));
             }
         }
-        most >= 4
+        max_distinct >= 4
     }
 
     fn sibling<'b>(&self, group: &'b Group, depth: usize) -> Sibling<'b> {
         let mut shapes: BTreeMap<u64, u64> = BTreeMap::new();
         let mut clients = Vec::new();
-        for &one in &group.asked {
-            let asked = &self.asked[one];
-            let shape = asked.path[depth + 1..].iter().take(4).fold(decide::LEAF, |seed, part| {
+        for &index in &group.members {
+            let request = &self.requests[index];
+            let shape = request.path[depth + 1..].iter().take(4).fold(decide::LEAF, |seed, part| {
                 let coarse: &[u8] = if tokens::is_literal(part) && !self.common.contains(part) {
                     super::scan::suffix_at(part).map_or(&b"*"[..], |at| &part[at..])
                 } else {
@@ -491,72 +459,73 @@ impl Merge<'_> {
                 };
                 xxh3::hash(coarse, seed)
             });
-            *shapes.entry(shape).or_default() += asked.count;
+            *shapes.entry(shape).or_default() += request.count;
             if clients.len() < 64 {
-                clients.extend(self.forms[asked.form].sources.iter().map(|(hash, _)| hash));
+                clients.extend(self.templates[request.template].sources.iter().map(|(hash, _)| hash));
             }
         }
         clients.sort_unstable();
         clients.dedup();
-        Sibling { part: &group.part, count: self.requests(group), shapes: shapes.into_iter().collect(), clients }
+        Sibling { part: &group.part, count: self.count_requests(group), shapes: shapes.into_iter().collect(), clients }
     }
 
     /// Whether a slot of hashes or tokens takes names too: few of them look like one, beside its own requests.
-    fn is_trusted(&self, groups: &[Group], place: usize, most: u64) -> bool {
-        let slot = &groups[place].part;
-        let precise = tokens::holes(slot).next().is_some_and(|(_, kind)| matches!(kind, Kind::Hex | Kind::Token));
+    fn is_trusted(&self, groups: &[Group], position: usize, num_requests: u64) -> bool {
+        let slot = &groups[position].part;
+        let precise = tokens::wildcards(slot).next().is_some_and(|(_, kind)| matches!(kind, Kind::Hex | Kind::Token));
         let alike = groups
             .iter()
             .filter(|group| tokens::is_literal(&group.part) && !tokens::is_action(&group.part))
             .filter(|group| tokens::fits(slot, &group.part))
-            .map(|group| self.requests(group));
-        precise && 4 * alike.filter(|&count| count <= 2).sum::<u64>() <= most
+            .map(|group| self.count_requests(group));
+        precise && 4 * alike.filter(|&count| count <= 2).sum::<u64>() <= num_requests
     }
 
     /// Groups whose type another group's covers, and that are few beside it, join that one; that of words only if `words`.
     fn absorbed(&self, groups: Vec<Group>, words: bool) -> Vec<Group> {
         let mut order: Vec<(u64, usize)> =
-            groups.iter().enumerate().map(|(place, group)| (self.requests(group), place)).collect();
+            groups.iter().enumerate().map(|(position, group)| (self.count_requests(group), position)).collect();
         order.sort_by(|a, b| b.0.cmp(&a.0).then(groups[a.1].part.cmp(&groups[b.1].part)));
         let mut into: Vec<usize> = (0..groups.len()).collect();
         let wide: Vec<(u64, usize)> = order
             .iter()
             .copied()
-            .filter(|&(_, place)| tokens::holes(&groups[place].part).next().is_some())
-            .filter(|&(_, place)| words || !textual(&groups[place].part))
+            .filter(|&(_, position)| tokens::wildcards(&groups[position].part).next().is_some())
+            .filter(|&(_, position)| words || !textual(&groups[position].part))
             .take(WIDE)
             .collect();
-        let trusted: Vec<bool> = wide.iter().map(|&(most, place)| self.is_trusted(&groups, place, most)).collect();
-        for &(count, place) in order.iter().rev() {
-            let part = &groups[place].part;
+        let trusted: Vec<bool> =
+            wide.iter().map(|&(target_count, position)| self.is_trusted(&groups, position, target_count)).collect();
+        for &(count, position) in order.iter().rev() {
+            let part = &groups[position].part;
             let literal = tokens::is_literal(part);
-            for (&(most, target), &trusted) in wide.iter().zip(&trusted) {
-                if target == place || into[target] != target || !tokens::fits(&groups[target].part, part) {
+            for (&(target_count, target), &trusted) in wide.iter().zip(&trusted) {
+                if target == position || into[target] != target || !tokens::fits(&groups[target].part, part) {
                     continue;
                 }
                 let few = if literal {
                     // A name beside numbers is a name; beside words that are values it is one of them if it is rare.
-                    let rare = count <= 2 || count * 100 <= most;
+                    let rare = count <= 2 || count * 100 <= target_count;
                     rare && !tokens::is_action(part) && (trusted || textual(&groups[target].part))
                 } else {
-                    count * 7 <= most
+                    count * 7 <= target_count
                 };
                 if few {
-                    into[place] = target;
+                    into[position] = target;
                     break;
                 }
             }
         }
-        let mut asked: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        let mut members: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         let parts: Vec<Vec<u8>> = groups.iter().map(|group| group.part.clone()).collect();
-        for (place, group) in groups.into_iter().enumerate() {
-            let mut target = into[place];
+        for (position, group) in groups.into_iter().enumerate() {
+            let mut target = into[position];
             while into[target] != target {
                 target = into[target];
             }
-            asked.entry(target).or_default().extend(group.asked);
+            members.entry(target).or_default().extend(group.members);
         }
-        asked.into_iter().map(|(place, asked)| Group { part: parts[place].clone(), asked }).collect()
+        members.into_iter().map(|(position, members)| Group { part: parts[position].clone(), members }).collect()
     }
 }
 
@@ -564,21 +533,21 @@ impl Merge<'_> {
 fn codes(groups: Vec<Group>) -> Vec<Group> {
     let is = |group: &Group| tokens::is_code(&group.part) && super::scan::suffix_at(&group.part).is_none();
     let words = groups.iter().filter(|group| tokens::is_word(&group.part)).count();
-    let found = groups.iter().filter(|group| is(group)).count();
-    if found < 4 || 2 * found < words {
+    let result = groups.iter().filter(|group| is(group)).count();
+    if result < 4 || 2 * result < words {
         return groups;
     }
     join_groups(groups, is, tokens::slot(b"", Kind::Name, b""))
 }
 
-/// A path with its host, `{}` for each hole.
+/// A path with its host, `{}` for each wildcard.
 pub fn bare<'a>(host: &[u8], path: impl Iterator<Item = &'a Vec<u8>>) -> Vec<u8> {
     let mut text = host.to_vec();
     for part in path {
         text.push(b'/');
         let mut at = 0;
         while at < part.len() {
-            if part[at] == HOLE {
+            if part[at] == WILDCARD {
                 text.extend_from_slice(b"{}");
                 at += 2;
             } else {
@@ -591,7 +560,8 @@ pub fn bare<'a>(host: &[u8], path: impl Iterator<Item = &'a Vec<u8>>) -> Vec<u8>
 }
 
 fn textual(slot: &[u8]) -> bool {
-    tokens::holes(slot).any(|(_, kind)| matches!(kind, Kind::Word | Kind::Slug | Kind::Name | Kind::File | Kind::Text))
+    tokens::wildcards(slot)
+        .any(|(_, kind)| matches!(kind, Kind::Word | Kind::Slug | Kind::Name | Kind::File | Kind::Text))
 }
 
 /// Names with running numbers.
@@ -604,8 +574,8 @@ fn numbered(groups: Vec<Group>) -> Vec<Group> {
     }
     let mut groups = groups;
     for (skeleton, count) in skeletons {
-        let there = groups.iter().any(|group| group.part == skeleton);
-        if count >= 4 || there && count >= 1 {
+        let exists = groups.iter().any(|group| group.part == skeleton);
+        if count >= 4 || exists && count >= 1 {
             let is =
                 |group: &Group| group.part == skeleton || tokens::skeleton(&group.part).as_ref() == Some(&skeleton);
             groups = join_groups(groups, is, skeleton.clone());
@@ -617,8 +587,8 @@ fn numbered(groups: Vec<Group>) -> Vec<Group> {
 /// Joins the groups that `is` names to one.
 fn join_groups(groups: Vec<Group>, is: impl Fn(&Group) -> bool, part: Vec<u8>) -> Vec<Group> {
     let (joined, mut left): (Vec<Group>, Vec<Group>) = groups.into_iter().partition(is);
-    let asked = joined.into_iter().flat_map(|group| group.asked).collect();
-    left.push(Group { part, asked });
+    let members = joined.into_iter().flat_map(|group| group.members).collect();
+    left.push(Group { part, members });
     left
 }
 
@@ -631,15 +601,15 @@ fn merge_documents(classes: &mut BTreeMap<Vec<u8>, Vec<usize>>) {
         lower.first() == Some(&b'.')
             && std::str::from_utf8(&lower[1..]).is_ok_and(|suffix| DOCUMENTS.contains(&format!(" {suffix} ")))
     };
-    let found: Vec<Vec<u8>> = classes.keys().filter(|suffix| document(suffix)).cloned().collect();
-    if found.len() >= 3 {
-        let places = found.iter().filter_map(|suffix| classes.remove(suffix)).flatten().collect();
-        classes.insert(b"*".to_vec(), places);
+    let result: Vec<Vec<u8>> = classes.keys().filter(|suffix| document(suffix)).cloned().collect();
+    if result.len() >= 3 {
+        let positions = result.iter().filter_map(|suffix| classes.remove(suffix)).flatten().collect();
+        classes.insert(b"*".to_vec(), positions);
     }
 }
 
 /// The type of pooled siblings without their suffix: the least that takes all but rare kinds.
-fn kind_of_pool<'a>(siblings: impl Iterator<Item = &'a Sibling<'a>>, suffix: usize) -> Kind {
+fn join_pool_kinds<'a>(siblings: impl Iterator<Item = &'a Sibling<'a>>, suffix: usize) -> Kind {
     let mut kinds: BTreeMap<Kind, usize> = BTreeMap::new();
     let mut all = 0;
     for sibling in siblings {
@@ -656,36 +626,37 @@ fn kind_of_pool<'a>(siblings: impl Iterator<Item = &'a Sibling<'a>>, suffix: usi
 
 impl Tree {
     /// The pattern that takes a request.
-    pub fn find(&self, asked: &Asked) -> Option<usize> {
-        if self.nodes.is_empty() { None } else { self.walk(0, asked, 0, &mut 0) }
+    pub fn find(&self, request: &Request) -> Option<usize> {
+        if self.nodes.is_empty() { None } else { self.walk(0, request, 0, &mut 0) }
     }
 
-    fn walk(&self, node: usize, asked: &Asked, depth: usize, steps: &mut u32) -> Option<usize> {
-        let found = &self.nodes[node];
+    fn walk(&self, node: usize, request: &Request, depth: usize, steps: &mut u32) -> Option<usize> {
+        let current = &self.nodes[node];
         *steps += 1;
         if *steps > 10_000 {
             return None;
         }
-        let Some(part) = asked.path.get(depth) else {
-            return found.ends.get(&asked.method).and_then(|query| self.queried(query, asked));
+        let Some(part) = request.path.get(depth) else {
+            return current.ends.get(&request.method).and_then(|query| self.queried(query, request));
         };
         if part == super::scan::BAD {
             return None;
         }
-        if let Some(&child) = found.names.get(part)
-            && let Some(pattern) = self.walk(child, asked, depth + 1, steps)
+        if let Some(&child) = current.names.get(part)
+            && let Some(pattern) = self.walk(child, request, depth + 1, steps)
         {
             return Some(pattern);
         }
-        for (slot, child) in &found.slots {
+        for (slot, child) in &current.slots {
             if tokens::whole(slot) == Some(Kind::Tail) {
-                let bad = asked.path[depth..].iter().any(|part| part == super::scan::BAD);
+                let bad = request.path[depth..].iter().any(|part| part == super::scan::BAD);
                 let ends = &self.nodes[*child].ends;
-                if !bad && let Some(found) = ends.get(&asked.method).and_then(|query| self.queried(query, asked)) {
-                    return Some(found);
+                if !bad && let Some(pattern) = ends.get(&request.method).and_then(|query| self.queried(query, request))
+                {
+                    return Some(pattern);
                 }
             } else if tokens::fits(slot, part)
-                && let Some(pattern) = self.walk(*child, asked, depth + 1, steps)
+                && let Some(pattern) = self.walk(*child, request, depth + 1, steps)
             {
                 return Some(pattern);
             }
@@ -693,61 +664,54 @@ impl Tree {
         None
     }
 
-    fn queried(&self, query: &Query, asked: &Asked) -> Option<usize> {
+    fn queried(&self, query: &Query, request: &Request) -> Option<usize> {
         match query {
             Query::Leaf(pattern) => {
-                parameters::accepts(&self.patterns[*pattern].parameters, &asked.parameters).then_some(*pattern)
+                parameters::accepts(&self.patterns[*pattern].parameters, &request.parameters).then_some(*pattern)
             }
             Query::Dispatch { key, values, absent } => {
-                match asked.parameters.iter().find(|parameter| parameter.0 == *key) {
-                    None => absent.as_deref().and_then(|query| self.queried(query, asked)),
-                    Some((_, value)) => {
-                        value.as_ref().and_then(|value| values.get(value)).and_then(|query| self.queried(query, asked))
-                    }
+                match request.parameters.iter().find(|parameter| parameter.0 == *key) {
+                    None => absent.as_deref().and_then(|query| self.queried(query, request)),
+                    Some((_, value)) => value
+                        .as_ref()
+                        .and_then(|value| values.get(value))
+                        .and_then(|query| self.queried(query, request)),
                 }
             }
         }
     }
 }
 
-/// Whether the form is that of the text of a pattern: the values of its holes are their names.
-pub fn is_declared(form: &Form) -> bool {
-    form.holes
-        .iter()
-        .any(|hole| hole.len() == 1 && hole.iter().all(|(_, value)| super::hole_length(value) == Some(value.len())))
-        && form.text.contains(&HOLE)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::batch::Batch;
-    use crate::forms::{FormTable, Seen, item_hash};
+    use crate::templates::{ItemMetadata, TemplateTable, item_hash};
     use crate::urls::canonical::Canonical;
     use crate::urls::scan::scan;
     use crate::urls::sites::Sites;
     use proptest::prelude::*;
 
-    fn table(lines: &[String]) -> FormTable {
-        let mut table = FormTable::new(16, 10_000).expect("valid");
+    fn table(lines: &[String]) -> TemplateTable {
+        let mut table = TemplateTable::new(16, 10_000).expect("valid");
         let (mut url, mut batch) = (Canonical::default(), Batch::default());
         for (row, line) in lines.iter().enumerate() {
             scan(&mut batch, row, line.as_bytes(), &mut url, (None, false)).expect("a URL");
         }
-        for (row, hash, form, values) in batch.iter() {
+        for (row, hash, template, values) in batch.iter() {
             let item = lines[row].as_bytes();
-            let values = values.map(|place| batch.value(place));
-            table.add((hash, form), (item_hash(item), item), values, Seen::default()).expect("room");
+            let values = values.map(|position| batch.value(position));
+            table.add((hash, template), (item_hash(item), item), values, ItemMetadata::default()).expect("memory");
         }
         table
     }
 
     fn patterns(lines: &[String]) -> Vec<String> {
-        let sites = Sites::new(&table(lines), &Rules::default(), 2).expect("room");
-        let mut found: Vec<String> =
+        let sites = Sites::new(&table(lines), &Rules::default(), 2).expect("memory");
+        let mut result: Vec<String> =
             sites.patterns.iter().map(|named| String::from_utf8(named.text.clone()).expect("ASCII")).collect();
-        found.sort();
-        found
+        result.sort();
+        result
     }
 
     fn lines(count: usize, line: impl Fn(usize) -> String) -> impl Iterator<Item = String> {
@@ -790,17 +754,17 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
-        fn any_lines_make_patterns_and_each_form_is_found_or_unexplained(
+        fn any_lines_make_patterns_and_each_template_is_found_or_unexplained(
             lines in prop::collection::vec("(GET |)(/(users|list|[a-c]{1,3}|[0-9]{1,4}|%[0-9A-F]{2}|\\{int\\})){0,4}(\\?(a|b)=[a-c0-9']{0,3}){0,1}", 1..60)
         ) {
             let lines: Vec<String> = lines.into_iter().filter(|line| !line.trim().is_empty()).collect();
             let table = table(&lines);
-            let sites = Sites::new(&table, &Rules::default(), 2).expect("room");
-            let explained: usize = sites.patterns.iter().map(|named| named.forms.len()).sum();
-            prop_assert_eq!(table.len(), explained + sites.unexplained.len());
-            for (place, named) in sites.patterns.iter().enumerate() {
-                for &form in &named.forms {
-                    prop_assert_eq!(Some(place), sites.find(&table.forms()[form].text));
+            let sites = Sites::new(&table, &Rules::default(), 2).expect("memory");
+            let explained: usize = sites.patterns.iter().map(|named| named.templates.len()).sum();
+            prop_assert_eq!(table.len(), explained + sites.unmatched.len());
+            for (position, named) in sites.patterns.iter().enumerate() {
+                for &template in &named.templates {
+                    prop_assert_eq!(Some(position), sites.find(&table.templates()[template].text));
                 }
             }
         }

@@ -6,14 +6,14 @@ use nearkin_core::{Result, alloc};
 use nearkin_patterns::batch::{self, Batch};
 use nearkin_patterns::columns::Columns;
 use nearkin_patterns::matching::{Matcher, Piece, Plans};
-use nearkin_patterns::merging::{self, ENOUGH, Orders};
-use nearkin_patterns::{forms, lines};
+use nearkin_patterns::template_merge::{self, EVIDENCE_THRESHOLD, Overrides};
+use nearkin_patterns::{lines, templates};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::errors::IntoPython;
-use crate::patterns::table::{FormTable, arrays_of};
+use crate::patterns::table::{FormTable, to_arrays};
 use crate::patterns::{Strings, add_scanned, packed};
 use crate::threads::{detached, detached_with};
 
@@ -30,27 +30,27 @@ fn add_lines(
     times: Option<PyReadonlyArray1<'_, i64>>,
     sources: Option<Strings<'_>>,
 ) -> PyResult<Vec<u64>> {
-    let found = add_scanned(py, table.get(), &items, times.as_ref(), sources.as_ref(), lines::scan)?;
-    Ok(found[..lines::REASONS.len()].to_vec())
+    let result = add_scanned(py, table.get(), &items, times.as_ref(), sources.as_ref(), lines::scan)?;
+    Ok(result[..lines::REASONS.len()].to_vec())
 }
 
-/// Return the forms of lines; empty for a skipped one.
+/// Return the templates of lines; empty for a skipped one.
 #[pyfunction]
 fn line_forms(py: Python<'_>, given: Vec<Vec<u8>>) -> Vec<Bound<'_, PyBytes>> {
-    let form = |line: &Vec<u8>| {
+    let template = |line: &Vec<u8>| {
         let mut batch = Batch::default();
         lines::scan(&mut batch, 0, line);
-        let form = batch.iter().next().map(|(_, _, form, _)| form.to_vec()).unwrap_or_default();
-        PyBytes::new(py, &form)
+        let template = batch.iter().next().map(|(_, _, template, _)| template.to_vec()).unwrap_or_default();
+        PyBytes::new(py, &template)
     };
-    given.iter().map(form).collect()
+    given.iter().map(template).collect()
 }
 
-fn orders(pinned: Vec<Vec<u8>>, split: Vec<Vec<u8>>, enough: u32) -> Orders {
-    Orders { pinned: pinned.into_iter().collect(), split: split.into_iter().collect(), enough }
+fn overrides(pinned: Vec<Vec<u8>>, split: Vec<Vec<u8>>, enough: u32) -> Overrides {
+    Overrides { pinned: pinned.into_iter().collect(), split: split.into_iter().collect(), threshold: enough }
 }
 
-/// Replace the forms of a table by their templates.
+/// Replace the templates of a table by their templates.
 #[pyfunction]
 fn compact_lines(
     py: Python<'_>,
@@ -58,21 +58,21 @@ fn compact_lines(
     pinned: Vec<Vec<u8>>,
     split: Vec<Vec<u8>>,
 ) -> PyResult<()> {
-    let (table, orders) = (table.get(), orders(pinned, split, ENOUGH));
+    let (table, overrides) = (table.get(), overrides(pinned, split, EVIDENCE_THRESHOLD));
     detached_with(
         py,
         || table.table.write(),
         |pool, mut table| {
-            let table: &mut forms::FormTable = &mut table;
-            pool.install(|| merging::compact(table, &orders))
+            let table: &mut templates::TemplateTable = &mut table;
+            pool.install(|| template_merge::compact(table, &overrides))
         },
     )
 }
 
-/// The templates of a table of line forms.
+/// The templates of a table of line templates.
 #[pyclass(frozen, module = "nearkin._core")]
 pub(crate) struct LineTemplates {
-    table: forms::FormTable,
+    table: templates::TemplateTable,
     matcher: Matcher,
     /// Row of each template in the order of its bytes.
     rows: Vec<i32>,
@@ -80,10 +80,10 @@ pub(crate) struct LineTemplates {
 
 #[pymethods]
 impl LineTemplates {
-    /// Mine the templates, with forms of lines that join no other and forms of templates to split; `enough` evidence
+    /// Mine the templates, with templates of lines that join no other and templates of templates to split; `enough` evidence
     /// makes a word a variable.
     #[new]
-    #[pyo3(signature = (table, pinned, split, enough=ENOUGH))]
+    #[pyo3(signature = (table, pinned, split, enough=EVIDENCE_THRESHOLD))]
     fn new(
         py: Python<'_>,
         table: &Bound<'_, FormTable>,
@@ -91,32 +91,32 @@ impl LineTemplates {
         split: Vec<Vec<u8>>,
         enough: u32,
     ) -> PyResult<Self> {
-        let (table, orders) = (table.get(), orders(pinned, split, enough));
+        let (table, overrides) = (table.get(), overrides(pinned, split, enough));
         detached_with(
             py,
             || table.table.read(),
             |pool, table| {
-                let table: &forms::FormTable = &table;
-                pool.install(|| Self::of(table, &orders))
+                let table: &templates::TemplateTable = &table;
+                pool.install(|| Self::build(table, &overrides))
             },
         )
     }
 
     /// Return the table of templates as arrays, as `FormTable.arrays` does.
     fn arrays<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let columns = detached(py, || Columns::of(&self.table))?.into_python()?;
-        arrays_of(py, columns)
+        let columns = detached(py, || Columns::from_table(&self.table))?.into_python()?;
+        to_arrays(py, columns)
     }
 
     /// Return for each line the row of its template (-1 for none), the end of its values, and the values by their ends.
     fn find(&self, py: Python<'_>, items: Strings<'_>) -> PyResult<Rows> {
         let items = packed(&items)?;
-        let found = detached(py, || self.found(items))?.into_python()?;
+        let result = detached(py, || self.match_lines(items))?.into_python()?;
         Ok((
-            found.rows.into_pyarray(py).unbind(),
-            found.ends.into_pyarray(py).unbind(),
-            found.text_ends.into_pyarray(py).unbind(),
-            found.text.into_pyarray(py).unbind(),
+            result.rows.into_pyarray(py).unbind(),
+            result.ends.into_pyarray(py).unbind(),
+            result.text_ends.into_pyarray(py).unbind(),
+            result.text.into_pyarray(py).unbind(),
         ))
     }
 
@@ -129,7 +129,7 @@ impl LineTemplates {
 const ROWS: usize = 1 << 13;
 
 #[derive(Default)]
-struct Found {
+struct LineValues {
     rows: Vec<i32>,
     ends: Vec<i64>,
     text_ends: Vec<i64>,
@@ -137,48 +137,48 @@ struct Found {
 }
 
 impl LineTemplates {
-    fn of(table: &forms::FormTable, orders: &Orders) -> Result<Self> {
-        let found = merging::templates(table, orders)?.table;
-        let mut rows = alloc::try_filled(0, found.len())?;
-        for (row, place) in found.sorted()?.into_iter().enumerate() {
+    fn build(table: &templates::TemplateTable, overrides: &Overrides) -> Result<Self> {
+        let result = template_merge::merge_templates(table, overrides)?.table;
+        let mut rows = alloc::try_filled(0, result.len())?;
+        for (row, place) in result.sorted()?.into_iter().enumerate() {
             rows[place as usize] = row as i32;
         }
-        Ok(Self { matcher: Matcher::new(&found)?, table: found, rows })
+        Ok(Self { matcher: Matcher::new(&result)?, table: result, rows })
     }
 
     /// Append the templates and values of scanned lines.
-    fn find_batch(&self, batch: &Batch, plans: &mut Plans, found: &mut Found) {
-        for (row, hash, form, values) in batch.iter() {
-            found.ends.resize(row, found.text_ends.len() as i64);
-            if let Some(plan) = plans.get(&self.matcher, form, hash) {
-                found.rows[row] = self.rows[plan.template as usize];
+    fn find_batch(&self, batch: &Batch, plans: &mut Plans, result: &mut LineValues) {
+        for (row, hash, template, values) in batch.iter() {
+            result.ends.resize(row, result.text_ends.len() as i64);
+            if let Some(plan) = plans.get(&self.matcher, template, hash) {
+                result.rows[row] = self.rows[plan.row as usize];
                 for variable in &plan.variables {
                     for piece in variable {
-                        found.text.extend_from_slice(match piece {
+                        result.text.extend_from_slice(match piece {
                             Piece::Literal(bytes) => bytes,
                             Piece::Value(number) => batch.value(values.start + number).1,
                         });
                     }
-                    found.text_ends.push(found.text.len() as i64);
+                    result.text_ends.push(result.text.len() as i64);
                 }
             }
-            found.ends.push(found.text_ends.len() as i64);
+            result.ends.push(result.text_ends.len() as i64);
         }
     }
 
-    fn found(&self, items: batch::Packed<'_>) -> Result<Found> {
-        let mut found = Found { rows: alloc::try_filled(-1, items.len())?, ..Found::default() };
-        found.ends = alloc::try_with_capacity(items.len())?;
+    fn match_lines(&self, items: batch::Packed<'_>) -> Result<LineValues> {
+        let mut result = LineValues { rows: alloc::try_filled(-1, items.len())?, ..LineValues::default() };
+        result.ends = alloc::try_with_capacity(items.len())?;
         let mut plans = Plans::default();
         // A few rows at a time, so that the scanned data is still in the cache.
         for start in (0..items.len()).step_by(ROWS) {
             let rows = start..(start + ROWS).min(items.len());
             for batch in batch::scan_rows(items, rows, true, lines::scan)? {
-                self.find_batch(&batch, &mut plans, &mut found);
+                self.find_batch(&batch, &mut plans, &mut result);
             }
         }
-        found.ends.resize(items.len(), found.text_ends.len() as i64);
-        Ok(found)
+        result.ends.resize(items.len(), result.text_ends.len() as i64);
+        Ok(result)
     }
 }
 

@@ -5,8 +5,8 @@ mod payloads;
 mod table;
 mod urls;
 
-use nearkin_patterns::batch::{self, Batch, Beside, Packed};
-use nearkin_patterns::forms;
+use nearkin_patterns::batch::{self, Batch, BatchMetadata, Packed};
+use nearkin_patterns::templates;
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 
@@ -33,17 +33,19 @@ pub(crate) fn add_scanned(
     scan: impl Fn(&mut Batch, usize, &[u8]) + Sync + Send,
 ) -> PyResult<Vec<u64>> {
     let items = packed(items)?;
-    let beside =
-        Beside { times: times.map(|times| times.as_slice()).transpose()?, sources: sources.map(packed).transpose()? };
-    beside.check(items.len()).into_python()?;
+    let metadata = BatchMetadata {
+        times: times.map(|times| times.as_slice()).transpose()?,
+        sources: sources.map(packed).transpose()?,
+    };
+    metadata.check(items.len()).into_python()?;
     detached_with(
         py,
         || table.table.write(),
         |pool, mut table| {
-            let table: &mut forms::FormTable = &mut table;
+            let table: &mut templates::TemplateTable = &mut table;
             pool.install(|| {
                 let batches = batch::scan(items, scan)?;
-                batch::add(table, &batches, items, beside)?;
+                batch::add(table, &batches, items, metadata)?;
                 Ok(batch::skipped(&batches).to_vec())
             })
         },

@@ -1,10 +1,10 @@
-//! Payloads: scanned into a table of forms, parsed one by one, grouped by their forms: [`nearkin_patterns::payloads`].
+//! Payloads: scanned into a table of templates, parsed one by one, grouped by their templates: [`nearkin_patterns::payloads`].
 
 #![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
 
 use nearkin_core::{Error, Result, alloc};
 use nearkin_patterns::batch::Packed;
-use nearkin_patterns::payloads::{forms, groups, scripts};
+use nearkin_patterns::payloads::{groups, scripts, templates};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -28,23 +28,23 @@ fn add_payloads(
     times: Option<PyReadonlyArray1<'_, i64>>,
     sources: Option<Strings<'_>>,
 ) -> PyResult<Vec<u64>> {
-    add_scanned(py, table.get(), &items, times.as_ref(), sources.as_ref(), forms::scan)
+    add_scanned(py, table.get(), &items, times.as_ref(), sources.as_ref(), templates::scan)
 }
 
-/// A payload's form, layers, head and tail, values of the form, and the decoded text.
+/// A payload's template, layers, head and tail, values of the template, and the decoded text.
 type Reading<'py> =
     (String, String, Bound<'py, PyBytes>, Bound<'py, PyBytes>, Vec<Bound<'py, PyBytes>>, Bound<'py, PyBytes>);
 
 /// Analyze one payload.
 #[pyfunction]
 fn read_payload<'py>(py: Python<'py>, item: &[u8]) -> Reading<'py> {
-    let found = forms::read(item);
-    let values = found.values.iter().map(|value| PyBytes::new(py, value)).collect();
-    let (head, tail) = (PyBytes::new(py, &found.head), PyBytes::new(py, &found.tail));
-    (found.form, found.layers, head, tail, values, PyBytes::new(py, &found.decoded))
+    let result = templates::read(item);
+    let values = result.values.iter().map(|value| PyBytes::new(py, value)).collect();
+    let (head, tail) = (PyBytes::new(py, &result.head), PyBytes::new(py, &result.tail));
+    (result.template, result.layers, head, tail, values, PyBytes::new(py, &result.decoded))
 }
 
-/// Return the text of each form of a table in the order of `FormTable.arrays`, and the row of its group's centroid.
+/// Return the text of each template of a table in the order of `FormTable.arrays`, and the row of its group's centroid.
 #[pyfunction]
 fn group_forms<'py>(
     py: Python<'py>,
@@ -58,24 +58,25 @@ fn group_forms<'py>(
             .into_python();
     }
     let work = || -> Result<_> {
-        let texts: Vec<Vec<u8>> = (0..forms.len()).map(|row| groups::text_of(forms.get(row))).collect::<Result<_>>()?;
-        let centres = groups::group(&texts, pinned, threshold)?;
-        Ok((texts, centres))
+        let texts: Vec<Vec<u8>> =
+            (0..forms.len()).map(|row| groups::template_text(forms.get(row))).collect::<Result<_>>()?;
+        let centroids = groups::group(&texts, pinned, threshold)?;
+        Ok((texts, centroids))
     };
-    let (texts, centres) = detached(py, work)?.into_python()?;
-    Ok((for_python(py, &texts).into_python()?, centres.into_pyarray(py)))
+    let (texts, centroids) = detached(py, work)?.into_python()?;
+    Ok((for_python(py, &texts).into_python()?, centroids.into_pyarray(py)))
 }
 
-/// Return the form of each payload as text; empty for an empty payload.
+/// Return the template of each payload as text; empty for an empty payload.
 #[pyfunction]
 fn forms_of<'py>(py: Python<'py>, items: Strings<'py>) -> PyResult<Texts<'py>> {
     let items = packed(&items)?;
-    let form = |row| forms::read(items.get(row)).form.into_bytes();
-    let texts: Vec<Vec<u8>> = detached(py, || (0..items.len()).into_par_iter().map(form).collect())?;
+    let template = |row| templates::read(items.get(row)).template.into_bytes();
+    let texts: Vec<Vec<u8>> = detached(py, || (0..items.len()).into_par_iter().map(template).collect())?;
     for_python(py, &texts).into_python()
 }
 
-/// Return for each form text the index of the nearest centroid that reaches the threshold, or -1.
+/// Return for each template text the index of the nearest centroid that reaches the threshold, or -1.
 #[pyfunction]
 fn nearest_forms<'py>(
     py: Python<'py>,
@@ -86,12 +87,12 @@ fn nearest_forms<'py>(
     let all =
         |strings: Packed<'_>| -> Vec<Vec<u8>> { (0..strings.len()).map(|row| strings.get(row).to_vec()).collect() };
     let (centres, texts) = (all(packed(&centres)?), all(packed(&texts)?));
-    let found = detached(py, || groups::nearest(&centres, &texts, threshold))?.into_python()?;
-    let places: Vec<i64> = found.into_iter().map(|place| place.map_or(-1, i64::from)).collect();
+    let result = detached(py, || groups::nearest(&centres, &texts, threshold))?.into_python()?;
+    let places: Vec<i64> = result.into_iter().map(|place| place.map_or(-1, i64::from)).collect();
     Ok(places.into_pyarray(py))
 }
 
-/// Return the similarity of two forms from their texts.
+/// Return the similarity of two templates from their texts.
 #[pyfunction]
 fn form_similarity(left: &str, right: &str) -> f64 {
     groups::similarity(left.as_bytes(), right.as_bytes())
@@ -101,9 +102,9 @@ fn form_similarity(left: &str, right: &str) -> f64 {
 #[pyfunction]
 fn script_features<'py>(py: Python<'py>, files: Strings<'py>) -> PyResult<Vec<Option<Bound<'py, PyArray1<u64>>>>> {
     let files = packed(&files)?;
-    let found: Vec<Option<Vec<u64>>> =
+    let result: Vec<Option<Vec<u64>>> =
         detached(py, || (0..files.len()).into_par_iter().map(|row| scripts::features(files.get(row))).collect())?;
-    Ok(found.into_iter().map(|features| Some(features?.into_pyarray(py))).collect())
+    Ok(result.into_iter().map(|features| Some(features?.into_pyarray(py))).collect())
 }
 
 fn for_python<'py>(py: Python<'py>, texts: &[Vec<u8>]) -> Result<Texts<'py>> {

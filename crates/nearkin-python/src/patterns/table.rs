@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use nearkin_core::{Error, alloc};
 use nearkin_patterns::columns::{Columns, SampleColumns};
 use nearkin_patterns::kinds::{self, Kind};
-use nearkin_patterns::{file, forms};
+use nearkin_patterns::{file, templates};
 use numpy::{Element, IntoPyArray, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -19,7 +19,7 @@ use crate::threads::{detached, detached_with};
 /// Templates with wildcards, and their statistics: see `FormTable` in the core.
 #[pyclass(frozen, module = "nearkin._core")]
 pub(crate) struct FormTable {
-    pub(crate) table: Lock<forms::FormTable>,
+    pub(crate) table: Lock<templates::TemplateTable>,
 }
 
 /// Names of the arrays of samples.
@@ -27,13 +27,13 @@ const SAMPLES: [&str; 3] = ["examples", "sources", "holes"];
 
 #[pymethods]
 impl FormTable {
-    /// Create an empty table: samples of `sample` values, at most `max_forms` forms.
+    /// Create an empty table: samples of `sample` values, at most `max_forms` templates.
     #[new]
     fn new(sample: usize, max_forms: usize) -> PyResult<Self> {
-        Ok(Self { table: Lock::new(forms::FormTable::new(sample, max_forms).into_python()?) })
+        Ok(Self { table: Lock::new(templates::TemplateTable::new(sample, max_forms).into_python()?) })
     }
 
-    /// Create the table from arrays of `arrays`; `gone` are the counts of evicted forms.
+    /// Create the table from arrays of `arrays`; `gone` are the counts of evicted templates.
     #[staticmethod]
     fn from_arrays(
         py: Python<'_>,
@@ -47,20 +47,20 @@ impl FormTable {
         Ok(Self { table: Lock::new(table) })
     }
 
-    /// Return the table as arrays, by name, in the order of the forms' bytes.
+    /// Return the table as arrays, by name, in the order of the templates' bytes.
     fn arrays<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let columns = detached_with(
             py,
             || self.table.read(),
             |pool, table| {
-                let table: &forms::FormTable = &table;
-                pool.install(|| Columns::of(table))
+                let table: &templates::TemplateTable = &table;
+                pool.install(|| Columns::from_table(table))
             },
         )?;
-        arrays_of(py, columns)
+        to_arrays(py, columns)
     }
 
-    /// Add all forms of another table.
+    /// Add all templates of another table.
     fn merge(&self, py: Python<'_>, other: &Bound<'_, Self>) -> PyResult<()> {
         // A copy, so that a table can be added to itself and no call waits for two locks.
         let other = other.get();
@@ -68,20 +68,20 @@ impl FormTable {
         py.detach(|| self.table.write()?.merge(&other)).into_python()
     }
 
-    /// Create another table of the same forms.
+    /// Create another table of the same templates.
     fn copy(&self, py: Python<'_>) -> PyResult<Self> {
         let table = detached_with(py, || self.table.read(), |_, table| Ok(table.clone()))?;
         Ok(Self { table: Lock::new(table) })
     }
 
-    /// Number of items of the stored forms.
+    /// Number of items of the stored templates.
     fn count(&self, py: Python<'_>) -> PyResult<u64> {
         py.detach(|| Ok(self.table.read()?.count())).into_python()
     }
 
-    /// Number of evicted forms, and of their items.
+    /// Number of evicted templates, and of their items.
     fn gone(&self, py: Python<'_>) -> PyResult<(u64, u64)> {
-        py.detach(|| Ok(self.table.read()?.gone())).into_python()
+        py.detach(|| Ok(self.table.read()?.evicted())).into_python()
     }
 
     /// Bytes of memory.
@@ -95,31 +95,32 @@ impl FormTable {
 }
 
 /// Return a table's arrays by name.
-pub(crate) fn arrays_of(py: Python<'_>, columns: Columns) -> PyResult<Bound<'_, PyDict>> {
-    let found = PyDict::new(py);
-    found.set_item("form_ends", columns.form_ends.into_pyarray(py))?;
-    found.set_item("forms", columns.forms.into_pyarray(py))?;
-    found.set_item("counts", columns.counts.into_pyarray(py))?;
-    found.set_item("first", columns.first.into_pyarray(py))?;
-    found.set_item("last", columns.last.into_pyarray(py))?;
-    found.set_item("day_ends", columns.day_ends.into_pyarray(py))?;
-    found.set_item("days", columns.days.into_pyarray(py))?;
-    found.set_item("day_counts", columns.day_counts.into_pyarray(py))?;
-    found.set_item("hole_ends", columns.hole_ends.into_pyarray(py))?;
-    for (name, samples) in SAMPLES.into_iter().zip([columns.examples, columns.sources, columns.holes]) {
-        found.set_item(format!("{name}_ends"), samples.ends.into_pyarray(py))?;
-        found.set_item(format!("{name}_hashes"), samples.hashes.into_pyarray(py))?;
-        found.set_item(format!("{name}_text_ends"), samples.text_ends.into_pyarray(py))?;
-        found.set_item(format!("{name}_text"), samples.text.into_pyarray(py))?;
+pub(crate) fn to_arrays(py: Python<'_>, columns: Columns) -> PyResult<Bound<'_, PyDict>> {
+    let result = PyDict::new(py);
+    result.set_item("form_ends", columns.template_ends.into_pyarray(py))?;
+    result.set_item("forms", columns.templates.into_pyarray(py))?;
+    result.set_item("counts", columns.counts.into_pyarray(py))?;
+    result.set_item("first", columns.first.into_pyarray(py))?;
+    result.set_item("last", columns.last.into_pyarray(py))?;
+    result.set_item("day_ends", columns.day_ends.into_pyarray(py))?;
+    result.set_item("days", columns.days.into_pyarray(py))?;
+    result.set_item("day_counts", columns.day_counts.into_pyarray(py))?;
+    result.set_item("hole_ends", columns.wildcard_ends.into_pyarray(py))?;
+    for (name, samples) in SAMPLES.into_iter().zip([columns.examples, columns.sources, columns.wildcards]) {
+        result.set_item(format!("{name}_ends"), samples.ends.into_pyarray(py))?;
+        result.set_item(format!("{name}_hashes"), samples.hashes.into_pyarray(py))?;
+        result.set_item(format!("{name}_text_ends"), samples.text_ends.into_pyarray(py))?;
+        result.set_item(format!("{name}_text"), samples.text.into_pyarray(py))?;
     }
-    Ok(found)
+    Ok(result)
 }
 
 /// Extract the values of an array of a dictionary for the core.
 fn array<T: Element + Copy>(arrays: &Bound<'_, PyDict>, name: &str) -> PyResult<Vec<T>> {
-    let missing = || to_python(Error::Corrupt { place: "the table of forms".to_owned(), reason: format!("no {name}") });
-    let found: PyReadonlyArray1<'_, T> = arrays.get_item(name)?.ok_or_else(missing)?.extract()?;
-    alloc::try_copy(found.as_slice()?).into_python()
+    let missing =
+        || to_python(Error::Corrupt { place: "the table of templates".to_owned(), reason: format!("no {name}") });
+    let result: PyReadonlyArray1<'_, T> = arrays.get_item(name)?.ok_or_else(missing)?.extract()?;
+    alloc::try_copy(result.as_slice()?).into_python()
 }
 
 fn samples(arrays: &Bound<'_, PyDict>, name: &str) -> PyResult<SampleColumns> {
@@ -133,18 +134,18 @@ fn samples(arrays: &Bound<'_, PyDict>, name: &str) -> PyResult<SampleColumns> {
 
 fn columns(arrays: &Bound<'_, PyDict>) -> PyResult<Columns> {
     Ok(Columns {
-        form_ends: array(arrays, "form_ends")?,
-        forms: array(arrays, "forms")?,
+        template_ends: array(arrays, "form_ends")?,
+        templates: array(arrays, "forms")?,
         counts: array(arrays, "counts")?,
         first: array(arrays, "first")?,
         last: array(arrays, "last")?,
         day_ends: array(arrays, "day_ends")?,
         days: array(arrays, "days")?,
         day_counts: array(arrays, "day_counts")?,
-        hole_ends: array(arrays, "hole_ends")?,
+        wildcard_ends: array(arrays, "hole_ends")?,
         examples: samples(arrays, SAMPLES[0])?,
         sources: samples(arrays, SAMPLES[1])?,
-        holes: samples(arrays, SAMPLES[2])?,
+        wildcards: samples(arrays, SAMPLES[2])?,
     })
 }
 

@@ -3,14 +3,15 @@
 #![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
 
 use nearkin_patterns::batch::{self, Batch};
-use nearkin_patterns::forms;
+use nearkin_patterns::templates;
 use nearkin_patterns::urls::canonical::{Canonical, Unreadable};
 use nearkin_patterns::urls::logs;
+use nearkin_patterns::urls::request;
 use nearkin_patterns::urls::rows::{self, Matches};
 use nearkin_patterns::urls::scan;
 use nearkin_patterns::urls::sites::Sites;
 use nearkin_patterns::urls::tree::{self, Rules};
-use nearkin_patterns::urls::{tokens, unexplained};
+use nearkin_patterns::urls::{tokens, unmatched};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -25,7 +26,7 @@ use crate::threads::{detached, detached_with};
 type Methods<'py> = (PyReadonlyArray1<'py, u32>, Vec<Vec<u8>>);
 
 /// Return the method of a row.
-fn method_of<'a>(methods: Option<(&[u32], &'a [Vec<u8>])>, row: usize) -> Option<&'a [u8]> {
+fn get_method<'a>(methods: Option<(&[u32], &'a [Vec<u8>])>, row: usize) -> Option<&'a [u8]> {
     methods.map(|(numbers, names)| names.get(numbers[row] as usize).map_or(&b""[..], Vec::as_slice))
 }
 
@@ -59,7 +60,7 @@ fn add_urls(
     };
     check_methods(methods, packed(&items)?.len())?;
     add_scanned(py, table.get(), &items, times.as_ref(), sources.as_ref(), |batch, row, item| {
-        scan_one(batch, row, item, method_of(methods, row), drop_trackers);
+        scan_one(batch, row, item, get_method(methods, row), drop_trackers);
     })
 }
 
@@ -96,18 +97,18 @@ fn read_requests<'py>(
 )> {
     let block = block.as_slice()?;
     let lines = if log { logs::Lines::Log } else { logs::Lines::Plain };
-    let found = detached(py, || logs::read(block, end, lines))?.into_python()?;
-    let counts = logs::REASONS.into_iter().zip(found.counts).filter(|(_, count)| *count > 0).collect();
+    let result = detached(py, || logs::read(block, end, lines))?.into_python()?;
+    let counts = logs::REASONS.into_iter().zip(result.counts).filter(|(_, count)| *count > 0).collect();
     Ok((
-        found.ends.into_pyarray(py),
-        found.data.into_pyarray(py),
-        found.times.into_pyarray(py),
-        found.client_ends.into_pyarray(py),
-        found.clients.into_pyarray(py),
-        found.malformed,
+        result.ends.into_pyarray(py),
+        result.data.into_pyarray(py),
+        result.times.into_pyarray(py),
+        result.client_ends.into_pyarray(py),
+        result.clients.into_pyarray(py),
+        result.malformed,
         counts,
-        found.consumed,
-        found.lines,
+        result.consumed,
+        result.lines,
     ))
 }
 
@@ -137,7 +138,7 @@ fn canonical_url(
 
 /// A parameter of a pattern: key, literal value, type, optional, repeated.
 type Parameter = (Vec<u8>, Option<Vec<u8>>, Option<&'static str>, bool, bool);
-/// A pattern: its form in bytes, method, host, path, parameters, requests.
+/// A pattern: its template in bytes, method, host, path, parameters, requests.
 type Pattern = (Vec<u8>, Vec<u8>, Vec<u8>, Vec<Vec<u8>>, Vec<Parameter>, u64);
 /// Evidence for a slot: host and path with `{}` for wildcards, the path as written, score, distinct values, requests,
 /// number of values requested once.
@@ -147,24 +148,24 @@ type Evidence = (Vec<u8>, Vec<u8>, f64, usize, u64, usize);
 #[pyclass(frozen, module = "nearkin._core")]
 struct UrlSites {
     sites: Sites,
-    rows: forms::FormTable,
+    rows: templates::TemplateTable,
     left: (u64, Vec<Vec<u8>>),
 }
 
 /// Constraints of the merge: URLs whose segments are literal, slots to undo, whether clients are known, names to keep.
-fn rules_of(pins: &[Vec<u8>], splits: Vec<Vec<u8>>, clients: bool, keep: (bool, bool, bool)) -> Rules {
+fn parse_rules(pins: &[Vec<u8>], splits: Vec<Vec<u8>>, clients: bool, keep: (bool, bool, bool)) -> Rules {
     let mut url = Canonical::default();
     let pins = pins.iter().filter_map(|pin| {
         let mut batch = Batch::default();
         scan::scan(&mut batch, 0, pin, &mut url, (None, false)).ok()?;
-        let (_, host, asked) = tree::split(batch.iter().next()?.2);
-        Some((host, asked.path))
+        let (_, host, request) = request::split(batch.iter().next()?.2);
+        Some((host, request.path))
     });
     let any = tree::Any { version: !keep.0, language: !keep.1, suffix: !keep.2 };
     Rules { pins: pins.collect(), splits, clients, any }
 }
 
-/// Replace the forms of a table by the forms after merging; arguments are those of `UrlSites`.
+/// Replace the templates of a table by the templates after merging; arguments are those of `UrlSites`.
 #[pyfunction]
 fn compact_urls(
     py: Python<'_>,
@@ -175,7 +176,7 @@ fn compact_urls(
     clients: bool,
     keep: (bool, bool, bool),
 ) -> PyResult<()> {
-    let rules = rules_of(&pins, splits, clients, keep);
+    let rules = parse_rules(&pins, splits, clients, keep);
     let table = table.get();
     detached_with(
         py,
@@ -189,7 +190,7 @@ fn compact_urls(
 
 #[pymethods]
 impl UrlSites {
-    /// Merge the forms of `table`; `pins` are URLs whose segments stay literal, `splits` slots to undo.
+    /// Merge the templates of `table`; `pins` are URLs whose segments stay literal, `splits` slots to undo.
     #[new]
     #[pyo3(signature = (table, least, pins, splits, clients, keep))]
     fn new(
@@ -201,7 +202,7 @@ impl UrlSites {
         clients: bool,
         keep: (bool, bool, bool),
     ) -> PyResult<Self> {
-        let rules = rules_of(&pins, splits, clients, keep);
+        let rules = parse_rules(&pins, splits, clients, keep);
         let table = table.get();
         detached_with(
             py,
@@ -209,13 +210,13 @@ impl UrlSites {
             |_, table| {
                 let sites = Sites::new(&table, &rules, least)?;
                 let rows = rows::rows(&sites, &table)?;
-                let left = unexplained(&sites, &table)?;
+                let left = unmatched(&sites, &table)?;
                 Ok(Self { sites, rows, left })
             },
         )
     }
 
-    /// Return the patterns as a table of forms.
+    /// Return the patterns as a table of templates.
     fn rows(&self) -> FormTable {
         FormTable { table: Lock::new(self.rows.clone()) }
     }
@@ -226,10 +227,10 @@ impl UrlSites {
             let kind = parameter.kind.map(nearkin_patterns::kinds::Kind::name);
             (parameter.key.clone(), parameter.literal.clone(), kind, parameter.optional, parameter.repeated)
         };
-        let found = self.sites.patterns.iter().map(|named| {
+        let result = self.sites.patterns.iter().map(|named| {
             let pattern = &named.pattern;
             (
-                rows::bytes_of(&named.host, pattern),
+                rows::pattern_bytes(&named.host, pattern),
                 pattern.method.clone(),
                 named.host.clone(),
                 pattern.path.clone(),
@@ -237,7 +238,7 @@ impl UrlSites {
                 named.count,
             )
         });
-        found.collect()
+        result.collect()
     }
 
     /// Return the number of items that match no pattern, and examples.
@@ -247,7 +248,7 @@ impl UrlSites {
 
     /// Return the evidence that made words variables.
     fn evidence(&self) -> Vec<Evidence> {
-        let found = self.sites.evidence.iter().map(|(host, evidence)| {
+        let result = self.sites.evidence.iter().map(|(host, evidence)| {
             let verdict = &evidence.verdict;
             let mut written = host.clone();
             for part in &evidence.path {
@@ -257,7 +258,7 @@ impl UrlSites {
             let bare = tree::bare(host, evidence.path.iter());
             (bare, written, verdict.score, verdict.distinct, verdict.requests, verdict.once)
         });
-        found.collect()
+        result.collect()
     }
 
     /// Return the patterns of items by number (-1 for none), and the values of their variables: ends of each item's,
@@ -283,14 +284,14 @@ impl UrlSites {
         };
         let items = packed(&items)?;
         check_methods(methods, items.len())?;
-        let found = detached(py, || {
+        let result = detached(py, || {
             let scan = |batch: &mut Batch, row: usize, item: &[u8]| {
-                scan_one(batch, row, item, method_of(methods, row), drop_trackers);
+                scan_one(batch, row, item, get_method(methods, row), drop_trackers);
             };
             Ok(rows::matches(&self.sites, &batch::scan(items, scan)?, items.len()))
         })?
         .into_python()?;
-        let Matches { numbers, ends, text_ends, present, text } = found;
+        let Matches { numbers, ends, text_ends, present, text } = result;
         Ok((
             numbers.into_pyarray(py),
             ends.into_pyarray(py),

@@ -1,14 +1,14 @@
-//! The form of a payload: its typed tokens without what lets it in and out of the place where it is injected.
+//! The template of a payload: its typed tokens without what lets it in and out of the place where it is injected.
 //!
 //! ```text
 //! 1%')) AND 4911=DBMS_PIPE.RECEIVE_MESSAGE(CHR(112)||CHR(65),5) AND (('%'='
 //! ────────────── ───────────────────────────────────────────── ─────────────
-//! head           ={…} : the form  = dbms_pipe.receive_message(chr({int}),{int}   tail
+//! head           ={…} : the template  = dbms_pipe.receive_message(chr({int}),{int}   tail
 //! ```
 //! The *head* is the value that is closed, closing signs, a conjunction, tautologies that only keep a statement whole;
 //! the *tail* comments, tautologies, signs that open or close. Both are kept as variables. They are taken off as long
 //! as something with content is left: a known word, a call that shows a message, `../`. A payload that is nothing but
-//! a tautology has the form `or {int}={int}`; several values and signs of plain text are `{text}`.
+//! a tautology has the template `or {int}={int}`; several values and signs of plain text are `{text}`.
 //!
 //! Before that, calls that show a message lose their argument, and attributes that say nothing (`id=x`, and what is no
 //! known word) go.
@@ -17,18 +17,18 @@ use std::cell::RefCell;
 
 use super::decode::{Decoder, Layer};
 use super::tokens::{
-    ALERT, AMPERSANDS, BARS, DOTS, HEX, HOST, INT, NAME, Symbol, TEXT, Token, Tokens, WORD, is_wordish, known, spaced,
-    written,
+    ALERT, AMPERSANDS, BARS, DOTS, HEX, HOST, INT, NAME, Symbol, TEXT, Token, Tokens, WORD, is_wordish, keywords,
+    spaced, written,
 };
 use crate::batch::Batch;
 use crate::kinds::Kind;
 
-/// Rounds of rewriting, after which a form is as it is.
+/// Rounds of rewriting, after which a template is as it is.
 const ROUNDS: usize = 6;
 /// Tokens of a tautology that ends a payload.
 const TAUTOLOGY: usize = 12;
 
-/// Buffers of one thread, and the form of the last payload.
+/// Buffers of one thread, and the template of the last payload.
 #[derive(Clone, Debug, Default)]
 pub struct Scanner {
     decoder: Decoder,
@@ -44,34 +44,48 @@ const fn sign(byte: u8) -> Symbol {
 }
 
 fn is_value(symbol: Symbol) -> bool {
-    matches!(symbol, INT | HEX | NAME | HOST) || symbol == sign(b'%') || symbol == sign(b'*') || symbol == known().null
+    matches!(symbol, INT | HEX | NAME | HOST)
+        || symbol == sign(b'%')
+        || symbol == sign(b'*')
+        || symbol == keywords().null
 }
 
 fn is_operator(symbol: Symbol) -> bool {
-    let known = known();
-    [sign(b'='), sign(b'<'), sign(b'>'), sign(b'!'), known.is, known.like, known.rlike, known.regexp].contains(&symbol)
+    let keywords = keywords();
+    [sign(b'='), sign(b'<'), sign(b'>'), sign(b'!'), keywords.is, keywords.like, keywords.rlike, keywords.regexp]
+        .contains(&symbol)
 }
 
 fn is_conjunction(symbol: Symbol) -> bool {
-    let known = known();
-    [sign(b'&'), sign(b'|'), AMPERSANDS, BARS, known.and, known.or, known.xor, known.r#where, known.having]
-        .contains(&symbol)
+    let keywords = keywords();
+    [
+        sign(b'&'),
+        sign(b'|'),
+        AMPERSANDS,
+        BARS,
+        keywords.and,
+        keywords.or,
+        keywords.xor,
+        keywords.r#where,
+        keywords.having,
+    ]
+    .contains(&symbol)
 }
 
 /// Whether a token says what an attack does.
 fn says(symbol: Symbol) -> bool {
-    let known = known();
+    let keywords = keywords();
     let empty = [
-        known.and,
-        known.or,
-        known.xor,
-        known.not,
-        known.r#as,
-        known.null,
-        known.r#where,
-        known.having,
-        known.is,
-        known.like,
+        keywords.and,
+        keywords.or,
+        keywords.xor,
+        keywords.not,
+        keywords.r#as,
+        keywords.null,
+        keywords.r#where,
+        keywords.having,
+        keywords.is,
+        keywords.like,
     ];
     symbol == ALERT || (symbol >= WORD && !empty.contains(&symbol))
 }
@@ -87,7 +101,7 @@ fn tautology(tokens: &[Token]) -> usize {
     let run = |from: usize, is: &dyn Fn(Symbol) -> bool| {
         from + tokens[from..].iter().take_while(|token| is(token.symbol)).count()
     };
-    let values = run(0, &|symbol| symbol == sign(b'(') || symbol == known().not);
+    let values = run(0, &|symbol| symbol == sign(b'(') || symbol == keywords().not);
     let operator = run(values, &is_value);
     let right = run(operator, &is_operator);
     if right == operator || operator == values {
@@ -103,19 +117,19 @@ fn begins(tokens: &[Token], with: &[Symbol]) -> bool {
 
 /// Tokens at the start that belong to the head.
 fn head(tokens: &[Token]) -> usize {
-    let known = known();
+    let keywords = keywords();
     let first = tokens[0].symbol;
-    let at = |place: usize| tokens.get(place).map(|token| token.symbol);
-    if first == known.r#where || first == known.having {
+    let at = |position: usize| tokens.get(position).map(|token| token.symbol);
+    if first == keywords.r#where || first == keywords.having {
         return match tautology(&tokens[1..]) {
             0 => 1,
             length => 1 + length,
         };
     }
-    if begins(tokens, &[known.r#in, known.boolean, known.mode]) {
+    if begins(tokens, &[keywords.r#in, keywords.boolean, keywords.mode]) {
         return 3;
     }
-    if begins(tokens, &[known.from, known.dual]) || (first == known.r#as && tokens.len() > 1) {
+    if begins(tokens, &[keywords.from, keywords.dual]) || (first == keywords.r#as && tokens.len() > 1) {
         return 2;
     }
     // A tautology that something follows.
@@ -127,7 +141,7 @@ fn head(tokens: &[Token]) -> usize {
         return length;
     }
     let joins = [sign(b'+'), sign(b'|'), BARS].contains(&first);
-    if joins && begins(&tokens[1..], &[sign(b'('), known.select, NAME]) {
+    if joins && begins(&tokens[1..], &[sign(b'('), keywords.select, NAME]) {
         return 4;
     }
     if begins(tokens, &[sign(b'<'), sign(b'/')]) && at(3) == Some(sign(b'>')) {
@@ -138,13 +152,13 @@ fn head(tokens: &[Token]) -> usize {
         return 3;
     }
     let slash = sign(b'/');
-    if begins(tokens, &[slash, known.usr, slash, known.bin, slash]) {
+    if begins(tokens, &[slash, keywords.usr, slash, keywords.bin, slash]) {
         return 5;
     }
-    if begins(tokens, &[known.usr, slash, known.bin, slash]) {
+    if begins(tokens, &[keywords.usr, slash, keywords.bin, slash]) {
         return 4;
     }
-    if begins(tokens, &[slash, known.bin, slash]) {
+    if begins(tokens, &[slash, keywords.bin, slash]) {
         return 3;
     }
     if begins(tokens, &[sign(b'<'), sign(b'<')]) {
@@ -152,14 +166,14 @@ fn head(tokens: &[Token]) -> usize {
     }
     let signs = u8::try_from(first).is_ok_and(|byte| b"%),;|&-+>?}]:#~\\!@^(\0".contains(&byte));
     let value = is_value(first) && first != sign(b'*');
-    usize::from(signs || value || [BARS, AMPERSANDS, known.and, known.or, known.xor].contains(&first))
+    usize::from(signs || value || [BARS, AMPERSANDS, keywords.and, keywords.or, keywords.xor].contains(&first))
 }
 
 /// Tokens at the end that belong to the tail.
 fn tail(tokens: &[Token]) -> usize {
-    let known = known();
+    let keywords = keywords();
     let n = tokens.len();
-    let at = |back: usize| n.checked_sub(back).map_or(0, |place| tokens[place].symbol);
+    let at = |back: usize| n.checked_sub(back).map_or(0, |position| tokens[position].symbol);
     if begins(&tokens[n.saturating_sub(4)..], &[sign(b'<'), sign(b'/')]) && n > 4 && at(1) == sign(b'>') {
         return 4;
     }
@@ -177,13 +191,13 @@ fn tail(tokens: &[Token]) -> usize {
         return 2;
     }
     let named = at(1) == NAME && [sign(b'-'), sign(b'#')].contains(&at(2));
-    if n > 2 && (named || at(2) == known.r#as || (at(2) == known.from && at(1) == known.dual)) {
+    if n > 2 && (named || at(2) == keywords.r#as || (at(2) == keywords.from && at(1) == keywords.dual)) {
         return 2;
     }
-    for place in n.saturating_sub(TAUTOLOGY).max(1)..n {
-        let length = if is_conjunction(tokens[place].symbol) { tautology(&tokens[place + 1..]) } else { 0 };
-        if length > 0 && place + 1 + length == n {
-            return n - place;
+    for position in n.saturating_sub(TAUTOLOGY).max(1)..n {
+        let length = if is_conjunction(tokens[position].symbol) { tautology(&tokens[position + 1..]) } else { 0 };
+        if length > 0 && position + 1 + length == n {
+            return n - position;
         }
     }
     usize::from(at(1) == sign(b'='))
@@ -216,8 +230,17 @@ fn stripped(tokens: &[Token]) -> std::ops::Range<usize> {
 
 /// Whether the tokens are a condition that is true or false, and nothing else.
 fn is_tautology(tokens: &[Token]) -> bool {
-    let known = known();
-    let words = [known.not, known.r#as, known.from, known.dual, known.select, known.r#in, known.boolean, known.mode];
+    let keywords = keywords();
+    let words = [
+        keywords.not,
+        keywords.r#as,
+        keywords.from,
+        keywords.dual,
+        keywords.select,
+        keywords.r#in,
+        keywords.boolean,
+        keywords.mode,
+    ];
     let only = |symbol: Symbol| {
         is_value(symbol)
             || is_operator(symbol)
@@ -226,7 +249,7 @@ fn is_tautology(tokens: &[Token]) -> bool {
             || u8::try_from(symbol).is_ok_and(|byte| b"()-#+/;,\\\0".contains(&byte))
     };
     let joined = tokens.iter().any(|token| is_conjunction(token.symbol) || token.symbol == sign(b'('));
-    let compared = (0..tokens.len()).any(|place| tautology(&tokens[place..]) > 0);
+    let compared = (0..tokens.len()).any(|position| tautology(&tokens[position..]) > 0);
     joined && compared && tokens.iter().all(|token| only(token.symbol))
 }
 
@@ -239,19 +262,19 @@ fn is_text(tokens: &[Token]) -> bool {
     tokens.len() > 1 && !has_content(tokens) && tokens.iter().all(|token| plain(token.symbol))
 }
 
-/// Writes the form of payloads that are one thing: a tautology, plain text. Whether it is such a one.
+/// Writes the template of payloads that are one thing: a tautology, plain text. Whether it is such a one.
 fn whole(tokens: &mut Tokens) -> bool {
     let Some((first, last)) = tokens.all.first().zip(tokens.all.last()) else { return true };
     let (start, end) = (first.start, last.end);
-    let form = if is_tautology(&tokens.all) {
-        &[known().or, INT, sign(b'='), INT][..]
+    let template = if is_tautology(&tokens.all) {
+        &[keywords().or, INT, sign(b'='), INT][..]
     } else if is_text(&tokens.all) {
         &[TEXT]
     } else {
         return false;
     };
     tokens.clear();
-    for &symbol in form {
+    for &symbol in template {
         tokens.push(Token { symbol, start, end });
     }
     true
@@ -260,15 +283,15 @@ fn whole(tokens: &mut Tokens) -> bool {
 /// The end of the brackets that open at `at`, or where a tag begins or ends.
 fn bracketed(tokens: &[Token], at: usize) -> usize {
     let mut depth = 0;
-    for (place, token) in tokens.iter().enumerate().skip(at) {
+    for (position, token) in tokens.iter().enumerate().skip(at) {
         match u8::try_from(token.symbol) {
             Ok(b'(') => depth += 1,
             Ok(b')') => depth -= 1,
-            Ok(b'<' | b'>') => return place,
+            Ok(b'<' | b'>') => return position,
             _ => (),
         }
         if depth == 0 {
-            return place + 1;
+            return position + 1;
         }
     }
     tokens.len()
@@ -276,35 +299,35 @@ fn bracketed(tokens: &[Token], at: usize) -> usize {
 
 /// What one token or several at `at` stand for, and how many they are.
 fn rewritten(tokens: &[Token], at: usize, written: &[Token]) -> (Option<Symbol>, usize) {
-    let known = known();
+    let keywords = keywords();
     let rest = &tokens[at..];
     let first = rest[0].symbol;
     let next = rest.get(1).map(|token| token.symbol);
     let before = written.last().map(|token| token.symbol);
-    if first == known.alert && next == Some(sign(b'(')) {
+    if first == keywords.alert && next == Some(sign(b'(')) {
         return (Some(ALERT), bracketed(tokens, at + 1) - at);
     }
-    if first == known.alert && next == Some(ALERT) {
+    if first == keywords.alert && next == Some(ALERT) {
         return (None, 1);
     }
-    if first == known.alert && next.is_some_and(is_value) {
+    if first == keywords.alert && next.is_some_and(is_value) {
         return (Some(ALERT), 2);
     }
-    let called = begins(rest, &[known.eval, sign(b'('), ALERT])
-        || begins(rest, &[known.eval, sign(b'('), known.alert, sign(b'(')]);
+    let called = begins(rest, &[keywords.eval, sign(b'('), ALERT])
+        || begins(rest, &[keywords.eval, sign(b'('), keywords.alert, sign(b'(')]);
     if called {
         return (Some(ALERT), bracketed(tokens, at + 1) - at);
     }
-    if begins(rest, &[known.document, sign(b'.'), known.cookie, sign(b'='), known.r#true]) {
+    if begins(rest, &[keywords.document, sign(b'.'), keywords.cookie, sign(b'='), keywords.r#true]) {
         return (Some(ALERT), 5);
     }
     if before == Some(ALERT)
-        && (matches!(u8::try_from(first), Ok(b';' | b')')) || (first == sign(b'/') && next != Some(known.script)))
+        && (matches!(u8::try_from(first), Ok(b';' | b')')) || (first == sign(b'/') && next != Some(keywords.script)))
     {
         return (None, 1);
     }
     let value = rest.get(2).is_some_and(|token| matches!(token.symbol, NAME | INT));
-    if (first == NAME || known.attributes.contains(&first)) && next == Some(sign(b'=')) && value {
+    if (first == NAME || keywords.attributes.contains(&first)) && next == Some(sign(b'=')) && value {
         let ended = rest
             .get(3)
             .is_none_or(|token| is_wordish(token.symbol) || [sign(b'>'), sign(b'/')].contains(&token.symbol));
@@ -317,7 +340,7 @@ fn rewritten(tokens: &[Token], at: usize, written: &[Token]) -> (Option<Symbol>,
 }
 
 impl Scanner {
-    /// Reads the form of a payload; the tokens that are left.
+    /// Reads the template of a payload; the tokens that are left.
     pub(crate) fn tokens(&mut self, item: &[u8]) -> &[Token] {
         let Self { decoder, tokens, spare, .. } = self;
         tokens.read(decoder.decode(item));
@@ -364,21 +387,21 @@ impl Scanner {
         &self.layers
     }
 
-    /// The form of the last payload as it is written.
+    /// The template of the last payload as it is written.
     fn written(&self) -> String {
-        let mut form = String::new();
+        let mut template = String::new();
         if self.tokens.all.is_empty() {
-            form.push_str(&String::from_utf8_lossy(&signs(self.decoder.text())));
+            template.push_str(&String::from_utf8_lossy(&signs(self.decoder.text())));
         }
         let mut before = None;
         for token in &self.tokens.all {
             if before.is_some_and(|before| spaced(before, token.symbol)) {
-                form.push(' ');
+                template.push(' ');
             }
-            form.push_str(written(token.symbol));
+            template.push_str(written(token.symbol));
             before = Some(token.symbol);
         }
-        form
+        template
     }
 
     /// What is found in a payload.
@@ -392,17 +415,17 @@ impl Scanner {
         let values = self.tokens.all.iter().filter(|token| kind(token.symbol).is_some());
         let values = values.map(|token| decoded[token.start as usize..token.end as usize].to_vec()).collect();
         let layers = self.layers().to_owned();
-        Reading { form: self.written(), layers, head, tail, values, decoded }
+        Reading { template: self.written(), layers, head, tail, values, decoded }
     }
 
-    /// Where the form begins and ends in the decoded text.
+    /// Where the template begins and ends in the decoded text.
     fn ends(&self) -> (usize, usize) {
         let (text, tokens) = (self.decoder.text(), &self.tokens.all);
         let first = tokens.first().map_or(text.len(), |token| token.start as usize);
         (first, tokens.last().map_or(text.len(), |token| token.end as usize).max(first))
     }
 
-    /// Writes the form of a payload: holes for layers, head and tail, then its tokens; leaves out what is empty. A
+    /// Writes the template of a payload: wildcards for layers, head and tail, then its tokens; leaves out what is empty. A
     /// payload of which no token is left is written by its signs.
     pub fn scan(&mut self, batch: &mut Batch, row: usize, item: &[u8]) {
         self.tokens(item);
@@ -413,9 +436,9 @@ impl Scanner {
             return batch.skip(row, EMPTY);
         }
         let (first, last) = self.ends();
-        batch.hole(Kind::Text, self.layers.as_bytes());
-        batch.hole(Kind::Text, text[..first].trim_ascii());
-        batch.hole(Kind::Text, text[last..].trim_ascii());
+        batch.wildcard(Kind::Text, self.layers.as_bytes());
+        batch.wildcard(Kind::Text, text[..first].trim_ascii());
+        batch.wildcard(Kind::Text, text[last..].trim_ascii());
         batch.literal(&signs);
         let mut before = None;
         for token in tokens {
@@ -423,7 +446,7 @@ impl Scanner {
                 batch.literal(b" ");
             }
             match kind(token.symbol) {
-                Some(kind) => batch.hole(kind, &text[token.start as usize..token.end as usize]),
+                Some(kind) => batch.wildcard(kind, &text[token.start as usize..token.end as usize]),
                 None => batch.literal(written(token.symbol).as_bytes()),
             }
             before = Some(token.symbol);
@@ -435,15 +458,15 @@ impl Scanner {
 /// What is found in a payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// Its form as it is written.
-    pub form: String,
+    /// Its template as it is written.
+    pub template: String,
     /// Layers that were taken off, with commas between.
     pub layers: String,
-    /// What stands before the form.
+    /// What stands before the template.
     pub head: Vec<u8>,
     /// What stands behind it.
     pub tail: Vec<u8>,
-    /// Values of the form's variables.
+    /// Values of the template's variables.
     pub values: Vec<Vec<u8>>,
     /// The text without its layers.
     pub decoded: Vec<u8>,
@@ -492,19 +515,22 @@ mod tests {
     use crate::payloads::groups;
     use proptest::prelude::*;
 
-    fn form(item: &str) -> String {
-        read(item.as_bytes()).form
+    fn template(item: &str) -> String {
+        read(item.as_bytes()).template
     }
 
     #[test]
-    fn ways_to_write_an_attack_have_one_form() {
-        assert_eq!(("'", ""), (&*form(" '' "), &*form("${IFS} $IFS")));
-        assert_eq!("$fs $if", form(&form("$'fs'$if")));
-        let found = read(b"%2527 or sleep(5)-- x");
-        assert_eq!(("sleep({int})", "url,url", vec![b"5".to_vec()]), (&*found.form, &*found.layers, found.values));
+    fn ways_to_write_an_attack_have_one_template() {
+        assert_eq!(("'", ""), (&*template(" '' "), &*template("${IFS} $IFS")));
+        assert_eq!("$fs $if", template(&template("$'fs'$if")));
+        let result = read(b"%2527 or sleep(5)-- x");
+        assert_eq!(
+            ("sleep({int})", "url,url", vec![b"5".to_vec()]),
+            (&*result.template, &*result.layers, result.values)
+        );
         assert_eq!(
             (b"' or".to_vec(), b"-- x".to_vec(), b"' or sleep(5)-- x".to_vec()),
-            (found.head, found.tail, found.decoded)
+            (result.head, result.tail, result.decoded)
         );
         for (expected, items) in [
             (
@@ -536,31 +562,31 @@ mod tests {
             ("../etc/passwd", &["../../../../etc/passwd", "..%2f..%2fetc%2fpasswd%00", "....//....//etc/passwd"]),
         ] {
             for item in items {
-                assert_eq!(expected, form(item), "{item}");
+                assert_eq!(expected, template(item), "{item}");
             }
         }
     }
 
     proptest! {
         #[test]
-        fn a_form_is_its_own_form(parts in prop::collection::vec(prop::sample::select(vec![
+        fn a_template_is_its_own_template(parts in prop::collection::vec(prop::sample::select(vec![
             "select", "union", "and", "or", "where", "1", "'", "(", ")", "=", "%", " ", "--", "#", "/", "*", "<", ">", "script", "alert",
             "document.cookie=true", "||", "|", "&", "&&", "..", ".", "abc", "x1", "0x41", "http://a.b", "//", "{", "}", "int", "{int}", "+",
             ",", ";", "null", "from dual", "as", "id=1", "\\", "usr", "bin", "like", "\0", "%00", "!", "-", "is", "not", ":", "lt", "u0041",
         ]), 0..24)) {
-            let once = form(&parts.concat());
-            prop_assert_eq!(&once, &form(&once));
+            let once = template(&parts.concat());
+            prop_assert_eq!(&once, &template(&once));
         }
 
         #[test]
-        fn any_bytes_have_a_form(item in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn any_bytes_have_a_template(item in prop::collection::vec(any::<u8>(), 0..200)) {
             let mut scanner = Scanner::default();
             let mut batch = Batch::default();
             scanner.scan(&mut batch, 0, &item);
             prop_assert_eq!(1, batch.len() + batch.skipped().len());
-            for (_, _, found, _) in batch.iter() {
-                let text = groups::text_of(found).expect("a form");
-                prop_assert_eq!(read(&item).form, String::from_utf8_lossy(&text));
+            for (_, _, result, _) in batch.iter() {
+                let text = groups::template_text(result).expect("a template");
+                prop_assert_eq!(read(&item).template, String::from_utf8_lossy(&text));
             }
         }
     }

@@ -1,0 +1,1040 @@
+//! Templates: templates of lines that differ where variables are, made one.
+//!
+//! A template is cut into *units*: words (with the wildcards in them) and what lies between. Holes of all types are one here; templates of
+//! the same units are one *shape*. Then, until nothing changes:
+//!
+//! 1. Each shape is hashed with one word left out. Shapes of one hash differ in that word only.
+//! 2. The words that stand there are weighed ([`weight`]): a word with a number or a mark in it says *variable* more than a
+//!    plain one, one in capitals less; so do a wildcard among them, a mark of values around it (`=`, quotes, brackets), and a set
+//!    of words that recurs behind another rest.
+//! 3. From [`ENOUGH`] on the word becomes a wildcard, unless no plain word of two letters would be left.
+//!
+//! When no single word changes any more, several are left out at once: words with numbers, names with marks, values behind `=`.
+//!
+//! Only sets count, not how often a template was seen or in which order: templates of templates are the templates.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
+use crate::kinds::{self, Kind};
+use crate::lines::is_between;
+use crate::templates::{self, Template, TemplateTable, WILDCARD};
+use crate::values::{self, Values};
+use nearkin_core::cancel::CancelToken;
+use nearkin_core::{Result, alloc};
+
+/// Evidence from which a word is a variable.
+pub const EVIDENCE_THRESHOLD: u32 = 16;
+/// Shapes beyond which values behind `=` that combine freely are variables.
+const FREE: usize = 3;
+/// Most rounds; each makes fewer shapes.
+const ROUNDS: usize = 16;
+
+/// Which words are left out together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Level {
+    /// Those with wildcards in them.
+    Mixed,
+    /// Those with marks or digits in them, too.
+    Values,
+    /// Those behind `=`.
+    Keyed,
+}
+
+/// What a unit is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Class {
+    /// Nothing, where a value would stand: between brackets or quotes, or behind `=`.
+    Empty,
+    /// Marks and blanks.
+    Between,
+    /// Letters in capitals: a state or a constant.
+    Capitals,
+    /// Letters.
+    Plain,
+    /// A word with marks or digits within it.
+    Value,
+    /// A word with a wildcard in it.
+    Mixed,
+    /// A wildcard.
+    Wildcard,
+}
+
+#[derive(Debug)]
+struct Unit {
+    text: Box<[u8]>,
+    class: Class,
+    hash: u64,
+}
+
+/// Units by their bytes, wildcards of all types written as one.
+#[derive(Default)]
+pub(crate) struct Units {
+    all: Vec<Unit>,
+    positions: HashMap<Box<[u8]>, u32>,
+}
+
+pub(crate) const ANY: [u8; 2] = [WILDCARD, Kind::Text as u8];
+
+impl Units {
+    /// The bytes by which a unit is known: blanks are one, and so are the types of wildcards.
+    fn plain(text: &[u8]) -> Vec<u8> {
+        let mut plain = Vec::with_capacity(text.len());
+        let mut at = 0;
+        while at < text.len() {
+            if text[at] == b' ' && plain.last() == Some(&b' ') {
+                // Blanks are one.
+                at += 1;
+            } else if text[at] == WILDCARD && text.get(at + 1).is_some_and(|&kind| kind != 0) {
+                plain.extend_from_slice(&ANY);
+                at += 2;
+            } else {
+                plain.push(text[at]);
+                at += 1;
+            }
+        }
+        plain
+    }
+
+    /// The place of a unit, if there is one, and what it is.
+    pub(crate) fn find(&self, text: &[u8]) -> (Option<u32>, Class) {
+        let plain = Self::plain(text);
+        match self.positions.get(&*plain) {
+            Some(&position) => (Some(position), self.class(position)),
+            None => (None, classify_unit(&plain)),
+        }
+    }
+
+    /// The place of a unit, which is made if there is none.
+    pub(crate) fn position(&mut self, text: &[u8]) -> u32 {
+        let plain = Self::plain(text);
+        if let Some(&position) = self.positions.get(&*plain) {
+            return position;
+        }
+        let position = self.all.len() as u32;
+        let unit = Unit { class: classify_unit(&plain), hash: templates::hash(&plain), text: plain.clone().into() };
+        self.all.push(unit);
+        self.positions.insert(plain.into(), position);
+        position
+    }
+
+    fn class(&self, position: u32) -> Class {
+        self.all[position as usize].class
+    }
+}
+
+fn classify_unit(text: &[u8]) -> Class {
+    if text.is_empty() {
+        return Class::Empty;
+    }
+    if text == ANY {
+        return Class::Wildcard;
+    }
+    if memchr::memmem::find(text, &ANY).is_some() {
+        return Class::Mixed;
+    }
+    if text.iter().all(|&byte| is_between(byte) || b".!?".contains(&byte)) {
+        return Class::Between;
+    }
+    let letters = |byte: &u8| byte.is_ascii_alphabetic() || *byte >= 128;
+    if text.iter().all(|byte| byte.is_ascii_uppercase() || *byte == b'_') && text.len() > 1 {
+        return Class::Capitals;
+    }
+    if text.iter().all(letters) { Class::Plain } else { Class::Value }
+}
+
+/// The type of the wildcard that a unit is; None for other units.
+pub(crate) fn wildcard_kind(unit: &[u8]) -> Option<Kind> {
+    match *unit {
+        [WILDCARD, kind] => Kind::numbered(kind),
+        _ => None,
+    }
+}
+
+/// Whether a wildcard of this type takes words that have no type of their own. Templates give such a type to every wildcard that does.
+pub(crate) fn is_open(kind: Kind) -> bool {
+    kind.covers(Kind::Word) || matches!(kind, Kind::Token | Kind::Host)
+}
+
+/// Ends of the units of a template.
+pub fn split_units(template: &[u8]) -> Vec<usize> {
+    let mut ends = Vec::new();
+    let mut at = 0;
+    while at < template.len() {
+        let start = at;
+        if template[at] != WILDCARD && is_between(template[at]) {
+            while at < template.len() && template[at] != WILDCARD && is_between(template[at]) {
+                at += 1;
+                if is_empty(template[at - 1], template.get(at).copied()) {
+                    ends.extend([at, at]);
+                }
+            }
+            if ends.last() == Some(&at) {
+                continue;
+            }
+        } else {
+            while at < template.len() && (template[at] == WILDCARD || !is_between(template[at])) {
+                at += if template[at] == WILDCARD { 2 } else { 1 };
+            }
+            // Marks of sentences are no part of a word.
+            let word = start..at.min(template.len());
+            let wildcard_end = template[word.clone()]
+                .iter()
+                .rposition(|&byte| byte == WILDCARD)
+                .map_or(start, |position| start + position + 2);
+            let mut end = word.end;
+            while end > wildcard_end.max(start) && b".!?".contains(&template[end - 1]) {
+                end -= 1;
+            }
+            if end > start && end < word.end {
+                ends.push(end);
+            }
+            at = word.end;
+        }
+        ends.push(at.min(template.len()));
+    }
+    ends
+}
+
+/// Whether a value is missing between two bytes.
+fn is_empty(before: u8, after: Option<u8>) -> bool {
+    match (before, after) {
+        (b'(', Some(b')')) | (b'[', Some(b']')) | (b'\'', Some(b'\'')) | (b'"', Some(b'"')) => true,
+        (b'=', after) => matches!(after, None | Some(b' ' | b',' | b';' | b')' | b']' | b'}')),
+        _ => false,
+    }
+}
+
+/// Templates that are one so far.
+#[derive(Clone, Debug)]
+struct Shape {
+    units: Vec<u32>,
+    members: Vec<u32>,
+    /// Whether it joins no other.
+    fixed: bool,
+}
+
+fn mix(hash: u64, at: usize) -> u64 {
+    let mixed = (hash ^ (at as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)).wrapping_mul(0xC2B2_AE3D_27D4_EB4F);
+    mixed ^ mixed >> 29
+}
+
+/// The hash of a shape's units, as a sum over their places, so that single ones can be taken out.
+fn sum(units: &Units, shape: &Shape) -> u64 {
+    shape
+        .units
+        .iter()
+        .enumerate()
+        .fold(shape.units.len() as u64, |sum, (at, &unit)| sum.wrapping_add(mix(units.all[unit as usize].hash, at)))
+}
+
+/// One place of a shape, left out.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct MaskedTemplate {
+    key: u64,
+    at: u32,
+    shape: u32,
+}
+
+/// How much a word says *variable*: twice what plain words say.
+fn evidence(class: Class) -> u32 {
+    match class {
+        Class::Between | Class::Empty => 0,
+        Class::Capitals => 1,
+        Class::Plain => 2,
+        Class::Value => 4,
+        Class::Mixed | Class::Wildcard => 8,
+    }
+}
+
+struct TemplateMerger<'a> {
+    templates: Vec<Cow<'a, Template>>,
+    max_values: usize,
+    units: Units,
+    shapes: Vec<Shape>,
+    any: u32,
+    /// Plain words that became variables.
+    variable_words: HashSet<u32>,
+    threshold: u32,
+    cancel: CancelToken,
+}
+
+impl<'a> TemplateMerger<'a> {
+    fn new(table: &'a TemplateTable, order: &[u32], overrides: &Overrides) -> Result<Self> {
+        let mut units = Units::default();
+        let any = units.position(&ANY);
+        let templates = runs(table)?;
+        let max_values = table.max_values();
+        let mut merger = Self {
+            templates,
+            max_values,
+            units,
+            shapes: Vec::new(),
+            any,
+            variable_words: HashSet::new(),
+            threshold: overrides.threshold,
+            cancel: CancelToken::current(),
+        };
+        for &position in order {
+            let template = &merger.templates[position as usize];
+            let mut start = 0;
+            let units = split_units(&template.text).into_iter().map(|end| {
+                let unit = merger.units.position(&template.text[start..end]);
+                start = end;
+                unit
+            });
+            let units = units.collect();
+            let fixed = overrides.pinned.contains(&*table.templates()[position as usize].text);
+            merger.shapes.push(Shape { units, members: vec![position], fixed });
+        }
+        merger.collapse();
+        Ok(merger)
+    }
+
+    /// Makes shapes of the same units one.
+    fn collapse(&mut self) {
+        let mut positions: HashMap<Vec<u32>, usize> = HashMap::with_capacity(self.shapes.len());
+        let mut kept: Vec<Shape> = Vec::with_capacity(self.shapes.len());
+        for shape in self.shapes.drain(..) {
+            if let Some(&position) = positions.get(&shape.units).filter(|_| !shape.fixed) {
+                kept[position].members.extend(shape.members);
+            } else {
+                if !shape.fixed {
+                    positions.insert(shape.units.clone(), kept.len());
+                }
+                kept.push(shape);
+            }
+        }
+        self.shapes = kept;
+    }
+
+    /// Whether a plain word stays when these places become wildcards.
+    fn keeps_words(&self, shape: &Shape, without: &[u32]) -> bool {
+        shape.units.iter().enumerate().any(|(at, &unit)| {
+            let entry = &self.units.all[unit as usize];
+            let letters = entry.text.iter().filter(|byte| byte.is_ascii_alphabetic() || **byte >= 128).count();
+            !without.contains(&(at as u32)) && !matches!(entry.class, Class::Between | Class::Wildcard) && letters >= 2
+        })
+    }
+
+    /// Each shape with each of its words left out, those of one rest together.
+    fn masked_templates(&self) -> Result<Vec<MaskedTemplate>> {
+        let mut masked_templates = Vec::new();
+        for (number, shape) in self.shapes.iter().enumerate() {
+            self.cancel.check()?;
+            if shape.fixed {
+                continue;
+            }
+            let whole = sum(&self.units, shape);
+            for (at, &unit) in shape.units.iter().enumerate() {
+                if self.units.class(unit) != Class::Between {
+                    let key = whole.wrapping_sub(mix(self.units.all[unit as usize].hash, at));
+                    masked_templates.push(MaskedTemplate { key, at: at as u32, shape: number as u32 });
+                }
+            }
+        }
+        self.cancel.sort(&mut masked_templates);
+        self.cancel.check()?;
+        Ok(masked_templates)
+    }
+
+    /// Whether two shapes are the same but for one place.
+    fn same_rest(&self, a: u32, b: u32, at: u32) -> bool {
+        let (a, b) = (&self.shapes[a as usize].units, &self.shapes[b as usize].units);
+        a.len() == b.len() && a.iter().zip(b).enumerate().all(|(position, (x, y))| x == y || position == at as usize)
+    }
+
+    fn unit_at(&self, masked: &MaskedTemplate) -> u32 {
+        self.shapes[masked.shape as usize].units[masked.at as usize]
+    }
+
+    /// What the word at a place says. The first word of a line names who speaks: a plain one says half as much there.
+    fn evidence(&self, masked: &MaskedTemplate) -> u32 {
+        let class = self.units.class(self.unit_at(masked));
+        if masked.at == 0 && class == Class::Plain { evidence(class) / 2 } else { evidence(class) }
+    }
+
+    /// What lies around a place says that a value is there: behind `=`, or between quotes or brackets.
+    fn enclosed(&self, masked: &MaskedTemplate) -> bool {
+        let units = &self.shapes[masked.shape as usize].units;
+        let at = masked.at as usize;
+        let edge = |position: Option<usize>, last: bool| {
+            let text =
+                position.and_then(|position| units.get(position)).map(|&unit| &*self.units.all[unit as usize].text);
+            text.and_then(|text| if last { text.last() } else { text.first() }).copied().unwrap_or(b' ')
+        };
+        let (before, after) = (edge(at.checked_sub(1), true), edge(Some(at + 1), false));
+        before == b'='
+            || matches!((before, after), (b'\'', b'\'') | (b'"', b'"') | (b'(', b')') | (b'[', b']') | (b'<', b'>'))
+    }
+
+    /// One round of single words; how many became wildcards.
+    fn merge_words(&mut self) -> Result<usize> {
+        let masked_templates = self.masked_templates()?;
+        let groups: Vec<&[MaskedTemplate]> =
+            masked_templates.chunk_by(|a, b| a.key == b.key && a.at == b.at).filter(|group| group.len() > 1).collect();
+        let recurring = self.recurring(&groups);
+        let mut changes: Vec<(u32, u32)> = Vec::new();
+        for (group, recurs) in groups.iter().zip(recurring) {
+            let first = group[0];
+            let peers: Vec<&MaskedTemplate> =
+                group.iter().filter(|masked| self.same_rest(first.shape, masked.shape, first.at)).collect();
+            let mut evidence: u32 = peers.iter().map(|masked| self.evidence(masked)).sum();
+            if self.enclosed(&first) {
+                evidence += evidence / 2;
+            }
+            if recurs {
+                evidence *= 2;
+            }
+            // Words that are all values elsewhere are so here.
+            if peers.len() > 2 && peers.iter().all(|masked| self.variable_words.contains(&self.unit_at(masked))) {
+                evidence = evidence.max(self.threshold);
+            }
+            let shape = &self.shapes[first.shape as usize];
+            let wildcard = peers.iter().any(|masked| self.unit_at(masked) == self.any);
+            let takes_words = wildcard && peers.iter().any(|masked| self.takes_words(masked));
+            if !self.keeps_words(shape, &[first.at]) {
+                continue;
+            }
+            for masked in peers {
+                let unit = self.unit_at(masked);
+                let joins = wildcard
+                    && (matches!(self.units.class(unit), Class::Value | Class::Mixed | Class::Empty)
+                        || self.variable_words.contains(&unit));
+                if unit != self.any && (evidence >= self.threshold || joins || takes_words) {
+                    changes.push((masked.shape, masked.at));
+                }
+            }
+        }
+        Ok(self.apply(&changes))
+    }
+
+    /// Whether a place is a wildcard for words already: one joined it, or a template has a wildcard of such a type.
+    fn takes_words(&self, masked: &MaskedTemplate) -> bool {
+        let shape = &self.shapes[masked.shape as usize];
+        self.unit_at(masked) == self.any
+            && shape.members.iter().any(|&member| {
+                let text = &self.templates[member as usize].text;
+                let ends = split_units(text);
+                let at = masked.at as usize;
+                let start = at.checked_sub(1).map_or(0, |before| ends[before]);
+                let unit = &text[start..ends[at]];
+                wildcard_kind(unit).map_or(!unit.is_empty(), is_open)
+            })
+    }
+
+    /// For each group whether half of its words, two at least, stand together behind another rest too.
+    fn recurring(&self, groups: &[&[MaskedTemplate]]) -> Vec<bool> {
+        let mut of_word: HashMap<u32, Vec<u32>> = HashMap::new();
+        for (number, group) in groups.iter().enumerate() {
+            for masked in *group {
+                let unit = self.unit_at(masked);
+                if unit != self.any {
+                    of_word.entry(unit).or_default().push(number as u32);
+                }
+            }
+        }
+        let recurs = |group: &&[MaskedTemplate], number: usize| {
+            let mut shared: HashMap<u32, usize> = HashMap::new();
+            for masked in group.iter().take(64) {
+                for &other in of_word.get(&self.unit_at(masked)).into_iter().flatten().take(64) {
+                    if other as usize != number {
+                        *shared.entry(other).or_default() += 1;
+                    }
+                }
+            }
+            shared
+                .iter()
+                .any(|(&other, &count)| count >= 3 && 2 * count >= group.len().min(groups[other as usize].len()))
+        };
+        groups.iter().enumerate().map(|(number, group)| recurs(group, number)).collect()
+    }
+
+    fn apply(&mut self, changes: &[(u32, u32)]) -> usize {
+        for &(shape, at) in changes {
+            let unit = self.shapes[shape as usize].units[at as usize];
+            if self.units.class(unit) == Class::Plain {
+                self.variable_words.insert(unit);
+            }
+            self.shapes[shape as usize].units[at as usize] = self.any;
+        }
+        if !changes.is_empty() {
+            self.collapse();
+        }
+        changes.len()
+    }
+
+    /// One round of several words at once: those of `level` are left out of each shape, and what then is one group is merged
+    /// where enough stands in each place that varies.
+    fn merge_level(&mut self, level: Level) -> Result<usize> {
+        let mut keys: Vec<(u64, u32)> = Vec::new();
+        let masked_units: Vec<Vec<bool>> = self.shapes.iter().map(|shape| self.masked_units(shape, level)).collect();
+        for (number, shape) in self.shapes.iter().enumerate() {
+            self.cancel.check()?;
+            if shape.fixed || !masked_units[number].contains(&true) {
+                continue;
+            }
+            let hash = |at: usize, unit: u32| {
+                let unit = if masked_units[number][at] { self.any } else { unit };
+                mix(self.units.all[unit as usize].hash, at)
+            };
+            let sum = shape.units.iter().enumerate();
+            let sum = sum.fold(shape.units.len() as u64, |sum, (at, &unit)| sum.wrapping_add(hash(at, unit)));
+            keys.push((sum, number as u32));
+        }
+        self.cancel.sort(&mut keys);
+        self.cancel.check()?;
+        let mut changes = Vec::new();
+        for group in keys.chunk_by(|a, b| a.0 == b.0).filter(|group| group.len() > 1) {
+            let (first, first_open) = (&self.shapes[group[0].1 as usize].units, &masked_units[group[0].1 as usize]);
+            let peers = |shape: u32| {
+                let (units, masked_units) = (&self.shapes[shape as usize].units, &masked_units[shape as usize]);
+                let same = |at: usize| units[at] == first[at] || (masked_units[at] && first_open[at]);
+                units.len() == first.len() && (0..units.len()).all(same)
+            };
+            let shapes: Vec<u32> = group.iter().map(|key| key.1).filter(|&shape| peers(shape)).collect();
+            self.refine(shapes, level, &mut changes);
+        }
+        Ok(self.apply(&changes))
+    }
+
+    /// The units of a shape that a level leaves out.
+    fn masked_units(&self, shape: &Shape, level: Level) -> Vec<bool> {
+        let class = |at: usize| self.units.class(shape.units[at]);
+        let behind_equals = |at: usize| {
+            at.checked_sub(1).is_some_and(|before| self.units.all[shape.units[before] as usize].text.ends_with(b"="))
+        };
+        let is_open = |at: usize| match level {
+            Level::Mixed => matches!(class(at), Class::Mixed | Class::Wildcard),
+            Level::Values => matches!(class(at), Class::Value | Class::Mixed | Class::Wildcard),
+            Level::Keyed => class(at) != Class::Between && behind_equals(at),
+        };
+        (0..shape.units.len()).map(is_open).collect()
+    }
+
+    /// Merges a group where each place that varies has enough; else takes it apart by the place that has the fewest words.
+    fn refine(&self, shapes: Vec<u32>, level: Level, changes: &mut Vec<(u32, u32)>) {
+        let mut waiting = vec![shapes];
+        while let Some(shapes) = waiting.pop() {
+            let length = self.shapes[shapes[0] as usize].units.len();
+            let varying: Vec<(usize, Vec<u32>)> = (0..length)
+                .map(|at| {
+                    let mut units: Vec<u32> =
+                        shapes.iter().map(|&shape| self.shapes[shape as usize].units[at]).collect();
+                    units.sort_unstable();
+                    units.dedup();
+                    (at, units)
+                })
+                .filter(|position| position.1.len() > 1)
+                .collect();
+            if varying.is_empty() {
+                continue;
+            }
+            let weak = varying.iter().filter(|position| !self.has_evidence(&position.1, &varying, shapes.len(), level));
+            if let Some((at, _)) = weak.min_by_key(|position| (position.1.len(), position.0)) {
+                let mut parts: HashMap<u32, Vec<u32>> = HashMap::new();
+                for &shape in &shapes {
+                    parts.entry(self.shapes[shape as usize].units[*at]).or_default().push(shape);
+                }
+                waiting.extend(parts.into_values().filter(|part| part.len() > 1));
+                continue;
+            }
+            let positions: Vec<u32> = varying.iter().map(|position| position.0 as u32).collect();
+            if self.keeps_words(&self.shapes[shapes[0] as usize], &positions) {
+                let unit = |shape: u32, at: u32| self.shapes[shape as usize].units[at as usize];
+                let all = shapes.iter().flat_map(|&shape| positions.iter().map(move |&at| (shape, at)));
+                changes.extend(all.filter(|&(shape, at)| unit(shape, at) != self.any));
+            }
+        }
+    }
+
+    /// Whether the words in one of the places that vary are enough for a variable.
+    fn has_evidence(&self, units: &[u32], varying: &[(usize, Vec<u32>)], shapes: usize, level: Level) -> bool {
+        let evidence: u32 = units.iter().map(|&unit| evidence(self.units.class(unit))).sum();
+        match level {
+            Level::Mixed => evidence >= self.threshold,
+            Level::Values => evidence >= self.threshold + self.threshold / 2,
+            // Values behind `=` that combine freely: more lines than any of the places has words.
+            Level::Keyed => {
+                let max_words = varying.iter().map(|position| position.1.len()).max().unwrap_or(0);
+                varying.len() > 1 && shapes > FREE && shapes > max_words
+            }
+        }
+    }
+
+    fn run(&mut self) -> Result<()> {
+        for _ in 0..ROUNDS {
+            while self.merge_words()? > 0 {}
+            let mut changed = 0;
+            for level in [Level::Mixed, Level::Values, Level::Keyed] {
+                changed += self.merge_level(level)?;
+            }
+            if changed == 0 {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What people said about templates.
+#[derive(Clone, Debug)]
+pub struct Overrides {
+    /// Templates that join no other.
+    pub pinned: HashSet<Vec<u8>>,
+    /// Templates of templates whose shapes stay apart.
+    pub split: HashSet<Vec<u8>>,
+    /// Evidence from which a word is a variable; another than [`ENOUGH`] to measure what it does.
+    pub threshold: u32,
+}
+
+impl Default for Overrides {
+    fn default() -> Self {
+        Self { pinned: HashSet::new(), split: HashSet::new(), threshold: EVIDENCE_THRESHOLD }
+    }
+}
+
+/// Templates of the templates of a table.
+#[derive(Debug)]
+pub struct MergedTemplates {
+    /// Templates, as templates with what is known of all their lines.
+    pub table: TemplateTable,
+    /// For each template of the table the place of its template.
+    pub merged_rows: Vec<u32>,
+}
+
+/// Makes templates of templates.
+///
+/// # Errors
+/// The call is stopped; there is no memory.
+pub fn merge_templates(table: &TemplateTable, overrides: &Overrides) -> Result<MergedTemplates> {
+    let order = table.sorted()?;
+    let mut merger = TemplateMerger::new(table, &order, overrides)?;
+    let first = if overrides.split.is_empty() { Vec::new() } else { merger.shapes.clone() };
+    merger.run()?;
+    let mut result = TemplateTable::new(table.max_values(), 1 << 31)?;
+    let mut merged_rows = alloc::try_filled(0, table.len())?;
+    let mut put = |template: &Template, members: &[u32]| -> Result<()> {
+        result.add_template(template)?;
+        let position = result.get(&template.text, templates::hash(&template.text)).map_or(0, |(position, _)| position);
+        for &member in members {
+            merged_rows[member as usize] = position as u32;
+        }
+        Ok(())
+    };
+    for shape in &merger.shapes {
+        merger.cancel.check()?;
+        let template = merger.merged_template(shape)?;
+        if !overrides.split.contains(&*template.text) {
+            put(&template, &shape.members)?;
+            continue;
+        }
+        let members: HashSet<u32> = shape.members.iter().copied().collect();
+        for part in first.iter().filter(|part| members.contains(&part.members[0])) {
+            put(&merger.merged_template(part)?, &part.members)?;
+        }
+    }
+    Ok(MergedTemplates { table: result, merged_rows })
+}
+
+/// Replaces the templates of a table by their templates: fewer templates, the same lines.
+///
+/// # Errors
+/// As for [`merge_templates`]. The table is then as it was.
+pub fn compact(table: &mut TemplateTable, overrides: &Overrides) -> Result<()> {
+    let result = merge_templates(table, overrides)?;
+    table.replace(result.table)
+}
+
+impl TemplateMerger<'_> {
+    /// The template of a shape: its members added up, with types for what became a wildcard.
+    fn merged_template(&self, shape: &Shape) -> Result<Template> {
+        let max_values = self.max_values;
+        let mut text: Vec<Vec<u8>> = Vec::new();
+        let mut wildcards: Vec<(Option<Kind>, Values)> = Vec::new();
+        let mut whole: Option<Template> = None;
+        for (number, &member) in shape.members.iter().enumerate() {
+            let template: &Template = &self.templates[member as usize];
+            let (mut start, mut wildcard, mut into) = (0, 0, 0);
+            for (&unit, end) in shape.units.iter().zip(split_units(&template.text)) {
+                let bytes = &template.text[start..end];
+                start = end;
+                let inside = templates::wildcard_kinds(bytes).unwrap_or_default();
+                let mut put = |kind: Option<Kind>, sample: Option<&Values>, value: &[u8]| -> Result<()> {
+                    if number == 0 {
+                        wildcards.push((None, Values::default()));
+                    }
+                    let (joined, values) = &mut wildcards[into];
+                    *joined = joined.map_or(kind, |joined| Some(kind.map_or(joined, |kind| joined.join(kind))));
+                    into += 1;
+                    match sample {
+                        Some(sample) => values.merge(sample, max_values),
+                        None => values.add(values::hash(value), value, max_values),
+                    }
+                };
+                if unit != self.any {
+                    for &kind in &inside {
+                        put(Some(kind), Some(&template.wildcards[wildcard]), b"")?;
+                        wildcard += 1;
+                    }
+                } else if bytes.len() == 2 && inside.len() == 1 {
+                    put(Some(inside[0]), Some(&template.wildcards[wildcard]), b"")?;
+                    wildcard += 1;
+                } else {
+                    let value = write_wildcards(bytes);
+                    let kind = kinds::kind_of(&value);
+                    let kind = if inside.is_empty() && is_open(kind) { kind } else { Kind::Name };
+                    let kind = (!value.is_empty()).then_some(kind);
+                    put(kind, None, &value)?;
+                    wildcard += inside.len();
+                }
+                if number == 0 {
+                    text.push(if unit == self.any { ANY.to_vec() } else { bytes.to_vec() });
+                }
+            }
+            match &mut whole {
+                None => whole = Some(template.without_wildcards()),
+                Some(whole) => whole.absorb(&template.without_wildcards(), max_values)?,
+            }
+        }
+        let mut whole = whole.unwrap_or(Template::empty());
+        let (mut bytes, mut wildcard) = (Vec::new(), 0);
+        for unit in text {
+            let mut at = 0;
+            while at < unit.len() {
+                bytes.push(unit[at]);
+                if unit[at] == WILDCARD && unit[at + 1] != 0 {
+                    bytes.push(wildcards[wildcard].0.unwrap_or(Kind::Text) as u8);
+                    wildcard += 1;
+                    at += 1;
+                }
+                at += 1;
+            }
+        }
+        whole.text = bytes.into();
+        whole.wildcards = wildcards.into_iter().map(|wildcard| wildcard.1).collect();
+        Ok(whole)
+    }
+}
+
+/// A run of the same word with wildcards and the same marks between: `blk_{int} blk_{int} blk_{int}`.
+pub(crate) struct Run {
+    /// Where it begins.
+    pub(crate) start: usize,
+    /// Where it ends.
+    pub(crate) end: usize,
+    /// Where its first word ends.
+    first_end: usize,
+    words: usize,
+    listed: bool,
+}
+
+/// Runs of a template.
+pub(crate) fn find_runs(template: &[u8]) -> Vec<Run> {
+    let ends = split_units(template);
+    let unit = |position: usize| &template[position.checked_sub(1).map_or(0, |before| ends[before])..ends[position]];
+    let start = |position: usize| position.checked_sub(1).map_or(0, |before| ends[before]);
+    let wildcards = |position: usize| unit(position).contains(&WILDCARD);
+    let plain = |position: usize| {
+        let mut text = unit(position).to_vec();
+        (1..text.len()).filter(|&at| unit(position)[at - 1] == WILDCARD).for_each(|at| text[at] = ANY[1]);
+        text
+    };
+    let (mut result, mut position) = (Vec::new(), 0);
+    while position < ends.len() {
+        let mut last = position;
+        if wildcards(position) {
+            while last + 2 < ends.len()
+                && plain(last + 2) == plain(position)
+                && unit(last + 1) == unit(position + 1)
+                && matches!(classify_unit(unit(last + 1)), Class::Between)
+            {
+                last += 2;
+            }
+        }
+        if last > position {
+            let (words, listed) = ((last - position) / 2 + 1, unit(position + 1).contains(&b','));
+            result.push(Run { start: start(position), end: ends[last], first_end: ends[position], words, listed });
+        }
+        position = last + 1;
+    }
+    result
+}
+
+/// Templates of a table; those that differ in how long their runs are have one word in place of each run, whose last wildcard is text.
+fn runs(table: &TemplateTable) -> Result<Vec<Cow<'_, Template>>> {
+    let mut short: HashMap<Vec<u8>, Vec<usize>> = HashMap::new();
+    let result: Vec<Vec<Run>> = table.templates().iter().map(|template| find_runs(&template.text)).collect();
+    let mut is_long = vec![false; table.len()];
+    let key = |position: usize| {
+        let template = &table.templates()[position].text;
+        let (mut text, mut at) = (Vec::new(), 0);
+        for run in &result[position] {
+            text.extend_from_slice(&template[at..run.first_end]);
+            at = run.end;
+        }
+        text.extend_from_slice(&template[at..]);
+        for at in 1..text.len() {
+            if text[at - 1] == WILDCARD && text[at] != 0 {
+                text[at] = ANY[1];
+            }
+        }
+        text
+    };
+    for position in 0..table.len() {
+        short.entry(key(position)).or_default().push(position);
+    }
+    for positions in short.values() {
+        let lengths: HashSet<Vec<usize>> =
+            positions.iter().map(|&position| result[position].iter().map(|run| run.words).collect()).collect();
+        let lists = positions.iter().flat_map(|&position| &result[position]).any(|run| run.words > 2 || run.listed);
+        if lengths.len() > 1 && lists {
+            for &position in positions {
+                is_long[position] = true;
+            }
+        }
+    }
+    let templates = table.templates().iter().enumerate().map(|(position, template)| {
+        if is_long[position] && !result[position].is_empty() {
+            shortened(template, &result[position], table.max_values()).map(Cow::Owned)
+        } else {
+            Ok(Cow::Borrowed(template))
+        }
+    });
+    templates.collect()
+}
+
+/// A template with one word in place of each run.
+fn shortened(template: &Template, runs: &[Run], max_values: usize) -> Result<Template> {
+    let count = |bytes: &[u8]| templates::wildcard_kinds(bytes).unwrap_or_default().len();
+    let (mut text, mut wildcards, mut at, mut wildcard) = (Vec::new(), Vec::new(), 0, 0);
+    for run in runs {
+        let before = count(&template.text[at..run.start]);
+        wildcards.extend_from_slice(&template.wildcards[wildcard..wildcard + before]);
+        wildcard += before;
+        let (inside, all) =
+            (count(&template.text[run.start..run.first_end]), count(&template.text[run.start..run.end]));
+        let mut of_word: Vec<Values> = template.wildcards[wildcard..wildcard + inside].to_vec();
+        for (number, values) in template.wildcards[wildcard + inside..wildcard + all].iter().enumerate() {
+            of_word[number % inside].merge(values, max_values)?;
+        }
+        wildcards.extend(of_word);
+        wildcard += all;
+        text.extend_from_slice(&template.text[at..run.first_end]);
+        if let Some(last) = text.iter().rposition(|&byte| byte == WILDCARD) {
+            text[last + 1] = Kind::Text as u8;
+        }
+        at = run.end;
+    }
+    text.extend_from_slice(&template.text[at..]);
+    wildcards.extend_from_slice(&template.wildcards[wildcard..]);
+    Ok(Template { text: text.into(), wildcards: wildcards.into(), ..template.without_wildcards() })
+}
+
+/// Bytes of a template as a value: wildcards in braces.
+pub(crate) fn write_wildcards(template: &[u8]) -> Vec<u8> {
+    let mut result = Vec::with_capacity(template.len());
+    let mut at = 0;
+    while at < template.len() {
+        match (template[at], template.get(at + 1).copied().and_then(Kind::numbered)) {
+            (WILDCARD, Some(kind)) => {
+                result.extend_from_slice(format!("{{{}}}", kind.name()).as_bytes());
+                at += 2;
+            }
+            (WILDCARD, None) => {
+                result.push(WILDCARD);
+                at += 2;
+            }
+            (byte, _) => {
+                result.push(byte);
+                at += 1;
+            }
+        }
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::{self, BatchMetadata, Packed};
+    use crate::columns::Columns;
+    use crate::lines;
+    use nearkin_core::cancel;
+    use proptest::prelude::*;
+
+    pub(crate) fn table(lines: &[String]) -> TemplateTable {
+        let mut offsets = vec![0];
+        for line in lines {
+            offsets.push(offsets[offsets.len() - 1] + line.len() as i64);
+        }
+        let data = lines.concat().into_bytes();
+        let items = Packed::new(&offsets, &data).expect("valid");
+        let mut table = TemplateTable::new(64, 10_000).expect("valid");
+        let batches = batch::scan(items, lines::scan).expect("nothing stops it");
+        batch::add(&mut table, &batches, items, BatchMetadata::default()).expect("memory");
+        table
+    }
+
+    fn texts_with(lines: &[String], overrides: &Overrides) -> Vec<String> {
+        let result = merge_templates(&table(lines), overrides).expect("nothing stops it").table;
+        let mut texts: Vec<String> = result
+            .templates()
+            .iter()
+            .map(|template| String::from_utf8_lossy(&write_wildcards(&template.text)).into_owned())
+            .collect();
+        texts.sort();
+        texts
+    }
+
+    fn texts(lines: &[&str]) -> Vec<String> {
+        texts_with(&lines.iter().map(|&line| line.to_owned()).collect::<Vec<_>>(), &Overrides::default())
+    }
+
+    const NAMES: [&str; 9] = ["ann", "bob", "cid", "dan", "eve", "fay", "gus", "hal", "ida"];
+
+    fn users(count: usize) -> Vec<String> {
+        NAMES[..count].iter().map(|name| format!("session of {name} was opened")).collect()
+    }
+
+    #[test]
+    fn a_word_is_a_variable_from_enough_words_on() {
+        assert_eq!(7, texts_with(&users(7), &Overrides::default()).len());
+        assert_eq!(vec!["session of {word} was opened"], texts_with(&users(8), &Overrides::default()));
+        // Behind `=` fewer are enough; names with digits say more; capitals say less.
+        assert_eq!(1, texts(&["u=ann in", "u=bob in", "u=cid in", "u=dan in", "u=eve in", "u=fay in"]).len());
+        assert_eq!(
+            1,
+            texts(&["link eth0 went up", "link eth1 went up", "link eth2 went up", "link eth3 went up"]).len()
+        );
+        assert_eq!(3, texts(&["link went UP", "link went DOWN", "link went AWAY"]).len());
+    }
+
+    #[test]
+    fn what_would_leave_no_word_stays() {
+        let alone: Vec<&str> = NAMES.to_vec();
+        assert_eq!(9, texts(&alone).len());
+    }
+
+    #[test]
+    fn a_set_that_recurs_is_a_variable_sooner() {
+        let lines: Vec<String> = ["opened", "closed"]
+            .iter()
+            .flat_map(|what| NAMES[..4].iter().map(move |name| format!("session {what} for user {name}")))
+            .collect();
+        let expected = vec!["session closed for user {word}", "session opened for user {word}"];
+        assert_eq!(expected, texts_with(&lines, &Overrides::default()));
+    }
+
+    #[test]
+    fn values_that_are_missing_and_types_that_differ_join() {
+        assert_eq!(
+            vec!["from {ip} ({ip}) at {int}"],
+            texts(&["from 10.0.0.1 () at 5", "from 10.0.0.1 (10.0.0.2) at 7"])
+        );
+        assert_eq!(vec!["took {float} ms"], texts(&["took 5 ms", "took 5.5 ms"]));
+        assert_eq!(vec!["a  user {int} in"], texts(&["a  user 5 in", "a user 6 in"]));
+    }
+
+    #[test]
+    fn runs_of_different_lengths_join() {
+        assert_eq!(vec!["delete blk_{text} now"], texts(&["delete blk_1 now", "delete blk_1 blk_2 blk_3 now"]));
+        assert_eq!(vec!["channels {text} of b"], texts(&["channels 1, 2 of b", "channels 1 of b"]));
+        assert_eq!(2, texts(&["sizes 1 2", "sizes 1"]).len());
+        assert_eq!(vec!["sizes {int} {int} {int}"], texts(&["sizes 1 2 3", "sizes 4 5 6"]));
+    }
+
+    #[test]
+    fn two_words_at_once_are_variables_if_neither_is_plain() {
+        let lines: Vec<String> =
+            NAMES[..6].iter().map(|name| format!("class org.{name} for class com.{name}")).collect();
+        assert_eq!(
+            vec!["class {file} for class {file}"],
+            texts_with(&lines, &Overrides::default())
+                .iter()
+                .map(|text| { text.replace("{name}", "{file}").replace("{host}", "{file}") })
+                .collect::<Vec<_>>()
+        );
+    }
+
+    #[test]
+    fn people_have_the_last_word() {
+        let all = merge_templates(&table(&users(8)), &Overrides::default()).expect("nothing stops it");
+        let split = Overrides {
+            split: all.table.templates().iter().map(|template| template.text.to_vec()).collect(),
+            ..Overrides::default()
+        };
+        assert_eq!(users(8), texts_with(&users(8), &split));
+        let pinned = Overrides { pinned: [users(1)[0].clone().into_bytes()].into(), ..Overrides::default() };
+        assert_eq!(vec!["session of ann was opened", "session of {word} was opened"], texts_with(&users(9), &pinned));
+    }
+
+    #[test]
+    fn templates_add_up_what_their_templates_know() {
+        let lines: Vec<String> = users(9).into_iter().chain(users(3)).collect();
+        let all = table(&lines);
+        let result = merge_templates(&all, &Overrides::default()).expect("nothing stops it");
+        let template = &result.table.templates()[0];
+        assert_eq!(
+            (1, 12, 9, 1),
+            (result.table.len(), template.count, template.wildcards[0].len(), template.wildcards.len())
+        );
+        assert!(result.merged_rows.iter().all(|&position| position == 0));
+        let mut compacted = all.clone();
+        compact(&mut compacted, &Overrides::default()).expect("memory");
+        assert_eq!((1, 12), (compacted.len(), compacted.count()));
+        // More lines join what templates were made.
+        compacted
+            .merge(&{
+                let mut more = TemplateTable::new(64, 10_000).expect("valid");
+                more.merge(&table(&["session of zoe was opened".to_owned()])).expect("alike");
+                more
+            })
+            .expect("alike");
+        assert_eq!(1, merge_templates(&compacted, &Overrides::default()).expect("nothing stops it").table.len());
+    }
+
+    #[test]
+    fn a_stopped_call_ends() {
+        let all = table(&users(9));
+        let result = cancel::at_every_check(&mut (), |()| merge_templates(&all, &Overrides::default()), |()| ());
+        assert_eq!(1, result.table.len());
+    }
+
+    prop_compose! {
+        fn lines()(lines in prop::collection::vec(
+            ("(user|from|for)", "[a-h]{1,2}|eth[0-3]|A|B", "(in|=|\\(\\)|1, 2|1)", "[0-9]{1,2}|x\\.y|[a-e]"), 0..40
+        )) -> Vec<String> {
+            lines.into_iter().map(|(a, b, c, d)| format!("{a} {b} {c} {d}")).collect()
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn neither_order_nor_counts_matter(lines in lines(), turn in 0_usize..40) {
+            let mut turned: Vec<String> = lines.iter().chain(&lines).cloned().collect();
+            let turn = turn.min(turned.len());
+            turned.rotate_left(turn);
+            let (one, two) = (texts_with(&lines, &Overrides::default()), texts_with(&turned, &Overrides::default()));
+            prop_assert_eq!(one, two);
+            let whole = Columns::from_table(&merge_templates(&table(&lines), &Overrides::default()).expect("memory").table).expect("memory");
+            let mut other = lines.clone();
+            other.reverse();
+            prop_assert_eq!(whole, Columns::from_table(&merge_templates(&table(&other), &Overrides::default()).expect("memory").table).expect("memory"));
+        }
+
+        #[test]
+        fn templates_of_templates_are_the_templates(lines in lines()) {
+            let once = texts_with(&lines, &Overrides::default());
+            prop_assert_eq!(&once, &texts_with(&once, &Overrides::default()));
+        }
+
+        #[test]
+        fn each_line_is_counted_once(lines in lines()) {
+            let all = table(&lines);
+            let result = merge_templates(&all, &Overrides::default()).expect("memory");
+            prop_assert_eq!(all.count(), result.table.count());
+            prop_assert_eq!(all.len(), result.merged_rows.len());
+        }
+    }
+}

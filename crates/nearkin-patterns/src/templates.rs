@@ -1,0 +1,597 @@
+//! Templates: items with typed wildcards for their variables; and the table that counts them.
+//!
+//! **The bytes of a template.** Literal bytes as they are, and two bytes for a wildcard: [`WILDCARD`] (0xFF, in no UTF-8) and the number
+//! of its [`Kind`]. A literal 0xFF is written as 0xFF 0x00. Templates are equal where their bytes are.
+//!
+//! **The table** sums what is known of each template: items, first and last time, items of each day, sources, the examples with
+//! the smallest hashes, and a sample of the values of each wildcard. All are sums, minima, maxima or samples by hash, so neither
+//! order nor batches nor merges change the table.
+//!
+//! **The limit.** A table that has more templates than its limit lets templates go until nine tenths are left: those with fewest items,
+//! of equal ones those with the largest hashes. How many templates and items went is counted. From then on order matters, but
+//! only for templates about as rare as those that went.
+//!
+//! Times are microseconds since 1970 in UTC, days are days since then.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use crate::kinds::Kind;
+use crate::values::{self, Values};
+use nearkin_core::hash::xxh3;
+use nearkin_core::{Error, Result, alloc};
+
+/// The byte that begins a wildcard.
+pub const WILDCARD: u8 = 0xFF;
+/// A time that is not known.
+pub const NO_TIME: i64 = i64::MIN;
+/// Microseconds of a day.
+const DAY: i64 = 86_400_000_000;
+/// Examples of a template.
+pub const EXAMPLES: usize = 3;
+/// Most bytes that are kept of an example.
+pub const MAX_EXAMPLE_BYTES: usize = 4096;
+
+/// Appends literal bytes to a template.
+#[inline]
+pub fn push_literal(template: &mut Vec<u8>, literal: &[u8]) {
+    if memchr::memchr(WILDCARD, literal).is_none() {
+        template.extend_from_slice(literal);
+        return;
+    }
+    for &byte in literal {
+        template.push(byte);
+        if byte == WILDCARD {
+            template.push(0);
+        }
+    }
+}
+
+/// Appends a wildcard to a template.
+#[inline]
+pub fn push_wildcard(template: &mut Vec<u8>, kind: Kind) {
+    template.extend_from_slice(&[WILDCARD, kind as u8]);
+}
+
+/// Types of the wildcards of a template in order; None where the bytes are no template.
+pub fn wildcard_kinds(template: &[u8]) -> Option<Vec<Kind>> {
+    let mut kinds = Vec::new();
+    let mut rest = template;
+    while let Some(at) = memchr::memchr(WILDCARD, rest) {
+        match rest.get(at + 1)? {
+            0 => (),
+            &number => kinds.push(Kind::numbered(number)?),
+        }
+        rest = &rest[at + 2..];
+    }
+    Some(kinds)
+}
+
+/// The hash by which a template is known.
+#[inline]
+pub fn hash(template: &[u8]) -> u64 {
+    xxh3::hash(template, 0)
+}
+
+/// What is known of a template.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Template {
+    /// Its bytes.
+    pub text: Box<[u8]>,
+    /// Items that have it.
+    pub count: u64,
+    /// The first time, [`NO_TIME`] without any.
+    pub first: i64,
+    /// The last time, [`NO_TIME`] without any.
+    pub last: i64,
+    /// Items of each day, ascending by day.
+    pub days: Vec<(i32, u64)>,
+    /// Items themselves: the [`EXAMPLES`] with the smallest hashes.
+    pub examples: Values,
+    /// Who sent them.
+    pub sources: Values,
+    /// The values of each wildcard.
+    pub wildcards: Box<[Values]>,
+}
+
+/// What is said of an item beside the item.
+#[derive(Clone, Copy, Debug)]
+pub struct ItemMetadata<'a> {
+    /// When it was written, or [`NO_TIME`].
+    pub time: i64,
+    /// Who sent it, by hash and name.
+    pub source: Option<(u64, &'a [u8])>,
+    /// How often.
+    pub weight: u64,
+}
+
+impl Default for ItemMetadata<'_> {
+    fn default() -> Self {
+        Self { time: NO_TIME, source: None, weight: 1 }
+    }
+}
+
+impl Template {
+    fn new(text: &[u8], wildcards: usize) -> Result<Self> {
+        let mut values = alloc::try_with_capacity(wildcards)?;
+        values.resize_with(wildcards, Values::default);
+        let text = alloc::try_copy(text)?.into_boxed_slice();
+        Ok(Self { text, wildcards: values.into_boxed_slice(), ..Self::empty() })
+    }
+
+    /// A template without bytes, items and wildcards.
+    pub fn empty() -> Self {
+        Self {
+            text: Box::default(),
+            count: 0,
+            first: NO_TIME,
+            last: NO_TIME,
+            days: Vec::new(),
+            examples: Values::default(),
+            sources: Values::default(),
+            wildcards: Box::default(),
+        }
+    }
+
+    /// What is known of it beside its wildcards.
+    #[must_use]
+    pub fn without_wildcards(&self) -> Self {
+        Self {
+            text: self.text.clone(),
+            days: self.days.clone(),
+            examples: self.examples.clone(),
+            sources: self.sources.clone(),
+            wildcards: Box::default(),
+            ..*self
+        }
+    }
+
+    fn add_day(&mut self, day: i32, count: u64) -> Result<()> {
+        // Times mostly ascend.
+        if let Some(last) = self.days.last_mut().filter(|last| last.0 == day) {
+            last.1 += count;
+            return Ok(());
+        }
+        match self.days.binary_search_by_key(&day, |day| day.0) {
+            Ok(position) => self.days[position].1 += count,
+            Err(position) => {
+                alloc::try_reserve(&mut self.days, 1)?;
+                self.days.insert(position, (day, count));
+            }
+        }
+        Ok(())
+    }
+
+    fn add_times(&mut self, first: i64, last: i64) {
+        if first != NO_TIME {
+            self.first = if self.first == NO_TIME { first } else { self.first.min(first) };
+            self.last = self.last.max(last);
+        }
+    }
+
+    /// Adds what is known of another template with as many wildcards; how many of its samples' values are kept is `most`.
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub fn absorb(&mut self, other: &Self, max_values: usize) -> Result<()> {
+        self.count += other.count;
+        self.add_times(other.first, other.last);
+        other.days.iter().try_for_each(|&(day, count)| self.add_day(day, count))?;
+        self.examples.merge(&other.examples, EXAMPLES)?;
+        self.sources.merge(&other.sources, max_values)?;
+        self.wildcards.iter_mut().zip(&other.wildcards).try_for_each(|(mine, theirs)| mine.merge(theirs, max_values))
+    }
+
+    /// Bytes of memory.
+    pub fn memory(&self) -> usize {
+        let wildcards: usize = self.wildcards.iter().map(|wildcard| size_of::<Values>() + wildcard.memory()).sum();
+        size_of::<Self>()
+            + self.text.len()
+            + self.days.capacity() * size_of::<(i32, u64)>()
+            + self.examples.memory()
+            + self.sources.memory()
+            + wildcards
+    }
+}
+
+/// Hashes are their own hashes.
+#[derive(Default)]
+pub(crate) struct Identity(u64);
+
+impl Hasher for Identity {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = xxh3::hash(bytes, 0);
+    }
+    fn write_u64(&mut self, value: u64) {
+        self.0 = value;
+    }
+}
+
+type RowMap = HashMap<u64, u32, BuildHasherDefault<Identity>>;
+
+/// Templates and what is known of them.
+#[derive(Clone, Debug)]
+pub struct TemplateTable {
+    templates: Vec<Template>,
+    /// Where the template of a hash is. One whose hash another template has is found by the hash of that hash.
+    rows: RowMap,
+    max_values: usize,
+    max_templates: usize,
+    evicted_templates: u64,
+    evicted_items: u64,
+}
+
+impl TemplateTable {
+    /// An empty table: samples of `most` values, at most `limit` templates.
+    ///
+    /// # Errors
+    /// Fewer than 2 values, or more than 65536; no template, or more than 2^31.
+    pub fn new(max_values: usize, max_templates: usize) -> Result<Self> {
+        if !(2..=1 << 16).contains(&max_values) {
+            return Err(Error::parameter("sample", max_values, "2 to 65536"));
+        }
+        if !(1..=1 << 31).contains(&max_templates) {
+            return Err(Error::parameter("max_templates", max_templates, "1 to 2147483648"));
+        }
+        Ok(Self {
+            templates: Vec::new(),
+            rows: RowMap::default(),
+            max_values,
+            max_templates,
+            evicted_templates: 0,
+            evicted_items: 0,
+        })
+    }
+
+    /// The place of a template, or the key under which it belongs.
+    #[inline]
+    fn find(&self, template: &[u8], hash: u64) -> std::result::Result<usize, u64> {
+        let mut key = hash;
+        while let Some(&position) = self.rows.get(&key) {
+            if *self.templates[position as usize].text == *template {
+                return Ok(position as usize);
+            }
+            key = xxh3::hash(&key.to_le_bytes(), 1);
+        }
+        Err(key)
+    }
+
+    /// The template with these bytes, whose hash is `hash`.
+    #[inline]
+    pub fn get(&self, template: &[u8], hash: u64) -> Option<(usize, &Template)> {
+        self.find(template, hash).ok().map(|position| (position, &self.templates[position]))
+    }
+
+    fn find_or_insert(&mut self, template: &[u8], hash: u64, wildcards: usize) -> Result<usize> {
+        match self.find(template, hash) {
+            Ok(position) => Ok(position),
+            Err(key) => {
+                alloc::try_reserve(&mut self.templates, 1)?;
+                alloc::try_reserve_map(&mut self.rows, 1)?;
+                self.templates.push(Template::new(template, wildcards)?);
+                self.rows.insert(key, (self.templates.len() - 1) as u32);
+                Ok(self.templates.len() - 1)
+            }
+        }
+    }
+
+    /// Adds an item: its template and the template's hash, the item and its hash, and for each wildcard its value and that one's hash.
+    ///
+    /// # Errors
+    /// There is no memory for it; the template had another number of wildcards before.
+    #[inline]
+    pub fn add<'a>(
+        &mut self,
+        template: (u64, &[u8]),
+        item: (u64, &[u8]),
+        values: impl ExactSizeIterator<Item = (u64, &'a [u8])>,
+        seen: ItemMetadata<'_>,
+    ) -> Result<()> {
+        let position = self.find_or_insert(template.1, template.0, values.len())?;
+        let (max_values, entry) = (self.max_values, &mut self.templates[position]);
+        if entry.wildcards.len() != values.len() {
+            return Err(Error::mismatch("wildcards of a template", entry.wildcards.len(), values.len()));
+        }
+        entry.count += seen.weight;
+        for (wildcard, (hash, value)) in entry.wildcards.iter_mut().zip(values) {
+            wildcard.add(hash, value, max_values)?;
+        }
+        entry.examples.add_long(item.0, item.1, EXAMPLES, MAX_EXAMPLE_BYTES)?;
+        if seen.time != NO_TIME {
+            entry.add_times(seen.time, seen.time);
+            entry.add_day(day_of(seen.time), seen.weight)?;
+        }
+        if let Some((hash, name)) = seen.source {
+            entry.sources.add(hash, name, max_values)?;
+        }
+        if self.templates.len() > self.max_templates { self.evict() } else { Ok(()) }
+    }
+
+    /// Adds a template with all that is known of it.
+    ///
+    /// # Errors
+    /// As for `add`.
+    pub fn add_template(&mut self, template: &Template) -> Result<()> {
+        let position = self.find_or_insert(&template.text, hash(&template.text), template.wildcards.len())?;
+        if self.templates[position].wildcards.len() != template.wildcards.len() {
+            let (left, right) = (self.templates[position].wildcards.len(), template.wildcards.len());
+            return Err(Error::mismatch("wildcards of a template", left, right));
+        }
+        self.templates[position].absorb(template, self.max_values)?;
+        if self.templates.len() > self.max_templates { self.evict() } else { Ok(()) }
+    }
+
+    /// Adds all templates of another table.
+    ///
+    /// # Errors
+    /// The tables have other samples or limits; as for `add`.
+    pub fn merge(&mut self, other: &Self) -> Result<()> {
+        if self.max_values != other.max_values {
+            return Err(Error::mismatch("sample", self.max_values, other.max_values));
+        }
+        if self.max_templates != other.max_templates {
+            return Err(Error::mismatch("max_templates", self.max_templates, other.max_templates));
+        }
+        // Without letting any go in between: what goes is then the same from either side.
+        let max_templates = std::mem::replace(&mut self.max_templates, usize::MAX);
+        let added = other.templates.iter().try_for_each(|template| self.add_template(template));
+        self.max_templates = max_templates;
+        added?;
+        self.evicted_templates += other.evicted_templates;
+        self.evicted_items += other.evicted_items;
+        if self.templates.len() > self.max_templates { self.evict() } else { Ok(()) }
+    }
+
+    /// Templates in order: those with more items first, then by hash, then by bytes.
+    fn rank(templates: &mut [Template]) {
+        templates.sort_by_cached_key(|template| (std::cmp::Reverse(template.count), hash(&template.text)));
+    }
+
+    /// Lets the rarest templates go, until nine tenths of the limit are left.
+    #[cold]
+    fn evict(&mut self) -> Result<()> {
+        Self::rank(&mut self.templates);
+        let left = self.max_templates - self.max_templates / 10;
+        for template in self.templates.drain(left..) {
+            self.evicted_templates += 1;
+            self.evicted_items += template.count;
+        }
+        self.index()
+    }
+
+    /// Makes the places anew, after templates have moved.
+    fn index(&mut self) -> Result<()> {
+        self.rows.clear();
+        alloc::try_reserve_map(&mut self.rows, self.templates.len())?;
+        for position in 0..self.templates.len() {
+            let text = &self.templates[position].text;
+            if let Err(key) = self.find(text, hash(text)) {
+                self.rows.insert(key, position as u32);
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts the templates of another table in place of its own; what was let go stays counted.
+    ///
+    /// # Errors
+    /// As for `add`. The table is then as it was.
+    pub fn replace(&mut self, other: Self) -> Result<()> {
+        let mut new = Self::new(self.max_values, self.max_templates)?;
+        new.templates = other.templates;
+        new.index()?;
+        self.templates = new.templates;
+        self.rows = new.rows;
+        if self.templates.len() > self.max_templates { self.evict() } else { Ok(()) }
+    }
+
+    /// The templates, in no order that means anything.
+    pub fn templates(&self) -> &[Template] {
+        &self.templates
+    }
+
+    /// Places of the templates in the order of their bytes, which depends on nothing else.
+    ///
+    /// # Errors
+    /// There is no memory for them.
+    pub fn sorted(&self) -> Result<Vec<u32>> {
+        let mut positions: Vec<u32> = alloc::try_collect(0..self.templates.len() as u32)?;
+        positions.sort_unstable_by(|&a, &b| self.templates[a as usize].text.cmp(&self.templates[b as usize].text));
+        Ok(positions)
+    }
+
+    /// Templates.
+    pub fn len(&self) -> usize {
+        self.templates.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.templates.is_empty()
+    }
+
+    /// Most values of a sample.
+    pub fn max_values(&self) -> usize {
+        self.max_values
+    }
+
+    /// Most templates.
+    pub fn max_templates(&self) -> usize {
+        self.max_templates
+    }
+
+    /// Items of the templates that are there.
+    pub fn count(&self) -> u64 {
+        self.templates.iter().map(|template| template.count).sum()
+    }
+
+    /// How often a template was let go, and how many items went with them.
+    pub fn evicted(&self) -> (u64, u64) {
+        (self.evicted_templates, self.evicted_items)
+    }
+
+    pub(crate) fn set_evicted(&mut self, templates: u64, items: u64) {
+        (self.evicted_templates, self.evicted_items) = (templates, items);
+    }
+
+    /// Bytes of memory.
+    pub fn memory(&self) -> usize {
+        let templates: usize = self.templates.iter().map(Template::memory).sum();
+        // A slot of the map is a key, a place and a byte.
+        size_of::<Self>() + templates + self.rows.capacity() * 17
+    }
+}
+
+/// The day of a time.
+pub fn day_of(time: i64) -> i32 {
+    time.div_euclid(DAY) as i32
+}
+
+/// The hash of an item or a source, as samples know them.
+#[inline]
+pub fn item_hash(item: &[u8]) -> u64 {
+    values::hash(item)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// An item of the tests: a word, a number, a time and a source.
+    type Line = (u8, u16, i64, u8);
+
+    fn template_of(line: &Line) -> Vec<u8> {
+        let mut template = vec![b'a' + line.0];
+        push_wildcard(&mut template, Kind::Int);
+        template
+    }
+
+    fn add(table: &mut TemplateTable, line: &Line) {
+        let template = template_of(line);
+        let (item, value, source) = (format!("{line:?}"), line.1.to_string(), line.3.to_string());
+        let values = [(values::hash(value.as_bytes()), value.as_bytes())];
+        let source = Some((item_hash(source.as_bytes()), source.as_bytes()));
+        let seen = ItemMetadata { time: line.2, source, weight: 1 };
+        table
+            .add((hash(&template), &template), (item_hash(item.as_bytes()), item.as_bytes()), values.into_iter(), seen)
+            .expect("memory");
+    }
+
+    fn table(lines: &[Line], max_templates: usize) -> TemplateTable {
+        let mut table = TemplateTable::new(4, max_templates).expect("valid");
+        for line in lines {
+            add(&mut table, line);
+        }
+        table
+    }
+
+    pub(crate) fn templates(table: &TemplateTable) -> Vec<Template> {
+        table.sorted().expect("memory").iter().map(|&position| table.templates()[position as usize].clone()).collect()
+    }
+
+    prop_compose! {
+        fn lines()(lines in prop::collection::vec((0_u8..9, 0_u16..40, -3 * DAY..3 * DAY, 0_u8..9), 0..60)) -> Vec<Line> {
+            lines
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_table_is_a_sum_over_items(lines in lines(), cut in 0_usize..60, turn in 0_usize..60) {
+            let whole = table(&lines, 100);
+            let mut turned = lines.clone();
+            turned.rotate_left(turn.min(lines.len()));
+            prop_assert_eq!(templates(&whole), templates(&table(&turned, 100)));
+            let (left, right) = lines.split_at(cut.min(lines.len()));
+            let mut merged = table(left, 100);
+            merged.merge(&table(right, 100)).expect("alike");
+            prop_assert_eq!(templates(&whole), templates(&merged));
+            prop_assert_eq!((lines.len() as u64, (0, 0)), (merged.count(), merged.evicted()));
+            prop_assert!(merged.memory() >= merged.len() * size_of::<Template>());
+        }
+
+        #[test]
+        fn a_template_knows_what_its_items_say(lines in lines()) {
+            for template in templates(&table(&lines, 100)) {
+                let of: Vec<&Line> = lines.iter().filter(|line| *template_of(line) == *template.text).collect();
+                prop_assert_eq!(of.len() as u64, template.count);
+                prop_assert_eq!(of.iter().map(|line| line.2).min(), Some(template.first));
+                prop_assert_eq!(of.iter().map(|line| line.2).max(), Some(template.last));
+                prop_assert_eq!(template.count, template.days.iter().map(|day| day.1).sum::<u64>());
+                for &(day, count) in &template.days {
+                    prop_assert_eq!(count, of.iter().filter(|line| day_of(line.2) == day).count() as u64);
+                }
+                prop_assert!(template.examples.len() <= EXAMPLES && !template.examples.is_empty());
+                let numbers: std::collections::BTreeSet<u16> = of.iter().map(|line| line.1).collect();
+                prop_assert_eq!(numbers.len().min(4), template.wildcards[0].len());
+                prop_assert_eq!(Some(vec![Kind::Int]), wildcard_kinds(&template.text));
+            }
+        }
+
+        #[test]
+        fn what_goes_at_the_limit_is_counted_and_rare(lines in lines(), max_templates in 1_usize..9) {
+            let result = table(&lines, max_templates);
+            prop_assert!(result.len() <= max_templates);
+            prop_assert_eq!(lines.len() as u64, result.count() + result.evicted().1);
+            let (mut left, right) = (table(&lines, 100), table(&lines, max_templates));
+            prop_assert!(left.merge(&right).is_err());
+            // Merged from either side the same is left.
+            left.max_templates = max_templates;
+            let (mut one, mut other) = (left.clone(), right.clone());
+            one.merge(&right).expect("alike");
+            other.merge(&left).expect("alike");
+            prop_assert_eq!(templates(&one), templates(&other));
+            prop_assert_eq!(one.evicted(), other.evicted());
+        }
+
+        #[test]
+        fn any_literal_is_told_from_wildcards(literals in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..6), 1..5)) {
+            let mut template = Vec::new();
+            for literal in &literals {
+                push_literal(&mut template, literal);
+                push_wildcard(&mut template, Kind::Ip);
+            }
+            prop_assert_eq!(Some(vec![Kind::Ip; literals.len()]), wildcard_kinds(&template));
+        }
+    }
+
+    #[test]
+    fn templates_of_one_hash_are_two_templates() {
+        let mut table = TemplateTable::new(4, 10).expect("valid");
+        for template in [b"a", b"b", b"a"] {
+            table.add((7, template), (1, b"item"), std::iter::empty(), ItemMetadata::default()).expect("memory");
+        }
+        assert_eq!(vec![2, 1], templates(&table).iter().map(|template| template.count).collect::<Vec<_>>());
+        assert_eq!(Some(1), table.get(b"b", 7).map(|result| result.1.count));
+        assert!(table.get(b"c", 7).is_none() && !table.is_empty());
+    }
+
+    #[test]
+    fn a_template_keeps_its_number_of_wildcards() {
+        let mut table = TemplateTable::new(4, 10).expect("valid");
+        table.add((7, b"a"), (1, b"item"), std::iter::empty(), ItemMetadata::default()).expect("memory");
+        let one = [(3, &b"v"[..])];
+        assert!(matches!(
+            table.add((7, b"a"), (1, b"item"), one.into_iter(), ItemMetadata::default()),
+            Err(Error::Mismatch { .. })
+        ));
+        assert_eq!((None, None), (wildcard_kinds(b"a\xff"), wildcard_kinds(b"\xff\xf0")));
+        assert!(TemplateTable::new(1, 10).is_err() && TemplateTable::new(4, 0).is_err());
+    }
+
+    #[test]
+    fn templates_are_replaced_and_what_went_stays_counted() {
+        let mut table = table(&[(0, 1, 5, 0), (1, 2, 9, 0), (2, 3, 7, 1)], 2);
+        let evicted = table.evicted();
+        assert_eq!(1, evicted.1);
+        table.replace(super::tests::table(&[(3, 1, 5, 0), (4, 1, 5, 0)], 9)).expect("memory");
+        assert_eq!((2, evicted, 2), (table.len(), table.evicted(), table.max_templates()));
+        let line = &(3, 9, 9, 9);
+        add(&mut table, line);
+        assert_eq!((2, 3), (table.len(), table.count()));
+    }
+}

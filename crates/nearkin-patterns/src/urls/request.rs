@@ -1,0 +1,53 @@
+//! Requests: templates of URLs split into method, host, path and parameters.
+
+use crate::templates::{Template, WILDCARD};
+
+/// A template taken apart.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Its place among the templates.
+    pub template: usize,
+    /// The method.
+    pub method: Vec<u8>,
+    /// Segments of the path.
+    pub path: Vec<Vec<u8>>,
+    /// Parameters, by key.
+    pub parameters: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+    /// Requests.
+    pub count: u64,
+    /// Whether the requests are texts of patterns.
+    pub declared: bool,
+}
+
+/// Splits the bytes of a template: method, host, segments, parameters.
+pub fn split(template: &[u8]) -> (Vec<u8>, Vec<u8>, Request) {
+    let space = memchr::memchr(b' ', template).unwrap_or(0);
+    let method = template[..space].to_vec();
+    let rest = template.get(space + 1..).unwrap_or_default();
+    let scheme = memchr::memmem::find(rest, b"://").map_or(0, |at| at + 3);
+    let start = memchr::memchr(b'/', &rest[scheme..]).map_or(rest.len(), |at| at + scheme);
+    // A scheme is part of a host; in a path alone the first byte is the slash.
+    let start = if rest.first() == Some(&b'/') { 0 } else { start };
+    let (host, rest) = rest.split_at(start);
+    let question = memchr::memchr(b'?', rest);
+    let path = &rest[..question.unwrap_or(rest.len())];
+    let path = path.split(|&byte| byte == b'/').filter(|part| !part.is_empty()).map(<[u8]>::to_vec).collect();
+    let query = question.map_or(&rest[rest.len()..], |at| &rest[at + 1..]);
+    let parameters = query
+        .split(|&byte| byte == b'&')
+        .filter(|part| !part.is_empty())
+        .map(|part| match memchr::memchr(b'=', part) {
+            Some(at) => (part[..at].to_vec(), Some(part[at + 1..].to_vec())),
+            None => (part.to_vec(), None),
+        })
+        .collect();
+    let request = Request { template: 0, method: method.clone(), path, parameters, count: 0, declared: false };
+    (method, host.to_vec(), request)
+}
+
+/// Whether the template is that of the text of a pattern: the values of its wildcards are their names.
+pub fn is_declared(template: &Template) -> bool {
+    template.wildcards.iter().any(|wildcard| {
+        wildcard.len() == 1 && wildcard.iter().all(|(_, value)| super::wildcard_length(value) == Some(value.len()))
+    }) && template.text.contains(&WILDCARD)
+}
