@@ -42,7 +42,7 @@ FILE = re.compile(r"(?P<day>\d{4}-\d\d-\d\d)-(?P<name>.+)-(?P<time>\d{6})(?:-(?P
 
 # Run files of this process by benchmark: a part that ends later is added to the file of the first part.
 _own: dict[str, Path] = {}
-# Parts of these files that an earlier run measured, with the file that had them first.
+# Parts that an earlier run measured, with the file that had them first.
 _carried: dict[str, dict[str, str]] = {}
 
 
@@ -78,7 +78,7 @@ def texts(data: Path, name: str) -> list[str]:
 def pieces(sources: Iterable[str], size: int) -> Iterator[str]:
     """Cut texts into pieces of about `size` characters, at white space if possible.
 
-    Shorter remainders, and pieces of which half is white space, are dropped.
+    Shorter remainders, and pieces that are half white space, are dropped.
     """
     for text in sources:
         start = 0
@@ -389,7 +389,7 @@ def latest(name: str, file: str = "") -> dict[str, Any]:
 def merge_last(name: str, part: str, results: dict[str, Any]) -> dict[str, Any]:
     """Add what the last run has of other parts to the results of a partial run, in the order of the last run.
 
-    The run file names under `carried` the file in which each of these parts was first.
+    The run file names under `carried` the file that had each part first.
     """
     if not runs(name):
         return results

@@ -7,7 +7,7 @@ Without a name all sections run; `tables` writes the docs from the last run of e
 One thread, CPU seconds of the process, the median of three if a figure takes less than ten seconds. Half of the queries
 are planted (a stored fingerprint with 0 to radius bits flipped), half are random. nearkin must return what its scan
 returns, and for some queries the scan is checked against a comparison in NumPy with every fingerprint. Recall of a peer
-is the share of these matches that it returns. Every peer has the settings that suit the task best; faiss's radius is
+is the share of matches that it returns. Every peer has the settings that suit the task best; faiss's radius is
 exclusive, so it gets the radius plus one.
 
 `permutations` compares sorted permutations of bits with the exact methods, and the tables of Manku, Jain and Das Sarma

@@ -10,8 +10,8 @@
   those; the shingles of such a list are words or characters, as its file says.
 - `packages`: every package at its defaults on pairs labelled by people, or listed by the corpus itself; and CPU seconds
   of the complete job by family.
-- `differ`: how near-duplicates differ from the kept document (`dedup.distinguishers`), and how many of these pairs
-  people call the same.
+- `differ`: how near-duplicates differ from the kept document (`dedup.distinguishers`), and how many pairs people
+  call the same.
 - `containment`: texts contained in others. The variants of a base text are: its first half; itself with a quarter of
   another text; itself between a menu and a footer; itself followed by another base; its sentences in another order. A
   pair is correct if one text was built from the other, or both from one base.
@@ -36,6 +36,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +97,7 @@ def pairs_within(texts: list[str], recipe: Any, radius: int) -> tuple[Rows, Rows
 
 
 def true_pairs(texts: list[str], features: str) -> tuple[Rows, Rows, NDArray[np.float64]]:
-    """Return the pairs with J >= 0.8 of these features, and their J."""
+    """Return the pairs with J >= 0.8, and their J."""
     recipe = nk.Recipe(f"{features}|binary|xxh3:77|simhash:256")
     left, right = pairs_within(texts, recipe, 62)
     similarity = nk.similarity(texts, left, right, recipe=recipe)
@@ -579,6 +580,24 @@ def brute_force(texts: list[str], recipe: nk.Recipe) -> Pairs:
     return found
 
 
+def ensemble(texts: list[str], recipe: nk.Recipe) -> Pairs:
+    """Query the LSH Ensemble of datasketch with every text for those that contain 0.8 of it."""
+    from datasketch import MinHash, MinHashLSHEnsemble
+
+    offsets, hashes = feature_sets(recipe.core, texts)
+    sets = [hashes[start:end] for start, end in pairwise(offsets.tolist())]
+    signed = MinHash.bulk([[one.tobytes() for one in values] for values in sets], num_perm=128)
+    index = MinHashLSHEnsemble(threshold=THRESHOLD, num_perm=128, num_part=16)
+    index.index(
+        (at, one, len(values)) for at, (one, values) in enumerate(zip(signed, sets, strict=True)) if len(values)
+    )
+    found: Pairs = set()
+    for at, (one, values) in enumerate(zip(signed, sets, strict=True)):
+        if len(values):
+            found |= {(min(at, other), max(at, other)) for other in index.query(one, len(values)) if other != at}
+    return found
+
+
 def ours(texts: list[str], recipe: nk.Recipe, measure: str) -> Pairs:
     result = nk.dedup(texts, recipe=recipe, measure=measure, threshold=THRESHOLD, links="all")  # type: ignore[arg-type]
     return {(row["left"], row["right"]) for row in result.pairs.with_copies()}
@@ -954,10 +973,14 @@ def run_containment(data: Path) -> None:
                 "Jaccard": (ours(texts, recipe, "jaccard"), partial(job, texts, recipe, "jaccard")),
             }
             seconds = common.rounds({name: lambda c=call: common.timed(c)[:2] for name, (_, call) in calls.items()}, 3)
+            if features == "char:4":
+                cpu, wall, pairs = common.timed(partial(ensemble, texts, recipe))
+                calls["LSH Ensemble"] = (pairs, partial(ensemble, texts, recipe))
+                seconds["LSH Ensemble"] = {"cpu": cpu, "wall": wall}
             for name, (pairs, _) in calls.items():
                 scores = containment_scores(pairs, exact, truth, sources, originals)
                 corpora[corpus]["methods"][f"{name}, {features}"] = {**scores, **seconds[name]}
-    common.save("quality-containment", {"corpora": corpora}, versions=common.versions("scipy"))
+    common.save("quality-containment", {"corpora": corpora}, versions=common.versions("datasketch", "scipy"))
 
 
 def report_containment(run: dict[str, Any]) -> None:

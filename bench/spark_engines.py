@@ -417,7 +417,7 @@ def run_engine(engine: str, corpus: Path) -> dict[str, Any]:
             ]
             command += ["--id-column", "id", "--recipe", recipe(), "--quiet"]
         used = common.measure_command(command, folder / "work")
-        # Beside what is kept lie the tables of one machine, which have ids, too.
+        # One machine also writes tables with ids next to the kept documents.
         for path in [*(folder / "out").rglob("clusters.*"), *(folder / "out").rglob("pairs.*")]:
             path.unlink()
         kept = np.sort(kept_ids(folder / "out"))

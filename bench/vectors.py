@@ -190,8 +190,8 @@ def front(points: list[dict[str, Any]], key: str) -> list[tuple[float, float]]:
 def at(points: list[dict[str, Any]], wanted: float, key: str, k: int = 10) -> float | None:
     """Return the microseconds at a recall, or None if the curve does not reach it.
 
-    Between two points of the front, log time is interpolated linearly. If the curve begins above the recall, the time is
-    that of its first point.
+    Log time is interpolated linearly between two points of the front. If the curve begins above the recall, the time
+    is that of its first point.
     """
     line = front([point for point in points if point["k"] == k], key)
     above = next((place for place, (recall, _) in enumerate(line) if recall >= wanted), None)
@@ -579,7 +579,7 @@ def curves(X: Any, Q: Any, true: Any, rounds: int, own: str, only: tuple[str, ..
                 point = {"k": k, "knob": knob, "recall": round(recall, 4), "single_us": math.inf, "batch_us": math.inf}
                 line["points"].append(point)
                 points.append((point, index))
-                # More of it changes nothing; of two knobs the other begins anew.
+                # A higher setting changes nothing; with two settings the second one restarts.
                 if recall > 0.9995 and not isinstance(knob, tuple):
                     break
     typed = {dtype: Q.astype(dtype) for dtype in {index.dtype for index in indexes}}
@@ -707,7 +707,7 @@ def codes(X: Any, asked: Any) -> Iterator[tuple[str, float, Callable[[], Any], C
 
 
 def twins(n: int, share: float) -> tuple[Any, Any]:
-    """Return vectors with twins, and queries. Random vectors are sqrt(2 d) apart, twins `share` of that."""
+    """Return vectors with twins, and queries. The distance of random vectors is sqrt(2 d), that of twins a `share` of it."""
     rng = np.random.default_rng(n)
     half = rng.standard_normal((n // 2, 64)).astype(np.float32)
     noise = share * np.sqrt(2, dtype=np.float32)
@@ -901,8 +901,7 @@ def report_curves(results: dict[str, Any], file: str) -> None:
         for threads in THREADS:
             if threads in run:
                 rows = common.table(HEAD, summary(run[threads]))
-                hundred = common.table(HEAD[:5], summary(run[threads], 100))
-                parts.append(f"{threads.capitalize()}:\n\n{rows}\n\nThe 100 nearest, {threads}:\n\n{hundred}")
+                parts.append(f"{threads.capitalize()}:\n\n{rows}")
     common.splice("benchmarks.md", "vectors-curves", "\n\n".join(parts))
 
 
@@ -928,28 +927,37 @@ def report(run: dict[str, Any]) -> None:
         report_curves(many, run["file"])
     if "growth" in results:
         report_growth(results["growth"], run["file"])
-    for part, names in (("queries", ("set", "queries", "index")), ("sparse", ("name",))):
-        if part in results:
-            rows = [
-                [*(r[name] for name in names), f"{r['recall']:.3f}", f"{r['single_us']:,.0f}", f"{r['batch_us']:,.0f}"]
-                for r in results[part]
-            ]
-            head = ["", *names[1:], "recall@10", "µs, one query", "µs, batch"]
-            common.splice("benchmarks.md", f"vectors-{part}", common.table(head, rows))
-    if "crossover" in results:
-        heads = ["share", "vectors", "all, µs", "codes, µs", "tables, µs", "recall of codes", "of tables"]
+    if "queries" in results:
+        cells: dict[tuple[str, str], list[str]] = {}
+        for row in results["queries"]:
+            cells.setdefault((row["set"], row["index"]), []).append(f"{row['recall']:.3f} ({row['single_us']:,.0f})")
+        header = ["recall@10 (µs, one query)", "index", *dict.fromkeys(row["queries"] for row in results["queries"])]
+        rows = [[*key, *values] for key, values in cells.items()]
+        common.splice("benchmarks.md", "vectors-queries", common.table(header, rows))
+    if "sparse" in results:
         rows = [
-            [
-                row["share"],
-                f"{row['n']:,}",
-                *(common.ratio(row[way]["us"]) for way in ("all", "codes", "tables")),
-                *(f"{row[way]['recall']:.2f}" for way in ("codes", "tables")),
-                f"{row['tables']['num_tables']} of {row['tables']['hashes_per_table']}",
-            ]
-            for row in results["crossover"]
+            [row["name"], f"{row['recall']:.3f}", f"{row['single_us']:,.0f}", f"{row['batch_us']:,.0f}"]
+            for row in results["sparse"]
         ]
-        text = common.table([*heads, "tables of hashes"], rows)
-        common.splice("theory/tables-or-codes.md", "crossover", f"{text}\n\n{common.source(run)}")
+        header = ["", "recall@10", "µs, one query", "µs, batch"]
+        common.splice("benchmarks.md", "vectors-sparse", common.table(header, rows))
+
+
+def report_crossover(run: dict[str, Any]) -> None:
+    """Write the table of docs/theory/tables-or-codes.md."""
+    heads = ["share", "vectors", "all, µs", "codes, µs", "tables, µs", "recall of codes", "of tables"]
+    rows = [
+        [
+            row["share"],
+            f"{row['n']:,}",
+            *(common.ratio(row[way]["us"]) for way in ("all", "codes", "tables")),
+            *(f"{row[way]['recall']:.2f}" for way in ("codes", "tables")),
+            f"{row['tables']['num_tables']} of {row['tables']['hashes_per_table']}",
+        ]
+        for row in run["rows"]
+    ]
+    text = common.table([*heads, "tables of hashes"], rows)
+    common.splice("theory/tables-or-codes.md", "crossover", f"{text}\n\n{common.source(run)}")
 
 
 def run_child(options: Any) -> None:
@@ -994,7 +1002,12 @@ def main() -> None:
     for name, measure in PARTS.items():
         if options.part in (None, name):
             results = measure(options.data, options.quick)
-            if not options.quick:
+            if options.quick:
+                continue
+            if name == "crossover":
+                common.save("crossover", {"rows": results}, versions=common.versions("numpy"))
+                report_crossover(common.latest("crossover"))
+            else:
                 save_part(name, results)
 
 

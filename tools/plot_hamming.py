@@ -2,7 +2,8 @@
 
     python tools/plot_hamming.py docs/img/hamming.svg [FILE]
 
-Lines are the formulas of `nearkin.theory`; points are the growth section of the newest run of `bench/hamming.py`, or of
+Lines are the formulas of `nearkin.theory`; points are the growth section of the newest run of
+`bench/hamming_search.py`, or of
 FILE in `bench/runs/`. Needs matplotlib (the `docs` dependency group).
 """
 

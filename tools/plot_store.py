@@ -2,7 +2,8 @@
 
     python tools/plot_store.py docs/img/store.svg [FILE]
 
-Points are the newest run of `bench/store_growth.py`, or FILE in `bench/runs/`. Needs matplotlib (the `docs` dependency
+Points are the newest run of `bench/store.py --part growth`, or FILE in `bench/runs/`. Needs matplotlib (the `docs`
+dependency
 group).
 """
 

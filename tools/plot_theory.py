@@ -3,7 +3,7 @@
     python tools/plot_theory.py docs/theory [NAME ...]
 
 Curves are those of `nearkin.theory`; drawings are of real functions of a family. The crossover of tables and codes is
-that of the newest run of `bench/crossover.py`. Needs matplotlib (the `docs` dependency group).
+that of the newest run of `bench/vectors.py --part crossover`. Needs matplotlib (the `docs` dependency group).
 """
 
 from __future__ import annotations

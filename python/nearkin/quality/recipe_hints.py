@@ -10,7 +10,7 @@ after NFKC. The folds are the recipe's own, so a hint predicts the effect of the
 - *Numbers*. The similar pairs that are equal except for their numbers, and those among them that only `numbers:whole`
   distinguishes.
 - *Short Chinese texts*. If one of L letters is replaced, n of the L - n + 1 character n-grams change, so
-  J = (L - 2n + 1) / (L + 1), which is at least t for n ≤ (L + 1)(1 - t) / 2. docs/quality.md has measurements.
+  J = (L - 2n + 1) / (L + 1), which is at least t for n ≤ (L + 1)(1 - t) / 2.
 """
 
 from __future__ import annotations
