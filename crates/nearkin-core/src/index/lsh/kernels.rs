@@ -99,8 +99,9 @@ impl<T: Element> Dense<T> {
     #[inline(always)]
     pub(super) fn prefetch(&self, row: u32) {
         let line = 64 / size_of::<T>();
+        let values: &[T] = &self.values;
         for i in 0..self.dim.div_ceil(line).min(LINES) {
-            prefetch_at(&self.values, row as usize * self.dim + i * line);
+            prefetch_at(values, row as usize * self.dim + i * line);
         }
     }
 }
@@ -313,6 +314,8 @@ fn fold<A: Plain, B: Plain, Q: Real>(
             sums[i] = sums[i] + terms[i];
         }
     }
+    // Without this barrier the compiler mixes the fold of the sums into the loop and shuffles lanes in each iteration.
+    let mut sums = std::hint::black_box(sums);
     for (sum, (&a, &b)) in sums.iter_mut().zip(a_rest.iter().zip(b_rest)) {
         *sum = *sum + step(left(a), right(b));
     }

@@ -225,9 +225,9 @@ impl Sparse {
             if let Some(&(_, row)) = out.get(position) {
                 let range = ends[row as usize] as usize..ends[row as usize + 1] as usize;
                 for at in range.step_by(16).take(LINES) {
-                    prefetch_at(&self.columns, at);
-                    prefetch_at(&self.values, at);
-                    prefetch_at(&self.values, at + 8);
+                    prefetch_at(columns, at);
+                    prefetch_at(values, at);
+                    prefetch_at(values, at + 8);
                 }
             }
         };

@@ -336,7 +336,8 @@ impl Centroids {
         alloc::try_reserve(probes, selection.entries.len())?;
         let prefetch = |position: u32| {
             let first = ids[position as usize] as usize * self.size;
-            (0..self.size).step_by(16).take(LINES).for_each(|line| prefetch_at(&self.values, first + line));
+            let values: &[f32] = &self.values;
+            (0..self.size).step_by(16).take(LINES).for_each(|line| prefetch_at(values, first + line));
         };
         selection.entries.iter().take(AHEAD).for_each(|&(_, position)| prefetch(position));
         for (order, &(_, position)) in selection.entries.iter().enumerate() {

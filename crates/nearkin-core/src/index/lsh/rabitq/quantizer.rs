@@ -528,7 +528,8 @@ impl CodeTable {
         let bytes = Self::bytes_of_block(self.size);
         for block in blocks.take(AHEAD) {
             let row = block * BLOCK;
-            (0..bytes).step_by(64).for_each(|line| prefetch_at(&self.codes, block * bytes + line));
+            let codes: &[u8] = &self.codes;
+            (0..bytes).step_by(64).for_each(|line| prefetch_at(codes, block * bytes + line));
             for line in (0..BLOCK).step_by(16) {
                 prefetch_at(&self.offsets, row + line);
                 prefetch_at(&self.factors, row + line);
