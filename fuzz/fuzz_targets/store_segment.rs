@@ -14,7 +14,7 @@ fuzz_target!(init: alone(), |input: &[u8]| {
     let _ = file.note();
     let _ = file.sizes();
     let _ = file.rows(0, 1 << 10);
-    let _ = file.places(&[0, 1, 1 << 40, -1]);
+    let _ = file.positions(&[0, 1, 1 << 40, -1]);
     let _ = file.records(&some);
     let _ = file.extras(&some);
     let contents = file.contents(&some).unwrap_or_default();

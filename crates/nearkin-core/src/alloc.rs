@@ -254,31 +254,31 @@ pub fn try_map<T>(tasks: impl ExactSizeIterator<Item = Result<T>>) -> Result<Vec
 /// A value that is initialized at its first use and then never changes; concurrent callers wait for the initialization.
 #[derive(Debug)]
 pub struct TryOnce<T> {
-    made: OnceLock<T>,
-    making: Mutex<()>,
+    value: OnceLock<T>,
+    lock: Mutex<()>,
 }
 
 impl<T> TryOnce<T> {
     /// Create an uninitialized value.
     #[allow(clippy::new_without_default, reason = "made as a constant")]
     pub const fn new() -> Self {
-        Self { made: OnceLock::new(), making: Mutex::new(()) }
+        Self { value: OnceLock::new(), lock: Mutex::new(()) }
     }
 
-    /// Return the value, initializing it with `make` at the first call.
+    /// Return the value, initializing it with `init` at the first call.
     ///
     /// # Errors
-    /// The error of `make`; the next call tries again.
-    pub fn get_or_make(&self, make: impl FnOnce() -> Result<T>) -> Result<&T> {
-        if let Some(made) = self.made.get() {
-            return Ok(made);
+    /// The error of `init`; the next call tries again.
+    pub fn get_or_init(&self, init: impl FnOnce() -> Result<T>) -> Result<&T> {
+        if let Some(value) = self.value.get() {
+            return Ok(value);
         }
-        let _turn = self.making.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(made) = self.made.get() {
-            return Ok(made);
+        let _turn = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(value) = self.value.get() {
+            return Ok(value);
         }
-        let made = make()?;
-        Ok(self.made.get_or_init(|| made))
+        let value = init()?;
+        Ok(self.value.get_or_init(|| value))
     }
 }
 
@@ -361,7 +361,7 @@ impl<T> BestEffortVec<T> {
     ///
     /// # Errors
     /// An earlier allocation failed.
-    pub fn whole(self) -> Result<Vec<T>> {
+    pub fn into_vec(self) -> Result<Vec<T>> {
         match self.refused {
             None => Ok(self.values),
             Some(count) => Err(refused::<T>(count)),
@@ -413,14 +413,14 @@ mod tests {
         try_reserve_set(&mut set, 100).expect("room");
         assert_eq!((true, true), (table.capacity() > 100, set.capacity() > 100));
         assert_eq!(vec![0, 2, 4], try_collect_parallel((0..3).into_par_iter().map(|i| 2 * i)).expect("room"));
-        let some = |most: i32| {
-            try_map_parallel((0..9).into_par_iter().map(|i| if i < most { Ok(i) } else { Err(Error::Forked) }))
+        let up_to = |max: i32| {
+            try_map_parallel((0..9).into_par_iter().map(|i| if i < max { Ok(i) } else { Err(Error::Forked) }))
         };
-        assert_eq!((0..9).collect::<Vec<i32>>(), some(9).expect("no task fails"));
-        assert!(matches!(some(5), Err(Error::Forked)));
-        let turns = |most: i32| try_map((0..9_i32).map(|i| if i < most { Ok(i) } else { Err(Error::Forked) }));
-        assert_eq!((0..9).collect::<Vec<i32>>(), turns(9).expect("no task fails"));
-        assert!(matches!(turns(5), Err(Error::Forked)));
+        assert_eq!((0..9).collect::<Vec<i32>>(), up_to(9).expect("no task fails"));
+        assert!(matches!(up_to(5), Err(Error::Forked)));
+        let sequential = |max: i32| try_map((0..9_i32).map(|i| if i < max { Ok(i) } else { Err(Error::Forked) }));
+        assert_eq!((0..9).collect::<Vec<i32>>(), sequential(9).expect("no task fails"));
+        assert!(matches!(sequential(5), Err(Error::Forked)));
         assert_eq!((1, true), (values.len(), values.capacity() > 100));
         let mut growing = BestEffortVec::try_with_capacity(1).expect("room");
         growing.extend(0..9);
@@ -429,15 +429,15 @@ mod tests {
         growing.extend(2..1000);
         assert_eq!((1..1000).collect::<Vec<i32>>(), growing.all().expect("room"));
         assert_eq!((999, false), (growing.len(), growing.is_empty()));
-        assert_eq!((1..1000).collect::<Vec<i32>>(), growing.whole().expect("room"));
+        assert_eq!((1..1000).collect::<Vec<i32>>(), growing.into_vec().expect("room"));
     }
 
     #[test]
     fn what_is_refused_once_is_made_later_and_then_stays() {
         let once = TryOnce::new();
-        assert!(matches!(once.get_or_make(|| try_with_capacity::<u64>(usize::MAX)), Err(Error::Memory { .. })));
-        assert_eq!(&vec![7], once.get_or_make(|| try_copy(&[7])).expect("room"));
-        assert_eq!(&vec![7], once.get_or_make(|| Err(Error::Forked)).expect("made"));
+        assert!(matches!(once.get_or_init(|| try_with_capacity::<u64>(usize::MAX)), Err(Error::Memory { .. })));
+        assert_eq!(&vec![7], once.get_or_init(|| try_copy(&[7])).expect("room"));
+        assert_eq!(&vec![7], once.get_or_init(|| Err(Error::Forked)).expect("made"));
     }
 
     #[test]

@@ -195,17 +195,17 @@ mod tests {
 
     #[test]
     fn a_panic_puts_the_flag_of_before_back() {
-        let stop = CancelToken::new();
-        stop.set();
-        let caught = std::panic::catch_unwind(|| stop.within(|| panic!("on purpose")));
+        let cancel = CancelToken::new();
+        cancel.set();
+        let caught = std::panic::catch_unwind(|| cancel.within(|| panic!("on purpose")));
         assert!(caught.is_err());
         assert!(!CancelToken::current().is_set());
     }
 
     #[test]
     fn another_thread_sees_what_it_carries() {
-        let stop = CancelToken::new();
-        stop.within(|| {
+        let cancel = CancelToken::new();
+        cancel.within(|| {
             let carried = CancelToken::current();
             std::thread::scope(|scope| {
                 scope.spawn(|| carried.set());
@@ -227,30 +227,30 @@ mod tests {
     proptest! {
         #[test]
         fn blocks_and_ranges_are_all_there_is(start in 0_usize..50, count in 0_usize..100) {
-            let stop = CancelToken::new();
+            let cancel = CancelToken::new();
             let items: Vec<usize> = (start..start + count).collect();
-            prop_assert_eq!(&items, &stop.blocks(&items).flatten().copied().collect::<Vec<_>>());
-            prop_assert_eq!(&items, &stop.ranges(start..start + count).flatten().collect::<Vec<_>>());
-            prop_assert_eq!(&items, &stop.often(start..start + count).collect::<Vec<_>>());
+            prop_assert_eq!(&items, &cancel.blocks(&items).flatten().copied().collect::<Vec<_>>());
+            prop_assert_eq!(&items, &cancel.ranges(start..start + count).flatten().collect::<Vec<_>>());
+            prop_assert_eq!(&items, &cancel.often(start..start + count).collect::<Vec<_>>());
         }
     }
 
     #[test]
     fn there_is_no_block_after_the_flag_is_set() {
-        let stop = CancelToken::new();
+        let cancel = CancelToken::new();
         let items = [0; 100];
-        let seen: usize = stop.blocks(&items).inspect(|_| stop.set()).map(<[i32]>::len).sum();
+        let seen: usize = cancel.blocks(&items).inspect(|_| cancel.set()).map(<[i32]>::len).sum();
         assert_eq!(BLOCK, seen);
-        assert_eq!(0, stop.often(0..100).count());
-        assert_eq!(0, stop.ranges(0..100).count());
+        assert_eq!(0, cancel.often(0..100).count());
+        assert_eq!(0, cancel.ranges(0..100).count());
     }
 
     #[test]
     fn a_stopped_sort_leaves_the_elements() {
-        let stop = CancelToken::new();
-        stop.set();
+        let cancel = CancelToken::new();
+        cancel.set();
         let mut items: Vec<u32> = (0..1000).rev().collect();
-        stop.sort(&mut items);
+        cancel.sort(&mut items);
         items.sort_unstable();
         assert_eq!((0..1000).collect::<Vec<u32>>(), items);
     }

@@ -9,7 +9,7 @@ use nearkin_core::dedup::contained;
 use nearkin_core::dedup::repeats;
 use nearkin_core::dedup::verify::{self, Cache, Measure};
 use nearkin_core::text::contents;
-use nearkin_core::text::distinguishers::Particulars;
+use nearkin_core::text::distinguishers::Distinguishers;
 use nearkin_core::text::tokenizer::TextSource;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -36,7 +36,7 @@ impl TextCache {
     #[pyo3(signature = (recipe, measure, budget, differ=Vec::new()))]
     fn new(recipe: Py<RecipeCore>, measure: &str, budget: usize, differ: Vec<String>) -> PyResult<Self> {
         let _ = recipe.get().tokenizer()?;
-        let particulars = if differ.is_empty() { None } else { Some(Particulars::new(&differ).into_python()?) };
+        let particulars = if differ.is_empty() { None } else { Some(Distinguishers::new(&differ).into_python()?) };
         let cache = Cache::new(Measure::new(measure).into_python()?, particulars, budget);
         Ok(Self { recipe, cache: Lock::new(cache) })
     }
@@ -56,13 +56,13 @@ impl TextCache {
     ) -> PyResult<Array<bool>> {
         let (left, right) = (left.as_slice()?, right.as_slice()?);
         same_length("right", right.len(), left.len())?;
-        let found = py.detach(|| {
+        let result = py.detach(|| {
             let cache = self.cache.read()?;
             check_added(&cache, left)?;
             check_added(&cache, right)?;
             cache.which_differ(left, right)
         });
-        Ok(found.into_python()?.into_pyarray(py).unbind())
+        Ok(result.into_python()?.into_pyarray(py).unbind())
     }
 
     /// Return the rows whose texts must be added before they can be compared.
@@ -116,7 +116,7 @@ impl TextCache {
     ) -> PyResult<Array<f64>> {
         let (left, right) = (left.as_slice()?, right.as_slice()?);
         same_length("right", right.len(), left.len())?;
-        let found = detached_with(
+        let result = detached_with(
             py,
             || self.cache.read(),
             |pool, cache| {
@@ -127,7 +127,7 @@ impl TextCache {
                 pool.install_unless(few, || cache.similarities(left, right, left_out))
             },
         )?;
-        Ok(found.into_pyarray(py).unbind())
+        Ok(result.into_pyarray(py).unbind())
     }
 
     /// Return the first match of each document among its candidates: see `first_matches` in the core.
@@ -144,7 +144,7 @@ impl TextCache {
         let (documents, offsets, candidates) = (documents.as_slice()?, offsets.as_slice()?, candidates.as_slice()?);
         same_length("offsets", offsets.len(), documents.len() + 1)?;
         check_offsets(offsets, candidates.len())?;
-        let found = detached_with(
+        let result = detached_with(
             py,
             || self.cache.read(),
             |pool, cache| {
@@ -157,7 +157,7 @@ impl TextCache {
                 })
             },
         )?;
-        Ok(decision(py, found))
+        Ok(decision(py, result))
     }
 }
 
@@ -185,7 +185,7 @@ fn absorb_in_order(
 ) -> PyResult<Decision> {
     let (documents, rows, words) = (documents.as_slice()?, fingerprints.as_slice()?, words.max(1));
     same_length("fingerprints", rows.len(), documents.len() * words)?;
-    let found = detached_with(
+    let result = detached_with(
         py,
         || texts.as_ref().map(|texts| texts.get().cache.read()).transpose(),
         |pool, cache| {
@@ -197,7 +197,7 @@ fn absorb_in_order(
             pool.install(|| absorb::absorb(cache, threshold, &rows, radius, documents, most))
         },
     )?;
-    Ok(decision(py, found))
+    Ok(decision(py, result))
 }
 
 /// Keep or absorb documents with precomputed candidates: see `absorb_listed` in the core.
@@ -220,7 +220,7 @@ fn absorb_listed(
     check_offsets(offsets, later.len())?;
     check_places("later", later, documents.len())?;
     same_length("similarity", similarity.map_or(later.len(), <[f64]>::len), later.len())?;
-    let found = detached_with(
+    let result = detached_with(
         py,
         || texts.as_ref().map(|texts| texts.get().cache.read()).transpose(),
         |pool, cache| {
@@ -231,15 +231,15 @@ fn absorb_listed(
             pool.install(|| absorb::absorb_listed(cache, threshold, documents, offsets, later, similarity, most))
         },
     )?;
-    Ok(decision(py, found))
+    Ok(decision(py, result))
 }
 
 /// `by`, similarity, number of verified pairs, of candidate pairs, and of skipped pairs.
 type Decision = (Array<i64>, Array<f64>, u64, u64, u64);
 
-fn decision(py: Python<'_>, found: absorb::Matches) -> Decision {
-    let (by, similarity) = (found.by.into_pyarray(py).unbind(), found.similarity.into_pyarray(py).unbind());
-    (by, similarity, found.verified, found.candidates, found.skipped)
+fn decision(py: Python<'_>, result: absorb::Matches) -> Decision {
+    let (by, similarity) = (result.by.into_pyarray(py).unbind(), result.similarity.into_pyarray(py).unbind());
+    (by, similarity, result.verified, result.candidates, result.skipped)
 }
 
 /// Return for each fingerprint whether it is within `radius` of another one.
@@ -278,12 +278,12 @@ fn byte_hashes(py: Python<'_>, data: PyReadonlyArray1<'_, u8>, width: usize) -> 
 #[pyfunction]
 fn particulars(py: Python<'_>, rules: Vec<String>, texts: &Bound<'_, PyAny>) -> PyResult<Vec<Vec<String>>> {
     let texts = Texts::new(texts)?;
-    let found = py.detach(|| {
-        let particulars = Particulars::new(&rules)?;
+    let result = py.detach(|| {
+        let particulars = Distinguishers::new(&rules)?;
         let one = |at| particulars.list(texts.get(at).unwrap_or_default());
         nearkin_core::alloc::try_map((0..texts.len()).map(one))
     });
-    found.into_python()
+    result.into_python()
 }
 
 /// Return offsets, and the hashes of the distinct features of each text, ascending.
@@ -320,13 +320,13 @@ fn contained_texts(
     let (offsets, candidates) = (offsets.as_slice()?, candidates.as_slice()?);
     let tokenizer = recipe.get().tokenizer()?;
     let work = || contained::contained(tokenizer, &queries, &known, offsets, candidates, threshold)?.columns();
-    let found = detached(py, work)?.into_python()?;
+    let result = detached(py, work)?.into_python()?;
     Ok((
-        found.offsets.into_pyarray(py).unbind(),
-        found.known.into_pyarray(py).unbind(),
-        found.similarity.into_pyarray(py).unbind(),
-        found.starts.into_pyarray(py).unbind(),
-        found.ends.into_pyarray(py).unbind(),
+        result.offsets.into_pyarray(py).unbind(),
+        result.references.into_pyarray(py).unbind(),
+        result.similarity.into_pyarray(py).unbind(),
+        result.starts.into_pyarray(py).unbind(),
+        result.ends.into_pyarray(py).unbind(),
     ))
 }
 
@@ -342,7 +342,7 @@ fn find_repeats(
     most: usize,
 ) -> PyResult<(Array<u64>, u64, u64)> {
     let (texts, _) = texts.as_slice()?.as_chunks::<2>();
-    let found = if let Ok(bytes) = symbols.extract::<PyReadonlyArray1<'_, u8>>() {
+    let result = if let Ok(bytes) = symbols.extract::<PyReadonlyArray1<'_, u8>>() {
         let bytes = bytes.as_slice()?;
         detached(py, || repeats::repeats(bytes, texts, least, most))?
     } else {
@@ -350,8 +350,8 @@ fn find_repeats(
         let words = words.as_slice()?;
         detached(py, || repeats::repeats(words, texts, least, most))?
     };
-    let found = found.into_python()?;
-    Ok((found.places.into_flattened().into_pyarray(py).unbind(), found.skipped, found.stored))
+    let result = result.into_python()?;
+    Ok((result.positions.into_flattened().into_pyarray(py).unbind(), result.skipped, result.stored))
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

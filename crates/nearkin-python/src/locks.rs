@@ -44,23 +44,23 @@ pub(crate) fn count_forks() -> Result<()> {
 
 /// The result of the check after a fork.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Found {
+enum ForkState {
     /// A thread is checking.
-    Looking,
+    Checking,
     /// The lock was free.
     Free,
     /// A thread that does not exist in this process had it.
-    Held,
+    Lost,
 }
 
-impl Found {
+impl ForkState {
     /// Encode a state: the forks in the upper half.
-    fn at(self, forks: u32) -> u64 {
+    fn encode(self, forks: u32) -> u64 {
         u64::from(forks) << 32 | self as u64
     }
 
-    fn of(state: u64) -> Self {
-        [Self::Looking, Self::Free, Self::Held][(state as u32).min(2) as usize]
+    fn decode(state: u64) -> Self {
+        [Self::Checking, Self::Free, Self::Lost][(state as u32).min(2) as usize]
     }
 }
 
@@ -73,7 +73,7 @@ pub(crate) struct Lock<T> {
 
 impl<T> Lock<T> {
     pub(crate) fn new(value: T) -> Self {
-        let state = AtomicU64::new(Found::Free.at(FORKS.load(Ordering::Relaxed)));
+        let state = AtomicU64::new(ForkState::Free.encode(FORKS.load(Ordering::Relaxed)));
         Self { state, value: ManuallyDrop::new(RwLock::new(value)) }
     }
 
@@ -100,27 +100,27 @@ impl<T> Lock<T> {
     }
 
     fn check(&self) -> Result<()> {
-        if self.found() == Found::Held { Err(Error::Forked) } else { Ok(()) }
+        if self.fork_state() == ForkState::Lost { Err(Error::Forked) } else { Ok(()) }
     }
 
     /// Return the result of the last check, repeating it if the process has forked since.
-    fn found(&self) -> Found {
+    fn fork_state(&self) -> ForkState {
         let forks = FORKS.load(Ordering::Relaxed);
         loop {
             let state = self.state.load(Ordering::Acquire);
             if state >> 32 != u64::from(forks) {
                 // One thread checks; the others wait below, so that none of them takes the lock during the check.
-                let looking = Found::Looking.at(forks);
-                if self.state.compare_exchange(state, looking, Ordering::AcqRel, Ordering::Acquire).is_ok() {
-                    let held = matches!(self.value.try_write(), Err(TryLockError::WouldBlock));
-                    let found = if held { Found::Held } else { Found::Free };
-                    self.state.store(found.at(forks), Ordering::Release);
-                    return found;
+                let checking = ForkState::Checking.encode(forks);
+                if self.state.compare_exchange(state, checking, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+                    let lost = matches!(self.value.try_write(), Err(TryLockError::WouldBlock));
+                    let fork_state = if lost { ForkState::Lost } else { ForkState::Free };
+                    self.state.store(fork_state.encode(forks), Ordering::Release);
+                    return fork_state;
                 }
-            } else if Found::of(state) == Found::Looking {
+            } else if ForkState::decode(state) == ForkState::Checking {
                 std::thread::yield_now();
             } else {
-                return Found::of(state);
+                return ForkState::decode(state);
             }
         }
     }
@@ -128,7 +128,7 @@ impl<T> Lock<T> {
 
 impl<T> Drop for Lock<T> {
     fn drop(&mut self) {
-        if self.found() == Found::Free {
+        if self.fork_state() == ForkState::Free {
             // SAFETY: the value is dropped only here, and is not used after.
             unsafe { ManuallyDrop::drop(&mut self.value) };
         }

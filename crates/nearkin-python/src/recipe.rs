@@ -19,7 +19,7 @@ use crate::convert::texts::{FEW, FEW_BYTES, Texts};
 use crate::errors::IntoPython;
 use crate::locks::Lock;
 use crate::text::idf::IdfCore;
-use crate::text::words::Made;
+use crate::text::words::StringCache;
 use crate::threads::{detached, detached_if, detached_unless, detached_with};
 
 /// Maximum number of features of a document hashed without releasing the GIL: a few microseconds of work.
@@ -147,13 +147,13 @@ impl RecipeCore {
         let offsets = offsets.as_slice()?;
         let worth = offsets.len() > 2 || features.len() > FEW_FEATURES;
         let hashed = |weights| detached_if(py, worth, || self.recipe.fingerprints_given(offsets, &features, weights));
-        let found = if let Ok(weights) = weights.extract::<PyReadonlyArray1<'_, i64>>() {
+        let result = if let Ok(weights) = weights.extract::<PyReadonlyArray1<'_, i64>>() {
             hashed(Weights::Integers(weights.as_slice()?))
         } else {
             let weights: PyReadonlyArray1<'_, f64> = weights.extract()?;
             hashed(Weights::Floats(weights.as_slice()?))
         };
-        Ok(found?.into_python()?.into_pyarray(py).unbind())
+        Ok(result?.into_python()?.into_pyarray(py).unbind())
     }
 
     /// Return the fingerprints of CSR rows.
@@ -165,8 +165,8 @@ impl RecipeCore {
         weights: PyReadonlyArray1<'_, f64>,
     ) -> PyResult<Array<u64>> {
         let (offsets, columns, weights) = (offsets.as_slice()?, columns.as_slice()?, weights.as_slice()?);
-        let found = detached(py, || self.recipe.fingerprints_csr(offsets, columns, weights))?.into_python()?;
-        Ok(found.into_pyarray(py).unbind())
+        let result = detached(py, || self.recipe.fingerprints_csr(offsets, columns, weights))?.into_python()?;
+        Ok(result.into_pyarray(py).unbind())
     }
 
     /// Return signatures, one array of values, and feature counts.
@@ -183,8 +183,8 @@ impl RecipeCore {
         features: Vec<Vec<u8>>,
     ) -> PyResult<Py<PyAny>> {
         let offsets = offsets.as_slice()?;
-        let found = detached(py, || self.recipe.signatures_given(offsets, &features))?.into_python()?;
-        Ok(array_of(py, found))
+        let result = detached(py, || self.recipe.signatures_given(offsets, &features))?.into_python()?;
+        Ok(array_of(py, result))
     }
 
     /// Return the signatures of sets of hashes.
@@ -195,36 +195,36 @@ impl RecipeCore {
         hashes: PyReadonlyArray1<'_, u64>,
     ) -> PyResult<Py<PyAny>> {
         let (offsets, hashes) = (offsets.as_slice()?, hashes.as_slice()?);
-        let found = detached(py, || self.recipe.signatures_hashed(offsets, hashes))?.into_python()?;
-        Ok(array_of(py, found))
+        let result = detached(py, || self.recipe.signatures_hashed(offsets, hashes))?.into_python()?;
+        Ok(array_of(py, result))
     }
 
     /// Return the signatures of the unions of the sets of two arrays, row by row.
     fn merge(&self, py: Python<'_>, left: &Bound<'_, PyAny>, right: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         let (left, right) = (signatures_of(left)?, signatures_of(right)?);
-        let found = detached(py, || self.recipe.merge(left, &right))?.into_python()?;
-        Ok(array_of(py, found))
+        let result = detached(py, || self.recipe.merge(left, &right))?.into_python()?;
+        Ok(array_of(py, result))
     }
 
     /// Return the kept words of each text, in order.
     fn words<'py>(&self, py: Python<'py>, texts: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
-        let found = self.of_texts(py, texts, Recipe::words)?;
-        let mut made = Made::new(found.iter().map(Words::len).sum());
-        let lists = found.into_iter().map(|words| made.list(py, words));
+        let result = self.of_texts(py, texts, Recipe::words)?;
+        let mut strings = StringCache::new(result.iter().map(Words::len).sum());
+        let lists = result.into_iter().map(|words| strings.list(py, words));
         PyList::new(py, lists.collect::<PyResult<Vec<_>>>()?)
     }
 
     /// Return the kept words as the arrays of a list of strings.
     fn words_joined(&self, py: Python<'_>, texts: &Bound<'_, PyAny>) -> PyResult<Lists> {
         let (bytes, ends, lists) =
-            self.of_texts(py, texts, |recipe, texts| recipe.words(texts).and_then(|found| joined(&found)))?;
+            self.of_texts(py, texts, |recipe, texts| recipe.words(texts).and_then(|result| joined(&result)))?;
         Ok((bytes.into_pyarray(py).unbind(), ends.into_pyarray(py).unbind(), lists.into_pyarray(py).unbind()))
     }
 
     /// Return the kept features of each text with their weights, the heaviest first.
     fn keywords<'py>(&self, py: Python<'py>, texts: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
-        let found = self.of_texts(py, texts, Recipe::keywords)?;
-        let lists = found.iter().map(|(names, weights)| {
+        let result = self.of_texts(py, texts, Recipe::keywords)?;
+        let lists = result.iter().map(|(names, weights)| {
             let names = names.strings().map(|name| PyString::new(py, name));
             PyList::new(py, names.zip(weights.iter().copied()))
         });
@@ -250,8 +250,8 @@ fn feature_hashes(py: Python<'_>, name: &str, values: Vec<Vec<u8>>, seed: u64, w
     let hash = FeatureHash::new(name, seed).into_python()?.word(word);
     let few = values.len() <= FEW && values.iter().map(Vec::len).sum::<usize>() <= FEW_BYTES;
     let hashes = || alloc::try_collect(values.iter().map(|value| hash.hash(value)));
-    let found = detached_unless(py, few, hashes)?.into_python()?;
-    Ok(found.into_pyarray(py).unbind())
+    let result = detached_unless(py, few, hashes)?.into_python()?;
+    Ok(result.into_pyarray(py).unbind())
 }
 
 /// Return the names of all feature hashes.
@@ -299,9 +299,9 @@ impl IdfCounter {
         let (documents, features) = py
             .detach(|| {
                 let counted = self.counted.read()?;
-                let found = counted.features(min_df)?;
-                let mut features = alloc::try_with_capacity(found.len())?;
-                for (name, count) in found {
+                let result = counted.features(min_df)?;
+                let mut features = alloc::try_with_capacity(result.len())?;
+                for (name, count) in result {
                     features.push((alloc::try_copy(name)?, count));
                 }
                 Ok((counted.documents(), features))

@@ -90,13 +90,13 @@ fn read_jsonl(
     end: bool,
     lengths: Option<PyReadonlyArray1<'_, u32>>,
 ) -> PyResult<Records> {
-    let wanted = jsonl::Wanted { text, id, extra };
+    let columns = jsonl::JsonColumns { text, id, extra };
     let block = block.as_slice()?;
     match &lengths {
-        None => run(py, || jsonl::read(block, end, &wanted)),
+        None => run(py, || jsonl::read(block, end, &columns)),
         Some(lengths) => {
             let lengths = lengths.as_slice()?;
-            run(py, || jsonl::read_spans(block, lengths, &wanted))
+            run(py, || jsonl::read_spans(block, lengths, &columns))
         }
     }
 }

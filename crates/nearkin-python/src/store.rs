@@ -77,21 +77,21 @@ impl IdView<'_> {
 
 /// An id for Python.
 #[derive(IntoPyObject)]
-enum Given {
+enum PyId {
     Int(i64),
     Name(String),
 }
 
 /// Precompressed blocks of texts.
 #[derive(FromPyObject)]
-enum GivenPart {
+enum PackedSource {
     /// All blocks of a file.
     File(Py<StoreSegment>),
     /// Number of documents, number of texts, their bytes, uncompressed length, frame, dictionary.
     Block((usize, u64, u64, usize, PyBackedBytes, PyBackedBytes)),
 }
 
-impl GivenPart {
+impl PackedSource {
     fn view(&self) -> Part<'_> {
         match self {
             Self::File(file) => Part::File(&file.get().0),
@@ -109,15 +109,15 @@ struct StoreSegment(store::StoreSegment);
 
 impl StoreSegment {
     /// Call `work` with the file: in the pool if it is `worth` it, otherwise in the calling thread.
-    fn ask<T: Send>(
+    fn read<T: Send>(
         &self,
         py: Python<'_>,
         worth: bool,
         work: impl FnOnce(&store::StoreSegment) -> nearkin_core::Result<T> + Send,
     ) -> PyResult<T> {
         let work = || caught(Some(self.0.segment()), || work(&self.0));
-        let found = if worth { detached(py, work)? } else { py.detach(work) };
-        found.into_python()
+        let result = if worth { detached(py, work)? } else { py.detach(work) };
+        result.into_python()
     }
 }
 
@@ -139,14 +139,15 @@ impl StoreSegment {
         texts: Option<&Bound<'_, PyAny>>,
         note: &[u8],
         level: i32,
-        packed: Option<(PyBackedBytes, Vec<GivenPart>)>,
+        packed: Option<(PyBackedBytes, Vec<PackedSource>)>,
     ) -> PyResult<()> {
         let ids = ids.view()?;
         let extras: Option<Vec<&[u8]>> = extras.as_ref().map(|extras| extras.iter().map(|extra| &**extra).collect());
         let texts = texts.map(Texts::new).transpose()?;
-        let packed = packed
-            .as_ref()
-            .map(|(dictionary, parts)| PackedTexts { dictionary, parts: parts.iter().map(GivenPart::view).collect() });
+        let packed = packed.as_ref().map(|(dictionary, parts)| PackedTexts {
+            dictionary,
+            parts: parts.iter().map(PackedSource::view).collect(),
+        });
         let plain = texts.as_ref().map(|texts| TextColumn::Plain(texts));
         let documents = Documents {
             rows: rows.as_slice()?,
@@ -168,13 +169,13 @@ impl StoreSegment {
 
     /// Return the dictionary of its texts, empty for none.
     fn dictionary(&self, py: Python<'_>) -> PyResult<Py<PyBytes>> {
-        let dictionary = self.ask(py, false, store::StoreSegment::dictionary)?;
+        let dictionary = self.read(py, false, store::StoreSegment::dictionary)?;
         Ok(PyBytes::new(py, &dictionary).unbind())
     }
 
     /// Return the writer's description.
     fn note(&self, py: Python<'_>) -> PyResult<Py<PyBytes>> {
-        let note = self.ask(py, false, store::StoreSegment::note)?;
+        let note = self.read(py, false, store::StoreSegment::note)?;
         Ok(PyBytes::new(py, &note).unbind())
     }
 
@@ -189,21 +190,21 @@ impl StoreSegment {
 
     /// Return the rows of the positions from `start` to `stop`.
     fn rows(&self, py: Python<'_>, start: usize, stop: usize) -> PyResult<Array<i64>> {
-        let rows = self.ask(py, false, |segment| segment.rows(start, stop))?;
+        let rows = self.read(py, false, |segment| segment.rows(start, stop))?;
         Ok(rows.into_pyarray(py).unbind())
     }
 
     /// Return the position of each row, or -1.
     fn places(&self, py: Python<'_>, rows: PyReadonlyArray1<'_, i64>) -> PyResult<Array<i64>> {
         let rows = rows.as_slice()?;
-        let places = self.ask(py, false, |segment| segment.places(rows))?;
+        let places = self.read(py, false, |segment| segment.positions(rows))?;
         Ok(places.into_pyarray(py).unbind())
     }
 
     /// Return offsets, and the rows that have each content.
     fn find_contents(&self, py: Python<'_>, contents: PyReadonlyArray1<'_, u64>) -> PyResult<(Array<i64>, Array<i64>)> {
         let contents = contents.as_slice()?;
-        let (offsets, rows) = self.ask(py, contents.len() > 2 * FEW, |segment| segment.find_contents(contents))?;
+        let (offsets, rows) = self.read(py, contents.len() > 2 * FEW, |segment| segment.find_contents(contents))?;
         Ok((offsets.into_pyarray(py).unbind(), rows.into_pyarray(py).unbind()))
     }
 
@@ -211,7 +212,7 @@ impl StoreSegment {
     fn find_ids(&self, py: Python<'_>, ids: Ids<'_>) -> PyResult<(Array<i64>, Array<i64>)> {
         let ids = ids.view()?;
         let column = ids.column();
-        let (offsets, rows) = self.ask(py, column.len() > FEW, |segment| segment.find_ids(column))?;
+        let (offsets, rows) = self.read(py, column.len() > FEW, |segment| segment.find_ids(column))?;
         Ok((offsets.into_pyarray(py).unbind(), rows.into_pyarray(py).unbind()))
     }
 
@@ -226,13 +227,13 @@ impl StoreSegment {
         let contents = contents.as_slice()?;
         let (mut owners, mut rows, mut records) = (Vec::new(), Vec::new(), Vec::new());
         for file in &files {
-            let (offsets, found, bytes) = file.get().ask(py, contents.len() > 2 * FEW, |segment| {
-                let (offsets, found) = segment.find_contents(contents)?;
-                let bytes = segment.records(&segment.places(&found)?)?;
-                Ok((offsets, found, bytes))
+            let (offsets, result, bytes) = file.get().read(py, contents.len() > 2 * FEW, |segment| {
+                let (offsets, result) = segment.find_contents(contents)?;
+                let bytes = segment.records(&segment.positions(&result)?)?;
+                Ok((offsets, result, bytes))
             })?;
             add_owners(&mut owners, &offsets).into_python()?;
-            alloc::try_extend(&mut rows, &found).into_python()?;
+            alloc::try_extend(&mut rows, &result).into_python()?;
             alloc::try_extend(&mut records, &bytes).into_python()?;
         }
         let (owners, rows) = (owners.into_pyarray(py).unbind(), rows.into_pyarray(py).unbind());
@@ -246,9 +247,9 @@ impl StoreSegment {
         let column = ids.column();
         let (mut owners, mut rows) = (Vec::new(), Vec::new());
         for file in &files {
-            let (offsets, found) = file.get().ask(py, column.len() > FEW, |segment| segment.find_ids(column))?;
+            let (offsets, result) = file.get().read(py, column.len() > FEW, |segment| segment.find_ids(column))?;
             add_owners(&mut owners, &offsets).into_python()?;
-            alloc::try_extend(&mut rows, &found).into_python()?;
+            alloc::try_extend(&mut rows, &result).into_python()?;
         }
         Ok((owners.into_pyarray(py).unbind(), rows.into_pyarray(py).unbind()))
     }
@@ -256,30 +257,30 @@ impl StoreSegment {
     /// Return the records at positions.
     fn records(&self, py: Python<'_>, places: PyReadonlyArray1<'_, i64>) -> PyResult<Array<u8>> {
         let places = places.as_slice()?;
-        let records = self.ask(py, false, |segment| segment.records(places))?;
+        let records = self.read(py, false, |segment| segment.records(places))?;
         Ok(records.into_pyarray(py).unbind())
     }
 
     /// Return the contents at positions.
     fn contents(&self, py: Python<'_>, places: PyReadonlyArray1<'_, i64>) -> PyResult<Array<u64>> {
         let places = places.as_slice()?;
-        let contents = self.ask(py, false, |segment| segment.contents(places))?;
+        let contents = self.read(py, false, |segment| segment.contents(places))?;
         Ok(contents.into_pyarray(py).unbind())
     }
 
     /// Return the ids at positions: an array of integers, or of objects.
     fn ids(&self, py: Python<'_>, places: PyReadonlyArray1<'_, i64>) -> PyResult<Py<PyAny>> {
         let places = places.as_slice()?;
-        let ids: Vec<Given> = self.ask(py, false, |segment| {
-            let given = |id| match id {
-                Id::Int(id) => Given::Int(id),
-                Id::Name(id) => Given::Name(id.to_owned()),
+        let ids: Vec<PyId> = self.read(py, false, |segment| {
+            let convert = |id| match id {
+                Id::Int(id) => PyId::Int(id),
+                Id::Name(id) => PyId::Name(id.to_owned()),
             };
-            alloc::try_collect(segment.ids(places)?.into_iter().map(given))
+            alloc::try_collect(segment.ids(places)?.into_iter().map(convert))
         })?;
         if self.0.has_int_ids() {
             let mut ints = alloc::try_with_capacity(ids.len()).into_python()?;
-            ints.extend(ids.into_iter().filter_map(|id| if let Given::Int(id) = id { Some(id) } else { None }));
+            ints.extend(ids.into_iter().filter_map(|id| if let PyId::Int(id) = id { Some(id) } else { None }));
             return Ok(ints.into_pyarray(py).into_any().unbind());
         }
         let mut objects: Vec<Py<PyAny>> = alloc::try_with_capacity(ids.len()).into_python()?;
@@ -293,20 +294,20 @@ impl StoreSegment {
     fn extras(&self, py: Python<'_>, places: PyReadonlyArray1<'_, i64>) -> PyResult<Py<PyList>> {
         let places = places.as_slice()?;
         let extras: Vec<Vec<u8>> =
-            self.ask(py, false, |segment| alloc::try_map(segment.extras(places)?.into_iter().map(alloc::try_copy)))?;
+            self.read(py, false, |segment| alloc::try_map(segment.extras(places)?.into_iter().map(alloc::try_copy)))?;
         Ok(PyList::new(py, extras.iter().map(|extra| PyBytes::new(py, extra)))?.unbind())
     }
 
     /// Return the texts at positions.
     fn texts(&self, py: Python<'_>, places: PyReadonlyArray1<'_, i64>) -> PyResult<Py<PyList>> {
         let places = places.as_slice()?;
-        let texts = self.ask(py, places.len() > FEW_TEXTS, |segment| segment.texts(places))?;
+        let texts = self.read(py, places.len() > FEW_TEXTS, |segment| segment.texts(places))?;
         list(py, &texts)
     }
 
     /// Verify the file.
     fn verify(&self, py: Python<'_>) -> PyResult<()> {
-        self.ask(py, true, store::StoreSegment::verify)
+        self.read(py, true, store::StoreSegment::verify)
     }
 }
 
@@ -332,10 +333,10 @@ type Block = (usize, u64, u64, usize, Py<PyBytes>);
 fn store_pack(py: Python<'_>, texts: &Bound<'_, PyAny>, level: i32, dictionary: &[u8]) -> PyResult<Vec<Block>> {
     let texts = Texts::new(texts)?;
     let blocks = detached_unless(py, texts.are_few(), || store::pack(&texts, level, dictionary))?.into_python()?;
-    let given = |block: Packed<Vec<u8>>| {
+    let convert = |block: Packed<Vec<u8>>| {
         (block.documents, block.texts, block.text_bytes, block.length, PyBytes::new(py, &block.frame).unbind())
     };
-    Ok(blocks.into_iter().map(given).collect())
+    Ok(blocks.into_iter().map(convert).collect())
 }
 
 /// Return the texts of a block that `store_pack` built.

@@ -28,7 +28,7 @@ enum Matrix<'py> {
 }
 
 /// Run the body with the matrix as a slice of its type.
-macro_rules! with {
+macro_rules! dispatch {
     ($matrix:expr, |$slice:ident| $body:expr) => {
         match &$matrix {
             Matrix::F32(values) => {
@@ -53,16 +53,16 @@ impl Matrix<'_> {
     }
 }
 
-fn same(name: &'static str, found: usize, expected: usize) -> PyResult<()> {
-    if found == expected {
+fn check_length(name: &'static str, result: usize, expected: usize) -> PyResult<()> {
+    if result == expected {
         return Ok(());
     }
-    Err(to_python(Error::parameter(name, format!("length {found}"), format!("length {expected}"))))
+    Err(to_python(Error::parameter(name, format!("length {result}"), format!("length {expected}"))))
 }
 
 /// Check that there is memory for the parameters of hash functions, `count` numbers of eight bytes: an excessive
 /// request must raise an exception instead of aborting the process.
-fn check_room(count: Option<usize>) -> PyResult<()> {
+fn check_memory(count: Option<usize>) -> PyResult<()> {
     if count.is_some_and(|count| Vec::<u64>::new().try_reserve_exact(count).is_ok()) {
         return Ok(());
     }
@@ -86,7 +86,7 @@ fn draw_matrix<'py>(
     columns: usize,
 ) -> PyResult<Bound<'py, PyAny>> {
     let at = (seed, stream, first);
-    check_room(rows.checked_mul(columns))?;
+    check_memory(rows.checked_mul(columns))?;
     Ok(match kind {
         "gaussian" => detached(py, || random::matrix(at, rows, columns, random::gaussian_at))?
             .into_python()?
@@ -113,7 +113,7 @@ fn draw_matrix<'py>(
 /// Return rows of Gaussians in which each block of `columns` rows is orthonormal, flat.
 #[pyfunction]
 fn draw_orthonormal(py: Python<'_>, seed: u64, stream: u64, rows: usize, columns: usize) -> PyResult<Array<f64>> {
-    check_room(rows.checked_mul(columns))?;
+    check_memory(rows.checked_mul(columns))?;
     let values = detached(py, || {
         let value = |base, column| random::gaussian(random::word(base, column));
         let mut values = random::matrix((seed, stream, 0), rows, columns, value)?;
@@ -137,15 +137,15 @@ impl Rotations {
     /// Return words of the signs of x - mean, flat.
     fn codes(&self, py: Python<'_>, x: Matrix<'_>, mean: PyReadonlyArray1<'_, f64>) -> PyResult<Array<u64>> {
         let (mean, many) = (mean.as_slice()?, x.shape().0 > 1);
-        let found = with!(x, |x| detached_if(py, many, || self.0.codes(x, mean))?);
-        Ok(found.into_python()?.into_pyarray(py).unbind())
+        let result = dispatch!(x, |x| detached_if(py, many, || self.0.codes(x, mean))?);
+        Ok(result.into_python()?.into_pyarray(py).unbind())
     }
 
     /// Return the coordinates of x - mean, flat.
     fn products(&self, py: Python<'_>, x: Matrix<'_>, mean: PyReadonlyArray1<'_, f64>) -> PyResult<Array<f64>> {
         let (mean, many) = (mean.as_slice()?, x.shape().0 > 1);
-        let found = with!(x, |x| detached_if(py, many, || self.0.products(x, mean))?);
-        Ok(found.into_python()?.into_pyarray(py).unbind())
+        let result = dispatch!(x, |x| detached_if(py, many, || self.0.products(x, mean))?);
+        Ok(result.into_python()?.into_pyarray(py).unbind())
     }
 }
 
@@ -154,8 +154,8 @@ impl Rotations {
 fn row_norms(py: Python<'_>, x: Matrix<'_>, first: usize) -> PyResult<Array<f64>> {
     let (n, d) = x.shape();
     let worth = projection::worth_threads(n, n * d);
-    let found = with!(x, |x| detached_if(py, worth, || projection::norms(x, d, first))?);
-    Ok(found.into_python()?.into_pyarray(py).unbind())
+    let result = dispatch!(x, |x| detached_if(py, worth, || projection::norms(x, d, first))?);
+    Ok(result.into_python()?.into_pyarray(py).unbind())
 }
 
 /// Return for each row a bound from its norm to 1.001 times it, 0 for a row of zeros; errors as of `row_norms`.
@@ -163,8 +163,8 @@ fn row_norms(py: Python<'_>, x: Matrix<'_>, first: usize) -> PyResult<Array<f64>
 fn row_norm_bounds(py: Python<'_>, x: Matrix<'_>, first: usize) -> PyResult<Array<f64>> {
     let (n, d) = x.shape();
     let worth = projection::worth_threads(n, n * d);
-    let found = with!(x, |x| detached_if(py, worth, || projection::norm_bounds(x, d, first))?);
-    Ok(found.into_python()?.into_pyarray(py).unbind())
+    let result = dispatch!(x, |x| detached_if(py, worth, || projection::norm_bounds(x, d, first))?);
+    Ok(result.into_python()?.into_pyarray(py).unbind())
 }
 
 /// Return the norm of each row of a CSR matrix with sorted, distinct columns.
@@ -178,16 +178,16 @@ fn row_norms_csr(
     first: usize,
 ) -> PyResult<Array<f64>> {
     let (indptr, indices, data) = (indptr.as_slice()?, indices.as_slice()?, data.as_slice()?);
-    let found = detached(py, || projection::norms_sparse(&Sparse::new(indptr, indices, data, columns)?, first))?;
-    Ok(found.into_python()?.into_pyarray(py).unbind())
+    let result = detached(py, || projection::norms_sparse(&Sparse::new(indptr, indices, data, columns)?, first))?;
+    Ok(result.into_python()?.into_pyarray(py).unbind())
 }
 
 /// Return the mean of each column, summed row by row.
 #[pyfunction]
 fn column_means(py: Python<'_>, x: Matrix<'_>) -> PyResult<Array<f64>> {
     let d = x.shape().1;
-    let found = with!(x, |x| detached(py, || projection::means(x, d))?);
-    Ok(found.into_pyarray(py).unbind())
+    let result = dispatch!(x, |x| detached(py, || projection::means(x, d))?);
+    Ok(result.into_pyarray(py).unbind())
 }
 
 /// Return the mean of each column of a CSR matrix with sorted, distinct columns.
@@ -200,20 +200,20 @@ fn column_means_csr(
     columns: usize,
 ) -> PyResult<Array<f64>> {
     let (indptr, indices, data) = (indptr.as_slice()?, indices.as_slice()?, data.as_slice()?);
-    let found = detached(py, || {
+    let result = detached(py, || {
         Sparse::new(indptr, indices, data, columns).and_then(|sparse| projection::means_sparse(&sparse))
     })?;
-    Ok(found.into_python()?.into_pyarray(py).unbind())
+    Ok(result.into_python()?.into_pyarray(py).unbind())
 }
 
 /// Return every xᵢ·aⱼ in `f64` and the fixed order, flat.
 #[pyfunction]
 fn all_products(py: Python<'_>, x: Matrix<'_>, a: Matrix<'_>) -> PyResult<Array<f64>> {
     let d = a.shape().1;
-    same("x", x.shape().1, d)?;
+    check_length("x", x.shape().1, d)?;
     let worth = projection::worth_threads(x.shape().0, x.shape().0 * d * a.shape().0);
-    let found = with!(x, |x| with!(a, |a| detached_if(py, worth, || projection::all_products(x, a, d))?));
-    Ok(found.into_python()?.into_pyarray(py).unbind())
+    let result = dispatch!(x, |x| dispatch!(a, |a| detached_if(py, worth, || projection::all_products(x, a, d))?));
+    Ok(result.into_python()?.into_pyarray(py).unbind())
 }
 
 /// Offsets, norms and slacks of the rows of a matrix.
@@ -236,9 +236,9 @@ impl FewFunctions<'_> {
     fn check(&self, count: usize) -> PyResult<Functions<'_>> {
         let functions =
             Functions { offset: self.offset.as_slice()?, norms: self.norms.as_slice()?, slack: self.slack.as_slice()? };
-        same("offset", functions.offset.len(), count)?;
-        same("norms", functions.norms.len(), count)?;
-        same("slack", functions.slack.len(), count)?;
+        check_length("offset", functions.offset.len(), count)?;
+        check_length("norms", functions.norms.len(), count)?;
+        check_length("slack", functions.slack.len(), count)?;
         Ok(functions)
     }
 }
@@ -260,12 +260,12 @@ fn few_sign_codes(
 ) -> PyResult<Array<f64>> {
     let ((n, d), (m, columns)) = (x.shape(), a.shape());
     let (functions, out) = (functions.check(m)?, out.as_slice_mut()?);
-    same("x", d, columns)?;
-    same("out", out.len(), n * m.div_ceil(64))?;
-    let found = with!(x, |x| with!(a, |a| detached_unless(py, is_few(n, m, d), || {
+    check_length("x", d, columns)?;
+    check_length("out", out.len(), n * m.div_ceil(64))?;
+    let result = dispatch!(x, |x| dispatch!(a, |a| detached_unless(py, is_few(n, m, d), || {
         projection::few_signs(x, a, (d, first), functions, out)
     })?));
-    Ok(found.into_python()?.into_pyarray(py).unbind())
+    Ok(result.into_python()?.into_pyarray(py).unbind())
 }
 
 /// Write bits x·a + offset within `half` of an integer; see `few_sign_codes`.
@@ -281,13 +281,13 @@ fn few_band_codes(
 ) -> PyResult<Array<f64>> {
     let ((n, d), (m, columns)) = (x.shape(), a.shape());
     let (functions, half, out) = (functions.check(m)?, half.as_slice()?, out.as_slice_mut()?);
-    same("x", d, columns)?;
-    same("half", half.len(), m)?;
-    same("out", out.len(), n * m.div_ceil(64))?;
-    let found = with!(x, |x| with!(a, |a| detached_unless(py, is_few(n, m, d), || {
+    check_length("x", d, columns)?;
+    check_length("half", half.len(), m)?;
+    check_length("out", out.len(), n * m.div_ceil(64))?;
+    let result = dispatch!(x, |x| dispatch!(a, |a| detached_unless(py, is_few(n, m, d), || {
         projection::few_bands(x, a, (d, first), functions, half, out)
     })?));
-    Ok(found.into_python()?.into_pyarray(py).unbind())
+    Ok(result.into_python()?.into_pyarray(py).unbind())
 }
 
 /// Write keys floor((x·a + offset) / width); see `few_sign_codes`.
@@ -303,12 +303,12 @@ fn few_floor_codes(
 ) -> PyResult<Array<f64>> {
     let ((n, d), (m, columns)) = (x.shape(), a.shape());
     let (functions, out) = (functions.check(m)?, out.as_slice_mut()?);
-    same("x", d, columns)?;
-    same("out", out.len(), n * m)?;
-    let found = with!(x, |x| with!(a, |a| detached_unless(py, is_few(n, m, d), || {
+    check_length("x", d, columns)?;
+    check_length("out", out.len(), n * m)?;
+    let result = dispatch!(x, |x| dispatch!(a, |a| detached_unless(py, is_few(n, m, d), || {
         projection::few_floors(x, a, (d, first), functions, width, out)
     })?));
-    Ok(found.into_python()?.into_pyarray(py).unbind())
+    Ok(result.into_python()?.into_pyarray(py).unbind())
 }
 
 /// Return every product for a CSR matrix with sorted, distinct columns.
@@ -322,17 +322,17 @@ fn all_products_csr(
 ) -> PyResult<Array<f64>> {
     let (indptr, indices, data) = (indptr.as_slice()?, indices.as_slice()?, data.as_slice()?);
     let columns = a.shape().1;
-    let found = with!(a, |a| detached(py, || {
+    let result = dispatch!(a, |a| detached(py, || {
         Sparse::new(indptr, indices, data, columns).and_then(|sparse| projection::all_products_sparse(&sparse, a))
     })?);
-    Ok(found.into_python()?.into_pyarray(py).unbind())
+    Ok(result.into_python()?.into_pyarray(py).unbind())
 }
 
 fn measure(squares: bool) -> Quantity {
     if squares { Quantity::SquareDistance } else { Quantity::Product }
 }
 
-fn inside(name: &'static str, places: &[i64], count: usize) -> PyResult<()> {
+fn check_range(name: &'static str, places: &[i64], count: usize) -> PyResult<()> {
     match places.iter().find(|&&place| place < 0 || place >= count as i64) {
         None => Ok(()),
         Some(place) => Err(to_python(Error::parameter(name, place, format!("0 to {count}, exclusive")))),
@@ -351,14 +351,19 @@ fn exact_values(
 ) -> PyResult<Array<f64>> {
     let (rows, columns) = (rows.as_slice()?, columns.as_slice()?);
     let (m, d) = a.shape();
-    same("x", x.shape().1, d)?;
-    same("columns", columns.len(), rows.len())?;
-    inside("rows", rows, x.shape().0)?;
-    inside("columns", columns, m)?;
+    check_length("x", x.shape().1, d)?;
+    check_length("columns", columns.len(), rows.len())?;
+    check_range("rows", rows, x.shape().0)?;
+    check_range("columns", columns, m)?;
     let (worth, measure) = (projection::worth_threads(rows.len(), rows.len() * d), measure(squares));
-    let found =
-        with!(x, |x| with!(a, |a| detached_if(py, worth, || projection::exact(x, a, d, (rows, columns), measure))?));
-    Ok(found.into_pyarray(py).unbind())
+    let result = dispatch!(x, |x| dispatch!(a, |a| detached_if(py, worth, || projection::exact(
+        x,
+        a,
+        d,
+        (rows, columns),
+        measure
+    ))?));
+    Ok(result.into_pyarray(py).unbind())
 }
 
 /// Return `exact_values` of a CSR matrix with sorted, distinct columns.
@@ -377,14 +382,14 @@ fn exact_values_csr(
     let (indptr, indices, data) = (indptr.as_slice()?, indices.as_slice()?, data.as_slice()?);
     let (rows, columns) = (rows.as_slice()?, columns.as_slice()?);
     let (m, d) = a.shape();
-    same("columns", columns.len(), rows.len())?;
-    inside("rows", rows, indptr.len().saturating_sub(1))?;
-    inside("columns", columns, m)?;
-    let found = with!(a, |a| detached(py, || {
+    check_length("columns", columns.len(), rows.len())?;
+    check_range("rows", rows, indptr.len().saturating_sub(1))?;
+    check_range("columns", columns, m)?;
+    let result = dispatch!(a, |a| detached(py, || {
         let sparse = Sparse::new(indptr, indices, data, d)?;
         Ok(projection::exact_sparse(&sparse, a, (rows, columns), measure(squares)))
     })?);
-    Ok(found.into_python()?.into_pyarray(py).unbind())
+    Ok(result.into_python()?.into_pyarray(py).unbind())
 }
 
 /// The parameters of `Bound`, checked against the shape of the products.
@@ -412,19 +417,19 @@ impl Bounds<'_> {
             row_slack: self.row_slack.as_slice()?,
             column_slack: self.column_slack.as_slice()?,
         };
-        same("rows", bound.rows.len(), n)?;
+        check_length("rows", bound.rows.len(), n)?;
         if !bound.row_slack.is_empty() {
-            same("row_slack", bound.row_slack.len(), n)?;
+            check_length("row_slack", bound.row_slack.len(), n)?;
         }
-        same("columns", bound.columns.len(), m)?;
-        same("column_slack", bound.column_slack.len(), m)?;
+        check_length("columns", bound.columns.len(), m)?;
+        check_length("column_slack", bound.column_slack.len(), m)?;
         Ok(bound)
     }
 }
 
-type Places = (Array<i64>, Array<i64>);
+type UncertainEntries = (Array<i64>, Array<i64>);
 
-fn places(py: Python<'_>, (rows, columns): Unsure) -> Places {
+fn places(py: Python<'_>, (rows, columns): Unsure) -> UncertainEntries {
     (rows.into_pyarray(py).unbind(), columns.into_pyarray(py).unbind())
 }
 
@@ -440,23 +445,23 @@ fn sign_codes(
     offset: PyReadonlyArray1<'_, f64>,
     bounds: Bounds<'_>,
     mut out: PyReadwriteArray2<'_, u64>,
-) -> PyResult<Places> {
+) -> PyResult<UncertainEntries> {
     let (n, m) = products.shape();
     let row_offset: &[f64] = match &row_offset {
         None => &[],
         Some(values) => {
-            same("row_offset", values.as_slice()?.len(), n)?;
+            check_length("row_offset", values.as_slice()?.len(), n)?;
             values.as_slice()?
         }
     };
     let (bound, offset, out) = (bounds.check((n, m))?, offset.as_slice()?, out.as_slice_mut()?);
-    same("offset", offset.len(), m)?;
-    same("out", out.len(), n * m.div_ceil(64))?;
+    check_length("offset", offset.len(), m)?;
+    check_length("out", out.len(), n * m.div_ceil(64))?;
     let affine = Affine { factor, row_offset, offset, bound };
-    let found = with!(products, |p| detached_if(py, projection::worth_threads(n, n * m), || projection::signs(
+    let result = dispatch!(products, |p| detached_if(py, projection::worth_threads(n, n * m), || projection::signs(
         p, affine, out
     ))?);
-    Ok(places(py, found))
+    Ok(places(py, result))
 }
 
 /// Write keys floor((product + offset) / width) to `out`; return the rows and columns of uncertain entries.
@@ -468,16 +473,16 @@ fn floor_codes(
     offset: PyReadonlyArray1<'_, f64>,
     bounds: Bounds<'_>,
     mut out: PyReadwriteArray2<'_, i64>,
-) -> PyResult<Places> {
+) -> PyResult<UncertainEntries> {
     let (n, m) = products.shape();
     let (bound, offset, out) = (bounds.check((n, m))?, offset.as_slice()?, out.as_slice_mut()?);
-    same("offset", offset.len(), m)?;
-    same("out", out.len(), n * m)?;
+    check_length("offset", offset.len(), m)?;
+    check_length("out", out.len(), n * m)?;
     let affine = Affine { factor: 1.0, row_offset: &[], offset, bound };
-    let found = with!(products, |p| detached_if(py, projection::worth_threads(n, n * m), || projection::floors(
+    let result = dispatch!(products, |p| detached_if(py, projection::worth_threads(n, n * m), || projection::floors(
         p, affine, width, out
     ))?);
-    Ok(places(py, found))
+    Ok(places(py, result))
 }
 
 /// Write packed bits to `out`, set if product + offset is within `half` of an integer; return the uncertain entries.
@@ -489,17 +494,17 @@ fn band_codes(
     half: PyReadonlyArray1<'_, f64>,
     bounds: Bounds<'_>,
     mut out: PyReadwriteArray2<'_, u64>,
-) -> PyResult<Places> {
+) -> PyResult<UncertainEntries> {
     let (n, m) = products.shape();
     let (bound, offset, half, out) = (bounds.check((n, m))?, offset.as_slice()?, half.as_slice()?, out.as_slice_mut()?);
-    same("offset", offset.len(), m)?;
-    same("half", half.len(), m)?;
-    same("out", out.len(), n * m.div_ceil(64))?;
+    check_length("offset", offset.len(), m)?;
+    check_length("half", half.len(), m)?;
+    check_length("out", out.len(), n * m.div_ceil(64))?;
     let affine = Affine { factor: 1.0, row_offset: &[], offset, bound };
-    let found = with!(products, |p| detached_if(py, projection::worth_threads(n, n * m), || projection::bands(
+    let result = dispatch!(products, |p| detached_if(py, projection::worth_threads(n, n * m), || projection::bands(
         p, affine, half, out
     ))?);
-    Ok(places(py, found))
+    Ok(places(py, result))
 }
 
 /// Set bit `columns[i]` of row `rows[i]` of packed words to `values[i]`.
@@ -513,10 +518,10 @@ fn set_bits(
     let (n, width) = words.as_array().dim();
     let (words, rows, columns) = (words.as_slice_mut()?, rows.as_slice()?, columns.as_slice()?);
     let values = values.as_slice()?;
-    same("columns", columns.len(), rows.len())?;
-    same("values", values.len(), rows.len())?;
-    inside("rows", rows, n)?;
-    inside("columns", columns, 64 * width)?;
+    check_length("columns", columns.len(), rows.len())?;
+    check_length("values", values.len(), rows.len())?;
+    check_range("rows", rows, n)?;
+    check_range("columns", columns, 64 * width)?;
     for ((&row, &column), &value) in rows.iter().zip(columns).zip(values) {
         let word = &mut words[row as usize * width + column as usize / 64];
         *word = *word & !(1 << (column % 64)) | u64::from(value) << (column % 64);
@@ -539,24 +544,24 @@ impl PolytopeCore {
         if let Some(&bad) = dims.iter().find(|&&dims| dims == 0 || dims > most) {
             return Err(to_python(Error::parameter("dims", bad, format!("1 to {most}"))));
         }
-        check_room(Polytope::parameters(dimension, &dims, matrix))?;
+        check_memory(Polytope::parameters(dimension, &dims, matrix))?;
         Ok(Self { polytope: detached(py, || Polytope::new(dimension, dims, seed, matrix))?.into_python()? })
     }
 
     /// Return the value of every function for every row, flat.
     fn values(&self, py: Python<'_>, x: Matrix<'_>) -> PyResult<Array<i64>> {
-        same("x", x.shape().1, self.polytope.dimension())?;
+        check_length("x", x.shape().1, self.polytope.dimension())?;
         let several = x.shape().0 > 1;
-        let found = with!(x, |x| detached_if(py, several, || self.polytope.values(x))?);
-        Ok(found.into_python()?.into_pyarray(py).unbind())
+        let result = dispatch!(x, |x| detached_if(py, several, || self.polytope.values(x))?);
+        Ok(result.into_python()?.into_pyarray(py).unbind())
     }
 
     /// Return the next `count` vertices for every row and function, and their costs, flat.
     fn alternatives(&self, py: Python<'_>, x: Matrix<'_>, count: usize) -> PyResult<(Array<i64>, Array<f64>)> {
-        same("x", x.shape().1, self.polytope.dimension())?;
+        check_length("x", x.shape().1, self.polytope.dimension())?;
         let several = x.shape().0 > 1;
-        let found = with!(x, |x| detached_if(py, several, || self.polytope.alternatives(x, count))?);
-        let (values, costs) = found.into_python()?;
+        let result = dispatch!(x, |x| detached_if(py, several, || self.polytope.alternatives(x, count))?);
+        let (values, costs) = result.into_python()?;
         Ok((values.into_pyarray(py).unbind(), costs.into_pyarray(py).unbind()))
     }
 }
@@ -581,11 +586,11 @@ fn sparse_simhash(
         None => Gaussian::All,
         Some(heavy) => Gaussian::Columns(heavy.as_slice()?.to_vec()),
     };
-    let found = detached(py, || {
+    let result = detached(py, || {
         Sparse::new(indptr, indices, data, columns)?;
         SparseSimHash::new(bits.max(1), seed, gaussian).codes(indptr, indices, data)
     })?;
-    Ok(found.into_python()?.into_pyarray(py).unbind())
+    Ok(result.into_python()?.into_pyarray(py).unbind())
 }
 
 /// Write a family's description and arrays to a file, replacing it atomically.

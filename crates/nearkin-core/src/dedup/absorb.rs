@@ -60,11 +60,11 @@ fn within_allowance(
     texts: &Cache,
     subject: &Subject,
     threshold: f64,
-    most: usize,
+    max_comparisons: usize,
     others: &mut Vec<usize>,
     row: impl Fn(usize) -> u32,
 ) -> Result<u64> {
-    let (before, mut allowance, mut kept) = (others.len(), Allowance::new(most), 0);
+    let (before, mut allowance, mut kept) = (others.len(), Allowance::new(max_comparisons), 0);
     for at in 0..before {
         others[kept] = others[at];
         kept += usize::from(texts.allows(row(others[at]), subject, threshold, &mut allowance)?);
@@ -74,7 +74,7 @@ fn within_allowance(
 }
 
 /// Compare document d, row `documents[d]`, with the rows `candidates[offsets[d]..offsets[d + 1]]`, in this order, until
-/// one matches or the allowance of `most` comparisons is used up; `by` contains the matching row. All rows are in
+/// one matches or the allowance of `max_comparisons` comparisons is used up; `by` contains the matching row. All rows are in
 /// `texts`.
 ///
 /// # Errors
@@ -88,19 +88,19 @@ pub fn first_matches(
     documents: &[u32],
     offsets: &[i64],
     candidates: &[u32],
-    most: usize,
+    max_comparisons: usize,
 ) -> Result<Matches> {
     assert_eq!(documents.len() + 1, offsets.len(), "one offset per document and one more");
-    let stop = &CancelToken::current();
-    let one = |subject: &mut Subject, d: usize| -> Result<_> {
+    let cancel = &CancelToken::current();
+    let first_match = |subject: &mut Subject, d: usize| -> Result<_> {
         let candidates = &candidates[offsets[d] as usize..offsets[d + 1] as usize];
         let (mut tried, mut skipped) = (0_u64, 0_u64);
-        if candidates.is_empty() || stop.is_set() {
+        if candidates.is_empty() || cancel.is_set() {
             return Ok((None, tried, skipped));
         }
         texts.subject(documents[d], subject)?;
-        let mut allowance = Allowance::new(most);
-        for (at, &row) in candidates.iter().enumerate().take_while(|_| !stop.is_set()) {
+        let mut allowance = Allowance::new(max_comparisons);
+        for (at, &row) in candidates.iter().enumerate().take_while(|_| !cancel.is_set()) {
             if allowance.is_spent() {
                 skipped += (candidates.len() - at) as u64;
                 break;
@@ -110,14 +110,14 @@ pub fn first_matches(
                 continue;
             }
             tried += 1;
-            if let Some(similarity) = texts.matches(row, subject, threshold, stop)? {
+            if let Some(similarity) = texts.matches(row, subject, threshold, cancel)? {
                 // A match makes pairs skipped before it irrelevant.
                 return Ok((Some((row, similarity)), tried, 0));
             }
         }
         Ok((None, tried, skipped))
     };
-    let tasks = (0..documents.len()).into_par_iter().with_min_len(16).map_init(Subject::default, one);
+    let tasks = (0..documents.len()).into_par_iter().with_min_len(16).map_init(Subject::default, first_match);
     let found = alloc::try_map_parallel(tasks)?;
     let mut result = Matches::none(documents.len())?;
     result.candidates = candidates.len() as u64;
@@ -134,7 +134,7 @@ pub fn first_matches(
 /// Visit documents in order, document d with fingerprint d and row `documents[d]` of `texts`. A document that was not
 /// absorbed is kept and absorbs all later ones within `radius` whose similarity reaches `threshold`. `by` contains the
 /// index of the document that absorbed d. Without texts only distance decides, and similarity is NaN. A kept document
-/// makes at most `most` comparisons.
+/// makes at most `max_comparisons` comparisons.
 ///
 /// # Errors
 /// Memory runs out.
@@ -144,14 +144,14 @@ pub fn absorb(
     fingerprints: &Fingerprints,
     radius: u32,
     documents: &[u32],
-    most: usize,
+    max_comparisons: usize,
 ) -> Result<Matches> {
-    let stop = &CancelToken::current();
+    let cancel = &CancelToken::current();
     let n = fingerprints.n;
     let mut result = Matches::none(n)?;
     let mut subject = Subject::default();
     let mut later = Vec::new();
-    for d in (0..n).take_while(|_| !stop.is_set()) {
+    for d in (0..n).take_while(|_| !cancel.is_set()) {
         if result.by[d] >= 0 {
             continue;
         }
@@ -166,9 +166,9 @@ pub fn absorb(
                 texts.subject(documents[d], &mut subject)?;
                 let subject = &subject;
                 result.skipped +=
-                    within_allowance(texts, subject, threshold, most, &mut later, |other| documents[other])?;
+                    within_allowance(texts, subject, threshold, max_comparisons, &mut later, |other| documents[other])?;
                 result.verified += later.len() as u64;
-                let similarity = |&other: &usize| texts.matches(documents[other], subject, threshold, stop);
+                let similarity = |&other: &usize| texts.matches(documents[other], subject, threshold, cancel);
                 alloc::try_map_parallel(later.par_iter().with_min_len(8).map(similarity))?
             }
             None => alloc::try_filled(Some(f64::NAN), later.len())?,
@@ -199,15 +199,15 @@ pub fn absorb_listed(
     offsets: &[i64],
     later: &[u32],
     similarity: Option<&[f64]>,
-    most: usize,
+    max_comparisons: usize,
 ) -> Result<Matches> {
     assert_eq!(documents.len() + 1, offsets.len(), "one offset per document and one more");
-    let stop = &CancelToken::current();
+    let cancel = &CancelToken::current();
     let n = documents.len();
     let mut result = Matches::none(n)?;
     let mut subject = Subject::default();
     let mut open = Vec::new();
-    for d in (0..n).take_while(|_| !stop.is_set()) {
+    for d in (0..n).take_while(|_| !cancel.is_set()) {
         if result.by[d] >= 0 {
             continue;
         }
@@ -223,13 +223,13 @@ pub fn absorb_listed(
             texts.subject(documents[d], &mut subject)?;
             let subject = &subject;
             let row = |at: usize| documents[later[at] as usize];
-            result.skipped += within_allowance(texts, subject, threshold, most, &mut open, row)?;
+            result.skipped += within_allowance(texts, subject, threshold, max_comparisons, &mut open, row)?;
             result.verified += open.len() as u64;
-            let similarity = |&at: &usize| texts.matches(row(at), subject, threshold, stop);
+            let similarity = |&at: &usize| texts.matches(row(at), subject, threshold, cancel);
             alloc::try_map_parallel(open.par_iter().with_min_len(8).map(similarity))?
         } else {
-            let given = |&at: &usize| Some(similarity.map_or(f64::NAN, |similarity| similarity[at]));
-            alloc::try_collect(open.iter().map(given))?
+            let similarity_at = |&at: &usize| Some(similarity.map_or(f64::NAN, |similarity| similarity[at]));
+            alloc::try_collect(open.iter().map(similarity_at))?
         };
         for (&at, similarity) in open.iter().zip(similarities) {
             if let Some(similarity) = similarity {
@@ -285,13 +285,13 @@ impl Fingerprints {
 /// There is no memory for the answer.
 pub fn near(rows: &[u64], words: usize, radius: u32) -> Result<Vec<bool>> {
     let near: Vec<AtomicBool> = alloc::try_collect((0..rows.len() / words).map(|_| AtomicBool::new(false)))?;
-    let stop = &CancelToken::current();
+    let cancel = &CancelToken::current();
     rows.par_chunks(BLOCK * words).enumerate().for_each(|(number, queries)| {
         let first = number * BLOCK;
         let mut limits = vec![radius; queries.len() / words];
         let mut sink = NearMarks { marks: &near, first, radius };
         // Each pair is visited once, from its earlier document.
-        scan(Kernel::best(), words, &rows[first * words..], first as u32, queries, &mut limits, stop, &mut sink);
+        scan(Kernel::best(), words, &rows[first * words..], first as u32, queries, &mut limits, cancel, &mut sink);
     });
     alloc::try_collect(near.into_iter().map(AtomicBool::into_inner))
 }
@@ -415,8 +415,8 @@ mod tests {
                 let result = absorb(measured.then_some(&cache), threshold, &batch, radius, &documents, usize::MAX)
                     .expect("room");
                 let (mut offsets, mut later) = (vec![0_i64], Vec::new());
-                for (d, &place) in left.iter().enumerate() {
-                    later.extend((d + 1..left.len()).filter(|&e| distance(place, left[e]) <= radius).map(|e| e as u32));
+                for (d, &position) in left.iter().enumerate() {
+                    later.extend((d + 1..left.len()).filter(|&e| distance(position, left[e]) <= radius).map(|e| e as u32));
                     offsets.push(later.len() as i64);
                 }
                 let listed = absorb_listed(

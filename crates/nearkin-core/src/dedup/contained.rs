@@ -19,9 +19,9 @@ use crate::{Error, Result, alloc};
 
 /// A known text inside a query.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Found {
+pub struct Match {
     /// Index of the known text.
-    pub known: u32,
+    pub references: u32,
     /// Containment of the known text in the query.
     pub similarity: f64,
     /// Character offset of the start of the span.
@@ -38,64 +38,64 @@ pub struct Found {
 pub fn contained(
     tokenizer: &Tokenizer,
     queries: &(impl TextSource + ?Sized),
-    known: &(impl TextSource + ?Sized),
+    references: &(impl TextSource + ?Sized),
     offsets: &[i64],
     candidates: &[u32],
     threshold: f64,
 ) -> Result<Matches> {
     crate::error::check_offsets(offsets, candidates.len())?;
     crate::error::check_length("offsets", offsets.len(), queries.len() + 1)?;
-    if let Some(&place) = candidates.iter().find(|&&place| place as usize >= known.len()) {
-        return Err(Error::parameter("candidates", place, format!("places of {} known texts", known.len())));
+    if let Some(&reference) = candidates.iter().find(|&&reference| reference as usize >= references.len()) {
+        return Err(Error::parameter("candidates", reference, format!("places of {} known texts", references.len())));
     }
-    let stop = &CancelToken::current();
+    let cancel = &CancelToken::current();
     let distinct = |scratch: &mut Scratch, i: usize| -> Result<Vec<u64>> {
-        stop.check()?;
+        cancel.check()?;
         let mut ids = Vec::new();
-        tokenizer.distinct(known.get(i).unwrap_or_default(), scratch, &mut ids)?;
+        tokenizer.distinct(references.get(i).unwrap_or_default(), scratch, &mut ids)?;
         Ok(ids)
     };
-    let sets = (0..known.len()).into_par_iter().map_init(|| Scratch::stopped_by(stop), distinct);
+    let sets = (0..references.len()).into_par_iter().map_init(|| Scratch::with_cancel(cancel), distinct);
     let sets = alloc::try_map_parallel(sets)?;
-    let one = |scratch: &mut (Scratch, IdSet, Vec<u64>), i: usize| -> Result<Vec<Found>> {
+    let find_matches = |scratch: &mut (Scratch, IdSet, Vec<u64>), i: usize| -> Result<Vec<Match>> {
         let (scratch, set, ids) = scratch;
         let candidates = &candidates[offsets[i] as usize..offsets[i + 1] as usize];
         let text = queries.get(i).unwrap_or_default();
-        let mut found = Vec::new();
-        let mut places = Vec::new();
+        let mut matches = Vec::new();
+        let mut positions = Vec::new();
         if candidates.is_empty() {
-            return Ok(found);
+            return Ok(matches);
         }
         ids.clear();
         tokenizer.distinct(text, scratch, ids)?;
         set.clear(ids.len());
         set.insert_all(ids, |_| {});
         set.check()?;
-        for &place in candidates {
-            stop.check()?;
-            let ids = &sets[place as usize];
+        for &reference in candidates {
+            cancel.check()?;
+            let ids = &sets[reference as usize];
             let shared = ids.iter().filter(|&&id| set.contains(id)).count();
             let similarity = shared as f64 / ids.len() as f64;
             if shared == 0 || similarity < threshold {
                 continue;
             }
-            if places.is_empty() {
-                places = places_of(tokenizer, text, scratch)?;
+            if positions.is_empty() {
+                positions = places_of(tokenizer, text, scratch)?;
             }
-            let (start, end) = span(&places, ids, shared)?;
-            alloc::try_reserve(&mut found, 1)?;
-            found.push(Found { known: place, similarity, start, end });
+            let (start, end) = span(&positions, ids, shared)?;
+            alloc::try_reserve(&mut matches, 1)?;
+            matches.push(Match { references: reference, similarity, start, end });
         }
-        Ok(found)
+        Ok(matches)
     };
-    let scratch = || (Scratch::stopped_by(stop), IdSet::default(), Vec::new());
-    let found = alloc::try_map_parallel((0..queries.len()).into_par_iter().map_init(scratch, one))?;
-    stop.check()?;
-    Ok(Matches(found))
+    let scratch = || (Scratch::with_cancel(cancel), IdSet::default(), Vec::new());
+    let matches = alloc::try_map_parallel((0..queries.len()).into_par_iter().map_init(scratch, find_matches))?;
+    cancel.check()?;
+    Ok(Matches(matches))
 }
 
 /// The matches of each query.
-pub struct Matches(pub Vec<Vec<Found>>);
+pub struct Matches(pub Vec<Vec<Match>>);
 
 /// Matches as columns; query i owns the range `offsets[i]..offsets[i + 1]` of the others.
 #[derive(Default)]
@@ -103,7 +103,7 @@ pub struct Columns {
     /// Start of each query's matches; one more entry than queries.
     pub offsets: Vec<i64>,
     /// Indices of known texts.
-    pub known: Vec<u32>,
+    pub references: Vec<u32>,
     /// Containment of each in the query.
     pub similarity: Vec<f64>,
     /// Start of each span in characters.
@@ -121,20 +121,20 @@ impl Matches {
         let count = self.0.iter().map(Vec::len).sum();
         let mut columns = Columns {
             offsets: alloc::try_with_capacity(self.0.len() + 1)?,
-            known: alloc::try_with_capacity(count)?,
+            references: alloc::try_with_capacity(count)?,
             similarity: alloc::try_with_capacity(count)?,
             starts: alloc::try_with_capacity(count)?,
             ends: alloc::try_with_capacity(count)?,
         };
         columns.offsets.push(0);
         for list in &self.0 {
-            for one in list {
-                columns.known.push(one.known);
-                columns.similarity.push(one.similarity);
-                columns.starts.push(one.start as i64);
-                columns.ends.push(one.end as i64);
+            for find_matches in list {
+                columns.references.push(find_matches.references);
+                columns.similarity.push(find_matches.similarity);
+                columns.starts.push(find_matches.start as i64);
+                columns.ends.push(find_matches.end as i64);
             }
-            columns.offsets.push(columns.known.len() as i64);
+            columns.offsets.push(columns.references.len() as i64);
         }
         Ok(columns)
     }
@@ -144,42 +144,42 @@ impl Matches {
 type Placed = (u64, usize, usize);
 
 fn places_of(tokenizer: &Tokenizer, text: &str, scratch: &mut Scratch) -> Result<Vec<Placed>> {
-    let mut places = Vec::new();
+    let mut positions = Vec::new();
     let mut fits = Ok(());
     tokenizer.places(text, scratch, |id, start, end| {
         if fits.is_ok() {
-            fits = alloc::try_reserve(&mut places, 1);
+            fits = alloc::try_reserve(&mut positions, 1);
         }
         if fits.is_ok() {
-            places.push((id, start, end));
+            positions.push((id, start, end));
         }
     })?;
-    fits.map(|()| places)
+    fits.map(|()| positions)
 }
 
 /// Return the shortest range of the positions, in order, with at least nine tenths of the `shared` distinct ids,
 /// extended by the adjacent ones on either side.
-fn span(places: &[Placed], ids: &[u64], shared: usize) -> Result<(usize, usize)> {
-    let wanted = shared - shared / 10;
+fn span(positions: &[Placed], ids: &[u64], shared: usize) -> Result<(usize, usize)> {
+    let required = shared - shared / 10;
     let mut inside: HashMap<u64, u32> = HashMap::new();
     alloc::try_reserve_map(&mut inside, ids.len())?;
     inside.extend(ids.iter().map(|&id| (id, 0)));
-    let is_shared = |at: usize, inside: &HashMap<u64, u32>| inside.contains_key(&places[at].0);
-    let mut those: Vec<usize> = alloc::try_with_capacity(places.len())?;
-    those.extend((0..places.len()).filter(|&at| is_shared(at, &inside)));
+    let is_shared = |at: usize, inside: &HashMap<u64, u32>| inside.contains_key(&positions[at].0);
+    let mut those: Vec<usize> = alloc::try_with_capacity(positions.len())?;
+    those.extend((0..positions.len()).filter(|&at| is_shared(at, &inside)));
     let (mut first, mut distinct) = (0, 0);
     let mut best: Option<(usize, usize)> = None;
-    let length = |(from, to): (usize, usize)| places[to].2 - places[from].1;
+    let length = |(from, to): (usize, usize)| positions[to].2 - positions[from].1;
     for &last in &those {
-        let count = inside.entry(places[last].0).or_default();
+        let count = inside.entry(positions[last].0).or_default();
         distinct += usize::from(*count == 0);
         *count += 1;
-        while distinct >= wanted {
+        while distinct >= required {
             let stretch = (those[first], last);
             if best.is_none_or(|best| length(stretch) < length(best)) {
                 best = Some(stretch);
             }
-            let count = inside.entry(places[those[first]].0).or_default();
+            let count = inside.entry(positions[those[first]].0).or_default();
             *count -= 1;
             distinct -= usize::from(*count == 0);
             first += 1;
@@ -189,12 +189,12 @@ fn span(places: &[Placed], ids: &[u64], shared: usize) -> Result<(usize, usize)>
     while from > 0 && is_shared(from - 1, &inside) {
         from -= 1;
     }
-    while to + 1 < places.len() && is_shared(to + 1, &inside) {
+    while to + 1 < positions.len() && is_shared(to + 1, &inside) {
         to += 1;
     }
     // With mixed n-grams, a feature that ends later may begin earlier.
-    let first = places[from..=to].iter().map(|place| place.1).min().unwrap_or_default();
-    Ok((first, places[to].2))
+    let first = positions[from..=to].iter().map(|reference| reference.1).min().unwrap_or_default();
+    Ok((first, positions[to].2))
 }
 
 #[cfg(test)]
@@ -211,23 +211,23 @@ mod tests {
 
     proptest! {
         #[test]
-        fn spans_equal_the_definition(query in "[abc .]{0,60}", known in "[abc]{1,20}", n in 1_usize..4, threshold in 0.1_f64..1.0) {
+        fn spans_equal_the_definition(query in "[abc .]{0,60}", references in "[abc]{1,20}", n in 1_usize..4, threshold in 0.1_f64..1.0) {
             let tokenizer = tokenizer(n);
             let grams = |text: &str| -> Vec<String> {
                 let letters: Vec<char> = text.chars().filter(|c| c.is_alphabetic()).collect();
                 let n = n.min(letters.len()).max(1);
                 letters.windows(n).map(|gram| gram.iter().collect()).collect()
             };
-            let set: BTreeSet<String> = grams(&known).into_iter().collect();
+            let set: BTreeSet<String> = grams(&references).into_iter().collect();
             let both: BTreeSet<String> = grams(&query).into_iter().filter(|gram| set.contains(gram)).collect();
             let similarity = both.len() as f64 / set.len() as f64;
-            let found = contained(&tokenizer, [query.as_str()].as_slice(), [known.as_str()].as_slice(), &[0, 1], &[0], threshold);
-            let found = found.expect("room").0.remove(0);
+            let matches = contained(&tokenizer, [query.as_str()].as_slice(), [references.as_str()].as_slice(), &[0, 1], &[0], threshold);
+            let matches = matches.expect("room").0.remove(0);
             if both.is_empty() || similarity < threshold {
-                prop_assert_eq!(Vec::<Found>::new(), found);
+                prop_assert_eq!(Vec::<Match>::new(), matches);
                 return Ok(());
             }
-            let wanted = (both.len() * 9).div_ceil(10);
+            let required = (both.len() * 9).div_ceil(10);
             let mut best = (usize::MAX, 0, 0);
             for start in 0..query.len() {
                 for end in start + 1..=query.len() {
@@ -236,7 +236,7 @@ mod tests {
                     let part = &query[start..end];
                     let whole = grams(part).into_iter().filter(|gram| gram.len() == n.min(grams(&query)[0].len()));
                     let inside: BTreeSet<String> = whole.filter(|gram| both.contains(gram)).collect();
-                    if inside.len() >= wanted && end - start < best.0 {
+                    if inside.len() >= required && end - start < best.0 {
                         best = (end - start, start, end);
                     }
                 }
@@ -254,20 +254,23 @@ mod tests {
                 to += 1;
             }
             let (start, end) = (letters[from], letters[to + n - 1] + 1);
-            prop_assert_eq!(vec![Found { known: 0, similarity, start, end }], found);
+            prop_assert_eq!(vec![Match { references: 0, similarity, start, end }], matches);
         }
     }
 
     #[test]
     fn what_does_not_fit_is_refused() {
-        let (queries, known) = (["abc"], ["abc"]);
+        let (queries, references) = (["abc"], ["abc"]);
         let call = |offsets: &[i64], candidates: &[u32]| {
-            contained(&tokenizer(2), queries.as_slice(), known.as_slice(), offsets, candidates, 0.5)
+            contained(&tokenizer(2), queries.as_slice(), references.as_slice(), offsets, candidates, 0.5)
         };
         assert!(call(&[0, 1], &[1]).is_err() && call(&[0], &[]).is_err() && call(&[0, 2], &[0]).is_err());
-        assert_eq!((0, 3), call(&[0, 1], &[0]).map(|found| (found.0[0][0].start, found.0[0][0].end)).expect("valid"));
-        let columns = call(&[0, 1], &[0]).and_then(|found| found.columns()).expect("room");
-        assert_eq!((vec![0, 1], vec![0], vec![1.0]), (columns.offsets, columns.known, columns.similarity));
+        assert_eq!(
+            (0, 3),
+            call(&[0, 1], &[0]).map(|matches| (matches.0[0][0].start, matches.0[0][0].end)).expect("valid")
+        );
+        let columns = call(&[0, 1], &[0]).and_then(|matches| matches.columns()).expect("room");
+        assert_eq!((vec![0, 1], vec![0], vec![1.0]), (columns.offsets, columns.references, columns.similarity));
         assert_eq!((vec![0], vec![3]), (columns.starts, columns.ends));
     }
 }

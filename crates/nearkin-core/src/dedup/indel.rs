@@ -23,7 +23,7 @@ use crate::cancel::CancelToken;
 use crate::{Error, Result, alloc};
 
 /// Maximum product of lengths for one pair: about ten seconds on one core.
-pub(super) const MOST: u128 = 1 << 39;
+pub(super) const MAX_COST: u128 = 1 << 39;
 /// Minimum product of lengths for strips; below it, the crate takes ten milliseconds.
 const SHORT: u128 = if cfg!(test) { 1 } else { 1 << 28 };
 /// Words per strip: with a hundred different characters its masks take 25 KB.
@@ -61,7 +61,7 @@ fn numbered(characters: &[char]) -> Result<(Vec<u32>, HashMap<char, u32>)> {
 }
 
 /// Return the length of the longest common subsequence if it reaches `needed`; None after cancellation.
-fn common<const WORDS: usize>(a: &[char], b: &[char], needed: usize, stop: &CancelToken) -> Result<Option<usize>> {
+fn common<const WORDS: usize>(a: &[char], b: &[char], needed: usize, cancel: &CancelToken) -> Result<Option<usize>> {
     let (numbered, numbers) = numbered(b)?;
     let mut carries = alloc::try_zeroed::<u64>(b.len().div_ceil(64))?;
     let (mut rows, mut row_of) = (Vec::new(), Vec::new());
@@ -72,7 +72,7 @@ fn common<const WORDS: usize>(a: &[char], b: &[char], needed: usize, stop: &Canc
         alloc::try_resize(&mut rows, 1, [0_u64; WORDS])?;
         row_of.clear();
         alloc::try_resize(&mut row_of, numbers.len(), 0_u32)?;
-        for (place, c) in strip.iter().enumerate() {
+        for (position, c) in strip.iter().enumerate() {
             let Some(&number) = numbers.get(c) else { continue };
             let row = &mut row_of[number as usize];
             if *row == 0 {
@@ -80,21 +80,21 @@ fn common<const WORDS: usize>(a: &[char], b: &[char], needed: usize, stop: &Canc
                 let count = rows.len() + 1;
                 alloc::try_resize(&mut rows, count, [0; WORDS])?;
             }
-            rows[*row as usize][place / 64] |= 1 << (place % 64);
+            rows[*row as usize][position / 64] |= 1 << (position % 64);
         }
         let mut state = [u64::MAX; WORDS];
         for (step, (numbers, carries)) in numbered.chunks(64).zip(&mut carries).enumerate() {
-            if step.is_multiple_of(LOOK) && stop.is_set() {
+            if step.is_multiple_of(LOOK) && cancel.is_set() {
                 return Ok(None);
             }
             let mut out = 0;
             for (bit, &number) in numbers.iter().enumerate() {
                 let mut carry = *carries >> bit & 1 == 1;
-                for (word, &places) in state.iter_mut().zip(&rows[row_of[number as usize] as usize]) {
-                    let (sum, first) = word.overflowing_add(*word & places);
+                for (word, &positions) in state.iter_mut().zip(&rows[row_of[number as usize] as usize]) {
+                    let (sum, first) = word.overflowing_add(*word & positions);
                     let (sum, second) = sum.overflowing_add(u64::from(carry));
                     carry = first || second;
-                    *word = sum | *word & !places;
+                    *word = sum | *word & !positions;
                 }
                 out |= u64::from(carry) << bit;
             }
@@ -114,7 +114,7 @@ fn common<const WORDS: usize>(a: &[char], b: &[char], needed: usize, stop: &Canc
 ///
 /// # Errors
 /// Memory runs out for long texts.
-pub(super) fn at_least(a: &str, b: &[char], threshold: f64, stop: &CancelToken) -> Result<Option<f64>> {
+pub(super) fn at_least(a: &str, b: &[char], threshold: f64, cancel: &CancelToken) -> Result<Option<f64>> {
     // There are at least as many bytes as characters.
     if a.len() as u128 * (b.len() as u128) < SHORT {
         let args = rapidfuzz::distance::indel::Args::default().score_cutoff(threshold);
@@ -130,7 +130,7 @@ pub(super) fn at_least(a: &str, b: &[char], threshold: f64, stop: &CancelToken) 
     // One less than the threshold requires, because the quotient's rounding decides the last unit.
     let needed = ((threshold * total as f64 / 2.0) as usize).saturating_sub(same + 1);
     let (a, b) = if a.len() < b.len() { (b, a) } else { (a, b) };
-    let found = common::<WORDS>(a, b, needed, stop)?.map(|common| similarity(same + common));
+    let found = common::<WORDS>(a, b, needed, cancel)?.map(|common| similarity(same + common));
     Ok(found.filter(|&found| found >= threshold))
 }
 
@@ -140,9 +140,9 @@ pub(super) fn at_least(a: &str, b: &[char], threshold: f64, stop: &CancelToken) 
 /// There is no memory for the characters of a long text.
 pub(super) fn cost(a: &str, b: &[char], threshold: f64) -> Result<u128> {
     // There are at least as many bytes as characters.
-    let most = a.len() as u128 * (b.len() as u128);
-    if most < SHORT {
-        return Ok(most);
+    let max_cost = a.len() as u128 * (b.len() as u128);
+    if max_cost < SHORT {
+        return Ok(max_cost);
     }
     let a = characters(a)?;
     let (total, shorter) = (a.len() + b.len(), a.len().min(b.len()));
@@ -153,22 +153,22 @@ pub(super) fn cost(a: &str, b: &[char], threshold: f64) -> Result<u128> {
     Ok(a.len() as u128 * (b.len() as u128))
 }
 
-/// Check that the comparison of two texts is within `most` (see [`MOST`]).
+/// Check that the comparison of two texts is within `max_cost` (see [`MAX_COST`]).
 ///
 /// # Errors
 /// It is not; memory runs out.
-pub(super) fn check_budget(a: &str, b: &str, most: u128) -> Result<()> {
+pub(super) fn check_budget(a: &str, b: &str, max_cost: u128) -> Result<()> {
     // There are at least as many bytes as characters.
-    if a.len() as u128 * b.len() as u128 <= most {
+    if a.len() as u128 * b.len() as u128 <= max_cost {
         return Ok(());
     }
     let (a, b) = (characters(a)?, characters(b)?);
     let (a, b, _) = trimmed(&a, &b);
-    if a.len() as u128 * b.len() as u128 <= most {
+    if a.len() as u128 * b.len() as u128 <= max_cost {
         return Ok(());
     }
     let found = format!("texts that differ over {} and {} characters", a.len(), b.len());
-    let allowed = format!("at most {most} pairs of characters for \"indel\"; use \"jaccard\", or compare parts");
+    let allowed = format!("at most {max_cost} pairs of characters for \"indel\"; use \"jaccard\", or compare parts");
     Err(Error::parameter("texts", found, allowed))
 }
 
@@ -205,10 +205,10 @@ mod tests {
 
     #[test]
     fn what_is_stopped_finds_nothing() {
-        let stop = CancelToken::new();
-        stop.set();
+        let cancel = CancelToken::new();
+        cancel.set();
         let other: Vec<char> = "xab".repeat(90).chars().collect();
-        assert_eq!(None, at_least(&"abc".repeat(100), &other, 0.0, &stop).expect("room"));
+        assert_eq!(None, at_least(&"abc".repeat(100), &other, 0.0, &cancel).expect("room"));
     }
 
     #[test]

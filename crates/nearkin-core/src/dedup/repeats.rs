@@ -16,7 +16,7 @@
 //! because earlier anchors represent them. Therefore a text that is copied a thousand times is in the table once.
 //!
 //! Memory: 16 bytes and at most 16 of the table per stored anchor; the symbols are read in place, sequentially except
-//! for compared positions. Time: linear except for anchors with many positions, `most` of which are compared. Hashes of
+//! for compared positions. Time: linear except for anchors with many positions, `max_positions` of which are compared. Hashes of
 //! runs are polynomial, modulo 2^64, mixed; equal hashes are always verified.
 
 use std::collections::VecDeque;
@@ -47,40 +47,49 @@ impl Symbol for u64 {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Repeats {
     /// Start and end (exclusive) of each, and the start of an earlier occurrence.
-    pub places: Vec<[u64; 3]>,
+    pub positions: Vec<[u64; 3]>,
     /// Number of anchors with more earlier positions than were compared.
     pub skipped: u64,
     /// Number of stored anchors.
     pub stored: u64,
 }
 
-/// Find the repeats of at least `least` symbols.
+/// Find the repeats of at least `min_symbols` symbols.
 ///
-/// `texts` are the start and end of each text in `symbols`, in the order of visits. `most` limits the earlier positions
+/// `texts` are the start and end of each text in `symbols`, in the order of visits. `max_positions` limits the earlier positions
 /// that an anchor is compared with.
 ///
 /// # Errors
 /// Positions out of range; fewer than two symbols; memory runs out; cancellation.
-pub fn repeats<S: Symbol>(symbols: &[S], texts: &[[u64; 2]], least: usize, most: usize) -> Result<Repeats> {
-    if least < 2 {
-        return Err(Error::parameter("min_length", least, "2 or more"));
+pub fn repeats<S: Symbol>(
+    symbols: &[S],
+    texts: &[[u64; 2]],
+    min_symbols: usize,
+    max_positions: usize,
+) -> Result<Repeats> {
+    if min_symbols < 2 {
+        return Err(Error::parameter("min_length", min_symbols, "2 or more"));
     }
     if let Some(text) = texts.iter().find(|text| text[0] > text[1] || text[1] > symbols.len() as u64) {
         return Err(Error::parameter("texts", format!("{text:?}"), format!("places within 0 to {}", symbols.len())));
     }
-    let stop = CancelToken::current();
-    let mut search = Search::new(symbols, texts, least, most)?;
+    let cancel = CancelToken::current();
+    let mut search = Search::new(symbols, texts, min_symbols, max_positions)?;
     for text in 0..texts.len() {
-        stop.check()?;
-        search.visit(text, &stop)?;
+        cancel.check()?;
+        search.visit(text, &cancel)?;
     }
-    stop.check()?;
-    Ok(Repeats { places: search.found.whole()?, skipped: search.skipped, stored: search.table.entries.len() as u64 })
+    cancel.check()?;
+    Ok(Repeats {
+        positions: search.found.into_vec()?,
+        skipped: search.skipped,
+        stored: search.table.entries.len() as u64,
+    })
 }
 
 /// A range of repeated windows, and the distance to the earlier occurrence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Stretch {
+struct RepeatRange {
     start: usize,
     end: usize,
     other: usize,
@@ -92,40 +101,50 @@ struct Search<'a, S> {
     /// Indices of the texts by their start.
     by_start: Vec<u32>,
     /// Length of a window, and of a hashed run, in symbols.
-    least: usize,
+    min_symbols: usize,
     run: usize,
-    most: usize,
+    max_positions: usize,
     table: Table,
     found: BestEffortVec<[u64; 3]>,
     skipped: u64,
 }
 
 impl<'a, S: Symbol> Search<'a, S> {
-    fn new(symbols: &'a [S], texts: &'a [[u64; 2]], least: usize, most: usize) -> Result<Self> {
+    fn new(symbols: &'a [S], texts: &'a [[u64; 2]], min_symbols: usize, max_positions: usize) -> Result<Self> {
         let mut by_start = alloc::try_collect(0..texts.len() as u32)?;
         by_start.sort_unstable_by_key(|&text| texts[text as usize]);
-        let run = least - (least - 1) / 3;
+        let run = min_symbols - (min_symbols - 1) / 3;
         let table = Table::new()?;
-        Ok(Self { symbols, texts, by_start, least, run, most, table, found: BestEffortVec::default(), skipped: 0 })
+        Ok(Self {
+            symbols,
+            texts,
+            by_start,
+            min_symbols,
+            run,
+            max_positions,
+            table,
+            found: BestEffortVec::default(),
+            skipped: 0,
+        })
     }
 
     /// Return the bounds of the text that contains a position.
-    fn text_of(&self, place: usize) -> (usize, usize) {
-        let after = self.by_start.partition_point(|&text| self.texts[text as usize][0] <= place as u64);
+    fn text_of(&self, position: usize) -> (usize, usize) {
+        let after = self.by_start.partition_point(|&text| self.texts[text as usize][0] <= position as u64);
         // An empty text may begin where a longer one does; it comes before it.
         let [start, end] = self.texts[self.by_start[after - 1] as usize];
         (start as usize, end as usize)
     }
 
     /// Find the repeats of a text, and store its anchors.
-    fn visit(&mut self, text: usize, stop: &CancelToken) -> Result<()> {
-        let [start, end] = self.texts[text].map(|place| place as usize);
-        if end - start < self.least {
+    fn visit(&mut self, text: usize, cancel: &CancelToken) -> Result<()> {
+        let [start, end] = self.texts[text].map(|position| position as usize);
+        if end - start < self.min_symbols {
             return Ok(());
         }
-        let mut stretches = BestEffortVec::default();
+        let mut ranges = BestEffortVec::default();
         let mut covered = Covered::default();
-        for anchor in stop.often(anchors(&self.symbols[start..end], self.run, self.least - self.run + 1)) {
+        for anchor in cancel.often(anchors(&self.symbols[start..end], self.run, self.min_symbols - self.run + 1)) {
             let (at, hash) = (start + anchor.at, anchor.hash);
             let (first, last) = (start + anchor.first, start + anchor.last);
             covered.forget(first);
@@ -136,21 +155,21 @@ impl<'a, S: Symbol> Search<'a, S> {
             let mut next = self.table.first(hash);
             while let Some(entry) = next {
                 next = self.table.next(entry);
-                let Entry { place, key, .. } = self.table.entries[entry as usize];
+                let Entry { position, key, .. } = self.table.entries[entry as usize];
                 if key != hash as u32 {
                     continue;
                 }
-                if compared == self.most {
+                if compared == self.max_positions {
                     self.skipped += 1;
                     break;
                 }
                 compared += 1;
-                if compared.is_multiple_of(1 << 10) && stop.is_set() {
+                if compared.is_multiple_of(1 << 10) && cancel.is_set() {
                     return Err(Error::Cancelled);
                 }
-                let Some(stretch) = self.extended(at, place as usize, (start, end), &covered) else { continue };
-                covered.add(stretch, self.least);
-                stretches.push(stretch);
+                let Some(range) = self.extended(at, position as usize, (start, end), &covered) else { continue };
+                covered.add(range, self.min_symbols);
+                ranges.push(range);
                 if covered.has(first, last) {
                     break;
                 }
@@ -159,12 +178,12 @@ impl<'a, S: Symbol> Search<'a, S> {
                 self.table.push(at as u64, hash)?;
             }
         }
-        self.give(stretches.whole()?);
+        self.give(ranges.into_vec()?);
         Ok(())
     }
 
     /// Return the match of an anchor with an earlier position, extended within both texts, if it covers a new window.
-    fn extended(&self, at: usize, other: usize, text: (usize, usize), covered: &Covered) -> Option<Stretch> {
+    fn extended(&self, at: usize, other: usize, text: (usize, usize), covered: &Covered) -> Option<RepeatRange> {
         if covered.knows(at, other) {
             return None;
         }
@@ -176,14 +195,14 @@ impl<'a, S: Symbol> Search<'a, S> {
         }
         let (mine, its) = (&self.symbols[text.0..at], &self.symbols[first..other]);
         let behind = mine.iter().rev().zip(its.iter().rev()).take_while(|(one, two)| one == two).count();
-        let stretch = Stretch { start: at - behind, end: at + ahead, other: other - behind };
-        (behind + ahead >= self.least).then_some(stretch)
+        let range = RepeatRange { start: at - behind, end: at + ahead, other: other - behind };
+        (behind + ahead >= self.min_symbols).then_some(range)
     }
 
     /// Reduce the ranges to a minimum set with the same union.
-    fn give(&mut self, mut stretches: Vec<Stretch>) {
-        stretches.sort_unstable();
-        let mut rest = stretches.into_iter().peekable();
+    fn give(&mut self, mut ranges: Vec<RepeatRange>) {
+        ranges.sort_unstable();
+        let mut rest = ranges.into_iter().peekable();
         let mut reached = 0;
         while let Some(first) = rest.next() {
             // Of those that start before the last one ends, or together, take the one with the largest end.
@@ -208,7 +227,7 @@ struct Covered {
     /// First and last window of each range, disjoint and ascending.
     windows: VecDeque<(usize, usize)>,
     /// The last ranges, each on one diagonal.
-    stretches: VecDeque<Stretch>,
+    ranges: VecDeque<RepeatRange>,
 }
 
 /// Number of ranges remembered so that they are not extended again.
@@ -230,16 +249,16 @@ impl Covered {
 
     /// True if a range aligns a position with the earlier position.
     fn knows(&self, at: usize, other: usize) -> bool {
-        let there = |one: &Stretch| (one.start..one.end).contains(&at) && one.other + (at - one.start) == other;
-        self.stretches.iter().any(there)
+        let there = |one: &RepeatRange| (one.start..one.end).contains(&at) && one.other + (at - one.start) == other;
+        self.ranges.iter().any(there)
     }
 
-    fn add(&mut self, stretch: Stretch, least: usize) {
-        if self.stretches.len() == REMEMBERED {
-            self.stretches.pop_front();
+    fn add(&mut self, range: RepeatRange, min_symbols: usize) {
+        if self.ranges.len() == REMEMBERED {
+            self.ranges.pop_front();
         }
-        self.stretches.push_back(stretch);
-        let (mut first, mut last) = (stretch.start, stretch.end - least);
+        self.ranges.push_back(range);
+        let (mut first, mut last) = (range.start, range.end - min_symbols);
         let from = self.windows.partition_point(|&(_, end)| end + 1 < first);
         let to = from + self.windows.range(from..).take_while(|&&(start, _)| start <= last + 1).count();
         for &(start, end) in self.windows.range(from..to) {
@@ -273,7 +292,7 @@ fn anchors<S: Symbol>(symbols: &[S], run: usize, width: usize) -> impl Iterator<
     let value = |at: usize| symbols[at].number().wrapping_add(1).wrapping_mul(0xd6e8_feb8_6659_fd93);
     let mut rolling = (0..run - 1).fold(0_u64, |hash, at| hash.wrapping_mul(BASE).wrapping_add(value(at)));
     // Runs that can still be the minimum of a window, their hashes ascending; the first of equals.
-    let mut least: VecDeque<(usize, u64)> = VecDeque::new();
+    let mut min_symbols: VecDeque<(usize, u64)> = VecDeque::new();
     let mut open: Option<Anchor> = None;
     let runs = symbols.len() + 1 - run;
     // For each period, the number of last symbols that continue it.
@@ -294,15 +313,15 @@ fn anchors<S: Symbol>(symbols: &[S], run: usize, width: usize) -> impl Iterator<
         rolling = rolling.wrapping_mul(BASE).wrapping_add(value(newest + run - 1));
         let hash = if count(newest + run - 1) { u64::MAX } else { mixed(rolling) };
         rolling = rolling.wrapping_sub(value(newest).wrapping_mul(leading));
-        while least.back().is_some_and(|&(_, other)| other > hash) {
-            least.pop_back();
+        while min_symbols.back().is_some_and(|&(_, other)| other > hash) {
+            min_symbols.pop_back();
         }
-        least.push_back((newest, hash));
+        min_symbols.push_back((newest, hash));
         let first = (newest + 1).checked_sub(width)?;
-        if least.front().is_some_and(|&(at, _)| at < first) {
-            least.pop_front();
+        if min_symbols.front().is_some_and(|&(at, _)| at < first) {
+            min_symbols.pop_front();
         }
-        let &(at, hash) = least.front()?;
+        let &(at, hash) = min_symbols.front()?;
         match &mut open {
             Some(anchor) if anchor.at == at => {
                 anchor.last = first;
@@ -321,7 +340,7 @@ fn mixed(hash: u64) -> u64 {
 /// An anchor of an earlier position.
 #[derive(Clone, Copy)]
 struct Entry {
-    place: u64,
+    position: u64,
     /// The low half of its hash.
     key: u32,
     /// Index of the next entry of its chain, or `NONE`.
@@ -354,7 +373,7 @@ impl Table {
         Some(self.entries[entry as usize].next).filter(|&entry| entry != NONE)
     }
 
-    fn push(&mut self, place: u64, hash: u64) -> Result<()> {
+    fn push(&mut self, position: u64, hash: u64) -> Result<()> {
         if self.entries.len() >= NONE as usize {
             return Err(Error::parameter(
                 "texts",
@@ -366,7 +385,7 @@ impl Table {
         if self.entries.len() == self.chains.len() && self.chains.len() < 1 << 32 {
             self.grow()?;
         }
-        self.entries.push(Entry { place, key: hash as u32, next: NONE });
+        self.entries.push(Entry { position, key: hash as u32, next: NONE });
         self.link(self.entries.len() as u32 - 1);
         Ok(())
     }
@@ -403,69 +422,69 @@ mod tests {
 
     /// Texts one after another, visited in that order.
     fn joined(texts: &[Vec<u8>]) -> (Vec<u8>, Vec<[u64; 2]>) {
-        let (mut symbols, mut places) = (Vec::new(), Vec::new());
+        let (mut symbols, mut positions) = (Vec::new(), Vec::new());
         for text in texts {
-            places.push([symbols.len() as u64, (symbols.len() + text.len()) as u64]);
+            positions.push([symbols.len() as u64, (symbols.len() + text.len()) as u64]);
             symbols.extend_from_slice(text);
         }
-        (symbols, places)
+        (symbols, positions)
     }
 
     /// Mark the symbols in repeated windows by the definition.
-    fn slow(symbols: &[u8], texts: &[[u64; 2]], least: usize) -> Vec<bool> {
+    fn slow(symbols: &[u8], texts: &[[u64; 2]], min_symbols: usize) -> Vec<bool> {
         let (mut seen, mut covered) = (HashMap::new(), vec![false; symbols.len()]);
         for &[start, end] in texts {
-            for at in start as usize..(end as usize + 1).saturating_sub(least) {
-                if at as u64 + least as u64 <= end && seen.insert(&symbols[at..at + least], at).is_some() {
-                    covered[at..at + least].fill(true);
+            for at in start as usize..(end as usize + 1).saturating_sub(min_symbols) {
+                if at as u64 + min_symbols as u64 <= end && seen.insert(&symbols[at..at + min_symbols], at).is_some() {
+                    covered[at..at + min_symbols].fill(true);
                 }
             }
         }
         covered
     }
 
-    fn check(symbols: &[u8], texts: &[[u64; 2]], least: usize) -> Repeats {
-        let found = repeats(symbols, texts, least, usize::MAX).expect("room");
+    fn check(symbols: &[u8], texts: &[[u64; 2]], min_symbols: usize) -> Repeats {
+        let found = repeats(symbols, texts, min_symbols, usize::MAX).expect("room");
         let mut covered = vec![false; symbols.len()];
-        for &[start, end, other] in &found.places {
+        for &[start, end, other] in &found.positions {
             let (start, end, other) = (start as usize, end as usize, other as usize);
-            assert!(end - start >= least);
+            assert!(end - start >= min_symbols);
             assert_eq!(symbols[start..end], symbols[other..other + end - start]);
             covered[start..end].fill(true);
         }
-        assert_eq!(slow(symbols, texts, least), covered);
+        assert_eq!(slow(symbols, texts, min_symbols), covered);
         found
     }
 
     #[test]
     fn a_repeat_is_found_with_its_place() {
         let texts = [b"one two three four five".to_vec(), b"xx two three fourteen".to_vec()];
-        let (symbols, places) = joined(&texts);
-        let found = check(&symbols, &places, 8);
-        assert_eq!((vec![[25, 40, 3]], 0), (found.places, found.skipped));
-        assert!(repeats(&symbols, &places, 16, 9).expect("room").places.is_empty());
+        let (symbols, positions) = joined(&texts);
+        let found = check(&symbols, &positions, 8);
+        assert_eq!((vec![[25, 40, 3]], 0), (found.positions, found.skipped));
+        assert!(repeats(&symbols, &positions, 16, 9).expect("room").positions.is_empty());
         // In the reverse order of visits the other text is the repeat.
-        let turned = [places[1], places[0]];
-        assert_eq!(vec![[3, 18, 25]], check(&symbols, &turned, 8).places);
+        let turned = [positions[1], positions[0]];
+        assert_eq!(vec![[3, 18, 25]], check(&symbols, &turned, 8).positions);
         assert_eq!(Repeats::default(), check(b"", &[[0, 0], [0, 0]], 2));
     }
 
     #[test]
     fn copies_are_stored_once_and_words_are_symbols() {
         let text: Vec<u8> = (0..4000_u64).map(|i| mixed(i.wrapping_mul(BASE)) as u8).collect();
-        let (symbols, places) = joined(&vec![text.clone(); 50]);
-        let found = check(&symbols, &places, 40);
-        assert_eq!(49, found.places.len());
+        let (symbols, positions) = joined(&vec![text.clone(); 50]);
+        let found = check(&symbols, &positions, 40);
+        assert_eq!(49, found.positions.len());
         assert_eq!(repeats(&text, &[[0, 4000]], 40, 9).expect("room").stored, found.stored);
         let words = [1_u64, 2, 3, 9, 1, 2, 3];
-        assert_eq!(vec![[4, 7, 0]], repeats(&words, &[[0, 4], [4, 7]], 3, 9).expect("room").places);
+        assert_eq!(vec![[4, 7, 0]], repeats(&words, &[[0, 4], [4, 7]], 3, 9).expect("room").positions);
     }
 
     #[test]
     fn one_symbol_again_and_again_is_linear() {
         let symbols = vec![b'a'; 1 << 20];
         let found = repeats(&symbols, &[[0, 1 << 20]], 50, 100).expect("room");
-        assert_eq!((vec![[1, 1 << 20, 0]], 0), (found.places, found.skipped));
+        assert_eq!((vec![[1, 1 << 20, 0]], 0), (found.positions, found.skipped));
     }
 
     #[test]
@@ -477,18 +496,18 @@ mod tests {
                     .concat()
             })
             .collect();
-        let (symbols, places) = joined(&texts);
-        assert_eq!(0, repeats(&symbols, &places, 30, 1000).expect("room").skipped);
-        check(&symbols, &places, 30);
+        let (symbols, positions) = joined(&texts);
+        assert_eq!(0, repeats(&symbols, &positions, 30, 1000).expect("room").skipped);
+        check(&symbols, &positions, 30);
     }
 
     #[test]
     fn places_beyond_the_most_are_counted() {
         let texts: Vec<Vec<u8>> =
             (0..30_u8).map(|i| [vec![i; 4], b"the same run in all".to_vec(), vec![i; 4]].concat()).collect();
-        let (symbols, places) = joined(&texts);
-        assert_eq!(0, repeats(&symbols, &places, 24, 1000).expect("room").skipped);
-        assert!(repeats(&symbols, &places, 24, 3).expect("room").skipped > 0);
+        let (symbols, positions) = joined(&texts);
+        assert_eq!(0, repeats(&symbols, &positions, 24, 1000).expect("room").skipped);
+        assert!(repeats(&symbols, &positions, 24, 3).expect("room").skipped > 0);
     }
 
     #[test]
@@ -496,32 +515,32 @@ mod tests {
         assert!(matches!(repeats(b"abc", &[[0, 4]], 2, 1), Err(Error::Parameter { name: "texts", .. })));
         assert!(matches!(repeats(b"abc", &[[2, 1]], 2, 1), Err(Error::Parameter { name: "texts", .. })));
         assert!(matches!(repeats(b"abc", &[[0, 3]], 1, 1), Err(Error::Parameter { name: "min_length", .. })));
-        let (symbols, places) = joined(&vec![b"some text that is repeated".to_vec(); 9]);
-        at_every_check(&mut (), |()| repeats(&symbols, &places, 8, 9), |()| ());
+        let (symbols, positions) = joined(&vec![b"some text that is repeated".to_vec(); 9]);
+        at_every_check(&mut (), |()| repeats(&symbols, &positions, 8, 9), |()| ());
     }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2000))]
         #[test]
         fn what_is_found_is_what_the_definition_says(
-            texts in prop::collection::vec(prop::collection::vec(0_u8..3, 0..60), 0..8), least in 2_usize..14, turned: bool,
+            texts in prop::collection::vec(prop::collection::vec(0_u8..3, 0..60), 0..8), min_symbols in 2_usize..14, turned: bool,
         ) {
-            let (symbols, mut places) = joined(&texts);
+            let (symbols, mut positions) = joined(&texts);
             if turned {
-                places.reverse();
+                positions.reverse();
             }
-            check(&symbols, &places, least);
+            check(&symbols, &positions, min_symbols);
         }
 
         #[test]
         fn long_texts_of_few_blocks_too(
             blocks in prop::collection::vec(prop::collection::vec(0_u8..4, 1..25), 1..6),
-            picks in prop::collection::vec(prop::collection::vec(0_usize..6, 0..20), 1..5), least in 2_usize..60,
+            picks in prop::collection::vec(prop::collection::vec(0_usize..6, 0..20), 1..5), min_symbols in 2_usize..60,
         ) {
             let texts: Vec<Vec<u8>> =
                 picks.iter().map(|list| list.iter().flat_map(|&i| blocks[i % blocks.len()].clone()).collect()).collect();
-            let (symbols, places) = joined(&texts);
-            check(&symbols, &places, least);
+            let (symbols, positions) = joined(&texts);
+            check(&symbols, &positions, min_symbols);
         }
     }
 }

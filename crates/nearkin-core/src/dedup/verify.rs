@@ -27,7 +27,7 @@ use crate::alloc;
 use crate::cancel::CancelToken;
 use crate::dedup::indel;
 use crate::hash::idset::IdSet;
-use crate::text::distinguishers::{Particulars, differ};
+use crate::text::distinguishers::{Distinguishers, differ};
 use crate::text::tokenizer::{Scratch, TextSource, Tokenizer};
 use crate::{Error, Result};
 
@@ -70,7 +70,7 @@ struct Chunk {
     ids: Vec<u64>,
     text: String,
     /// Hashes of the distinguishers, ascending for each row; empty without rules.
-    particulars: Vec<u64>,
+    distinguishers: Vec<u64>,
     /// End of each row in `ids` or `text`, and in the distinguishers.
     rows: Vec<(u32, usize, usize)>,
     /// The time of the last use of a row.
@@ -79,26 +79,26 @@ struct Chunk {
 
 impl Chunk {
     fn bytes(&self) -> usize {
-        8 * (self.ids.len() + self.particulars.len()) + self.text.len()
+        8 * (self.ids.len() + self.distinguishers.len()) + self.text.len()
     }
 
     /// Clear the chunk and keep its buffers.
     fn clear(&mut self) {
         self.ids.clear();
         self.text.clear();
-        self.particulars.clear();
+        self.distinguishers.clear();
         self.rows.clear();
     }
 }
 
 /// The position of a row in the cache.
 #[derive(Clone, Copy)]
-struct Place {
+struct Slot {
     chunk: u64,
     start: usize,
     end: usize,
     /// Start and end of its distinguishers.
-    particulars: (usize, usize),
+    distinguishers: (usize, usize),
 }
 
 /// The data by which a row is compared.
@@ -117,9 +117,9 @@ pub struct Allowance {
 }
 
 impl Allowance {
-    /// Create the allowance of one document: `most` comparisons and, for Indel, 2^39 pairs of characters in total.
-    pub fn new(most: usize) -> Self {
-        Self { comparisons: most, characters: indel::MOST }
+    /// Create the allowance of one document: `max_comparisons` comparisons and, for Indel, 2^39 pairs of characters in total.
+    pub fn new(max_comparisons: usize) -> Self {
+        Self { comparisons: max_comparisons, characters: indel::MAX_COST }
     }
 
     /// True if no comparison remains.
@@ -141,7 +141,7 @@ const FEW_FEATURES: usize = 1 << 15;
 /// bytes remain. Cleared chunks are reused to avoid allocating again.
 pub struct Cache {
     measure: Measure,
-    particulars: Option<Particulars>,
+    distinguishers: Option<Distinguishers>,
     /// Number of pairs that were similar enough but differ in their distinguishers.
     differing: AtomicU64,
     budget: usize,
@@ -151,7 +151,7 @@ pub struct Cache {
     next: u64,
     chunks: HashMap<u64, Chunk>,
     spare: Vec<Chunk>,
-    places: HashMap<u32, Place>,
+    slots: HashMap<u32, Slot>,
 }
 
 /// A text prepared for comparison with others.
@@ -159,16 +159,16 @@ pub struct Cache {
 pub struct Subject {
     set: IdSet,
     characters: Vec<char>,
-    particulars: Vec<u64>,
+    distinguishers: Vec<u64>,
 }
 
 impl Cache {
     /// Create a cache that shrinks to `budget` bytes. With rules for distinguishers, texts that differ in them do not
     /// match.
-    pub fn new(measure: Measure, particulars: Option<Particulars>, budget: usize) -> Self {
-        let (chunks, places, differing) = (HashMap::new(), HashMap::new(), AtomicU64::new(0));
+    pub fn new(measure: Measure, distinguishers: Option<Distinguishers>, budget: usize) -> Self {
+        let (chunks, slots, differing) = (HashMap::new(), HashMap::new(), AtomicU64::new(0));
         let spare = Vec::new();
-        Self { measure, particulars, differing, budget, bytes: 0, clock: 0, next: 0, chunks, spare, places }
+        Self { measure, distinguishers, differing, budget, bytes: 0, clock: 0, next: 0, chunks, spare, slots }
     }
 
     /// Return the number of pairs that were similar enough but differ in their distinguishers.
@@ -183,8 +183,8 @@ impl Cache {
     pub fn missing(&mut self, rows: &[u32]) -> Result<Vec<u32>> {
         let mut missing = alloc::BestEffortVec::default();
         self.clock += 1;
-        let Self { clock, chunks, places, .. } = self;
-        let mut is_missing = |row: &u32| match places.get(row).and_then(|place| chunks.get_mut(&place.chunk)) {
+        let Self { clock, chunks, slots, .. } = self;
+        let mut is_missing = |row: &u32| match slots.get(row).and_then(|slot| chunks.get_mut(&slot.chunk)) {
             Some(chunk) => {
                 chunk.needed = *clock;
                 false
@@ -192,7 +192,7 @@ impl Cache {
             None => true,
         };
         missing.extend(rows.iter().copied().filter(|row| is_missing(row)));
-        missing.whole()
+        missing.into_vec()
     }
 
     /// Prepare text i of `texts` as row `rows[i]`, in parallel.
@@ -205,14 +205,14 @@ impl Cache {
     pub fn add(&mut self, tokenizer: &Tokenizer, rows: &[u32], texts: &(impl TextSource + ?Sized)) -> Result<()> {
         assert!(rows.len() <= texts.len(), "one text per row");
         let mut chunks = self.emptied(rows.len().div_ceil(CHUNK))?;
-        let (measure, particulars, clock) = (self.measure, self.particulars.as_ref(), self.clock);
-        let stop = &CancelToken::current();
+        let (measure, distinguishers, clock) = (self.measure, self.distinguishers.as_ref(), self.clock);
+        let cancel = &CancelToken::current();
         chunks.par_iter_mut().zip(rows.par_chunks(CHUNK)).enumerate().try_for_each_init(
-            || Scratch::stopped_by(stop),
+            || Scratch::with_cancel(cancel),
             |scratch, (number, (chunk, rows))| -> Result<()> {
                 chunk.needed = clock;
                 alloc::try_reserve(&mut chunk.rows, rows.len())?;
-                for (i, &row) in rows.iter().enumerate().take_while(|_| !stop.is_set()) {
+                for (i, &row) in rows.iter().enumerate().take_while(|_| !cancel.is_set()) {
                     texts.prefetch(number * CHUNK + i + 1);
                     let text = texts.get(number * CHUNK + i).unwrap_or_default();
                     let end = if measure == Measure::Indel {
@@ -223,15 +223,15 @@ impl Cache {
                         tokenizer.distinct(text, scratch, &mut chunk.ids)?;
                         chunk.ids.len()
                     };
-                    if let Some(particulars) = particulars {
-                        particulars.hashes(text, &mut chunk.particulars)?;
+                    if let Some(distinguishers) = distinguishers {
+                        distinguishers.hashes(text, &mut chunk.distinguishers)?;
                     }
-                    chunk.rows.push((row, end, chunk.particulars.len()));
+                    chunk.rows.push((row, end, chunk.distinguishers.len()));
                 }
                 Ok(())
             },
         )?;
-        stop.check()?;
+        cancel.check()?;
         self.take(chunks, rows.len())
     }
 
@@ -245,12 +245,12 @@ impl Cache {
 
     /// Store chunks of `rows` rows in total, or none if memory runs out.
     fn take(&mut self, chunks: Vec<Chunk>, rows: usize) -> Result<()> {
-        alloc::try_reserve_map(&mut self.places, rows)?;
+        alloc::try_reserve_map(&mut self.slots, rows)?;
         alloc::try_reserve_map(&mut self.chunks, chunks.len())?;
         for chunk in chunks {
             let (mut start, mut first) = (0, 0);
             for &(row, end, last) in &chunk.rows {
-                self.places.insert(row, Place { chunk: self.next, start, end, particulars: (first, last) });
+                self.slots.insert(row, Slot { chunk: self.next, start, end, distinguishers: (first, last) });
                 (start, first) = (end, last);
             }
             self.bytes += chunk.bytes();
@@ -268,7 +268,7 @@ impl Cache {
         if self.measure == Measure::Indel {
             return Err(Error::parameter("verify", "indel", "jaccard or containment, which compare sets of features"));
         }
-        if self.particulars.is_some() {
+        if self.distinguishers.is_some() {
             return Err(Error::parameter("differ", "rules", "none where features alone are kept, not texts"));
         }
         let fit = offsets.len() == rows.len() + 1
@@ -292,13 +292,13 @@ impl Cache {
 
     /// True if comparing these rows takes less than a few hundred microseconds: few small sets.
     pub fn are_few(&self, rows: &[u32]) -> bool {
-        let size = |row: &u32| self.places.get(row).map_or(0, |place| place.end - place.start);
+        let size = |row: &u32| self.slots.get(row).map_or(0, |slot| slot.end - slot.start);
         self.measure != Measure::Indel && rows.len() <= FEW && rows.iter().map(size).sum::<usize>() <= FEW_FEATURES
     }
 
     /// Return the first of `rows` that was not added.
     pub fn first_missing(&self, rows: &[u32]) -> Option<u32> {
-        rows.iter().copied().find(|row| !self.places.contains_key(row))
+        rows.iter().copied().find(|row| !self.slots.contains_key(row))
     }
 
     /// Clear the least recently used chunks until the cache is within its budget, except those with rows of the last
@@ -322,8 +322,8 @@ impl Cache {
                 self.bytes -= chunk.bytes();
                 for (row, ..) in &chunk.rows {
                     // A row that was added again is in a later chunk.
-                    if self.places.get(row).is_some_and(|place| place.chunk == number) {
-                        self.places.remove(row);
+                    if self.slots.get(row).is_some_and(|slot| slot.chunk == number) {
+                        self.slots.remove(row);
                     }
                 }
                 chunk.clear();
@@ -334,20 +334,20 @@ impl Cache {
     }
 
     fn entry(&self, row: u32) -> Option<Comparand<'_>> {
-        let place = self.places.get(&row)?;
-        let chunk = self.chunks.get(&place.chunk)?;
+        let slot = self.slots.get(&row)?;
+        let chunk = self.chunks.get(&slot.chunk)?;
         Some(if self.measure == Measure::Indel {
-            Comparand::Text(&chunk.text[place.start..place.end])
+            Comparand::Text(&chunk.text[slot.start..slot.end])
         } else {
-            Comparand::Set(&chunk.ids[place.start..place.end])
+            Comparand::Set(&chunk.ids[slot.start..slot.end])
         })
     }
 
     /// Return the distinguishers of a row; empty if it was not added.
     fn particulars_of(&self, row: u32) -> &[u64] {
         let found = || {
-            let place = self.places.get(&row)?;
-            self.chunks.get(&place.chunk)?.particulars.get(place.particulars.0..place.particulars.1)
+            let slot = self.slots.get(&row)?;
+            self.chunks.get(&slot.chunk)?.distinguishers.get(slot.distinguishers.0..slot.distinguishers.1)
         };
         found().unwrap_or_default()
     }
@@ -359,8 +359,8 @@ impl Cache {
     pub fn subject(&self, row: u32, subject: &mut Subject) -> Result<()> {
         subject.characters.clear();
         subject.set.clear(0);
-        subject.particulars.clear();
-        alloc::try_extend(&mut subject.particulars, self.particulars_of(row))?;
+        subject.distinguishers.clear();
+        alloc::try_extend(&mut subject.distinguishers, self.particulars_of(row))?;
         match self.entry(row) {
             Some(Comparand::Text(text)) => {
                 alloc::try_reserve(&mut subject.characters, text.chars().count())?;
@@ -397,10 +397,10 @@ impl Cache {
     ///
     /// # Errors
     /// Memory runs out for long texts.
-    fn at_least(&self, row: u32, subject: &Subject, threshold: f64, stop: &CancelToken) -> Result<Option<f64>> {
+    fn at_least(&self, row: u32, subject: &Subject, threshold: f64, cancel: &CancelToken) -> Result<Option<f64>> {
         match self.entry(row) {
             Some(Comparand::Text(text)) if !text.is_empty() && !subject.characters.is_empty() => {
-                indel::at_least(text, &subject.characters, threshold, stop)
+                indel::at_least(text, &subject.characters, threshold, cancel)
             }
             Some(Comparand::Set(ids)) => Ok(self.sets_at_least(ids, subject, threshold)),
             Some(Comparand::Text(_)) | None => Ok(None),
@@ -412,9 +412,10 @@ impl Cache {
     ///
     /// # Errors
     /// As [`Cache::at_least`].
-    pub fn matches(&self, row: u32, subject: &Subject, threshold: f64, stop: &CancelToken) -> Result<Option<f64>> {
-        let found = self.at_least(row, subject, threshold, stop)?;
-        if found.is_some() && self.particulars.is_some() && differ(self.particulars_of(row), &subject.particulars) {
+    pub fn matches(&self, row: u32, subject: &Subject, threshold: f64, cancel: &CancelToken) -> Result<Option<f64>> {
+        let found = self.at_least(row, subject, threshold, cancel)?;
+        if found.is_some() && self.distinguishers.is_some() && differ(self.particulars_of(row), &subject.distinguishers)
+        {
             self.differing.fetch_add(1, Ordering::Relaxed);
             return Ok(None);
         }
@@ -457,10 +458,10 @@ impl Cache {
     /// If the two lists differ in length.
     pub fn similarities(&self, left: &[u32], right: &[u32], left_out: bool) -> Result<Vec<f64>> {
         assert_eq!(left.len(), right.len(), "one left and one right text a pair");
-        let stop = &CancelToken::current();
+        let cancel = &CancelToken::current();
         for (&a, &b) in left.iter().zip(right).filter(|_| !left_out) {
             if let (Some(Comparand::Text(a)), Some(Comparand::Text(b))) = (self.entry(a), self.entry(b)) {
-                indel::check_budget(a, b, indel::MOST)?;
+                indel::check_budget(a, b, indel::MAX_COST)?;
             }
         }
         // Pairs with the same left text are adjacent, so that its set is built once.
@@ -473,15 +474,15 @@ impl Cache {
             self.subject(left[group[0] as usize], subject)?;
             let mut similarities = alloc::try_with_capacity(group.len())?;
             for &pair in *group {
-                stop.check()?;
+                cancel.check()?;
                 let row = right[pair as usize];
                 let fits = !left_out || self.allows(row, subject, 0.0, &mut Allowance::new(1))?;
-                let found = if fits { self.at_least(row, subject, 0.0, stop)?.unwrap_or(0.0) } else { f64::NAN };
+                let found = if fits { self.at_least(row, subject, 0.0, cancel)?.unwrap_or(0.0) } else { f64::NAN };
                 similarities.push(found);
             }
             Ok(similarities)
         }))?;
-        stop.check()?;
+        cancel.check()?;
         let mut result = alloc::try_zeroed(left.len())?;
         for (&pair, value) in order.iter().zip(found.into_iter().flatten()) {
             result[pair as usize] = value;
@@ -496,17 +497,19 @@ impl Cache {
 /// # Errors
 /// The call is cancelled, or memory runs out.
 pub fn feature_sets(tokenizer: &Tokenizer, texts: &(impl TextSource + ?Sized)) -> Result<(Vec<i64>, Vec<u64>)> {
-    let stop = &CancelToken::current();
-    let one = |scratch: &mut Scratch, i| -> Result<Vec<u64>> {
+    let cancel = &CancelToken::current();
+    let collect_features = |scratch: &mut Scratch, i| -> Result<Vec<u64>> {
         let mut ids = Vec::new();
-        if !stop.is_set() {
+        if !cancel.is_set() {
             tokenizer.distinct(texts.get(i).unwrap_or_default(), scratch, &mut ids)?;
             ids.sort_unstable();
         }
         Ok(ids)
     };
-    let sets = alloc::try_map_parallel((0..texts.len()).into_par_iter().map_init(|| Scratch::stopped_by(stop), one))?;
-    stop.check()?;
+    let sets = alloc::try_map_parallel(
+        (0..texts.len()).into_par_iter().map_init(|| Scratch::with_cancel(cancel), collect_features),
+    )?;
+    cancel.check()?;
     let mut offsets = alloc::try_with_capacity(sets.len() + 1)?;
     offsets.push(0);
     let mut all = alloc::try_with_capacity(sets.iter().map(Vec::len).sum())?;
@@ -578,9 +581,9 @@ mod tests {
         }
 
         #[test]
-        fn a_threshold_is_inclusive(one in "[a-d]{2,40}", other in "[a-d]{2,40}", containment: bool) {
+        fn a_threshold_is_inclusive(collect_features in "[a-d]{2,40}", other in "[a-d]{2,40}", containment: bool) {
             let measure = if containment { Measure::Containment } else { Measure::Jaccard };
-            let texts = [one, other];
+            let texts = [collect_features, other];
             let prepared = cache(measure, &texts);
             let mut subject = Subject::default();
             prepared.subject(0, &mut subject).expect("room");
@@ -603,15 +606,15 @@ mod tests {
     fn texts_that_differ_are_no_match_and_are_counted() {
         let texts =
             ["A dividend of 1.5 percent", "A dividend of 15 percent", "A dividend of percent"].map(str::to_owned);
-        let numbers = || Particulars::new(&["numbers".to_owned()]).expect("known");
+        let numbers = || Distinguishers::new(&["numbers".to_owned()]).expect("known");
         for measure in [Measure::Jaccard, Measure::Containment, Measure::Indel] {
             let mut cache = Cache::new(measure, Some(numbers()), 1 << 20);
             cache.add(&tokenizer(), &[0, 1, 2], texts.as_slice()).expect("room");
-            let (mut subject, stop) = (Subject::default(), CancelToken::default());
+            let (mut subject, cancel) = (Subject::default(), CancelToken::default());
             cache.subject(0, &mut subject).expect("room");
-            let found = |row| cache.matches(row, &subject, 0.5, &stop).expect("room");
+            let found = |row| cache.matches(row, &subject, 0.5, &cancel).expect("room");
             assert!(found(0).is_some() && found(1).is_none() && found(2).is_some());
-            assert!(cache.at_least(1, &subject, 0.5, &stop).expect("room").is_some());
+            assert!(cache.at_least(1, &subject, 0.5, &cancel).expect("room").is_some());
             assert_eq!(1, cache.differing());
             assert_eq!(vec![true, false, false], cache.which_differ(&[0, 0, 1], &[1, 2, 2]).expect("room"));
         }
@@ -635,7 +638,7 @@ mod tests {
             assert!(sets.add_sets(&[4, 5], offsets, &[7, 8, 9]).is_err());
         }
         assert!(Cache::new(Measure::Indel, None, 0).add_sets(&[], &[0], &[]).is_err());
-        let numbers = Particulars::new(&["numbers".to_owned()]).expect("known");
+        let numbers = Distinguishers::new(&["numbers".to_owned()]).expect("known");
         assert!(Cache::new(Measure::Jaccard, Some(numbers), 0).add_sets(&[], &[0], &[]).is_err());
         sets.add_sets(&[4, 5], &[0, 1, 3], &[7, 8, 9]).expect("they fit");
         assert_eq!(None, sets.first_missing(&[4, 5]));

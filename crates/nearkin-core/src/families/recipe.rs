@@ -503,10 +503,10 @@ impl Recipe {
                     spans.push((start, end));
                 }
             })?;
-            Words::of_text(scratch.normalised(), spans.whole()?)
+            Words::of_text(scratch.normalised(), spans.into_vec()?)
         };
         let tasks = (0..texts.len()).into_par_iter().with_min_len(16);
-        alloc::try_map_parallel(tasks.map_init(|| Scratch::stopped_by(cancel), find))
+        alloc::try_map_parallel(tasks.map_init(|| Scratch::with_cancel(cancel), find))
     }
 
     /// Return the kept features of each text and their weights, the heaviest first.
@@ -525,7 +525,7 @@ impl Recipe {
             Ok((Words::of(scratch.features().map(|(name, _)| name))?, weights))
         };
         let tasks = (0..texts.len()).into_par_iter().with_min_len(16);
-        alloc::try_map_parallel(tasks.map_init(|| KeywordScratch::stopped_by(cancel), find))
+        alloc::try_map_parallel(tasks.map_init(|| KeywordScratch::with_cancel(cancel), find))
     }
 
     /// Return the source of the features of one text: the normalised text, and its words in order with true for each
@@ -548,7 +548,7 @@ impl Recipe {
             })?;
             failed?;
         }
-        Ok((normalised, words.whole()?))
+        Ok((normalised, words.into_vec()?))
     }
 
     /// Return the features of one text and the number of occurrences of each, in order of first occurrence.

@@ -123,7 +123,7 @@ impl SimHash {
         counts: &mut [u64],
     ) -> Result<()> {
         let cancel = &CancelToken::current();
-        let scratch = || SimHashScratch { text: Scratch::stopped_by(cancel), ..SimHashScratch::default() };
+        let scratch = || SimHashScratch { text: Scratch::with_cancel(cancel), ..SimHashScratch::default() };
         self.each_text(cancel, texts, out, counts, scratch, |text, scratch, out| {
             self.text(tokenizer, weight, text, scratch, out)
         })
@@ -145,7 +145,7 @@ impl SimHash {
         counts: &mut [u64],
     ) -> Result<()> {
         let cancel = &CancelToken::current();
-        let scratch = || KeywordScratch::stopped_by(cancel);
+        let scratch = || KeywordScratch::with_cancel(cancel);
         self.each_text(cancel, texts, out, counts, scratch, |text, scratch, out| {
             let count = keywords.find(tokenizer, text, scratch)? as u64;
             self.sum_floats(scratch.features(), !tokenizer.cuts_as_cppjieba(), out)?;

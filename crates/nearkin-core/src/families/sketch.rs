@@ -76,7 +76,7 @@ impl HashedTexts {
             }
             Ok(chunk_texts)
         };
-        let scratch = || (Scratch::stopped_by(cancel), Vec::new());
+        let scratch = || (Scratch::with_cancel(cancel), Vec::new());
         let chunks = (0..texts.len().div_ceil(CHUNK)).into_par_iter().map_init(scratch, chunk);
         let chunks = alloc::try_map_parallel(chunks)?;
         cancel.check()?;
@@ -140,7 +140,7 @@ pub fn sketches(
     let mut rows: Vec<u32> = alloc::try_filled(u32::MAX, length)?;
     let mut counts: Vec<u64> = alloc::try_zeroed(texts.len())?;
     let chunks = rows.par_chunks_mut(CHUNK * width).zip(counts.par_chunks_mut(CHUNK)).enumerate();
-    let scratch = || (Scratch::stopped_by(cancel), Vec::new(), Vec::new());
+    let scratch = || (Scratch::with_cancel(cancel), Vec::new(), Vec::new());
     chunks.try_for_each_init(scratch, |(scratch, ids, hashes), (number, (rows, counts))| -> Result<()> {
         for (i, (row, count)) in rows.chunks_exact_mut(width).zip(counts).enumerate() {
             cancel.check()?;

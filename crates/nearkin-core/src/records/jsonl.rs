@@ -34,7 +34,7 @@ pub const DIGITS: usize = 4300;
 
 /// The requested columns of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
+pub struct JsonColumns {
     /// The column of the text.
     pub text: String,
     /// The column of the id: an integer or string in every record. It is the first of the scalar columns.
@@ -43,7 +43,7 @@ pub struct Wanted {
     pub extra: Vec<String>,
 }
 
-impl Wanted {
+impl JsonColumns {
     fn scalars(&self) -> usize {
         usize::from(self.id.is_some()) + self.extra.len()
     }
@@ -78,45 +78,45 @@ impl Wanted {
 ///
 /// # Errors
 /// [`crate::Error::Parameter`] for a block of 4 GiB or more.
-pub fn read(block: &[u8], end: bool, wanted: &Wanted) -> Result<Records> {
-    over_lines(block, end, wanted.scalars(), |line, records| read_line(line, wanted, records))
+pub fn read(block: &[u8], end: bool, columns: &JsonColumns) -> Result<Records> {
+    over_lines(block, end, columns.scalars(), |line, records| read_line(line, columns, records))
 }
 
 /// Read again the records that are contiguous in `block` with these `lengths`.
 ///
 /// # Errors
 /// [`crate::Error::Parameter`] if the lengths do not add up to the block.
-pub fn read_spans(block: &[u8], lengths: &[u32], wanted: &Wanted) -> Result<Records> {
-    over_spans(block, lengths, wanted.scalars(), |line, records| read_line(line, wanted, records))
+pub fn read_spans(block: &[u8], lengths: &[u32], columns: &JsonColumns) -> Result<Records> {
+    over_spans(block, lengths, columns.scalars(), |line, records| read_line(line, columns, records))
 }
 
-fn read_line(line: &Line<'_>, wanted: &Wanted, records: &mut Records) -> std::result::Result<(), String> {
+fn read_line(line: &Line<'_>, columns: &JsonColumns, records: &mut Records) -> std::result::Result<(), String> {
     if line.bytes.iter().all(u8::is_ascii_whitespace) {
         return Ok(());
     }
     let text = utf8(line.bytes)?;
     let before = records.data.len();
-    let found = if let Some(found) = quick(text, wanted, &mut records.data) {
-        found
+    let row = if let Some(row) = quick(text, columns, &mut records.data) {
+        row
     } else {
         records.data.truncate(before);
-        thorough(text, wanted, &mut records.data)?
+        thorough(text, columns, &mut records.data)?
     };
-    let Some(null) = found.text else {
-        return Err(format!("no column {:?}; this record has {}", wanted.text, keys(text)));
+    let Some(null) = row.text else {
+        return Err(format!("no column {:?}; this record has {}", columns.text, keys(text)));
     };
-    let mut scalars = Vec::with_capacity(found.raw.len());
-    for (i, raw) in found.raw.iter().enumerate() {
-        let is_id = i == 0 && wanted.id.is_some();
+    let mut scalars = Vec::with_capacity(row.raw.len());
+    for (i, raw) in row.raw.iter().enumerate() {
+        let is_id = i == 0 && columns.id.is_some();
         let value = match raw {
-            Some(raw) => scalar(raw).map_err(|reason| format!("column {:?} holds {reason}", wanted.name(i)))?,
-            None if is_id => return Err(format!("no column {:?}; this record has {}", wanted.name(i), keys(text))),
+            Some(raw) => scalar(raw).map_err(|reason| format!("column {:?} holds {reason}", columns.name(i)))?,
+            None if is_id => return Err(format!("no column {:?}; this record has {}", columns.name(i), keys(text))),
             None => Scalar::Null,
         };
         if is_id && !matches!(value, Scalar::Int(_) | Scalar::BigInt(_) | Scalar::Text(_)) {
             let raw = raw.unwrap_or_default();
             let (held, more) = (raw.chars().take(40).collect::<String>(), if raw.len() > 40 { "..." } else { "" });
-            return Err(format!("column {:?} holds {held}{more}; an id is an integer or a string", wanted.name(i)));
+            return Err(format!("column {:?} holds {held}{more}; an id is an integer or a string", columns.name(i)));
         }
         scalars.push(value);
     }
@@ -125,22 +125,22 @@ fn read_line(line: &Line<'_>, wanted: &Wanted, records: &mut Records) -> std::re
 }
 
 /// Parse a line with the complete parser, or return why it is malformed.
-fn thorough<'a>(text: &'a str, wanted: &Wanted, data: &mut Vec<u8>) -> std::result::Result<Found<'a>, String> {
+fn thorough<'a>(text: &'a str, columns: &JsonColumns, data: &mut Vec<u8>) -> std::result::Result<Row<'a>, String> {
     let mut parser = serde_json::Deserializer::from_str(text);
     parser
-        .deserialize_map(RowVisitor { wanted, data, within: "" })
-        .and_then(|found| parser.end().map(|()| found))
+        .deserialize_map(RowVisitor { columns, data, within: "" })
+        .and_then(|row| parser.end().map(|()| row))
         .map_err(|error| explain(&error))
 }
 
 /// Parse a line of ordinary form as [`thorough`] does; None for any other line, with `data` in an unspecified state.
-fn quick<'a>(text: &'a str, wanted: &Wanted, data: &mut Vec<u8>) -> Option<Found<'a>> {
+fn quick<'a>(text: &'a str, columns: &JsonColumns, data: &mut Vec<u8>) -> Option<Row<'a>> {
     let bytes = text.as_bytes();
     // Without control characters, tokens are only separated by spaces, and strings need no search for one.
     if bytes.iter().fold(u8::MAX, |least, &byte| least.min(byte)) < 0x20 {
         return None;
     }
-    let mut found = Found { text: None, raw: vec![None; wanted.scalars()] };
+    let mut row = Row { text: None, raw: vec![None; columns.scalars()] };
     let mut at = after(bytes, 0, b'{')?;
     loop {
         let start = after(bytes, at, b'"')?;
@@ -149,27 +149,27 @@ fn quick<'a>(text: &'a str, wanted: &Wanted, data: &mut Vec<u8>) -> Option<Found
             return None;
         }
         at = skip_spaces(bytes, after(bytes, end + 1, b':')?);
-        match wanted.find("", &text[start..end]) {
-            Member::Text if found.text.is_some() => return None,
+        match columns.find("", &text[start..end]) {
+            Member::Text if row.text.is_some() => return None,
             Member::Text if bytes.get(at) == Some(&b'"') => {
                 at = unescape(bytes, at + 1, data)?;
-                found.text = Some(false);
+                row.text = Some(false);
             }
             Member::Text if bytes[at..].starts_with(b"null") => {
                 at += 4;
-                found.text = Some(true);
+                row.text = Some(true);
             }
             Member::Text => return None,
             Member::Inside => {
                 let value = &text[at..skip_value(text, at)?];
                 at += value.len();
-                let row = RowVisitor { wanted, data: &mut *data, within: &format!("{}.", &text[start..end]) };
-                row.inside(value, &mut found).ok()?;
+                let visitor = RowVisitor { columns, data: &mut *data, within: &format!("{}.", &text[start..end]) };
+                visitor.inside(value, &mut row).ok()?;
             }
             key => {
                 let end = skip_value(text, at)?;
                 if let Member::Scalar(i) = key
-                    && found.raw[i].replace(&text[at..end]).is_some()
+                    && row.raw[i].replace(&text[at..end]).is_some()
                 {
                     return None;
                 }
@@ -179,7 +179,7 @@ fn quick<'a>(text: &'a str, wanted: &Wanted, data: &mut Vec<u8>) -> Option<Found
         at = skip_spaces(bytes, at);
         match bytes.get(at)? {
             b',' => at += 1,
-            b'}' if skip_spaces(bytes, at + 1) == bytes.len() => return Some(found),
+            b'}' if skip_spaces(bytes, at + 1) == bytes.len() => return Some(row),
             _ => return None,
         }
     }
@@ -410,7 +410,7 @@ enum Member {
 }
 
 struct KeySeed<'w> {
-    wanted: &'w Wanted,
+    columns: &'w JsonColumns,
     within: &'w str,
 }
 
@@ -430,7 +430,7 @@ impl Visitor<'_> for KeySeed<'_> {
     }
 
     fn visit_str<E>(self, name: &str) -> std::result::Result<Self::Value, E> {
-        let member = self.wanted.find(self.within, name);
+        let member = self.columns.find(self.within, name);
         let place = if matches!(member, Member::Inside) { format!("{}{name}.", self.within) } else { String::new() };
         Ok((member, place))
     }
@@ -438,7 +438,7 @@ impl Visitor<'_> for KeySeed<'_> {
 
 /// The requested columns of one record; its text is already in the data.
 #[derive(Debug, PartialEq)]
-struct Found<'de> {
+struct Row<'de> {
     /// True if the text is null; None if the column is missing.
     text: Option<bool>,
     /// The JSON of each scalar column, if the record has it.
@@ -446,41 +446,41 @@ struct Found<'de> {
 }
 
 struct RowVisitor<'w, 'o> {
-    wanted: &'w Wanted,
+    columns: &'w JsonColumns,
     data: &'o mut Vec<u8>,
-    /// The path of the object in its record, for [`Wanted::find`].
+    /// The path of the object in its record, for [`JsonColumns::find`].
     within: &'w str,
 }
 
 impl<'de> Visitor<'de> for RowVisitor<'_, '_> {
-    type Value = Found<'de>;
+    type Value = Row<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object, one per line")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> std::result::Result<Found<'de>, A::Error> {
-        let mut found = Found { text: None, raw: vec![None; self.wanted.scalars()] };
-        self.members(map, &mut found)?;
-        Ok(found)
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> std::result::Result<Row<'de>, A::Error> {
+        let mut row = Row { text: None, raw: vec![None; self.columns.scalars()] };
+        self.members(map, &mut row)?;
+        Ok(row)
     }
 }
 
 impl RowVisitor<'_, '_> {
-    fn members<'de, A: MapAccess<'de>>(self, mut map: A, found: &mut Found<'de>) -> std::result::Result<(), A::Error> {
-        let wanted = self.wanted;
-        while let Some((key, within)) = map.next_key_seed(KeySeed { wanted, within: self.within })? {
+    fn members<'de, A: MapAccess<'de>>(self, mut map: A, row: &mut Row<'de>) -> std::result::Result<(), A::Error> {
+        let columns = self.columns;
+        while let Some((key, within)) = map.next_key_seed(KeySeed { columns, within: self.within })? {
             match key {
-                Member::Text if found.text.is_some() => return Err(twice(&wanted.text)),
+                Member::Text if row.text.is_some() => return Err(twice(&columns.text)),
                 Member::Text => {
-                    found.text = Some(map.next_value_seed(TextSeed { name: &wanted.text, data: &mut *self.data })?);
+                    row.text = Some(map.next_value_seed(TextSeed { name: &columns.text, data: &mut *self.data })?);
                 }
-                Member::Scalar(i) if found.raw[i].is_some() => return Err(twice(wanted.name(i))),
-                Member::Scalar(i) => found.raw[i] = Some(map.next_value::<&RawValue>()?.get()),
+                Member::Scalar(i) if row.raw[i].is_some() => return Err(twice(columns.name(i))),
+                Member::Scalar(i) => row.raw[i] = Some(map.next_value::<&RawValue>()?.get()),
                 Member::Inside => {
                     let value = map.next_value::<&RawValue>()?.get();
-                    let inner = RowVisitor { wanted, data: &mut *self.data, within: &within };
-                    inner.inside(value, found).map_err(A::Error::custom)?;
+                    let inner = RowVisitor { columns, data: &mut *self.data, within: &within };
+                    inner.inside(value, row).map_err(A::Error::custom)?;
                 }
                 Member::Other => {
                     map.next_value::<IgnoredAny>()?;
@@ -491,8 +491,8 @@ impl RowVisitor<'_, '_> {
     }
 
     /// Read the columns of a value of valid JSON, if it is an object.
-    fn inside<'de>(self, value: &'de str, found: &mut Found<'de>) -> std::result::Result<(), String> {
-        struct Inner<'w, 'o, 'f, 'de>(RowVisitor<'w, 'o>, &'f mut Found<'de>);
+    fn inside<'de>(self, value: &'de str, row: &mut Row<'de>) -> std::result::Result<(), String> {
+        struct Inner<'w, 'o, 'f, 'de>(RowVisitor<'w, 'o>, &'f mut Row<'de>);
         impl<'de> Visitor<'de> for Inner<'_, '_, '_, 'de> {
             type Value = ();
 
@@ -507,7 +507,7 @@ impl RowVisitor<'_, '_> {
         if !value.starts_with('{') {
             return Ok(());
         }
-        serde_json::Deserializer::from_str(value).deserialize_map(Inner(self, found)).map_err(|error| explain(&error))
+        serde_json::Deserializer::from_str(value).deserialize_map(Inner(self, row)).map_err(|error| explain(&error))
     }
 }
 
@@ -584,8 +584,8 @@ mod tests {
     use super::*;
     use crate::records::Column;
 
-    fn wanted(id: Option<&str>, extra: &[&str]) -> Wanted {
-        Wanted {
+    fn columns(id: Option<&str>, extra: &[&str]) -> JsonColumns {
+        JsonColumns {
             text: "text".to_owned(),
             id: id.map(str::to_owned),
             extra: extra.iter().map(|&name| name.to_owned()).collect(),
@@ -598,7 +598,7 @@ mod tests {
 
     /// Return why a single record is malformed.
     fn reason(line: &str) -> String {
-        let records = read(line.as_bytes(), true, &wanted(Some("id"), &["score"])).unwrap();
+        let records = read(line.as_bytes(), true, &columns(Some("id"), &["score"])).unwrap();
         assert_eq!((0, 1), (records.len(), records.malformed_count), "{line}");
         assert!(records.data.is_empty() && records.columns.iter().all(|column| column.kinds.is_empty()));
         records.malformed[0].reason.clone()
@@ -606,7 +606,7 @@ mod tests {
 
     #[test]
     fn names_with_dots_are_members_of_objects() {
-        let nested = Wanted {
+        let nested = JsonColumns {
             text: "doc.body".to_owned(),
             id: Some("meta.url".to_owned()),
             extra: vec!["meta.crawl.at".to_owned(), "meta.url.x".to_owned()],
@@ -651,7 +651,7 @@ mod tests {
 
 {"text": null, "id": "b", "te\u0078t2": 0}
 {"score": "x", "id": 123456789012345678901234567890, "text": "c"}"#;
-        let records = read(block, true, &wanted(Some("id"), &["score"])).unwrap();
+        let records = read(block, true, &columns(Some("id"), &["score"])).unwrap();
         assert_eq!(vec!["a\n中", "", "c"], texts(&records));
         assert_eq!(vec![1], records.nulls);
         let (id, score) = (&records.columns[0], &records.columns[1]);
@@ -687,14 +687,14 @@ mod tests {
             ("{\"text\": \"a\", \"id\": [1]}", "column \"id\" holds an array"),
             ("{\"text\": \"a\", \"id\": 1, \"score\": 1e999}", "column \"score\" holds 1e999, which is beyond"),
         ] {
-            let found = reason(line);
-            assert!(found.contains(expected), "{line}: {found}");
+            let row = reason(line);
+            assert!(row.contains(expected), "{line}: {row}");
         }
     }
 
     #[test]
     fn bytes_that_are_not_utf8_are_named() {
-        let records = read(b"{\"text\": \"a\xff\"}\n", true, &wanted(None, &[])).unwrap();
+        let records = read(b"{\"text\": \"a\xff\"}\n", true, &columns(None, &[])).unwrap();
         assert!(records.malformed[0].reason.contains("byte 0xff at byte 12"), "{}", records.malformed[0].reason);
     }
 
@@ -703,14 +703,14 @@ mod tests {
         let deep = "[".repeat(1_000_000) + &"]".repeat(1_000_000);
         let block =
             format!("{{\"x\": {deep}, \"text\": \"a\"}}\n{{\"text\": {deep}}}\n{{\"x\": {}\n", "[".repeat(1_000_000));
-        let records = read(block.as_bytes(), true, &wanted(None, &["y"])).unwrap();
+        let records = read(block.as_bytes(), true, &columns(None, &["y"])).unwrap();
         assert_eq!((vec!["a"], 2), (texts(&records), records.malformed_count));
     }
 
     #[test]
     fn lines_of_a_hundred_megabytes_are_read() {
         let block = format!("{{\"text\": \"{}\"}}\n", "x".repeat(100_000_000));
-        let records = read(block.as_bytes(), false, &wanted(None, &[])).unwrap();
+        let records = read(block.as_bytes(), false, &columns(None, &[])).unwrap();
         assert_eq!(100_000_000, records.text(0).unwrap().len());
     }
 
@@ -737,7 +737,7 @@ mod tests {
             let values: Vec<Value> = values.into_iter().map(|(text, x)| json!({"x": x, "text": text})).collect();
             let lines: Vec<String> = values.iter().map(|value| format!("{value}\r\n")).collect();
             let block = lines.concat();
-            let records = read(block.as_bytes(), true, &wanted(None, &["x"])).unwrap();
+            let records = read(block.as_bytes(), true, &columns(None, &["x"])).unwrap();
             let nested = |value: &Value| value.is_array() || value.is_object();
             let expected: Vec<&str> = values
                 .iter()
@@ -750,7 +750,7 @@ mod tests {
             for (start, length) in records.starts.iter().zip(&records.lengths) {
                 packed.extend_from_slice(&block.as_bytes()[*start as usize..][..*length as usize]);
             }
-            let again = read_spans(&packed, &records.lengths, &wanted(None, &["x"])).unwrap();
+            let again = read_spans(&packed, &records.lengths, &columns(None, &["x"])).unwrap();
             prop_assert_eq!(&records.data, &again.data);
             prop_assert_eq!(&records.columns, &again.columns);
         }
@@ -765,20 +765,20 @@ mod tests {
             }),
             "[{] ?\"(text|id|x)\" ?: ?(\"(\\\\[nrtbfu\"/x\\\\]|\\\\u(d[89c]00|00e9|4E2D)|[aé\" ]){0,6}\"|-?[0-9.eE+-]{1,4}|nulll?|true|fals|\\[1\\]) ?(, ?\"(text|id)\": ?\"a\")?[}]",
         ]) {
-            let wanted = wanted(Some("id"), &["x"]);
+            let columns = columns(Some("id"), &["x"]);
             let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-            if let Some(found) = quick(&line, &wanted, &mut ours) {
-                prop_assert_eq!(Ok(found), thorough(&line, &wanted, &mut theirs));
+            if let Some(row) = quick(&line, &columns, &mut ours) {
+                prop_assert_eq!(Ok(row), thorough(&line, &columns, &mut theirs));
                 prop_assert_eq!(ours, theirs);
             }
         }
 
         #[test]
         fn ordinary_records_take_the_quick_way(text in any::<String>(), x in any_json()) {
-            let (mut data, wanted) = (Vec::new(), wanted(None, &["x"]));
+            let (mut data, columns) = (Vec::new(), columns(None, &["x"]));
             // DEL and the like are literal in JSON; only characters below a space are escaped.
             let line = json!({"text": text, "x": x}).to_string();
-            prop_assert!(quick(&line, &wanted, &mut data).is_some(), "{}", line);
+            prop_assert!(quick(&line, &columns, &mut data).is_some(), "{}", line);
             prop_assert_eq!(text.as_bytes(), &data);
         }
 
@@ -786,7 +786,7 @@ mod tests {
         fn any_bytes_give_records_or_reasons(block in proptest::collection::vec(prop_oneof![
             Just(b'{'), Just(b'}'), Just(b'"'), Just(b'\n'), Just(b'\\'), Just(b':'), Just(b't'), any::<u8>()
         ], 0..300), end: bool) {
-            let records = read(&block, end, &wanted(Some("t"), &["x"])).unwrap();
+            let records = read(&block, end, &columns(Some("t"), &["x"])).unwrap();
             prop_assert!(records.consumed <= block.len());
             prop_assert_eq!(records.len() + 1, records.offsets.len());
             prop_assert!(std::str::from_utf8(&records.data).is_ok());

@@ -194,12 +194,12 @@ impl Records {
         for (column, piece) in self.columns.iter_mut().zip(&other.columns) {
             column.append(piece);
         }
-        let room = REASONS - self.malformed.len();
+        let free = REASONS - self.malformed.len();
         self.malformed.extend(
             other
                 .malformed
                 .iter()
-                .take(room)
+                .take(free)
                 .map(|m| Malformed { line: self.lines + m.line, reason: m.reason.clone() }),
         );
         self.malformed_count += other.malformed_count;

@@ -61,8 +61,8 @@ mod tests {
             bytes[at] ^= 1;
             std::fs::write(&path, &bytes).expect("writable");
             // Padding between sections is zero and never read: only it may change undetected.
-            if let Ok(found) = read(&path, FAMILY) {
-                assert_eq!(("{}".to_owned(), vec![b"abc".to_vec(), Vec::new()]), found);
+            if let Ok(read_back) = read(&path, FAMILY) {
+                assert_eq!(("{}".to_owned(), vec![b"abc".to_vec(), Vec::new()]), read_back);
             }
             bytes[at] ^= 1;
         }

@@ -15,10 +15,10 @@ const COPIED: usize = if cfg!(test) { 4 } else { 1 << 20 };
 
 /// An array in memory or in a mapped file.
 #[derive(Debug, Clone)]
-pub struct Column<T: Plain>(Place<T>);
+pub struct Column<T: Plain>(Storage<T>);
 
 #[derive(Debug, Clone)]
-enum Place<T: Plain> {
+enum Storage<T: Plain> {
     /// In memory.
     Owned(Vec<T>),
     /// In a file.
@@ -54,13 +54,13 @@ impl<T: Plain> Mapped<T> {
 
 impl<T: Plain> Default for Column<T> {
     fn default() -> Self {
-        Self(Place::Owned(Vec::new()))
+        Self(Storage::Owned(Vec::new()))
     }
 }
 
 impl<T: Plain> From<Vec<T>> for Column<T> {
     fn from(values: Vec<T>) -> Self {
-        Self(Place::Owned(values))
+        Self(Storage::Owned(values))
     }
 }
 
@@ -70,8 +70,8 @@ impl<T: Plain> Deref for Column<T> {
     #[inline]
     fn deref(&self) -> &[T] {
         match &self.0 {
-            Place::Owned(values) => values,
-            Place::Mapped(mapped) => mapped.values(),
+            Storage::Owned(values) => values,
+            Storage::Mapped(mapped) => mapped.values(),
         }
     }
 }
@@ -80,18 +80,18 @@ impl<T: Plain> Column<T> {
     /// Return the values in `bytes` bytes of a file from `offset`; None unless they are inside the file, aligned and
     /// complete.
     pub(super) fn mapped(memory: Arc<Memory>, offset: usize, bytes: usize) -> Option<Self> {
-        Mapped::new(memory, offset, bytes).map(|mapped| Self(Place::Mapped(mapped)))
+        Mapped::new(memory, offset, bytes).map(|mapped| Self(Storage::Mapped(mapped)))
     }
 
     /// Return the values for modification; mapped values are copied into memory first (copy large ones with
     /// [`Column::own`]).
     pub fn to_mut(&mut self) -> &mut Vec<T> {
-        if let Place::Mapped(mapped) = &self.0 {
-            self.0 = Place::Owned(mapped.values().to_vec());
+        if let Storage::Mapped(mapped) = &self.0 {
+            self.0 = Storage::Owned(mapped.values().to_vec());
         }
         match &mut self.0 {
-            Place::Owned(values) => values,
-            Place::Mapped(_) => unreachable!("copied above"),
+            Storage::Owned(values) => values,
+            Storage::Mapped(_) => unreachable!("copied above"),
         }
     }
 
@@ -99,8 +99,8 @@ impl<T: Plain> Column<T> {
     ///
     /// # Errors
     /// The call is cancelled, or memory runs out; the values are unchanged.
-    pub fn own(&mut self, stop: &CancelToken) -> Result<()> {
-        self.reserve(0, stop)
+    pub fn own(&mut self, cancel: &CancelToken) -> Result<()> {
+        self.reserve(0, cancel)
     }
 
     /// Reserve capacity for `count` more values. Mapped values are copied into memory, so that `to_mut` is free and
@@ -108,17 +108,17 @@ impl<T: Plain> Column<T> {
     ///
     /// # Errors
     /// The call is cancelled, or memory runs out; the values are unchanged.
-    pub fn reserve(&mut self, count: usize, stop: &CancelToken) -> Result<()> {
+    pub fn reserve(&mut self, count: usize, cancel: &CancelToken) -> Result<()> {
         match &mut self.0 {
-            Place::Owned(values) => alloc::try_reserve(values, count),
-            Place::Mapped(mapped) => {
+            Storage::Owned(values) => alloc::try_reserve(values, count),
+            Storage::Mapped(mapped) => {
                 let values = mapped.values();
                 let mut copy = alloc::try_with_capacity(values.len().saturating_add(count))?;
-                for some in values.chunks(COPIED) {
-                    stop.check()?;
-                    copy.extend_from_slice(some);
+                for chunk in values.chunks(COPIED) {
+                    cancel.check()?;
+                    copy.extend_from_slice(chunk);
                 }
-                self.0 = Place::Owned(copy);
+                self.0 = Storage::Owned(copy);
                 Ok(())
             }
         }
@@ -128,16 +128,16 @@ impl<T: Plain> Column<T> {
     ///
     /// # Errors
     /// The call is cancelled, or memory runs out; the values are unchanged.
-    pub fn append(&mut self, new: &[T], stop: &CancelToken) -> Result<()> {
-        self.reserve(new.len(), stop)?;
+    pub fn append(&mut self, new: &[T], cancel: &CancelToken) -> Result<()> {
+        self.reserve(new.len(), cancel)?;
         let values = self.to_mut();
         let before = values.len();
-        for some in new.chunks(COPIED) {
-            if let Err(stopped) = stop.check() {
+        for chunk in new.chunks(COPIED) {
+            if let Err(error) = cancel.check() {
                 values.truncate(before);
-                return Err(stopped);
+                return Err(error);
             }
-            values.extend_from_slice(some);
+            values.extend_from_slice(chunk);
         }
         Ok(())
     }
@@ -145,14 +145,14 @@ impl<T: Plain> Column<T> {
     /// Return the number of bytes in memory; 0 for mapped values.
     pub fn bytes(&self) -> usize {
         match &self.0 {
-            Place::Owned(values) => values.capacity() * size_of::<T>(),
-            Place::Mapped(_) => 0,
+            Storage::Owned(values) => values.capacity() * size_of::<T>(),
+            Storage::Mapped(_) => 0,
         }
     }
 
     /// True if the values are in a mapped file.
     pub fn is_mapped(&self) -> bool {
-        matches!(self.0, Place::Mapped(_))
+        matches!(self.0, Storage::Mapped(_))
     }
 }
 

@@ -27,10 +27,10 @@ const SMALL: u64 = 1 << 20;
 
 /// The bytes of a file.
 #[derive(Debug)]
-pub struct Memory(Place);
+pub struct Memory(Storage);
 
 #[derive(Debug)]
-enum Place {
+enum Storage {
     /// A copy in memory.
     Read(Words),
     /// A map and its slot among the guarded maps. The slot is dropped first: another map may get these addresses as
@@ -76,30 +76,30 @@ impl Memory {
             // One more byte, so that the end is detected without growing the buffer.
             let mut bytes = alloc::try_with_capacity(length as usize + 1).map_err(std::io::Error::other)?;
             file.read_to_end(&mut bytes)?;
-            return Ok(Self(Place::Read(Words::of(&bytes).map_err(std::io::Error::other)?)));
+            return Ok(Self(Storage::Read(Words::of(&bytes).map_err(std::io::Error::other)?)));
         }
         // SAFETY: the map is read-only. If another process changes the file in place, the numbers change and checksums
         // detect it; if it truncates the file, the guard detects the broken map. Neither violates memory safety,
         // because every bit pattern of the types that are read is a value.
         let map = unsafe { Mmap::map(file) }?;
         let slot = bus::guard(map.as_ptr(), map.len());
-        Ok(Self(Place::Mapped(slot, map)))
+        Ok(Self(Storage::Mapped(slot, map)))
     }
 
     /// Return a pointer to the first byte.
     #[inline]
     pub(super) fn start(&self) -> *const u8 {
         match &self.0 {
-            Place::Read(words) => words.words.as_ptr().cast(),
-            Place::Mapped(_, map) => map.as_ptr(),
+            Storage::Read(words) => words.words.as_ptr().cast(),
+            Storage::Mapped(_, map) => map.as_ptr(),
         }
     }
 
     /// True if a read has hit a page that no longer exists.
     pub(crate) fn is_broken(&self) -> bool {
         match &self.0 {
-            Place::Read(_) | Place::Mapped(None, _) => false,
-            Place::Mapped(Some(slot), _) => slot.is_broken(),
+            Storage::Read(_) | Storage::Mapped(None, _) => false,
+            Storage::Mapped(Some(slot), _) => slot.is_broken(),
         }
     }
 }
@@ -110,8 +110,8 @@ impl Deref for Memory {
     #[inline]
     fn deref(&self) -> &[u8] {
         match &self.0 {
-            Place::Read(words) => words.bytes(),
-            Place::Mapped(_, map) => map,
+            Storage::Read(words) => words.bytes(),
+            Storage::Mapped(_, map) => map,
         }
     }
 }
@@ -166,12 +166,12 @@ mod bus {
     pub(super) fn guard(begin: *const u8, length: usize) -> Option<Slot> {
         let _held = CHANGE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         install();
-        let place = STRETCHES.iter().position(|stretch| stretch.begin.load(Ordering::Acquire) == 0)?;
-        let stretch = &STRETCHES[place];
+        let slot = STRETCHES.iter().position(|stretch| stretch.begin.load(Ordering::Acquire) == 0)?;
+        let stretch = &STRETCHES[slot];
         stretch.broken.store(false, Ordering::Release);
         stretch.end.store(begin as usize + length, Ordering::Release);
         stretch.begin.store(begin as usize, Ordering::Release);
-        Some(Slot(place))
+        Some(Slot(slot))
     }
 
     /// Install our handler in front, unless it already is.
@@ -277,7 +277,7 @@ mod tests {
             let bytes: Vec<u8> = (0..length).map(|i| i as u8).collect();
             std::fs::write(&path, &bytes).expect("writable");
             let memory = Memory::of(&File::open(&path).expect("there")).expect("readable");
-            assert!(matches!(memory.0, Place::Read(_)));
+            assert!(matches!(memory.0, Storage::Read(_)));
             assert_eq!(bytes, &*memory);
             assert!(!memory.is_broken());
         }

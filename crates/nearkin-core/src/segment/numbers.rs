@@ -25,14 +25,14 @@ impl<'a> Reader<'a> {
     }
 
     /// Return the next number, at most `max`.
-    pub(crate) fn up_to(&mut self, most: u64) -> Result<u64> {
+    pub(crate) fn up_to(&mut self, max: u64) -> Result<u64> {
         let value = self.next()?;
-        if value <= most { Ok(value) } else { Err(self.corrupt(format!("its description holds {value} above {most}"))) }
+        if value <= max { Ok(value) } else { Err(self.corrupt(format!("its description holds {value} above {max}"))) }
     }
 
     /// Return the next optional number; it is stored plus one, None as 0.
-    pub(crate) fn optional(&mut self, most: u64) -> Result<Option<u64>> {
-        Ok(self.up_to(most.saturating_add(1))?.checked_sub(1))
+    pub(crate) fn optional(&mut self, max: u64) -> Result<Option<u64>> {
+        Ok(self.up_to(max.saturating_add(1))?.checked_sub(1))
     }
 
     /// Build the error of a file whose numbers are inconsistent.

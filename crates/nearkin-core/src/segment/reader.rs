@@ -126,7 +126,7 @@ impl Segment {
         let mut sections = alloc::try_with_capacity(count)?;
         for at in (HEADER..end).step_by(ENTRY) {
             let (offset, size) = (long(at + 8), long(at + 16));
-            let inside = offset.checked_add(size).is_some_and(|stop| stop <= length);
+            let inside = offset.checked_add(size).is_some_and(|cancel| cancel <= length);
             if !inside || !offset.is_multiple_of(ALIGN) || offset < end as u64 {
                 return Err(corrupt("a section lies outside of it"));
             }
@@ -199,21 +199,21 @@ impl Segment {
     }
 
     fn check(&self, section: &Section) -> Result<()> {
-        let stop = CancelToken::current();
-        let equal = self.is_equal(section, &stop);
-        stop.check()?;
+        let cancel = CancelToken::current();
+        let equal = self.is_equal(section, &cancel);
+        cancel.check()?;
         self.unbroken()?;
         if equal { Ok(()) } else { Err(self.differs(section.tag, section.number)) }
     }
 
     /// True if a section matches its checksum; unspecified after cancellation.
-    fn is_equal(&self, section: &Section, stop: &CancelToken) -> bool {
+    fn is_equal(&self, section: &Section, cancel: &CancelToken) -> bool {
         let bytes = &self.0.memory[section.offset..section.offset + section.bytes];
         if bytes.len() <= SUMMED {
             return xxh3_64(bytes) == section.sum;
         }
         let mut sum = Xxh3::new();
-        bytes.chunks(SUMMED).take_while(|_| !stop.is_set()).for_each(|some| sum.update(some));
+        bytes.chunks(SUMMED).take_while(|_| !cancel.is_set()).for_each(|some| sum.update(some));
         sum.digest() == section.sum
     }
 
@@ -223,14 +223,14 @@ impl Segment {
 
     /// Return the first section that differs from its checksum.
     fn differing(&self) -> Result<Option<(u32, u32)>> {
-        let (sections, stop) = (&self.0.sections, &CancelToken::current());
+        let (sections, cancel) = (&self.0.sections, &CancelToken::current());
         // Outside a pool the calling thread reads alone: rayon's global pool would not survive a fork.
         let section = if rayon::current_thread_index().is_some() {
-            sections.par_iter().find_first(|section| !self.is_equal(section, stop))
+            sections.par_iter().find_first(|section| !self.is_equal(section, cancel))
         } else {
-            sections.iter().find(|section| !self.is_equal(section, stop))
+            sections.iter().find(|section| !self.is_equal(section, cancel))
         };
-        stop.check()?;
+        cancel.check()?;
         Ok(section.map(|section| (section.tag, section.number)))
     }
 

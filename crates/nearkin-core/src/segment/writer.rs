@@ -86,9 +86,9 @@ impl Writer {
     fn zeros(&mut self, mut count: u64) -> Result<()> {
         let zeros = [0; 1 << 10];
         while count > 0 {
-            let some = count.min(zeros.len() as u64);
-            self.put(&zeros[..some as usize])?;
-            count -= some;
+            let chunk = count.min(zeros.len() as u64);
+            self.put(&zeros[..chunk as usize])?;
+            count -= chunk;
         }
         Ok(())
     }
@@ -98,11 +98,11 @@ impl Writer {
     /// # Errors
     /// An I/O operation fails; the section table is full; the call is cancelled.
     pub fn section<T: Plain>(&mut self, tag: u32, number: u32, values: &[T]) -> Result<()> {
-        let stop = CancelToken::current();
+        let cancel = CancelToken::current();
         self.stream(tag, number, |stream| {
-            for some in as_bytes(values).chunks(WRITTEN) {
-                stop.check()?;
-                stream.append(some)?;
+            for chunk in as_bytes(values).chunks(WRITTEN) {
+                cancel.check()?;
+                stream.append(chunk)?;
             }
             Ok(())
         })

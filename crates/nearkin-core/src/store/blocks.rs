@@ -1,6 +1,6 @@
 //! Texts of documents in compressed blocks.
 //!
-//! Neighbouring texts share a block of `LEAST` to `MOST` bytes; a longer text has its own block. Before compression a
+//! Neighbouring texts share a block of `MIN_BLOCK` to `MAX_BLOCK` bytes; a longer text has its own block. Before compression a
 //! block contains, for each document, the length of its text plus one, or 0 if it has none, as a varint (groups of
 //! seven bits, lowest first); then the texts. Reading one text decompresses one block. The block table has three words
 //! per block: the end of its bytes; its first position and (upper half) its uncompressed length; and the XXH3-64 of its
@@ -25,8 +25,8 @@ use crate::text::tokenizer::TextSource;
 use crate::{Error, Result, alloc};
 
 /// Target size of a block in bytes, and the maximum size of a block of several texts.
-pub(super) const LEAST: usize = 14 << 10;
-pub(super) const MOST: usize = 20 << 10;
+pub(super) const MIN_BLOCK: usize = 14 << 10;
+pub(super) const MAX_BLOCK: usize = 20 << 10;
 /// Maximum number of documents per block, which limits blocks of documents without text.
 const DOCUMENTS: usize = 1 << 10;
 /// Number of blocks compressed before they are written.
@@ -44,9 +44,9 @@ const LONGEST: usize = u32::MAX as usize - 16;
 /// Return the documents of the block that begins at `first`.
 pub(super) fn cut(texts: &dyn TextSource, first: usize) -> Range<usize> {
     let (mut end, mut size) = (first, 0);
-    while end < texts.len() && end - first < DOCUMENTS && size < LEAST {
+    while end < texts.len() && end - first < DOCUMENTS && size < MIN_BLOCK {
         let length = texts.get(end).map_or(0, str::len);
-        if end > first && size + length > MOST {
+        if end > first && size + length > MAX_BLOCK {
             break;
         }
         size += length;
@@ -60,18 +60,18 @@ const LENGTH: usize = 5;
 
 /// Encode a block.
 pub(super) fn assemble(texts: &dyn TextSource, documents: Range<usize>, out: &mut Vec<u8>) -> Result<()> {
-    let bytes: usize = documents.clone().filter_map(|place| texts.get(place)).map(str::len).sum();
+    let bytes: usize = documents.clone().filter_map(|position| texts.get(position)).map(str::len).sum();
     out.clear();
     alloc::try_reserve(out, bytes + LENGTH * documents.len())?;
-    for place in documents.clone() {
-        let mut rest = texts.get(place).map_or(0, |text| text.len() + 1);
+    for position in documents.clone() {
+        let mut rest = texts.get(position).map_or(0, |text| text.len() + 1);
         while rest >= 0x80 {
             out.push(rest as u8 | 0x80);
             rest >>= 7;
         }
         out.push(rest as u8);
     }
-    for text in documents.filter_map(|place| texts.get(place)) {
+    for text in documents.filter_map(|position| texts.get(position)) {
         out.extend_from_slice(text.as_bytes());
     }
     Ok(())
@@ -96,14 +96,14 @@ fn learn(texts: &dyn TextSource, blocks: &[Range<usize>], bytes: u64, level: i32
 }
 
 /// Write the blocks of texts; return the number of texts and their bytes.
-pub(super) fn plan(texts: &dyn TextSource, stop: &CancelToken) -> Result<(Vec<Range<usize>>, u64, u64)> {
+pub(super) fn plan(texts: &dyn TextSource, cancel: &CancelToken) -> Result<(Vec<Range<usize>>, u64, u64)> {
     let (mut blocks, mut first, mut count, mut bytes) = (Vec::new(), 0, 0_u64, 0_u64);
     while first < texts.len() {
         if blocks.len().is_multiple_of(1 << 10) {
-            stop.check()?;
+            cancel.check()?;
         }
         let block = cut(texts, first);
-        for text in block.clone().filter_map(|place| texts.get(place)) {
+        for text in block.clone().filter_map(|position| texts.get(position)) {
             if text.len() > LONGEST {
                 return Err(Error::parameter("texts", format!("one of {} bytes", text.len()), "texts below 4 GiB"));
             }
@@ -123,27 +123,27 @@ pub(super) fn compressed(
     blocks: &[Range<usize>],
     dictionary: Option<&CDict<'static>>,
     level: i32,
-    stop: &CancelToken,
+    cancel: &CancelToken,
 ) -> Result<Vec<(usize, Vec<u8>)>> {
     let encoder = || (Encoder::new(dictionary, level), Vec::new());
-    let one = |(encoder, block): &mut (Result<Encoder<'_>>, Vec<u8>), documents: &Range<usize>| {
-        stop.check()?;
+    let compress_block = |(encoder, block): &mut (Result<Encoder<'_>>, Vec<u8>), documents: &Range<usize>| {
+        cancel.check()?;
         assemble(texts, documents.clone(), block)?;
         let encoder = encoder.as_mut().map_err(|_| no_memory())?;
         Ok((block.len(), encoder.encode(block)?))
     };
     // Outside a pool the calling thread compresses alone.
     if blocks.len() > 1 && rayon::current_thread_index().is_some() {
-        return alloc::try_map_parallel(blocks.par_iter().map_init(encoder, one));
+        return alloc::try_map_parallel(blocks.par_iter().map_init(encoder, compress_block));
     }
     let mut state = encoder();
-    alloc::try_map(blocks.iter().map(|documents| one(&mut state, documents)))
+    alloc::try_map(blocks.iter().map(|documents| compress_block(&mut state, documents)))
 }
 
 /// Write texts; return their number and their bytes. Without any text nothing is written.
 pub(super) fn write(pages: &mut PageWriter, texts: &dyn TextSource, level: i32) -> Result<(u64, u64)> {
-    let stop = CancelToken::current();
-    let (blocks, count, bytes) = plan(texts, &stop)?;
+    let cancel = CancelToken::current();
+    let (blocks, count, bytes) = plan(texts, &cancel)?;
     if count == 0 {
         return Ok((0, 0));
     }
@@ -156,7 +156,7 @@ pub(super) fn write(pages: &mut PageWriter, texts: &dyn TextSource, level: i32) 
     pages.plain().stream(TEXTS, 0, |out| {
         let mut end = 0;
         for group in blocks.chunks(GROUP) {
-            let made = compressed(texts, group, ready.as_deref(), level, &stop)?;
+            let made = compressed(texts, group, ready.as_deref(), level, &cancel)?;
             for (documents, (length, block)) in group.iter().zip(made) {
                 end += block.len() as u64;
                 table.extend([end, documents.start as u64 | (length as u64) << 32, xxh3_64(&block)]);
@@ -277,15 +277,15 @@ impl Blocks {
     }
 
     /// Return the block of a position, and its documents.
-    fn of(&self, place: usize) -> Result<(usize, Range<usize>)> {
-        let next = place as u64 + 1;
+    fn of(&self, position: usize) -> Result<(usize, Range<usize>)> {
+        let next = position as u64 + 1;
         let after = lower_bound(0..self.len(), (0, self.documents as u64), next, |block| {
             let first = self.first(block)? as u64;
             Ok((first < next, first))
         })?;
         let block = after.checked_sub(1).ok_or_else(|| self.table.corrupt("does not begin with the first document"))?;
         let documents = self.first(block)?..self.first(after)?;
-        if documents.contains(&place) { Ok((block, documents)) } else { Err(self.table.corrupt("does not ascend")) }
+        if documents.contains(&position) { Ok((block, documents)) } else { Err(self.table.corrupt("does not ascend")) }
     }
 
     fn corrupt(&self, block: usize, reason: &str) -> Error {
@@ -340,34 +340,36 @@ impl Blocks {
     }
 
     /// Return the texts at positions.
-    pub(super) fn texts(&self, places: &[usize]) -> Result<Vec<Option<String>>> {
-        let stop = CancelToken::current();
-        let mut order: Vec<usize> = alloc::try_collect(0..places.len())?;
-        order.sort_unstable_by_key(|&i| places[i]);
+    pub(super) fn texts(&self, positions: &[usize]) -> Result<Vec<Option<String>>> {
+        let cancel = CancelToken::current();
+        let mut order: Vec<usize> = alloc::try_collect(0..positions.len())?;
+        order.sort_unstable_by_key(|&i| positions[i]);
         let mut groups = Vec::new();
         let mut at = 0;
         while at < order.len() {
-            let (block, documents) = self.of(places[order[at]])?;
+            let (block, documents) = self.of(positions[order[at]])?;
             let begin = at;
-            while at < order.len() && places[order[at]] < documents.end {
+            while at < order.len() && positions[order[at]] < documents.end {
                 at += 1;
             }
             alloc::try_reserve(&mut groups, 1)?;
             groups.push((block, documents, begin..at));
         }
-        let one = |(block, documents, wanted): &(usize, Range<usize>, Range<usize>)| -> Result<Vec<Option<String>>> {
-            stop.check()?;
-            let found = self.read(*block, documents.len())?;
-            let wanted = order[wanted.clone()].iter();
-            let text = |&i: &usize| self.text(&found, places[i] - documents.start)?.map(alloc::try_string).transpose();
-            alloc::try_map(wanted.map(text))
-        };
+        let compress_block =
+            |(block, documents, selected): &(usize, Range<usize>, Range<usize>)| -> Result<Vec<Option<String>>> {
+                cancel.check()?;
+                let found = self.read(*block, documents.len())?;
+                let selected = order[selected.clone()].iter();
+                let text =
+                    |&i: &usize| self.text(&found, positions[i] - documents.start)?.map(alloc::try_string).transpose();
+                alloc::try_map(selected.map(text))
+            };
         let found: Vec<Vec<Option<String>>> = if groups.len() > 1 && rayon::current_thread_index().is_some() {
-            alloc::try_map_parallel(groups.par_iter().map(one))?
+            alloc::try_map_parallel(groups.par_iter().map(compress_block))?
         } else {
-            alloc::try_map(groups.iter().map(one))?
+            alloc::try_map(groups.iter().map(compress_block))?
         };
-        let mut texts = alloc::try_filled(None, places.len())?;
+        let mut texts = alloc::try_filled(None, positions.len())?;
         for (i, text) in order.into_iter().zip(found.into_iter().flatten()) {
             texts[i] = text;
         }
@@ -375,8 +377,8 @@ impl Blocks {
     }
 
     /// Read every block, and count texts and bytes.
-    pub(super) fn verify(&self, stop: &CancelToken) -> Result<(u64, u64)> {
-        self.table.verify(stop)?;
+    pub(super) fn verify(&self, cancel: &CancelToken) -> Result<(u64, u64)> {
+        self.table.verify(cancel)?;
         let mut end = 0;
         for block in 0..self.len() {
             let before = end;
@@ -388,8 +390,8 @@ impl Blocks {
         if end != self.bytes.len() as u64 {
             return Err(self.table.corrupt("does not end with the texts"));
         }
-        let one = |block: usize| -> Result<(u64, u64)> {
-            stop.check()?;
+        let compress_block = |block: usize| -> Result<(u64, u64)> {
+            cancel.check()?;
             let found = self.read(block, self.first(block + 1)? - self.first(block)?)?;
             let mut counted = (0, 0);
             for at in 0..found.texts.len() {
@@ -401,9 +403,9 @@ impl Blocks {
         };
         let add = |a: (u64, u64), b: (u64, u64)| Ok((a.0 + b.0, a.1 + b.1));
         if rayon::current_thread_index().is_some() {
-            return (0..self.len()).into_par_iter().map(one).try_reduce(|| (0, 0), add);
+            return (0..self.len()).into_par_iter().map(compress_block).try_reduce(|| (0, 0), add);
         }
-        (0..self.len()).try_fold((0, 0), |sum, block| add(sum, one(block)?))
+        (0..self.len()).try_fold((0, 0), |sum, block| add(sum, compress_block(block)?))
     }
 }
 

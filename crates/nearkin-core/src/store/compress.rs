@@ -90,9 +90,9 @@ fn ready<D>(
     if kept.is_some() {
         return Ok(kept);
     }
-    let made = Arc::new(make().ok_or_else(|| refused(dictionary))?);
-    last.set(Some((hash, level, Arc::clone(&made))));
-    Ok(Some(made))
+    let prepared = Arc::new(make().ok_or_else(|| refused(dictionary))?);
+    last.set(Some((hash, level, Arc::clone(&prepared))));
+    Ok(Some(prepared))
 }
 
 pub(super) fn encoding(dictionary: &[u8], level: i32) -> Result<Option<Arc<CDict<'static>>>> {

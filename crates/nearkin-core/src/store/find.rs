@@ -12,19 +12,19 @@ use crate::Result;
 /// Number of interpolation probes before bisection; ten million uniform keys take six.
 const GUESSES: usize = 12;
 
-/// Return the first position of `places` whose key is not below `target`, or the end. Keys are within `keys`; `probe`
+/// Return the first position of `positions` whose key is not below `target`, or the end. Keys are within `keys`; `probe`
 /// returns for a position whether its key is below the target, and the key (the highest word of longer keys). If keys
 /// do not ascend, any position may be returned.
 ///
 /// # Errors
 /// Errors of `probe`.
 pub(super) fn lower_bound(
-    places: Range<usize>,
+    positions: Range<usize>,
     keys: (u64, u64),
     target: u64,
     mut probe: impl FnMut(usize) -> Result<(bool, u64)>,
 ) -> Result<usize> {
-    let Range { start: mut low, end: mut high } = places;
+    let Range { start: mut low, end: mut high } = positions;
     let (mut low_key, mut high_key) = keys;
     for guesses in 0.. {
         if low >= high {
@@ -55,9 +55,9 @@ mod tests {
 
     fn bound(keys: &[u64], target: u64) -> (usize, usize) {
         let mut probes = 0;
-        let found = lower_bound(0..keys.len(), (0, u64::MAX), target, |place| {
+        let found = lower_bound(0..keys.len(), (0, u64::MAX), target, |position| {
             probes += 1;
-            Ok((keys[place] < target, keys[place]))
+            Ok((keys[position] < target, keys[position]))
         });
         (found.expect("no probe fails"), probes)
     }

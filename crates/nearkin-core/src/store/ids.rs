@@ -68,11 +68,11 @@ impl<'a> IdColumn<'a> {
     }
 
     /// Return one id.
-    pub fn get(self, place: usize) -> Id<'a> {
+    pub fn get(self, position: usize) -> Id<'a> {
         match self {
-            Self::Ints(ids) => Id::Int(ids[place]),
-            Self::Names(ids) => Id::Name(ids[place]),
-            Self::Mixed(ids) => ids[place],
+            Self::Ints(ids) => Id::Int(ids[position]),
+            Self::Names(ids) => Id::Name(ids[position]),
+            Self::Mixed(ids) => ids[position],
         }
     }
 
@@ -93,24 +93,26 @@ impl<'a> IdColumn<'a> {
         let kind = self.kind();
         let count = self.len();
         if kind == 0 {
-            pages.stream(INTS, |out| (0..count).try_for_each(|place| out.append(&self.get(place).bytes())))?;
+            pages.stream(INTS, |out| (0..count).try_for_each(|position| out.append(&self.get(position).bytes())))?;
         } else {
-            spans::write(pages, NAMES, "ids", count, |place, out| alloc::try_extend(out, &self.get(place).bytes()))?;
+            spans::write(pages, NAMES, "ids", count, |position, out| {
+                alloc::try_extend(out, &self.get(position).bytes())
+            })?;
         }
         if kind == 2 {
             let mut bits = alloc::try_zeroed::<u64>(count.div_ceil(64))?;
-            for place in (0..count).filter(|&place| matches!(self.get(place), Id::Int(_))) {
-                bits[place / 64] |= 1 << (place % 64);
+            for position in (0..count).filter(|&position| matches!(self.get(position), Id::Int(_))) {
+                bits[position / 64] |= 1 << (position % 64);
             }
             pages.array(MIXED, &bits)?;
         }
-        let order = (0..count).map(|place| (self.get(place).hash(), place as u32));
+        let order = (0..count).map(|position| (self.get(position).hash(), position as u32));
         let mut order: Vec<(u64, u32)> = alloc::try_collect(order)?;
-        let stop = CancelToken::current();
-        stop.sort(&mut order);
-        stop.check()?;
+        let cancel = CancelToken::current();
+        cancel.sort(&mut order);
+        cancel.check()?;
         pages.stream(HASHES, |out| order.iter().try_for_each(|(hash, _)| out.append(&hash.to_le_bytes())))?;
-        pages.stream(BY_ID, |out| order.iter().try_for_each(|(_, place)| out.append(&place.to_le_bytes())))
+        pages.stream(BY_ID, |out| order.iter().try_for_each(|(_, position)| out.append(&position.to_le_bytes())))
     }
 }
 
@@ -155,13 +157,13 @@ impl Ids {
     }
 
     /// Return the id at a position.
-    pub(super) fn get(&self, place: usize) -> Result<Id<'_>> {
+    pub(super) fn get(&self, position: usize) -> Result<Id<'_>> {
         let (names, int) = match &self.stored {
-            StoredIds::Ints(ids) => return Ok(Id::Int(ids.get(place)?)),
+            StoredIds::Ints(ids) => return Ok(Id::Int(ids.get(position)?)),
             StoredIds::Names(names) => (names, false),
-            StoredIds::Mixed(names, bits) => (names, bits.get(place / 64)? >> (place % 64) & 1 == 1),
+            StoredIds::Mixed(names, bits) => (names, bits.get(position / 64)? >> (position % 64) & 1 == 1),
         };
-        let bytes = names.get(place)?;
+        let bytes = names.get(position)?;
         if int {
             let bytes = bytes.try_into().map_err(|_| self.by_id.corrupt("leads to an integer that has not 8 bytes"))?;
             return Ok(Id::Int(i64::from_le_bytes(bytes)));
@@ -184,38 +186,38 @@ impl Ids {
             if self.hashes.get(at)? != hash {
                 break;
             }
-            let place = self.by_id.get(at)? as usize;
-            if self.get(place)? == id {
+            let position = self.by_id.get(at)? as usize;
+            if self.get(position)? == id {
                 alloc::try_reserve(found, 1)?;
-                found.push(place);
+                found.push(position);
             }
         }
         Ok(())
     }
 
     /// Verify all checksums and that the hash order matches the ids.
-    pub(super) fn verify(&self, stop: &CancelToken) -> Result<()> {
+    pub(super) fn verify(&self, cancel: &CancelToken) -> Result<()> {
         match &self.stored {
-            StoredIds::Ints(ids) => ids.verify(stop)?,
-            StoredIds::Names(names) => names.verify(stop)?,
+            StoredIds::Ints(ids) => ids.verify(cancel)?,
+            StoredIds::Names(names) => names.verify(cancel)?,
             StoredIds::Mixed(names, bits) => {
-                names.verify(stop)?;
-                bits.verify(stop)?;
+                names.verify(cancel)?;
+                bits.verify(cancel)?;
             }
         }
-        self.hashes.verify(stop)?;
-        self.by_id.verify(stop)?;
+        self.hashes.verify(cancel)?;
+        self.by_id.verify(cancel)?;
         let mut before = None;
         for at in 0..self.hashes.len() {
             if at.is_multiple_of(1 << 10) {
-                stop.check()?;
+                cancel.check()?;
             }
-            let (hash, place) = (self.hashes.get(at)?, self.by_id.get(at)?);
+            let (hash, position) = (self.hashes.get(at)?, self.by_id.get(at)?);
             // Pairs ascend strictly, so every position occurs exactly once.
-            if before >= Some((hash, place)) || self.get(place as usize)?.hash() != hash {
+            if before >= Some((hash, position)) || self.get(position as usize)?.hash() != hash {
                 return Err(self.by_id.corrupt("is not the order of the ids"));
             }
-            before = Some((hash, place));
+            before = Some((hash, position));
         }
         Ok(())
     }
@@ -237,14 +239,17 @@ mod tests {
     #[test]
     fn ids_of_a_file_are_found_and_told_apart() {
         let path = std::env::temp_dir().join(format!("nearkin-store-ids-{}", std::process::id()));
-        let given = [Id::Name("1"), Id::Int(1), Id::Name(""), Id::Int(1), Id::Name("8 bytes.")];
+        let column = [Id::Name("1"), Id::Int(1), Id::Name(""), Id::Int(1), Id::Name("8 bytes.")];
         let mut pages = PageWriter::new(Writer::create(&path, 11, 32).expect("writable"));
-        IdColumn::Mixed(&given).write(&mut pages).expect("writable");
+        IdColumn::Mixed(&column).write(&mut pages).expect("writable");
         pages.finish().expect("writable");
         let segment = Segment::open(&path).expect("whole");
-        let ids = Ids::open(&segment, 2, given.len()).expect("whole");
+        let ids = Ids::open(&segment, 2, column.len()).expect("whole");
         ids.verify(&CancelToken::default()).expect("whole");
-        assert_eq!(given.to_vec(), (0..given.len()).map(|place| ids.get(place).expect("whole")).collect::<Vec<_>>());
+        assert_eq!(
+            column.to_vec(),
+            (0..column.len()).map(|position| ids.get(position).expect("whole")).collect::<Vec<_>>()
+        );
         let find = |id| {
             let mut found = Vec::new();
             ids.find(id, &mut found).map(|()| found).expect("whole")
@@ -254,7 +259,7 @@ mod tests {
             [Id::Int(1), Id::Name("1"), Id::Name(""), Id::Int(8)].map(find)
         );
         assert!(matches!(Ids::open(&segment, 2, 4), Err(Error::Corrupt { .. })));
-        assert!(matches!(Ids::open(&segment, 3, given.len()), Err(Error::Corrupt { .. })));
+        assert!(matches!(Ids::open(&segment, 3, column.len()), Err(Error::Corrupt { .. })));
         std::fs::remove_file(&path).expect("there");
     }
 

@@ -10,7 +10,7 @@ use std::ops::Range;
 use xxhash_rust::xxh3::xxh3_64;
 use zstd_safe::{CDict, DDict};
 
-use super::blocks::{self, Block, LEAST, MOST, WORDS, assemble, compressed, cut, plan};
+use super::blocks::{self, Block, MAX_BLOCK, MIN_BLOCK, WORDS, assemble, compressed, cut, plan};
 use super::compress::{Encoder, check_level, decoding, encoding};
 use super::pages::PageWriter;
 use super::segment::StoreSegment;
@@ -21,9 +21,9 @@ use crate::text::tokenizer::TextSource;
 use crate::{Error, Result, alloc};
 
 /// Minimum size of a block that is copied.
-const SMALL: usize = LEAST / 4;
+const SMALL: usize = MIN_BLOCK / 4;
 /// Maximum size of a block that is merged with a few pending texts.
-const JOINED: usize = MOST + SMALL;
+const JOINED: usize = MAX_BLOCK + SMALL;
 
 /// A compressed block of texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,12 +46,12 @@ pub struct Packed<B> {
 /// An invalid level or dictionary; a text of 4 GiB; memory runs out; a cancelled call.
 pub fn pack(texts: &dyn TextSource, level: i32, dictionary: &[u8]) -> Result<Vec<Packed<Vec<u8>>>> {
     check_level(level)?;
-    let stop = CancelToken::current();
-    let (blocks, _, _) = plan(texts, &stop)?;
+    let cancel = CancelToken::current();
+    let (blocks, _, _) = plan(texts, &cancel)?;
     let dictionary = encoding(dictionary, level)?;
-    let made = compressed(texts, &blocks, dictionary.as_deref(), level, &stop)?;
-    alloc::try_collect(blocks.into_iter().zip(made).map(|(documents, (length, frame))| {
-        let lengths = documents.clone().filter_map(|place| texts.get(place)).map(|text| text.len() as u64);
+    let frames = compressed(texts, &blocks, dictionary.as_deref(), level, &cancel)?;
+    alloc::try_collect(blocks.into_iter().zip(frames).map(|(documents, (length, frame))| {
+        let lengths = documents.clone().filter_map(|position| texts.get(position)).map(|text| text.len() as u64);
         let (count, text_bytes) = (lengths.clone().count() as u64, lengths.sum());
         Packed { documents: documents.len(), texts: count, text_bytes, length, frame }
     }))
@@ -174,7 +174,7 @@ impl TextSource for Loose<'_> {
 struct Joined<'s, 'w, 'd> {
     out: &'s mut Stream<'w>,
     encoder: Encoder<'d>,
-    stop: CancelToken,
+    cancel: CancelToken,
     table: Vec<u64>,
     end: u64,
     /// Number of documents in the blocks written so far.
@@ -189,7 +189,7 @@ impl<'s, 'w, 'd> Joined<'s, 'w, 'd> {
         Ok(Self {
             out,
             encoder: Encoder::new(dictionary, level)?,
-            stop: CancelToken::current(),
+            cancel: CancelToken::current(),
             table: Vec::new(),
             end: 0,
             documents: 0,
@@ -216,7 +216,7 @@ impl<'s, 'w, 'd> Joined<'s, 'w, 'd> {
 
     /// Append a block; `own` if it has the dictionary of the file.
     fn add(&mut self, block: &Packed<&[u8]>, own: bool, decoder: Option<&DDict<'static>>) -> Result<()> {
-        self.stop.check()?;
+        self.cancel.check()?;
         let copied = own && block.length >= SMALL;
         let joins = copied && !self.loose.is_empty() && self.loose_bytes < SMALL && block.length <= JOINED;
         if copied && !joins {

@@ -21,7 +21,7 @@ pub(super) const PAGE: usize = 4096;
 pub(super) struct PageWriter {
     writer: Writer,
     sums: Vec<(u32, Vec<u64>)>,
-    stop: CancelToken,
+    cancel: CancelToken,
 }
 
 /// A section that is being written.
@@ -29,7 +29,7 @@ pub(super) struct Pages<'s, 'w> {
     stream: &'s mut Stream<'w>,
     page: Vec<u8>,
     sums: Vec<u64>,
-    stop: &'s CancelToken,
+    cancel: &'s CancelToken,
 }
 
 impl Pages<'_, '_> {
@@ -40,7 +40,7 @@ impl Pages<'_, '_> {
             self.page.extend_from_slice(now);
             bytes = later;
             if self.page.len() == PAGE {
-                self.stop.check()?;
+                self.cancel.check()?;
                 self.flush()?;
             }
         }
@@ -60,7 +60,7 @@ impl Pages<'_, '_> {
 
 impl PageWriter {
     pub(super) fn new(writer: Writer) -> Self {
-        Self { writer, sums: Vec::new(), stop: CancelToken::current() }
+        Self { writer, sums: Vec::new(), cancel: CancelToken::current() }
     }
 
     /// Return the writer, for sections without pages.
@@ -70,9 +70,9 @@ impl PageWriter {
 
     /// Append a section, written in pieces by `fill`; return the result of `fill`.
     pub(super) fn stream<R>(&mut self, tag: u32, fill: impl FnOnce(&mut Pages<'_, '_>) -> Result<R>) -> Result<R> {
-        let stop = &self.stop;
+        let cancel = &self.cancel;
         let (sums, made) = self.writer.stream(tag, 0, |stream| {
-            let mut pages = Pages { stream, page: Vec::with_capacity(PAGE), sums: Vec::new(), stop };
+            let mut pages = Pages { stream, page: Vec::with_capacity(PAGE), sums: Vec::new(), cancel };
             let made = fill(&mut pages)?;
             pages.flush()?;
             Ok((pages.sums, made))
@@ -91,7 +91,7 @@ impl PageWriter {
         for (tag, sums) in &self.sums {
             self.writer.section(SUMS, *tag, sums)?;
         }
-        self.stop.check()?;
+        self.cancel.check()?;
         self.writer.finish()
     }
 }
@@ -136,8 +136,8 @@ impl<T: Plain> Paged<T> {
 
     /// Return one value.
     #[inline]
-    pub(super) fn get(&self, place: usize) -> Result<T> {
-        Ok(self.slice(place..place + 1)?[0])
+    pub(super) fn get(&self, position: usize) -> Result<T> {
+        Ok(self.slice(position..position + 1)?[0])
     }
 
     /// Return a range of values.
@@ -179,10 +179,10 @@ impl<T: Plain> Paged<T> {
     ///
     /// # Errors
     /// The first page that differs.
-    pub(super) fn verify(&self, stop: &CancelToken) -> Result<()> {
+    pub(super) fn verify(&self, cancel: &CancelToken) -> Result<()> {
         self.segment.verify_one(SUMS, self.tag)?;
         for page in 0..self.sums.len() {
-            stop.check()?;
+            cancel.check()?;
             self.compare(page)?;
         }
         Ok(())
@@ -203,9 +203,9 @@ mod tests {
         pages.finish().expect("writable");
         let whole = std::fs::read(&path).expect("there");
         let first = whole.windows(16).position(|bytes| bytes == as_bytes(&values[..2])).expect("the section");
-        let damaged = |place: usize| {
+        let damaged = |position: usize| {
             let mut bytes = whole.clone();
-            bytes[first + 8 * place] ^= 1;
+            bytes[first + 8 * position] ^= 1;
             std::fs::write(&path, bytes).expect("writable");
             Paged::<u64>::open(&Segment::open(&path).expect("a header"), 7, "numbers").expect("its sums")
         };

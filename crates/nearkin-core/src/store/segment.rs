@@ -23,7 +23,7 @@ use crate::{Error, Result, alloc};
 const TASK: usize = 1 << 10;
 
 /// Offsets of each query's results, and the results.
-type Found = (Vec<i64>, Vec<i64>);
+type RowsByQuery = (Vec<i64>, Vec<i64>);
 
 /// Documents of a store in a file, with lookup by row, id and content.
 ///
@@ -170,27 +170,27 @@ impl StoreSegment {
     }
 
     /// Convert positions to `usize`.
-    fn check(&self, places: &[i64]) -> Result<Vec<usize>> {
-        alloc::try_map(places.iter().map(|&place| match usize::try_from(place) {
-            Ok(place) if place < self.len => Ok(place),
-            _ => Err(Error::parameter("places", place, format!("0 to {} of this file", self.len as i64 - 1))),
+    fn check(&self, positions: &[i64]) -> Result<Vec<usize>> {
+        alloc::try_map(positions.iter().map(|&position| match usize::try_from(position) {
+            Ok(position) if position < self.len => Ok(position),
+            _ => Err(Error::parameter("places", position, format!("0 to {} of this file", self.len as i64 - 1))),
         }))
     }
 
-    fn row(&self, place: usize) -> Result<i64> {
-        self.rows.as_ref().map_or(Ok((self.first + place as u64) as i64), |rows| rows.get(place))
+    fn row(&self, position: usize) -> Result<i64> {
+        self.rows.as_ref().map_or(Ok((self.first + position as u64) as i64), |rows| rows.get(position))
     }
 
-    /// Return the rows of the positions from `start` to `stop`, clipped to the last one.
+    /// Return the rows of the positions from `start` to `end`, clipped to the last one.
     ///
     /// # Errors
     /// Damage.
-    pub fn rows(&self, start: usize, stop: usize) -> Result<Vec<i64>> {
-        let stop = stop.min(self.len);
-        let start = start.min(stop);
+    pub fn rows(&self, start: usize, end: usize) -> Result<Vec<i64>> {
+        let end = end.min(self.len);
+        let start = start.min(end);
         match &self.rows {
-            None => alloc::try_map((start..stop).map(|place| self.row(place))),
-            Some(rows) => alloc::try_copy(rows.slice(start..stop)?),
+            None => alloc::try_map((start..end).map(|position| self.row(position))),
+            Some(rows) => alloc::try_copy(rows.slice(start..end)?),
         }
     }
 
@@ -198,42 +198,42 @@ impl StoreSegment {
     ///
     /// # Errors
     /// Damage.
-    pub fn places(&self, rows: &[i64]) -> Result<Vec<i64>> {
+    pub fn positions(&self, rows: &[i64]) -> Result<Vec<i64>> {
         let last = if self.len == 0 { 0 } else { self.row(self.len - 1)? };
-        let place = |&row: &i64| {
+        let position = |&row: &i64| {
             let Ok(target) = u64::try_from(row) else { return Ok(-1) };
             let Some(rows) = &self.rows else {
-                let place = target.checked_sub(self.first).filter(|&place| place < self.len as u64);
-                return Ok(place.map_or(-1, |place| place as i64));
+                let position = target.checked_sub(self.first).filter(|&position| position < self.len as u64);
+                return Ok(position.map_or(-1, |position| position as i64));
             };
             let probe = |at| rows.get(at).map(|found| (found < row, found as u64));
             let at = lower_bound(0..self.len, (self.first, last as u64), target, probe)?;
             Ok(if at < self.len && rows.get(at)? == row { at as i64 } else { -1 })
         };
-        alloc::try_map(rows.iter().map(place))
+        alloc::try_map(rows.iter().map(position))
     }
 
     /// Answer `count` queries, in parallel if they are many; `answer` appends the rows of one.
-    fn find(&self, count: usize, answer: impl Fn(usize, &mut Vec<usize>) -> Result<()> + Sync) -> Result<Found> {
-        let stop = CancelToken::current();
-        let some = |questions: Range<usize>| -> Result<Found> {
-            stop.check()?;
-            let (mut counts, mut rows, mut places) =
-                (alloc::try_with_capacity(questions.len())?, Vec::new(), Vec::new());
-            for question in questions {
-                places.clear();
-                answer(question, &mut places)?;
-                alloc::try_reserve(&mut rows, places.len())?;
-                for &place in &places {
-                    rows.push(self.row(place)?);
+    fn find(&self, count: usize, answer: impl Fn(usize, &mut Vec<usize>) -> Result<()> + Sync) -> Result<RowsByQuery> {
+        let cancel = CancelToken::current();
+        let answer_range = |queries: Range<usize>| -> Result<RowsByQuery> {
+            cancel.check()?;
+            let (mut counts, mut rows, mut positions) =
+                (alloc::try_with_capacity(queries.len())?, Vec::new(), Vec::new());
+            for query in queries {
+                positions.clear();
+                answer(query, &mut positions)?;
+                alloc::try_reserve(&mut rows, positions.len())?;
+                for &position in &positions {
+                    rows.push(self.row(position)?);
                 }
-                counts.push(places.len() as i64);
+                counts.push(positions.len() as i64);
             }
             Ok((counts, rows))
         };
         let tasks = count.div_ceil(TASK);
-        let task = |number: usize| some(TASK * number..count.min(TASK * (number + 1)));
-        let found: Vec<Found> = if tasks > 1 && rayon::current_thread_index().is_some() {
+        let task = |number: usize| answer_range(TASK * number..count.min(TASK * (number + 1)));
+        let found: Vec<RowsByQuery> = if tasks > 1 && rayon::current_thread_index().is_some() {
             alloc::try_map_parallel((0..tasks).into_par_iter().map(task))?
         } else {
             alloc::try_map((0..tasks).map(task))?
@@ -242,12 +242,12 @@ impl StoreSegment {
         let mut rows = alloc::try_with_capacity(found.iter().map(|(_, rows)| rows.len()).sum())?;
         offsets.push(0);
         let mut end = 0;
-        for (counts, some) in found {
+        for (counts, answer_range) in found {
             for count in counts {
                 end += count;
                 offsets.push(end);
             }
-            rows.extend(some);
+            rows.extend(answer_range);
         }
         Ok((offsets, rows))
     }
@@ -260,21 +260,21 @@ impl StoreSegment {
         if !contents.len().is_multiple_of(2) {
             return Err(Error::parameter("contents", format!("{} words", contents.len()), "two for each content"));
         }
-        self.find(contents.len() / 2, |question, found| {
-            let wanted = &contents[2 * question..2 * question + 2];
+        self.find(contents.len() / 2, |query, found| {
+            let target = &contents[2 * query..2 * query + 2];
             let at = |at: usize| -> Result<(usize, &[u64])> {
-                let place = self.by_content.get(at)? as usize;
-                Ok((place, self.contents.slice(2 * place..2 * place + 2)?))
+                let position = self.by_content.get(at)? as usize;
+                Ok((position, self.contents.slice(2 * position..2 * position + 2)?))
             };
-            let probe = |place| at(place).map(|(_, content)| (content < wanted, content[0]));
-            let first = lower_bound(0..self.len, (0, u64::MAX), wanted[0], probe)?;
+            let probe = |position| at(position).map(|(_, content)| (content < target, content[0]));
+            let first = lower_bound(0..self.len, (0, u64::MAX), target[0], probe)?;
             for next in first..self.len {
-                let (place, content) = at(next)?;
-                if content != wanted {
+                let (position, content) = at(next)?;
+                if content != target {
                     break;
                 }
                 alloc::try_reserve(found, 1)?;
-                found.push(place);
+                found.push(position);
             }
             Ok(())
         })
@@ -284,19 +284,19 @@ impl StoreSegment {
     ///
     /// # Errors
     /// Damage.
-    pub fn find_ids(&self, ids: IdColumn<'_>) -> Result<Found> {
-        self.find(ids.len(), |question, found| self.ids.find(ids.get(question), found))
+    pub fn find_ids(&self, ids: IdColumn<'_>) -> Result<RowsByQuery> {
+        self.find(ids.len(), |query, found| self.ids.find(ids.get(query), found))
     }
 
     /// Return the records at positions, concatenated.
     ///
     /// # Errors
     /// A position out of range; damage; memory runs out.
-    pub fn records(&self, places: &[i64]) -> Result<Vec<u8>> {
-        let places = self.check(places)?;
-        let mut records = alloc::try_with_capacity(self.width.saturating_mul(places.len()))?;
-        for place in places {
-            records.extend_from_slice(self.records.slice(self.width * place..self.width * (place + 1))?);
+    pub fn records(&self, positions: &[i64]) -> Result<Vec<u8>> {
+        let positions = self.check(positions)?;
+        let mut records = alloc::try_with_capacity(self.width.saturating_mul(positions.len()))?;
+        for position in positions {
+            records.extend_from_slice(self.records.slice(self.width * position..self.width * (position + 1))?);
         }
         Ok(records)
     }
@@ -305,10 +305,10 @@ impl StoreSegment {
     ///
     /// # Errors
     /// A position out of range; damage; memory runs out.
-    pub fn contents(&self, places: &[i64]) -> Result<Vec<u64>> {
-        let mut contents = alloc::try_with_capacity(2 * places.len())?;
-        for place in self.check(places)? {
-            contents.extend_from_slice(self.contents.slice(2 * place..2 * place + 2)?);
+    pub fn contents(&self, positions: &[i64]) -> Result<Vec<u64>> {
+        let mut contents = alloc::try_with_capacity(2 * positions.len())?;
+        for position in self.check(positions)? {
+            contents.extend_from_slice(self.contents.slice(2 * position..2 * position + 2)?);
         }
         Ok(contents)
     }
@@ -322,27 +322,27 @@ impl StoreSegment {
     ///
     /// # Errors
     /// A position out of range; damage; memory runs out.
-    pub fn ids(&self, places: &[i64]) -> Result<Vec<Id<'_>>> {
-        alloc::try_map(self.check(places)?.into_iter().map(|place| self.ids.get(place)))
+    pub fn ids(&self, positions: &[i64]) -> Result<Vec<Id<'_>>> {
+        alloc::try_map(self.check(positions)?.into_iter().map(|position| self.ids.get(position)))
     }
 
     /// Return the byte strings at positions.
     ///
     /// # Errors
     /// A position out of range; damage; memory runs out.
-    pub fn extras(&self, places: &[i64]) -> Result<Vec<&[u8]>> {
-        let places = self.check(places)?;
-        let Some(extras) = &self.extras else { return alloc::try_filled(&[][..], places.len()) };
-        alloc::try_map(places.into_iter().map(|place| extras.get(place)))
+    pub fn extras(&self, positions: &[i64]) -> Result<Vec<&[u8]>> {
+        let positions = self.check(positions)?;
+        let Some(extras) = &self.extras else { return alloc::try_filled(&[][..], positions.len()) };
+        alloc::try_map(positions.into_iter().map(|position| extras.get(position)))
     }
 
     /// Return the texts at positions; None for documents without text.
     ///
     /// # Errors
     /// A position out of range; damage; memory runs out.
-    pub fn texts(&self, places: &[i64]) -> Result<Vec<Option<String>>> {
-        let places = self.check(places)?;
-        self.texts.as_ref().map_or_else(|| alloc::try_filled(None, places.len()), |texts| texts.texts(&places))
+    pub fn texts(&self, positions: &[i64]) -> Result<Vec<Option<String>>> {
+        let positions = self.check(positions)?;
+        self.texts.as_ref().map_or_else(|| alloc::try_filled(None, positions.len()), |texts| texts.texts(&positions))
     }
 
     /// Verify the file: every checksum, and that its arrays are consistent.
@@ -350,42 +350,42 @@ impl StoreSegment {
     /// # Errors
     /// The first inconsistency.
     pub fn verify(&self) -> Result<()> {
-        let stop = CancelToken::current();
+        let cancel = CancelToken::current();
         self.segment.verify_one(ABOUT, 0)?;
         self.segment.verify_one(NOTE, 0)?;
         if let Some(rows) = &self.rows {
-            rows.verify(&stop)?;
+            rows.verify(&cancel)?;
             let all = rows.slice(0..self.len)?;
             if !all.windows(2).all(|pair| pair[0] < pair[1]) || all.first().is_some_and(|&row| row as u64 != self.first)
             {
                 return Err(rows.corrupt("does not ascend"));
             }
         }
-        self.contents.verify(&stop)?;
-        self.by_content.verify(&stop)?;
-        self.records.verify(&stop)?;
+        self.contents.verify(&cancel)?;
+        self.by_content.verify(&cancel)?;
+        self.records.verify(&cancel)?;
         let mut before: Option<(&[u64], usize)> = None;
         for at in 0..self.len {
             if at.is_multiple_of(1 << 10) {
-                stop.check()?;
+                cancel.check()?;
             }
-            let place = self.by_content.get(at)? as usize;
-            let next = Some((self.contents.slice(2 * place..2 * place + 2)?, place));
+            let position = self.by_content.get(at)? as usize;
+            let next = Some((self.contents.slice(2 * position..2 * position + 2)?, position));
             // Pairs ascend strictly, so every position occurs exactly once.
             if before >= next {
                 return Err(self.by_content.corrupt("is not the order of the contents"));
             }
             before = next;
         }
-        self.ids.verify(&stop)?;
+        self.ids.verify(&cancel)?;
         if let Some(extras) = &self.extras {
-            extras.verify(&stop)?;
+            extras.verify(&cancel)?;
         }
         let Some(texts) = &self.texts else { return Ok(()) };
         if self.segment.has(DICTIONARY, 0) {
             self.segment.verify_one(DICTIONARY, 0)?;
         }
-        if texts.verify(&stop)? == (self.num_texts, self.text_bytes) {
+        if texts.verify(&cancel)? == (self.num_texts, self.text_bytes) {
             return Ok(());
         }
         Err(self.segment.corrupt("its texts are not as many or as long as it says"))
@@ -419,7 +419,7 @@ mod tests {
         );
         assert_eq!(b"a note".to_vec(), file.note().expect("whole"));
         assert_eq!((vec![7, 9], vec![4]), (file.rows(1, 99).expect("whole"), file.rows(0, 1).expect("whole")));
-        assert_eq!(vec![1, -1, 0], file.places(&[7, 8, 4]).expect("whole"));
+        assert_eq!(vec![1, -1, 0], file.positions(&[7, 8, 4]).expect("whole"));
         let contents = file.find_contents(&[5, 1, 5, 2, 6, 2]).expect("whole");
         assert_eq!((vec![0, 2, 2, 3], vec![4, 9, 7]), contents);
         let ids = file.find_ids(IdColumn::Names(&["c", "d"])).expect("whole");

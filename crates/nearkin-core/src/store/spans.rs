@@ -23,13 +23,13 @@ pub(super) fn write(
     let (mut ends, mut bases) = (alloc::try_with_capacity(count)?, alloc::try_with_capacity(count.div_ceil(GROUP))?);
     pages.stream(tags[0], |out| {
         let (mut string, mut at, mut base) = (Vec::new(), 0_u64, 0);
-        for place in 0..count {
-            if place.is_multiple_of(GROUP) {
+        for position in 0..count {
+            if position.is_multiple_of(GROUP) {
                 base = at;
                 bases.push(base);
             }
             string.clear();
-            get(place, &mut string)?;
+            get(position, &mut string)?;
             at += string.len() as u64;
             let Ok(end) = u32::try_from(at - base) else {
                 let allowed = format!("less than 2**32 bytes for {GROUP} in a row");
@@ -64,10 +64,10 @@ impl Spans {
     }
 
     /// Return the string at a position.
-    pub(super) fn get(&self, place: usize) -> Result<&[u8]> {
-        let base = self.bases.get(place / GROUP)?;
-        let begin = if place.is_multiple_of(GROUP) { 0 } else { self.ends.get(place - 1)? };
-        let end = self.ends.get(place)?;
+    pub(super) fn get(&self, position: usize) -> Result<&[u8]> {
+        let base = self.bases.get(position / GROUP)?;
+        let begin = if position.is_multiple_of(GROUP) { 0 } else { self.ends.get(position - 1)? };
+        let end = self.ends.get(position)?;
         let ends = [begin, end].map(|end| base.checked_add(u64::from(end)).and_then(|end| usize::try_from(end).ok()));
         let ([Some(begin), Some(end)], true) = (ends, begin <= end) else {
             return Err(self.ends.corrupt("does not ascend"));
@@ -76,13 +76,13 @@ impl Spans {
     }
 
     /// Verify all checksums, and that the strings are contiguous up to the last byte.
-    pub(super) fn verify(&self, stop: &CancelToken) -> Result<()> {
-        self.bytes.verify(stop)?;
-        self.ends.verify(stop)?;
-        self.bases.verify(stop)?;
+    pub(super) fn verify(&self, cancel: &CancelToken) -> Result<()> {
+        self.bytes.verify(cancel)?;
+        self.ends.verify(cancel)?;
+        self.bases.verify(cancel)?;
         let mut at = 0_u64;
         for group in 0..self.bases.len() {
-            stop.check()?;
+            cancel.check()?;
             let first = group * GROUP;
             let ends = self.ends.slice(first..self.ends.len().min(first + GROUP))?;
             if self.bases.get(group)? != at || !ends.is_sorted() {
@@ -104,16 +104,16 @@ mod tests {
     #[test]
     fn strings_of_several_groups_come_back() {
         let path = std::env::temp_dir().join(format!("nearkin-store-spans-{}", std::process::id()));
-        let strings: Vec<Vec<u8>> = (0..2 * GROUP + 1).map(|place| vec![place as u8; place % 5]).collect();
+        let strings: Vec<Vec<u8>> = (0..2 * GROUP + 1).map(|position| vec![position as u8; position % 5]).collect();
         let mut pages = PageWriter::new(Writer::create(&path, 11, 32).expect("writable"));
-        let get = |place: usize, out: &mut Vec<u8>| alloc::try_extend(out, &strings[place]);
+        let get = |position: usize, out: &mut Vec<u8>| alloc::try_extend(out, &strings[position]);
         write(&mut pages, TAGS, "strings", strings.len(), get).expect("writable");
         pages.finish().expect("writable");
         let segment = Segment::open(&path).expect("whole");
         let spans = Spans::open(&segment, TAGS, "strings", strings.len()).expect("whole");
         spans.verify(&CancelToken::default()).expect("whole");
-        for place in [0, 1, 4, GROUP - 1, GROUP, 2 * GROUP - 1, 2 * GROUP] {
-            assert_eq!(strings[place], spans.get(place).expect("whole"), "{place}");
+        for position in [0, 1, 4, GROUP - 1, GROUP, 2 * GROUP - 1, 2 * GROUP] {
+            assert_eq!(strings[position], spans.get(position).expect("whole"), "{position}");
         }
         // Groups begin where the previous ones end.
         let bytes = |count: usize| strings[..count].iter().map(|string| string.len() as u64).sum::<u64>();

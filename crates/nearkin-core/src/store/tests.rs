@@ -93,7 +93,7 @@ fn lists((offsets, rows): (Vec<i64>, Vec<i64>)) -> Vec<Vec<i64>> {
     offsets.windows(2).map(|ends| rows[ends[0] as usize..ends[1] as usize].to_vec()).collect()
 }
 
-fn asked(docs: &[Doc]) -> (Vec<u64>, Vec<Key>, Vec<i64>) {
+fn lookup_keys(docs: &[Doc]) -> (Vec<u64>, Vec<Key>, Vec<i64>) {
     let contents = docs.iter().flat_map(|doc| doc.content).chain([3, 4, 0, 0, u64::MAX, u64::MAX]).collect();
     let ids = docs.iter().map(|doc| doc.id.clone());
     let ids = ids.chain([Key::Int(1), Key::Name("1".into()), Key::Name(String::new()), Key::Int(i64::MIN)]).collect();
@@ -104,33 +104,33 @@ fn asked(docs: &[Doc]) -> (Vec<u64>, Vec<Key>, Vec<i64>) {
 fn answers(path: &Path, docs: &[Doc]) -> crate::Result<Answers> {
     let file = StoreSegment::open(path)?;
     caught(Some(file.segment()), || {
-        let (contents, ids, rows) = asked(docs);
+        let (contents, ids, rows) = lookup_keys(docs);
         let ids: Vec<Id<'_>> = ids.iter().map(Key::id).collect();
-        let places: Vec<i64> = (0..file.len() as i64).rev().collect();
+        let positions: Vec<i64> = (0..file.len() as i64).rev().collect();
         let key = |id: Id<'_>| match id {
             Id::Int(id) => Key::Int(id),
             Id::Name(id) => Key::Name(id.to_owned()),
         };
         let mut plain = file.rows(0, usize::MAX)?;
-        plain.extend(file.contents(&places)?.into_iter().map(|word| word as i64));
+        plain.extend(file.contents(&positions)?.into_iter().map(|word| word as i64));
         let mut bytes = file.note()?;
-        bytes.extend(file.records(&places)?);
+        bytes.extend(file.records(&positions)?);
         Ok((
             bytes,
             lists(file.find_contents(&contents)?),
             lists(file.find_ids(IdColumn::Mixed(&ids))?),
-            file.places(&rows)?,
+            file.positions(&rows)?,
             plain,
-            file.ids(&places)?.into_iter().map(key).collect(),
-            file.extras(&places)?.into_iter().map(<[u8]>::to_vec).collect(),
-            file.texts(&places)?,
+            file.ids(&positions)?.into_iter().map(key).collect(),
+            file.extras(&positions)?.into_iter().map(<[u8]>::to_vec).collect(),
+            file.texts(&positions)?,
         ))
     })
 }
 
 /// Return the same results from the list.
 fn expected(docs: &[Doc]) -> Answers {
-    let (contents, ids, rows) = asked(docs);
+    let (contents, ids, rows) = lookup_keys(docs);
     let having = |test: &dyn Fn(&Doc) -> bool| docs.iter().filter(|doc| test(doc)).map(|doc| doc.row).collect();
     let mut plain: Vec<i64> = docs.iter().map(|doc| doc.row).collect();
     plain.extend(docs.iter().rev().flat_map(|doc| doc.content).map(|word| word as i64));
@@ -155,9 +155,9 @@ fn keys() -> impl Strategy<Value = Key> {
     ]
 }
 
-fn documents(most: usize) -> impl Strategy<Value = Vec<Doc>> {
+fn documents(max_docs: usize) -> impl Strategy<Value = Vec<Doc>> {
     let kinds = prop_oneof![Just(0), Just(1), Just(2)];
-    let one = (
+    let doc = (
         1..3_i64,
         keys(),
         prop_oneof![
@@ -172,7 +172,7 @@ fn documents(most: usize) -> impl Strategy<Value = Vec<Doc>> {
             (0..40_000_usize).prop_map(|length| Some("wörter ".repeat(length / 8)))
         ],
     );
-    (kinds, any::<bool>(), any::<bool>(), prop::collection::vec(one, 0..most)).prop_map(
+    (kinds, any::<bool>(), any::<bool>(), prop::collection::vec(doc, 0..max_docs)).prop_map(
         |(kind, consecutive, without, docs)| {
             let mut row = -1;
             let doc = |(step, id, content, extra, text): (i64, Key, [u64; 2], Vec<u8>, Option<String>)| {
@@ -294,8 +294,8 @@ fn every_flipped_bit_is_found_or_changes_no_answer() {
                 StoreSegment::open(&path).and_then(|file| file.verify()).expect("only what nobody reads");
                 silent += 1;
             }
-            Err(Error::Corrupt { place, reason }) => {
-                assert_eq!(path.display().to_string(), place);
+            Err(Error::Corrupt { place: position, reason }) => {
+                assert_eq!(path.display().to_string(), position);
                 assert!(!reason.contains("arrays do not hold together"), "bit {bit}: {reason}");
             }
             Err(Error::FormatVersion { .. }) => {}
@@ -458,9 +458,9 @@ fn arguments_that_do_not_go_together_are_refused_and_leave_no_file() {
     assert!(!path.exists());
     write(&path, &good(), b"", 3).expect("sound");
     let file = StoreSegment::open(&path).expect("whole");
-    for place in [-1, 2, i64::MAX] {
-        assert!(matches!(file.texts(&[place]), Err(Error::Parameter { name: "places", .. })));
-        assert!(matches!(file.records(&[0, place]), Err(Error::Parameter { name: "places", .. })));
+    for position in [-1, 2, i64::MAX] {
+        assert!(matches!(file.texts(&[position]), Err(Error::Parameter { name: "places", .. })));
+        assert!(matches!(file.records(&[0, position]), Err(Error::Parameter { name: "places", .. })));
     }
     assert!(matches!(file.find_contents(&[1]), Err(Error::Parameter { name: "contents", .. })));
     std::fs::remove_file(&path).expect("there");
@@ -469,14 +469,14 @@ fn arguments_that_do_not_go_together_are_refused_and_leave_no_file() {
 #[test]
 fn a_stopped_call_writes_nothing() {
     let path = path();
-    let stop = crate::cancel::CancelToken::new();
-    stop.set();
-    assert!(matches!(stop.within(|| save(&path, &few())), Err(Error::Cancelled)));
+    let cancel = crate::cancel::CancelToken::new();
+    cancel.set();
+    assert!(matches!(cancel.within(|| save(&path, &few())), Err(Error::Cancelled)));
     assert!(!path.exists());
     save(&path, &few()).expect("writable");
     let file = StoreSegment::open(&path).expect("whole");
-    assert!(matches!(stop.within(|| file.verify()), Err(Error::Cancelled)));
-    assert!(matches!(stop.within(|| file.texts(&[0])), Err(Error::Cancelled)));
+    assert!(matches!(cancel.within(|| file.verify()), Err(Error::Cancelled)));
+    assert!(matches!(cancel.within(|| file.texts(&[0])), Err(Error::Cancelled)));
     std::fs::remove_file(&path).expect("there");
 }
 
@@ -573,9 +573,9 @@ fn save_packed(path: &Path, texts: &PackedTexts<'_>) -> crate::Result<()> {
 
 #[test]
 fn small_blocks_are_joined_and_large_ones_are_copied() {
-    let one = |number: usize| Texts(vec![Some(format!("text {number} ").repeat(100))]);
-    let small: Vec<_> = (0..100).map(|number| pack(&one(number), 3, b"").expect("sound").remove(0)).collect();
-    let large = pack(&Texts((0..100).map(|number| one(number).0.remove(0)).collect()), 3, b"").expect("sound");
+    let doc = |number: usize| Texts(vec![Some(format!("text {number} ").repeat(100))]);
+    let small: Vec<_> = (0..100).map(|number| pack(&doc(number), 3, b"").expect("sound").remove(0)).collect();
+    let large = pack(&Texts((0..100).map(|number| doc(number).0.remove(0)).collect()), 3, b"").expect("sound");
     let count = |blocks: &[Packed<Vec<u8>>]| {
         let path = path();
         let parts = blocks.iter().map(|block| Part::Block(borrowed(block), &b""[..])).collect();

@@ -75,16 +75,17 @@ pub fn write(path: &Path, documents: &Documents<'_>, note: &[u8], level: i32) ->
     pages.array(CONTENTS, documents.contents)?;
     let contents = documents.contents.chunks_exact(2).zip(0..count as u32);
     let mut order: Vec<(u64, u64, u32)> =
-        alloc::try_collect(contents.map(|(content, place)| (content[0], content[1], place)))?;
-    let stop = CancelToken::current();
-    stop.sort(&mut order);
-    stop.check()?;
-    pages.stream(BY_CONTENT, |out| order.iter().try_for_each(|(_, _, place)| out.append(&place.to_le_bytes())))?;
+        alloc::try_collect(contents.map(|(content, position)| (content[0], content[1], position)))?;
+    let cancel = CancelToken::current();
+    cancel.sort(&mut order);
+    cancel.check()?;
+    pages
+        .stream(BY_CONTENT, |out| order.iter().try_for_each(|(_, _, position)| out.append(&position.to_le_bytes())))?;
     drop(order);
     pages.array(RECORDS, documents.records)?;
     documents.ids.write(&mut pages)?;
     if let Some(extras) = documents.extras.filter(|extras| extras.iter().any(|extra| !extra.is_empty())) {
-        spans::write(&mut pages, EXTRAS, "extras", count, |place, out| alloc::try_extend(out, extras[place]))?;
+        spans::write(&mut pages, EXTRAS, "extras", count, |position, out| alloc::try_extend(out, extras[position]))?;
     }
     let (texts, bytes) = documents.texts.as_ref().map_or(Ok((0, 0)), |texts| texts.write(&mut pages, level))?;
     let about = [count as u64, first as u64, documents.width as u64, documents.ids.kind(), texts, bytes];

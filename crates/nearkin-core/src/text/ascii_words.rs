@@ -64,7 +64,7 @@ const LOOK: usize = 1 << 12;
 /// Call `each(start, end)` with every word of ASCII `text` that contains a letter or digit, in order, until the call is
 /// cancelled.
 #[inline]
-pub(crate) fn each(text: &[u8], stop: &CancelToken, mut each: impl FnMut(usize, usize)) {
+pub(crate) fn each(text: &[u8], cancel: &CancelToken, mut each: impl FnMut(usize, usize)) {
     let blocks = text.len().div_ceil(64);
     let block =
         |i: usize| if i < blocks { masks(&text[64 * i..text.len().min(64 * i + 64)]) } else { Masks::default() };
@@ -72,7 +72,7 @@ pub(crate) fn each(text: &[u8], stop: &CancelToken, mut each: impl FnMut(usize, 
     let mut before_word = 0;
     let mut start = 0;
     for i in 0..=blocks {
-        if i % LOOK == 0 && stop.is_set() {
+        if i % LOOK == 0 && cancel.is_set() {
             return;
         }
         let next = block(i + 1);

@@ -73,7 +73,7 @@ impl Unit {
 
 /// The chunks of a batch of texts.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Parts {
+pub struct Chunks {
     /// Number of chunks up to the end of each text, beginning with 0.
     pub ends: Vec<i64>,
     /// For each text the number of characters, and of those that are neither white space nor in a frequent line.
@@ -88,7 +88,7 @@ pub struct Parts {
     pub data: Vec<u8>,
 }
 
-/// Return the chunks of each text with at least `least` characters; documents are never too short.
+/// Return the chunks of each text with at least `min_chars` characters; documents are never too short.
 ///
 /// `frequent` contains the hashes of frequent lines, ascending. `chosen` selects chunks by their index among all,
 /// ascending; `ends` counts all of them.
@@ -98,27 +98,27 @@ pub struct Parts {
 pub fn split(
     texts: &(impl TextSource + ?Sized),
     unit: Unit,
-    least: usize,
+    min_chars: usize,
     frequent: &[u64],
     chosen: Option<&[i64]>,
-) -> Result<Parts> {
-    let stop = &CancelToken::current();
-    let one = |i: usize| {
-        stop.check()?;
+) -> Result<Chunks> {
+    let cancel = &CancelToken::current();
+    let text_chunks = |i: usize| {
+        cancel.check()?;
         texts.prefetch(i + 1);
-        Of::text(texts.get(i).unwrap_or_default(), unit, least, frequent, stop)
+        TextChunks::text(texts.get(i).unwrap_or_default(), unit, min_chars, frequent, cancel)
     };
-    let found = alloc::try_map_parallel((0..texts.len()).into_par_iter().with_min_len(16).map(one))?;
-    stop.check()?;
-    gather(&found, chosen)
+    let results = alloc::try_map_parallel((0..texts.len()).into_par_iter().with_min_len(16).map(text_chunks))?;
+    cancel.check()?;
+    gather(&results, chosen)
 }
 
 /// The chunks of one text.
-struct Of<'a> {
+struct TextChunks<'a> {
     text: &'a str,
     sizes: [i64; 2],
     /// Byte offsets.
-    places: Vec<Range<usize>>,
+    ranges: Vec<Range<usize>>,
     /// Character counts.
     spans: Vec<[i64; 2]>,
     visible: Vec<i64>,
@@ -126,82 +126,86 @@ struct Of<'a> {
     rest: Option<Vec<u8>>,
 }
 
-impl<'a> Of<'a> {
-    fn text(text: &'a str, unit: Unit, least: usize, frequent: &[u64], stop: &CancelToken) -> Result<Self> {
-        let mut places = BestEffortVec::default();
+impl<'a> TextChunks<'a> {
+    fn text(text: &'a str, unit: Unit, min_chars: usize, frequent: &[u64], cancel: &CancelToken) -> Result<Self> {
+        let mut ranges = BestEffortVec::default();
         let mut rest = None;
         match unit {
             Unit::Document => {
-                places.extend(trimmed(text, 0..text.len()));
-                rest = without(text, frequent, stop)?;
+                ranges.extend(trimmed(text, 0..text.len()));
+                rest = without(text, frequent, cancel)?;
             }
-            Unit::Line => lines(text, stop)
-                .filter(|line| !is_frequent(&text[line.place.clone()], frequent))
-                .for_each(|line| places.push(line.place)),
-            Unit::Paragraph => blocks(text, frequent, true, stop, |place| places.push(place)),
-            Unit::Window(words) if frequent.is_empty() => windows(text, 0..text.len(), words, stop, &mut places)?,
+            Unit::Line => lines(text, cancel)
+                .filter(|line| !is_frequent(&text[line.range.clone()], frequent))
+                .for_each(|line| ranges.push(line.range)),
+            Unit::Paragraph => blocks(text, frequent, true, cancel, |range| ranges.push(range)),
+            Unit::Window(words) if frequent.is_empty() => windows(text, 0..text.len(), words, cancel, &mut ranges)?,
             Unit::Window(words) => {
                 let mut between = BestEffortVec::default();
-                blocks(text, frequent, false, stop, |place| between.push(place));
-                for place in between.whole()? {
-                    windows(text, place, words, stop, &mut places)?;
+                blocks(text, frequent, false, cancel, |range| between.push(range));
+                for range in between.into_vec()? {
+                    windows(text, range, words, cancel, &mut ranges)?;
                 }
             }
         }
         let frequent = if frequent.is_empty() {
             0
         } else {
-            lines(text, stop)
-                .map(|line| &text[line.place])
+            lines(text, cancel)
+                .map(|line| &text[line.range])
                 .filter(|line| is_frequent(line, frequent))
                 .map(visible)
                 .sum()
         };
-        let mut found = Self::measured(text, places.whole()?, rest, if unit == Unit::Document { 0 } else { least })?;
-        found.sizes[1] -= frequent;
+        let mut results =
+            Self::measured(text, ranges.into_vec()?, rest, if unit == Unit::Document { 0 } else { min_chars })?;
+        results.sizes[1] -= frequent;
         if unit == Unit::Document {
-            found.visible.fill(found.sizes[1]);
+            results.visible.fill(results.sizes[1]);
         }
-        Ok(found)
+        Ok(results)
     }
 
-    /// Convert positions to characters and drop chunks shorter than `least`.
-    fn measured(text: &'a str, places: Vec<Range<usize>>, rest: Option<Vec<u8>>, least: usize) -> Result<Self> {
+    /// Convert positions to characters and drop chunks shorter than `min_chars`.
+    fn measured(text: &'a str, ranges: Vec<Range<usize>>, rest: Option<Vec<u8>>, min_chars: usize) -> Result<Self> {
         let sizes = [characters(text), visible(text)];
-        let (mut spans, mut seen) = (alloc::try_with_capacity(places.len())?, alloc::try_with_capacity(places.len())?);
-        let mut long = alloc::try_with_capacity(places.len())?;
+        let (mut spans, mut seen) = (alloc::try_with_capacity(ranges.len())?, alloc::try_with_capacity(ranges.len())?);
+        let mut long = alloc::try_with_capacity(ranges.len())?;
         let (mut byte, mut character) = (0, 0);
-        for place in places {
-            let start = character + characters(&text[byte..place.start]);
-            let end = start + characters(&text[place.clone()]);
-            (byte, character) = (place.end, end);
-            if (end - start) as usize >= least {
+        for range in ranges {
+            let start = character + characters(&text[byte..range.start]);
+            let end = start + characters(&text[range.clone()]);
+            (byte, character) = (range.end, end);
+            if (end - start) as usize >= min_chars {
                 spans.push([start, end]);
-                seen.push(visible(&text[place.clone()]));
-                long.push(place);
+                seen.push(visible(&text[range.clone()]));
+                long.push(range);
             }
         }
-        Ok(Self { text, sizes, places: long, spans, visible: seen, rest })
+        Ok(Self { text, sizes, ranges: long, spans, visible: seen, rest })
     }
 
-    fn part(&self, number: usize) -> &[u8] {
-        self.rest.as_deref().unwrap_or_else(|| self.text[self.places[number].clone()].as_bytes())
+    fn chunk(&self, number: usize) -> &[u8] {
+        self.rest.as_deref().unwrap_or_else(|| self.text[self.ranges[number].clone()].as_bytes())
     }
 }
 
 /// Concatenate all chunks, or the chosen ones.
-fn gather(found: &[Of<'_>], chosen: Option<&[i64]>) -> Result<Parts> {
-    let (mut ends, mut sizes) = (alloc::try_with_capacity(found.len() + 1)?, alloc::try_with_capacity(found.len())?);
+fn gather(results: &[TextChunks<'_>], chosen: Option<&[i64]>) -> Result<Chunks> {
+    let (mut ends, mut sizes) =
+        (alloc::try_with_capacity(results.len() + 1)?, alloc::try_with_capacity(results.len())?);
     let mut total = 0;
     ends.push(0);
-    for one in found {
-        total += one.places.len() as i64;
+    for text_chunks in results {
+        total += text_chunks.ranges.len() as i64;
         ends.push(total);
-        sizes.push(one.sizes);
+        sizes.push(text_chunks.sizes);
     }
     let mut picked = BestEffortVec::default();
     match chosen {
-        None => found.iter().for_each(|one| picked.extend((0..one.places.len()).map(|number| (one, number)))),
+        None => results
+            .iter()
+            .for_each(|text_chunks| picked.extend((0..text_chunks.ranges.len()).map(|number| (text_chunks, number)))),
         Some(numbers) => {
             let mut text = 0;
             for &number in numbers {
@@ -211,43 +215,45 @@ fn gather(found: &[Of<'_>], chosen: Option<&[i64]>) -> Result<Parts> {
                 // Indices ascend; otherwise search from the start.
                 text = if number < ends[text] { 0 } else { text };
                 text += ends[text + 1..].partition_point(|&end| end <= number);
-                picked.push((&found[text], (number - ends[text]) as usize));
+                picked.push((&results[text], (number - ends[text]) as usize));
             }
         }
     }
-    let picked = picked.whole()?;
-    let mut parts = Parts {
+    let picked = picked.into_vec()?;
+    let mut chunks = Chunks {
         ends,
         sizes,
-        spans: alloc::try_collect(picked.iter().map(|(one, number)| one.spans[*number]))?,
-        visible: alloc::try_collect(picked.iter().map(|(one, number)| one.visible[*number]))?,
+        spans: alloc::try_collect(picked.iter().map(|(text_chunks, number)| text_chunks.spans[*number]))?,
+        visible: alloc::try_collect(picked.iter().map(|(text_chunks, number)| text_chunks.visible[*number]))?,
         offsets: alloc::try_with_capacity(picked.len() + 1)?,
-        data: alloc::try_with_capacity(picked.iter().map(|(one, number)| one.part(*number).len()).sum())?,
+        data: alloc::try_with_capacity(
+            picked.iter().map(|(text_chunks, number)| text_chunks.chunk(*number).len()).sum(),
+        )?,
     };
-    parts.offsets.push(0);
-    for (one, number) in picked {
-        parts.data.extend_from_slice(one.part(number));
-        parts.offsets.push(parts.data.len() as i64);
+    chunks.offsets.push(0);
+    for (text_chunks, number) in picked {
+        chunks.data.extend_from_slice(text_chunks.chunk(number));
+        chunks.offsets.push(chunks.data.len() as i64);
     }
-    Ok(parts)
+    Ok(chunks)
 }
 
-/// Trim white space around a line.
+/// A line without surrounding white space.
 struct Line {
-    place: Range<usize>,
+    range: Range<usize>,
     /// A paragraph separator ends a paragraph unconditionally.
     last: bool,
 }
 
 /// Return every line of a text, blank ones as empty ranges.
-fn lines<'a>(text: &'a str, stop: &'a CancelToken) -> impl Iterator<Item = Line> + 'a {
+fn lines<'a>(text: &'a str, cancel: &'a CancelToken) -> impl Iterator<Item = Line> + 'a {
     let bytes = text.as_bytes();
     let mut start = Some(0);
-    stop.often(std::iter::from_fn(move || {
+    cancel.often(std::iter::from_fn(move || {
         let begin = start?;
         let (end, next, last) = line_break(bytes, begin);
         start = next;
-        Some(Line { place: trimmed(text, begin..end).unwrap_or(begin..begin), last })
+        Some(Line { range: trimmed(text, begin..end).unwrap_or(begin..begin), last })
     }))
 }
 
@@ -270,9 +276,9 @@ fn line_break(bytes: &[u8], from: usize) -> (usize, Option<usize>, bool) {
 }
 
 /// Return a range without the white space around it, if anything remains.
-fn trimmed(text: &str, place: Range<usize>) -> Option<Range<usize>> {
-    let inner = text[place.clone()].trim_start();
-    let start = place.end - inner.len();
+fn trimmed(text: &str, range: Range<usize>) -> Option<Range<usize>> {
+    let inner = text[range.clone()].trim_start();
+    let start = range.end - inner.len();
     let length = inner.trim_end().len();
     (length > 0).then_some(start..start + length)
 }
@@ -282,17 +288,17 @@ fn is_frequent(line: &str, frequent: &[u64]) -> bool {
 }
 
 /// Return consecutive lines up to a frequent one and, with `blank`, up to a blank one.
-fn blocks(text: &str, frequent: &[u64], blank: bool, stop: &CancelToken, mut each: impl FnMut(Range<usize>)) {
+fn blocks(text: &str, frequent: &[u64], blank: bool, cancel: &CancelToken, mut each: impl FnMut(Range<usize>)) {
     let mut open: Option<Range<usize>> = None;
-    for line in lines(text, stop) {
-        if line.place.is_empty() && !blank {
+    for line in lines(text, cancel) {
+        if line.range.is_empty() && !blank {
             continue;
         }
-        if is_frequent(&text[line.place.clone()], frequent) {
+        if is_frequent(&text[line.range.clone()], frequent) {
             open.take().into_iter().for_each(&mut each);
             continue;
         }
-        open = Some(open.map_or(line.place.start, |before| before.start)..line.place.end);
+        open = Some(open.map_or(line.range.start, |before| before.start)..line.range.end);
         if blank && line.last {
             open.take().into_iter().for_each(&mut each);
         }
@@ -301,14 +307,14 @@ fn blocks(text: &str, frequent: &[u64], blank: bool, stop: &CancelToken, mut eac
 }
 
 /// Return the lines that are not frequent, joined by line feeds; None if none is frequent, or all are.
-fn without(text: &str, frequent: &[u64], stop: &CancelToken) -> Result<Option<Vec<u8>>> {
+fn without(text: &str, frequent: &[u64], cancel: &CancelToken) -> Result<Option<Vec<u8>>> {
     if frequent.is_empty() {
         return Ok(None);
     }
     let mut rest = alloc::try_with_capacity(text.len() + 1)?;
     let mut left_out = false;
-    for line in lines(text, stop).filter(|line| !line.place.is_empty()) {
-        let line = &text[line.place];
+    for line in lines(text, cancel).filter(|line| !line.range.is_empty()) {
+        let line = &text[line.range];
         if is_frequent(line, frequent) {
             left_out = true;
         } else {
@@ -322,58 +328,62 @@ fn without(text: &str, frequent: &[u64], stop: &CancelToken) -> Result<Option<Ve
 /// Return windows of `words` words on average.
 fn windows(
     text: &str,
-    place: Range<usize>,
+    range: Range<usize>,
     words: usize,
-    stop: &CancelToken,
-    places: &mut BestEffortVec<Range<usize>>,
+    cancel: &CancelToken,
+    ranges: &mut BestEffortVec<Range<usize>>,
 ) -> Result<()> {
-    let mut found = BestEffortVec::default();
-    each_word(&text[place.clone()], stop, |word| {
-        let hash = folded_hash(&text[place.start + word.start..place.start + word.end]);
-        found.push((place.start + word.start, hash));
+    let mut results = BestEffortVec::default();
+    each_word(&text[range.clone()], cancel, |word| {
+        let hash = folded_hash(&text[range.start + word.start..range.start + word.end]);
+        results.push((range.start + word.start, hash));
     });
-    let found = found.whole()?;
-    let mut begin = place.start;
-    for start in beginnings(&found, words, stop) {
-        places.extend(trimmed(text, begin..start));
+    let results = results.into_vec()?;
+    let mut begin = range.start;
+    for start in window_starts(&results, words, cancel) {
+        ranges.extend(trimmed(text, begin..start));
         begin = start;
     }
-    places.extend(trimmed(text, begin..place.end));
+    ranges.extend(trimmed(text, begin..range.end));
     Ok(())
 }
 
 /// Return the starts of all windows except the first, from the start and the hash of each word.
-fn beginnings<'a>(found: &'a [(usize, u64)], words: usize, stop: &'a CancelToken) -> impl Iterator<Item = usize> + 'a {
+fn window_starts<'a>(
+    results: &'a [(usize, u64)],
+    words: usize,
+    cancel: &'a CancelToken,
+) -> impl Iterator<Item = usize> + 'a {
     let reach = words / 2;
-    let pair = |i: usize| mix(found[i].1 ^ mix(found.get(i + 1).map_or(0, |next| next.1)).rotate_left(1));
+    let pair = |i: usize| mix(results[i].1 ^ mix(results.get(i + 1).map_or(0, |next| next.1)).rotate_left(1));
     // Candidates for the minimum of a window, hashes ascending; the first of equals.
-    let mut least: VecDeque<(usize, u64)> = VecDeque::new();
+    let mut min_chars: VecDeque<(usize, u64)> = VecDeque::new();
     let mut last = 0;
-    stop.often(0..found.len()).filter_map(move |newest| {
+    cancel.often(0..results.len()).filter_map(move |newest| {
         let hash = pair(newest);
-        while least.back().is_some_and(|&(_, other)| other > hash) {
-            least.pop_back();
+        while min_chars.back().is_some_and(|&(_, other)| other > hash) {
+            min_chars.pop_back();
         }
-        least.push_back((newest, hash));
+        min_chars.push_back((newest, hash));
         let middle = newest.checked_sub(reach)?;
-        while least.front().is_some_and(|&(at, _)| at + reach < middle) {
-            least.pop_front();
+        while min_chars.front().is_some_and(|&(at, _)| at + reach < middle) {
+            min_chars.pop_front();
         }
-        let is_least = middle >= reach && least.front().is_some_and(|&(at, _)| at == middle);
-        if !is_least && middle - last < 4 * words {
+        let is_min = middle >= reach && min_chars.front().is_some_and(|&(at, _)| at == middle);
+        if !is_min && middle - last < 4 * words {
             return None;
         }
         last = middle;
-        Some(found[middle].0)
+        Some(results[middle].0)
     })
 }
 
 /// Return every word of UAX #29.
-fn each_word(text: &str, stop: &CancelToken, mut each: impl FnMut(Range<usize>)) {
+fn each_word(text: &str, cancel: &CancelToken, mut each: impl FnMut(Range<usize>)) {
     if text.is_ascii() {
-        ascii_words::each(text.as_bytes(), stop, |start, end| each(start..end));
+        ascii_words::each(text.as_bytes(), cancel, |start, end| each(start..end));
     } else {
-        stop.often(text.unicode_word_indices()).for_each(|(at, word)| each(at..at + word.len()));
+        cancel.often(text.unicode_word_indices()).for_each(|(at, word)| each(at..at + word.len()));
     }
 }
 
@@ -409,7 +419,7 @@ fn visible(text: &str) -> i64 {
 /// The words of texts: number of words up to the end of each text, beginning with 0; for each word a hash that is never
 /// `u64::MAX`, and its start and end in characters.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct WordPlaces {
+pub struct WordPositions {
     /// Number of words up to the end of each text, beginning with 0.
     pub ends: Vec<i64>,
     /// XXH3-64 of each word as written.
@@ -422,36 +432,36 @@ pub struct WordPlaces {
 ///
 /// # Errors
 /// Memory runs out; the call is cancelled.
-pub fn word_places(texts: &(impl TextSource + ?Sized)) -> Result<WordPlaces> {
-    let stop = &CancelToken::current();
-    let one = |i: usize| -> Result<Vec<(u64, [i64; 2])>> {
-        stop.check()?;
+pub fn word_positions(texts: &(impl TextSource + ?Sized)) -> Result<WordPositions> {
+    let cancel = &CancelToken::current();
+    let text_chunks = |i: usize| -> Result<Vec<(u64, [i64; 2])>> {
+        cancel.check()?;
         let text = texts.get(i).unwrap_or_default();
         let (mut byte, mut character) = (0, 0);
-        let mut found = BestEffortVec::default();
-        each_word(text, stop, |word| {
+        let mut results = BestEffortVec::default();
+        each_word(text, cancel, |word| {
             let start = character + characters(&text[byte..word.start]);
             let end = start + characters(&text[word.clone()]);
             (byte, character) = (word.end, end);
-            found.push((xxh3::hash(text[word].as_bytes(), 0).min(u64::MAX - 1), [start, end]));
+            results.push((xxh3::hash(text[word].as_bytes(), 0).min(u64::MAX - 1), [start, end]));
         });
-        found.whole()
+        results.into_vec()
     };
-    let found = alloc::try_map_parallel((0..texts.len()).into_par_iter().with_min_len(16).map(one))?;
-    stop.check()?;
-    let total = found.iter().map(Vec::len).sum();
-    let mut words = WordPlaces {
-        ends: alloc::try_with_capacity(found.len() + 1)?,
+    let results = alloc::try_map_parallel((0..texts.len()).into_par_iter().with_min_len(16).map(text_chunks))?;
+    cancel.check()?;
+    let total = results.iter().map(Vec::len).sum();
+    let mut words = WordPositions {
+        ends: alloc::try_with_capacity(results.len() + 1)?,
         hashes: alloc::try_with_capacity(total)?,
         spans: alloc::try_with_capacity(total)?,
     };
     words.ends.push(0);
-    for (hash, span) in found.iter().flat_map(|of_text| of_text.iter().copied()) {
+    for (hash, span) in results.iter().flat_map(|of_text| of_text.iter().copied()) {
         words.hashes.push(hash);
         words.spans.push(span);
     }
     let mut end = 0;
-    words.ends.extend(found.iter().map(|of_text| {
+    words.ends.extend(results.iter().map(|of_text| {
         end += of_text.len() as i64;
         end
     }));
@@ -464,18 +474,18 @@ mod tests {
     use crate::cancel::at_every_check;
     use proptest::prelude::*;
 
-    fn parts_of(text: &str, unit: &str, frequent: &[&str]) -> Vec<String> {
+    fn chunks_of(text: &str, unit: &str, frequent: &[&str]) -> Vec<String> {
         let mut hashes: Vec<u64> = frequent.iter().map(|line| xxh3_128(line.as_bytes()) as u64).collect();
         hashes.sort_unstable();
         let unit = Unit::new(unit).expect("a unit");
-        let parts = split([text].as_slice(), unit, 1, &hashes, None).expect("room");
+        let chunks = split([text].as_slice(), unit, 1, &hashes, None).expect("room");
         let characters: Vec<char> = text.chars().collect();
-        let pieces: Vec<String> = parts
+        let pieces: Vec<String> = chunks
             .offsets
             .windows(2)
-            .map(|pair| String::from_utf8(parts.data[pair[0] as usize..pair[1] as usize].to_vec()).expect("UTF-8"))
+            .map(|pair| String::from_utf8(chunks.data[pair[0] as usize..pair[1] as usize].to_vec()).expect("UTF-8"))
             .collect();
-        for (piece, span) in pieces.iter().zip(&parts.spans) {
+        for (piece, span) in pieces.iter().zip(&chunks.spans) {
             let there: String = characters[span[0] as usize..span[1] as usize].iter().collect();
             assert!(unit == Unit::Document && !frequent.is_empty() || *piece == there);
             assert_eq!(there.trim(), there);
@@ -486,40 +496,40 @@ mod tests {
     #[test]
     fn lines_end_at_every_break() {
         let text = "a\nb\r\nc\rd\u{b}e\u{c}f\u{85}g\u{2028}h\u{2029} i \n\n";
-        assert_eq!(vec!["a", "b", "c", "d", "e", "f", "g", "h", "i"], parts_of(text, "line", &[]));
-        assert!(parts_of("", "line", &[]).is_empty());
-        assert!(parts_of(" \u{3000}\r\n", "paragraph", &[]).is_empty());
-        assert_eq!(vec!["né", "â€¨"], parts_of("né\nâ€¨", "line", &[]));
+        assert_eq!(vec!["a", "b", "c", "d", "e", "f", "g", "h", "i"], chunks_of(text, "line", &[]));
+        assert!(chunks_of("", "line", &[]).is_empty());
+        assert!(chunks_of(" \u{3000}\r\n", "paragraph", &[]).is_empty());
+        assert_eq!(vec!["né", "â€¨"], chunks_of("né\nâ€¨", "line", &[]));
     }
 
     #[test]
     fn paragraphs_end_at_blank_lines() {
         let text = "\r\n一\r\n二\r\n \t\r\n三\u{2029}四\n\n\n五";
-        assert_eq!(vec!["一\r\n二", "三", "四", "五"], parts_of(text, "paragraph", &[]));
-        assert_eq!(vec!["a\nb"], parts_of("a\nb", "paragraph", &[]));
+        assert_eq!(vec!["一\r\n二", "三", "四", "五"], chunks_of(text, "paragraph", &[]));
+        assert_eq!(vec!["a\nb"], chunks_of("a\nb", "paragraph", &[]));
     }
 
     #[test]
     fn frequent_lines_are_left_out() {
         let text = "Menu\none\n\ntwo\nMenu\nthree";
-        assert_eq!(vec!["one", "two", "three"], parts_of(text, "paragraph", &["Menu"]));
-        assert_eq!(vec!["one", "two", "three"], parts_of(text, "line", &["Menu"]));
-        assert_eq!(vec!["one\n\ntwo", "three"], parts_of(text, "window:4", &["Menu"]));
-        assert_eq!(vec!["one\ntwo\nthree\n"], parts_of(text, "document", &["Menu"]));
-        assert_eq!(vec!["Menu"], parts_of("Menu\n", "document", &["Menu"]));
-        assert_eq!(vec!["Menu"], parts_of("Menu\n", "document", &[]));
+        assert_eq!(vec!["one", "two", "three"], chunks_of(text, "paragraph", &["Menu"]));
+        assert_eq!(vec!["one", "two", "three"], chunks_of(text, "line", &["Menu"]));
+        assert_eq!(vec!["one\n\ntwo", "three"], chunks_of(text, "window:4", &["Menu"]));
+        assert_eq!(vec!["one\ntwo\nthree\n"], chunks_of(text, "document", &["Menu"]));
+        assert_eq!(vec!["Menu"], chunks_of("Menu\n", "document", &["Menu"]));
+        assert_eq!(vec!["Menu"], chunks_of("Menu\n", "document", &[]));
     }
 
     #[test]
     fn short_parts_are_left_out_and_parts_can_be_chosen() {
         let texts = ["one\nthree", "", "four\nsix\nseven"];
-        let parts = split(texts.as_slice(), Unit::Line, 4, &[], None).expect("room");
-        assert_eq!((vec![0, 1, 1, 3], vec![5, 4, 5]), (parts.ends.clone(), parts.visible.clone()));
-        assert_eq!(vec![[4, 9], [0, 4], [9, 14]], parts.spans);
-        assert_eq!(vec![[9, 8], [0, 0], [14, 12]], parts.sizes);
-        let some = split(texts.as_slice(), Unit::Line, 4, &[], Some(&[0, 2])).expect("room");
-        assert_eq!((b"threeseven".to_vec(), vec![0, 5, 10]), (some.data, some.offsets));
-        assert_eq!((vec![[4, 9], [9, 14]], parts.ends), (some.spans, some.ends));
+        let chunks = split(texts.as_slice(), Unit::Line, 4, &[], None).expect("room");
+        assert_eq!((vec![0, 1, 1, 3], vec![5, 4, 5]), (chunks.ends.clone(), chunks.visible.clone()));
+        assert_eq!(vec![[4, 9], [0, 4], [9, 14]], chunks.spans);
+        assert_eq!(vec![[9, 8], [0, 0], [14, 12]], chunks.sizes);
+        let selected = split(texts.as_slice(), Unit::Line, 4, &[], Some(&[0, 2])).expect("room");
+        assert_eq!((b"threeseven".to_vec(), vec![0, 5, 10]), (selected.data, selected.offsets));
+        assert_eq!((vec![[4, 9], [9, 14]], chunks.ends), (selected.spans, selected.ends));
         assert!(split(texts.as_slice(), Unit::Line, 4, &[], Some(&[3])).is_err());
     }
 
@@ -538,17 +548,17 @@ mod tests {
         let passage = words(1, 400).join(" ");
         let cut = |before: u64, after: u64| {
             let text = format!("{} {passage} {}", words(2, before).join(" "), words(3, after).join(" "));
-            parts_of(&text, "window:20", &[])
+            chunks_of(&text, "window:20", &[])
         };
-        let (one, other) = (cut(333, 77), cut(5, 120));
-        let common: Vec<&String> = one.iter().filter(|part| other.contains(part)).collect();
-        let length: usize = common.iter().map(|part| part.split(' ').count()).sum();
+        let (text_chunks, other) = (cut(333, 77), cut(5, 120));
+        let common: Vec<&String> = text_chunks.iter().filter(|chunk| other.contains(chunk)).collect();
+        let length: usize = common.iter().map(|chunk| chunk.split(' ').count()).sum();
         assert!(length > 340, "{length}");
-        let mean = one.join(" ").split(' ').count() as f64 / one.len() as f64;
+        let mean = text_chunks.join(" ").split(' ').count() as f64 / text_chunks.len() as f64;
         assert!((15.0..28.0).contains(&mean), "{mean}");
         // Equal words have no unique minimum: each window except the last has the maximum size.
-        let equal = parts_of(&"la ".repeat(1000), "window:20", &[]);
-        assert!(equal.iter().all(|part| part.split(' ').count() <= 80 + 20), "{equal:?}");
+        let equal = chunks_of(&"la ".repeat(1000), "window:20", &[]);
+        assert!(equal.iter().all(|chunk| chunk.split(' ').count() <= 80 + 20), "{equal:?}");
     }
 
     #[test]
@@ -557,19 +567,19 @@ mod tests {
         for unit in [Unit::Document, Unit::Line, Unit::Window(4)] {
             at_every_check(&mut (), |()| split(texts.as_slice(), unit, 0, &[], None), |()| ());
         }
-        at_every_check(&mut (), |()| word_places(texts.as_slice()), |()| ());
+        at_every_check(&mut (), |()| word_positions(texts.as_slice()), |()| ());
     }
 
     /// The minimum of the surrounding hashes, by the definition.
-    fn slow_beginnings(found: &[(usize, u64)], words: usize) -> Vec<usize> {
+    fn slow_beginnings(results: &[(usize, u64)], words: usize) -> Vec<usize> {
         let reach = words / 2;
-        let pair = |i: usize| mix(found[i].1 ^ mix(found.get(i + 1).map_or(0, |next| next.1)).rotate_left(1));
+        let pair = |i: usize| mix(results[i].1 ^ mix(results.get(i + 1).map_or(0, |next| next.1)).rotate_left(1));
         let (mut result, mut last) = (Vec::new(), 0);
-        for (i, &(place, _)) in found.iter().enumerate().take(found.len().saturating_sub(reach)) {
+        for (i, &(range, _)) in results.iter().enumerate().take(results.len().saturating_sub(reach)) {
             let around = if i < reach { None } else { (i - reach..=i + reach).min_by_key(|&j| (pair(j), j)) };
             if around == Some(i) || i - last >= 4 * words {
                 last = i;
-                result.push(place);
+                result.push(range);
             }
         }
         result
@@ -578,22 +588,22 @@ mod tests {
     proptest! {
         #[test]
         fn windows_begin_where_the_definition_says(hashes in prop::collection::vec(0_u64..6, 0..200), words in 2_usize..9) {
-            let found: Vec<(usize, u64)> = hashes.into_iter().enumerate().collect();
-            let expected = slow_beginnings(&found, words);
-            prop_assert_eq!(expected, beginnings(&found, words, &CancelToken::default()).collect::<Vec<_>>());
+            let results: Vec<(usize, u64)> = hashes.into_iter().enumerate().collect();
+            let expected = slow_beginnings(&results, words);
+            prop_assert_eq!(expected, window_starts(&results, words, &CancelToken::default()).collect::<Vec<_>>());
         }
 
         #[test]
         fn parts_are_all_there_is_but_white_space(text in "[ab 一\\n\\r\u{2029}\u{85}]{0,60}", words in 2_usize..5) {
             for unit in ["line", "paragraph", &format!("window:{words}")] {
-                let seen: String = parts_of(&text, unit, &[]).concat().split_whitespace().collect();
+                let seen: String = chunks_of(&text, unit, &[]).concat().split_whitespace().collect();
                 prop_assert_eq!(text.split_whitespace().collect::<String>(), seen);
             }
-            let words = word_places([text.as_str()].as_slice()).expect("room");
+            let words = word_positions([text.as_str()].as_slice()).expect("room");
             let characters: Vec<char> = text.chars().collect();
-            let found: Vec<String> =
+            let results: Vec<String> =
                 words.spans.iter().map(|span| characters[span[0] as usize..span[1] as usize].iter().collect()).collect();
-            prop_assert_eq!(text.unicode_words().map(str::to_owned).collect::<Vec<_>>(), found);
+            prop_assert_eq!(text.unicode_words().map(str::to_owned).collect::<Vec<_>>(), results);
         }
     }
 }

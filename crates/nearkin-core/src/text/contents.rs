@@ -15,10 +15,10 @@ use crate::{Result, alloc};
 /// # Errors
 /// Memory runs out.
 pub fn content_hashes(texts: &(impl TextSource + ?Sized)) -> Result<(Vec<[u64; 2]>, Vec<u64>)> {
-    let stop = &CancelToken::current();
+    let cancel = &CancelToken::current();
     let (mut hashes, mut lengths) = (alloc::try_with_capacity(texts.len())?, alloc::try_with_capacity(texts.len())?);
-    let one = |i: usize| {
-        if stop.is_set() {
+    let hash_item = |i: usize| {
+        if cancel.is_set() {
             return ([0; 2], 0);
         }
         texts.prefetch(i + 1);
@@ -27,7 +27,7 @@ pub fn content_hashes(texts: &(impl TextSource + ?Sized)) -> Result<(Vec<[u64; 2
         ([value as u64, (value >> 64) as u64], text.chars().count() as u64)
     };
     // Both lists have capacity.
-    (0..texts.len()).into_par_iter().with_min_len(64).map(one).unzip_into_vecs(&mut hashes, &mut lengths);
+    (0..texts.len()).into_par_iter().with_min_len(64).map(hash_item).unzip_into_vecs(&mut hashes, &mut lengths);
     Ok((hashes, lengths))
 }
 
@@ -36,9 +36,9 @@ pub fn content_hashes(texts: &(impl TextSource + ?Sized)) -> Result<(Vec<[u64; 2
 /// # Errors
 /// Memory runs out.
 pub fn byte_hashes(bytes: &[u8], width: usize) -> Result<Vec<[u64; 2]>> {
-    let stop = &CancelToken::current();
-    let one = |piece: &[u8]| if stop.is_set() { 0 } else { xxh3_128(piece) };
-    let values = bytes.par_chunks(width.max(1)).with_min_len(64).map(one);
+    let cancel = &CancelToken::current();
+    let hash_item = |piece: &[u8]| if cancel.is_set() { 0 } else { xxh3_128(piece) };
+    let values = bytes.par_chunks(width.max(1)).with_min_len(64).map(hash_item);
     alloc::try_collect_parallel(values.map(|value| [value as u64, (value >> 64) as u64]))
 }
 
@@ -66,9 +66,9 @@ mod tests {
         fn texts_have_one_hash_if_they_are_equal(texts in prop::collection::vec("[ab]{0,3}|\\PC{0,9}", 0..200)) {
             let (hashes, lengths) = content_hashes(texts.as_slice()).expect("room");
             prop_assert_eq!(texts.iter().map(|text| text.chars().count() as u64).collect::<Vec<_>>(), lengths);
-            for (one, hash) in texts.iter().zip(&hashes) {
+            for (hash_item, hash) in texts.iter().zip(&hashes) {
                 for (other, other_hash) in texts.iter().zip(&hashes) {
-                    prop_assert_eq!(one == other, hash == other_hash);
+                    prop_assert_eq!(hash_item == other, hash == other_hash);
                 }
             }
         }

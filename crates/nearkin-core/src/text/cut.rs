@@ -119,7 +119,7 @@ pub(crate) fn by_script(
     mut each: impl FnMut(usize, usize),
 ) -> Result<()> {
     let mut characters = text.char_indices().map(|(at, c)| (at, script(c))).peekable();
-    while let Some((start, first)) = characters.next().filter(|_| !scratch.stop.is_set()) {
+    while let Some((start, first)) = characters.next().filter(|_| !scratch.cancel.is_set()) {
         let cjk = |script| matches!(script, Script::Han | Script::Kana);
         let mut kana = first == Script::Kana;
         while let Some((_, next)) = characters.next_if(|&(_, next)| next == first || cjk(first) && cjk(next)) {
@@ -128,16 +128,16 @@ pub(crate) fn by_script(
         let run = &text[start..characters.peek().map_or(text.len(), |&(end, _)| end)];
         let mut shifted = |from: usize, to: usize| each(start + from, start + to);
         match first {
-            Script::Other if run.is_ascii() => ascii_words::each(run.as_bytes(), &scratch.stop, shifted),
+            Script::Other if run.is_ascii() => ascii_words::each(run.as_bytes(), &scratch.cancel, shifted),
             Script::Other => {
-                for (at, word) in scratch.stop.often(run.unicode_word_indices()) {
+                for (at, word) in scratch.cancel.often(run.unicode_word_indices()) {
                     shifted(at, at + word.len());
                 }
             }
             Script::Han if !kana => jieba.cut(run, scratch, shifted)?,
             _ => {
                 let mut before = 0;
-                for end in scratch.stop.often(icu().segment_str(run).skip(1)) {
+                for end in scratch.cancel.often(icu().segment_str(run).skip(1)) {
                     shifted(before, end);
                     before = end;
                 }

@@ -46,11 +46,11 @@ enum Rule {
 
 /// The rules for the distinguishers of texts.
 #[derive(Clone, Debug)]
-pub struct Particulars {
+pub struct Distinguishers {
     rules: Vec<Rule>,
 }
 
-impl Particulars {
+impl Distinguishers {
     /// Parse rules by their names; `pattern:REGEX` is a user's rule.
     ///
     /// # Errors
@@ -97,7 +97,7 @@ impl Particulars {
         for rule in &self.rules {
             rule.each(text, |particular| found.push(particular.to_owned()));
         }
-        found.whole()
+        found.into_vec()
     }
 }
 
@@ -133,7 +133,7 @@ impl Rule {
             Self::Signs => signs(text, found),
             Self::Symbols => symbols(text, found),
             Self::Pattern(pattern) => {
-                pattern.find_iter(text).filter(|one| !one.is_empty()).for_each(|one| found(one.as_str()));
+                pattern.find_iter(text).filter(|part| !part.is_empty()).for_each(|part| found(part.as_str()));
             }
         }
     }
@@ -176,9 +176,9 @@ fn number(text: &str, start: usize, found: &mut impl FnMut(&str)) -> usize {
     match canonical(&written) {
         Some(value) => found(&format!("{sign}{value}")),
         // A list, such as 1,2,3: the sign belongs to the first number.
-        None => written.split(',').enumerate().for_each(|(number, one)| {
+        None => written.split(',').enumerate().for_each(|(number, part)| {
             let sign = if number == 0 { sign } else { "" };
-            found(&format!("{sign}{one}"));
+            found(&format!("{sign}{part}"));
         }),
     }
     end - start
@@ -280,7 +280,7 @@ fn day(name: &Captures<'_>) -> Option<String> {
     let of = |names: &[&str], written: &str, characters: &str| {
         Some(names[characters.chars().position(|c| written.starts_with(c))? % names.len()].to_owned())
     };
-    let written = |group| name.get(group).map(|one| one.as_str());
+    let written = |group| name.get(group).map(|part| part.as_str());
     match (written(1).or(written(2)), written(3), written(4), written(5)) {
         (Some(english), ..) => Some(english[..3].to_owned()),
         (_, Some(chinese), ..) => of(&DAYS, chinese.replace('天', "日").as_str(), "一二三四五六日"),
@@ -318,8 +318,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn rules(names: &[&str]) -> Particulars {
-        Particulars::new(&names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>()).expect("known rules")
+    fn rules(names: &[&str]) -> Distinguishers {
+        Distinguishers::new(&names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>()).expect("known rules")
     }
 
     fn list(name: &str, text: &str) -> Vec<String> {
@@ -379,7 +379,7 @@ mod tests {
         assert_eq!(["v1", "v22"].to_vec(), list(r"pattern:v\d*", "v1 and v22; x"));
         assert_eq!(Vec::<String>::new(), list("pattern:x*", "none"));
         for wrong in ["pattern:", "pattern:(", r"pattern:(a)\1", "number", "Numbers", ""] {
-            let error = Particulars::new(&[wrong.to_owned()]).expect_err(wrong).to_string();
+            let error = Distinguishers::new(&[wrong.to_owned()]).expect_err(wrong).to_string();
             assert!(error.contains("differ"), "{error}");
         }
     }
@@ -400,8 +400,8 @@ mod tests {
             let (mut left, mut right) = (a.clone(), b.clone());
             left.sort_unstable();
             right.sort_unstable();
-            let count = |all: &[u64], one: u64| all.iter().filter(|&&other| other == one).count();
-            let more = |x: &[u64], y: &[u64]| x.iter().any(|&one| count(x, one) > count(y, one));
+            let count = |all: &[u64], part: u64| all.iter().filter(|&&other| other == part).count();
+            let more = |x: &[u64], y: &[u64]| x.iter().any(|&part| count(x, part) > count(y, part));
             prop_assert_eq!(more(&a, &b) && more(&b, &a), differ(&left, &right));
         }
 

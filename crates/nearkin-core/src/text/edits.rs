@@ -71,26 +71,26 @@ impl Columns {
     }
 
     /// Set the masks to those of `band`, and call `work` with the mask of each column.
-    fn along(&mut self, band: &[u32], stop: &CancelToken, mut work: impl FnMut(usize, u64)) -> Result<()> {
-        let known = |symbol: &u32| self.numbers.get(symbol).map(|&number| number as usize);
+    fn along(&mut self, band: &[u32], cancel: &CancelToken, mut work: impl FnMut(usize, u64)) -> Result<()> {
+        let number_of = |symbol: &u32| self.numbers.get(symbol).map(|&number| number as usize);
         for (row, symbol) in band.iter().enumerate() {
-            if let Some(number) = known(symbol) {
+            if let Some(number) = number_of(symbol) {
                 self.masks[number] |= 1 << row;
             }
         }
         for (part, symbols) in self.symbols.chunks(LOOK).enumerate() {
-            stop.check()?;
+            cancel.check()?;
             for (column, &number) in symbols.iter().enumerate() {
                 work(part * LOOK + column, self.masks[number as usize]);
             }
         }
-        band.iter().filter_map(known).for_each(|number| self.masks[number] = 0);
+        band.iter().filter_map(number_of).for_each(|number| self.masks[number] = 0);
         Ok(())
     }
 }
 
 /// Call `each(band, column, P, N)` with the bits of every column of every band.
-fn sweep(a: &[u32], b: &[u32], stop: &CancelToken, mut each: impl FnMut(usize, usize, u64, u64)) -> Result<()> {
+fn sweep(a: &[u32], b: &[u32], cancel: &CancelToken, mut each: impl FnMut(usize, usize, u64, u64)) -> Result<()> {
     let mut columns = Columns::new(b)?;
     // The differences along the row above the band; above the first band they are 1.
     let mut grows = alloc::try_filled(true, b.len())?;
@@ -98,7 +98,7 @@ fn sweep(a: &[u32], b: &[u32], stop: &CancelToken, mut each: impl FnMut(usize, u
     for (number, band) in a.chunks(BAND).enumerate() {
         let last = band.len() - 1;
         let (mut p, mut n) = (u64::MAX, 0);
-        columns.along(band, stop, |column, equal| {
+        columns.along(band, cancel, |column, equal| {
             let (up, down) = (u64::from(grows[column]), u64::from(falls[column]));
             let vertical = equal | n;
             let equal = equal | down;
@@ -114,9 +114,9 @@ fn sweep(a: &[u32], b: &[u32], stop: &CancelToken, mut each: impl FnMut(usize, u
 }
 
 /// Return D(i, |b|) for every i from 0 to |a|.
-fn last_column(a: &[u32], b: &[u32], stop: &CancelToken) -> Result<Vec<usize>> {
+fn last_column(a: &[u32], b: &[u32], cancel: &CancelToken) -> Result<Vec<usize>> {
     let mut bits = alloc::try_filled((u64::MAX, 0), a.len().div_ceil(BAND))?;
-    sweep(a, b, stop, |band, _, p, n| bits[band] = (p, n))?;
+    sweep(a, b, cancel, |band, _, p, n| bits[band] = (p, n))?;
     let mut column = alloc::try_with_capacity(a.len() + 1)?;
     let mut value = b.len();
     column.push(value);
@@ -175,7 +175,7 @@ fn affixes(a: &[u32], b: &[u32]) -> (usize, usize) {
 /// # Errors
 /// Memory runs out; the call is cancelled.
 pub fn edits(a: &[u32], b: &[u32]) -> Result<Vec<Step>> {
-    let mut way = Way { a, b, steps: Vec::new(), stop: CancelToken::current() };
+    let mut way = Way { a, b, steps: Vec::new(), cancel: CancelToken::current() };
     way.between((0, a.len()), (0, b.len()))?;
     Ok(way.steps)
 }
@@ -184,7 +184,7 @@ struct Way<'a> {
     a: &'a [u32],
     b: &'a [u32],
     steps: Vec<Step>,
-    stop: CancelToken,
+    cancel: CancelToken,
 }
 
 impl Way<'_> {
@@ -196,9 +196,9 @@ impl Way<'_> {
         let (left, right) = (&self.a[inner_a.0..inner_a.1], &self.b[inner_b.0..inner_b.1]);
         if right.len() > 1 && left.len().div_ceil(BAND) * right.len() > TABLE {
             let middle = right.len() / 2;
-            let from_start = last_column(left, &right[..middle], &self.stop)?;
+            let from_start = last_column(left, &right[..middle], &self.cancel)?;
             let reversed = |symbols: &[u32]| -> Result<Vec<u32>> { alloc::try_collect(symbols.iter().rev().copied()) };
-            let from_end = last_column(&reversed(left)?, &reversed(&right[middle..])?, &self.stop)?;
+            let from_end = last_column(&reversed(left)?, &reversed(&right[middle..])?, &self.cancel)?;
             let costs = from_start.iter().zip(from_end.iter().rev()).map(|(one, other)| one + other);
             let cut = costs.enumerate().min_by_key(|&(_, cost)| cost).map_or(0, |(row, _)| row);
             let (cut_a, cut_b) = (inner_a.0 + cut, inner_b.0 + middle);
@@ -215,7 +215,7 @@ impl Way<'_> {
         let (left, right) = (&self.a[a.0..a.1], &self.b[b.0..b.1]);
         let width = right.len();
         let mut bits = alloc::try_filled((0_u64, 0_u64), left.len().div_ceil(BAND) * width)?;
-        sweep(left, right, &self.stop, |band, column, p, n| bits[band * width + column] = (p, n))?;
+        sweep(left, right, &self.cancel, |band, column, p, n| bits[band * width + column] = (p, n))?;
         let at = |i: usize, j: usize| {
             let (p, n) = bits[(i - 1) / BAND * width + j - 1];
             (p >> ((i - 1) % BAND) & 1 == 1, n >> ((i - 1) % BAND) & 1 == 1)
@@ -292,8 +292,8 @@ mod tests {
     proptest! {
         #[test]
         fn steps_are_the_fewest(a in sequence(), b in sequence()) {
-            let (least, longest) = by_recurrence(&a, &b);
-            prop_assert_eq!(least, distance(&a, &b).expect("room"));
+            let (min_cost, longest) = by_recurrence(&a, &b);
+            prop_assert_eq!(min_cost, distance(&a, &b).expect("room"));
             prop_assert_eq!(longest, common(&a, &b).expect("room"));
             let steps = edits(&a, &b).expect("room");
             let (mut i, mut j, mut cost) = (0, 0, 0);
@@ -311,16 +311,16 @@ mod tests {
                 cost += if step.kind == Kind::Equal { 0 } else { left.len().max(right.len()) };
                 (i, j) = (step.a.1, step.b.1);
             }
-            prop_assert_eq!((a.len(), b.len(), least), (i, j, cost));
+            prop_assert_eq!((a.len(), b.len(), min_cost), (i, j, cost));
         }
     }
 
     #[test]
     fn what_is_stopped_is_an_error() {
-        let stop = CancelToken::new();
-        stop.set();
+        let cancel = CancelToken::new();
+        cancel.set();
         let (a, b) = (vec![1_u32; 200], vec![2_u32; 100]);
-        stop.within(|| {
+        cancel.within(|| {
             assert!(matches!(edits(&a, &b), Err(Error::Cancelled)));
             assert!(matches!(distance(&a, &b), Err(Error::Cancelled)));
             assert!(matches!(common(&a, &b), Err(Error::Cancelled)));

@@ -176,7 +176,7 @@ fn rows(table: &'static str) -> impl Iterator<Item = (&'static str, &'static str
 /// Traditional characters and their simplified forms.
 fn simplified() -> Result<&'static HashMap<char, char>> {
     static TABLE: TryOnce<HashMap<char, char>> = TryOnce::new();
-    TABLE.get_or_make(|| {
+    TABLE.get_or_init(|| {
         let mut table = HashMap::new();
         alloc::try_reserve_map(&mut table, rows(SIMPLIFIED).count())?;
         table.extend(rows(SIMPLIFIED).filter_map(|(c, form)| Some((c.chars().next()?, form.chars().next()?))));
@@ -187,7 +187,7 @@ fn simplified() -> Result<&'static HashMap<char, char>> {
 /// Letters and their prototypes.
 fn prototypes() -> Result<&'static HashMap<char, Box<str>>> {
     static TABLE: TryOnce<HashMap<char, Box<str>>> = TryOnce::new();
-    TABLE.get_or_make(|| {
+    TABLE.get_or_init(|| {
         let code = |part: &str| char::from_u32(u32::from_str_radix(part, 16).ok()?);
         let mut table = HashMap::new();
         alloc::try_reserve_map(&mut table, rows(PROTOTYPES).count())?;

@@ -58,7 +58,7 @@ impl Idf {
     /// Memory runs out for the table, which is unpacked on first use.
     pub fn jieba(cppjieba: bool) -> Result<&'static Self> {
         static TABLES: [TryOnce<Idf>; 2] = [const { TryOnce::new() }; 2];
-        TABLES[usize::from(cppjieba)].get_or_make(|| {
+        TABLES[usize::from(cppjieba)].get_or_init(|| {
             let mut packed = Packed::new()?;
             let values = std::mem::take(&mut packed.idf);
             let median = values.get(packed.median).copied().unwrap_or_default();
@@ -158,7 +158,7 @@ fn count(
     let (mut counts, mut documents) = (Counts::default(), 0);
     let mut fits = Ok(());
     for i in chunk {
-        if scratch.stop().is_set() {
+        if scratch.cancel().is_set() {
             break;
         }
         texts.prefetch(i + 1);
@@ -217,24 +217,24 @@ impl DocumentFrequencies {
     /// # Errors
     /// The call is cancelled, or memory runs out: nothing is counted.
     pub fn add(&mut self, tokenizer: &Tokenizer, texts: &(impl TextSource + ?Sized)) -> Result<()> {
-        let stop = &CancelToken::current();
+        let cancel = &CancelToken::current();
         let chunk = |(scratch, seen): &mut (Scratch, IdSet), chunk: usize| {
             let last = ((chunk + 1) * CHUNK).min(texts.len());
             count(tokenizer, texts, chunk * CHUNK..last, scratch, seen)
         };
-        let buffers = || (Scratch::stopped_by(stop), IdSet::default());
+        let buffers = || (Scratch::with_cancel(cancel), IdSet::default());
         let chunks =
             alloc::try_map_parallel((0..texts.len().div_ceil(CHUNK)).into_par_iter().map_init(buffers, chunk))?;
-        stop.check()?;
+        cancel.check()?;
         // All chunks are merged separately, so that the counts change in one step that can't fail.
         let (mut documents, mut new) = (0, Counts::default());
-        for (some, counts) in chunks {
-            documents += some;
+        for (num_documents, counts) in chunks {
+            documents += num_documents;
             make_room(&mut new, &counts)?;
             add_up(&mut new, counts);
         }
         make_room(&mut self.counts, &new)?;
-        stop.check()?;
+        cancel.check()?;
         self.documents += documents;
         add_up(&mut self.counts, new);
         Ok(())

@@ -181,12 +181,12 @@ impl Distinct {
             self.refuse(size * size_of::<u32>());
             return false;
         }
-        for (place, &(_, hash, _)) in (1..).zip(&self.found) {
+        for (index, &(_, hash, _)) in (1..).zip(&self.found) {
             let mut slot = hash as usize & (size - 1);
             while self.slots[slot] != 0 {
                 slot = (slot + 1) & (size - 1);
             }
-            self.slots[slot] = place;
+            self.slots[slot] = index;
         }
         true
     }
@@ -202,18 +202,18 @@ impl Distinct {
         let mask = self.slots.len() - 1;
         let mut slot = hash as usize & mask;
         while self.slots[slot] != 0 {
-            let place = self.slots[slot] - 1;
-            let found = &mut self.found[place as usize];
+            let index = self.slots[slot] - 1;
+            let found = &mut self.found[index as usize];
             if found.1 == hash {
                 found.2 += 1;
-                return place;
+                return index;
             }
             slot = (slot + 1) & mask;
         }
         // Ends have 32 bits.
         let end = self.arena.len() + feature.len();
-        let room = u32::try_from(end).is_ok() && alloc::try_extend(&mut self.arena, feature).is_ok();
-        if !room || alloc::try_reserve(&mut self.found, 1).is_err() {
+        let fits = u32::try_from(end).is_ok() && alloc::try_extend(&mut self.arena, feature).is_ok();
+        if !fits || alloc::try_reserve(&mut self.found, 1).is_err() {
             self.refuse(end);
             return 0;
         }
@@ -222,14 +222,14 @@ impl Distinct {
         self.found.len() as u32 - 1
     }
 
-    fn name(&self, place: usize) -> &[u8] {
-        let start = if place == 0 { 0 } else { self.found[place - 1].0 };
-        &self.arena[start as usize..self.found[place].0 as usize]
+    fn name(&self, index: usize) -> &[u8] {
+        let start = if index == 0 { 0 } else { self.found[index - 1].0 };
+        &self.arena[start as usize..self.found[index].0 as usize]
     }
 
     /// Iterate over the features in order, each with its count.
     pub(crate) fn counts(&self) -> impl ExactSizeIterator<Item = (&[u8], u64)> {
-        (0..self.len()).map(|place| (self.name(place), self.found[place].2.into()))
+        (0..self.len()).map(|index| (self.name(index), self.found[index].2.into()))
     }
 }
 
@@ -244,14 +244,14 @@ pub struct KeywordScratch {
 }
 
 impl KeywordScratch {
-    /// Create the buffers of a thread that works for a call with the token `stop`.
-    pub fn stopped_by(stop: &CancelToken) -> Self {
-        Self { text: Scratch::stopped_by(stop), ..Self::default() }
+    /// Create the buffers of a thread that works for a call with the token `cancel`.
+    pub fn with_cancel(cancel: &CancelToken) -> Self {
+        Self { text: Scratch::with_cancel(cancel), ..Self::default() }
     }
 
     /// Return the features of the last text with their weights, the heaviest first.
     pub fn features(&self) -> impl ExactSizeIterator<Item = (&[u8], f64)> + Clone {
-        self.weights.iter().map(|&(place, _, weight)| (self.distinct.name(place as usize), weight))
+        self.weights.iter().map(|&(index, _, weight)| (self.distinct.name(index as usize), weight))
     }
 }
 
@@ -284,9 +284,9 @@ impl Keywords {
             distinct.check()?;
             let mut names = alloc::try_with_capacity(distinct.len())?;
             names.extend(distinct.counts().map(|(name, _)| name));
-            let ranks = textrank::rank(tokens.all()?, &names, buffers.stop())?;
+            let ranks = textrank::rank(tokens.all()?, &names, buffers.cancel())?;
             alloc::try_reserve(weights, ranks.len())?;
-            weights.extend((0..).zip(ranks).map(|(number, (place, rank))| (place, number, rank)));
+            weights.extend((0..).zip(ranks).map(|(number, (index, rank))| (index, number, rank)));
         } else {
             let mut total = 0_u64;
             tokenizer.features(text, buffers, |feature| {
@@ -303,7 +303,7 @@ impl Keywords {
                 _ => 1.0,
             };
             alloc::try_reserve(weights, distinct.len())?;
-            weights.extend((0..).zip(distinct.found.iter().map(of)).map(|(place, weight)| (place, place, weight)));
+            weights.extend((0..).zip(distinct.found.iter().map(of)).map(|(index, weight)| (index, index, weight)));
         }
         let kept = self.top.of(weights.len());
         if tokenizer.cuts_as_cppjieba() && !matches!(self.weighting, Weighting::TextRank) {
@@ -378,9 +378,9 @@ mod tests {
             let found: Vec<String> = find(Weighting::Binary, "all", &text).into_iter().map(|pair| pair.0).collect();
             prop_assert_eq!(expected, found.iter().collect::<Vec<_>>());
             let counted = find(Weighting::Count, "all", &text);
-            let place = |name: &str| words.iter().position(|word| word == name);
+            let index = |name: &str| words.iter().position(|word| word == name);
             for pair in counted.windows(2) {
-                prop_assert!(pair[0].1 > pair[1].1 || place(&pair[0].0) < place(&pair[1].0));
+                prop_assert!(pair[0].1 > pair[1].1 || index(&pair[0].0) < index(&pair[1].0));
             }
         }
 

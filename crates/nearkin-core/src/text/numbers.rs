@@ -67,13 +67,13 @@ impl Whole {
     ///
     /// # Errors
     /// Memory runs out.
-    pub(crate) fn keep(self, text: &str, out: &mut String, marks: &mut Vec<Mark>, stop: &CancelToken) -> Result<()> {
+    pub(crate) fn keep(self, text: &str, out: &mut String, marks: &mut Vec<Mark>, cancel: &CancelToken) -> Result<()> {
         out.clear();
         marks.clear();
         // The output is never longer than the input.
         alloc::try_reserve_str(out, text.len() + SLACK)?;
         let mut fits = Ok(());
-        self.each(text, stop, |_, c, links| {
+        self.each(text, cancel, |_, c, links| {
             let start = out.len();
             out.push(c);
             if let Some(links) = links
@@ -87,24 +87,24 @@ impl Whole {
 
     /// Map the origins of `text` to those of the output of [`Whole::keep`]; ranges without kept characters become
     /// empty.
-    pub(crate) fn shorten(self, text: &str, origins: &mut [Origin], stop: &CancelToken) {
-        let (mut next, mut made) = (0, 0);
-        self.each(text, stop, |at, c, _| {
+    pub(crate) fn shorten(self, text: &str, origins: &mut [Origin], cancel: &CancelToken) {
+        let (mut next, mut written) = (0, 0);
+        self.each(text, cancel, |at, c, _| {
             while origins[next].end <= at {
-                origins[next].end = made;
+                origins[next].end = written;
                 next += 1;
             }
-            made += c.len_utf8();
+            written += c.len_utf8();
         });
-        origins[next..].iter_mut().for_each(|origin| origin.end = made);
+        origins[next..].iter_mut().for_each(|origin| origin.end = written);
     }
 
     /// Call `each(at, c, links)` with each kept character: its offset in `text`, its normalized form and, for
     /// characters of numbers, whether there is also a digit before it.
     #[inline]
-    fn each(self, text: &str, stop: &CancelToken, mut each: impl FnMut(usize, char, Option<bool>)) {
+    fn each(self, text: &str, cancel: &CancelToken, mut each: impl FnMut(usize, char, Option<bool>)) {
         let mut before = None;
-        for (at, c) in stop.often(text.char_indices()) {
+        for (at, c) in cancel.often(text.char_indices()) {
             let links = match c {
                 '.' | ',' | '\u{66b}' | '\u{66c}' | '\u{2044}' => before.is_some_and(is_digit).then_some(true),
                 '+' | '-' | '\u{2212}' => (!before.is_some_and(|c| Letters::Word.contains(c))).then_some(false),

@@ -104,9 +104,9 @@ mod tests {
             let mut sorted = entries.clone();
             sorted.sort_unstable_by(|a, b| b.cmp(a));
             prop_assert_eq!(&sorted[..kept], pairs[..kept].iter().map(|pair| pair.0).collect::<Vec<_>>());
-            let mut places: Vec<usize> = pairs.into_iter().map(|pair| pair.1).collect();
-            places.sort_unstable();
-            prop_assert_eq!((0..entries.len()).collect::<Vec<_>>(), places);
+            let mut positions: Vec<usize> = pairs.into_iter().map(|pair| pair.1).collect();
+            positions.sort_unstable();
+            prop_assert_eq!((0..entries.len()).collect::<Vec<_>>(), positions);
         }
     }
 }

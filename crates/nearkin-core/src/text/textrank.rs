@@ -48,23 +48,23 @@ impl Hasher for PairHasher {
 }
 
 /// Return the edges (word, later word, weight) in the order in which they first occur; incomplete after cancellation.
-fn edges_of(tokens: &[Option<u32>], stop: &CancelToken) -> Result<Vec<(u32, u32, f64)>> {
+fn edges_of(tokens: &[Option<u32>], cancel: &CancelToken) -> Result<Vec<(u32, u32, f64)>> {
     let mut places: HashMap<u64, u32, BuildHasherDefault<PairHasher>> = HashMap::default();
     let mut edges: Vec<(u32, u32, f64)> = Vec::new();
-    for (i, &token) in stop.often(tokens.iter().enumerate()) {
+    for (i, &token) in cancel.often(tokens.iter().enumerate()) {
         let Some(word) = token else { continue };
         // Reserve capacity for this token's edges if the table is full.
         if places.capacity() - places.len() < WINDOW {
             alloc::try_reserve_map(&mut places, WINDOW)?;
         }
         alloc::try_reserve(&mut edges, WINDOW)?;
-        for &other in tokens[i + 1..].iter().take(WINDOW - 1) {
-            let Some(other) = other else { continue };
-            let place = *places.entry(u64::from(word) << 32 | u64::from(other)).or_insert_with(|| {
-                edges.push((word, other, 0.0));
+        for &to in tokens[i + 1..].iter().take(WINDOW - 1) {
+            let Some(to) = to else { continue };
+            let position = *places.entry(u64::from(word) << 32 | u64::from(to)).or_insert_with(|| {
+                edges.push((word, to, 0.0));
                 edges.len() as u32 - 1
             });
-            edges[place as usize].2 += 1.0;
+            edges[position as usize].2 += 1.0;
         }
     }
     Ok(edges)
@@ -85,13 +85,13 @@ impl Graph {
         let mut ends: Vec<u32> = alloc::try_with_capacity(names)?;
         for &(a, b, _) in edges {
             for word in [a, b] {
-                let place = &mut number[word as usize];
-                if *place == NONE {
-                    *place = words.len() as u32;
+                let position = &mut number[word as usize];
+                if *position == NONE {
+                    *position = words.len() as u32;
                     words.push(word);
                     ends.push(0);
                 }
-                ends[*place as usize] += 1;
+                ends[*position as usize] += 1;
             }
         }
         let mut starts: Vec<u32> = alloc::try_with_capacity(words.len())?;
@@ -104,9 +104,9 @@ impl Graph {
         let mut at = alloc::try_filled((0_u32, 0.0_f64), total as usize)?;
         for &(a, b, weight) in edges {
             let (a, b) = (number[a as usize], number[b as usize]);
-            for (one, other) in [(a, b), (b, a)] {
-                let start = &mut starts[one as usize];
-                at[*start as usize] = (other, weight);
+            for (from, to) in [(a, b), (b, a)] {
+                let start = &mut starts[from as usize];
+                at[*start as usize] = (to, weight);
                 *start += 1;
             }
         }
@@ -126,8 +126,8 @@ impl Graph {
 ///
 /// # Errors
 /// Memory runs out for the graph.
-pub fn rank(tokens: &[Option<u32>], names: &[&[u8]], stop: &CancelToken) -> Result<Vec<(u32, f64)>> {
-    let mut graph = Graph::new(&edges_of(tokens, stop)?, names.len())?;
+pub fn rank(tokens: &[Option<u32>], names: &[&[u8]], cancel: &CancelToken) -> Result<Vec<(u32, f64)>> {
+    let mut graph = Graph::new(&edges_of(tokens, cancel)?, names.len())?;
     let n = graph.words.len();
     if n == 0 {
         return Ok(Vec::new());
@@ -135,22 +135,22 @@ pub fn rank(tokens: &[Option<u32>], names: &[&[u8]], stop: &CancelToken) -> Resu
     let sum = |word: usize| graph.at[graph.edges(word)].iter().fold(0.0, |sum, edge| sum + edge.1);
     let sums: Vec<f64> = alloc::try_collect((0..n).map(sum))?;
     // Only the quotient is used below, and it is constant over the rounds.
-    for (other, weight) in &mut graph.at {
-        *weight /= sums[*other as usize];
+    for (to, weight) in &mut graph.at {
+        *weight /= sums[*to as usize];
     }
     let mut order: Vec<usize> = alloc::try_collect(0..n)?;
     order.sort_unstable_by_key(|&word| names[graph.words[word] as usize]);
     let mut ranks = alloc::try_filled(1.0 / n as f64, n)?;
     for _ in 0..ROUNDS {
-        for &word in stop.blocks(&order).flatten() {
+        for &word in cancel.blocks(&order).flatten() {
             let edges = graph.at[graph.edges(word)].iter();
-            let sum = edges.fold(0.0, |sum, &(other, share)| sum + share * ranks[other as usize]);
+            let sum = edges.fold(0.0, |sum, &(to, share)| sum + share * ranks[to as usize]);
             ranks[word] = (1.0 - DAMPING) + DAMPING * sum;
         }
     }
-    let least = ranks.iter().copied().fold(f64::MAX, f64::min);
-    let most = ranks.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
-    let spread = |rank: f64| (rank - least / 10.0) / (most - least / 10.0);
+    let min_rank = ranks.iter().copied().fold(f64::MAX, f64::min);
+    let max_rank = ranks.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+    let spread = |rank: f64| (rank - min_rank / 10.0) / (max_rank - min_rank / 10.0);
     alloc::try_collect(graph.words.into_iter().zip(ranks.into_iter().map(spread)))
 }
 
@@ -205,13 +205,13 @@ mod tests {
         order.sort_by_key(|&word| names[word as usize]);
         for _ in 0..ROUNDS {
             for &word in &order {
-                let found = at(word).iter().fold(0.0, |found, &(other, w)| found + w / sum(other) * ranks[&other]);
+                let found = at(word).iter().fold(0.0, |found, &(to, w)| found + w / sum(to) * ranks[&to]);
                 ranks.insert(word, (1.0 - DAMPING) + DAMPING * found);
             }
         }
-        let least = ranks.values().copied().fold(f64::MAX, f64::min);
-        let most = ranks.values().copied().fold(0.0, f64::max);
-        words.into_iter().map(|word| (word, (ranks[&word] - least / 10.0) / (most - least / 10.0))).collect()
+        let min_rank = ranks.values().copied().fold(f64::MAX, f64::min);
+        let max_rank = ranks.values().copied().fold(0.0, f64::max);
+        words.into_iter().map(|word| (word, (ranks[&word] - min_rank / 10.0) / (max_rank - min_rank / 10.0))).collect()
     }
 
     proptest! {

@@ -107,7 +107,7 @@ pub struct Tokenizer {
     /// Maximum length of n-grams.
     kind: FeatureKind,
     /// Minimum length of n-grams.
-    least: usize,
+    min_n: usize,
     letters: Letters,
     map: &'static CharMap,
     /// None if numbers are split.
@@ -144,11 +144,11 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Create the buffers of a thread that works for a call with the token `stop`; after cancellation a long text is
+    /// Create the buffers of a thread that works for a call with the token `cancel`; after cancellation a long text is
     /// incomplete.
-    pub fn stopped_by(stop: &CancelToken) -> Self {
+    pub fn with_cancel(cancel: &CancelToken) -> Self {
         let mut scratch = Self::default();
-        scratch.cut.stop = stop.clone();
+        scratch.cut.cancel = cancel.clone();
         scratch
     }
 
@@ -158,8 +158,8 @@ impl Scratch {
     }
 
     /// The cancellation token of the call.
-    pub(crate) fn stop(&self) -> &CancelToken {
-        &self.cut.stop
+    pub(crate) fn cancel(&self) -> &CancelToken {
+        &self.cut.cancel
     }
 }
 
@@ -208,28 +208,28 @@ impl Tokenizer {
         let map = CharMap::get_folded(form, folds, case, kept)?;
         let (cut, tags) = (Cut::Uax29, Vec::new());
         let stop_set = HashSet::new();
-        let mut made =
-            Self { kind, least: n, letters, map, whole_numbers, stop_words: stop_set, cut, min_length: 1, tags };
+        let mut result =
+            Self { kind, min_n: n, letters, map, whole_numbers, stop_words: stop_set, cut, min_length: 1, tags };
         let (mut scratch, mut normalised) = (Scratch::default(), HashSet::new());
         alloc::try_reserve_set(&mut normalised, stop_words.len())?;
         for word in stop_words {
-            made.read(word, &mut scratch)?;
+            result.read(word, &mut scratch)?;
             normalised.insert(alloc::try_copy(scratch.text.as_bytes())?.into());
         }
-        made.stop_words = normalised;
-        Ok(made)
+        result.stop_words = normalised;
+        Ok(result)
     }
 
-    /// Set the minimum length of n-grams to `least` characters or words.
+    /// Set the minimum length of n-grams to `min_n` characters or words.
     ///
     /// # Errors
-    /// `least` is not in 1 to n.
-    pub fn mixed(mut self, least: usize) -> Result<Self> {
+    /// `min_n` is not in 1 to n.
+    pub fn mixed(mut self, min_n: usize) -> Result<Self> {
         let (FeatureKind::Char(n) | FeatureKind::Word(n)) = self.kind;
-        if !(1..=n).contains(&least) {
-            return Err(Error::parameter("min_n", least, format!("1 to n, which is {n}")));
+        if !(1..=n).contains(&min_n) {
+            return Err(Error::parameter("min_n", min_n, format!("1 to n, which is {n}")));
         }
-        self.least = least;
+        self.min_n = min_n;
         Ok(self)
     }
 
@@ -237,7 +237,7 @@ impl Tokenizer {
     /// its only feature.
     fn lengths(&self, count: usize) -> RangeInclusive<usize> {
         let (FeatureKind::Char(n) | FeatureKind::Word(n)) = self.kind;
-        self.least..=n.min(count.max(self.least))
+        self.min_n..=n.min(count.max(self.min_n))
     }
 
     /// Write the text in the recipe's form to `scratch`; return whether all of it is ASCII.
@@ -245,9 +245,9 @@ impl Tokenizer {
     fn read(&self, text: &str, scratch: &mut Scratch) -> Result<bool> {
         let Scratch { text: out, read, marks, cut, .. } = scratch;
         marks.clear();
-        let Some(whole) = self.whole_numbers else { return self.map.apply(text, out, &cut.stop) };
-        self.map.apply(text, read, &cut.stop)?;
-        whole.keep(read, out, marks, &cut.stop)?;
+        let Some(whole) = self.whole_numbers else { return self.map.apply(text, out, &cut.cancel) };
+        self.map.apply(text, read, &cut.cancel)?;
+        whole.keep(read, out, marks, &cut.cancel)?;
         Ok(out.is_ascii())
     }
 
@@ -353,7 +353,7 @@ impl Tokenizer {
         let bytes = text.as_bytes();
         match self.kind {
             FeatureKind::Char(n) => {
-                char_grams(bytes, length, (self.least, n), &cut.stop, each);
+                char_grams(bytes, length, (self.min_n, n), &cut.cancel, each);
                 Ok(())
             }
             FeatureKind::Word(1) => {
@@ -376,11 +376,11 @@ impl Tokenizer {
                     words[used..used + end - start].copy_from_slice(&bytes[start..end]);
                     used += end - start;
                     count += 1;
-                    for length in self.least..=n.min(count) {
+                    for length in self.min_n..=n.min(count) {
                         each(words, starts[(count - length) % n], used);
                     }
                 })?;
-                if (1..self.least).contains(&count) {
+                if (1..self.min_n).contains(&count) {
                     each(words, 0, used);
                 }
                 Ok(())
@@ -426,7 +426,7 @@ impl Tokenizer {
             hashes.resize(CHUNK, 0);
             // `ascii_words::join` has reserved the capacity.
             joined.resize(joined.len() + SLACK, 0);
-            let of = |n| ascii_word_hashes(n, words, (&joined[..], &ends[..]), queues, hashes, &cut.stop, &mut each);
+            let of = |n| ascii_word_hashes(n, words, (&joined[..], &ends[..]), queues, hashes, &cut.cancel, &mut each);
             return Ok(self.lengths(ends.len()).map(of).sum());
         }
         hashes.clear();
@@ -479,22 +479,22 @@ impl Tokenizer {
     ) -> Result<u64> {
         let ascii = self.read(text, scratch)?;
         let long = scratch.text.len() >= grams::WIDTH;
-        let fours = self.kind == FeatureKind::Char(grams::WIDTH) && self.least == grams::WIDTH;
+        let fours = self.kind == FeatureKind::Char(grams::WIDTH) && self.min_n == grams::WIDTH;
         if fours && ascii && long && in_vectors(words) {
             return ascii_gram_hashes(words, scratch, each);
         }
         // A hash that identifies features, followed by the words, the first of which may be that hash.
-        let given = usize::from(!words.first().is_some_and(|word| matches!(word.hash, FeatureHash::Xxh3(0))));
+        let skipped = usize::from(!words.first().is_some_and(|word| matches!(word.hash, FeatureHash::Xxh3(0))));
         let mut all = [FeatureHash::Xxh3(0).word(0); MAX_WORDS + 1];
-        all[given..given + words.len()].copy_from_slice(words);
+        all[skipped..skipped + words.len()].copy_from_slice(words);
         let mut seen = std::mem::take(&mut scratch.seen);
         let (mut fresh, mut kept) = (std::mem::take(&mut scratch.fresh), std::mem::take(&mut scratch.kept));
         seen.clear(text.len().min(1024));
-        self.mapped_hashes(ascii, &all[..given + words.len()], scratch, |word, hashes| {
+        self.mapped_hashes(ascii, &all[..skipped + words.len()], scratch, |word, hashes| {
             if word == 0 {
                 fresh.clear();
                 let new = seen.insert_all(hashes, |new| fresh.push(new));
-                if given == 0 {
+                if skipped == 0 {
                     each(0, &seen.ids()[seen.len() - new..]);
                 }
             } else {
@@ -505,7 +505,7 @@ impl Tokenizer {
                     kept[count] = hash;
                     count += usize::from(fresh);
                 }
-                each(word - given, &kept[..count]);
+                each(word - skipped, &kept[..count]);
             }
         })?;
         seen.check()?;
@@ -541,8 +541,8 @@ impl Tokenizer {
         let mut origins = Vec::new();
         self.map.origins(text, &mut origins)?;
         if let Some(whole) = self.whole_numbers {
-            self.map.apply(text, &mut scratch.read, &scratch.cut.stop)?;
-            whole.shorten(&scratch.read, &mut origins, &scratch.cut.stop);
+            self.map.apply(text, &mut scratch.read, &scratch.cut.cancel)?;
+            whole.shorten(&scratch.read, &mut origins, &scratch.cut.cancel);
         }
         let characters = |start: usize, end: usize| {
             let at = |byte: usize| origins[origins.partition_point(|origin: &Origin| origin.end <= byte)];
@@ -566,7 +566,7 @@ impl Tokenizer {
         let hash = FeatureHash::Xxh3(0).word(0);
         // The first and the last word of each feature, as they are emitted.
         let count = spans.len();
-        let short = (1..self.least).contains(&count).then_some((1, count));
+        let short = (1..self.min_n).contains(&count).then_some((1, count));
         let grams = (1..=count).flat_map(|last| self.lengths(last).map(move |length| (length, last)));
         let mut grams = grams.filter(|&(length, last)| length <= last).map(|(length, last)| (last - length + 1, last));
         let ascii = self.read(text, scratch)?;
@@ -640,7 +640,7 @@ impl Tokenizer {
     ) -> Result<()> {
         match &self.cut {
             Cut::Uax29 => {
-                self.each_plain(text, ascii, &cut.stop, |start, end| each(start, end, true));
+                self.each_plain(text, ascii, &cut.cancel, |start, end| each(start, end, true));
                 Ok(())
             }
             Cut::Script(jieba) => cut::by_script(text, jieba, cut, |start, end| {
@@ -675,20 +675,20 @@ impl Tokenizer {
 
     /// Call `each` with every word by the rules of `letters`.
     #[inline]
-    fn each_plain(&self, string: &str, ascii: bool, stop: &CancelToken, mut each: impl FnMut(usize, usize)) {
+    fn each_plain(&self, string: &str, ascii: bool, cancel: &CancelToken, mut each: impl FnMut(usize, usize)) {
         if ascii && self.letters == Letters::Word {
-            return ascii_words::each(string.as_bytes(), stop, each);
+            return ascii_words::each(string.as_bytes(), cancel, each);
         }
         let mut each_part = |word: &str| {
             let start = word.as_ptr() as usize - string.as_ptr() as usize;
             each(start, start + word.len());
         };
         match self.letters {
-            Letters::Word => stop.often(string.unicode_words()).for_each(each_part),
-            Letters::All => stop.often(string.split_whitespace()).for_each(each_part),
+            Letters::Word => cancel.often(string.unicode_words()).for_each(each_part),
+            Letters::All => cancel.often(string.split_whitespace()).for_each(each_part),
             Letters::Python => {
                 let words = string.split(|c| !Letters::Python.contains(c));
-                stop.often(words).filter(|word| !word.is_empty()).for_each(&mut each_part);
+                cancel.often(words).filter(|word| !word.is_empty()).for_each(&mut each_part);
             }
         }
     }
@@ -729,7 +729,7 @@ fn ascii_window_hashes(
     scratch.text.push_str(ZEROS);
     scratch.hashes.resize(CHUNK, 0);
     let mut start = 0;
-    while start < windows && !scratch.cut.stop.is_set() {
+    while start < windows && !scratch.cut.cancel.is_set() {
         let count = (windows - start).min(CHUNK);
         // Complete steps of 56 windows, as far as the zeros allow.
         let padded = count.next_multiple_of(56).min(scratch.text.len() - start - n + 1).min(CHUNK);
@@ -754,7 +754,7 @@ fn ascii_gram_hashes(words: &[WordHash], scratch: &mut Scratch, mut each: impl F
     scratch.hashes.resize(CHUNK, 0);
     let mut total = 0;
     let mut start = 0;
-    while start < windows && !scratch.cut.stop.is_set() {
+    while start < windows && !scratch.cut.cancel.is_set() {
         let count = (windows - start).min(grams::PART);
         let new = scratch.grams.add(&scratch.text.as_bytes()[start..], count);
         let hashes = &mut scratch.hashes[..new.len()];
@@ -771,13 +771,13 @@ fn ascii_gram_hashes(words: &[WordHash], scratch: &mut Scratch, mut each: impl F
     Ok(total)
 }
 
-/// Call `each` with every run of `least` to `n` characters of the first `length` bytes of UTF-8 `text`, or with all of
+/// Call `each` with every run of `min_n` to `n` characters of the first `length` bytes of UTF-8 `text`, or with all of
 /// them if they are fewer, until the call is cancelled.
 fn char_grams(
     text: &[u8],
     length: usize,
-    (least, n): (usize, usize),
-    stop: &CancelToken,
+    (min_n, n): (usize, usize),
+    cancel: &CancelToken,
     mut each: impl FnMut(&[u8], usize, usize),
 ) {
     let mut starts = [0_usize; MAX_N];
@@ -785,14 +785,14 @@ fn char_grams(
     let mut slot = 0;
     let mut at = 0;
     let mut ending = |starts: &[usize; MAX_N], slot: usize, count: usize, end: usize| {
-        for length in least..=n.min(count) {
+        for length in min_n..=n.min(count) {
             each(text, starts[if slot < length { slot + n - length } else { slot - length }], end);
         }
     };
-    while at < length && !stop.is_set() {
+    while at < length && !cancel.is_set() {
         let part = length.min(at + PART);
         while at < part {
-            if count >= least {
+            if count >= min_n {
                 ending(&starts, slot, count, at);
             }
             starts[slot] = at;
@@ -807,7 +807,7 @@ fn char_grams(
             };
         }
     }
-    if count >= least {
+    if count >= min_n {
         ending(&starts, slot, count, length);
     } else if count > 0 {
         each(text, 0, length);
@@ -822,7 +822,7 @@ fn ascii_word_hashes(
     (joined, ends): (&[u8], &[u32]),
     queues: &mut Queues,
     hashes: &mut [u64],
-    stop: &CancelToken,
+    cancel: &CancelToken,
     mut each: impl FnMut(usize, &[u64]),
 ) -> u64 {
     if ends.is_empty() {
@@ -835,7 +835,7 @@ fn ascii_word_hashes(
     let mut start = 0;
     for chunk in ends[n - 1..].chunks(CHUNK).enumerate() {
         let (number, last) = chunk;
-        if stop.is_set() {
+        if cancel.is_set() {
             break;
         }
         let firsts = &ends[number * CHUNK..][..last.len()];
@@ -961,7 +961,7 @@ mod tests {
 
     #[test]
     fn mixed_grams_come_by_where_they_end() {
-        let mixed = |kind, least| tokenizer(kind).mixed(least).expect("in range");
+        let mixed = |kind, min_n| tokenizer(kind).mixed(min_n).expect("in range");
         let words = mixed(FeatureKind::Word(3), 1);
         assert_eq!(vec!["how", "are", "how are", "you", "are you", "how are you"], features(&words, "How are you?"));
         let chars = mixed(FeatureKind::Char(3), 2);
@@ -982,10 +982,11 @@ mod tests {
 
     #[test]
     fn stop_words_leave_before_grams_are_built() {
-        let stop = ["The".to_owned(), "is".to_owned()];
-        let two = Tokenizer::new(FeatureKind::Word(2), Form::Nfkc, Case::Fold, Letters::Word, &stop).expect("valid");
+        let stop_words = ["The".to_owned(), "is".to_owned()];
+        let two =
+            Tokenizer::new(FeatureKind::Word(2), Form::Nfkc, Case::Fold, Letters::Word, &stop_words).expect("valid");
         assert_eq!(vec!["first document"], features(&two, "THE first is the document"));
-        assert!(Tokenizer::new(FeatureKind::Char(2), Form::Nfkc, Case::Fold, Letters::Word, &stop).is_err());
+        assert!(Tokenizer::new(FeatureKind::Char(2), Form::Nfkc, Case::Fold, Letters::Word, &stop_words).is_err());
     }
 
     #[test]
@@ -1109,7 +1110,7 @@ mod tests {
         fn mixed_grams_are_those_of_each_length(
             text in any_text(), lengths in (1_usize..5, 0_usize..4), chars: bool, younger: bool
         ) {
-            let (least, most) = (lengths.0, lengths.0 + lengths.1);
+            let (min_n, max_n) = (lengths.0, lengths.0 + lengths.1);
             let kind = |n| if chars { FeatureKind::Char(n) } else { FeatureKind::Word(n) };
             let reading = Reading {
                 form: Form::Nfkc,
@@ -1118,11 +1119,11 @@ mod tests {
                 letters: Letters::Word,
                 numbers: if younger { Numbers::Whole } else { Numbers::Split },
             };
-            let mixed = Tokenizer::of(kind(most), reading, &[]).expect("valid").mixed(least).expect("in range");
+            let mixed = Tokenizer::of(kind(max_n), reading, &[]).expect("valid").mixed(min_n).expect("in range");
             let found = features(&mixed, &text);
             // A text shorter than an n-gram is a feature of its own only for the shortest length.
             let units = features(&Tokenizer::of(kind(1), reading, &[]).expect("valid"), &text).len();
-            let mut expected: Vec<String> = (least..=most.min(units.max(least)))
+            let mut expected: Vec<String> = (min_n..=max_n.min(units.max(min_n)))
                 .flat_map(|n| features(&Tokenizer::of(kind(n), reading, &[]).expect("valid"), &text))
                 .collect();
             let mut sorted = found.clone();
@@ -1133,10 +1134,10 @@ mod tests {
             let words = [FeatureHash::Xxh3(0).word(0), FeatureHash::Xxh3(7).word(1)];
             let mut scratch = Scratch::default();
             let mut hashes = [Vec::new(), Vec::new()];
-            let each = |j: usize, some: &[u64]| hashes[j].extend_from_slice(some);
+            let each = |j: usize, values: &[u64]| hashes[j].extend_from_slice(values);
             prop_assert_eq!(found.len() as u64, mixed.hashes(&text, &words, &mut scratch, each).expect("room"));
             let mut distinct = [Vec::new(), Vec::new()];
-            let each = |j: usize, some: &[u64]| distinct[j].extend_from_slice(some);
+            let each = |j: usize, values: &[u64]| distinct[j].extend_from_slice(values);
             mixed.distinct_hashes(&text, &words, &mut scratch, each).expect("room");
             for j in 0..2 {
                 let mut expected: Vec<u64> = found.iter().map(|feature| words[j].hash(feature.as_bytes())).collect();
@@ -1180,13 +1181,13 @@ mod tests {
 
         #[test]
         fn word_grams_are_windows_of_the_words_that_are_kept(
-            text in any_text(), n in 1_usize..5, least in 1_usize..4, cut in prop::sample::select(vec!["uax29", "jieba", "script"])
+            text in any_text(), n in 1_usize..5, min_n in 1_usize..4, cut in prop::sample::select(vec!["uax29", "jieba", "script"])
         ) {
             let make = |n| {
                 let cut = Cut::new(cut, &[]).expect("known");
-                let stop = ["b".to_owned()];
-                let made = Tokenizer::new(FeatureKind::Word(n), Form::Nfkc, Case::Fold, Letters::Word, &stop);
-                made.expect("valid").with_words(cut, least, &[]).expect("valid")
+                let stop_words = ["b".to_owned()];
+                let result = Tokenizer::new(FeatureKind::Word(n), Form::Nfkc, Case::Fold, Letters::Word, &stop_words);
+                result.expect("valid").with_words(cut, min_n, &[]).expect("valid")
             };
             let mut kept: Vec<String> = Vec::new();
             let each = |text: &[u8], start: usize, end: usize, is_kept: bool| {
@@ -1195,7 +1196,7 @@ mod tests {
                 }
             };
             make(n).words(&text, &mut Scratch::default(), each).expect("room");
-            prop_assert!(kept.iter().all(|word| word.chars().count() >= least && word != "b"));
+            prop_assert!(kept.iter().all(|word| word.chars().count() >= min_n && word != "b"));
             let expected: Vec<String> = match kept.len() {
                 0 => vec![],
                 length => kept.windows(n.min(length)).map(|window| window.join(" ")).collect(),

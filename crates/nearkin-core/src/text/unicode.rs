@@ -212,13 +212,13 @@ impl CharMap {
             sequences: Vec::new(),
         };
         let backward = Backward::new(form, folds, case);
-        let mut known: std::collections::HashMap<Vec<i32>, u16> = std::collections::HashMap::new();
+        let mut numbers: std::collections::HashMap<Vec<i32>, u16> = std::collections::HashMap::new();
         for page in 0..0x11_0000 / PAGE {
             let first = (page * PAGE) as u32;
             let entries = (first..first + PAGE as u32).map(|code| map.build_entry(code, &backward));
             let entries = entries.collect::<Result<Vec<i32>>>()?;
             let next = (map.entries.len() / PAGE) as u16;
-            let number = *known.entry(entries).or_insert_with_key(|entries: &Vec<i32>| {
+            let number = *numbers.entry(entries).or_insert_with_key(|entries: &Vec<i32>| {
                 map.entries.extend_from_slice(entries);
                 next
             });
@@ -312,10 +312,10 @@ impl CharMap {
     ///
     /// # Errors
     /// Memory runs out.
-    pub fn apply(&self, text: &str, out: &mut String, stop: &CancelToken) -> Result<bool> {
+    pub fn apply(&self, text: &str, out: &mut String, cancel: &CancelToken) -> Result<bool> {
         out.clear();
         // SAFETY: `forward` appends only complete characters: copies from a `str`, encoded ones, and ASCII.
-        if let Some(ascii) = self.forward(text, unsafe { out.as_mut_vec() }, stop)? {
+        if let Some(ascii) = self.forward(text, unsafe { out.as_mut_vec() }, cancel)? {
             return Ok(ascii);
         }
         out.clear();
@@ -332,7 +332,7 @@ impl CharMap {
     /// Memory runs out.
     pub fn origins(&self, text: &str, origins: &mut Vec<Origin>) -> Result<()> {
         origins.clear();
-        let (mut made, mut first, mut buffer) = (0, 0, String::new());
+        let (mut written, mut first, mut buffer) = (0, 0, String::new());
         let mut characters = text.char_indices().peekable();
         while let Some((start, c)) = characters.next() {
             let mut after = first + 1;
@@ -350,9 +350,9 @@ impl CharMap {
                 }
             };
             if length > 0 {
-                made += length;
+                written += length;
                 alloc::try_reserve(origins, 1)?;
-                origins.push(Origin { end: made, first, after });
+                origins.push(Origin { end: written, first, after });
             }
             first = after;
         }
@@ -362,7 +362,7 @@ impl CharMap {
     /// Append the text in the recipe's form in complete characters, and return whether all of it is ASCII; None if a
     /// character's result depends on the text before it. There is always capacity for the rest of the text at its own
     /// length and `SLACK` more, so only characters that become longer need a reservation.
-    fn forward(&self, text: &str, out: &mut Vec<u8>, stop: &CancelToken) -> Result<Option<bool>> {
+    fn forward(&self, text: &str, out: &mut Vec<u8>, cancel: &CancelToken) -> Result<Option<bool>> {
         alloc::try_reserve(out, text.len() + SLACK)?;
         let mut rest = text;
         let mut ascii = true;
@@ -374,7 +374,7 @@ impl CharMap {
             }
             let done = text.len() - rest.len();
             if done >= look {
-                if stop.is_set() {
+                if cancel.is_set() {
                     return Ok(Some(ascii));
                 }
                 look = done + PART;
@@ -704,17 +704,17 @@ mod tests {
             let map = CharMap::get(form, case, letters).expect("room");
             let mut origins = Vec::new();
             map.origins(&text, &mut origins).expect("room");
-            let made = apply(map, &text);
-            prop_assert_eq!(made.len(), origins.last().map_or(0, |origin| origin.end));
+            let written = apply(map, &text);
+            prop_assert_eq!(written.len(), origins.last().map_or(0, |origin| origin.end));
             let characters: Vec<char> = text.chars().collect();
             let (mut start, mut first) = (0, 0);
             for origin in origins {
                 prop_assert!(first <= origin.first && origin.first < origin.after && origin.after <= characters.len());
                 let part: String = characters[origin.first..origin.after].iter().collect();
                 // A final sigma depends on the text after it; it has the same length as another one.
-                prop_assert_eq!(made[start..origin.end].len(), apply(map, &part).len());
+                prop_assert_eq!(written[start..origin.end].len(), apply(map, &part).len());
                 if case != Case::Lower {
-                    prop_assert_eq!(&made[start..origin.end], &apply(map, &part));
+                    prop_assert_eq!(&written[start..origin.end], &apply(map, &part));
                 }
                 (start, first) = (origin.end, origin.after);
             }

@@ -146,7 +146,7 @@ fn rooms_are_refused_and_given() {
         |()| {
             let mut growing = alloc::BestEffortVec::default();
             growing.extend(0..LARGE);
-            growing.whole()
+            growing.into_vec()
         },
     );
 }

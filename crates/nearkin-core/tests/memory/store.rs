@@ -142,7 +142,7 @@ fn store_files_are_read() {
     attack("store open", || (), |()| (), |()| Ok(StoreSegment::open(&small.0)?.len()));
     attack("store verify", open, state, |segment| segment.verify());
     attack("store rows", open, state, |segment| segment.rows(0, DOCUMENTS));
-    attack("store places", open, state, |segment| segment.places(&parts.rows));
+    attack("store positions", open, state, |segment| segment.places(&parts.rows));
     attack("store contents found", open, state, |segment| segment.find_contents(&parts.contents[29_900..]));
     attack("store ids found", open, state, |segment| segment.find_ids(IdColumn::Names(&names)));
     attack("store records", open, state, |segment| segment.records(&places));

@@ -64,11 +64,11 @@ impl Strings {
             items.try_reserve_exact(rows).map_err(|_| too_long(rows))?;
             for chunk in &owners {
                 let first = items.len();
-                let (mut found, bad) = chunk.read().map_err(|error| error.error(first))?;
+                let (mut result, bad) = chunk.read().map_err(|error| error.error(first))?;
                 if let Some(bad) = bad.first() {
                     return Err(bad.error(first));
                 }
-                items.append(&mut found);
+                items.append(&mut result);
             }
             Ok(items)
         })?
@@ -243,11 +243,11 @@ fn chosen<K: Whole + 'static>(array: &Array, values_kind: TextType, rows: &Range
     let dictionary = array.dictionary().ok_or_else(|| Fault::array("a dictionary column has no dictionary"))?;
     let entries = rows_of(dictionary)?.len();
     // A fault of an entry is attributed to the dictionary, because entries are not rows.
-    let found = strings(dictionary, TextColumn::Plain(values_kind), 0..entries).map_err(|fault| match fault.row {
+    let result = strings(dictionary, TextColumn::Plain(values_kind), 0..entries).map_err(|fault| match fault.row {
         None => fault,
         Some(entry) => Fault::array(format!("entry {entry} of the dictionary {}", fault.reason)),
     })?;
-    columns::chosen(keys, &found, nulls)
+    columns::chosen(keys, &result, nulls)
 }
 
 fn failed(action: &str, error: impl std::fmt::Display) -> PyErr {

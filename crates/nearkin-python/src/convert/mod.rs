@@ -10,8 +10,8 @@ use pyo3::prelude::*;
 use crate::errors::{IntoPython, to_python};
 
 /// Check that an argument has as many values as another argument requires.
-pub(crate) fn same_length(name: &'static str, found: usize, expected: usize) -> PyResult<()> {
-    error::check_length(name, found, expected).into_python()
+pub(crate) fn same_length(name: &'static str, result: usize, expected: usize) -> PyResult<()> {
+    error::check_length(name, result, expected).into_python()
 }
 
 /// Check that positions are less than the number of texts.

@@ -112,8 +112,8 @@ impl Texts {
                 continue;
             }
             let Ok(string) = item.cast::<PyString>() else {
-                let found = item.get_type().name()?;
-                return Err(PyTypeError::new_err(format!("text {row} is of type {found}; texts are str or None")));
+                let result = item.get_type().name()?;
+                return Err(PyTypeError::new_err(format!("text {row} is of type {result}; texts are str or None")));
             };
             let text = string.to_str().map_err(|fault| {
                 // CPython allocates the UTF-8 form of a non-ASCII string.
@@ -128,8 +128,8 @@ impl Texts {
             items.push(Some(unsafe { std::mem::transmute::<&str, &'static str>(text) }));
             strings.push(item.unbind());
         }
-        let strings = Objects(strings.whole().into_python()?);
-        Ok(Self { items: items.whole().into_python()?, _owner: Owner::Python { _strings: strings } })
+        let strings = Objects(strings.into_vec().into_python()?);
+        Ok(Self { items: items.into_vec().into_python()?, _owner: Owner::Python { _strings: strings } })
     }
 
     /// Return the strings of `offsets` and `data`. Writable memory is copied first, because a change after the check
@@ -142,8 +142,8 @@ impl Texts {
         // neither moves.
         let bytes = unsafe { std::mem::transmute::<&[u8], &'static [u8]>(bytes) };
         let places = offsets.slice()?;
-        let found = detached_if(source.py(), places.len() > SHARED, || packed(places, bytes, Nulls::NONE))?;
-        let (mut items, bad) = found.map_err(|fault| {
+        let result = detached_if(source.py(), places.len() > SHARED, || packed(places, bytes, Nulls::NONE))?;
+        let (mut items, bad) = result.map_err(|fault| {
             let row = fault.row.unwrap_or(0);
             let allowed = format!("ascending numbers within 0 to {}", bytes.len());
             to_python(Error::parameter("offsets", format!("{} to {}", places[row], places[row + 1]), allowed))

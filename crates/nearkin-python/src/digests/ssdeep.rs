@@ -129,7 +129,7 @@ impl Spelled {
     /// Parse the digests, in the pool if they are many; the error names the first invalid row whatever the threads.
     fn parse(&self, py: Python<'_>, strict: bool) -> PyResult<Vec<Digest>> {
         let texts = &self.texts;
-        let found: Vec<Result<Vec<Digest>, (usize, Error)>> = detached_unless(py, texts.len() <= FEW, || {
+        let result: Vec<Result<Vec<Digest>, (usize, Error)>> = detached_unless(py, texts.len() <= FEW, || {
             let read = |(number, texts): (usize, &[&[u8]])| {
                 let row = |at: usize| number * PARSED_TOGETHER + at;
                 texts.iter().enumerate().map(|(at, text)| parse(text, strict).map_err(|e| (row(at), e))).collect()
@@ -137,7 +137,7 @@ impl Spelled {
             texts.par_chunks(PARSED_TOGETHER).enumerate().map(read).collect()
         })?;
         let mut digests = Vec::with_capacity(texts.len());
-        for part in found {
+        for part in result {
             digests.append(&mut part.map_err(|(row, error)| to_python(name_row(row, error)))?);
         }
         Ok(digests)
@@ -315,7 +315,7 @@ fn ssdeep_compare_many<'py>(
     let spelled = Spelled::new(digests)?;
     let texts = &spelled.texts;
     let score = |some: &[&[u8]]| scores_of_texts(&query, some, strict, gram);
-    let found: Vec<Result<Vec<u8>, (usize, Error)>> = if texts.len() <= PARSED_TOGETHER {
+    let result: Vec<Result<Vec<u8>, (usize, Error)>> = if texts.len() <= PARSED_TOGETHER {
         // One task: passing it to the pool would take too long in comparison.
         vec![py.detach(|| score(texts))]
     } else {
@@ -326,7 +326,7 @@ fn ssdeep_compare_many<'py>(
         })?
     };
     let mut scores = Vec::with_capacity(texts.len());
-    for part in found {
+    for part in result {
         let first = scores.len();
         scores.append(&mut part.map_err(|(row, error)| to_python(name_row(first + row, error)))?);
     }

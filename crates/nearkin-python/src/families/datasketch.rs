@@ -53,8 +53,8 @@ impl DatasketchCore {
         }
         let offsets = offsets.as_slice()?;
         let few = features.len().saturating_mul(self.num_perm) <= FEW && bytes.len() <= FEW;
-        let found = detached_unless(py, few, || self.permutations.features(offsets, &ends, &bytes))?.into_python()?;
-        Ok(array_of(py, found))
+        let result = detached_unless(py, few, || self.permutations.features(offsets, &ends, &bytes))?.into_python()?;
+        Ok(array_of(py, result))
     }
 
     /// Return the signatures of sets of hashes.
@@ -66,8 +66,8 @@ impl DatasketchCore {
     ) -> PyResult<Py<PyAny>> {
         let (offsets, hashes) = (offsets.as_slice()?, hashes.as_slice()?);
         let few = hashes.len().saturating_mul(self.num_perm) <= FEW;
-        let found = detached_unless(py, few, || self.permutations.hashes(offsets, hashes))?.into_python()?;
-        Ok(array_of(py, found))
+        let result = detached_unless(py, few, || self.permutations.hashes(offsets, hashes))?.into_python()?;
+        Ok(array_of(py, result))
     }
 }
 

@@ -29,11 +29,11 @@ fn signature_differences(
         let few = a.len().max(b.len()) <= FEW;
         detached_unless(py, few, || minhash::differences(a, b, num_perm))?.into_python()
     }
-    let found = match (a.extract(), b.extract()) {
+    let result = match (a.extract(), b.extract()) {
         (Ok(a), Ok(b)) => of::<u32>(py, &a, &b, num_perm)?,
         _ => of::<u64>(py, &a.extract()?, &b.extract()?, num_perm)?,
     };
-    Ok(found.into_pyarray(py).unbind())
+    Ok(result.into_pyarray(py).unbind())
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -25,7 +25,7 @@ enum Either {
 }
 
 /// Run the same code on the index of either width.
-macro_rules! with {
+macro_rules! dispatch {
     ($index:expr, $name:ident => $code:expr) => {
         match $index {
             Either::Narrow($name) => $code,
@@ -36,15 +36,15 @@ macro_rules! with {
 
 impl Indexed for Either {
     fn rows(&self) -> &Rows {
-        with!(self, index => index.rows())
+        dispatch!(self, index => index.rows())
     }
 
     fn segment(&self) -> Option<&Segment> {
-        with!(self, index => index.segment())
+        dispatch!(self, index => index.segment())
     }
 
     fn remove(&mut self, ids: Keys<'_>, missing_ok: bool) -> nearkin_core::Result<usize> {
-        with!(self, index => index.remove(ids, missing_ok))
+        dispatch!(self, index => index.remove(ids, missing_ok))
     }
 }
 
@@ -117,7 +117,7 @@ impl BandCore {
             let (bits, _, recipe) = bands::describe(&path)?;
             let index =
                 if bits == 64 { Either::Wide(Index::open(&path)?) } else { Either::Narrow(Index::open(&path)?) };
-            let shape = with!(&index, index => index.shape());
+            let shape = dispatch!(&index, index => index.shape());
             Ok((index, bits, shape, recipe))
         })?
         .into_python()?;
@@ -126,11 +126,11 @@ impl BandCore {
     }
 
     fn save(&self, py: Python<'_>, path: PathBuf, recipe: &[u8]) -> PyResult<()> {
-        self.index.change(py, |index| with!(index, index => index.save(&path, recipe)))
+        self.index.change(py, |index| dispatch!(index, index => index.save(&path, recipe)))
     }
 
     fn verify(&self, py: Python<'_>) -> PyResult<()> {
-        self.index.ask(py, |index| with!(index, index => index.verify()))
+        self.index.query(py, |index| dispatch!(index, index => index.verify()))
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
@@ -139,7 +139,8 @@ impl BandCore {
 
     /// Kind of ids, number of distinct signatures, bytes in memory.
     fn info(&self, py: Python<'_>) -> PyResult<(&'static str, usize, usize)> {
-        self.index.about(py, |index| Ok(with!(index, index => (index.rows().kind(), index.num_items(), index.bytes()))))
+        self.index
+            .about(py, |index| Ok(dispatch!(index, index => (index.rows().kind(), index.num_items(), index.bytes()))))
     }
 
     fn contains(&self, py: Python<'_>, key: Key) -> PyResult<bool> {
@@ -168,8 +169,8 @@ impl BandCore {
         let ids = Ids::view_of(ids.as_ref())?;
         let new = IdView::new_ids(ids.as_ref());
         let few = |index: &Either| {
-            let count = slices.len() / with!(index, index => index.shape().0);
-            count <= FEW && with!(index, index => index.adds_quickly(count))
+            let count = slices.len() / dispatch!(index, index => index.shape().0);
+            count <= FEW && dispatch!(index, index => index.adds_quickly(count))
         };
         self.index.change_unless(py, few, |index| match (index, slices) {
             (Either::Narrow(index), Slices::Narrow(values)) => index.add(new, values, existing),
@@ -189,7 +190,7 @@ impl BandCore {
         let slices = queries.slices()?;
         // A single query takes less time than waking another thread.
         let few = slices.len() <= MAX_PERM;
-        let (hits, ids) = self.index.ask_unless(
+        let (hits, ids) = self.index.query_unless(
             py,
             |_| few,
             |index| {
@@ -213,9 +214,9 @@ impl BandCore {
         start: usize,
         stop: usize,
     ) -> PyResult<(FoundIds, FoundIds, Uint16s)> {
-        let (left, right, distances) = self.index.ask(py, |index| {
-            let Pairs { left, right, distances } = with!(index, index => index.pairs(least, start..stop)?);
-            let ids = |found: &[u32]| FoundIds::of(index.rows(), found);
+        let (left, right, distances) = self.index.query(py, |index| {
+            let Pairs { left, right, distances } = dispatch!(index, index => index.pairs(least, start..stop)?);
+            let ids = |result: &[u32]| FoundIds::of(index.rows(), result);
             Ok((ids(&left), ids(&right), distances))
         })?;
         Ok((left, right, distances.into_pyarray(py).unbind()))
@@ -224,12 +225,12 @@ impl BandCore {
     /// Return offsets of clusters, ids, distances to the first of each.
     fn clusters(&self, py: Python<'_>, least: usize, linkage: &str) -> PyResult<(Int64s, FoundIds, Uint16s)> {
         let linkage = Linkage::parse(linkage).into_python()?;
-        let (found, ids) = self.index.ask(py, |index| {
-            let found = with!(index, index => index.clusters(least, linkage)?);
-            let ids = FoundIds::of(index.rows(), &found.rows);
-            Ok((found, ids))
+        let (result, ids) = self.index.query(py, |index| {
+            let result = dispatch!(index, index => index.clusters(least, linkage)?);
+            let ids = FoundIds::of(index.rows(), &result.rows);
+            Ok((result, ids))
         })?;
-        Ok((found.offsets.into_pyarray(py).unbind(), ids, found.distances.into_pyarray(py).unbind()))
+        Ok((result.offsets.into_pyarray(py).unbind(), ids, result.distances.into_pyarray(py).unbind()))
     }
 }
 

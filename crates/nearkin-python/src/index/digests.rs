@@ -53,11 +53,11 @@ impl DigestCore {
 
     fn save(&self, py: Python<'_>, path: PathBuf, lenient: bool, recipe: Vec<u8>) -> PyResult<()> {
         let metadata = Metadata { lenient, recipe: Some(recipe) };
-        self.index.ask(py, |index| index.save(&path, &metadata))
+        self.index.query(py, |index| index.save(&path, &metadata))
     }
 
     fn verify(&self, py: Python<'_>) -> PyResult<()> {
-        self.index.ask(py, Index::verify)
+        self.index.query(py, Index::verify)
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
@@ -117,7 +117,7 @@ impl DigestCore {
         let limit = limit(threshold, skip_hubs)?;
         let queries = parse_all(queries, strict)?;
         let few = |index: &Index| index.is_quick(&queries);
-        let (offsets, ids, scores, skipped) = self.index.ask_unless(py, few, |index| {
+        let (offsets, ids, scores, skipped) = self.index.query_unless(py, few, |index| {
             let mut offsets = vec![0i64];
             let (mut rows, mut scores, mut skipped) = (Vec::new(), Vec::new(), 0);
             for (hits, keys) in index.search_many(&queries, limit)? {
@@ -139,7 +139,7 @@ impl DigestCore {
         skip_hubs: Option<usize>,
     ) -> PyResult<(FoundIds, FoundIds, Scores, usize)> {
         let limit = limit(threshold, skip_hubs)?;
-        let (left, right, scores, skipped) = self.index.ask(py, |index| {
+        let (left, right, scores, skipped) = self.index.query(py, |index| {
             let (pairs, skipped) = index.pairs(limit)?;
             let left: Vec<u32> = pairs.iter().map(|pair| pair.left).collect();
             let right: Vec<u32> = pairs.iter().map(|pair| pair.right).collect();
@@ -159,17 +159,17 @@ impl DigestCore {
     ) -> PyResult<(Int64s, FoundIds, Scores, usize)> {
         let limit = limit(threshold, skip_hubs)?;
         let linkage = Linkage::parse(linkage).into_python()?;
-        let (found, ids) = self.index.ask(py, |index| {
-            let found = index.clusters(limit, linkage)?;
-            let ids = FoundIds::of(index.rows(), &found.rows);
-            Ok((found, ids))
+        let (result, ids) = self.index.query(py, |index| {
+            let result = index.clusters(limit, linkage)?;
+            let ids = FoundIds::of(index.rows(), &result.rows);
+            Ok((result, ids))
         })?;
-        Ok((found.offsets.into_pyarray(py).unbind(), ids, found.scores.into_pyarray(py).unbind(), found.skipped))
+        Ok((result.offsets.into_pyarray(py).unbind(), ids, result.scores.into_pyarray(py).unbind(), result.skipped))
     }
 
     /// Return block size, seven characters and number of digests, most frequent first.
     fn hubs(&self, py: Python<'_>, least: usize, most: usize) -> PyResult<Vec<(u64, String, usize)>> {
-        let hubs = self.index.ask(py, |index| index.hubs(least, most))?;
+        let hubs = self.index.query(py, |index| index.hubs(least, most))?;
         Ok(hubs
             .into_iter()
             .map(|hub| (hub.block_size, String::from_utf8_lossy(&hub.gram).into_owned(), hub.count))

@@ -62,7 +62,7 @@ impl HammingCore {
         work: impl FnOnce(&Index, &Index) -> nearkin_core::Result<T> + Send,
     ) -> PyResult<T> {
         if std::ptr::eq(self, other) {
-            return self.index.ask(py, |index| work(index, index));
+            return self.index.query(py, |index| work(index, index));
         }
         let locks = || {
             if std::ptr::from_ref(self) < std::ptr::from_ref(other) {
@@ -102,11 +102,11 @@ impl HammingPairs {
     fn next_batch(&self, py: Python<'_>) -> PyResult<FoundPairs> {
         let core = self.core.get();
         let locks = || Ok((self.stream.write()?, core.index.read()?));
-        let found = detached_with(py, locks, |pool, (mut stream, index)| {
+        let result = detached_with(py, locks, |pool, (mut stream, index)| {
             let (stream, index): (&mut PairStream, &Index) = (&mut stream, &index);
             pool.install(|| guarded(index.segment(), || Ok(pairs_of(index, index, stream.next_batch(index)?))))
         })?;
-        Ok(pair_arrays(py, found))
+        Ok(pair_arrays(py, result))
     }
 }
 
@@ -133,7 +133,7 @@ impl HammingCore {
     }
 
     fn verify(&self, py: Python<'_>) -> PyResult<()> {
-        self.index.ask(py, Index::verify)
+        self.index.query(py, Index::verify)
     }
 
     /// Return the default memory limit in bytes.
@@ -216,14 +216,14 @@ impl HammingCore {
             Ok((hits, ids))
         };
         // A single query of a prepared index is answered directly, because its work would not be divided.
-        let (prepared, found) = self.index.peek(py, |index| {
+        let (prepared, result) = self.index.peek(py, |index| {
             let count = queries.len() / popcount::words_of(index.bits());
             let prepared = index.is_prepared(radius, count);
             let quick = prepared && index.is_quick(radius, count);
             Ok((prepared, if quick { Some(search(index)?) } else { None }))
         })?;
-        if let Some(found) = found {
-            return Ok(Self::hits(py, found));
+        if let Some(result) = result {
+            return Ok(Self::hits(py, result));
         }
         if !prepared {
             self.index.change(py, |index| {
@@ -231,20 +231,20 @@ impl HammingCore {
                 index.prepare(radius, count)
             })?;
         }
-        let found = self.index.ask(py, search)?;
-        Ok(Self::hits(py, found))
+        let result = self.index.query(py, search)?;
+        Ok(Self::hits(py, result))
     }
 
     /// Return offsets, ids, distances; an empty array.
     fn nearest(&self, py: Python<'_>, queries: PyReadonlyArray1<'_, u64>, k: usize) -> PyResult<FoundHits> {
         let queries = words(&queries)?;
         self.index.change(py, |index| index.prepare_nearest(queries, k))?;
-        let found = self.index.ask(py, |index| {
+        let result = self.index.query(py, |index| {
             let hits = index.nearest(queries, k)?;
             let ids = FoundIds::of(index.rows(), &hits.rows);
             Ok((hits, ids))
         })?;
-        Ok(Self::hits(py, found))
+        Ok(Self::hits(py, result))
     }
 
     /// Return offsets, ids, distances, by "jaccard" or "spherical" distance.
@@ -257,19 +257,19 @@ impl HammingCore {
     ) -> PyResult<(Int64s, FoundIds, Float64s)> {
         let queries = words(&queries)?;
         let ranking = Ranking::parse(rank).into_python()?;
-        let (found, ids) = self.index.ask(py, |index| {
-            let found = index.ranked(queries, k, ranking)?;
-            let ids = FoundIds::of(index.rows(), &found.rows);
-            Ok((found, ids))
+        let (result, ids) = self.index.query(py, |index| {
+            let result = index.ranked(queries, k, ranking)?;
+            let ids = FoundIds::of(index.rows(), &result.rows);
+            Ok((result, ids))
         })?;
-        Ok((found.offsets.into_pyarray(py).unbind(), ids, found.distances.into_pyarray(py).unbind()))
+        Ok((result.offsets.into_pyarray(py).unbind(), ids, result.distances.into_pyarray(py).unbind()))
     }
 
     /// Return left, right, distances.
     fn pairs(&self, py: Python<'_>, radius: u32) -> PyResult<FoundPairs> {
         self.index.change(py, |index| index.prepare_pairs(radius))?;
-        let found = self.index.ask(py, |index| Ok(pairs_of(index, index, index.pairs(radius)?)))?;
-        Ok(pair_arrays(py, found))
+        let result = self.index.query(py, |index| Ok(pairs_of(index, index, index.pairs(radius)?)))?;
+        Ok(pair_arrays(py, result))
     }
 
     /// Return an iterator over batches of the pairs.
@@ -283,32 +283,32 @@ impl HammingCore {
         let other = other.get();
         let count = other.index.len(py)?;
         self.index.change(py, |index| index.prepare(radius, count))?;
-        let found = self.ask_both(py, other, |index, other| Ok(pairs_of(other, index, index.join(other, radius)?)))?;
-        Ok(pair_arrays(py, found))
+        let result = self.ask_both(py, other, |index, other| Ok(pairs_of(other, index, index.join(other, radius)?)))?;
+        Ok(pair_arrays(py, result))
     }
 
     /// Return left (rows of `fps`), right (ids), distances.
     fn join_rows(&self, py: Python<'_>, fps: PyReadonlyArray1<'_, u64>, radius: u32) -> PyResult<FoundPairs> {
         let fps = words(&fps)?;
         self.index.change(py, |index| index.prepare(radius, fps.len() / popcount::words_of(index.bits())))?;
-        let found = self.index.ask(py, |index| {
+        let result = self.index.query(py, |index| {
             let pairs = index.join_rows(fps, radius)?;
             let left = FoundIds::Ints(pairs.left.iter().map(|&row| i64::from(row)).collect());
             Ok((left, FoundIds::of(index.rows(), &pairs.right), pairs.distances))
         })?;
-        Ok(pair_arrays(py, found))
+        Ok(pair_arrays(py, result))
     }
 
     /// Return offsets of clusters, ids, distances to the first of each.
     fn clusters(&self, py: Python<'_>, radius: u32, linkage: &str) -> PyResult<(Int64s, FoundIds, Uint16s)> {
         let linkage = Linkage::parse(linkage).into_python()?;
-        let (found, ids) = self.index.change(py, |index| {
+        let (result, ids) = self.index.change(py, |index| {
             index.prepare_clusters(radius, linkage)?;
-            let found = index.clusters(radius, linkage)?;
-            let ids = FoundIds::of(index.rows(), &found.rows);
-            Ok((found, ids))
+            let result = index.clusters(radius, linkage)?;
+            let ids = FoundIds::of(index.rows(), &result.rows);
+            Ok((result, ids))
         })?;
-        Ok((found.offsets.into_pyarray(py).unbind(), ids, found.distances.into_pyarray(py).unbind()))
+        Ok((result.offsets.into_pyarray(py).unbind(), ids, result.distances.into_pyarray(py).unbind()))
     }
 
     /// Return one dict per component of the index.
@@ -359,12 +359,12 @@ fn hamming_distances(
     if rows_a != rows_b && rows_a != 1 && rows_b != 1 {
         return Err(to_python(Error::mismatch("number of rows", rows_a, rows_b)));
     }
-    let found = if a.len().max(b.len()) < LARGE {
+    let result = if a.len().max(b.len()) < LARGE {
         py.detach(|| popcount::distances(a, b, words))
     } else {
         detached(py, || popcount::distances(a, b, words))?
     };
-    Ok(found.into_pyarray(py).unbind())
+    Ok(result.into_pyarray(py).unbind())
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

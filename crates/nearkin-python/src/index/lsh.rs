@@ -22,7 +22,7 @@ use crate::threads::detached;
 type Array<T> = Py<PyArray1<T>>;
 
 /// Offsets, ids and distances of a batch of queries.
-type Found = (Array<i64>, FoundIds, Py<PyAny>);
+type QueryArrays = (Array<i64>, FoundIds, Py<PyAny>);
 
 /// Maximum number of values that one query may visit without handling signals.
 const LIGHT: usize = 1 << 26;
@@ -105,7 +105,7 @@ impl LshCore {
 
     /// Call `work` with read access to the index; the calling thread answers a small single query, because waking
     /// another takes longer.
-    fn ask_about<T: Send>(
+    fn query_index<T: Send>(
         &self,
         py: Python<'_>,
         queries: &Queries<'_>,
@@ -120,14 +120,20 @@ impl LshCore {
             Vectors::F16(values) => values.len() == self.dimension,
             Vectors::Sparse(ends, ..) => ends.len() == 2,
         };
-        let met = || self.index.about(py, |index| Ok(index.max_candidates(&queries.params)));
-        let light = one && met()?.saturating_mul(self.dimension) <= LIGHT;
-        if light { self.index.peek(py, work) } else { self.index.ask(py, work) }
+        let candidates = || self.index.about(py, |index| Ok(index.max_candidates(&queries.params)));
+        let light = one && candidates()?.saturating_mul(self.dimension) <= LIGHT;
+        if light { self.index.peek(py, work) } else { self.index.query(py, work) }
     }
 
     /// Distances are `float64` if vectors are, otherwise `float32`, to which they are rounded.
-    fn found(&self, py: Python<'_>, queries: &Queries<'_>, vectors: Vectors<'_>, query: Query) -> PyResult<Found> {
-        let (hits, ids, wide) = self.ask_about(py, queries, vectors, |index| {
+    fn result(
+        &self,
+        py: Python<'_>,
+        queries: &Queries<'_>,
+        vectors: Vectors<'_>,
+        query: Query,
+    ) -> PyResult<QueryArrays> {
+        let (hits, ids, wide) = self.query_index(py, queries, vectors, |index| {
             let hits: Hits = index.query(queries, vectors, query)?;
             let ids = FoundIds::of(index.rows(), &hits.rows);
             Ok((hits, ids, matches!(index.store(), VectorStore::F64(_) | VectorStore::Sparse(_))))
@@ -150,9 +156,9 @@ impl LshCore {
         scan: Option<&str>,
         vectors: &VectorArray<'_>,
         query: Query,
-    ) -> PyResult<Found> {
+    ) -> PyResult<QueryArrays> {
         let (queries, vectors) = (queries(hashes, others, effort, scan)?, vectors.view()?);
-        self.found(py, &queries, vectors, query)
+        self.result(py, &queries, vectors, query)
     }
 }
 
@@ -245,7 +251,7 @@ impl LshCore {
         probes: usize,
         k: Option<usize>,
         radius: Option<f64>,
-    ) -> PyResult<Found> {
+    ) -> PyResult<QueryArrays> {
         let query = match (k, radius) {
             (_, Some(radius)) => Query::Radius(radius),
             (k, None) => Query::Knn(k.unwrap_or(0)),
@@ -253,7 +259,7 @@ impl LshCore {
         let params = SearchParams::Estimate { deviations, num_probes: probes };
         let queries = Queries { hashes: Hashes::Bits(&[]), alternatives: None, params };
         let vectors = vectors.view()?;
-        self.found(py, &queries, vectors, query)
+        self.result(py, &queries, vectors, query)
     }
 
     /// Open a saved index; also return the metadata stored with it.
@@ -273,7 +279,7 @@ impl LshCore {
     }
 
     fn verify(&self, py: Python<'_>) -> PyResult<()> {
-        self.index.ask(py, Index::verify)
+        self.index.query(py, Index::verify)
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
@@ -326,7 +332,7 @@ impl LshCore {
         scan: Option<&str>,
         vectors: VectorArray<'_>,
         k: usize,
-    ) -> PyResult<Found> {
+    ) -> PyResult<QueryArrays> {
         self.query(py, &hashes, &others, effort, scan, &vectors, Query::Knn(k))
     }
 
@@ -340,7 +346,7 @@ impl LshCore {
         scan: Option<&str>,
         vectors: VectorArray<'_>,
         radius: f64,
-    ) -> PyResult<Found> {
+    ) -> PyResult<QueryArrays> {
         self.query(py, &hashes, &others, effort, scan, &vectors, Query::Radius(radius))
     }
 
@@ -354,17 +360,17 @@ impl LshCore {
         scan: Option<&str>,
     ) -> PyResult<(Array<i64>, FoundIds, Array<u64>)> {
         let queries = queries(&hashes, &others, effort, scan)?;
-        let (found, ids) = self.index.ask(py, |index| {
-            let found: Candidates = index.candidates(&queries)?;
-            let ids = FoundIds::of(index.rows(), &found.rows);
-            Ok((found, ids))
+        let (result, ids) = self.index.query(py, |index| {
+            let result: Candidates = index.candidates(&queries)?;
+            let ids = FoundIds::of(index.rows(), &result.rows);
+            Ok((result, ids))
         })?;
-        Ok((found.offsets.into_pyarray(py).unbind(), ids, found.num_met.into_pyarray(py).unbind()))
+        Ok((result.offsets.into_pyarray(py).unbind(), ids, result.num_met.into_pyarray(py).unbind()))
     }
 
     /// Return at most `most` rows in order of addition from `start` on, and their vectors.
     fn stored<'py>(&self, py: Python<'py>, start: usize, most: usize) -> PyResult<(Array<i64>, Bound<'py, PyAny>)> {
-        let (rows, vectors) = self.index.ask(py, |index| index.stored(start, most))?;
+        let (rows, vectors) = self.index.query(py, |index| index.stored(start, most))?;
         let rows: Vec<i64> = rows.into_iter().map(i64::from).collect();
         let vectors = match vectors {
             OwnedVectors::F32(values) => values.into_pyarray(py).into_any(),
@@ -387,13 +393,13 @@ impl LshCore {
         right: PyReadonlyArray1<'_, u32>,
     ) -> PyResult<Array<f64>> {
         let (left, right) = (left.as_slice()?, right.as_slice()?);
-        Ok(self.index.ask(py, |index| index.distances_between(left, right))?.into_pyarray(py).unbind())
+        Ok(self.index.query(py, |index| index.distances_between(left, right))?.into_pyarray(py).unbind())
     }
 
     /// Return the ids of rows.
     fn ids_of(&self, py: Python<'_>, rows: PyReadonlyArray1<'_, i64>) -> PyResult<FoundIds> {
         let rows = rows.as_slice()?;
-        self.index.ask(py, |index| {
+        self.index.query(py, |index| {
             let rows: Vec<u32> = rows.iter().map(|&row| row as u32).collect();
             Ok(FoundIds::of(index.rows(), &rows))
         })
@@ -401,7 +407,7 @@ impl LshCore {
 
     /// Return for each table how many buckets have 1, 2 to 3, 4 to 7, ... rows.
     fn histogram(&self, py: Python<'_>) -> PyResult<Vec<Vec<u64>>> {
-        self.index.ask(py, |index| Ok(index.histogram()))
+        self.index.query(py, |index| Ok(index.histogram()))
     }
 }
 

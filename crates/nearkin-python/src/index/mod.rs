@@ -104,7 +104,7 @@ impl<I: Indexed> Locked<I> {
     }
 
     /// Call `work` with read access to the index, in the pool.
-    pub(crate) fn ask<T: Send>(
+    pub(crate) fn query<T: Send>(
         &self,
         py: Python<'_>,
         work: impl FnOnce(&I) -> nearkin_core::Result<T> + Send,
@@ -120,7 +120,7 @@ impl<I: Indexed> Locked<I> {
     }
 
     /// Call `work` with read access to the index; the calling thread runs it if `few` returns true.
-    pub(crate) fn ask_unless<T: Send>(
+    pub(crate) fn query_unless<T: Send>(
         &self,
         py: Python<'_>,
         few: impl FnOnce(&I) -> bool + Send,
@@ -180,8 +180,8 @@ impl<I: Indexed> Locked<I> {
 
     /// Return at most `most` ids in order of addition, of the rows from `start` on; and the row after the last of them.
     pub(crate) fn ids(&self, py: Python<'_>, start: usize, most: usize) -> PyResult<(FoundIds, usize)> {
-        self.ask(py, |index| {
-            let found = index.rows().some(start, most)?;
+        self.query(py, |index| {
+            let found = index.rows().live_rows(start, most)?;
             let next = found.last().map_or(start, |&row| row as usize + 1);
             Ok((FoundIds::of(index.rows(), &found), next))
         })

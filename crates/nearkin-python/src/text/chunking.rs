@@ -11,7 +11,7 @@ use crate::errors::IntoPython;
 use crate::threads::detached_unless;
 
 type Array<T> = Py<PyArray1<T>>;
-type Found = (Array<i64>, Array<i64>, Array<i64>, Array<i64>, Array<i64>, Array<u8>);
+type ChunkArrays = (Array<i64>, Array<i64>, Array<i64>, Array<i64>, Array<i64>, Array<u8>);
 
 /// Return the ends of the chunks of each text, sizes, spans and visible characters, and the chunks as offsets and
 /// bytes.
@@ -24,20 +24,20 @@ fn split_parts(
     least: usize,
     frequent: PyReadonlyArray1<'_, u64>,
     chosen: Option<PyReadonlyArray1<'_, i64>>,
-) -> PyResult<Found> {
+) -> PyResult<ChunkArrays> {
     let unit = Unit::new(unit).into_python()?;
     let texts = Texts::new(texts)?;
     let frequent = frequent.as_slice()?;
     let chosen = chosen.as_ref().map(|chosen| chosen.as_slice()).transpose()?;
     let split = || chunking::split(&texts, unit, least, frequent, chosen);
-    let found = detached_unless(py, texts.are_few(), split)?.into_python()?;
+    let result = detached_unless(py, texts.are_few(), split)?.into_python()?;
     Ok((
-        found.ends.into_pyarray(py).unbind(),
-        found.sizes.into_flattened().into_pyarray(py).unbind(),
-        found.spans.into_flattened().into_pyarray(py).unbind(),
-        found.visible.into_pyarray(py).unbind(),
-        found.offsets.into_pyarray(py).unbind(),
-        found.data.into_pyarray(py).unbind(),
+        result.ends.into_pyarray(py).unbind(),
+        result.sizes.into_flattened().into_pyarray(py).unbind(),
+        result.spans.into_flattened().into_pyarray(py).unbind(),
+        result.visible.into_pyarray(py).unbind(),
+        result.offsets.into_pyarray(py).unbind(),
+        result.data.into_pyarray(py).unbind(),
     ))
 }
 
@@ -45,11 +45,11 @@ fn split_parts(
 #[pyfunction]
 fn word_places(py: Python<'_>, texts: &Bound<'_, PyAny>) -> PyResult<(Array<i64>, Array<u64>, Array<i64>)> {
     let texts = Texts::new(texts)?;
-    let found = detached_unless(py, texts.are_few(), || chunking::word_places(&texts))?.into_python()?;
+    let result = detached_unless(py, texts.are_few(), || chunking::word_positions(&texts))?.into_python()?;
     Ok((
-        found.ends.into_pyarray(py).unbind(),
-        found.hashes.into_pyarray(py).unbind(),
-        found.spans.into_flattened().into_pyarray(py).unbind(),
+        result.ends.into_pyarray(py).unbind(),
+        result.hashes.into_pyarray(py).unbind(),
+        result.spans.into_flattened().into_pyarray(py).unbind(),
     ))
 }
 

@@ -39,8 +39,8 @@ impl IdfCore {
             let table = self.table.get()?;
             alloc::try_collect(features.iter().map(|feature| table.get(feature)))
         };
-        let found = detached(py, values)?.into_python()?;
-        Ok(found.into_pyarray(py))
+        let result = detached(py, values)?.into_python()?;
+        Ok(result.into_pyarray(py))
     }
 }
 

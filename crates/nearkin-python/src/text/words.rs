@@ -20,13 +20,13 @@ fn text_of(word: &[u8]) -> &str {
 }
 
 /// The strings created last in a call.
-pub(crate) struct Made<'py> {
+pub(crate) struct StringCache<'py> {
     places: Vec<(u128, Option<Bound<'py, PyString>>)>,
     /// Shift from a hash to a slot.
     shift: u32,
 }
 
-impl Made<'_> {
+impl StringCache<'_> {
     /// Create an empty table for this many words.
     pub(crate) fn new(words: usize) -> Self {
         let places = (words / 2).clamp(FEWEST, PLACES).next_power_of_two();
@@ -34,7 +34,7 @@ impl Made<'_> {
     }
 }
 
-impl<'py> Made<'py> {
+impl<'py> StringCache<'py> {
     /// Return the words of a text as Python strings.
     pub(crate) fn list(&mut self, py: Python<'py>, words: Words) -> PyResult<Bound<'py, PyList>> {
         let (text, spans) = words.into_padded();

@@ -15,7 +15,7 @@
 #[cfg(target_arch = "x86_64")]
 use super::words::Four;
 use super::words::Word;
-use super::{PIECES, START, character};
+use super::{INITIAL_STATE, PIECES, character};
 #[cfg(target_arch = "x86_64")]
 use crate::cpu::features::{Avx2, Avx512};
 
@@ -201,14 +201,14 @@ impl Side {
         Self { restarts: [[0; SIDE]; AHEAD], bits: [[[0; SIDE]; BITS]; AHEAD] }
     }
 
-    /// Set the restarts of a lane: the first `room` reset points of all blocks. Clear the other reset points.
+    /// Set the restarts of a lane: the first `remaining` reset points of all blocks. Clear the other reset points.
     #[inline(always)]
     #[allow(clippy::inline_always, reason = "part of the loops over blocks")]
-    pub(super) fn set(&mut self, lane: usize, mut room: usize, marks: impl Iterator<Item = u64>) {
+    pub(super) fn set(&mut self, lane: usize, mut remaining: usize, marks: impl Iterator<Item = u64>) {
         for (restarts, marks) in self.restarts.iter_mut().zip(marks) {
             let found = marks.count_ones() as usize;
-            restarts[lane] = if found <= room { marks } else { lowest(marks, room) };
-            room -= room.min(found);
+            restarts[lane] = if found <= remaining { marks } else { lowest(marks, remaining) };
+            remaining -= remaining.min(found);
         }
     }
 
@@ -241,10 +241,10 @@ impl Side {
         last: u32,
     ) {
         let one = W::all(proof, 1);
-        let mut some = [W::all(proof, 0); BITS];
+        let mut bits_of_block = [W::all(proof, 0); BITS];
         for block in 0..planes.len() {
             for bit in 0..BITS {
-                some[bit] = W::all(proof, planes[block][bit]);
+                bits_of_block[bit] = W::all(proof, planes[block][bit]);
             }
             let end = if block + 1 == planes.len() { last.into() } else { BLOCK as u64 - 1 };
             let end = W::all(proof, end);
@@ -254,12 +254,12 @@ impl Side {
                     before[bit] = W::read(proof, &states[bit][first + lane..]);
                 }
                 let restarts = W::read(proof, &self.restarts[block][lane..]);
-                let bits = lane_bits::<W, true>(proof, &some, before, restarts);
-                let anew = restarts.right(end).and(one);
+                let bits = lane_bits::<W, true>(proof, &bits_of_block, before, restarts);
+                let restart = restarts.right(end).and(one);
                 for bit in 0..BITS {
                     bits[bit].write(&mut self.bits[block][bit][lane..]);
-                    let kept = anew.not_and(bits[bit].right(end).and(one));
-                    let after = if (START >> bit) & 1 == 1 { kept.or(anew) } else { kept };
+                    let kept = restart.not_and(bits[bit].right(end).and(one));
+                    let after = if (INITIAL_STATE >> bit) & 1 == 1 { kept.or(restart) } else { kept };
                     after.write(&mut states[bit][first + lane..]);
                 }
             }
@@ -314,7 +314,7 @@ fn lane_bits<W: Word, const CUT: bool>(proof: W::Proof, c: &[W; BITS], before: [
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "part of the above")]
 fn running<W: Word, const CUT: bool>(changes: W, before: W, starts: W, open: &[W; BITS], bit: usize) -> (W, W) {
-    let begins = CUT && (START >> bit) & 1 == 1;
+    let begins = CUT && (INITIAL_STATE >> bit) & 1 == 1;
     let mut after = changes.xor(before);
     if begins {
         after = after.xor(starts);
@@ -390,13 +390,13 @@ mod tests {
         #[test]
         fn states_of_blocks_are_those_of_their_bytes(
             bytes in prop::collection::vec(any::<[u8; BLOCK]>(), 1..=AHEAD), states: [u8; SIDE],
-            some: [[u64; SIDE]; AHEAD], fewer: [[u64; SIDE]; AHEAD], cuts: [bool; SIDE], room in 0usize..100,
+            bits_of_block: [[u64; SIDE]; AHEAD], fewer: [[u64; SIDE]; AHEAD], cuts: [bool; SIDE], remaining in 0usize..100,
             length in 1usize..=BLOCK,
         ) {
             let mut side = Side::new();
-            let marks = |block: usize, lane: usize| if cuts[lane] { some[block][lane] & fewer[block][lane] } else { 0 };
+            let marks = |block: usize, lane: usize| if cuts[lane] { bits_of_block[block][lane] & fewer[block][lane] } else { 0 };
             for lane in 0..SIDE {
-                side.set(lane, room, (0..bytes.len()).map(|block| marks(block, lane)));
+                side.set(lane, remaining, (0..bytes.len()).map(|block| marks(block, lane)));
             }
             let mut after: States<{ SIDE + 3 }> = all_at(9);
             for (bit, row) in after.iter_mut().enumerate() {
@@ -424,11 +424,11 @@ mod tests {
                         state = (state.wrapping_mul(19) ^ byte) & 63;
                         prop_assert_eq!(character(state), side.character(block, lane, position as u32));
                         let marked = (marks(block, lane) >> position) & 1 == 1;
-                        let counts = marked && found < room;
+                        let counts = marked && found < remaining;
                         found += usize::from(marked);
                         prop_assert_eq!(counts, (side.restarts[block][lane] >> position) & 1 == 1);
                         if counts {
-                            state = START;
+                            state = INITIAL_STATE;
                         }
                     }
                 }

@@ -24,7 +24,7 @@
 
 use super::lanes::{LANES, MaskTable, Texts};
 use super::parse::{Digest, Part, lenient_block_size};
-use super::{GRAM, LEAST_GRAM, MOST_GRAM};
+use super::{GRAM, MAX_GRAM, MIN_GRAM};
 use crate::error::{Error, Result};
 
 /// The positions of each character of one part: of 128 characters if both sides are ASCII, as valid digests are,
@@ -107,7 +107,7 @@ pub(super) fn cap(block_size: u64, length: usize) -> u32 {
 
 /// The parts of two digests that have equal block sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Meeting {
+pub(super) enum PartPairs {
     /// Both parts with each other.
     Same,
     /// Part 1 of the left with part 2 of the right.
@@ -119,15 +119,15 @@ pub(super) enum Meeting {
 }
 
 #[inline]
-pub(super) fn meeting(left: u64, right: u64) -> Meeting {
+pub(super) fn part_pairs(left: u64, right: u64) -> PartPairs {
     if left == right {
-        Meeting::Same
+        PartPairs::Same
     } else if right.checked_mul(2) == Some(left) {
-        Meeting::FirstSecond
+        PartPairs::FirstSecond
     } else if left.checked_mul(2) == Some(right) {
-        Meeting::SecondFirst
+        PartPairs::SecondFirst
     } else {
-        Meeting::Never
+        PartPairs::Never
     }
 }
 
@@ -152,28 +152,24 @@ pub fn compare_with(left: &Digest, right: &Digest, gram: usize) -> Result<u32> {
 /// # Errors
 /// If it is not 4 to 32.
 pub fn check_gram(gram: usize) -> Result<()> {
-    if (LEAST_GRAM..=MOST_GRAM).contains(&gram) {
+    if (MIN_GRAM..=MAX_GRAM).contains(&gram) {
         return Ok(());
     }
-    Err(Error::parameter(
-        "least_common",
-        gram,
-        format!("{LEAST_GRAM} to {MOST_GRAM} characters; ssdeep asks for {GRAM}"),
-    ))
+    Err(Error::parameter("least_common", gram, format!("{MIN_GRAM} to {MAX_GRAM} characters; ssdeep asks for {GRAM}")))
 }
 
 #[inline]
 fn score_of(left: &Digest, right: &Digest, gram: usize) -> u32 {
     let size = left.block_size;
-    match meeting(size, right.block_size) {
-        Meeting::Never => 0,
-        Meeting::Same if left == right => 100,
-        Meeting::Same => {
+    match part_pairs(size, right.block_size) {
+        PartPairs::Never => 0,
+        PartPairs::Same if left == right => 100,
+        PartPairs::Same => {
             let first = score(&left.part1, &right.part1, size, gram);
             first.max(score(&left.part2, &right.part2, size.saturating_mul(2), gram))
         }
-        Meeting::FirstSecond => score(&left.part1, &right.part2, size, gram),
-        Meeting::SecondFirst => score(&left.part2, &right.part1, right.block_size, gram),
+        PartPairs::FirstSecond => score(&left.part1, &right.part2, size, gram),
+        PartPairs::SecondFirst => score(&left.part2, &right.part1, right.block_size, gram),
     }
 }
 
@@ -194,7 +190,7 @@ fn score(left: &Part, right: &Part, block_size: u64, gram: usize) -> u32 {
 /// If one is not a digest even in that reading, or `gram` is not 4 to 32.
 pub fn compare_lenient(left: &[u8], right: &[u8], gram: usize) -> Result<u32> {
     check_gram(gram)?;
-    if meeting(lenient_block_size(left)?, lenient_block_size(right)?) == Meeting::Never {
+    if part_pairs(lenient_block_size(left)?, lenient_block_size(right)?) == PartPairs::Never {
         return Ok(0);
     }
     Ok(score_of(&Digest::parse_lenient(left)?, &Digest::parse_lenient(right)?, gram))
@@ -250,11 +246,11 @@ impl<'a> PartQueue<'a> {
 
     /// Add a text; return false and do nothing if lanes do not support it.
     #[inline]
-    fn push(&mut self, text: &Part, block_size: u64, place: usize, scores: &mut [u8]) -> bool {
+    fn push(&mut self, text: &Part, block_size: u64, index: usize, scores: &mut [u8]) -> bool {
         if !self.texts.set(self.count, text) {
             return false;
         }
-        self.waiting[self.count] = (place, text.as_bytes().len(), block_size);
+        self.waiting[self.count] = (index, text.as_bytes().len(), block_size);
         self.count += 1;
         if self.count == LANES {
             self.measure(scores);
@@ -269,10 +265,10 @@ impl<'a> PartQueue<'a> {
             return;
         }
         let common = self.texts.measure(self.table);
-        for (lane, &(place, length, block_size)) in self.waiting[..self.count].iter().enumerate() {
+        for (lane, &(index, length, block_size)) in self.waiting[..self.count].iter().enumerate() {
             if common.gram[lane] {
                 let score = rate(self.own.as_bytes().len(), length, common.subsequence[lane], block_size) as u8;
-                scores[place] = scores[place].max(score);
+                scores[index] = scores[index].max(score);
             }
         }
         self.count = 0;
@@ -326,22 +322,22 @@ impl Query {
             let (own, table) = if kind < 2 { (part1, &tables[0]) } else { (part2, &tables[1]) };
             PartQueue::new(own, table)
         });
-        let mut consider = |own: usize, of: usize, place: usize, text: &Part, block_size: u64, scores: &mut [u8]| {
-            if self.pairs[own].may_share(text) && !queues[2 * own + of].push(text, block_size, place, scores) {
+        let mut consider = |own: usize, of: usize, index: usize, text: &Part, block_size: u64, scores: &mut [u8]| {
+            if self.pairs[own].may_share(text) && !queues[2 * own + of].push(text, block_size, index, scores) {
                 let score = [&self.part1, &self.part2][own].score(text.as_bytes(), block_size, GRAM) as u8;
-                scores[place] = scores[place].max(score);
+                scores[index] = scores[index].max(score);
             }
         };
-        for (place, other) in others.enumerate() {
-            match meeting(size, other.block_size) {
-                Meeting::Never => {}
-                Meeting::Same if part1.is(&other.part1) && part2.is(&other.part2) => scores[place] = 100,
-                Meeting::Same => {
-                    consider(0, 0, place, &other.part1, size, &mut scores);
-                    consider(1, 1, place, &other.part2, twice, &mut scores);
+        for (index, other) in others.enumerate() {
+            match part_pairs(size, other.block_size) {
+                PartPairs::Never => {}
+                PartPairs::Same if part1.is(&other.part1) && part2.is(&other.part2) => scores[index] = 100,
+                PartPairs::Same => {
+                    consider(0, 0, index, &other.part1, size, &mut scores);
+                    consider(1, 1, index, &other.part2, twice, &mut scores);
                 }
-                Meeting::FirstSecond => consider(0, 1, place, &other.part2, size, &mut scores),
-                Meeting::SecondFirst => consider(1, 0, place, &other.part1, other.block_size, &mut scores),
+                PartPairs::FirstSecond => consider(0, 1, index, &other.part2, size, &mut scores),
+                PartPairs::SecondFirst => consider(1, 0, index, &other.part1, other.block_size, &mut scores),
             }
         }
         for queue in &mut queues {
@@ -376,15 +372,15 @@ impl Query {
     #[inline]
     pub fn score(&self, other: &Digest) -> u32 {
         let size = self.digest.block_size;
-        match meeting(size, other.block_size) {
-            Meeting::Never => 0,
-            Meeting::Same if self.digest.part1 == other.part1 && self.digest.part2 == other.part2 => 100,
-            Meeting::Same => {
+        match part_pairs(size, other.block_size) {
+            PartPairs::Never => 0,
+            PartPairs::Same if self.digest.part1 == other.part1 && self.digest.part2 == other.part2 => 100,
+            PartPairs::Same => {
                 let first = self.part1.score(other.part1.as_bytes(), size, GRAM);
                 first.max(self.part2.score(other.part2.as_bytes(), size.saturating_mul(2), GRAM))
             }
-            Meeting::FirstSecond => self.part1.score(other.part2.as_bytes(), size, GRAM),
-            Meeting::SecondFirst => self.part2.score(other.part1.as_bytes(), other.block_size, GRAM),
+            PartPairs::FirstSecond => self.part1.score(other.part2.as_bytes(), size, GRAM),
+            PartPairs::SecondFirst => self.part2.score(other.part1.as_bytes(), other.block_size, GRAM),
         }
     }
 }
@@ -415,17 +411,17 @@ mod tests {
     }
 
     fn by_definition(s: &Digest, t: &Digest, gram: usize) -> u32 {
-        match meeting(s.block_size, t.block_size) {
-            Meeting::Same if s == t => 100,
-            Meeting::Same => slow(s.part1.as_bytes(), t.part1.as_bytes(), s.block_size, gram).max(slow(
+        match part_pairs(s.block_size, t.block_size) {
+            PartPairs::Same if s == t => 100,
+            PartPairs::Same => slow(s.part1.as_bytes(), t.part1.as_bytes(), s.block_size, gram).max(slow(
                 s.part2.as_bytes(),
                 t.part2.as_bytes(),
                 2 * s.block_size,
                 gram,
             )),
-            Meeting::FirstSecond => slow(s.part1.as_bytes(), t.part2.as_bytes(), s.block_size, gram),
-            Meeting::SecondFirst => slow(s.part2.as_bytes(), t.part1.as_bytes(), t.block_size, gram),
-            Meeting::Never => 0,
+            PartPairs::FirstSecond => slow(s.part1.as_bytes(), t.part2.as_bytes(), s.block_size, gram),
+            PartPairs::SecondFirst => slow(s.part2.as_bytes(), t.part1.as_bytes(), t.block_size, gram),
+            PartPairs::Never => 0,
         }
     }
 

@@ -1,6 +1,6 @@
 //! Explanation of the score of two digests: each step of [`super::compare`], recorded.
 
-use super::compare::{Meeting, cap, check_gram, common_subsequence, compare_with, meeting, rate};
+use super::compare::{PartPairs, cap, check_gram, common_subsequence, compare_with, part_pairs, rate};
 use super::parse::{Digest, Part};
 use crate::error::Result;
 
@@ -45,24 +45,24 @@ pub struct Explanation {
 pub fn explain(left: &Digest, right: &Digest, gram: usize) -> Result<Explanation> {
     check_gram(gram)?;
     let compared = |parts, left: &Part, right: &Part, size| compared(parts, left, right, size, gram);
-    let meeting = meeting(left.block_size, right.block_size);
+    let part_pairs = part_pairs(left.block_size, right.block_size);
     let twice = left.block_size.saturating_mul(2);
-    let compared = match meeting {
-        Meeting::Never => Vec::new(),
-        Meeting::Same => vec![
+    let compared = match part_pairs {
+        PartPairs::Never => Vec::new(),
+        PartPairs::Same => vec![
             compared((1, 1), &left.part1, &right.part1, left.block_size),
             compared((2, 2), &left.part2, &right.part2, twice),
         ],
-        Meeting::FirstSecond => vec![compared((1, 2), &left.part1, &right.part2, left.block_size)],
-        Meeting::SecondFirst => vec![compared((2, 1), &left.part2, &right.part1, right.block_size)],
+        PartPairs::FirstSecond => vec![compared((1, 2), &left.part1, &right.part2, left.block_size)],
+        PartPairs::SecondFirst => vec![compared((2, 1), &left.part2, &right.part1, right.block_size)],
     };
     let score = compare_with(left, right, gram)?;
-    Ok(Explanation { score, comparable: meeting != Meeting::Never, equal: left == right, compared })
+    Ok(Explanation { score, comparable: part_pairs != PartPairs::Never, equal: left == right, compared })
 }
 
 fn compared(parts: (u8, u8), left: &Part, right: &Part, block_size: u64, gram: usize) -> Compared {
     let (s, t) = (left.as_bytes(), right.as_bytes());
-    let gram = s.windows(gram).find(|one| t.windows(gram).any(|other| *one == other)).map(<[u8]>::to_vec);
+    let gram = s.windows(gram).find(|run| t.windows(gram).any(|other| *run == other)).map(<[u8]>::to_vec);
     let common = common_subsequence(left, right);
     let cap = cap(block_size, s.len().min(t.len()));
     let uncapped = if gram.is_some() { rate(s.len(), t.len(), common, u64::MAX) } else { 0 };

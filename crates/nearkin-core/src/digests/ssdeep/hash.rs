@@ -25,7 +25,7 @@ use xxhash_rust::xxh3::Xxh3;
 use super::blocks::{AHEAD, BITS, BLOCK, Pieces, SIDE, Side, all_at, planes, state_of};
 use super::piece::{PieceJob, run};
 use super::rolling::{BEFORE, MARKED, Window, marks, sum};
-use super::{ENOUGH_PIECES, LEVELS, Options, PIECES, START, character, check_length, first_level, write};
+use super::{ENOUGH_PIECES, INITIAL_STATE, LEVELS, Options, PIECES, character, check_length, first_level, write};
 use crate::cancel::CancelToken;
 use crate::cpu::features::Instructions;
 use crate::error::{Error, Result};
@@ -48,9 +48,9 @@ impl DigestInput for &[u8] {
     }
 
     fn pass(&mut self, each: &mut dyn FnMut(&[u8])) -> Result<()> {
-        let stop = CancelToken::current();
+        let cancel = CancelToken::current();
         for part in self.chunks(PART) {
-            stop.check()?;
+            cancel.check()?;
             each(part);
         }
         Ok(())
@@ -114,16 +114,16 @@ impl FileInput {
         Ok(Self { file, name, length, buffer, whole: false, moved: false })
     }
 
-    /// Read up to `wanted` bytes: fewer only at the end of the file, or if the `expected` bytes were read and a read
+    /// Read up to `requested` bytes: fewer only at the end of the file, or if the `expected` bytes were read and a read
     /// for more returned none.
-    fn fill(&mut self, wanted: usize, expected: usize) -> Result<usize> {
+    fn fill(&mut self, requested: usize, expected: usize) -> Result<usize> {
         let mut got = 0;
-        while got < wanted {
-            match self.file.read(&mut self.buffer[got..wanted]) {
+        while got < requested {
+            match self.file.read(&mut self.buffer[got..requested]) {
                 Ok(0) => break,
                 Ok(n) => {
                     got += n;
-                    if got == expected && got < wanted {
+                    if got == expected && got < requested {
                         break;
                     }
                 }
@@ -152,18 +152,18 @@ impl DigestInput for FileInput {
         }
         self.moved = true;
         // One byte more than the reported length detects a file that has grown or reported a wrong length.
-        let room = (self.length + 1).min(BUFFER + 1) as usize;
-        if self.buffer.len() < room {
-            self.buffer.resize(room, 0);
+        let size = (self.length + 1).min(BUFFER + 1) as usize;
+        if self.buffer.len() < size {
+            self.buffer.resize(size, 0);
         }
-        let stop = CancelToken::current();
+        let cancel = CancelToken::current();
         let mut total = 0;
         loop {
-            stop.check()?;
-            let wanted = (self.length + 1 - total).min(BUFFER + 1) as usize;
-            let got = self.fill(wanted, (self.length - total) as usize)?;
+            cancel.check()?;
+            let requested = (self.length + 1 - total).min(BUFFER + 1) as usize;
+            let got = self.fill(requested, (self.length - total) as usize)?;
             total += got as u64;
-            if total > self.length || (got < wanted && total < self.length) {
+            if total > self.length || (got < requested && total < self.length) {
                 return Err(Error::input(
                     self.name.clone(),
                     format!(
@@ -173,7 +173,7 @@ impl DigestInput for FileInput {
                 ));
             }
             each(&self.buffer[..got]);
-            if total == self.length && got < wanted {
+            if total == self.length && got < requested {
                 self.whole = self.length <= BUFFER;
                 return Ok(());
             }
@@ -249,7 +249,7 @@ impl DigestInput for Summed {
 /// As [`FileInput::open`], and if it can't be read or changes while it is read.
 pub fn read_file(path: &std::path::Path) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    FileInput::open(path)?.pass(&mut |some| bytes.extend_from_slice(some))?;
+    FileInput::open(path)?.pass(&mut |chunk| bytes.extend_from_slice(chunk))?;
     Ok(bytes)
 }
 
@@ -291,11 +291,11 @@ fn hash_short(source: &mut impl DigestInput, options: Options) -> Result<String>
     let stated = source.length() as usize;
     let mut bytes = vec![0; BEFORE + stated.next_multiple_of(BLOCK)];
     let mut length = 0;
-    source.pass(&mut |some| {
-        if let Some(place) = bytes.get_mut(BEFORE + length..BEFORE + length + some.len()) {
-            place.copy_from_slice(some);
+    source.pass(&mut |chunk| {
+        if let Some(target) = bytes.get_mut(BEFORE + length..BEFORE + length + chunk.len()) {
+            target.copy_from_slice(chunk);
         }
-        length += some.len();
+        length += chunk.len();
     })?;
     let (level, part1, part2) = Instructions::best().run(
         #[inline(always)]
@@ -338,22 +338,22 @@ fn short_parts(bytes: &[u8], length: usize, options: Options) -> (u32, Vec<u8>, 
         return (level, Vec::new(), Vec::new());
     }
     let caps = [PIECES, options.half_pieces()];
-    let (mut parts, mut states, mut side) = ([Pieces::new(); 2], all_at::<SIDE>(START), Side::new());
+    let (mut parts, mut states, mut side) = ([Pieces::new(); 2], all_at::<SIDE>(INITIAL_STATE), Side::new());
     for from in (0..blocks).step_by(AHEAD) {
-        let some = &resets[from..blocks.min(from + AHEAD)];
+        let chunk = &resets[from..blocks.min(from + AHEAD)];
         let mut all_planes = [[0; BITS]; AHEAD];
-        for (block, all_planes) in all_planes[..some.len()].iter_mut().enumerate() {
+        for (block, all_planes) in all_planes[..chunk.len()].iter_mut().enumerate() {
             if let Some(bytes) = bytes[BEFORE + BLOCK * (from + block)..].first_chunk() {
                 *all_planes = planes(bytes);
             }
         }
         for (lane, part) in parts.iter().enumerate() {
-            side.set(lane, caps[lane] - part.count, some.iter().map(|marks| marks[first + lane]));
+            side.set(lane, caps[lane] - part.count, chunk.iter().map(|marks| marks[first + lane]));
         }
         // The last byte in the blocks.
-        let last = (length - BLOCK * from).min(BLOCK * some.len()) - 1;
-        side.advance(&mut states, (0, 2), &all_planes[..some.len()], (last % BLOCK) as u32);
-        for (block, marks) in some.iter().enumerate() {
+        let last = (length - BLOCK * from).min(BLOCK * chunk.len()) - 1;
+        side.advance(&mut states, (0, 2), &all_planes[..chunk.len()], (last % BLOCK) as u32);
+        for (block, marks) in chunk.iter().enumerate() {
             for (lane, part) in parts.iter_mut().enumerate() {
                 part.take(&side, block, lane, marks[first + lane]);
             }
@@ -418,14 +418,14 @@ impl Resets {
         let mut pieces = Vec::with_capacity(cuts.len() + 1);
         let mut start = 0;
         for cut in cuts {
-            pieces.push(Piece { start, end: cut + 1, state: START });
+            pieces.push(Piece { start, end: cut + 1, state: INITIAL_STATE });
             start = cut + 1;
         }
         if end != 0 {
-            pieces.push(Piece { start, end: length, state: START });
+            pieces.push(Piece { start, end: length, state: INITIAL_STATE });
         } else if levels.iter().map(|l| l.count).sum::<u64>() > cap as u64 {
             let last = levels.iter().filter(|l| l.count > 0).map(|l| l.last).max().unwrap_or(0);
-            pieces.push(Piece { start, end: last + 1, state: START });
+            pieces.push(Piece { start, end: last + 1, state: INITIAL_STATE });
         }
         pieces
     }

@@ -82,13 +82,13 @@ pub(crate) const ENOUGH_PIECES: usize = 32;
 pub const GRAM: usize = 7;
 
 /// The minimum length that can be chosen instead.
-pub const LEAST_GRAM: usize = 4;
+pub const MIN_GRAM: usize = 4;
 
 /// The maximum: a truncated part 2 has no more characters.
-pub const MOST_GRAM: usize = HALF_PIECES + 1;
+pub const MAX_GRAM: usize = HALF_PIECES + 1;
 
 /// State before the first byte of a piece.
-const START: u8 = 0x27;
+const INITIAL_STATE: u8 = 0x27;
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 

@@ -81,12 +81,12 @@ fn run_sorted(jobs: &mut [PieceJob<'_>]) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::START;
+    use super::super::INITIAL_STATE;
     use super::*;
     use proptest::prelude::*;
 
     fn one(bytes: &[u8]) -> u8 {
-        bytes.iter().fold(START, |h, &c| h.wrapping_mul(19) ^ c) & 63
+        bytes.iter().fold(INITIAL_STATE, |h, &c| h.wrapping_mul(19) ^ c) & 63
     }
 
     #[test]
@@ -98,7 +98,7 @@ mod tests {
     proptest! {
         #[test]
         fn interleaved_pieces_hash_as_one_by_one(pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..90), 0..40)) {
-            let mut jobs: Vec<PieceJob<'_>> = pieces.iter().map(|p| PieceJob { bytes: p, state: START, piece: 0 }).collect();
+            let mut jobs: Vec<PieceJob<'_>> = pieces.iter().map(|p| PieceJob { bytes: p, state: INITIAL_STATE, piece: 0 }).collect();
             run(&mut jobs);
             for job in &jobs {
                 prop_assert_eq!(one(job.bytes), job.state & 63);

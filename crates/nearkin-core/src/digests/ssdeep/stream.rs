@@ -10,7 +10,7 @@
 
 use super::blocks::{AHEAD, BITS, BLOCK, Pieces, Planes, SIDE, Side, States, all_at, pass, planes, state_of};
 use super::rolling::{BEFORE, MARKED, level, marks, sum};
-use super::{ENOUGH_PIECES, HALF_PIECES, LEVELS, Options, PIECES, START, block_size, check_length, write};
+use super::{ENOUGH_PIECES, HALF_PIECES, INITIAL_STATE, LEVELS, Options, PIECES, block_size, check_length, write};
 use crate::cancel::CancelToken;
 use crate::cpu::features::Instructions;
 use crate::error::Result;
@@ -76,8 +76,8 @@ impl Hasher {
             total: 0,
             lo: 0,
             hi: 1,
-            full: all_at(START),
-            half: all_at(START),
+            full: all_at(INITIAL_STATE),
+            half: all_at(INITIAL_STATE),
             divided: 0,
             levels: Box::new([level; SLOTS]),
         }
@@ -111,9 +111,9 @@ impl Hasher {
                 self.chunk[..BEFORE].copy_from_slice(&data[at - BEFORE..at]);
                 continue;
             }
-            let some = CHUNK - self.waiting;
-            self.chunk[BEFORE + self.waiting..].copy_from_slice(&data[at..at + some]);
-            at += some;
+            let taken = CHUNK - self.waiting;
+            self.chunk[BEFORE + self.waiting..].copy_from_slice(&data[at..at + taken]);
+            at += taken;
             self.advance(&self.chunk.clone(), CHUNK, before + at as u64);
             self.chunk.copy_within(CHUNK.., 0);
             self.waiting = 0;
@@ -128,10 +128,10 @@ impl Hasher {
     /// # Errors
     /// The call is cancelled: the hasher is unchanged.
     pub fn update_all(&mut self, data: &[u8]) -> Result<()> {
-        let stop = CancelToken::current();
+        let cancel = CancelToken::current();
         let mut aside = self.clone();
         for part in data.chunks(PART) {
-            stop.check()?;
+            cancel.check()?;
             aside.update(part);
         }
         *self = aside;
@@ -287,8 +287,8 @@ impl Hasher {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::digests::ssdeep::character;
     use crate::digests::ssdeep::hash::hash;
-    use crate::digests::ssdeep::piece::character;
     use crate::digests::ssdeep::rolling::Window;
     use proptest::prelude::*;
 
@@ -304,13 +304,13 @@ mod tests {
         let end = sums.last().copied().unwrap_or(0);
         let is_reset = |sum: u32, level: u32| u64::from(sum) % block_size(level) == block_size(level) - 1;
         let part = |level: u32, cap: usize| {
-            let (mut characters, mut h, mut pending) = (Vec::new(), START, None);
+            let (mut characters, mut h, mut pending) = (Vec::new(), INITIAL_STATE, None);
             for (&byte, &sum) in data.iter().zip(&sums) {
                 h = (h.wrapping_mul(19) ^ byte) & 63;
                 if is_reset(sum, level) {
                     if characters.len() < cap {
                         characters.push(character(h));
-                        (h, pending) = (START, None);
+                        (h, pending) = (INITIAL_STATE, None);
                     } else {
                         pending = Some(character(h));
                     }

@@ -441,7 +441,7 @@ impl MinHash {
         assert_eq!((texts.len() * self.num_perm, texts.len()), (out.len(), counts.len()), "one place per text");
         let cancel = &CancelToken::current();
         out.par_chunks_mut(self.num_perm).zip(counts).enumerate().with_min_len(16).try_for_each_init(
-            || Sketch { text: Scratch::stopped_by(cancel), ..Sketch::default() },
+            || Sketch { text: Scratch::with_cancel(cancel), ..Sketch::default() },
             |sketch, (i, (out, count))| {
                 if cancel.is_set() {
                     return Ok(());

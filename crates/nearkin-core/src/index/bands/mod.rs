@@ -5,7 +5,7 @@
 //! independently (`python/nearkin/theory/banding.py` solves this for b and r).
 //!
 //! **Guarantee.** [`Index::search`] returns the rows that are candidates of the query and agree with it in at least
-//! `least` of the k values, and no others; [`Index::pairs`] likewise all pairs. Signatures of sets without features
+//! `min_equal` of the k values, and no others; [`Index::pairs`] likewise all pairs. Signatures of sets without features
 //! never match.
 //!
 //! **Structure.** Equal signatures are one *item*, so copies cost one entry; a row points to its item and to the
@@ -54,7 +54,7 @@ const NO_ITEM: u32 = u32::MAX;
 /// An addition that was prepared.
 struct New<V> {
     /// All items by the hash of their signature, the new ones too.
-    known: HashMap<u64, u32>,
+    by_hash: HashMap<u64, u32>,
     /// New items.
     items: Vec<V>,
     /// Item of each new row.
@@ -79,7 +79,7 @@ pub struct Index<V: Value + Plain> {
     /// The last row of each item.
     last: Column<u32>,
     /// Items by the hash of their signature; None until an opened index is added to, and after an addition that failed.
-    known: Option<HashMap<u64, u32>>,
+    by_hash: Option<HashMap<u64, u32>>,
     runs: Vec<BandRun>,
     segment: Option<Segment>,
 }
@@ -106,7 +106,7 @@ impl<V: Value + Plain> Index<V> {
             of: Column::default(),
             before: Column::default(),
             last: Column::default(),
-            known: Some(HashMap::new()),
+            by_hash: Some(HashMap::new()),
             runs: Vec::new(),
             segment: None,
         })
@@ -140,8 +140,8 @@ impl<V: Value + Plain> Index<V> {
     /// Bytes in memory.
     pub fn bytes(&self) -> usize {
         let rows = self.of.bytes() + self.before.bytes() + self.last.bytes();
-        let known = self.known.as_ref().map_or(0, |known| known.capacity() * 17);
-        self.items.bytes() + rows + known + self.rows.bytes() + self.runs.iter().map(BandRun::bytes).sum::<usize>()
+        let by_hash = self.by_hash.as_ref().map_or(0, |by_hash| by_hash.capacity() * 17);
+        self.items.bytes() + rows + by_hash + self.rows.bytes() + self.runs.iter().map(BandRun::bytes).sum::<usize>()
     }
 
     fn check(&self, signatures: &[V]) -> Result<usize> {
@@ -183,65 +183,69 @@ impl<V: Value + Plain> Index<V> {
             }
             merged += run.len();
         }
-        self.known.is_some() && merged.saturating_mul(self.bands) <= QUICK
+        self.by_hash.is_some() && merged.saturating_mul(self.bands) <= QUICK
     }
 
     /// Take the items by the hash of their signature; if the addition fails, they are computed again.
-    fn take_known(&mut self, stop: &CancelToken) -> Result<HashMap<u64, u32>> {
-        if let Some(known) = self.known.take() {
-            return Ok(known);
+    fn take_by_hash(&mut self, cancel: &CancelToken) -> Result<HashMap<u64, u32>> {
+        if let Some(by_hash) = self.by_hash.take() {
+            return Ok(by_hash);
         }
-        let hash = |item: &[V]| if stop.is_set() { 0 } else { xxh3_64(as_bytes(item)) };
+        let hash = |item: &[V]| if cancel.is_set() { 0 } else { xxh3_64(as_bytes(item)) };
         let hashes = alloc::try_collect_parallel(self.items.par_chunks(self.num_perm).map(hash))?;
-        let mut known = HashMap::new();
-        alloc::try_reserve_map(&mut known, hashes.len())?;
+        let mut by_hash = HashMap::new();
+        alloc::try_reserve_map(&mut by_hash, hashes.len())?;
         // Among items with one hash the first counts, as if they had been added in turn.
-        for item in stop.ranges(0..hashes.len()).flatten() {
-            known.entry(hashes[item]).or_insert(item as u32);
+        for item in cancel.ranges(0..hashes.len()).flatten() {
+            by_hash.entry(hashes[item]).or_insert(item as u32);
         }
-        stop.check()?;
-        Ok(known)
+        cancel.check()?;
+        Ok(by_hash)
     }
 
     /// Prepare an addition, with new items sorted into a run; search results do not change.
     fn prepare(&mut self, signatures: &[V]) -> Result<New<V>> {
-        let (k, stop) = (self.num_perm, &CancelToken::current());
-        self.items.own(stop)?;
+        let (k, cancel) = (self.num_perm, &CancelToken::current());
+        self.items.own(cancel)?;
         for column in [&mut self.of, &mut self.before, &mut self.last] {
-            column.own(stop)?;
+            column.own(cancel)?;
         }
         let first = self.last.len();
         let mut new = New {
-            known: self.take_known(stop)?,
+            by_hash: self.take_by_hash(cancel)?,
             items: Vec::new(),
             of: alloc::try_with_capacity(signatures.len() / k)?,
             keep: self.runs.len(),
             run: None,
         };
-        for rows in stop.ranges(0..signatures.len() / k) {
-            alloc::try_reserve_map(&mut new.known, rows.len())?;
+        for rows in cancel.ranges(0..signatures.len() / k) {
+            alloc::try_reserve_map(&mut new.by_hash, rows.len())?;
             for signature in signatures[rows.start * k..rows.end * k].chunks_exact(k) {
                 if signature.iter().all(|value| *value == V::NONE) {
                     new.of.push(NO_ITEM);
                     continue;
                 }
                 let next = first + new.items.len() / k;
-                let found = *new.known.entry(xxh3_64(as_bytes(signature))).or_insert(next as u32) as usize;
+                let results = *new.by_hash.entry(xxh3_64(as_bytes(signature))).or_insert(next as u32) as usize;
                 let is_found = |at: usize, items: &[V]| items[at * k..][..k] == *signature;
                 // Another signature with the same hash becomes a separate item.
-                let known = found < next
-                    && if found < first { is_found(found, &self.items) } else { is_found(found - first, &new.items) };
-                if !known {
+                let by_hash = results < next
+                    && if results < first {
+                        is_found(results, &self.items)
+                    } else {
+                        is_found(results - first, &new.items)
+                    };
+                if !by_hash {
                     alloc::try_extend(&mut new.items, signature)?;
                 }
-                new.of.push(if known { found } else { next } as u32);
+                new.of.push(if by_hash { results } else { next } as u32);
             }
         }
-        stop.check()?;
+        cancel.check()?;
         if !new.items.is_empty() {
-            let mut run = BandRun::new(&new.items, first, k, self.bands, self.num_rows, stop)?;
+            let mut run = BandRun::new(&new.items, first, k, self.bands, self.num_rows, cancel)?;
             while let Some(last) = self.runs[..new.keep].last().filter(|last| last.len() <= 2 * run.len()) {
-                run = BandRun::merge(last, &run, self.bands, stop)?;
+                run = BandRun::merge(last, &run, self.bands, cancel)?;
                 new.keep -= 1;
             }
             new.run = Some(run);
@@ -251,12 +255,12 @@ impl<V: Value + Plain> Index<V> {
 
     /// Reserve capacity for a prepared addition.
     fn reserve(&mut self, new: &New<V>) -> Result<()> {
-        let stop = &CancelToken::current();
+        let cancel = &CancelToken::current();
         let items = new.items.len() / self.num_perm;
-        self.items.reserve(new.items.len(), stop)?;
-        self.last.reserve(items, stop)?;
-        self.of.reserve(new.of.len(), stop)?;
-        self.before.reserve(new.of.len(), stop)?;
+        self.items.reserve(new.items.len(), cancel)?;
+        self.last.reserve(items, cancel)?;
+        self.of.reserve(new.of.len(), cancel)?;
+        self.before.reserve(new.of.len(), cancel)?;
         alloc::try_reserve(&mut self.runs, 1)
     }
 
@@ -276,7 +280,7 @@ impl<V: Value + Plain> Index<V> {
         }
         self.items.to_mut().extend_from_slice(&new.items);
         self.of.to_mut().extend_from_slice(&new.of);
-        self.known = Some(new.known);
+        self.by_hash = Some(new.by_hash);
         if let Some(run) = new.run {
             self.runs.truncate(new.keep);
             self.runs.push(run);
@@ -291,13 +295,13 @@ impl<V: Value + Plain> Index<V> {
         self.rows.remove(ids, missing_ok)
     }
 
-    /// Append the live rows of an item to `found`.
-    fn members(&self, item: u32, found: &mut Vec<u32>) -> Result<()> {
+    /// Append the live rows of an item to `results`.
+    fn members(&self, item: u32, results: &mut Vec<u32>) -> Result<()> {
         let mut row = self.last[item as usize];
         loop {
             if self.rows.is_alive(row) {
-                alloc::try_reserve(found, 1)?;
-                found.push(row);
+                alloc::try_reserve(results, 1)?;
+                results.push(row);
             }
             let before = self.before[row as usize];
             // Rows only ever point to earlier ones.
@@ -308,50 +312,56 @@ impl<V: Value + Plain> Index<V> {
         }
     }
 
-    /// Write the items above `above` that share a band with `signature` and agree with it in at least `least` values to
-    /// `found`, with the number of values in which they differ.
-    fn candidates(&self, signature: &[V], least: usize, above: Option<u32>, found: &mut Vec<(u32, u16)>) -> Result<()> {
-        found.clear();
+    /// Write the items above `above` that share a band with `signature` and agree with it in at least `min_equal` values to
+    /// `results`, with the number of values in which they differ.
+    fn candidates(
+        &self,
+        signature: &[V],
+        min_equal: usize,
+        above: Option<u32>,
+        results: &mut Vec<(u32, u16)>,
+    ) -> Result<()> {
+        results.clear();
         for band in 0..self.bands {
             let values = &signature[band * self.num_rows..][..self.num_rows];
             let key = run::key(values, band);
             for run in &self.runs {
                 let items = run.with_key(band, key);
-                alloc::try_reserve(found, items.len())?;
+                alloc::try_reserve(results, items.len())?;
                 for &item in items {
                     if above.is_none_or(|above| item > above)
                         && self.item(item)[band * self.num_rows..][..self.num_rows] == *values
                     {
-                        found.push((item, 0));
+                        results.push((item, 0));
                     }
                 }
             }
         }
-        found.sort_unstable();
-        found.dedup();
-        found.retain_mut(|(item, distance)| {
+        results.sort_unstable();
+        results.dedup();
+        results.retain_mut(|(item, distance)| {
             *distance = different(signature, self.item(*item));
-            self.num_perm - usize::from(*distance) >= least
+            self.num_perm - usize::from(*distance) >= min_equal
         });
         Ok(())
     }
 
-    /// Return the rows that share a band with each query and agree with it in at least `least` values, nearest first,
+    /// Return the rows that share a band with each query and agree with it in at least `min_equal` values, nearest first,
     /// ties by id; a distance is the number of values that differ.
     ///
     /// # Errors
     /// Queries are not full signatures.
-    pub fn search(&self, queries: &[V], least: usize) -> Result<Hits> {
+    pub fn search(&self, queries: &[V], min_equal: usize) -> Result<Hits> {
         self.check(queries)?;
-        let stop = &CancelToken::current();
-        let one = |queries: &[V]| {
+        let cancel = &CancelToken::current();
+        let search_chunk = |queries: &[V]| {
             let (mut candidates, mut members) = (Vec::new(), Vec::new());
             let (mut ends, mut hits): (Vec<usize>, Vec<(u16, u32)>) = (Vec::new(), Vec::new());
             for query in queries.chunks_exact(self.num_perm) {
-                stop.check()?;
+                cancel.check()?;
                 let begin = hits.len();
                 if !query.iter().all(|value| *value == V::NONE) {
-                    self.candidates(query, least, None, &mut candidates)?;
+                    self.candidates(query, min_equal, None, &mut candidates)?;
                     for &(item, distance) in &candidates {
                         members.clear();
                         self.members(item, &mut members)?;
@@ -364,10 +374,10 @@ impl<V: Value + Plain> Index<V> {
             }
             Ok((ends, hits))
         };
-        let found = alloc::try_map_parallel(queries.par_chunks(TASK * self.num_perm).map(one))?;
-        let total = found.iter().map(|(_, hits)| hits.len()).sum();
+        let results = alloc::try_map_parallel(queries.par_chunks(TASK * self.num_perm).map(search_chunk))?;
+        let total = results.iter().map(|(_, hits)| hits.len()).sum();
         let mut all = Hits::with_capacity(queries.len() / self.num_perm, total)?;
-        for (ends, hits) in found {
+        for (ends, hits) in results {
             let base = all.rows.len();
             all.offsets.extend(ends.iter().map(|end| (base + end) as i64));
             all.rows.extend(hits.iter().map(|hit| hit.1));
@@ -376,35 +386,35 @@ impl<V: Value + Plain> Index<V> {
         Ok(all)
     }
 
-    /// Return all pairs of rows that share a band and agree in at least `least` values, each once, the smaller id left,
+    /// Return all pairs of rows that share a band and agree in at least `min_equal` values, each once, the smaller id left,
     /// sorted by ids; only pairs whose earlier item is in `part`.
     ///
     /// # Errors
     /// The call is cancelled.
-    pub fn pairs(&self, least: usize, part: Range<usize>) -> Result<Pairs> {
-        let stop = &CancelToken::current();
+    pub fn pairs(&self, min_equal: usize, part: Range<usize>) -> Result<Pairs> {
+        let cancel = &CancelToken::current();
         let part = part.start.min(self.num_items())..part.end.min(self.num_items());
-        let one = |first: usize| {
+        let search_chunk = |first: usize| {
             let (mut candidates, mut left, mut right) = (Vec::new(), Vec::new(), Vec::new());
             let mut pairs: Vec<(u32, u32, u16)> = Vec::new();
             for item in first as u32..part.end.min(first + ITEMS) as u32 {
-                stop.check()?;
+                cancel.check()?;
                 left.clear();
                 self.members(item, &mut left)?;
                 for (i, &a) in left.iter().enumerate() {
-                    stop.check()?;
+                    cancel.check()?;
                     alloc::try_reserve(&mut pairs, i)?;
                     pairs.extend(left[..i].iter().map(|&b| (a, b, 0)));
                 }
                 if left.is_empty() {
                     continue;
                 }
-                self.candidates(self.item(item), least, Some(item), &mut candidates)?;
+                self.candidates(self.item(item), min_equal, Some(item), &mut candidates)?;
                 for &(other, distance) in &candidates {
                     right.clear();
                     self.members(other, &mut right)?;
                     for &a in &left {
-                        stop.check()?;
+                        cancel.check()?;
                         alloc::try_reserve(&mut pairs, right.len())?;
                         pairs.extend(right.iter().map(|&b| (a, b, distance)));
                     }
@@ -412,19 +422,16 @@ impl<V: Value + Plain> Index<V> {
             }
             Ok(pairs)
         };
-        let found = alloc::try_map_parallel(part.clone().into_par_iter().step_by(ITEMS).map(one))?;
-        let mut all: Vec<(u32, u32, u16)> = alloc::try_with_capacity(found.iter().map(Vec::len).sum())?;
-        for pairs in found {
-            all.extend_from_slice(&pairs);
-        }
+        let results = alloc::try_map_parallel(part.clone().into_par_iter().step_by(ITEMS).map(search_chunk))?;
+        let mut all: Vec<(u32, u32, u16)> = alloc::try_concat(results)?;
         let by_id = |a: u32, b: u32| self.rows.compare(a, b);
         for pair in &mut all {
             if by_id(pair.0, pair.1).is_gt() {
                 *pair = (pair.1, pair.0, pair.2);
             }
         }
-        stop.sort_by(&mut all, |a, b| by_id(a.0, b.0).then_with(|| by_id(a.1, b.1)));
-        stop.check()?;
+        cancel.sort_by(&mut all, |a, b| by_id(a.0, b.0).then_with(|| by_id(a.1, b.1)));
+        cancel.check()?;
         Ok(Pairs {
             left: alloc::try_collect(all.iter().map(|pair| pair.0))?,
             right: alloc::try_collect(all.iter().map(|pair| pair.1))?,
@@ -433,18 +440,18 @@ impl<V: Value + Plain> Index<V> {
     }
 
     /// Return groups of rows in which every member shares a band with another one and agrees with it in at least
-    /// `least` values; rows without a match are left out. Pairs are never stored. A distance is the number of values
+    /// `min_equal` values; rows without a match are left out. Pairs are never stored. A distance is the number of values
     /// that differ from the first member's.
     ///
     /// # Errors
     /// The call is cancelled.
-    pub fn clusters(&self, least: usize, linkage: Linkage) -> Result<Clusters> {
-        let stop = &CancelToken::current();
+    pub fn clusters(&self, min_equal: usize, linkage: Linkage) -> Result<Clusters> {
+        let cancel = &CancelToken::current();
         let firsts = match linkage {
-            Linkage::Centred => self.centred(least, stop)?,
-            Linkage::Connected => self.connected(least, stop)?,
+            Linkage::Centred => self.centred(min_equal, cancel)?,
+            Linkage::Connected => self.connected(min_equal, cancel)?,
         };
-        let groups = Groups::new(&firsts, stop)?;
+        let groups = Groups::new(&firsts, cancel)?;
         let mut clusters = Clusters { offsets: vec![0], ..Clusters::default() };
         clusters.make_room(groups.nodes())?;
         for rows in groups.each() {
@@ -460,12 +467,12 @@ impl<V: Value + Plain> Index<V> {
 
     /// Return for each row the one that absorbed it, or itself: rows are visited in order, and a free row absorbs its
     /// matches.
-    fn centred(&self, least: usize, stop: &CancelToken) -> Result<Vec<u32>> {
+    fn centred(&self, min_equal: usize, cancel: &CancelToken) -> Result<Vec<u32>> {
         let free = u32::MAX;
         let mut centres = alloc::try_filled(free, self.rows.total())?;
         let (mut items, mut members) = (Vec::new(), Vec::new());
         for row in 0..centres.len() as u32 {
-            stop.check()?;
+            cancel.check()?;
             if centres[row as usize] != free {
                 continue;
             }
@@ -474,7 +481,7 @@ impl<V: Value + Plain> Index<V> {
             if item == NO_ITEM || !self.rows.is_alive(row) {
                 continue;
             }
-            self.candidates(self.item(item), least, None, &mut items)?;
+            self.candidates(self.item(item), min_equal, None, &mut items)?;
             for &(other, _) in &items {
                 members.clear();
                 self.members(other, &mut members)?;
@@ -489,16 +496,16 @@ impl<V: Value + Plain> Index<V> {
     }
 
     /// Return for each row the first row of its connected component.
-    fn connected(&self, least: usize, stop: &CancelToken) -> Result<Vec<u32>> {
+    fn connected(&self, min_equal: usize, cancel: &CancelToken) -> Result<Vec<u32>> {
         let forest = Forest::new(self.rows.total())?;
         (0..self.num_items() as u32).into_par_iter().with_min_len(64).try_for_each_init(
             Default::default,
             |(items, members): &mut (Vec<_>, Vec<u32>), item| {
-                stop.check()?;
+                cancel.check()?;
                 members.clear();
                 self.members(item, members)?;
                 let Some(&first) = members.first() else { return Ok(()) };
-                self.candidates(self.item(item), least, Some(item), items)?;
+                self.candidates(self.item(item), min_equal, Some(item), items)?;
                 for &(other, _) in &*items {
                     self.members(other, members)?;
                 }
@@ -516,23 +523,23 @@ impl<V: Value + Plain> Index<V> {
     /// # Errors
     /// The call is cancelled; the rows are the same.
     pub fn compact(&mut self) -> Result<()> {
-        let stop = &CancelToken::current();
+        let cancel = &CancelToken::current();
         if self.rows.num_dead() > 0 {
-            let mut held = alloc::try_filled(false, self.num_items())?;
-            let rows = stop.ranges(0..self.rows.total()).flatten().map(|row| row as u32);
+            let mut is_live = alloc::try_filled(false, self.num_items())?;
+            let rows = cancel.ranges(0..self.rows.total()).flatten().map(|row| row as u32);
             for row in rows.filter(|&row| self.rows.is_alive(row)) {
-                if let Some(held) = held.get_mut(self.of[row as usize] as usize) {
-                    *held = true;
+                if let Some(is_live) = is_live.get_mut(self.of[row as usize] as usize) {
+                    *is_live = true;
                 }
             }
-            stop.check()?;
-            if held.iter().any(|held| !held) {
-                self.drop_items(&held, stop)?;
+            cancel.check()?;
+            if is_live.iter().any(|is_live| !is_live) {
+                self.drop_items(&is_live, cancel)?;
             }
         }
         while self.runs.len() > 1 {
             let merged = match &self.runs[..] {
-                [.., a, b] => BandRun::merge(a, b, self.bands, stop)?,
+                [.., a, b] => BandRun::merge(a, b, self.bands, cancel)?,
                 _ => break,
             };
             self.runs.truncate(self.runs.len() - 2);
@@ -541,29 +548,29 @@ impl<V: Value + Plain> Index<V> {
         Ok(())
     }
 
-    /// Drop the items that are not `held`; their rows are dead.
-    fn drop_items(&mut self, held: &[bool], stop: &CancelToken) -> Result<()> {
+    /// Drop the items that are not `is_live`; their rows are dead.
+    fn drop_items(&mut self, is_live: &[bool], cancel: &CancelToken) -> Result<()> {
         let k = self.num_perm;
-        let mut number = alloc::try_filled(NO_ITEM, held.len())?;
-        let count = held.iter().filter(|held| **held).count();
+        let mut number = alloc::try_filled(NO_ITEM, is_live.len())?;
+        let count = is_live.iter().filter(|is_live| **is_live).count();
         let (mut items, mut last) = (alloc::try_with_capacity(count * k)?, alloc::try_with_capacity(count)?);
-        for item in stop.ranges(0..held.len()).flatten().filter(|&item| held[item]) {
+        for item in cancel.ranges(0..is_live.len()).flatten().filter(|&item| is_live[item]) {
             number[item] = last.len() as u32;
             items.extend_from_slice(self.item(item as u32));
             last.push(self.last[item]);
         }
         let mut of = alloc::try_with_capacity(self.of.len())?;
-        for items in stop.blocks(&self.of) {
+        for items in cancel.blocks(&self.of) {
             of.extend(items.iter().map(|&item| number.get(item as usize).copied().unwrap_or(NO_ITEM)));
         }
-        stop.check()?;
+        cancel.check()?;
         let runs =
-            if last.is_empty() { vec![] } else { vec![BandRun::new(&items, 0, k, self.bands, self.num_rows, stop)?] };
+            if last.is_empty() { vec![] } else { vec![BandRun::new(&items, 0, k, self.bands, self.num_rows, cancel)?] };
         self.of = of.into();
         self.runs = runs;
         self.items = items.into();
         self.last = last.into();
-        self.known = None;
+        self.by_hash = None;
         Ok(())
     }
 }

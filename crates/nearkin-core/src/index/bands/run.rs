@@ -62,38 +62,38 @@ impl BandRun {
         num_perm: usize,
         bands: usize,
         rows: usize,
-        stop: &CancelToken,
+        cancel: &CancelToken,
     ) -> Result<Self> {
         let count = items.len() / num_perm;
         let sorted = (0..bands).into_par_iter().map(|band| {
             let mut entries = alloc::try_with_capacity(count)?;
-            for some in stop.ranges(0..count) {
-                entries.extend(some.map(|item| {
+            for chunk in cancel.ranges(0..count) {
+                entries.extend(chunk.map(|item| {
                     let values = &items[item * num_perm + band * rows..][..rows];
                     u64::from(key(values, band)) << 32 | (first + item) as u64
                 }));
             }
-            stop.sort(&mut entries);
-            stop.check()?;
+            cancel.sort(&mut entries);
+            cancel.check()?;
             let keys = alloc::try_collect(entries.iter().map(|entry| (entry >> 32) as u32))?;
             let items = alloc::try_collect(entries.iter().map(|entry| *entry as u32))?;
             let starts = directory(&keys)?;
             Ok((keys, items, starts))
         });
-        Self::joined(count, sorted.collect::<Result<_>>()?, stop)
+        Self::joined(count, sorted.collect::<Result<_>>()?, cancel)
     }
 
-    fn joined(len: usize, bands: Vec<Band>, stop: &CancelToken) -> Result<Self> {
+    fn joined(len: usize, bands: Vec<Band>, cancel: &CancelToken) -> Result<Self> {
         let mut keys = alloc::try_with_capacity(len * bands.len())?;
         let mut items = alloc::try_with_capacity(len * bands.len())?;
         let mut starts = alloc::try_with_capacity(bands.iter().map(|band| band.2.len()).sum())?;
         for band in bands {
-            stop.check()?;
+            cancel.check()?;
             keys.extend(band.0);
             items.extend(band.1);
             starts.extend(band.2);
         }
-        stop.check()?;
+        cancel.check()?;
         Ok(Self { len, keys: keys.into(), items: items.into(), starts: starts.into() })
     }
 
@@ -109,15 +109,15 @@ impl BandRun {
     ///
     /// # Errors
     /// The call is cancelled, or memory runs out.
-    pub(super) fn merge(a: &Self, b: &Self, bands: usize, stop: &CancelToken) -> Result<Self> {
+    pub(super) fn merge(a: &Self, b: &Self, bands: usize, cancel: &CancelToken) -> Result<Self> {
         let len = a.len + b.len;
         let merged = (0..bands).into_par_iter().map(|band| {
             let (mut keys, mut items) = (alloc::try_with_capacity(len)?, alloc::try_with_capacity(len)?);
             let (a_keys, a_items) = (a.keys(band), &a.items[band * a.len..][..a.len]);
             let (b_keys, b_items) = (b.keys(band), &b.items[band * b.len..][..b.len]);
             let (mut i, mut j) = (0, 0);
-            for some in stop.ranges(0..len) {
-                for _ in some {
+            for chunk in cancel.ranges(0..len) {
+                for _ in chunk {
                     let from_a = j == b.len || (i < a.len && a_keys[i] <= b_keys[j]);
                     let (key, item) = if from_a { (a_keys[i], a_items[i]) } else { (b_keys[j], b_items[j]) };
                     keys.push(key);
@@ -126,11 +126,11 @@ impl BandRun {
                     j += usize::from(!from_a);
                 }
             }
-            stop.check()?;
+            cancel.check()?;
             let starts = directory(&keys)?;
             Ok((keys, items, starts))
         });
-        Self::joined(len, merged.collect::<Result<_>>()?, stop)
+        Self::joined(len, merged.collect::<Result<_>>()?, cancel)
     }
 
     fn keys(&self, band: usize) -> &[u32] {

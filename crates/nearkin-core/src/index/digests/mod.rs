@@ -259,7 +259,7 @@ impl Index {
             for (row, digest) in (first + block * BLOCK..).zip(digests).filter(|&(row, _)| alive(row as u32)) {
                 results.extend(keys(digest).map(|key| u64::from(key) << 32 | row as u64));
             }
-            results.whole()
+            results.into_vec()
         };
         let parts = alloc::try_map_parallel(digests.par_chunks(BLOCK).enumerate().map(task))?;
         let mut postings: Vec<u64> = alloc::try_concat(parts)?;
@@ -303,7 +303,7 @@ impl Index {
                 postings.extend(chunk.iter().copied().filter(|&posting| self.rows.is_alive(posting as u32)));
             }
             cancel.check()?;
-            let postings = postings.whole()?;
+            let postings = postings.into_vec()?;
             if !postings.is_empty() {
                 runs.push(GramRun::new(postings, cancel)?);
             }
@@ -322,7 +322,7 @@ impl Index {
             hits.extend(scored.filter(|hit| u32::from(hit.score) >= limit.threshold));
         }
         cancel.check()?;
-        hits.whole()
+        hits.into_vec()
     }
 
     /// Return the digests that score at least `limit.threshold` with `query`, highest score first, ties by id; and the
@@ -544,11 +544,11 @@ impl Index {
         let mut keys = BestEffortVec::default();
         keys.extend(counts.into_iter().filter(|&(_, count)| count >= min_count).map(|(key, _)| key));
         let mut hubs: BestEffortVec<Hub> = BestEffortVec::default();
-        for key in keys.whole()? {
+        for key in keys.into_vec()? {
             cancel.check()?;
             hubs.extend(self.grams_of(key).into_iter().filter(|hub| hub.count >= min_count));
         }
-        let mut hubs = hubs.whole()?;
+        let mut hubs = hubs.into_vec()?;
         hubs.sort_unstable_by(|a, b| {
             b.count.cmp(&a.count).then_with(|| (a.block_size, a.gram).cmp(&(b.block_size, b.gram)))
         });

@@ -190,7 +190,7 @@ impl Index {
                 let mut neighbours = vec![Vec::new(); open.len()];
                 for sink in self.each_hit(source, &queries, radius, cancel, sink)? {
                     for (all, part) in neighbours.iter_mut().zip(sink.value) {
-                        let part = part.whole()?;
+                        let part = part.into_vec()?;
                         if all.is_empty() { *all = part } else { alloc::try_extend(all, &part)? }
                     }
                 }

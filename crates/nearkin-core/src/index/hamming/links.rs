@@ -121,7 +121,7 @@ impl Index {
                 };
                 cancel.check()?;
                 for sink in sinks {
-                    let pairs = sink.value.whole()?;
+                    let pairs = sink.value.into_vec()?;
                     if !pairs.is_empty() {
                         block_pairs.push(pairs);
                     }
@@ -154,7 +154,7 @@ impl Index {
             for slot in slots.filter(|&slot| near.has_any(slot) || rows_of(slot).len() > 1) {
                 block_pairs.extend(living(rows_of(slot)).map(|row| (order.ordinal(row), slot)));
             }
-            block_pairs.whole()
+            block_pairs.into_vec()
         });
         let blocks = blocks.collect::<Result<Vec<Vec<(u32, u32)>>>>()?;
         let mut lefts = alloc::try_concat(blocks)?;
@@ -346,7 +346,7 @@ impl Index {
 /// Move the pairs of all sinks into one list.
 fn gather(all: &mut Vec<(u64, u16)>, parts: impl Iterator<Item = BestEffortVec<(u64, u16)>>) -> Result<()> {
     for pairs in parts {
-        let mut pairs = pairs.whole()?;
+        let mut pairs = pairs.into_vec()?;
         alloc::try_reserve(all, pairs.len())?;
         all.append(&mut pairs);
     }

@@ -157,7 +157,7 @@ impl Index {
                 let mut lists = alloc::try_with_capacity(best.len())?;
                 for mut best in best {
                     best.cut();
-                    let mut rows = best.rows.whole()?;
+                    let mut rows = best.rows.into_vec()?;
                     rows.sort_unstable_by(|a, b| order(self, a, b));
                     lists.push(rows);
                 }

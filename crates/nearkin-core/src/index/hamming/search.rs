@@ -362,7 +362,7 @@ impl Index {
         for source in sources {
             let sink = || Collect { index: self, source, radius, cap, capacity, packed: BestEffortVec::default() };
             for part in self.each_hit(source, queries, radius, cancel, sink)? {
-                let mut part = part.packed.whole()?;
+                let mut part = part.packed.into_vec()?;
                 alloc::try_reserve(&mut packed, part.len())?;
                 packed.append(&mut part);
             }
@@ -518,14 +518,14 @@ impl Index {
             }
             open = still;
             if open.is_empty() {
-                return packed.whole();
+                return packed.into_vec();
             }
         }
         let open_queries = self.rows_at(queries, &open)?;
         for (list, &query) in self.nearest_by_scan(sources, &open_queries, k, cancel)?.iter().zip(&open) {
             packed.extend(list.iter().map(|&(distance, row)| pack(query, distance, row)));
         }
-        packed.whole()
+        packed.into_vec()
     }
 
     /// Copy the fingerprints at some positions of `fps`.
@@ -560,7 +560,7 @@ impl Index {
             cancel.check()?;
             for list in lists {
                 for (best, list) in best.iter_mut().zip(list) {
-                    alloc::try_extend(best, &list.whole()?)?;
+                    alloc::try_extend(best, &list.into_vec()?)?;
                 }
             }
         }

@@ -242,7 +242,7 @@ impl Nearest {
 
     /// Return the requested rows: those below the limit, and of those at it the lowest.
     fn rows(self, k: usize) -> Result<Vec<u32>> {
-        let kept = self.kept.whole()?;
+        let kept = self.kept.into_vec()?;
         let mut rows = alloc::try_with_capacity(kept.len().min(k))?;
         rows.extend(kept.iter().filter(|hit| hit.0 < self.limit).map(|hit| hit.1));
         // Kept rows ascend.

@@ -128,7 +128,7 @@ impl Codes {
         }
         let rows = |mut best: Best| {
             best.cut(k);
-            alloc::try_collect(best.kept.whole()?.into_iter().map(|(_, row)| row))
+            alloc::try_collect(best.kept.into_vec()?.into_iter().map(|(_, row)| row))
         };
         best.into_iter().map(rows).collect()
     }

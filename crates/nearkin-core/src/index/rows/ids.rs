@@ -155,7 +155,7 @@ pub(super) fn choose<T: Eq + Hash>(
     if last_wins {
         chosen.reverse();
     }
-    Ok((chosen, replaced.whole()?))
+    Ok((chosen, replaced.into_vec()?))
 }
 
 /// Return the rows of ids to remove, ascending, each once.

@@ -161,7 +161,7 @@ impl Rows {
     pub fn live_rows(&self, start: usize, max_rows: usize) -> Result<Vec<u32>> {
         let mut rows = BestEffortVec::default();
         rows.extend((start.min(self.total) as u32..self.total as u32).filter(|&row| self.is_alive(row)).take(max_rows));
-        rows.whole()
+        rows.into_vec()
     }
 
     /// Prepare rows for `count` values, called `what` in messages; with `Existing::Update` the rows of existing ids are

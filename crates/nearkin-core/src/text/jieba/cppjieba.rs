@@ -42,8 +42,8 @@ impl Cutter<'_> {
         each: &mut impl FnMut(usize, usize, &str),
     ) -> Result<()> {
         let Scratch { offsets, run, models, .. } = scratch;
-        let place = |i: usize| start + offsets[i] as usize;
-        let byte = |i: usize| self.text[place(i)];
+        let position = |i: usize| start + offsets[i] as usize;
+        let byte = |i: usize| self.text[position(i)];
         let mut at = first;
         while at < last {
             let mut end = at + 1;
@@ -56,16 +56,16 @@ impl Cutter<'_> {
                 while end < last && goes_on(byte(end)) {
                     end += 1;
                 }
-                each(place(at), place(end), "");
+                each(position(at), position(end), "");
             } else {
                 run.clear();
                 alloc::try_reserve(run, (last - at).min(MAX_RUN))?;
                 end = at;
                 while end < last && !byte(end).is_ascii() && end - at < MAX_RUN {
-                    run.push(Places::cppjieba_place(decode(&self.text[place(end)..]).0));
+                    run.push(Places::cppjieba_place(decode(&self.text[position(end)..]).0));
                     end += 1;
                 }
-                let emit = |from: usize, to: usize| each(place(at + from), place(at + to), "");
+                let emit = |from: usize, to: usize| each(position(at + from), position(at + to), "");
                 Places::cppjieba()?.cut_as_cppjieba(run, models, emit)?;
             }
             at = end;

@@ -55,17 +55,17 @@ pub fn parse_user_words(text: &str) -> Result<Vec<UserWord>> {
         }
         let (rest, tag) = split_last(line, |part| part.bytes().all(|b| b.is_ascii_lowercase()));
         let (word, frequency) = split_last(rest, |part| part.bytes().all(|b| b.is_ascii_digit()));
-        let place = || format!("user words, line {}", number + 1);
+        let index = || format!("user words, line {}", number + 1);
         let frequency = match frequency.map(str::parse::<u64>) {
             None => None,
             Some(Ok(value)) if value <= MAX_FREQUENCY => Some(value),
             Some(_) => {
-                return Err(Error::input(place(), format!("frequency above {MAX_FREQUENCY}; use a smaller one")));
+                return Err(Error::input(index(), format!("frequency above {MAX_FREQUENCY}; use a smaller one")));
             }
         };
         let length = word.chars().count();
         if length > MAX_WORD {
-            return Err(Error::input(place(), format!("word of {length} characters; use at most {MAX_WORD}")));
+            return Err(Error::input(index(), format!("word of {length} characters; use at most {MAX_WORD}")));
         }
         alloc::try_reserve(&mut found, 1)?;
         found.push(UserWord {
@@ -126,7 +126,7 @@ impl Dictionary {
     /// Memory runs out.
     pub fn standard() -> Result<&'static Self> {
         static STANDARD: TryOnce<Dictionary> = TryOnce::new();
-        STANDARD.get_or_make(|| {
+        STANDARD.get_or_init(|| {
             let mut packed = Packed::new()?;
             let (total, names) = (packed.total, std::mem::take(&mut packed.tags));
             Self::build(&refs(&packed.entries()?)?, total, names, HashSet::new())
@@ -141,7 +141,7 @@ impl Dictionary {
     /// Memory runs out.
     pub fn cppjieba() -> Result<&'static Self> {
         static CPPJIEBA: TryOnce<Dictionary> = TryOnce::new();
-        CPPJIEBA.get_or_make(|| {
+        CPPJIEBA.get_or_init(|| {
             let mut packed = Packed::new()?;
             let names = std::mem::take(&mut packed.tags);
             let mut entries = packed.entries()?;
@@ -153,17 +153,17 @@ impl Dictionary {
             alloc::try_reserve(&mut entries, CPPJIEBA_NAMES.len())?;
             for (text, frequency) in CPPJIEBA_NAMES {
                 let word = alloc::try_collect(characters(text)?.into_iter().map(u32::from))?;
-                let place = entries.partition_point(|(other, _)| *other < word);
-                entries.insert(place, (word, WordEntry { frequency, tag: NO_TAG }));
+                let index = entries.partition_point(|(other, _)| *other < word);
+                entries.insert(index, (word, WordEntry { frequency, tag: NO_TAG }));
             }
             let total = entries.iter().map(|(_, entry)| entry.frequency).sum();
-            let mut made = Self::build(&refs(&entries)?, total, names, HashSet::new())?;
+            let mut result = Self::build(&refs(&entries)?, total, names, HashSet::new())?;
             let of = |&frequency: &u64| libm::log(frequency as f64 / total as f64);
-            made.weights.clear();
-            made.weights.extend(made.frequencies.iter().map(of));
+            result.weights.clear();
+            result.weights.extend(result.frequencies.iter().map(of));
             // Class 0 is not a word.
-            made.unknown = made.weights[1];
-            Ok(made)
+            result.unknown = result.weights[1];
+            Ok(result)
         })
     }
 
@@ -234,8 +234,8 @@ impl Dictionary {
             text.extend(word);
             let old = entries.binary_search_by(|entry| entry.0.cmp(&key));
             let tag = match tags.get(text.as_str()) {
-                None => old.map_or(NO_TAG, |place| entries[place].1.tag),
-                Some(&name) => names.place(name)?,
+                None => old.map_or(NO_TAG, |index| entries[index].1.tag),
+                Some(&name) => names.index(name)?,
             };
             new.push((key, WordEntry { frequency, tag }));
         }
@@ -331,8 +331,8 @@ fn number_characters(entries: &[(&[u32], WordEntry)]) -> Result<Numbers> {
     let mut numbers = alloc::try_filled(UNKNOWN, 1 << 16)?;
     let mut high = HashMap::new();
     for (number, &(c, _)) in (1..).zip(&order) {
-        if let Some(place) = numbers.get_mut(c as usize) {
-            *place = number;
+        if let Some(index) = numbers.get_mut(c as usize) {
+            *index = number;
         } else if let Some(c) = char::from_u32(c) {
             alloc::try_reserve_map(&mut high, 1)?;
             high.insert(c, number);
@@ -383,18 +383,18 @@ impl Names {
     }
 
     fn push(&mut self, name: &str) -> Result<u16> {
-        let place = self.list.len() as u16;
+        let index = self.list.len() as u16;
         alloc::try_reserve(&mut self.list, 1)?;
         alloc::try_reserve_map(&mut self.places, 1)?;
-        self.places.insert(alloc::try_string(name)?, place);
+        self.places.insert(alloc::try_string(name)?, index);
         self.list.push(alloc::try_string(name)?);
-        Ok(place)
+        Ok(index)
     }
 
     /// Return the index of a name, added if it is new.
-    fn place(&mut self, name: &str) -> Result<u16> {
+    fn index(&mut self, name: &str) -> Result<u16> {
         match self.places.get(name) {
-            Some(&place) => Ok(place),
+            Some(&index) => Ok(index),
             None => self.push(name),
         }
     }

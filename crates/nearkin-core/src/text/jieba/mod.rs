@@ -64,7 +64,7 @@ pub struct Scratch {
     run: Vec<u16>,
     models: models::Scratch,
     /// The cancellation token for long texts.
-    pub(crate) stop: CancelToken,
+    pub(crate) cancel: CancelToken,
 }
 
 /// True if a character belongs to blocks of words.
@@ -167,7 +167,7 @@ impl Cutter<'_> {
         while at < text.len() {
             let end = self.read_block(at, scratch)?;
             if end > at {
-                if scratch.stop.is_set() {
+                if scratch.cancel.is_set() {
                     return Ok(());
                 }
                 at = self.cut_block(at, scratch, &mut each)?;
@@ -188,9 +188,9 @@ impl Cutter<'_> {
         let text = self.text;
         let tagged = self.rules == Rules::Tagged;
         // A character has at least one byte.
-        let most = (text.len() - start).min(MAX_BLOCK);
-        alloc::try_reserve(numbers, most)?;
-        alloc::try_reserve(offsets, most + 1)?;
+        let max_chars = (text.len() - start).min(MAX_BLOCK);
+        alloc::try_reserve(numbers, max_chars)?;
+        alloc::try_reserve(offsets, max_chars + 1)?;
         let mut at = start;
         while at < text.len() && numbers.len() < MAX_BLOCK {
             let (code_point, length) = decode(&text[at..]);
@@ -223,8 +223,8 @@ impl Cutter<'_> {
         } else {
             self.find_route::<false>(scratch)?;
         }
-        let place = |scratch: &Scratch, i: usize| start + scratch.offsets[i] as usize;
-        let stop = if n == MAX_BLOCK { n - OVERLAP } else { n };
+        let position = |scratch: &Scratch, i: usize| start + scratch.offsets[i] as usize;
+        let limit = if n == MAX_BLOCK { n - OVERLAP } else { n };
         // Single characters from `single` to `at` are pending.
         let (mut single, mut at) = (0, 0);
         while at < n {
@@ -235,15 +235,15 @@ impl Cutter<'_> {
             }
             self.cut_singles(single, at, start, scratch, each)?;
             let tag = self.word_tag(scratch.nodes[at]);
-            each(place(scratch, at), place(scratch, at + length), tag);
+            each(position(scratch, at), position(scratch, at + length), tag);
             at += length;
             single = at;
-            if at >= stop {
-                return Ok(place(scratch, at));
+            if at >= limit {
+                return Ok(position(scratch, at));
             }
         }
         self.cut_singles(single, n, start, scratch, each)?;
-        Ok(place(scratch, n))
+        Ok(position(scratch, n))
     }
 
     /// Compute the length in characters of the best path's word at each position. With `ALONE`, every character can be
@@ -308,10 +308,10 @@ impl Cutter<'_> {
         }
         let tagged = self.rules == Rules::Tagged;
         let Scratch { numbers, offsets, nodes, run, models, .. } = scratch;
-        let place = |i: usize| start + offsets[i] as usize;
+        let position = |i: usize| start + offsets[i] as usize;
         if last - first < 2 || self.is_word(&numbers[first..last]) {
             for (i, &node) in (first..).zip(&nodes[first..last]) {
-                each(place(i), place(i + 1), self.word_tag(node));
+                each(position(i), position(i + 1), self.word_tag(node));
             }
             return Ok(());
         }
@@ -324,14 +324,17 @@ impl Cutter<'_> {
                 run.clear();
                 end = at;
                 while end < last && ideograph(end) && end - at < MAX_RUN {
-                    run.push((decode(&self.text[place(end)..]).0 - FIRST) as u16);
+                    run.push((decode(&self.text[position(end)..]).0 - FIRST) as u16);
                     end += 1;
                 }
                 let mut emit = |from: usize, to: usize, tag: &str| {
-                    if !self.dictionary.split.is_empty() && !tagged && self.is_split(place(at + from), place(at + to)) {
-                        (at + from..at + to).for_each(|i| each(place(i), place(i + 1), tag));
+                    if !self.dictionary.split.is_empty()
+                        && !tagged
+                        && self.is_split(position(at + from), position(at + to))
+                    {
+                        (at + from..at + to).for_each(|i| each(position(i), position(i + 1), tag));
                     } else {
-                        each(place(at + from), place(at + to), tag);
+                        each(position(at + from), position(at + to), tag);
                     }
                 };
                 if tagged {
@@ -344,9 +347,9 @@ impl Cutter<'_> {
                     end += 1;
                 }
                 if tagged {
-                    self.cut_latin_tagged(place(at), place(end), each);
+                    self.cut_latin_tagged(position(at), position(end), each);
                 } else {
-                    self.cut_latin(place(at), place(end), each);
+                    self.cut_latin(position(at), position(end), each);
                 }
             }
             at = end;

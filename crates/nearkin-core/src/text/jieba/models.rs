@@ -160,7 +160,7 @@ impl PackedReader {
 
 fn unpacked() -> Result<&'static (Places, Tagged)> {
     static MODELS: TryOnce<(Places, Tagged)> = TryOnce::new();
-    MODELS.get_or_make(|| {
+    MODELS.get_or_init(|| {
         let mut reader = PackedReader(PACKED);
         Ok((Places::unpack(&mut reader)?, Tagged::unpack(&mut reader)?))
     })
@@ -190,46 +190,46 @@ struct Step {
 struct Front {
     states: States,
     values: [f64; STATES],
-    least: f64,
-    most: f64,
+    min: f64,
+    max: f64,
 }
 
 impl Front {
     fn new() -> Self {
-        Self { states: States::default(), values: [0.0; STATES], least: f64::INFINITY, most: f64::NEG_INFINITY }
+        Self { states: States::default(), values: [0.0; STATES], min: f64::INFINITY, max: f64::NEG_INFINITY }
     }
 
     fn clear(&mut self) {
         self.states = States::default();
-        (self.least, self.most) = (f64::INFINITY, f64::NEG_INFINITY);
+        (self.min, self.max) = (f64::INFINITY, f64::NEG_INFINITY);
     }
 
     #[inline]
     fn set(&mut self, state: u8, value: f64) {
         self.states.insert(state);
         self.values[usize::from(state)] = value;
-        self.least = self.least.min(value);
-        self.most = self.most.max(value);
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
     }
 
     /// All of `states` have this value.
     fn set_all(&mut self, states: States, value: f64) {
         self.states = states;
-        (self.least, self.most) = (value, value);
+        (self.min, self.max) = (value, value);
     }
 
     fn is_flat(&self) -> bool {
-        self.least >= self.most
+        self.min >= self.max
     }
 
     /// The states of each value, the greatest first, if all values absorb additions and are few.
     fn levels(&self) -> Option<[(f64, States); LEVELS]> {
-        if self.most > SWALLOWS || self.states.is_empty() {
+        if self.max > SWALLOWS || self.states.is_empty() {
             return None;
         }
         let mut levels = [(f64::NEG_INFINITY, States::default()); LEVELS];
         if self.is_flat() {
-            levels[0] = (self.most, self.states);
+            levels[0] = (self.max, self.states);
             return Some(levels);
         }
         let mut few = true;
@@ -250,8 +250,8 @@ impl Front {
     /// Write the common value to each state.
     fn spread(&mut self) {
         if self.is_flat() {
-            let Self { states, values, most, .. } = self;
-            states.each(|state| values[usize::from(state)] = *most);
+            let Self { states, values, max, .. } = self;
+            states.each(|state| values[usize::from(state)] = *max);
         }
     }
 
@@ -262,7 +262,7 @@ impl Front {
         let (states, start, flat) = (self.states, values.len() as u32, self.is_flat());
         steps.push(Step { states, start, flat });
         if flat {
-            values.push(self.most);
+            values.push(self.max);
         } else {
             states.each(|state| values.push(self.values[usize::from(state)]));
         }
@@ -291,7 +291,7 @@ impl Places {
     /// Memory runs out.
     pub(super) fn cppjieba() -> Result<&'static Self> {
         static CPPJIEBA: TryOnce<Places> = TryOnce::new();
-        CPPJIEBA.get_or_make(|| {
+        CPPJIEBA.get_or_init(|| {
             let places = Self::get()?;
             let rounded = |value: f64| if value > SWALLOWS { (value * 1e6).round() / 1e6 } else { MIN_FLOAT };
             let mut emissions = alloc::try_with_capacity(CHARACTERS + 2)?;
@@ -558,7 +558,7 @@ impl Tagged {
                 before.spread();
             }
             let before_values = &before.values;
-            let (states_before, swallowed) = (before.states, before.least > SWALLOWED && !reachable.is_empty());
+            let (states_before, swallowed) = (before.states, before.min > SWALLOWED && !reachable.is_empty());
             let best = |state: u8, emission: f64| {
                 let previous = self.previous[usize::from(state)].and(states_before);
                 if let Some(levels) = levels {
@@ -581,7 +581,7 @@ impl Tagged {
             if now.states.is_empty() {
                 let open = reachable.or_else(self.all);
                 if states.is_empty() && before.is_flat() && levels.is_some() {
-                    now.set_all(open, before.most + MIN_FLOAT);
+                    now.set_all(open, before.max + MIN_FLOAT);
                 } else if states.is_empty() && swallowed {
                     now.set_all(open, MIN_FLOAT);
                 } else {

@@ -77,21 +77,21 @@ struct Builder {
 const BIAS: usize = 1 << 16;
 
 impl Builder {
-    fn grow(&mut self, places: usize) -> Result<()> {
-        if self.nodes.len() < places {
-            let places = places.next_multiple_of(1 << 12);
-            alloc::try_resize(&mut self.nodes, places, Node { base: LEAF, check: 0, class: 0 })?;
-            alloc::try_resize(&mut self.bases, (places + BIAS) / 64 + 1, 0)?;
+    fn grow(&mut self, slots: usize) -> Result<()> {
+        if self.nodes.len() < slots {
+            let slots = slots.next_multiple_of(1 << 12);
+            alloc::try_resize(&mut self.nodes, slots, Node { base: LEAF, check: 0, class: 0 })?;
+            alloc::try_resize(&mut self.bases, (slots + BIAS) / 64 + 1, 0)?;
         }
         Ok(())
     }
 
-    fn base_used(&self, place: usize) -> bool {
-        self.bases[place / 64] >> (place % 64) & 1 == 1
+    fn base_used(&self, slot: usize) -> bool {
+        self.bases[slot / 64] >> (slot % 64) & 1 == 1
     }
 
     /// Return a base for children by `characters`, which ascend.
-    fn place(&mut self, characters: &[u16]) -> Result<u32> {
+    fn slot(&mut self, characters: &[u16]) -> Result<u32> {
         let cursor = characters.len().min(self.cursors.len()) - 1;
         let span = usize::from(characters[characters.len() - 1] - characters[0]);
         let mut at = self.cursors[cursor];
@@ -125,9 +125,9 @@ impl Trie {
         let mut characters: Vec<u16> = Vec::new();
         // Nodes to fill: slot, first and last word below, length of their common prefix.
         let mut open = vec![(0_usize, 0, words.len(), 0_usize)];
-        while let Some((place, mut first, last, depth)) = open.pop() {
+        while let Some((slot, mut first, last, depth)) = open.pop() {
             if first < last && words.get(first).len() == depth {
-                builder.nodes[place].class = words.classes[first];
+                builder.nodes[slot].class = words.classes[first];
                 first += 1;
             }
             children.clear();
@@ -149,8 +149,8 @@ impl Trie {
             alloc::try_reserve(&mut characters, children.len())?;
             alloc::try_reserve(&mut open, children.len())?;
             characters.extend(children.iter().map(|child| child.0));
-            let base = builder.place(&characters)?;
-            builder.nodes[place].base = base;
+            let base = builder.slot(&characters)?;
+            builder.nodes[slot].base = base;
             // The last one is filled first, which is that of the most frequent character, so that frequently used nodes
             // are adjacent.
             for &(c, first, last) in children.iter().rev() {

@@ -70,7 +70,7 @@ fn ball(len: u32, radius: i32) -> Result<Vec<u32>> {
             word = ripple | (((word ^ ripple) >> 2) >> low.trailing_zeros());
         }
     }
-    let mut words = words.whole()?;
+    let mut words = words.into_vec()?;
     words.sort_unstable();
     Ok(words)
 }
