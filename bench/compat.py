@@ -37,7 +37,7 @@ def simhash(data: Path) -> dict[str, Job]:
 
     english = hashable(common.pieces(common.texts(data, "en_20news"), 1000), 500)
     chinese = hashable(common.pieces(common.texts(data, "zh_laws"), 350), 500)
-    features = [{word: 1 + place % 9 for place, word in enumerate(text.split())} for text in english]
+    features = [{word: 1 + position % 9 for position, word in enumerate(text.split())} for text in english]
     rng = random.Random(7)
     spread = [rng.getrandbits(64) for _ in range(20_000)]
     # Fingerprints of a corpus with near-copies fill some buckets: 200 sources, each in 100 variants.
@@ -80,22 +80,22 @@ def datasketch(data: Path) -> dict[str, Job]:
     documents = [[word.encode() for word in text.split()] for text in texts]
     near = [words[i % 7 :: 1 + i % 2] + words[: i % 5] for i, words in enumerate(documents)]
     made = {module: module.MinHash.bulk(documents + near) for module in (theirs, ours)}
-    entries = {module: [(str(i), one) for i, one in enumerate(row)] for module, row in made.items()}
+    entries = {module: [(str(i), item) for i, item in enumerate(row)] for module, row in made.items()}
 
     def values(sketches: Any) -> list[list[int]]:
-        return [one.hashvalues.tolist() for one in sketches]
+        return [item.hashvalues.tolist() for item in sketches]
 
     def updated(module: Any) -> Any:
         sketches = [module.MinHash() for _ in documents[:100]]
-        for one, words in zip(sketches, documents, strict=False):
+        for item, words in zip(sketches, documents, strict=False):
             for word in words:
-                one.update(word)
+                item.update(word)
         return values(sketches)
 
     def batches(module: Any, scheme: str) -> Any:
         sketches = [module.MinHash(scheme=scheme) for _ in documents]
-        for one, words in zip(sketches, documents, strict=True):
-            one.update_batch(words)
+        for item, words in zip(sketches, documents, strict=True):
+            item.update_batch(words)
         return values(sketches)
 
     def chosen(module: Any) -> Any:
@@ -104,8 +104,8 @@ def datasketch(data: Path) -> dict[str, Job]:
 
     def built(module: Any) -> Any:
         lsh = module.MinHashLSH(num_perm=128, params=(25, 5))
-        for key, one in entries[module]:
-            lsh.insert(key, one)
+        for key, item in entries[module]:
+            lsh.insert(key, item)
         return lsh
 
     indexes = {module: built(module) for module in (theirs, ours)}
@@ -114,7 +114,7 @@ def datasketch(data: Path) -> dict[str, Job]:
         return count, lambda: call(theirs), lambda: call(ours)
 
     def queried(module: Any) -> Any:
-        return [sorted(indexes[module].query(one)) for _, one in entries[module]]
+        return [sorted(indexes[module].query(item)) for _, item in entries[module]]
 
     return {
         "`update(word)`": pair(sum(map(len, documents[:100])), updated),
@@ -143,12 +143,12 @@ def hashable(texts: Any, count: int) -> list[str]:
 def import_package(name: str) -> Any:
     """Import a package whose name a file of this folder has too."""
     before, here = list(sys.path), Path(__file__).resolve().parent
-    sys.path[:] = [place for place in before if Path(place or ".").resolve() != here]
+    sys.path[:] = [position for position in before if Path(position or ".").resolve() != here]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = importlib.import_module(name)
+        module = importlib.import_module(name)
     sys.path[:] = before
-    return found
+    return module
 
 
 def ssdeep(data: Path) -> dict[str, Job]:
@@ -166,8 +166,8 @@ def ssdeep(data: Path) -> dict[str, Job]:
         digests = [line.split()[0].split(",")[0] for line in itertools.islice(lines, 0, 40_000, 10)]
     pairs = list(itertools.islice(itertools.product(digests[:100], digests), 100_000))
     head = "ssdeep,1.1--blocksize:hash:hash,filename"
-    known = folder / "known"
-    known.write_text("\n".join([head, *(f'{digest},"{at}"' for at, digest in enumerate(digests))]) + "\n")
+    existing = folder / "known"
+    existing.write_text("\n".join([head, *(f'{digest},"{at}"' for at, digest in enumerate(digests))]) + "\n")
 
     def each(call: str, module: Any, items: list[Any]) -> list[Any]:
         return [getattr(module, call)(item) for item in items]
@@ -176,13 +176,13 @@ def ssdeep(data: Path) -> dict[str, Job]:
         return [module.compare(left, right) for left, right in pairs]
 
     def parts(module: Any) -> list[str]:
-        found = []
+        results = []
         for content in contents:
-            one = module.Hash()
+            item = module.Hash()
             for start in range(0, len(content), 4096):
-                one.update(content[start : start + 4096])
-            found.append(one.digest())
-        return found
+                item.update(content[start : start + 4096])
+            results.append(item.digest())
+        return results
 
     def run(*command: str) -> Callable[[], bytes]:
         return lambda: subprocess.run(command, cwd=folder, check=True, capture_output=True).stdout
@@ -241,15 +241,15 @@ def measure(peer: str, data: Path) -> None:
 
     nk.set_num_threads(1)
     jobs, packages = JOBS[peer][0](data), JOBS[peer][1]
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for name, (count, theirs, ours) in jobs.items():
         if theirs() != ours():
             raise SystemExit(f"{name}: ours differs from {peer}")
         calls = {"theirs": theirs, "ours": ours}
         times = common.rounds({side: lambda call=call: timed(call) for side, call in calls.items()}, ROUNDS)  # type: ignore[misc]
-        found[name] = {"items": count, **times}
+        results[name] = {"items": count, **times}
         print(name, f"{times['theirs']['cpu'] / times['ours']['cpu']:.3g} times", flush=True)
-    common.save(f"compat-{peer}", {"jobs": found}, versions=common.versions(*packages))
+    common.save(f"compat-{peer}", {"jobs": results}, versions=common.versions(*packages))
 
 
 def report(peer: str, file: str = "") -> None:

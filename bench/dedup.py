@@ -69,21 +69,21 @@ def bases(data: Path, count: int, rng: random.Random) -> list[str]:
         "zh news": common.texts(data, "zh_news_sogou"),
         "zh laws": common.texts(data, "zh_laws"),
     }
-    found: list[str] = []
+    results: list[str] = []
     shares = {"news": 1.0, "licences": 1.0, "zh news": 1.0, "zh laws": 0.4}
     for name, share in shares.items():
         size = 350 if name.startswith("zh") else 1000
         cut = list(common.pieces(sources[name], size))
         rng.shuffle(cut)
-        found += cut[: int(share * len(cut))]
-    found += sources["bible"]
-    found = list(dict.fromkeys(found))[:count]
+        results += cut[: int(share * len(cut))]
+    results += sources["bible"]
+    results = list(dict.fromkeys(results))[:count]
     # Volume: parts of about 100 characters of Usenet messages and verses, each document a new mixture.
     parts = list(common.pieces(sources["news"] + sources["bible"], 100))
-    while len(found) < count:
-        found.append(" ".join(rng.choice(parts) for _ in range(10)))
-    rng.shuffle(found)
-    return found
+    while len(results) < count:
+        results.append(" ".join(rng.choice(parts) for _ in range(10)))
+    rng.shuffle(results)
+    return results
 
 
 def edited(text: str, words: int, rng: random.Random, vocabulary: list[str]) -> str:
@@ -221,10 +221,10 @@ def run_text_dedup(corpus: Path, folder: Path) -> dict[str, Any]:
     ]
     used = common.measure_command(command, folder, {"HF_HOME": str(folder / "home"), "HF_HUB_OFFLINE": "1"})
     read = "import datasets, json, sys; print(json.dumps(datasets.load_from_disk(sys.argv[1])['id'][:]))"
-    found = subprocess.run(
+    done = subprocess.run(
         [common.PEERS["text-dedup"].python, "-c", read, out], check=True, capture_output=True, text=True
     )
-    return {**used, "kept_rows": json.loads(found.stdout)}
+    return {**used, "kept_rows": json.loads(done.stdout)}
 
 
 def run_loop(name: str) -> Callable[[Path, Path], dict[str, Any]]:
@@ -248,12 +248,12 @@ def in_loop(name: str, corpus: Path, result: Path) -> None:
 
 
 def candidates() -> dict[str, Callable[[Path, Path], dict[str, Any]]]:
-    found: dict[str, Callable[[Path, Path], dict[str, Any]]] = {
+    results: dict[str, Callable[[Path, Path], dict[str, Any]]] = {
         "nearkin": run_nearkin("default"),
         "nearkin, counts as weights": run_nearkin("char:4|count|xxh3|simhash:128"),
         "text-dedup minhash": run_text_dedup,
     }
-    return {**found, **{name: run_loop(name) for name in LOOPS}}
+    return {**results, **{name: run_loop(name) for name in LOOPS}}
 
 
 def truth(texts: list[str], recipe: str) -> list[tuple[int, int]]:
@@ -329,25 +329,25 @@ def run(options: Any, work: Path) -> None:
     write(part, subset)
     about = {"documents": len(texts), "megabytes": common.megabytes(texts), "seed": options.seed}
     exact = {name: truth(part, f"{name}|binary|xxh3|simhash:256") for name in ("char:4", "word:3")}
-    about["exact_removed"] = {name: len(greedy(found, set(range(SUBSET)))) for name, found in exact.items()}
+    about["exact_removed"] = {name: len(greedy(rows, set(range(SUBSET)))) for name, rows in exact.items()}
     del texts
     chosen = {name: call for name, call in candidates().items() if not options.only or name in options.only}
     results: dict[str, dict[str, Any]] = {name: {"runs": []} for name in chosen}
     for name, call in chosen.items():
         kept = once(call, subset, work)["kept_rows"]
-        results[name]["accuracy"] = {against: accuracy(kept, found) for against, found in exact.items()}
+        results[name]["accuracy"] = {against: accuracy(kept, rows) for against, rows in exact.items()}
     for _ in range(options.rounds):
         for name, call in chosen.items():
-            found = once(call, whole, work)
-            found["kept"] = len(found.pop("kept_rows"))
-            results[name]["runs"].append(found)
-            used = f"{found['cpu']:.1f} s CPU, {found['peak_mb']:.0f} MB, kept {found['kept']}"
+            rows = once(call, whole, work)
+            rows["kept"] = len(rows.pop("kept_rows"))
+            results[name]["runs"].append(rows)
+            used = f"{rows['cpu']:.1f} s CPU, {rows['peak_mb']:.0f} MB, kept {rows['kept']}"
             print(f"{name}: {used}, {results[name]['accuracy']}", file=sys.stderr)
     for name, result in results.items():
         if not options.rounds:
             result["runs"] = common.latest("dedup")["results"][name]["runs"]
         for figure in ("cpu", "wall", "peak_mb"):
-            result[figure] = float(np.median([one[figure] for one in result["runs"]]))
+            result[figure] = float(np.median([item[figure] for item in result["runs"]]))
         result["kept"] = result["runs"][0]["kept"]
     versions = common.versions("gaoya", "rensa", "datasketch", "text-dedup", "numpy")
     common.save(
@@ -396,12 +396,12 @@ def report(run: dict[str, Any]) -> None:
         "recall / precision, word:3",
     ]
     summary = ours["runs"][0]["summary"]
-    found = common.table(header, rows) + "\n\n"
-    found += f"{run['documents']:,} documents, {run['megabytes']:.0f} MB, seed {run['seed']}; runs of each: "
-    found += f"{len(ours['runs'])}, medians; {run['machine']['processor']}, {run['date'][:10]}; raw data: "
-    found += f"nearkin: {summary['candidates']:,} candidates, {summary['verified']:,} "
-    found += f"verified, {summary['verified_precision']:.1%} matched.\n"
-    common.splice("benchmarks.md", "dedup", found)
+    text = common.table(header, rows) + "\n\n"
+    text += f"{run['documents']:,} documents, {run['megabytes']:.0f} MB, seed {run['seed']}; runs of each: "
+    text += f"{len(ours['runs'])}, medians; {run['machine']['processor']}, {run['date'][:10]}; raw data: "
+    text += f"nearkin: {summary['candidates']:,} candidates, {summary['verified']:,} "
+    text += f"verified, {summary['verified_precision']:.1%} matched.\n"
+    common.splice("benchmarks.md", "dedup", text)
 
 
 if __name__ == "__main__":

@@ -70,11 +70,11 @@ def grouped(distances: NDArray[np.float64], relevant: NDArray[np.bool_]) -> tupl
     values, group = np.unique(distances, return_inverse=True)
     size = np.bincount(group, minlength=len(values))
     hits = np.bincount(group, weights=relevant, minlength=len(values))
-    seen, found = np.cumsum(size), np.cumsum(hits)
-    precision = float((hits * found / seen).sum() / relevant.sum())
+    seen, result = np.cumsum(size), np.cumsum(hits)
+    precision = float((hits * result / seen).sum() / relevant.sum())
     at = int(np.searchsorted(seen, 1000))
-    before_seen, before = (seen[at - 1], found[at - 1]) if at else (0, 0.0)
-    first = before + hits[at] * (1000 - before_seen) / size[at] if at < len(seen) else found[-1]
+    before_seen, before = (seen[at - 1], result[at - 1]) if at else (0, 0.0)
+    first = before + hits[at] * (1000 - before_seen) / size[at] if at < len(seen) else result[-1]
     return precision, float(first / relevant.sum())
 
 
@@ -82,23 +82,23 @@ def score(
     family: Family, base: Any, queries: Any, truth: NDArray[np.int64], *, spherical: bool = False
 ) -> tuple[float, float]:
     """Return mean average precision and recall of a fitted family."""
-    codes, asked = family.transform(base), family.transform(queries)
+    codes, requested = family.transform(base), family.transform(queries)
     bits, results = family.num_hashes, []
-    for query, near in zip(asked, truth, strict=True):
-        one = np.asarray(query).reshape(1, -1) if bits > 64 else np.array([query])
+    for query, near in zip(requested, truth, strict=True):
+        item = np.asarray(query).reshape(1, -1) if bits > 64 else np.array([query])
         distances = (
-            spherical_hamming(one, codes, bits=bits) if spherical else np.asarray(nk.hamming(one, codes), np.float64)
+            spherical_hamming(item, codes, bits=bits) if spherical else np.asarray(nk.hamming(item, codes), np.float64)
         )
         relevant = np.zeros(len(codes), bool)
         relevant[near] = True
         results.append(grouped(distances, relevant))
-    found = np.mean(results, axis=0)
-    return float(found[0]), float(found[1])
+    result = np.mean(results, axis=0)
+    return float(result[0]), float(result[1])
 
 
 def table(base: Any, queries: Any, truth: Any, bits: tuple[int, ...]) -> dict[str, dict[str, list[float] | str]]:
     """Return MAP and recall of every family at every width."""
-    found: dict[str, dict[str, list[float] | str]] = {}
+    results: dict[str, dict[str, list[float] | str]] = {}
     for name, make in FAMILIES.items():
         for width in bits:
             with warnings.catch_warnings():
@@ -106,15 +106,15 @@ def table(base: Any, queries: Any, truth: Any, bits: tuple[int, ...]) -> dict[st
                 try:
                     family = make(width).fit(base)
                 except (nk.errors.ParameterError, nk.errors.InputError) as error:
-                    found.setdefault(name, {})[str(width)] = str(error)
+                    results.setdefault(name, {})[str(width)] = str(error)
                     continue
-            found.setdefault(name, {})[str(width)] = [round(v, 4) for v in score(family, base, queries, truth)]
+            results.setdefault(name, {})[str(width)] = [round(v, 4) for v in score(family, base, queries, truth)]
             if name == "spherical":
                 shd = score(family, base, queries, truth, spherical=True)
-                found.setdefault("spherical, SHD", {})[str(width)] = [round(v, 4) for v in shd]
-        print(name, found[name], flush=True)
-    print("spherical, SHD", found["spherical, SHD"], flush=True)
-    return found
+                results.setdefault("spherical, SHD", {})[str(width)] = [round(v, 4) for v in shd]
+        print(name, results[name], flush=True)
+    print("spherical, SHD", results["spherical, SHD"], flush=True)
+    return results
 
 
 def quality(options: Any) -> dict[str, Any]:
@@ -210,9 +210,9 @@ def report(results: dict[str, Any]) -> None:
     """Write the tables of docs/families/index.md."""
     page = "families/index.md"
 
-    def cells(found: dict[str, Any], widths: tuple[int, ...]) -> list[list[str]]:
+    def cells(result: dict[str, Any], widths: tuple[int, ...]) -> list[list[str]]:
         rows = []
-        for name, values in found.items():
+        for name, values in result.items():
             pairs = [values[str(width)] for width in widths]
             rows.append([name, *("–" if isinstance(p, str) else f"{p[0]:.3f} / {p[1]:.2f}" for p in pairs)])
         return rows
@@ -220,8 +220,8 @@ def report(results: dict[str, Any]) -> None:
     if "quality" in results:
         parts = [
             f"**{name}** (mAP / recall at 1,000)\n\n"
-            + common.table(["family", *(f"{width} bits" for width in BITS)], cells(found, BITS))
-            for name, found in results["quality"].items()
+            + common.table(["family", *(f"{width} bits" for width in BITS)], cells(result, BITS))
+            for name, result in results["quality"].items()
         ]
         common.splice(page, "quality", "\n\n".join(parts))
     if "generated" in results:
@@ -234,9 +234,9 @@ def report(results: dict[str, Any]) -> None:
             [f"d = {r['d']}, {r['bits']} bits", *(f"{r['ratios'][n]:.2f}" for n in names)] for r in results["speed"]
         ]
         text = common.table(["10,000 rows", *names], rows)
-        for found in results.get("sparse", []):
-            rate = f"{found['per_second'] / 1e6:.1f} million non-zeros per second"
-            text += f"\n\nSparse SimHash, {found['projection']}, 64 bits, 10⁹ columns: {rate}."
+        for result in results.get("sparse", []):
+            rate = f"{result['per_second'] / 1e6:.1f} million non-zeros per second"
+            text += f"\n\nSparse SimHash, {result['projection']}, 64 bits, 10⁹ columns: {rate}."
         common.splice(page, "speed", text)
 
 
@@ -252,9 +252,9 @@ def main() -> None:
         "quality": lambda: quality(options),
     }
     chosen = [options.part] if options.part else list(parts)
-    found = {name: parts[name]() for name in chosen}
+    rows = {name: parts[name]() for name in chosen}
     versions = {"nearkin": nk.__version__, "numpy": np.__version__}
-    results = common.merge_last("families", "results", found)
+    results = common.merge_last("families", "results", rows)
     print(common.save("families", {"results": results}, versions=versions))
     report(results)
 

@@ -114,9 +114,9 @@ def rss() -> int:
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-def same_distances(found: Any, expected: Any) -> float:
+def same_distances(result: Any, expected: Any) -> float:
     """Return the share of neighbours at the correct distances."""
-    return float((np.sort(np.asarray(found).astype(np.int64), axis=1) == np.sort(expected, axis=1)).mean())
+    return float((np.sort(np.asarray(result).astype(np.int64), axis=1) == np.sort(expected, axis=1)).mean())
 
 
 Codes = NDArray[np.uint64]
@@ -161,17 +161,17 @@ def text_windows(data: Path, n: int) -> Iterator[list[str]]:
     room = sum(max(len(text) - WINDOW, 0) for text in sources)
     step = max(1, room // n)
     batch: list[str] = []
-    given = 0
+    options = 0
     for text in sources:
         for start in range(0, max(len(text) - WINDOW, 0), step):
             batch.append(text[start : start + WINDOW])
             if len(batch) == 100_000:
-                given += len(batch)
+                options += len(batch)
                 yield batch
                 batch = []
-                if given >= n:
+                if options >= n:
                     return
-    yield batch[: n - given]
+    yield batch[: n - options]
 
 
 def text_codes(data: Path, n: int, bits: int) -> Codes:
@@ -252,37 +252,37 @@ def measure_peers_radius(
     before = rss()
     build, multi = median_cpu(lambda: filled(faiss.IndexBinaryMultiHash(64, 4, 16), codes), 1)
     multi.nflip = 0
-    held = rss() - before
-    seconds, found = median_cpu(lambda: multi.range_search(part, radius + 1))
-    recall = float(found[0][-1]) / max(1, within)
+    stored = rss() - before
+    seconds, result = median_cpu(lambda: multi.range_search(part, radius + 1))
+    recall = float(result[0][-1]) / max(1, within)
     section.add(
         task,
         "faiss IndexBinaryMultiHash 4x16",
         qps=len(part) / seconds,
         build=build,
-        bytes_each=held / n,
+        bytes_each=stored / n,
         recall=recall,
     )
     multi = None
     flat = filled(faiss.IndexBinaryFlat(64), codes)
-    some = queries[:64]
-    seconds, found = median_cpu(lambda: flat.range_search(some, radius + 1))
-    recall = float(found[0][-1]) / max(1, int(expected.offsets[len(some)]))
-    section.add(task, "faiss IndexBinaryFlat", qps=len(some) / seconds, build=0.0, bytes_each=8.0, recall=recall)
+    chunk = queries[:64]
+    seconds, result = median_cpu(lambda: flat.range_search(chunk, radius + 1))
+    recall = float(result[0][-1]) / max(1, int(expected.offsets[len(chunk)]))
+    section.add(task, "faiss IndexBinaryFlat", qps=len(chunk) / seconds, build=0.0, bytes_each=8.0, recall=recall)
     flat = None
     import pynear
 
     before = rss()
     mih = pynear.MIHBinaryIndex(m=4)
     build, _ = median_cpu(lambda: mih.set(codes), 1)
-    held = rss() - before
+    stored = rss() - before
     # It returns the k nearest of its candidates, whatever their distance; k is the most matches that a query has.
-    most = int(np.diff(expected.offsets).max())
-    for k in sorted({most, 10}):
+    limit = int(np.diff(expected.offsets).max())
+    for k in sorted({limit, 10}):
         seconds, answer = median_cpu(lambda k=k: mih.searchKNN_arrays(queries, k, radius), 1)
         recall = float(((answer[0] >= 0) & (answer[1] <= radius)).sum()) / max(1, matches)
         name = f"pynear MIHBinaryIndex m=4, k={k}"
-        section.add(task, name, qps=count / seconds, build=build, bytes_each=held / n, recall=recall)
+        section.add(task, name, qps=count / seconds, build=build, bytes_each=stored / n, recall=recall)
 
 
 def measure_wide(section: Section) -> None:
@@ -308,8 +308,8 @@ def measure_wide_of(section: Section, bits: int, n: int, radius: int) -> None:
     batch, expected = median_cpu(lambda: scan.search(queries, radius=radius), 1)
     check_scan(codes, queries, radius, expected)
     few = queries[:50]
-    one, _ = median_cpu(lambda: [scan.search(few[i : i + 1], radius=radius) for i in range(50)], 1)
-    section.add(task, "nearkin, scan of one query", qps=50 / one, build=0.0, bytes_each=scan.nbytes / n, recall=1.0)
+    item, _ = median_cpu(lambda: [scan.search(few[i : i + 1], radius=radius) for i in range(50)], 1)
+    section.add(task, "nearkin, scan of one query", qps=50 / item, build=0.0, bytes_each=scan.nbytes / n, recall=1.0)
     section.add(task, "nearkin, scan of batches", qps=count / batch, build=0.0, bytes_each=scan.nbytes / n, recall=1.0)
     scan = None
     build, index = indexed(codes, bits, radius)
@@ -381,8 +381,8 @@ def measure_top_of(section: Section, title: str, codes: Any) -> None:
     packed, packed_asked = to_bytes(codes, bits), to_bytes(queries, bits)
     flat = filled(faiss.IndexBinaryFlat(bits), packed)
     few = 200 if n > 2_000_000 else 500
-    seconds, found = median_cpu(lambda: flat.search(packed_asked[:few], 10), 1)
-    section.add(task, "faiss IndexBinaryFlat", qps=few / seconds, recall=same_distances(found[0], distances[:few]))
+    seconds, result = median_cpu(lambda: flat.search(packed_asked[:few], 10), 1)
+    section.add(task, "faiss IndexBinaryFlat", qps=few / seconds, recall=same_distances(result[0], distances[:few]))
     flat = None
     few = 30 if n > 2_000_000 else 200
     call = lambda: usearch_search(packed, packed_asked[:few], 10, MetricKind.Hamming, exact=True, threads=1)  # noqa: E731
@@ -421,10 +421,10 @@ def measure_pairs(section: Section) -> None:
             index.add(None, codes)
             return index.pairs(radius)
 
-        seconds, found = median_cpu(join)
-        section.add(task, "nearkin, build and join", seconds=seconds, pairs=len(found))
-        count = len(found)
-        del found
+        seconds, result = median_cpu(join)
+        section.add(task, "nearkin, build and join", seconds=seconds, pairs=len(result))
+        count = len(result)
+        del result
         if radius > 3:
             continue
         if common.PEERS["simhash-pybind"].installed:
@@ -480,8 +480,8 @@ def grow(n: int, limit: int) -> None:
         del index
     _, index = indexed(codes, 64, None, "scan")
     few = queries[: 200 if n > 10_000_000 else 2000]
-    seconds, found = median_cpu(lambda: index.search(few, radius=radius), 1)
-    same = bool(np.array_equal(found.ids, hits.ids[: len(found.ids)]))
+    seconds, result = median_cpu(lambda: index.search(few, radius=radius), 1)
+    same = bool(np.array_equal(result.ids, hits.ids[: len(result.ids)]))
     row = {"n": n, "qps": len(few) / seconds, "build": 0.0, "bytes_each": index.nbytes / n, "equal": same}
     print(json.dumps({"task": task, "who": "scan", **row, "candidates": n, "probes": 0, "tables": 0}))
     if n <= 1_000_000:
@@ -499,11 +499,11 @@ def stored(index: nk.HammingIndex, queries: Any, radius: int, hits: nk.SearchRes
         clock.append(time.perf_counter())
         opened = nk.HammingIndex.open(path)
         clock.append(time.perf_counter())
-        one = opened.search(queries[:1], radius=radius)
+        item = opened.search(queries[:1], radius=radius)
         clock.append(time.perf_counter())
         opened.verify()
         clock.append(time.perf_counter())
-        same = np.array_equal(opened.search(queries, radius=radius).ids, hits.ids) and len(one) == 1
+        same = np.array_equal(opened.search(queries, radius=radius).ids, hits.ids) and len(item) == 1
         size = path.stat().st_size
     save, open_, first, verify = np.diff(clock).tolist()
     return {"bytes": size, "save": save, "open": open_, "first_search": first, "verify": verify, "equal": bool(same)}
@@ -536,12 +536,12 @@ def measure_index(make: Callable[[], Any], queries: Any, radius: int) -> dict[st
     begin = time.process_time()
     index = make()
     index.search(queries[:1], radius=radius)
-    build, best, found = time.process_time() - begin, float("inf"), 0
+    build, best, result = time.process_time() - begin, float("inf"), 0
     for _ in range(ROUNDS):
         begin = time.process_time()
-        found = len(index.search(queries, radius=radius).ids)
+        result = len(index.search(queries, radius=radius).ids)
         best = min(best, time.process_time() - begin)
-    return {"build": build, "us": best / len(queries) * 1e6, "bytes": index.nbytes / N, "found": found / len(queries)}
+    return {"build": build, "us": best / len(queries) * 1e6, "bytes": index.nbytes / N, "found": result / len(queries)}
 
 
 def build_exact(fps: Any, method: Any, radius: int) -> Any:

@@ -90,24 +90,24 @@ def is_copy(numbers: Numbers) -> NDArray[np.bool_]:
 
 def originals(numbers: Numbers) -> Numbers:
     """Return the number of the original of each document: its own number unless it is a copy."""
-    found = numbers.copy()
-    while len(copies := np.flatnonzero(is_copy(found))):
-        of = found[copies]
-        found[copies] = (random_bits(of, 1) % of.astype(np.uint64)).astype(np.int64)
-    return found
+    result = numbers.copy()
+    while len(copies := np.flatnonzero(is_copy(result))):
+        of = result[copies]
+        result[copies] = (random_bits(of, 1) % of.astype(np.uint64)).astype(np.int64)
+    return result
 
 
 def word_numbers(numbers: Numbers, slots: NDArray[np.uint16]) -> NDArray[np.uint16]:
     """Return the words of documents, `(n, LENGTH)`: those of the original with some replaced."""
     of, at = originals(numbers), np.arange(LENGTH)
-    found = slots[(random_bits(of[:, None] * LENGTH + at, 2) % np.uint64(SLOTS)).astype(np.int64)]
+    result = slots[(random_bits(of[:, None] * LENGTH + at, 2) % np.uint64(SLOTS)).astype(np.int64)]
     edits = np.array(EDITS)[(random_bits(numbers, 3) % np.uint64(len(EDITS))).astype(np.int64)]
     for edit in range(max(EDITS)):
         rows = np.flatnonzero((of != numbers) & (edits > edit))
-        place = (random_bits(numbers[rows] * 16 + edit, 4) % np.uint64(LENGTH)).astype(np.int64)
+        position = (random_bits(numbers[rows] * 16 + edit, 4) % np.uint64(LENGTH)).astype(np.int64)
         new = (random_bits(numbers[rows] * 16 + edit, 5) % np.uint64(SLOTS)).astype(np.int64)
-        found[rows, place] = slots[new]
-    return found
+        result[rows, position] = slots[new]
+    return result
 
 
 def texts(numbers: Numbers) -> Iterator[str]:
@@ -137,8 +137,8 @@ def disk(pid: int, folder: Path) -> tuple[int, int]:
     with suppress(OSError):
         for path in Path(f"/proc/{pid}/fd").iterdir():
             with suppress(OSError):
-                held = path.stat()
-                unnamed += held.st_blocks * 512 if held.st_nlink == 0 else 0
+                stored = path.stat()
+                unnamed += stored.st_blocks * 512 if stored.st_nlink == 0 else 0
     return named, unnamed
 
 
@@ -150,8 +150,8 @@ def watch_command(command: list[str], folder: Path) -> dict[str, Any]:
         process = subprocess.Popen(command, env={**os.environ, "TMPDIR": str(folder)}, stderr=stream)
         while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
             now, (named, unnamed) = memory_status(process.pid), disk(process.pid, folder)
-            found = (now.get("VmHWM", 0), now.get("RssAnon", 0), now.get("VmData", 0), unnamed, named + unnamed)
-            peaks = {name: max(peak, value) for (name, peak), value in zip(peaks.items(), found, strict=True)}
+            result = (now.get("VmHWM", 0), now.get("RssAnon", 0), now.get("VmData", 0), unnamed, named + unnamed)
+            peaks = {name: max(peak, value) for (name, peak), value in zip(peaks.items(), result, strict=True)}
             time.sleep(INTERVAL)
         _, code, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(code)
@@ -196,13 +196,13 @@ def measure(corpus: Path, documents: int, family: str, options: argparse.Namespa
         command = [sys.executable, "-m", "nearkin", "dedup", str(corpus), "-o", str(out), "-q", "--id-column", "id"]
         command += ["--family", family]
         limit = ["prlimit", f"--data={options.limit}", *command] if options.limit else command
-        found = {"documents": documents, "family": family, **watch_command(limit, folder)}
-        if found["completed"]:
+        results = {"documents": documents, "family": family, **watch_command(limit, folder)}
+        if results["completed"]:
             summary = json.loads((out / "summary.json").read_text())
             names = ("kept", "clusters", "candidates", "verified", "expected_recall", "timings")
-            found["summary"] = {name: summary[name] for name in names}
-            found.update(count_copies(out / "kept.jsonl", documents))
-    return found
+            results["summary"] = {name: summary[name] for name in names}
+            results.update(count_copies(out / "kept.jsonl", documents))
+    return results
 
 
 def format_run(run: dict[str, Any]) -> str:

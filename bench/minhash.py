@@ -34,8 +34,8 @@ def planted(count: int) -> tuple[list[list[str]], list[list[str]], np.ndarray]:
     source = random.Random(1)
     left, right, true = [], [], []
     for i in range(count):
-        wanted = 0.05 + 0.9 * i / count
-        shared = round(220 * wanted / (1 + wanted))
+        target = 0.05 + 0.9 * i / count
+        shared = round(220 * target / (1 + target))
         names = [f"{source.getrandbits(60):015x}" for _ in range(220 - shared)]
         left.append(names[:110])
         right.append(names[:shared] + names[110:])
@@ -47,18 +47,18 @@ def datasketch_signatures(sets: Iterable[list[str]]) -> np.ndarray:
     from datasketch import MinHash
 
     encoded = [[feature.encode() for feature in features] for features in sets]
-    return np.array([found.hashvalues for found in MinHash.bulk(encoded, num_perm=NUM_PERM)])
+    return np.array([result.hashvalues for result in MinHash.bulk(encoded, num_perm=NUM_PERM)])
 
 
 def rensa_one_by_one(sets: Iterable[list[str]]) -> list[Any]:
     from rensa import RMinHash
 
-    found = []
+    results = []
     for features in sets:
-        one = RMinHash(num_perm=NUM_PERM, seed=42)
-        one.update(features)
-        found.append(one)
-    return found
+        item = RMinHash(num_perm=NUM_PERM, seed=42)
+        item.update(features)
+        results.append(item)
+    return results
 
 
 def rensa_batch(sets: list[list[str]]) -> list[Any]:
@@ -68,19 +68,19 @@ def rensa_batch(sets: list[list[str]]) -> list[Any]:
 
 
 def rensa_signatures(sets: Iterable[list[str]]) -> np.ndarray:
-    return np.array([one.digest() for one in rensa_one_by_one(sets)])
+    return np.array([item.digest() for item in rensa_one_by_one(sets)])
 
 
 def gaoya_similarities(left: list[list[str]], right: list[list[str]]) -> np.ndarray:
     from gaoya.minhash import MinHashStringIndex
 
-    found = np.zeros(len(left))
-    for i, (one, other) in enumerate(zip(left, right, strict=True)):
+    result = np.zeros(len(left))
+    for i, (item, other) in enumerate(zip(left, right, strict=True)):
         index = MinHashStringIndex(32, 0.0, NUM_PERM, 1, NUM_PERM, "word", False, (1, 1))
-        index.insert_document(0, " ".join(one))
+        index.insert_document(0, " ".join(item))
         hits = index.query(" ".join(other), return_similarity=True)
-        found[i] = hits[0][1] if hits else 0.0
-    return found
+        result[i] = hits[0][1] if hits else 0.0
+    return result
 
 
 def speed_of(call: Callable[[], Any]) -> Callable[[], tuple[float, float]]:
@@ -97,7 +97,7 @@ def main() -> None:
     sets = [shingles(text) for text in texts]
     hashes = np.random.default_rng(1).integers(0, 2**64, 30_000 * 110, dtype=np.uint64)
     offsets = np.arange(30_001) * 110
-    one, classic = nk.MinHash(NUM_PERM, scheme="one"), nk.MinHash(NUM_PERM, scheme="classic")
+    item, classic = nk.MinHash(NUM_PERM, scheme="one"), nk.MinHash(NUM_PERM, scheme="classic")
     fast = nk.MinHash(NUM_PERM, scheme="fast")
 
     def gaoya() -> None:
@@ -124,18 +124,18 @@ def main() -> None:
         "rensa RMinHash, update, from shingles": speed_of(lambda: rensa_one_by_one(sets)),
         "rensa RMinHash, from_token_sets, from shingles": speed_of(lambda: rensa_batch(sets)),
         "datasketch bulk, from shingles": speed_of(lambda: datasketch_signatures(sets)),
-        "nearkin one, ready hashes": speed_of(lambda: one.signature_hashes(hashes, offsets)),
+        "nearkin one, ready hashes": speed_of(lambda: item.signature_hashes(hashes, offsets)),
         "nearkin fast, ready hashes": speed_of(lambda: fast.signature_hashes(hashes, offsets)),
         "nearkin classic, ready hashes": speed_of(lambda: classic.signature_hashes(hashes, offsets)),
     }
     counts = {name: 30_000 if "ready" in name else len(texts) for name in candidates}
-    found = common.rounds(candidates, options.rounds)
-    for name, figures in found.items():
+    result = common.rounds(candidates, options.rounds)
+    for name, figures in result.items():
         figures["documents_per_cpu_second"] = round(counts[name] / figures["cpu"])
 
     left, right, true = planted(2_000)
     makers: dict[str, Callable[[list[list[str]]], Any]] = {
-        "nearkin one": one.signature,
+        "nearkin one": item.signature,
         "nearkin fast": fast.signature,
         "nearkin classic": classic.signature,
         "rensa RMinHash": rensa_signatures,
@@ -147,14 +147,14 @@ def main() -> None:
     }
     errors["gaoya"] = float(np.abs(gaoya_similarities(left, right) - true).mean())
     about = {"versions": common.versions("gaoya", "rensa", "datasketch"), "documents": len(texts)}
-    print(common.save("minhash", {"speed": found, "mean_absolute_error": errors}, **about))
+    print(common.save("minhash", {"speed": result, "mean_absolute_error": errors}, **about))
     report(common.latest("minhash"))
 
 
 def report(run: dict[str, Any]) -> None:
     """Write the tables of docs/minhash.md."""
-    found, errors = run["speed"], run["mean_absolute_error"]
-    speeds = ((name, f"{figures['documents_per_cpu_second']:,}") for name, figures in found.items())
+    result, errors = run["speed"], run["mean_absolute_error"]
+    speeds = ((name, f"{figures['documents_per_cpu_second']:,}") for name, figures in result.items())
     means = ((name, f"{error:.4f}") for name, error in errors.items())
     tables = [
         common.table(["candidate", "documents per CPU second"], speeds),

@@ -112,19 +112,19 @@ def varied(text: str, rules: Iterable[str], draw: random.Random) -> str:
 def scripts(each: int = EACH, seed: int = SEED) -> dict[str, list[tuple[str, str]]]:
     """Return the variants of each script: the rules, and the text."""
     draw = random.Random(seed)
-    found: dict[str, list[tuple[str, str]]] = {}
+    results: dict[str, list[tuple[str, str]]] = {}
     for name, text in SCRIPTS.items():
         variants = [("none", password_text(text, draw))]
         for number in range(each):
             # Each rule alone in turn, then several.
-            some = (
+            chunk = (
                 [list(RULES)[number % len(RULES)]]
                 if number < 2 * len(RULES)
                 else draw.sample(list(RULES), 2 + number % 2)
             )
-            variants.append((" + ".join(sorted(some)), varied(text, some, draw)))
-        found[name] = variants
-    return found
+            variants.append((" + ".join(sorted(chunk)), varied(text, chunk, draw)))
+        results[name] = variants
+    return results
 
 
 def count_pairs(counts: Iterable[int]) -> int:
@@ -167,21 +167,21 @@ def measure_scripts(folder: Path, ways: dict[str, dict[str, Any]]) -> dict[str, 
             path = folder / f"{number:03d}-{name}"
             path.write_text(text, newline="")
             families[str(path)], rules[str(path)] = name, rule
-    rank = {name: place for place, name in enumerate(SCRIPTS)}
-    found: dict[str, Any] = {}
+    rank = {name: position for position, name in enumerate(SCRIPTS)}
+    results: dict[str, Any] = {}
     for way, options in ways.items():
         clusters = clusters_of(sorted(families), **options)
-        found[way] = {"all": pair_quality(families, clusters)}
+        results[way] = {"all": pair_quality(families, clusters)}
         for half, name in ((0, "chosen on"), (1, "shown on")):
             own = {path: family for path, family in families.items() if rank[family] % 2 == half}
-            found[way][name] = pair_quality(own, {path: clusters[path] for path in own if path in clusters})
+            results[way][name] = pair_quality(own, {path: clusters[path] for path in own if path in clusters})
         first = {family: clusters.get(path, -1) for path, family in families.items() if rules[path] == "none"}
         with_first = collections.defaultdict(list)
         for path, family in families.items():
             if rules[path] in RULES:
                 with_first[rules[path]].append(clusters.get(path, -2) == first[family])
-        found[way]["by rule"] = {rule: sum(hits) / len(hits) for rule, hits in with_first.items()}
-    return found
+        results[way]["by rule"] = {rule: sum(hits) / len(hits) for rule, hits in with_first.items()}
+    return results
 
 
 def measure_releases(folder: Path, data: Path, ways: dict[str, dict[str, Any]]) -> dict[str, Any]:
@@ -192,8 +192,8 @@ def measure_releases(folder: Path, data: Path, ways: dict[str, dict[str, Any]]) 
     paths = {path.relative_to(folder).as_posix(): str(path) for path in folder.rglob("*") if path.is_file()}
     families = {}
     for row in rows:
-        (place,) = [full for short, full in paths.items() if short.endswith(row["path"])]
-        families[place] = row["family"]
+        (position,) = [full for short, full in paths.items() if short.endswith(row["path"])]
+        families[position] = row["family"]
     return {way: pair_quality(families, clusters_of(sorted(families), **options)) for way, options in ways.items()}
 
 
@@ -207,11 +207,11 @@ def main() -> None:
         folder = Path(name)
         (folder / "scripts").mkdir()
         (folder / "releases").mkdir()
-        found = {
+        results = {
             "scripts": measure_scripts(folder / "scripts", ways),
             "releases": measure_releases(folder / "releases", options.data, ways),
         }
-    path = common.save("patterns-files", found, versions=common.versions())
+    path = common.save("patterns-files", results, versions=common.versions())
     print(path.read_text(encoding="utf-8"))
 
 

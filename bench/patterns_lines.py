@@ -47,10 +47,10 @@ Parsed = tuple[list[Any], list[str]]
 
 def sets(data: Path) -> Sets:
     """Return the records of each system."""
-    found: Sets = collections.defaultdict(list)
+    results: Sets = collections.defaultdict(list)
     for record in common.records(data, "log_loghub"):
-        found[record["system"]].append(record)
-    return dict(found)
+        results[record["system"]].append(record)
+    return dict(results)
 
 
 def normalise(template: str) -> str:
@@ -70,8 +70,8 @@ def scores(records: Sequence[dict[str, Any]], parsed: Parsed) -> dict[str, float
     for row, (record, group) in enumerate(zip(records, parsed[0], strict=True)):
         groups[group].add(row)
         events[record["event"]].add(row)
-    found = {frozenset(rows) for rows in groups.values()}
-    right = [rows for rows in events.values() if frozenset(rows) in found]
+    results = {frozenset(rows) for rows in groups.values()}
+    right = [rows for rows in events.values() if frozenset(rows) in results]
     same = sum(normalise(r["template"]) == normalise(t) for r, t in zip(records, parsed[1], strict=True))
     return {
         "GA": sum(map(len, right)) / len(records),
@@ -83,8 +83,8 @@ def scores(records: Sequence[dict[str, Any]], parsed: Parsed) -> dict[str, float
 
 
 def ours(lines: list[str]) -> Parsed:
-    found = nk.LogTemplates().fit(lines).match_many(lines)
-    return found["id"].to_pylist(), found["pattern"].to_pylist()
+    result = nk.LogTemplates().fit(lines).match_many(lines)
+    return result["id"].to_pylist(), result["pattern"].to_pylist()
 
 
 def tree(lines: list[str], limit: int) -> Parsed:
@@ -106,10 +106,10 @@ def parse_with_evidence(lines: list[str], threshold: int) -> Parsed:
     (batch,) = read_batches(lines, "lines")
     table = FormTable(64, 1 << 20)
     add_lines(table, batch.items)
-    found = LineTemplates(table, [], [], threshold)
-    arrays = found.arrays()
+    results = LineTemplates(table, [], [], threshold)
+    arrays = results.arrays()
     texts = [template_text(form) for form in split_bytes(arrays["form_ends"], arrays["forms"])]
-    rows = found.find(batch.items)[0].tolist()
+    rows = results.find(batch.items)[0].tolist()
     return rows, [texts[row] for row in rows]
 
 
@@ -133,8 +133,8 @@ def halves(data: Path) -> dict[str, Any]:
         other = [system for system in all_sets if system not in half]
         best = max(values, key=lambda value: (mean(value, half, "GA") + mean(value, half, "FGA"), -value))
         chosen[best] += 1
-        for measure, found in shown.items():
-            found.append(mean(best, other, measure))
+        for measure, hits in shown.items():
+            hits.append(mean(best, other, measure))
     for value in values:
         print(value, " ".join(f"{measure} {mean(value, list(all_sets), measure):.3f}" for measure in shown))
     result = {
@@ -203,12 +203,14 @@ json.dump(found, sys.stdout)
 
 
 def peer(python: str, name: str, all_sets: Sets) -> dict[str, Any]:
-    given = json.dumps({system: [record["text"] for record in records] for system, records in all_sets.items()})
-    done = subprocess.run([python, "-c", PEER_PROGRAM, name], input=given, capture_output=True, text=True, check=False)
+    options = json.dumps({system: [record["text"] for record in records] for system, records in all_sets.items()})
+    done = subprocess.run(
+        [python, "-c", PEER_PROGRAM, name], input=options, capture_output=True, text=True, check=False
+    )
     if done.returncode:
         raise SystemExit(f"{name} failed:\n{done.stderr[-2000:]}")
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    results: dict[str, Any] = json.loads(done.stdout)
+    return results
 
 
 def quality(data: Path, python: str | None) -> dict[str, Any]:
@@ -225,21 +227,21 @@ def quality(data: Path, python: str | None) -> dict[str, Any]:
             parsed = parse(lines)
             results[name][system] = {**scores(records, parsed), "seconds": time.process_time() - start}
     for name in ("drain3", "drain3 masks", "brain", "brain published") if python else ():
-        found = peer(python or sys.executable, name, all_sets)
+        result = peer(python or sys.executable, name, all_sets)
         results[name] = {
             system: {
-                **scores(records, (found[system]["ids"], found[system]["texts"])),
-                "seconds": found[system]["seconds"],
+                **scores(records, (result[system]["ids"], result[system]["texts"])),
+                "seconds": result[system]["seconds"],
             }
             for system, records in all_sets.items()
         }
     for name, by_system in results.items():
-        mean = {key: sum(one[key] for one in by_system.values()) / len(by_system) for key in ("GA", "FGA", "PA")}
-        rate = sum(map(len, all_sets.values())) / sum(one["seconds"] for one in by_system.values())
+        mean = {key: sum(item[key] for item in by_system.values()) / len(by_system) for key in ("GA", "FGA", "PA")}
+        rate = sum(map(len, all_sets.values())) / sum(item["seconds"] for item in by_system.values())
         print(
             f"{name:16} GA {mean['GA']:.3f} FGA {mean['FGA']:.3f} PA {mean['PA']:.3f} {rate:12,.0f} lines/s", end="  "
         )
-        print(" ".join(f"{system}:{one['GA']:.3f}/{one['FGA']:.3f}" for system, one in by_system.items()))
+        print(" ".join(f"{system}:{item['GA']:.3f}/{item['FGA']:.3f}" for system, item in by_system.items()))
         results[name]["mean"] = {**mean, "lines_per_second": rate}
     return results
 
@@ -248,12 +250,12 @@ def fresh(data: Path, count: int) -> pa.Array:
     """Return lines of the shared sets in mixed order; every second one gets other numbers of three digits or more."""
     rng = random.Random(20251121)
     lines = [record["text"] for records in sets(data).values() for record in records]
-    found = [rng.choice(lines) for _ in range(count)]
+    result = [rng.choice(lines) for _ in range(count)]
 
     def number(old: re.Match[str]) -> str:
         return str(rng.randrange(10 ** (len(old[0]) - 1), 10 ** len(old[0])))
 
-    return pa.array([re.sub(r"\d{3,}", number, line) if n % 2 else line for n, line in enumerate(found)])
+    return pa.array([re.sub(r"\d{3,}", number, line) if n % 2 else line for n, line in enumerate(result)])
 
 
 def speed(data: Path, python: str | None) -> dict[str, float]:
@@ -261,7 +263,7 @@ def speed(data: Path, python: str | None) -> dict[str, float]:
     nk.set_num_threads(1)
     column = fresh(data, 1_000_000)
     lines = column.to_pylist()
-    found: dict[str, float] = {"bytes a line": column.nbytes / len(column)}
+    results: dict[str, float] = {"bytes a line": column.nbytes / len(column)}
     templates = nk.LogTemplates()
 
     def timed(name: str, call: Callable[[], object]) -> None:
@@ -270,21 +272,21 @@ def speed(data: Path, python: str | None) -> dict[str, float]:
             start = time.process_time()
             call()
             times.append(time.process_time() - start)
-        found[name] = len(lines) / sorted(times)[1]
-        print(f"{name:24} {found[name]:12,.0f} lines/s")
+        results[name] = len(lines) / sorted(times)[1]
+        print(f"{name:24} {results[name]:12,.0f} lines/s")
 
     timed("fit, column", lambda: templates.fit(column))
     timed("fit, list of str", lambda: templates.fit(lines))
     start = time.process_time()
-    found["templates"] = len(templates)
-    found["merging, seconds"] = time.process_time() - start
+    results["templates"] = len(templates)
+    results["merging, seconds"] = time.process_time() - start
     timed("match, column", lambda: templates.match_many(column))
     timed("match, list of str", lambda: templates.match_many(lines))
     mixed = {"mixed": [{"text": line} for line in lines[:100_000]]}
     for name in ("drain3", "drain3 masks") if python else ():
-        found[name] = len(mixed["mixed"]) / peer(python or sys.executable, name, mixed)["mixed"]["seconds"]
-        print(f"{name:24} {found[name]:12,.0f} lines/s")
-    return found
+        results[name] = len(mixed["mixed"]) / peer(python or sys.executable, name, mixed)["mixed"]["seconds"]
+        print(f"{name:24} {results[name]:12,.0f} lines/s")
+    return results
 
 
 def grow(millions: int) -> None:

@@ -143,14 +143,14 @@ def mutated(family: str, base: str, draw: random.Random) -> str:
 
 def bases(strings: Sequence[str]) -> list[tuple[str, str, str]]:
     """Return family, label and text of each base."""
-    found = [
+    result = [
         (family, f"{family}: {name}", text) for family, bases in WORDS["bases"].items() for name, text in bases.items()
     ]
     for mark in WORDS["marks"]:
         text = min((text for text in strings if mark in text), key=lambda text: (len(text), text))
         text = re.sub(r"\b\d+\b", "<i>", text)
-        found.append(("other", f"sqlmap: {mark}", text))
-    return found
+        result.append(("other", f"sqlmap: {mark}", text))
+    return result
 
 
 def labelled(strings: Sequence[str], each: int = EACH, seed: int = SEED) -> tuple[list[str], list[str]]:
@@ -210,17 +210,17 @@ def count_groups(groups: Sequence[Any]) -> dict[str, float]:
 
 def quality(strings: Sequence[str], payloads: Sequence[str], labels: Sequence[str], threshold: float) -> dict[str, Any]:
     """Measure public strings and mutations: all, and the even and odd halves."""
-    rank = {label: place for place, label in enumerate(dict.fromkeys(labels))}
-    found: dict[str, Any] = {}
+    rank = {label: position for position, label in enumerate(dict.fromkeys(labels))}
+    results: dict[str, Any] = {}
     for name, half in (("all", None), ("chosen on", 0), ("shown on", 1)):
-        some = strings if half is None else strings[half::2]
+        chunk = strings if half is None else strings[half::2]
         rows = [row for row, label in enumerate(labels) if half is None or rank[label] % 2 == half]
         mine = [payloads[row] for row in rows]
-        found[name] = {
-            "public": count_groups(group(some, threshold)),
+        results[name] = {
+            "public": count_groups(group(chunk, threshold)),
             "mutations": group_quality(group(mine, threshold), [labels[row] for row in rows]),
         }
-    return found
+    return results
 
 
 def speed(strings: Sequence[str], rounds: int = 5) -> dict[str, float]:
@@ -245,18 +245,18 @@ def main() -> None:
     options = common.arguments(__doc__, ("--thresholds", {"action": "store_true", "help": "all thresholds"}))
     strings = [row["text"] for row in common.records(options.data, "url_httpparams_train") if row["label"] == "anom"]
     payloads, labels = labelled(strings)
-    found: dict[str, Any] = {"quality": quality(strings, payloads, labels, nk.PayloadGroups()._threshold)}
-    found["rival"] = {
+    results: dict[str, Any] = {"quality": quality(strings, payloads, labels, nk.PayloadGroups()._threshold)}
+    results["rival"] = {
         "public": count_groups(masked_components(strings)),
         "mutations": group_quality(masked_components(payloads), labels),
     }
     if options.thresholds:
-        found["thresholds"] = {
+        results["thresholds"] = {
             str(threshold): quality(strings, payloads, labels, threshold)
             for threshold in (0.5, 0.55, 0.59, 0.62, 0.65, 0.7)
         }
-    found["speed"] = speed(strings)
-    path = common.save("patterns-payloads", found, versions=common.versions())
+    results["speed"] = speed(strings)
+    path = common.save("patterns-payloads", results, versions=common.versions())
     print(path.read_text(encoding="utf-8"))
 
 

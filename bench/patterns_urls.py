@@ -63,7 +63,7 @@ def user_name(r: random.Random) -> str:
 def weighted(values: list[str], size: int) -> Callable[[random.Random], str]:
     """Return a variable with few values, some more common than others."""
     chosen = values[:size]
-    weights = [1 / (place + 2) for place in range(len(chosen))]
+    weights = [1 / (position + 2) for position in range(len(chosen))]
     return lambda r: r.choices(chosen, weights)[0]
 
 
@@ -213,28 +213,28 @@ def rest(r: random.Random) -> list[list[Interface]]:
         kind = r.choice(COMMON)
         item = ("", kind, "")
         root: list[str | tuple[str, ...]] = [*base, plural(noun) if r.random() < 0.85 else noun]
-        found = [Interface("GET", root, optional=some_parameters(r, 1))]
-        found += [
+        result = [Interface("GET", root, optional=some_parameters(r, 1))]
+        result += [
             Interface(method, [*root, item]) for method in r.sample(["GET", "PUT", "PATCH", "DELETE"], r.randint(1, 3))
         ]
         if r.random() < 0.6:
-            found.append(Interface("POST", root))
+            result.append(Interface("POST", root))
         for action in r.sample(ACTIONS, r.choice([0, 0, 1, 2, 3])):
-            found.append(Interface(r.choice(["GET", "POST"]), [*root, action], optional=some_parameters(r)))
+            result.append(Interface(r.choice(["GET", "POST"]), [*root, action], optional=some_parameters(r)))
         for sub in r.sample(NOUNS, r.choice([0, 1, 1, 2, 3])):
             below = [*root, item, plural(sub)]
-            found.append(Interface("GET", below, optional=some_parameters(r)))
+            result.append(Interface("GET", below, optional=some_parameters(r)))
             if r.random() < 0.5:
-                found.append(Interface("GET", [*below, ("", r.choice(["int", "uuid", "date", "version"]), "")]))
+                result.append(Interface("GET", [*below, ("", r.choice(["int", "uuid", "date", "version"]), "")]))
         for action in r.sample(ACTIONS, r.choice([0, 0, 1, 2])):
-            found.append(Interface("POST", [*root, item, action]))
-        collections.append(found)
+            result.append(Interface("POST", [*root, item, action]))
+        collections.append(result)
     return collections
 
 
 def pages(r: random.Random) -> list[list[Interface]]:
     languages = r.choice([[], [], ["en", "de", "fr"], ["en-US", "pt-BR", "zh-CN"]])
-    found: list[list[Interface]] = []
+    results: list[list[Interface]] = []
     for language in languages or [""]:
         base: list[str | tuple[str, ...]] = [language] if language else []
         group = [
@@ -251,7 +251,7 @@ def pages(r: random.Random) -> list[list[Interface]]:
             Interface("GET", [*base, "search"], required=[("q", "text")], optional=some_parameters(r)),
             Interface("GET", [*base, "archive", ("", "date", "")]),
         ]
-        found.append(group)
+        results.append(group)
     assets = [
         Interface("GET", [folder, f"{word}.{suffix}"])
         for folder, suffix in [("css", "css"), ("js", "js")]
@@ -263,7 +263,7 @@ def pages(r: random.Random) -> list[list[Interface]]:
     assets.append(Interface("GET", ["downloads", ("", "file", "")]))
     assets.append(Interface("GET", ["releases", ("", "version", ""), ("setup-", "version", ".exe")]))
     assets += [Interface("GET", [page]) for page in ["", "robots.txt", "favicon.ico", "sitemap.xml"]]
-    return [*found, assets]
+    return [*results, assets]
 
 
 def front(r: random.Random) -> list[list[Interface]]:
@@ -286,14 +286,14 @@ def front(r: random.Random) -> list[list[Interface]]:
 def portal(r: random.Random) -> list[list[Interface]]:
     people = r.choice(["users", "people", "profile", "members"])
     named = ("", "name", "")
-    one = [Interface("GET", [people, named])]
-    one += [
+    item = [Interface("GET", [people, named])]
+    item += [
         Interface("GET", [people, named, sub], optional=some_parameters(r))
         for sub in r.sample(["posts", "followers", "photos", "about", "likes"], 3)
     ]
-    one.append(Interface("GET", [people, named, "posts", ("", "int", "")]))
+    item.append(Interface("GET", [people, named, "posts", ("", "int", "")]))
     return [
-        one,
+        item,
         [Interface("GET", ["wiki", ("", "title", "")])],
         [Interface("GET", ["tags", ("", "city", "")], optional=[("page", "int", 0.3)])],
         [Interface("GET", ["files", ("", "tail", "")])],
@@ -329,12 +329,12 @@ def interfaces_of(r: random.Random, count: int) -> list[Interface]:
         if len(mixed) < count:
             mixed += group
     seen: set[object] = set()
-    found = []
+    results = []
     for interface in mixed[:count]:
         if interface.key() not in seen:
             seen.add(interface.key())
-            found.append(interface)
-    return found
+            results.append(interface)
+    return results
 
 
 def probe(r: random.Random, interfaces: list[Interface]) -> str:
@@ -352,8 +352,8 @@ def probe(r: random.Random, interfaces: list[Interface]) -> str:
         return f"/{name}{r.choice(['', str(r.randint(1, 99))])}{suffix}"
     if kind < 0.8:
         # Words below a place that there is.
-        place = r.choice(interfaces)
-        literal = [part for part in place.path if isinstance(part, str)][: r.randint(0, 2)]
+        position = r.choice(interfaces)
+        literal = [part for part in position.path if isinstance(part, str)][: r.randint(0, 2)]
         return "/" + "/".join(
             [
                 *literal,
@@ -369,7 +369,7 @@ def probe(r: random.Random, interfaces: list[Interface]) -> str:
             + "etc/passwd"
             + r.choice(["", "%00", "%00.html"])
         )
-    place = r.choice(interfaces)
+    position = r.choice(interfaces)
     attack = r.choice(
         [
             "1'%20OR%20'1'='1",
@@ -381,7 +381,7 @@ def probe(r: random.Random, interfaces: list[Interface]) -> str:
             "%00",
         ]
     )
-    path = place.request(r).split("?")[0]
+    path = position.request(r).split("?")[0]
     return f"{path}?{r.choice(['id', 'page', 'x', 'file'])}={attack}{r.randint(1, 99)}"
 
 
@@ -398,7 +398,7 @@ def make_site(count: int, seed: int, noise: float = 0.0, minimum: int = 5, mean:
     for number, interface in enumerate(interfaces):
         requests = minimum + int(r.lognormvariate(0, 1.2) * (mean - minimum) / 2.05)
         rows += [(interface.method, interface.request(r), _client(r, clients), number) for _ in range(requests)]
-    scanners = [f"203.0.113.{place}" for place in range(r.randint(1, 3))]
+    scanners = [f"203.0.113.{position}" for position in range(r.randint(1, 3))]
     verbs = ["GET", "GET", "GET", "POST", "HEAD"]
     probes = range(int(len(rows) * noise / (1 - noise)))
     rows += [(r.choice(verbs), probe(r, interfaces), r.choice(scanners), -1) for _ in probes]
@@ -489,9 +489,9 @@ def accuracy() -> list[dict[str, Any]]:
                 site = make_site(size, seed, noise)
                 for name, group in candidates.items():
                     # Large sites, and the peer, which is slower, have fewer seeds.
-                    most = (1 if size > 1000 else 2) if name.startswith("Drain3") else 2 if size > 1000 else len(SEEDS)
-                    most = 0 if size > 1000 and "paths" in name else most
-                    if seed >= SEEDS[0] + most:
+                    limit = (1 if size > 1000 else 2) if name.startswith("Drain3") else 2 if size > 1000 else len(SEEDS)
+                    limit = 0 if size > 1000 and "paths" in name else limit
+                    if seed >= SEEDS[0] + limit:
                         continue
                     groups, seconds = group(site)
                     row = {
@@ -533,8 +533,8 @@ def attacks(data: Any) -> list[dict[str, Any]]:
         clean = {row["id"]: row["pattern"] for row in UrlPatterns().fit(site.urls, site.methods).table().to_pylist()}
         urls, methods = list(site.urls), list(site.methods)
         for attack in strings:
-            place = r.randrange(len(site.urls))
-            path, mark, query = site.urls[place].partition("?")
+            position = r.randrange(len(site.urls))
+            path, mark, query = site.urls[position].partition("?")
             pairs = query.split("&")
             if mark and r.random() < 0.8:
                 at = r.randrange(len(pairs))
@@ -544,14 +544,14 @@ def attacks(data: Any) -> list[dict[str, Any]]:
                 parts = path.split("/")
                 parts[r.randrange(1, len(parts))] = quote(attack, safe="")
                 urls.append("/".join(parts))
-            methods.append(site.methods[place])
+            methods.append(site.methods[position])
         patterns = UrlPatterns().fit(urls, methods)
-        found = {row["id"]: row["pattern"] for row in patterns.table().to_pylist()}
+        results = {row["id"]: row["pattern"] for row in patterns.table().to_pylist()}
         row = {
             "seed": seed, "ordinary": len(site.urls), "attacks": len(strings), "patterns": len(clean),
-            "gone": len(clean.keys() - found.keys()),
-            "changed": sum(found.get(key, text) != text for key, text in clean.items()),
-            "new": len(found.keys() - clean.keys()), "unexplained": patterns.unmatched.count,
+            "gone": len(clean.keys() - results.keys()),
+            "changed": sum(results.get(key, text) != text for key, text in clean.items()),
+            "new": len(results.keys() - clean.keys()), "unexplained": patterns.unmatched.count,
         }  # fmt: skip
         rows.append(row)
         print(row, flush=True)

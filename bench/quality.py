@@ -91,8 +91,8 @@ def pairs_within(texts: list[str], recipe: Any, radius: int) -> tuple[Rows, Rows
     rows = np.flatnonzero(counts)
     index = nk.HammingIndex(recipe.bits, radius=radius)
     index.add(rows, fingerprints[rows])
-    found = index.pairs(radius)
-    left, right = np.asarray(found.left, np.int64), np.asarray(found.right, np.int64)
+    result = index.pairs(radius)
+    left, right = np.asarray(result.left, np.int64), np.asarray(result.right, np.int64)
     return np.minimum(left, right), np.maximum(left, right)
 
 
@@ -109,11 +109,11 @@ def clusters_of(left: Rows, right: Rows, count: int) -> Rows:
     """Return the number of the connected component of each pair."""
     parent = list(range(count))
 
-    def root(one: int) -> int:
-        while parent[one] != one:
-            parent[one] = parent[parent[one]]
-            one = parent[one]
-        return one
+    def root(item: int) -> int:
+        while parent[item] != item:
+            parent[item] = parent[parent[item]]
+            item = parent[item]
+        return item
 
     for a, b in zip(left.tolist(), right.tolist(), strict=True):
         parent[root(b)] = root(a)
@@ -155,15 +155,15 @@ def as_pairs(left: Any, right: Any) -> Pairs:
 
 
 def of_nearkin(texts: list[str]) -> Pairs:
-    found = nk.dedup(texts, links="all").pairs
+    result = nk.dedup(texts, links="all").pairs
     # A copy stands in the table linked with its original only; it is linked with all that the original is linked with.
     groups: dict[str, list[int]] = {}
     for row, text in enumerate(texts):
         groups.setdefault(text, []).append(row)
     pairs: Pairs = set()
-    for a, b in zip(found["left"], found["right"], strict=True):
-        for one in groups[texts[a]]:
-            pairs |= {(min(one, two), max(one, two)) for two in groups[texts[b]] if one != two}
+    for a, b in zip(result["left"], result["right"], strict=True):
+        for item in groups[texts[a]]:
+            pairs |= {(min(item, two), max(item, two)) for two in groups[texts[b]] if item != two}
     return pairs
 
 
@@ -173,11 +173,11 @@ def of_simhash(texts: list[str], radius: int) -> Pairs:
     return as_pairs(left.tolist(), right.tolist())
 
 
-def score(found: Pairs, truth: Pairs) -> dict[str, float]:
-    both = len(found & truth)
-    precision, recall = both / max(len(found), 1), both / max(len(truth), 1)
+def score(results: Pairs, truth: Pairs) -> dict[str, float]:
+    both = len(results & truth)
+    precision, recall = both / max(len(results), 1), both / max(len(truth), 1)
     f1 = 2 * precision * recall / (precision + recall) if both else 0.0
-    return {"pairs": len(found), "precision": precision, "recall": recall, "f1": f1}
+    return {"pairs": len(results), "precision": precision, "recall": recall, "f1": f1}
 
 
 @dataclass
@@ -246,8 +246,8 @@ def of_listed(data: Path, file: str) -> Set:
 def bible(data: Path) -> Set:
     """Load the first 4,000 verses in each version."""
     records = list(common.records(data, "en_bible_ot"))
-    wanted = set(list(dict.fromkeys(record["ref"] for record in records))[:4000])
-    return of_labels([record for record in records if record["ref"] in wanted], "ref")
+    target = set(list(dict.fromkeys(record["ref"] for record in records))[:4000])
+    return of_labels([record for record in records if record["ref"] in target], "ref")
 
 
 def plagiarism(data: Path) -> Set:
@@ -334,22 +334,22 @@ def of_clusters(corpus: Set, labels: NDArray[np.int64]) -> Cut:
         sizes = np.unique(values, return_counts=True)[1]
         return int((sizes * (sizes - 1) // 2).sum())
 
-    found = pairs(labels)
+    result = pairs(labels)
     if corpus.side is not None:
-        found -= sum(pairs(labels[corpus.side == side]) for side in (0, 1))
-    return 0.0, int(together.sum()), found
+        result -= sum(pairs(labels[corpus.side == side]) for side in (0, 1))
+    return 0.0, int(together.sum()), result
 
 
 def of_found(corpus: Set, left: Rows, right: Rows) -> Cut:
     """Count the pairs that a method lists."""
     n = len(corpus.texts)
-    found = np.unique(np.minimum(left, right) * n + np.maximum(left, right))
-    known = corpus.left * n + corpus.right
+    result = np.unique(np.minimum(left, right) * n + np.maximum(left, right))
+    existing = corpus.left * n + corpus.right
     if corpus.match is not None:
-        listed = np.isin(known, found)
+        listed = np.isin(existing, result)
         return 0.0, int((listed & corpus.match).sum()), int(listed.sum())
-    judged = corpus.is_judged(*np.divmod(found, n))
-    return 0.0, int(np.isin(found[judged], known).sum()), int(judged.sum())
+    judged = corpus.is_judged(*np.divmod(result, n))
+    return 0.0, int(np.isin(result[judged], existing).sum()), int(judged.sum())
 
 
 def grams(text: str, *, chinese: bool) -> list[bytes]:
@@ -374,8 +374,8 @@ def score_dedup(corpus: Set, defaults: dict[str, Any]) -> None:
     for name, features in FEATURES.items():
         recipe = recipe_of(features)
         if corpus.match is None:
-            found = find_similar_pairs(corpus.texts, recipe, 0.8, lambda done: None)
-            left, right = found.left, found.right
+            result = find_similar_pairs(corpus.texts, recipe, 0.8, lambda done: None)
+            left, right = result.left, result.right
         else:
             similarity = nk.similarity(corpus.texts, corpus.left, corpus.right, recipe=recipe)
             left, right = corpus.left[similarity >= 0.8], corpus.right[similarity >= 0.8]
@@ -401,7 +401,7 @@ JOB_SETS = {
 
 def jobs(data: Path) -> dict[str, Any]:
     """Measure the CPU seconds of `dedup` by family on the first 25,000 documents, and the number it keeps."""
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for corpus, file in JOB_SETS.items():
         texts = common.texts(data, file)[:25_000]
         for name, (family, confirm) in JOBS.items():
@@ -409,8 +409,8 @@ def jobs(data: Path) -> dict[str, Any]:
             job = functools.partial(nk.dedup, texts, recipe=recipe, confirm=confirm)
             runs = [common.timed(job) for _ in range(5)]
             kept = len(runs[0][2].kept)
-            found.setdefault(name, {})[corpus] = {"cpu": statistics.median(run[0] for run in runs), "kept": kept}
-    return found
+            results.setdefault(name, {})[corpus] = {"cpu": statistics.median(run[0] for run in runs), "kept": kept}
+    return results
 
 
 DIFFER_CORPORA = {
@@ -435,11 +435,11 @@ class Labels:
     labels: dict[str, Any] = field(default_factory=dict)
     listed: dict[tuple[str, str], bool] = field(default_factory=dict)
 
-    def same(self, one: str, other: str) -> bool | None:
+    def same(self, item: str, other: str) -> bool | None:
         """Return True if the pair is labelled the same, None without a label."""
         if self.listed:
-            return self.listed.get((min(one, other), max(one, other)))
-        return self.labels[one] == self.labels[other] if self.labels else None
+            return self.listed.get((min(item, other), max(item, other)))
+        return self.labels[item] == self.labels[other] if self.labels else None
 
 
 def labels(data: Path, name: str, field_name: str) -> Labels:
@@ -451,20 +451,20 @@ def labels(data: Path, name: str, field_name: str) -> Labels:
         return Labels()
     with gzip.open(pairs, "rt", encoding="utf-8", newline="") as lines:
         rows = csv.DictReader(lines, delimiter="\t")
-        found = {(min(row["id_a"], row["id_b"]), max(row["id_a"], row["id_b"])): row["match"] == "1" for row in rows}
-    return Labels(listed=found)
+        results = {(min(row["id_a"], row["id_b"]), max(row["id_a"], row["id_b"])): row["match"] == "1" for row in rows}
+    return Labels(listed=results)
 
 
-def judge_removals(result: nk.DedupResult, said: Labels, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, int]:
+def judge_removals(result: nk.DedupResult, said: Labels, target: Callable[[dict[str, Any]], bool]) -> dict[str, int]:
     """Count the selected near-duplicates that are removed, those that people judged, and those they call the same."""
-    rows = [row for row in result.clusters.rows() if row["reason"] in ("near", "same-letters") and wanted(row)]
+    rows = [row for row in result.clusters.rows() if row["reason"] in ("near", "same-letters") and target(row)]
     answers = [
         said.same(str(row["id"]), str(row["representative"]))
         for row in rows
         if not said.labels or {str(row["id"]), str(row["representative"])} <= said.labels.keys()
     ]
-    told = [answer for answer in answers if answer is not None]
-    return {"pairs": len(rows), "judged": len(told), "same": sum(told)}
+    message = [answer for answer in answers if answer is not None]
+    return {"pairs": len(rows), "judged": len(message), "same": sum(message)}
 
 
 def measure_differ(data: Path, name: str, field_name: str) -> dict[str, Any]:
@@ -472,17 +472,17 @@ def measure_differ(data: Path, name: str, field_name: str) -> dict[str, Any]:
     texts = common.texts(data, name)
     ids = [str(row["id"]) for row in common.records(data, name)]
     said = labels(data, name, field_name)
-    found: dict[str, Any] = {"documents": len(texts)}
+    results: dict[str, Any] = {"documents": len(texts)}
     for rule in NAMES:
         result = nk.dedup(texts, ids, differ=rule, differing="flag")
-        found[rule] = judge_removals(result, said, lambda row: row["differs"] is not None)
+        results[rule] = judge_removals(result, said, lambda row: row["differs"] is not None)
         if rule == "numbers":
-            found["near"] = judge_removals(result, said, lambda row: True)
-            found["same_letters"] = judge_removals(result, said, lambda row: row["reason"] == "same-letters")
-            found["others"] = judge_removals(result, said, lambda row: row["differs"] is None)
+            results["near"] = judge_removals(result, said, lambda row: True)
+            results["same_letters"] = judge_removals(result, said, lambda row: row["reason"] == "same-letters")
+            results["others"] = judge_removals(result, said, lambda row: row["differs"] is None)
     apart = nk.dedup(texts, ids, differ="numbers")
-    found["apart"] = judge_removals(apart, said, lambda row: True)
-    return found
+    results["apart"] = judge_removals(apart, said, lambda row: True)
+    return results
 
 
 def share(part: int, whole: int) -> str:
@@ -532,7 +532,7 @@ def variants(bases: list[str], corpus: str, fillers: list[str]) -> list[tuple[st
     """Return kind, text and bases of every variant."""
     rng = random.Random(7)
     menu, footer = MENUS[corpus]
-    found = []
+    results = []
     for at, base in enumerate(bases):
         other = (at + 1) % len(bases)
         filler = rng.choice(fillers)
@@ -545,8 +545,8 @@ def variants(bases: list[str], corpus: str, fillers: list[str]) -> list[tuple[st
             "merged": base + "\n\n" + bases[other],
             "reordered": "".join(sentences),
         }
-        found += [(kind, text, (at, other) if kind == "merged" else (at,)) for kind, text in made.items()]
-    return found
+        results += [(kind, text, (at, other) if kind == "merged" else (at,)) for kind, text in made.items()]
+    return results
 
 
 def build_variants(corpus: str, data: Path) -> tuple[list[str], dict[tuple[int, int], str], list[set[int]]]:
@@ -570,14 +570,14 @@ def brute_force(texts: list[str], recipe: nk.Recipe) -> Pairs:
     ones = np.ones(len(hashes), np.int32)
     matrix = sparse.csr_matrix((ones, columns, offsets), shape=(len(texts), len(distinct)))
     sizes = np.diff(offsets)
-    found: Pairs = set()
+    results: Pairs = set()
     for start in range(0, len(texts), 500):
         shared = (matrix[start : start + 500] @ matrix.T).tocoo()
         left, right = shared.row + start, shared.col
         minimum = np.minimum(sizes[left], sizes[right])
-        some = (left < right) & (shared.data / minimum >= THRESHOLD)
-        found |= set(zip(left[some].tolist(), right[some].tolist(), strict=True))
-    return found
+        chunk = (left < right) & (shared.data / minimum >= THRESHOLD)
+        results |= set(zip(left[chunk].tolist(), right[chunk].tolist(), strict=True))
+    return results
 
 
 def ensemble(texts: list[str], recipe: nk.Recipe) -> Pairs:
@@ -586,16 +586,16 @@ def ensemble(texts: list[str], recipe: nk.Recipe) -> Pairs:
 
     offsets, hashes = feature_sets(recipe.core, texts)
     sets = [hashes[start:end] for start, end in pairwise(offsets.tolist())]
-    signed = MinHash.bulk([[one.tobytes() for one in values] for values in sets], num_perm=128)
+    signed = MinHash.bulk([[item.tobytes() for item in values] for values in sets], num_perm=128)
     index = MinHashLSHEnsemble(threshold=THRESHOLD, num_perm=128, num_part=16)
     index.index(
-        (at, one, len(values)) for at, (one, values) in enumerate(zip(signed, sets, strict=True)) if len(values)
+        (at, item, len(values)) for at, (item, values) in enumerate(zip(signed, sets, strict=True)) if len(values)
     )
-    found: Pairs = set()
-    for at, (one, values) in enumerate(zip(signed, sets, strict=True)):
+    results: Pairs = set()
+    for at, (item, values) in enumerate(zip(signed, sets, strict=True)):
         if len(values):
-            found |= {(min(at, other), max(at, other)) for other in index.query(one, len(values)) if other != at}
-    return found
+            results |= {(min(at, other), max(at, other)) for other in index.query(item, len(values)) if other != at}
+    return results
 
 
 def ours(texts: list[str], recipe: nk.Recipe, measure: str) -> Pairs:
@@ -608,21 +608,21 @@ def job(texts: list[str], recipe: nk.Recipe, measure: str) -> None:
 
 
 def containment_scores(
-    found: Pairs, exact: Pairs, truth: dict[tuple[int, int], str], sources: list[set[int]], originals: int
+    results: Pairs, exact: Pairs, truth: dict[tuple[int, int], str], sources: list[set[int]], originals: int
 ) -> dict[str, Any]:
     """Return recall by kind, precision, and the share of the exact pairs."""
     recall = {}
     for kind in CONTAINMENT_KINDS:
         pairs = [pair for pair, of in truth.items() if of == kind]
-        recall[kind] = sum(pair in found for pair in pairs) / len(pairs)
-    judged = [pair for pair in found if max(pair) >= originals]
+        recall[kind] = sum(pair in results for pair in pairs) / len(pairs)
+    judged = [pair for pair in results if max(pair) >= originals]
     right = sum(bool(sources[left] & sources[right]) for left, right in judged)
     return {
         "recall": recall,
-        "found": len(found),
+        "found": len(results),
         "precision": right / len(judged) if judged else None,
-        "exact": len(found & exact) / len(exact),
-        "below": len(found - exact),
+        "exact": len(results & exact) / len(exact),
+        "below": len(results - exact),
     }
 
 
@@ -645,9 +645,9 @@ class BuiltDocument:
         self.text += piece
 
 
-def articles(data: Path, corpus: str, most: int) -> list[list[str]]:
+def articles(data: Path, corpus: str, limit: int) -> list[list[str]]:
     """Return paragraphs of articles that share no run of letters with an earlier one."""
-    chinese, seen, found = corpus.startswith("zh"), set[str](), []
+    chinese, seen, results = corpus.startswith("zh"), set[str](), []
     for text in common.texts(data, corpus):
         parts = text.split("\u3000\u3000") if chinese else text.split("\n\n")
         parts = [" ".join(part.split()) for part in parts]
@@ -656,10 +656,10 @@ def articles(data: Path, corpus: str, most: int) -> list[list[str]]:
         runs = {part[at : at + run] for part in parts for at in range(0, max(len(part) - run, 1), step)}
         if 4 <= len(parts) <= 20 and not runs & seen:
             seen |= runs
-            found.append(parts)
-        if len(found) == most:
+            results.append(parts)
+        if len(results) == limit:
             break
-    return found
+    return results
 
 
 def build(data: Path, corpus: str, count: int, seed: int) -> list[BuiltDocument]:
@@ -700,7 +700,7 @@ def variant(
         mine += [(f"{other}/{at}", part) for at, part in enumerate(base[other])]
     elif kind == "digest":
         picked = [(number + step) % len(base) for step in range(4)]
-        mine = [own[0], *((f"{one}/1", base[one][1]) for one in picked)]
+        mine = [own[0], *((f"{item}/1", base[item][1]) for item in picked)]
     elif kind == "reordered":
         mine = [mine[at] for at in generator.permutation(len(mine))]
     else:
@@ -719,15 +719,15 @@ def edited(text: str, generator: Any) -> str:
     return space.join(words)
 
 
-def judge(documents: list[BuiltDocument], found: Any) -> dict[str, Counter[str]]:
+def judge(documents: list[BuiltDocument], results: Any) -> dict[str, Counter[str]]:
     """Count by kind the copied characters, the found ones, and those found with the right other document."""
-    names: list[set[str]] = [{name for *_, name in one.pieces} for one in documents]
+    names: list[set[str]] = [{name for *_, name in item.pieces} for item in documents]
     first: dict[str, int] = {}
     for row, of_document in enumerate(names):
         for name in of_document:
             first.setdefault(name, row)
     passages: dict[int, list[dict[str, Any]]] = {}
-    for row in found.passages.rows():
+    for row in results.passages.rows():
         passages.setdefault(row["id"], []).append(row)
     counts: dict[str, Counter[str]] = {kind: Counter() for kind in PASSAGE_KINDS}
     for row, document in enumerate(documents):
@@ -770,8 +770,8 @@ def measure_passages(data: Path, corpus: str) -> dict[str, Any]:
         counts = judge(documents, nk.passages(texts, unit=unit, min_length=20 if chinese else 40))
         total = sum(counts.values(), Counter())
         result["units"][unit] = {
-            kind: {"recall": one["right"] / max(one["copied"], 1), "precision": one["right"] / max(one["found"], 1)}
-            for kind, one in {**counts, "all": total}.items()
+            kind: {"recall": item["right"] / max(item["copied"], 1), "precision": item["right"] / max(item["found"], 1)}
+            for kind, item in {**counts, "all": total}.items()
         }
     return result
 
@@ -929,14 +929,14 @@ def report_packages(run: dict[str, Any]) -> None:
     """Write the tables of all packages at their defaults."""
     sets, tables = run["sets"], []
     rows = [
-        [name, f"{one['documents']:,}", f"{one['characters']:,.0f}", f"{one['true_pairs']:,}", ABOUT[name]]
-        for name, one in sets.items()
+        [name, f"{item['documents']:,}", f"{item['characters']:,.0f}", f"{item['true_pairs']:,}", ABOUT[name]]
+        for name, item in sets.items()
     ]
     common.splice(
         "quality.md", "sets", common.table(["corpus", "documents", "mean length", "true pairs", "truth"], rows)
     )
     for chinese in (False, True):
-        chosen = {name: one["defaults"] for name, one in sets.items() if ("(zh)" in name) == chinese}
+        chosen = {name: item["defaults"] for name, item in sets.items() if ("(zh)" in name) == chinese}
         rows = []
         for method in next(iter(chosen.values())):
             scores = [values[method] for values in chosen.values()]

@@ -145,83 +145,83 @@ class Loader:
             self._connect()
 
     def _connect(self) -> None:
-        one = Connection(self._address)
-        self._by_number[one.socket.fileno()] = one
-        self._poll.register(one.socket.fileno(), select.EPOLLIN)
-        self._free.append(one)
+        item = Connection(self._address)
+        self._by_number[item.socket.fileno()] = item
+        self._poll.register(item.socket.fileno(), select.EPOLLIN)
+        self._free.append(item)
 
-    def _send(self, one: Connection, begin: int) -> bool:
+    def _send(self, item: Connection, begin: int) -> bool:
         content = next(self._requests, None)
         if content is None:
             self._ended = True
             return False
-        one.begin, one.found, one.need = begin, b"", 0
+        item.begin, item.found, item.need = begin, b"", 0
         self._in_flight += 1
         try:
-            sent = one.socket.send(content)
+            sent = item.socket.send(content)
         except BlockingIOError:
             sent = 0
         except OSError:
-            self._lose(one)
+            self._lose(item)
             return True
         if sent < len(content):
-            one.left = memoryview(content)[sent:]
-            self._poll.modify(one.socket.fileno(), select.EPOLLIN | select.EPOLLOUT)
+            item.left = memoryview(content)[sent:]
+            self._poll.modify(item.socket.fileno(), select.EPOLLIN | select.EPOLLOUT)
         return True
 
-    def _send_rest(self, one: Connection) -> None:
-        assert one.left is not None
+    def _send_rest(self, item: Connection) -> None:
+        assert item.left is not None
         try:
-            one.left = one.left[one.socket.send(one.left) :]
+            item.left = item.left[item.socket.send(item.left) :]
         except BlockingIOError:
             return
         except OSError:
-            self._lose(one)
+            self._lose(item)
             return
-        if not one.left:
-            one.left = None
-            self._poll.modify(one.socket.fileno(), select.EPOLLIN)
+        if not item.left:
+            item.left = None
+            self._poll.modify(item.socket.fileno(), select.EPOLLIN)
 
-    def _lose(self, one: Connection) -> None:
+    def _lose(self, item: Connection) -> None:
         """Replace a connection that ended."""
-        self._poll.unregister(one.socket.fileno())
-        del self._by_number[one.socket.fileno()]
-        one.socket.close()
+        self._poll.unregister(item.socket.fileno())
+        del self._by_number[item.socket.fileno()]
+        item.socket.close()
         self._in_flight -= 1
         self.load.lost += 1
         self._connect()
 
-    def _receive(self, one: Connection) -> bool:
+    def _receive(self, item: Connection) -> bool:
         """Read what arrived; return True if the response is complete."""
         try:
-            part = one.socket.recv(1 << 18)
+            part = item.socket.recv(1 << 18)
         except BlockingIOError:
             return False
         except OSError:
             part = b""
         if not part:
-            if one in self._free:
+            if item in self._free:
                 # An idle connection that the service closed: no answer is lost.
-                self._free.remove(one)
+                self._free.remove(item)
                 self._in_flight += 1
                 self.load.lost -= 1
-            self._lose(one)
+            self._lose(item)
             return False
-        found = one.found = one.found + part if one.found else part
-        if not one.need:
-            end = found.find(b"\r\n\r\n")
+        result = item.found = item.found + part if item.found else part
+        if not item.need:
+            end = result.find(b"\r\n\r\n")
             if end < 0:
                 return False
-            one.need = end + 4 + length_of(found[:end])
-        if len(found) < one.need:
+            item.need = end + 4 + length_of(result[:end])
+        if len(result) < item.need:
             return False
-        status = int(found[9:12])
+        status = int(result[9:12])
         load = self.load
         load.statuses[status] += 1
         if status == 200:
-            load.latencies.append(time.perf_counter_ns() - one.begin)
+            load.latencies.append(time.perf_counter_ns() - item.begin)
         elif len(load.bodies) < 2:
-            load.bodies.append(found[found.find(b"\r\n\r\n") + 4 :])
+            load.bodies.append(result[result.find(b"\r\n\r\n") + 4 :])
         self._in_flight -= 1
         return True
 
@@ -245,20 +245,20 @@ class Loader:
                 due += step
             wait = max((due - now) / 1e9, 0) if step and not over and self._free else 0.1
             for number, event in self._poll.poll(wait):
-                one = self._by_number.get(number)
-                if one is None:
+                item = self._by_number.get(number)
+                if item is None:
                     continue
-                if event & select.EPOLLOUT and one.left is not None:
-                    self._send_rest(one)
-                if event & ~select.EPOLLOUT and number in self._by_number and self._receive(one):
+                if event & select.EPOLLOUT and item.left is not None:
+                    self._send_rest(item)
+                if event & ~select.EPOLLOUT and number in self._by_number and self._receive(item):
                     now = time.perf_counter_ns()
-                    if step or self._ended or now >= end or not self._send(one, now):
-                        self._free.append(one)
+                    if step or self._ended or now >= end or not self._send(item, now):
+                        self._free.append(item)
         self.load.seconds = (time.perf_counter_ns() - begin) / 1e9
         self.load.cpu_seconds = time.process_time() - cpu
         self.load.lost += self._in_flight
-        for one in self._by_number.values():
-            one.socket.close()
+        for item in self._by_number.values():
+            item.socket.close()
         self._poll.close()
         return self.load
 
@@ -296,7 +296,7 @@ PERMUTATIONS = 128
 
 def grams(text: str) -> list[bytes]:
     folded = "".join(filter(str.isalnum, text.lower()))
-    return [one.encode() for one in {folded[at : at + 4] for at in range(max(len(folded) - 3, 1))}]
+    return [item.encode() for item in {folded[at : at + 4] for at in range(max(len(folded) - 3, 1))}]
 
 
 class Document(BaseModel):
@@ -452,11 +452,11 @@ def copy_store(path: Path) -> Iterator[Path]:
         yield copy
 
 
-def link_or_copy(one: Path, other: Path) -> None:
-    if one.parent.name == "segments":
-        os.link(one, other)
+def link_or_copy(item: Path, other: Path) -> None:
+    if item.parent.name == "segments":
+        os.link(item, other)
     else:
-        shutil.copy2(one, other)
+        shutil.copy2(item, other)
 
 
 @dataclass
@@ -473,12 +473,12 @@ class Service:
             content = None if body is None else json.dumps(body)
             connection.request(method, path, content, {"Content-Type": "application/json"})
             answer = connection.getresponse()
-            told = answer.read()
+            message = answer.read()
         finally:
             connection.close()
         if answer.status >= 300:
-            raise RuntimeError(f"{answer.status}: {told!r}")
-        return json.loads(told) if "json" in answer.getheader("content-type", "") else told.decode()
+            raise RuntimeError(f"{answer.status}: {message!r}")
+        return json.loads(message) if "json" in answer.getheader("content-type", "") else message.decode()
 
 
 @contextmanager
@@ -489,14 +489,14 @@ def serve(path: Path, *options: str) -> Iterator[Service]:
     with log.open("wb") as file:
         process = subprocess.Popen(command, stderr=file, stdout=subprocess.DEVNULL)
     try:
-        found = Service(find_address(log, process), process.pid)
+        result = Service(find_address(log, process), process.pid)
         while True:
             try:
-                found.call("GET", "/readyz")
+                result.call("GET", "/readyz")
                 break
             except (OSError, RuntimeError):
                 time.sleep(0.05)
-        yield found
+        yield result
     finally:
         process.send_signal(signal.SIGTERM)
         try:
@@ -576,26 +576,26 @@ def checks(texts: list[str]) -> list[bytes]:
 
 
 def additions(texts: list[str], name: str) -> list[bytes]:
-    found = enumerate(texts)
+    result = enumerate(texts)
     return [
-        document("/v1/check-and-add", {"id": f"http://example.org/{name}/{i:010d}", "text": text}) for i, text in found
+        document("/v1/check-and-add", {"id": f"http://example.org/{name}/{i:010d}", "text": text}) for i, text in result
     ]
 
 
 def batches(texts: list[str], name: str, form: str, size: int = BATCH) -> list[bytes]:
-    found = []
+    results = []
     for start in range(0, len(texts), size):
-        some = texts[start : start + size]
-        names = [f"http://example.org/{name}/{i:010d}" for i in range(start, start + len(some))]
+        chunk = texts[start : start + size]
+        names = [f"http://example.org/{name}/{i:010d}" for i in range(start, start + len(chunk))]
         if form == "json":
-            rows = [{"id": one, "text": text} for one, text in zip(names, some, strict=True)]
-            found.append(document("/v1/check-and-add", {"documents": rows}))
+            rows = [{"id": item, "text": text} for item, text in zip(names, chunk, strict=True)]
+            results.append(document("/v1/check-and-add", {"documents": rows}))
         else:
-            table, sink = pa.table({"id": names, "text": some}), io.BytesIO()
+            table, sink = pa.table({"id": names, "text": chunk}), io.BytesIO()
             with pa.ipc.new_stream(sink, table.schema) as writer:
                 writer.write_table(table)
-            found.append(post("/v1/check-and-add", sink.getvalue(), ARROW))
-    return found
+            results.append(post("/v1/check-and-add", sink.getvalue(), ARROW))
+    return results
 
 
 def timed_calls(call: Callable[[int], object], count: int) -> dict[str, float]:
@@ -622,45 +622,45 @@ def measure_check(base: Path, documents: Documents, seconds: float) -> dict[str,
     with copy_store(base) as path:
         with serve(path) as service:
             run_load(service, itertools.islice(requests, 2000))
-            found = {"http": run_load(service, itertools.cycle(requests), connections=CONNECTIONS, seconds=seconds)}
+            results = {"http": run_load(service, itertools.cycle(requests), connections=CONNECTIONS, seconds=seconds)}
         with nk.Store.open(path) as opened:
             opened.check(texts[:100])
-            found["store"] = timed_calls(lambda number: opened.check([texts[number]]), 3000)
-    return found
+            results["store"] = timed_calls(lambda number: opened.check([texts[number]]), 3000)
+    return results
 
 
 def measure_add(base: Path, documents: Documents, seconds: float) -> dict[str, Any]:
     requests = additions(documents.new(int(6000 * seconds)), "add")
     texts = documents.new(2000)
     with copy_store(base) as path:
-        found: dict[str, Any] = {"sync_ms": 1000 * store.sync_time(path.parent)}
+        results: dict[str, Any] = {"sync_ms": 1000 * store.sync_time(path.parent)}
         with serve(path) as service:
             run_load(service, additions(documents.new(500), "warm"))
-            found["http"] = run_load(service, requests, connections=CONNECTIONS, seconds=seconds)
+            results["http"] = run_load(service, requests, connections=CONNECTIONS, seconds=seconds)
     with copy_store(base) as path, nk.Store.open(path) as opened:
-        found["store"] = timed_calls(lambda number: opened.check_and_add([texts[number]], [f"s{number}"]), len(texts))
-    return found
+        results["store"] = timed_calls(lambda number: opened.check_and_add([texts[number]], [f"s{number}"]), len(texts))
+    return results
 
 
 def measure_batches(base: Path, documents: Documents, count: int) -> dict[str, Any]:
     texts = documents.new(count * BATCH)
     names = [f"http://example.org/batch/{number:010d}" for number in range(len(texts))]
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     with copy_store(base) as path, nk.Store.open(path) as opened:
 
         def add(number: int) -> None:
             start, end = BATCH * number, BATCH * (number + 1)
             opened.check_and_add(texts[start:end], names[start:end])
 
-        found["store"] = timed_calls(add, count)
+        results["store"] = timed_calls(add, count)
     for form, connections in (("json", 2), ("arrow", 2), ("json", 4)):
         requests = batches(texts, "batch", form)
         with copy_store(base) as path, serve(path) as service:
-            some = run_load(service, requests, connections=connections, seconds=300)
-        some["documents_per_second"] = BATCH * some["per_second"]
-        some["of_store"] = some["per_second"] / found["store"]["per_second"]
-        found[f"{form}-{connections}"] = some
-    return found
+            chunk = run_load(service, requests, connections=connections, seconds=300)
+        chunk["documents_per_second"] = BATCH * chunk["per_second"]
+        chunk["of_store"] = chunk["per_second"] / results["store"]["per_second"]
+        results[f"{form}-{connections}"] = chunk
+    return results
 
 
 def measure_overload(base: Path, documents: Documents, seconds: float) -> dict[str, Any]:
@@ -674,7 +674,7 @@ def measure_overload(base: Path, documents: Documents, seconds: float) -> dict[s
         document("/v1/check", {"documents": [{"text": text} for text in texts[start : start + size]]})
         for start in range(0, len(texts), size)
     ]
-    found: dict[str, Any] = {"documents_per_request": size}
+    results: dict[str, Any] = {"documents_per_request": size}
     for name in ("check", "add"):
         sizes: list[tuple[int, int]] = []
         with copy_store(base) as path, serve(path) as service:
@@ -690,10 +690,10 @@ def measure_overload(base: Path, documents: Documents, seconds: float) -> dict[s
             if name == "add":
                 requests = iter(list(itertools.islice(requests, int(rate * seconds))))
             over = run_load(service, requests, connections=600, seconds=seconds, rate=rate, tick=tick)
-        grown = [max(column) - most for column, most in zip(zip(*sizes, strict=True), before, strict=True)]
+        grown = [max(column) - limit for column, limit in zip(zip(*sizes, strict=True), before, strict=True)]
         memory = {"before_private_mb": before[1] / 1e6, "grown_mb": grown[0] / 1e6, "grown_private_mb": grown[1] / 1e6}
-        found[name] = {**over, **memory, "offered_per_second": rate, "carrying": carrying}
-    return found
+        results[name] = {**over, **memory, "offered_per_second": rate, "carrying": carrying}
+    return results
 
 
 def endless(documents: Documents, size: int) -> Iterator[bytes]:
@@ -704,7 +704,7 @@ def endless(documents: Documents, size: int) -> Iterator[bytes]:
 def measure_backup(base: Path, documents: Documents) -> dict[str, Any]:
     """Send checks and single additions, three to one, before and during a backup."""
     questions, changes = checks(documents.mixed(180_000)), additions(documents.new(60_000), "backup")
-    requests = [one for start in range(60_000) for one in (*questions[3 * start : 3 * start + 3], changes[start])]
+    requests = [item for start in range(60_000) for item in (*questions[3 * start : 3 * start + 3], changes[start])]
     marks: list[tuple[float, int]] = []
     span: dict[str, float] = {}
     with copy_store(base) as path, serve(path, "--backups", str(path.parent / "backups")) as service:
@@ -724,12 +724,12 @@ def measure_backup(base: Path, documents: Documents) -> dict[str, Any]:
             return "end" not in span or time.perf_counter() < span["end"] + 4
 
         run_load(service, requests[:2000])
-        found = run_load(service, itertools.islice(requests, 2000, None), seconds=120, tick=tick)
+        result = run_load(service, itertools.islice(requests, 2000, None), seconds=120, tick=tick)
         thread.join()
     during = rate_between(marks, span["begin"], span["end"])
     other = rate_between(marks, marks[0][0] + 2, span["begin"])
     more = {"backup_seconds": span["end"] - span["begin"], "rate_during": during, "rate_before": other}
-    return {**found, **more, "cost": 1 - during / other}
+    return {**result, **more, "cost": 1 - during / other}
 
 
 def rate_between(marks: list[tuple[float, int]], begin: float, end: float) -> float:
@@ -740,29 +740,29 @@ def rate_between(marks: list[tuple[float, int]], begin: float, end: float) -> fl
 
 def measure_rivals(documents: Documents, seconds: float, redis_documents: int) -> dict[str, Any]:
     """Measure the bare framework, and datasketch on Redis with a smaller collection."""
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     requests = checks(documents.mixed(20_000))
-    with rival("bare") as one:
-        run_load(one, requests[:2000])
-        found["bare"] = run_load(one, itertools.cycle(requests), connections=CONNECTIONS, seconds=seconds)
+    with rival("bare") as item:
+        run_load(item, requests[:2000])
+        results["bare"] = run_load(item, itertools.cycle(requests), connections=CONNECTIONS, seconds=seconds)
     texts = documents.new(redis_documents)
     smaller = Documents(texts, documents.source)
-    with rival("redis") as one:
-        added = run_load(one, additions(texts, "r"), connections=CONNECTIONS, seconds=3600)
+    with rival("redis") as item:
+        added = run_load(item, additions(texts, "r"), connections=CONNECTIONS, seconds=3600)
         requests = checks(smaller.mixed(5000))
-        found["redis"] = run_load(one, itertools.cycle(requests), connections=CONNECTIONS, seconds=seconds)
-        found["redis"] |= {"documents": redis_documents, "add": added, "redis_mb": resident(one.pids[1]) / 1e6}
-    return found
+        results["redis"] = run_load(item, itertools.cycle(requests), connections=CONNECTIONS, seconds=seconds)
+        results["redis"] |= {"documents": redis_documents, "add": added, "redis_mb": resident(item.pids[1]) / 1e6}
+    return results
 
 
-def rate_and_time(found: dict[str, Any]) -> str:
-    return f"{common.ratio(found['per_second'])}, {found['p99_ms']:.1f} ms"
+def rate_and_time(results: dict[str, Any]) -> str:
+    return f"{common.ratio(results['per_second'])}, {results['p99_ms']:.1f} ms"
 
 
 def main_rows(results: dict[str, dict[str, Any]]) -> Iterator[list[str]]:
 
     def row(name: str, goal: str, text: Callable[[dict[str, Any]], str], part: str) -> list[str]:
-        return [name, *(("–" if found.get(part) is None else text(found[part])) for found in results.values()), goal]
+        return [name, *(("–" if result.get(part) is None else text(result[part])) for result in results.values()), goal]
 
     yield row("`check`: requests per second, 99%", "8,000, 5 ms", lambda one: rate_and_time(one["http"]), "check")
     yield row("CPU per `check`, service and loader", "", lambda one: both(one["http"]), "check")
@@ -770,10 +770,10 @@ def main_rows(results: dict[str, dict[str, Any]]) -> Iterator[list[str]]:
     yield row("one sync of the disk", "", lambda one: f"{one['sync_ms']:.2f} ms", "add")
     for form, name in (("json-2", "JSON"), ("arrow-2", "Arrow")):
 
-        def batch(one: dict[str, Any], form: str = form) -> str:
-            some = one[form]
-            rate = common.ratio(some["documents_per_second"])
-            return f"{rate} documents, {100 * some['of_store']:.0f}% of the store, {some['p99_ms']:.0f} ms"
+        def batch(item: dict[str, Any], form: str = form) -> str:
+            chunk = item[form]
+            rate = common.ratio(chunk["documents_per_second"])
+            return f"{rate} documents, {100 * chunk['of_store']:.0f}% of the store, {chunk['p99_ms']:.0f} ms"
 
         yield row(f"batches of 1,000, {name}: per second, 99%", "60%, 200 ms", batch, "batches")
     for name, said in (("check", "checks"), ("add", "additions")):
@@ -782,16 +782,16 @@ def main_rows(results: dict[str, dict[str, Any]]) -> Iterator[list[str]]:
     yield row("backup under load: cost", "20%", lambda one: f"{100 * one['cost']:.0f}%", "backup")
 
 
-def both(one: dict[str, Any]) -> str:
-    return f"{1000 * one['service_cpu_ms']:.0f} µs, {1000 * one['loader_cpu_ms']:.0f} µs"
+def both(item: dict[str, Any]) -> str:
+    return f"{1000 * item['service_cpu_ms']:.0f} µs, {1000 * item['loader_cpu_ms']:.0f} µs"
 
 
-def refusals(one: dict[str, Any]) -> str:
-    return ", ".join(f"{count:,} of {status}" for status, count in one["statuses"].items())
+def refusals(item: dict[str, Any]) -> str:
+    return ", ".join(f"{count:,} of {status}" for status, count in item["statuses"].items())
 
 
-def memory_growth(one: dict[str, Any]) -> str:
-    return f"{one['grown_private_mb']:.0f} MB"
+def memory_growth(item: dict[str, Any]) -> str:
+    return f"{item['grown_private_mb']:.0f} MB"
 
 
 def rival_rows(run: dict[str, Any]) -> Iterator[list[str]]:
@@ -807,8 +807,8 @@ def rival_rows(run: dict[str, Any]) -> Iterator[list[str]]:
         "FastAPI under granian, a fixed answer": rivals["bare"],
         f"datasketch on Redis, {redis['documents']:,} documents, nothing verified": redis,
     }
-    for name, one in named.items():
-        yield [name, *rate_and_time(one).split(", "), common.ratio(base / one["per_second"])]
+    for name, item in named.items():
+        yield [name, *rate_and_time(item).split(", "), common.ratio(base / item["per_second"])]
     rate = next(
         (results[key]["add"]["http"]["per_second"] for key in ("minhash", "simhash") if "add" in results[key]), 0
     )

@@ -82,7 +82,7 @@ class Corpus:
     @cached_property
     def parts(self) -> list[str]:
         """The parts that originals consist of."""
-        verses = [one["text"] for one in common.records(self.data, "en_bible_ot") if one["version"] == "KJVPCE"]
+        verses = [item["text"] for item in common.records(self.data, "en_bible_ot") if item["version"] == "KJVPCE"]
         return list(common.pieces([*common.texts(self.data, "en_20news"), " ".join(verses)], 100))
 
     @cached_property
@@ -118,7 +118,7 @@ class Corpus:
         pairs: list[tuple[int, int]] = []
         for original, rest in zip(originals.tolist(), np.split(members, starts[1:]), strict=True):
             family = [original, *rest.tolist()]
-            pairs += [(one, other) for at, one in enumerate(family) for other in family[at + 1 :]]
+            pairs += [(item, other) for at, item in enumerate(family) for other in family[at + 1 :]]
             if len(pairs) >= ROW_GROUP:
                 yield np.array(pairs)
                 pairs = []
@@ -129,25 +129,25 @@ class Corpus:
 def write_corpus(folder: Path, documents: int, seed: int, data: Path) -> dict[str, Any]:
     """Write a corpus unless the folder has it; return the content of `corpus.json`."""
     about = folder / "corpus.json"
-    wanted = {"documents": documents, "seed": seed}
+    target = {"documents": documents, "seed": seed}
     if about.exists():
-        found: dict[str, Any] = json.loads(about.read_text())
-        if wanted.items() <= found.items():
-            return found
-        raise SystemExit(f"{folder} has another corpus, {found}; name another folder, or remove it")
+        results: dict[str, Any] = json.loads(about.read_text())
+        if target.items() <= results.items():
+            return results
+        raise SystemExit(f"{folder} has another corpus, {results}; name another folder, or remove it")
     corpus = Corpus(documents, seed, data)
     (folder / "documents").mkdir(parents=True)
     characters = write_documents(corpus, folder / "documents")
-    found = {
-        **wanted,
+    results = {
+        **target,
         "near": corpus.near,
         "copies": corpus.copies,
         "text_bytes": characters,
         "parquet_bytes": sum(path.stat().st_size for path in (folder / "documents").iterdir()),
         **write_truth(corpus, folder / "truth.parquet"),
     }
-    about.write_text(json.dumps(found) + "\n")
-    return found
+    about.write_text(json.dumps(results) + "\n")
+    return results
 
 
 def write_documents(corpus: Corpus, folder: Path) -> int:
@@ -174,15 +174,15 @@ def write_truth(corpus: Corpus, path: Path) -> dict[str, int]:
     true = copies = below = 0
     with pq.ParquetWriter(path, schema) as file:
         for pairs in corpus.families():
-            numbers, places = np.unique(pairs, return_inverse=True)
+            numbers, positions = np.unique(pairs, return_inverse=True)
             texts = [corpus.text(number) for number in numbers.tolist()]
-            places = places.reshape(pairs.shape)
-            measured = [nk.similarity(texts, *places.T, recipe=recipe) for recipe in RECIPES.values()]
+            positions = positions.reshape(pairs.shape)
+            measured = [nk.similarity(texts, *positions.T, recipe=recipe) for recipe in RECIPES.values()]
             match = measured[0] >= THRESHOLD
             ids = np.sort(corpus.ids[pairs[match]], axis=1)
             file.write_table(pa.table([*ids.T, *(values[match] for values in measured)], schema))
             true, below = true + int(match.sum()), below + int((~match).sum())
-            copies += sum(texts[one] == texts[other] for one, other in places[match].tolist())
+            copies += sum(texts[item] == texts[other] for item, other in positions[match].tolist())
     return {"true_pairs": true, "equal_pairs": copies, "pairs_below": below}
 
 
@@ -240,17 +240,17 @@ def absorbed_ids(buckets: pa.ChunkedArray) -> list[int]:
     """Return all ids but the smallest of each component of documents that share a bucket."""
     parent: dict[int, int] = {}
 
-    def root(one: int) -> int:
-        while (above := parent.setdefault(one, one)) != one:
-            parent[one] = one = parent[above]
-        return one
+    def root(item: int) -> int:
+        while (above := parent.setdefault(item, item)) != item:
+            parent[item] = item = parent[above]
+        return item
 
     for bucket in buckets.to_pylist():
         first = root(min(bucket))
         for other in bucket:
             low, high = sorted((first, root(other)))
             parent[high] = first = low
-    return [one for one in parent if root(one) != one]
+    return [item for item in parent if root(item) != item]
 
 
 def text_dedup(corpus: Path, work: Path, out: Path, workers: int) -> list[Any]:
@@ -297,10 +297,10 @@ def run_peer(name: str, peer: Peer, corpus: Path, workers: int) -> dict[str, Any
         kept = kept_ids(out)
     finally:
         shutil.rmtree(folder)
-    found = accuracy(corpus, kept)
-    rate = found["documents"] / used["cpu"]
+    result = accuracy(corpus, kept)
+    rate = result["documents"] / used["cpu"]
     version = {"version": common.versions(name).get(name), "settings": peer.settings}
-    return {**version, **used, "documents_per_cpu_second": rate, **found}
+    return {**version, **used, "documents_per_cpu_second": rate, **result}
 
 
 def kept_ids(out: Path) -> NDArray[np.int64]:
@@ -319,16 +319,16 @@ def accuracy(corpus: Path, kept: NDArray[np.int64]) -> dict[str, Any]:
         raise RuntimeError("a document was written twice")
     truth = pq.read_table(corpus / "truth.parquet")
     left, right, similarity, words = (truth[name].to_numpy() for name in ("left", "right", "similarity", "words"))
-    found = ~(is_kept[left] & is_kept[right])
+    result = ~(is_kept[left] & is_kept[right])
     alone = ~is_kept
     alone[left] = alone[right] = False
     return {
         "documents": count,
         "kept": len(kept),
         "removed_alone": int(alone.sum()),
-        "recall": float(found.mean()),
-        "recall_near": float(found[similarity < 1].mean()),
-        "recall_words": float(found[words >= THRESHOLD].mean()),
+        "recall": float(result.mean()),
+        "recall_near": float(result[similarity < 1].mean()),
+        "recall_words": float(result[words >= THRESHOLD].mean()),
     }
 
 
@@ -425,9 +425,9 @@ def run_engine(engine: str, corpus: Path) -> dict[str, Any]:
         shuffled = shuffled_before(folder / "work" / "log", outcome["begun"]["links"]) if engine == "spark" else None
     finally:
         shutil.rmtree(folder)
-    found = accuracy(corpus, kept)
+    result = accuracy(corpus, kept)
     seconds = outcome.get("seconds", used["wall"])
-    n = found["documents"]
+    n = result["documents"]
     return {
         **used,
         "seconds": seconds,
@@ -435,7 +435,7 @@ def run_engine(engine: str, corpus: Path) -> dict[str, Any]:
         "documents_per_second_and_core": n / seconds / CORES,
         "shuffled_bytes_per_document": None if shuffled is None else shuffled / n,
         "kept_sha256": hashlib.sha256(kept.tobytes()).hexdigest(),
-        **found,
+        **result,
         "candidates": outcome.get("summary", {}).get("candidates"),
         "timings": outcome.get("summary", {}).get("timings"),
     }
@@ -467,8 +467,8 @@ def rates() -> dict[str, float]:
     def values(rows: int, bits: int) -> Any:
         return rng.integers(0, 1 << 63, (rows, bits // 64), np.uint64)
 
-    held, queries = values(MAX_PIECE, 128), values(MAX_QUERIES, 128)
-    scan = min(common.timed(lambda: WithinRadius(128, 30).near(held, queries))[1] for _ in range(5))
+    stored, queries = values(MAX_PIECE, 128), values(MAX_QUERIES, 128)
+    scan = min(common.timed(lambda: WithinRadius(128, 30).near(stored, queries))[1] for _ in range(5))
     n = 1 << 19
 
     def meet(members: int) -> float:
@@ -496,20 +496,20 @@ def report(file: str) -> None:
             [
                 engine,
                 f"{int(count):,}",
-                f"{found['seconds']:.0f}",
-                f"{found['cpu']:.0f}",
-                f"{found['documents_per_cpu_second']:,.0f}",
-                f"{found['peak_mb']:,.0f}",
-                "" if found["shuffled_bytes_per_document"] is None else f"{found['shuffled_bytes_per_document']:.0f}",
-                f"{found['recall']:.3f}",
+                f"{result['seconds']:.0f}",
+                f"{result['cpu']:.0f}",
+                f"{result['documents_per_cpu_second']:,.0f}",
+                f"{result['peak_mb']:,.0f}",
+                "" if result["shuffled_bytes_per_document"] is None else f"{result['shuffled_bytes_per_document']:.0f}",
+                f"{result['recall']:.3f}",
             ]
-            for engine, found in engines.items()
+            for engine, result in engines.items()
         ]
-    for name, found in run["results"].get("peers", {}).items():
-        if "cpu" in found:
-            cells = [f"{found['documents']:,}", f"{found['wall']:.0f}", f"{found['cpu']:.0f}"]
-            cells += [f"{found['documents_per_cpu_second']:,.0f}", f"{found['peak_mb']:,.0f}", ""]
-            rows.append([name, *cells, f"{found['recall']:.3f}"])
+    for name, result in run["results"].get("peers", {}).items():
+        if "cpu" in result:
+            cells = [f"{result['documents']:,}", f"{result['wall']:.0f}", f"{result['cpu']:.0f}"]
+            cells += [f"{result['documents_per_cpu_second']:,.0f}", f"{result['peak_mb']:,.0f}", ""]
+            rows.append([name, *cells, f"{result['recall']:.3f}"])
     common.splice("spark.md", "spark", f"{common.source(run)}\n\n{common.table(header, rows)}")
 
 

@@ -47,9 +47,11 @@ WAYS = {"program": "ssdeep 2.14.1 (program)", "Hasher": "nearkin `Hasher`", "pat
 
 def peers() -> dict[str, tuple[Callable[[bytes], str], Callable[[str, str], int]]]:
     # This file has the name of a peer's module, and its folder comes first on the path.
-    sys.path[:] = [place for place in sys.path if Path(place or ".").resolve() != Path(__file__).resolve().parent]
+    sys.path[:] = [
+        position for position in sys.path if Path(position or ".").resolve() != Path(__file__).resolve().parent
+    ]
     sys.modules.pop("ssdeep", None)
-    found: dict[str, tuple[Any, Any]] = {"nearkin": (nk.ssdeep.hash, nk.ssdeep.compare)}
+    results: dict[str, tuple[Any, Any]] = {"nearkin": (nk.ssdeep.hash, nk.ssdeep.compare)}
     for name, module, hash_name in (
         ("python-ssdeep", "ssdeep", "hash"),
         ("pydeep2", "pydeep", "hash_buf"),
@@ -62,35 +64,35 @@ def peers() -> dict[str, tuple[Callable[[bytes], str], Callable[[str, str], int]
         except ImportError:
             print(f"{name}: not installed, left out")
             continue
-        found[name] = (getattr(package, hash_name), package.compare)
-    return found
+        results[name] = (getattr(package, hash_name), package.compare)
+    return results
 
 
 def best(work: Callable[[], Any], repeats: int = 1) -> float:
-    least = float("inf")
+    lowest = float("inf")
     for _ in range(ROUNDS):
         start = time.process_time()
         for _ in range(repeats):
             work()
-        least = min(least, (time.process_time() - start) / repeats)
-    return least
+        lowest = min(lowest, (time.process_time() - start) / repeats)
+    return lowest
 
 
 def program_seconds(folder: Path, data: bytes, repeats: int) -> tuple[float, str]:
     paths = [folder / f"{i}" for i in range(repeats)]
     for path in paths:
         path.write_bytes(data)
-    least, digest = float("inf"), ""
+    lowest, digest = float("inf"), ""
     for _ in range(ROUNDS):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         done = subprocess.run(["ssdeep", "-b", *map(str, paths)], capture_output=True, text=True, check=True)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        least = min(least, spent / repeats)
+        lowest = min(lowest, spent / repeats)
         digest = done.stdout.splitlines()[1].rsplit(",", 1)[0]
     for path in paths:
         path.unlink()
-    return least, digest
+    return lowest, digest
 
 
 def text(size: int) -> bytes:
@@ -104,14 +106,14 @@ def text(size: int) -> bytes:
 
 
 def hashing() -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
+    results: list[dict[str, Any]] = []
     print("\n## Hashing, MB/s of CPU time\n")
     packages = peers()
     folder = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108 - storage in memory, if there is one
     program = shutil.which("ssdeep")
     print("| input | " + " | ".join(packages) + " | ssdeep (program) | nearkin Hasher | nearkin path |")
     print("|---" * (len(packages) + 4) + "|")
-    with tempfile.TemporaryDirectory(dir=folder) as place:
+    with tempfile.TemporaryDirectory(dir=folder) as position:
         for size, repeats in ((1_000, 3000), (10_000, 300), (1_000_000, 10), (100_000_000, 1)):
             for kind, data in (
                 ("random", np.random.default_rng(1).bytes(size)),
@@ -125,16 +127,16 @@ def hashing() -> list[dict[str, Any]]:
                     if name == "ppdeep" and size > 1_000_000:
                         cells.append("-")
                         continue
-                    given = hash_one(data)
-                    given = given.decode() if isinstance(given, bytes) else given
-                    note = "" if given == digest else " (other digest)"
+                    options = hash_one(data)
+                    options = options.decode() if isinstance(options, bytes) else options
+                    note = "" if options == digest else " (other digest)"
                     times = best(lambda h=hash_one, d=data: h(d), 1 if name == "ppdeep" else repeats)
                     row[name] = size / times / 1e6
-                    row[f"{name} agrees"] = given == digest
+                    row[f"{name} agrees"] = options == digest
                     cells.append(f"{size / times / 1e6:.0f}{note}")
                 if program:
-                    seconds, given = program_seconds(Path(place), data, repeats)
-                    assert digest == given, (kind, size)
+                    seconds, options = program_seconds(Path(position), data, repeats)
+                    assert digest == options, (kind, size)
                     row["program"] = size / seconds / 1e6
                     cells.append(f"{size / seconds / 1e6:.0f}")
                 else:
@@ -148,21 +150,21 @@ def hashing() -> list[dict[str, Any]]:
                 assert digest == stream()
                 row["Hasher"] = size / best(stream, repeats) / 1e6
                 cells.append(f"{row['Hasher']:.0f}")
-                path = Path(place) / "input"
+                path = Path(position) / "input"
                 path.write_bytes(data)
                 assert digest == nk.ssdeep.hash(path)
                 row["path"] = size / best(lambda p=path: nk.ssdeep.hash(p), repeats) / 1e6
                 cells.append(f"{row['path']:.0f}")
                 path.unlink()
-                found.append(row)
+                results.append(row)
                 print(f"| {kind} {size:,} | " + " | ".join(cells) + " |", flush=True)
-    return found
+    return results
 
 
 def pairs(near: bool, count: int) -> list[tuple[str, str]]:
     generator = random.Random(3)
-    found = []
-    while len(found) < count:
+    results = []
+    while len(results) < count:
         data = bytearray(generator.randbytes(40_000))
         a = nk.ssdeep.hash(bytes(data))
         if near:
@@ -172,12 +174,12 @@ def pairs(near: bool, count: int) -> list[tuple[str, str]]:
             data = bytearray(generator.randbytes(40_000))
         b = nk.ssdeep.hash(bytes(data))
         if a.split(":")[0] == b.split(":")[0] and (nk.ssdeep.compare(a, b) > 0) == near:
-            found.append((a, b))
-    return found
+            results.append((a, b))
+    return results
 
 
 def comparing() -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
+    results: list[dict[str, Any]] = []
     print("\n## Comparing, million pairs per second of CPU time\n")
     packages = peers()
     print("| call by call from Python | " + " | ".join(packages) + " |")
@@ -196,7 +198,7 @@ def comparing() -> list[dict[str, Any]]:
             rate = len(chosen) / best(work, 1 if name == "ppdeep" else 200) / 1e6
             row[name], row[f"{name} agrees"] = rate, same
             cells.append(f"{rate:.3f}{'' if same else ' (other scores)'}")
-        found.append(row)
+        results.append(row)
         print(f"| {kind} | " + " | ".join(cells) + " |", flush=True)
     print("\n| in a batch, nearkin | compare_many, list | compare_many, Arrow | matrix |\n|---|---|---|---|")
     for kind, near in (("unrelated", False), ("near", True)):
@@ -223,7 +225,7 @@ def comparing() -> list[dict[str, Any]]:
             f"| {len(digests) / in_place / 1e6:.1f} | {len(digests) ** 2 / whole / 1e6:.1f} |",
             flush=True,
         )
-        found.append(
+        results.append(
             {
                 "pairs": kind,
                 "by": "batch",
@@ -233,11 +235,11 @@ def comparing() -> list[dict[str, Any]]:
                 "matrix": len(digests) ** 2 / whole / 1e6,
             }
         )
-    return found
+    return results
 
 
 def searching(path: Path) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     print("\n## Searching real digests, seconds of CPU time\n")
     with gzip.open(path, "rt") as file:
         digests = file.read().split()
@@ -246,8 +248,8 @@ def searching(path: Path) -> dict[str, Any]:
     def timed(name: str, work: Callable[[], Any]) -> Any:
         start = time.process_time()
         result = work()
-        found[name] = {"seconds": time.process_time() - start, "result": repr(result)}
-        print(f"| {name} | {found[name]['seconds']:.3f} | {result!r} |", flush=True)
+        results[name] = {"seconds": time.process_time() - start, "result": repr(result)}
+        print(f"| {name} | {results[name]['seconds']:.3f} | {result!r} |", flush=True)
         return result
 
     print("| what | seconds | result |\n|---|---|---|")
@@ -270,9 +272,9 @@ def searching(path: Path) -> dict[str, Any]:
     low, middle, high = 1000 * np.percentile(times, [50, 99, 100])
     print(f"\nOne search, wall: median {low:.3f} ms, 99% {middle:.3f} ms, longest {high:.3f} ms")
     print(f"Memory: {index.nbytes / len(digests):.0f} bytes per digest")
-    found["search"] = {"median ms": low, "99% ms": middle, "longest ms": high, "queries checked by brute force": 50}
-    found["bytes a digest"] = index.nbytes / len(digests)
-    return found
+    results["search"] = {"median ms": low, "99% ms": middle, "longest ms": high, "queries checked by brute force": 50}
+    results["bytes a digest"] = index.nbytes / len(digests)
+    return results
 
 
 def main() -> None:
@@ -330,17 +332,17 @@ def publish(run: dict[str, Any]) -> None:
                     rows.append([f"{way}, {row['pairs']}", _figure(row[way], 1), *("" for _ in names[1:])])
         common.splice(page, "ssdeep-comparing", common.table(head, rows))
     if "searching" in run:
-        found = run["searching"]
+        result = run["searching"]
         rows = [
             [name, f"{row['seconds']:.2f}", row["result"]]
-            for name, row in found.items()
+            for name, row in result.items()
             if isinstance(row, dict) and "seconds" in row
         ]
-        search = found["search"]
+        search = result["search"]
         rows.append(
             ["one search, wall, median", f"{search['median ms']:.3f} ms", f"99% below {search['99% ms']:.2f} ms"]
         )
-        rows.append(["memory", f"{found['bytes a digest']:.0f} bytes", "per digest"])
+        rows.append(["memory", f"{result['bytes a digest']:.0f} bytes", "per digest"])
         common.splice(page, "ssdeep-searching", common.table(["82,858 real digests", "CPU seconds", "result"], rows))
 
 

@@ -50,17 +50,17 @@ def bands_in_sqlite(path: Path, texts: list[str], ids: list[str], threshold: flo
     connection.execute("CREATE TABLE documents (id TEXT PRIMARY KEY, text TEXT)")
     matches: list[str | None] = []
     for start in range(0, len(texts), BATCH):
-        some, names = texts[start : start + BATCH], ids[start : start + BATCH]
-        signatures = nk.signature(some, recipe)[:, : bands.num_bands * bands.num_rows]
-        keys = np.ascontiguousarray(signatures).reshape(len(some), bands.num_bands, -1)
+        chunk, names = texts[start : start + BATCH], ids[start : start + BATCH]
+        signatures = nk.signature(chunk, recipe)[:, : bands.num_bands * bands.num_rows]
+        keys = np.ascontiguousarray(signatures).reshape(len(chunk), bands.num_bands, -1)
         connection.execute("BEGIN IMMEDIATE")
-        for row, name, text in zip(keys, names, some, strict=True):
-            wanted = [bytes([band]) + row[band].tobytes() for band in range(bands.num_bands)]
-            marks = ",".join("?" * len(wanted))
-            found = connection.execute(f"SELECT id FROM bands WHERE key IN ({marks}) LIMIT 1", wanted).fetchone()  # noqa: S608
-            matches.append(None if found is None else found[0])
-            if found is None:
-                connection.executemany("INSERT OR IGNORE INTO bands VALUES (?, ?)", [(key, name) for key in wanted])
+        for row, name, text in zip(keys, names, chunk, strict=True):
+            target = [bytes([band]) + row[band].tobytes() for band in range(bands.num_bands)]
+            marks = ",".join("?" * len(target))
+            results = connection.execute(f"SELECT id FROM bands WHERE key IN ({marks}) LIMIT 1", target).fetchone()  # noqa: S608
+            matches.append(None if results is None else results[0])
+            if results is None:
+                connection.executemany("INSERT OR IGNORE INTO bands VALUES (?, ?)", [(key, name) for key in target])
                 connection.execute("INSERT INTO documents VALUES (?, ?)", (name, text))
         connection.execute("COMMIT")
     connection.close()
@@ -77,9 +77,9 @@ def fingerprints_in_duckdb(path: Path, texts: list[str], ids: list[str], thresho
     connection.execute("CREATE TABLE documents (number BIGINT, low UBIGINT, high UBIGINT, id VARCHAR, text VARCHAR)")
     matches: list[str | None] = []
     for start in range(0, len(texts), BATCH):
-        some, names = texts[start : start + BATCH], ids[start : start + BATCH]
-        words = np.asarray(nk.fingerprint(some))
-        batch = {"place": np.arange(len(some)), "low": words[:, 0].copy(), "high": words[:, 1].copy()}
+        chunk, names = texts[start : start + BATCH], ids[start : start + BATCH]
+        words = np.asarray(nk.fingerprint(chunk))
+        batch = {"place": np.arange(len(chunk)), "low": words[:, 0].copy(), "high": words[:, 1].copy()}
         connection.execute("BEGIN")
         connection.register("batch", batch)
         near = connection.execute(
@@ -89,11 +89,11 @@ def fingerprints_in_duckdb(path: Path, texts: list[str], ids: list[str], thresho
         ).fetchnumpy()
         columns = list(near.values())
         first = dict(zip(columns[0].tolist(), columns[1].tolist(), strict=True))
-        matches += [ids[first[place]] if place in first else None for place in range(len(some))]
+        matches += [ids[first[position]] if position in first else None for position in range(len(chunk))]
         new = [
-            (start + place, int(low), int(high), names[place], some[place])
-            for place, (low, high) in enumerate(words.tolist())
-            if place not in first
+            (start + position, int(low), int(high), names[position], chunk[position])
+            for position, (low, high) in enumerate(words.tolist())
+            if position not in first
         ]
         connection.register(
             "fresh",
@@ -126,14 +126,14 @@ def kilobyte_texts(data: Path, count: int) -> list[str]:
     texts: list[str] = []
     for text in common.texts(data, "en_20news"):
         texts += [text[at : at + 1000] for at in range(0, max(len(text) - 500, 1), 1000)]
-    found = texts[:count]
+    result = texts[:count]
     choose = random.Random(7)
-    while len(found) < count:
+    while len(result) < count:
         words = choose.choice(texts).split(" ")
         for at in range(0, len(words), 4):
             words[at] = f"w{choose.randrange(1 << 30):x}"
-        found.append(" ".join(words))
-    return found
+        result.append(" ".join(words))
+    return result
 
 
 def sync_time(folder: Path) -> float:
@@ -226,14 +226,14 @@ def first_check_in_process(path: Path, text: str) -> dict[str, float]:
     return {"seconds": float(seconds), "peak_mb": int(kilobytes) / 1e3}
 
 
-def measure_size(store: nk.Store, path: Path, known: list[str]) -> dict[str, Any]:
+def measure_size(store: nk.Store, path: Path, existing: list[str]) -> dict[str, Any]:
     new = [" ".join(f"x{number}y{at}" for at in range(150)) for number in range(QUERIES)]
-    near = [one_word_changed(text) for text in known]
-    asked = {"copies": known, "near": near, "new": new}
+    near = [one_word_changed(text) for text in existing]
+    queries = {"copies": existing, "near": near, "new": new}
     stats = store.stats()
     return {
-        "check": {name: time_each(lambda text: store.check([text]), texts) for name, texts in asked.items()},
-        "open": first_check_in_process(path, known[0]),
+        "check": {name: time_each(lambda text: store.check([text]), texts) for name, texts in queries.items()},
+        "open": first_check_in_process(path, existing[0]),
         "bytes": dict(stats.bytes),
         "segments": len(store._snapshot.segments),
     }
@@ -245,7 +245,7 @@ def measure_growth(recipe: str | None, sizes: list[int], data: Path, folder: Pat
     store = nk.Store.create(path, recipe, threshold=THRESHOLD)
     count, last, length = 0, 0, 0
     recent: list[float] = []
-    known: list[str] = []
+    existing: list[str] = []
     while count < sizes[-1]:
         texts = list(islice(source, BATCH))
         length += sum(len(text.encode()) for text in texts)
@@ -254,12 +254,12 @@ def measure_growth(recipe: str | None, sizes: list[int], data: Path, folder: Pat
         store.check_and_add(texts, ids)
         recent.append(time.process_time() - start)
         count += BATCH
-        if len(known) < QUERIES:
-            known += texts[::250]
+        if len(existing) < QUERIES:
+            existing += texts[::250]
         if count in sizes:
             row: dict[str, Any] = {"documents": count, "text_bytes": length}
             row |= {"cpu_us_per_document": 1e6 * sum(recent) / (count - last), "slowest_batch_ms": 1000 * max(recent)}
-            row |= measure_size(store, path, known[:QUERIES])
+            row |= measure_size(store, path, existing[:QUERIES])
             rows.append(row)
             print(json.dumps({"recipe": recipe or "simhash", **row}), flush=True)
             recent, last = [], count
@@ -278,11 +278,11 @@ def report(run: dict[str, Any]) -> None:
             f"{row['open']['peak_mb']:.0f} MB",
             f"{row['bytes']['total'] / row['documents']:,.0f}",
         ]
-        for name, found in run["results"].items()
-        for row in found
+        for name, result in run["results"].items()
+        for row in result
     ]
-    asked = ["check of a copy", "of a near one", "of a new one"]
-    head = ["documents", "check_and_add", *asked, "open and check", "memory", "bytes per document"]
+    queries = ["check of a copy", "of a near one", "of a new one"]
+    head = ["documents", "check_and_add", *queries, "open and check", "memory", "bytes per document"]
     table = common.table(head, rows)
     common.splice("store.md", "store-growth", f"{table}\n\n{common.source(run)}")
     picture = common.ROOT / "docs" / "img" / "store.svg"

@@ -76,16 +76,16 @@ def hashable(texts: list[str], count: int) -> list[str]:
     """Return the first documents that simhash 2.1.2 can hash: it fails if a shingle occurs 256 times."""
     from simhash import Simhash
 
-    found: list[str] = []
+    results: list[str] = []
     for text in texts:
         try:
             Simhash(text)
         except OverflowError:
             continue
-        found.append(text)
-        if len(found) == count:
+        results.append(text)
+        if len(results) == count:
             break
-    return found
+    return results
 
 
 def repeated(call: Callable[[], Any]) -> Timed:
@@ -208,13 +208,13 @@ def report(run: dict[str, Any]) -> None:
         speeds = [sets[each]["megabytes_per_cpu_second"].get(line) for each in sets]
         rows.append([line, *("" if speed is None else common.ratio(speed) for speed in speeds)])
     header = ["MB per CPU second, one thread", *sets]
-    found = common.table(header, rows) + "\n\n"
+    text = common.table(header, rows) + "\n\n"
     names = sets["Chinese news"]["ratios"]
     rows = [[name, *(common.ratio(sets[each]["ratios"][name]) for each in sets)] for name in names]
-    found += common.table(["ratio", *sets], rows) + "\n\n"
+    text += common.table(["ratio", *sets], rows) + "\n\n"
     sizes = ", ".join(f"{s}: {sets[s]['documents']:,} documents, {sets[s]['megabytes']:.1f} MB" for s in sets)
-    found += f"{sizes}. Medians of {run['rounds']} interleaved rounds. {common.source(run)}"
-    common.splice("benchmarks.md", "text", found)
+    text += f"{sizes}. Medians of {run['rounds']} interleaved rounds. {common.source(run)}"
+    common.splice("benchmarks.md", "text", text)
 
 
 if __name__ == "__main__":

@@ -73,10 +73,10 @@ def measure_index(
     once = max(seconds(lambda: ask(Q[1:2]))[0], 1e-6)
     count = int(min(len(Q), 200, max(20, 1 / once)))
     best = min(seconds(lambda: [ask(Q[i : i + 1]) for i in range(count)])[0] for _ in range(3)) / count
-    batch, found = min((seconds(lambda: ask(Q)) for _ in range(2)), key=lambda item: item[0])
+    batch, result = min((seconds(lambda: ask(Q)) for _ in range(2)), key=lambda item: item[0])
     line = {
         "name": name,
-        "recall": round(recall_of(found, Q, X, true, K), 4),
+        "recall": round(recall_of(result, Q, X, true, K), 4),
         "single_us": round(best * 1e6, 1),
         "batch_us": round(batch / len(Q) * 1e6, 1),
         "qps_single": round(1 / best),
@@ -107,9 +107,9 @@ def brute(X: Any) -> Callable[[Any], Any]:
 
 def exponents(growth: list[Any]) -> str:
     rows = []
-    for name in dict.fromkeys(line["name"] for found in growth for line in found["lines"]):
+    for name in dict.fromkeys(line["name"] for results in growth for line in results["lines"]):
         points = [
-            (found["n"], line["single_us"]) for found in growth for line in found["lines"] if line["name"] == name
+            (results["n"], line["single_us"]) for results in growth for line in results["lines"] if line["name"] == name
         ]
         if len(points) > 2:
             sizes, times = np.log(np.array(points)).T
@@ -162,14 +162,14 @@ def nearest_distances(X: Any, Q: Any, k: int) -> Any:
     return true
 
 
-def recall_of(found: Any, Q: Any, X: Any, true: Any, k: int) -> float:
+def recall_of(result: Any, Q: Any, X: Any, true: Any, k: int) -> float:
     """Return the share of the k results that are as near as the true k-th one."""
     good = 0
-    for query, ids in enumerate(found):
+    for query, ids in enumerate(result):
         rows = np.unique(np.asarray([row for row in ids if 0 <= row < len(X)][:k], dtype=np.int64))
         far = np.sqrt(((X[rows].astype(np.float64) - Q[query]) ** 2).sum(axis=1))
         good += int((far <= true[query, k - 1] * (1 + 1e-5) + 1e-6).sum())
-    return good / (k * len(found))
+    return good / (k * len(result))
 
 
 def clock(call: Callable[[], Any]) -> float:
@@ -180,28 +180,28 @@ def clock(call: Callable[[], Any]) -> float:
 
 def front(points: list[dict[str, Any]], key: str) -> list[tuple[float, float]]:
     """Return (recall, time) of the points that none beats in both, by rising recall."""
-    found: list[tuple[float, float]] = []
+    results: list[tuple[float, float]] = []
     for recall, seconds in sorted(((p["recall"], p[key]) for p in points), key=lambda p: (-p[0], p[1])):
-        if not found or seconds < found[-1][1]:
-            found.append((recall, seconds))
-    return found[::-1]
+        if not results or seconds < results[-1][1]:
+            results.append((recall, seconds))
+    return results[::-1]
 
 
-def at(points: list[dict[str, Any]], wanted: float, key: str, k: int = 10) -> float | None:
+def at(points: list[dict[str, Any]], target: float, key: str, k: int = 10) -> float | None:
     """Return the microseconds at a recall, or None if the curve does not reach it.
 
     Log time is interpolated linearly between two points of the front. If the curve begins above the recall, the time
     is that of its first point.
     """
     line = front([point for point in points if point["k"] == k], key)
-    above = next((place for place, (recall, _) in enumerate(line) if recall >= wanted), None)
+    above = next((position for position, (recall, _) in enumerate(line) if recall >= target), None)
     if above is None:
         return None
     (high, slow) = line[above]
-    if above == 0 or high == wanted:
+    if above == 0 or high == target:
         return slow
     low, quick = line[above - 1]
-    share = (wanted - low) / (high - low)
+    share = (target - low) / (high - low)
     return math.exp((1 - share) * math.log(quick) + share * math.log(slow))
 
 
@@ -226,8 +226,8 @@ def measure_set(
         ]
         command += [*(["--only", *only] if only else []), *["--quick"] * quick]
         done = subprocess.run(command, env={**environment, **THREADS[each]}, stdout=subprocess.PIPE, check=True)
-        found = json.loads(done.stdout)
-        out |= {"n": found["n"], "d": found["d"], "queries": found["queries"], each: found["lines"]}
+        result = json.loads(done.stdout)
+        out |= {"n": result["n"], "d": result["d"], "queries": result["queries"], each: result["lines"]}
     return out
 
 
@@ -280,8 +280,8 @@ def random_view(image: Any, rng: Any) -> Any:
     turn = turn @ np.array([[rng.choice([-1, 1]), shear], [0, 1]])
     middle = np.array([width, height]) / 2 + rng.uniform(-0.2, 0.2, 2) * (width, height)
     moved = np.column_stack([turn, np.array([width, height]) / 2 - turn @ middle])
-    found = cv2.warpAffine(image, moved, (width, height), borderMode=cv2.BORDER_REFLECT)
-    return np.clip(found * rng.uniform(0.7, 1.3), 0, 255).astype(np.uint8)
+    result = cv2.warpAffine(image, moved, (width, height), borderMode=cv2.BORDER_REFLECT)
+    return np.clip(result * rng.uniform(0.7, 1.3), 0, 255).astype(np.uint8)
 
 
 def descriptors(seed: int) -> Iterator[Any]:
@@ -290,23 +290,23 @@ def descriptors(seed: int) -> Iterator[Any]:
     images, rng, sift = pictures(), np.random.default_rng(seed), cv2.SIFT_create()
     while True:
         for image in images:
-            _, found = sift.detectAndCompute(random_view(image, rng), None)
-            if found is not None:
-                yield found.astype(np.uint8)
+            _, result = sift.detectAndCompute(random_view(image, rng), None)
+            if result is not None:
+                yield result.astype(np.uint8)
 
 
 def draw_descriptors(seed: int, count: int) -> Any:
     """Return `count` distinct descriptors."""
     parts: list[Any] = []
-    held = 0
+    stored = 0
     for part in descriptors(seed):
         parts.append(part)
-        held += len(part)
-        if held >= count:
+        stored += len(part)
+        if stored >= count:
             rows = np.unique(np.concatenate(parts), axis=0)
             if len(rows) >= count:
                 return np.random.default_rng(seed).permutation(rows)[:count].astype(np.float32)
-            parts, held = [rows], len(rows)
+            parts, stored = [rows], len(rows)
     raise AssertionError("views end")
 
 
@@ -372,13 +372,13 @@ def nearkins(X: Any, own: str) -> Maker:
     bound guarantees and, with partitions, by the number visited; queries are float32 and the dtype of the stored rows.
     """
 
-    def of(make: Callable[[float], Any], wanted: Sequence[float] = TUNED) -> Callable[[], Index]:
+    def of(make: Callable[[float], Any], target: Sequence[float] = TUNED) -> Callable[[], Index]:
         def build() -> Index:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", nk.errors.ConvergenceWarning)
-                made = {recall: make(recall) for recall in wanted}
+                made = {recall: make(recall) for recall in target}
             size = size_of(lambda path: made[0.95].save(path))
-            return Index(wanted, lambda recall, Q, k: made[recall].nearest(Q, k), size, rows=ids_of)
+            return Index(target, lambda recall, Q, k: made[recall].nearest(Q, k), size, rows=ids_of)
 
         return build
 
@@ -410,11 +410,11 @@ def estimate(kind: str, X: Any) -> Index:
     index = nk.LSHIndex(
         nk.families.Hyperplane(None, orthogonal="hadamard"), rank="estimate", filter=kind, metric="l2"
     ).fit(X)
-    size, knobs = size_of(index.save), [(wanted, None) for wanted in TARGETS]
+    size, knobs = size_of(index.save), [(target, None) for target in TARGETS]
     if kind == "partitions":
         knobs = [
-            (wanted, probes)
-            for wanted in TARGETS[1::2]
+            (target, probes)
+            for target in TARGETS[1::2]
             for probes in PROBES
             if probes <= index.settings_.num_partitions
         ]
@@ -591,14 +591,14 @@ def curves(X: Any, Q: Any, true: Any, rounds: int, own: str, only: tuple[str, ..
             if math.inf > low[0] > SLOW * AT_ONCE:
                 continue
             k, knob, ask = point["k"], point["knob"], index.ask
-            asked = typed[index.dtype]
-            ask(knob, asked[:1], k)
-            for place in range(len(counts)):
-                part = asked[place * AT_ONCE : place * AT_ONCE + counts[place], None]
+            queries = typed[index.dtype]
+            ask(knob, queries[:1], k)
+            for position in range(len(counts)):
+                part = queries[position * AT_ONCE : position * AT_ONCE + counts[position], None]
                 each = clock(lambda ask=ask, knob=knob, k=k, part=part: [ask(knob, q, k) for q in part])
-                low[place] = min(low[place], each)
+                low[position] = min(low[position], each)
             point["single_us"] = round(1e6 * float(low.sum()) / sum(counts), 1)
-            batch = clock(lambda ask=ask, knob=knob, k=k, asked=asked: ask(knob, asked, k))
+            batch = clock(lambda ask=ask, knob=knob, k=k, queries=queries: ask(knob, queries, k))
             point["batch_us"] = min(point["batch_us"], round(1e6 * batch / len(Q), 1))
     return lines
 
@@ -661,37 +661,37 @@ def largest(values: Any, ids: Any = None) -> Any:
     return near if ids is None else ids[near]
 
 
-def products(X: Any, asked: Any) -> Iterator[tuple[str, Callable[[], Any], Callable[[], Any]]]:
+def products(X: Any, requested: Any) -> Iterator[tuple[str, Callable[[], Any], Callable[[], Any]]]:
     """Yield SciPy's forms of the exact search: one query at a time, and as a batch."""
     for kind in (csr_matrix, csr_array):
         for dtype in (np.float64, np.float32):
             rows = kind(X, dtype=dtype)
             across = kind(rows.T)
-            batch = rows[asked]
-            queries = [batch[[i]] for i in range(len(asked))]
+            batch = rows[requested]
+            queries = [batch[[i]] for i in range(len(requested))]
 
             def ask(queries: Any = queries, across: Any = across) -> Any:
                 return [largest((query @ across).toarray().ravel()) for query in queries]
 
             def ask_sparse(queries: Any = queries, across: Any = across) -> Any:
-                found = [query @ across for query in queries]
-                return [largest(one.data, one.indices) for one in found]
+                result = [query @ across for query in queries]
+                return [largest(item.data, item.indices) for item in result]
 
             def ask_all(batch: Any = batch, across: Any = across) -> Any:
-                found = batch @ across
-                parts = [slice(*ends) for ends in zip(found.indptr, found.indptr[1:], strict=False)]
-                return [largest(found.data[part], found.indices[part]) for part in parts]
+                result = batch @ across
+                parts = [slice(*ends) for ends in zip(result.indptr, result.indptr[1:], strict=False)]
+                return [largest(result.data[part], result.indices[part]) for part in parts]
 
             name = f"{kind.__name__}, {np.dtype(dtype).name}"
             yield f"{name}, dense sums", ask, ask_all
             yield f"{name}, sparse sums", ask_sparse, ask_all
 
 
-def codes(X: Any, asked: Any) -> Iterator[tuple[str, float, Callable[[], Any], Callable[[], Any]]]:
+def codes(X: Any, requested: Any) -> Iterator[tuple[str, float, Callable[[], Any], Callable[[], Any]]]:
     index = nk.LSHIndex(nk.families.SparseSimHash(BITS), filter="codes")
     build = clock(lambda: index.fit(X))
-    batch = X[asked]
-    queries = [batch[[i]] for i in range(len(asked))]
+    batch = X[requested]
+    queries = [batch[[i]] for i in range(len(requested))]
     index.tune(X, recall=0.9)
     for count in sorted((*CANDIDATES, index.settings_.num_candidates)):
         name = f"{count} candidates" if count in CANDIDATES else f"{count} candidates (`tune`, recall=0.9)"
@@ -707,7 +707,7 @@ def codes(X: Any, asked: Any) -> Iterator[tuple[str, float, Callable[[], Any], C
 
 
 def twins(n: int, share: float) -> tuple[Any, Any]:
-    """Return vectors with twins, and queries. The distance of random vectors is sqrt(2 d), that of twins a `share` of it."""
+    """Return vectors with twins, and queries. Random vectors have a distance of sqrt(2 d), twins a `share` of it."""
     rng = np.random.default_rng(n)
     half = rng.standard_normal((n // 2, 64)).astype(np.float32)
     noise = share * np.sqrt(2, dtype=np.float32)
@@ -725,7 +725,7 @@ def measure_crossover(n: int, share: float) -> dict[str, Any]:
     """Measure one size and one share of the distance of random pairs."""
     X, Q = twins(n, share)
     truth = nearest_row(X, Q)
-    found: dict[str, Any] = {"n": n, "share": share, "all": {"us": query_us(lambda: nearest_row(X, Q))}}
+    results: dict[str, Any] = {"n": n, "share": share, "all": {"us": query_us(lambda: nearest_row(X, Q))}}
     ways: dict[str, dict[str, Any]] = {"tables": {"num_probes": 8}, "codes": {"filter": "codes"}}
     for way, options in ways.items():
         family = nk.families.Hyperplane(bits=256, seed=1, orthogonal=True)
@@ -735,15 +735,15 @@ def measure_crossover(n: int, share: float) -> dict[str, Any]:
         first = np.full(1000, -1)
         there = np.diff(hits.offsets) > 0
         first[there] = hits.ids[hits.offsets[:-1][there]]
-        found[way] = {
+        results[way] = {
             "us": query_us(lambda index=index: index.nearest(Q, k=1)),
             "recall": float((first == truth).mean()),
             "bytes": index.explain()["bytes_filter"] / n,
             "num_tables": settings.num_tables,
             "hashes_per_table": settings.hashes_per_table,
         }
-    print(found, flush=True)
-    return found
+    print(results, flush=True)
+    return results
 
 
 MAKERS: dict[str, Callable[[Any], Maker]] = {
@@ -793,12 +793,12 @@ def measure_queries(data: Path, quick: bool) -> list[dict[str, Any]]:
 
 def measure_sparse(data: Path, quick: bool) -> list[dict[str, Any]]:
     """Measure SciPy's fastest form, then nearkin: recall, and microseconds of wall time per query."""
-    X, asked, true = bag_of_words(data)
-    count = 50 if quick else len(asked)
-    asked, true = asked[:count], true[:count]
+    X, queries, true = bag_of_words(data)
+    count = 50 if quick else len(queries)
+    queries, true = queries[:count], true[:count]
 
     def recall(hits: Any) -> float:
-        own = [[int(row) for row in ids if row != self][:K] for self, ids in zip(asked, hits, strict=True)]
+        own = [[int(row) for row in ids if row != self][:K] for self, ids in zip(queries, hits, strict=True)]
         return float(np.mean([len(set(ids) & set(near)) / K for ids, near in zip(own, true.tolist(), strict=True)]))
 
     def line(name: str, build: float, ask: Callable[[], Any], ask_all: Callable[[], Any]) -> dict[str, Any]:
@@ -808,11 +808,11 @@ def measure_sparse(data: Path, quick: bool) -> list[dict[str, Any]]:
         return {**row, "build_s": round(build, 3)}
 
     # The transposed rows are built once, which is not measured.
-    exact = [line(f"SciPy, {name}", 0.0, ask, ask_all) for name, ask, ask_all in products(X, asked)]
+    exact = [line(f"SciPy, {name}", 0.0, ask, ask_all) for name, ask, ask_all in products(X, queries)]
     best = min(exact, key=lambda row: row["single_us"])
     best["batch_us"] = min(row["batch_us"] for row in exact)
     best["name"] = "SciPy, exact products, fastest form"
-    return [best, *(line(*row) for row in codes(X, asked))]
+    return [best, *(line(*row) for row in codes(X, queries))]
 
 
 def faiss_lsh(X: Any) -> Callable[[Any], Any]:

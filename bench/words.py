@@ -39,15 +39,15 @@ ROUNDS = 3
 def tokens_in_common(ours: list[list[str]], theirs: list[list[str]]) -> float:
     same = total = 0
     for mine, other in zip(ours, theirs, strict=True):
-        places = []
+        positions = []
         for tokens in (mine, other):
             ends, at = set(), 0
             for token in tokens:
                 ends.add((at, token))
                 at += len(token)
-            places.append(ends)
-        same += len(places[0] & places[1])
-        total += len(places[1])
+            positions.append(ends)
+        same += len(positions[0] & positions[1])
+        total += len(positions[1])
     return same / total
 
 
@@ -88,7 +88,7 @@ def agreement(few: list[str]) -> dict[str, float]:
     rjiebas = [[token for token in rjieba.cut(text) if token.strip()] for text in few]
 
     def same(recipe: str, extract: Callable[..., list[str]]) -> float:
-        ours = [[word for word, _ in found] for found in nk.keywords(few, recipe, top=10)]
+        ours = [[word for word, _ in result] for result in nk.keywords(few, recipe, top=10)]
         return sum(set(a) == set(extract(text, topK=10)) for a, text in zip(ours, few, strict=True)) / len(few)
 
     return {
@@ -135,7 +135,7 @@ def textrank(data: Path) -> dict[str, dict[str, Any]]:
             "same first ten": same / len(texts),
         }
 
-    found: dict[str, dict[str, Any]] = {}
+    results: dict[str, dict[str, Any]] = {}
     every: list[str] = []
     for name, corpus in TEXTRANK.items():
         texts = common.texts(data, corpus)
@@ -143,15 +143,15 @@ def textrank(data: Path) -> dict[str, dict[str, Any]]:
         count = max(round(CHARACTERS / mean), 2)
         taken = texts[:: len(texts) // count][:count]
         every += taken
-        found[name] = measured(taken)
-    found["all of these"] = measured(every)
+        results[name] = measured(taken)
+    results["all of these"] = measured(every)
     news = "\n".join(common.texts(data, "zh_news_sogou"))
     for length in LENGTHS:
         count = max(100_000 // length, 1)
-        found[f"news, pieces of {length:,} characters"] = measured(
+        results[f"news, pieces of {length:,} characters"] = measured(
             [news[start : start + length] for start in range(0, len(news), len(news) // count)][:count]
         )
-    return found
+    return results
 
 
 def main() -> None:
@@ -171,7 +171,7 @@ def main() -> None:
         step = len(texts) // many
         taken = texts[::step][:many]
         runs, sizes = candidates(taken[:few], taken)
-        found = agreement(taken[:few])
+        result = agreement(taken[:few])
         seconds = common.rounds(runs, options.rounds)
         speed = {each: sizes[each] / seconds[each]["cpu"] for each in runs}
         ratios = {each: speed[f"nearkin {each}"] / speed[f"jieba {each}"] for each in ("words", "tf-idf", "textrank")}
@@ -182,10 +182,10 @@ def main() -> None:
             "megabytes": sizes,
             "megabytes_per_cpu_second": speed,
             "ratios": ratios,
-            "agreement": found,
+            "agreement": result,
             "seconds": seconds,
         }
-        print(json.dumps({name: {"speed": speed, "ratios": ratios, "agreement": found}}, ensure_ascii=False, indent=1))
+        print(json.dumps({name: {"speed": speed, "ratios": ratios, "agreement": result}}, ensure_ascii=False, indent=1))
     ranks = textrank(options.data)
     print(json.dumps(ranks, ensure_ascii=False, indent=1))
     content = {"rounds": options.rounds, "sets": sets, "textrank": ranks}
@@ -200,27 +200,27 @@ def report(run: dict[str, Any]) -> None:
         job = each.removeprefix("nearkin ").removeprefix("rjieba ").removeprefix("jieba ")
         peer = "jieba words" if "words" in job else f"jieba {job}"
         cells = []
-        for one in run["sets"].values():
-            speed = one["megabytes_per_cpu_second"]
+        for item in run["sets"].values():
+            speed = item["megabytes_per_cpu_second"]
             cells += [f"{speed[each]:.2f}", f"{speed[each] / speed[peer]:.1f}"]
         rows.append([each, *cells])
     header = ["MB per CPU second"]
     for each in run["sets"]:
         header += [each, "× jieba"]
     kinds = next(iter(run["sets"].values()))["agreement"]
-    same = [[each, *(f"{one['agreement'][each]:.2%}" for one in run["sets"].values())] for each in kinds]
+    same = [[each, *(f"{item['agreement'][each]:.2%}" for item in run["sets"].values())] for each in kinds]
     agreement = common.table(["the same as jieba's", *run["sets"]], same)
     common.splice(page, "words", common.table(header, rows) + "\n\n" + agreement)
     rows = [
         [
             each,
-            f"{one['documents']:,}",
-            f"{one['jieba']:.4f}",
-            f"{one['nearkin']:.2f}",
-            f"{one['ratio']:.0f}",
-            f"{one['same first ten']:.1%}",
+            f"{item['documents']:,}",
+            f"{item['jieba']:.4f}",
+            f"{item['nearkin']:.2f}",
+            f"{item['ratio']:.0f}",
+            f"{item['same first ten']:.1%}",
         ]
-        for each, one in run["textrank"].items()
+        for each, item in run["textrank"].items()
     ]
     header = ["TextRank, MB per CPU second", "documents", "jieba", "nearkin", "times", "same first ten"]
     common.splice(page, "words-textrank", common.table(header, rows))
