@@ -14,16 +14,15 @@ import gzip
 import importlib
 import importlib.metadata
 import os
-import platform
 import random
 import resource
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -68,16 +67,6 @@ def peers() -> dict[str, tuple[Callable[[bytes], str], Callable[[str, str], int]
     return results
 
 
-def best(work: Callable[[], Any], repeats: int = 1) -> float:
-    lowest = float("inf")
-    for _ in range(ROUNDS):
-        start = time.process_time()
-        for _ in range(repeats):
-            work()
-        lowest = min(lowest, (time.process_time() - start) / repeats)
-    return lowest
-
-
 def program_seconds(folder: Path, data: bytes, repeats: int) -> tuple[float, str]:
     paths = [folder / f"{i}" for i in range(repeats)]
     for path in paths:
@@ -101,177 +90,130 @@ def text(size: int) -> bytes:
     words = [bytes(generator.choice(letters, n)) for n in generator.integers(2, 10, 5000)]
     picks = (5000 * generator.random(size // 4) ** 3).astype(int)
     joined = b"".join(words[i] + (b"\n" if i % 11 == 0 else b" ") for i in picks)
-    assert len(joined) >= size
     return joined[:size]
 
 
 def hashing() -> list[dict[str, Any]]:
-    results: list[dict[str, Any]] = []
-    print("\n## Hashing, MB/s of CPU time\n")
-    packages = peers()
-    folder = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108 - storage in memory, if there is one
-    program = shutil.which("ssdeep")
-    print("| input | " + " | ".join(packages) + " | ssdeep (program) | nearkin Hasher | nearkin path |")
-    print("|---" * (len(packages) + 4) + "|")
-    with tempfile.TemporaryDirectory(dir=folder) as position:
+    """Measure MB per CPU second of each candidate, by input and size."""
+    packages, program, rows = peers(), shutil.which("ssdeep"), []
+    folder = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108 - storage in memory
+    with tempfile.TemporaryDirectory(dir=folder) as name:
+        path = Path(name) / "input"
         for size, repeats in ((1_000, 3000), (10_000, 300), (1_000_000, 10), (100_000_000, 1)):
-            for kind, data in (
-                ("random", np.random.default_rng(1).bytes(size)),
-                ("text", text(size)),
-                ("zeros", bytes(size)),
-            ):
+            inputs = {"random": np.random.default_rng(1).bytes(size), "text": text(size), "zeros": bytes(size)}
+            for kind, data in inputs.items():
                 digest = nk.ssdeep.hash(data)
                 row: dict[str, Any] = {"input": kind, "bytes": size}
-                cells = []
-                for name, (hash_one, _) in packages.items():
-                    if name == "ppdeep" and size > 1_000_000:
-                        cells.append("-")
+                for peer, (hash_data, _) in packages.items():
+                    if peer == "ppdeep" and size > 1_000_000:
                         continue
-                    options = hash_one(data)
-                    options = options.decode() if isinstance(options, bytes) else options
-                    note = "" if options == digest else " (other digest)"
-                    times = best(lambda h=hash_one, d=data: h(d), 1 if name == "ppdeep" else repeats)
-                    row[name] = size / times / 1e6
-                    row[f"{name} agrees"] = options == digest
-                    cells.append(f"{size / times / 1e6:.0f}{note}")
+                    value = hash_data(data)
+                    row[f"{peer} agrees"] = digest == (value.decode() if isinstance(value, bytes) else value)
+                    seconds = common.min_cpu(partial(hash_data, data), ROUNDS, 1 if peer == "ppdeep" else repeats)
+                    row[peer] = size / seconds / 1e6
                 if program:
-                    seconds, options = program_seconds(Path(position), data, repeats)
-                    assert digest == options, (kind, size)
+                    seconds, value = program_seconds(Path(name), data, repeats)
+                    check_equal(digest, value)
                     row["program"] = size / seconds / 1e6
-                    cells.append(f"{size / seconds / 1e6:.0f}")
-                else:
-                    cells.append("not installed")
-
-                def stream(data: bytes = data) -> str:
-                    hasher = nk.ssdeep.Hasher()
-                    hasher.update(data)
-                    return hasher.digest()
-
-                assert digest == stream()
-                row["Hasher"] = size / best(stream, repeats) / 1e6
-                cells.append(f"{row['Hasher']:.0f}")
-                path = Path(position) / "input"
                 path.write_bytes(data)
-                assert digest == nk.ssdeep.hash(path)
-                row["path"] = size / best(lambda p=path: nk.ssdeep.hash(p), repeats) / 1e6
-                cells.append(f"{row['path']:.0f}")
+                check_equal(digest, stream(data))
+                check_equal(digest, nk.ssdeep.hash(path))
+                row["Hasher"] = size / common.min_cpu(partial(stream, data), ROUNDS, repeats) / 1e6
+                row["path"] = size / common.min_cpu(partial(nk.ssdeep.hash, path), ROUNDS, repeats) / 1e6
                 path.unlink()
-                results.append(row)
-                print(f"| {kind} {size:,} | " + " | ".join(cells) + " |", flush=True)
-    return results
+                rows.append(row)
+                print(row, flush=True)
+    return rows
+
+
+def stream(data: bytes) -> str:
+    hasher = nk.ssdeep.Hasher()
+    hasher.update(data)
+    return str(hasher.digest())
+
+
+def check_equal(expected: object, actual: object) -> None:
+    """Stop the benchmark if a candidate gives another result."""
+    if not np.array_equal(np.asarray(expected), np.asarray(actual)):
+        raise SystemExit(f"a candidate gives {actual!r} instead of {expected!r}")
 
 
 def pairs(near: bool, count: int) -> list[tuple[str, str]]:
     generator = random.Random(3)
     results = []
     while len(results) < count:
-        data = bytearray(generator.randbytes(40_000))
-        a = nk.ssdeep.hash(bytes(data))
-        if near:
-            for _ in range(5):
-                data[generator.randrange(len(data))] ^= 1
-        else:
-            data = bytearray(generator.randbytes(40_000))
-        b = nk.ssdeep.hash(bytes(data))
+        data = generator.randbytes(40_000)
+        a = nk.ssdeep.hash(data)
+        b = nk.ssdeep.hash(edit(data, generator) if near else generator.randbytes(40_000))
         if a.split(":")[0] == b.split(":")[0] and (nk.ssdeep.compare(a, b) > 0) == near:
             results.append((a, b))
     return results
 
 
+def edit(data: bytes, generator: random.Random) -> bytes:
+    edited = bytearray(data)
+    for _ in range(5):
+        edited[generator.randrange(len(edited))] ^= 1
+    return bytes(edited)
+
+
 def comparing() -> list[dict[str, Any]]:
-    results: list[dict[str, Any]] = []
-    print("\n## Comparing, million pairs per second of CPU time\n")
-    packages = peers()
-    print("| call by call from Python | " + " | ".join(packages) + " |")
-    print("|---" * (len(packages) + 1) + "|")
+    """Measure million pairs per CPU second: calls one by one, then batches."""
+    packages, rows = peers(), []
     for kind, near in (("unrelated", False), ("near", True)):
         chosen = pairs(near, 500)
         row: dict[str, Any] = {"pairs": kind, "by": "call"}
-        cells = []
         for name, (_, compare) in packages.items():
-            same = all(nk.ssdeep.compare(a, b) == compare(a, b) for a, b in chosen[:100])
+            row[f"{name} agrees"] = all(nk.ssdeep.compare(a, b) == compare(a, b) for a, b in chosen[:100])
 
             def work(compare: Callable[[str, str], int] = compare, chosen: list[tuple[str, str]] = chosen) -> None:
                 for a, b in chosen:
                     compare(a, b)
 
-            rate = len(chosen) / best(work, 1 if name == "ppdeep" else 200) / 1e6
-            row[name], row[f"{name} agrees"] = rate, same
-            cells.append(f"{rate:.3f}{'' if same else ' (other scores)'}")
-        results.append(row)
-        print(f"| {kind} | " + " | ".join(cells) + " |", flush=True)
-    print("\n| in a batch, nearkin | compare_many, list | compare_many, Arrow | matrix |\n|---|---|---|---|")
+            row[name] = len(chosen) / common.min_cpu(work, ROUNDS, 1 if name == "ppdeep" else 200) / 1e6
+        rows.append(row)
+        print(row, flush=True)
     for kind, near in (("unrelated", False), ("near", True)):
-        # Near: all copies of one input, each edited on its own.
+        # Near: copies of one input, each edited alone.
         generator = random.Random(4)
         base = generator.randbytes(40_000)
-        digests = []
-        for _ in range(3000):
-            data = bytearray(base if near else generator.randbytes(40_000))
-            for _ in range(5):
-                data[generator.randrange(len(data))] ^= 1
-            digests.append(nk.ssdeep.hash(bytes(data)))
+        digests = [nk.ssdeep.hash(edit(base if near else generator.randbytes(40_000), generator)) for _ in range(3000)]
         sizes = [digest.split(":")[0] for digest in digests]
         usual = max(set(sizes), key=sizes.count)
         digests = [digest for digest, size in zip(digests, sizes, strict=True) if size == usual]
-        many = best(lambda d=digests: nk.ssdeep.compare_many(d[0], d), 50)
-        column = pa.array(digests)
-        assert np.array_equal(nk.ssdeep.compare_many(digests[0], column), nk.ssdeep.compare_many(digests[0], digests))
-        in_place = best(lambda d=digests, c=column: nk.ssdeep.compare_many(d[0], c), 50)
-        whole = best(lambda d=digests: nk.ssdeep.matrix(d))
-        positive = np.count_nonzero(nk.ssdeep.matrix(digests)) / len(digests) ** 2
-        print(
-            f"| {kind} ({positive:.0%} above 0) | {len(digests) / many / 1e6:.1f} "
-            f"| {len(digests) / in_place / 1e6:.1f} | {len(digests) ** 2 / whole / 1e6:.1f} |",
-            flush=True,
-        )
-        results.append(
-            {
-                "pairs": kind,
-                "by": "batch",
-                "above 0": positive,
-                "compare_many list": len(digests) / many / 1e6,
-                "compare_many Arrow": len(digests) / in_place / 1e6,
-                "matrix": len(digests) ** 2 / whole / 1e6,
-            }
-        )
-    return results
+        first, column = digests[0], pa.array(digests)
+        check_equal(nk.ssdeep.compare_many(first, digests), nk.ssdeep.compare_many(first, column))
+        count = len(digests)
+        row = {"pairs": kind, "by": "batch", "above 0": np.count_nonzero(nk.ssdeep.matrix(digests)) / count**2}
+        for way, values in (("compare_many list", digests), ("compare_many Arrow", column)):
+            row[way] = count / common.min_cpu(partial(nk.ssdeep.compare_many, first, values), ROUNDS, 50) / 1e6
+        row["matrix"] = count**2 / common.min_cpu(partial(nk.ssdeep.matrix, digests), ROUNDS) / 1e6
+        rows.append(row)
+        print(row, flush=True)
+    return rows
 
 
 def searching(path: Path) -> dict[str, Any]:
-    results: dict[str, Any] = {}
-    print("\n## Searching real digests, seconds of CPU time\n")
+    """Measure CPU seconds of adding, pairs and clusters of real digests, and wall time of one search."""
     with gzip.open(path, "rt") as file:
         digests = file.read().split()
-    sample = random.Random(5).sample(digests, 2000)
-
-    def timed(name: str, work: Callable[[], Any]) -> Any:
-        start = time.process_time()
-        result = work()
-        results[name] = {"seconds": time.process_time() - start, "result": repr(result)}
-        print(f"| {name} | {results[name]['seconds']:.3f} | {result!r} |", flush=True)
-        return result
-
-    print("| what | seconds | result |\n|---|---|---|")
-    index = nk.DigestIndex()
-    timed("add", lambda: index.add(None, digests))
+    index, results = nk.DigestIndex(), {}
+    calls: dict[str, Callable[[], Any]] = {"add": partial(index.add, None, digests)}
     for threshold in (1, 50, 90):
-        timed(f"all pairs from {threshold}", lambda t=threshold: index.pairs(t))
-        timed(f"centred clusters from {threshold}", lambda t=threshold: index.clusters(t))
-        timed(f"connected clusters from {threshold}", lambda t=threshold: index.clusters(t, linkage="connected"))
-    times = []
-    for query in sample:
-        start = time.perf_counter()
-        index.search([query])
-        times.append(time.perf_counter() - start)
+        calls[f"all pairs from {threshold}"] = partial(index.pairs, threshold)
+        calls[f"centred clusters from {threshold}"] = partial(index.clusters, threshold)
+        calls[f"connected clusters from {threshold}"] = partial(index.clusters, threshold, linkage="connected")
+    for name, call in calls.items():
+        cpu, _, result = common.timed(call)
+        results[name] = {"seconds": cpu, "result": repr(result)}
+        print(name, results[name], flush=True)
+    sample = random.Random(5).sample(digests, 2000)
+    times = [common.timed(partial(index.search, [query]))[1] for query in sample]
     for query in sample[:50]:
-        scores = nk.ssdeep.compare_many(query, digests)
-        hits = index.search([query])
-        assert np.array_equal(np.flatnonzero(scores), np.sort(hits.ids))
-        assert np.array_equal(scores[hits.ids], hits.scores)
+        scores, hits = nk.ssdeep.compare_many(query, digests), index.search([query])
+        check_equal(np.flatnonzero(scores), np.sort(hits.ids))
+        check_equal(scores[hits.ids], hits.scores)
     low, middle, high = 1000 * np.percentile(times, [50, 99, 100])
-    print(f"\nOne search, wall: median {low:.3f} ms, 99% {middle:.3f} ms, longest {high:.3f} ms")
-    print(f"Memory: {index.nbytes / len(digests):.0f} bytes per digest")
     results["search"] = {"median ms": low, "99% ms": middle, "longest ms": high, "queries checked by brute force": 50}
     results["bytes a digest"] = index.nbytes / len(digests)
     return results
@@ -288,17 +230,12 @@ def main() -> None:
         publish(common.latest("ssdeep", options.report))
         return
     nk.set_num_threads(1)
-    print(f"nearkin {nk.__version__}, Python {platform.python_version()}, {platform.machine()}")
-    run: dict[str, Any] = {}
-    if "hashing" in options.parts:
-        run["hashing"] = hashing()
-    if "comparing" in options.parts:
-        run["comparing"] = comparing()
-    if "searching" in options.parts:
-        if options.digests.is_file():
-            run["searching"] = searching(options.digests)
-        else:
-            print(f"\n{options.digests} is missing: searching is left out")
+    parts: dict[str, Callable[[], Any]] = {
+        "hashing": hashing,
+        "comparing": comparing,
+        "searching": lambda: searching(options.digests),
+    }
+    run: dict[str, Any] = {name: measure() for name, measure in parts.items() if name in options.parts}
     if set(run) != set(PARTS) and common.runs("ssdeep"):
         last = common.latest("ssdeep")
         kept = [part for part in PARTS if part in last and part not in run]
@@ -313,7 +250,7 @@ def publish(run: dict[str, Any]) -> None:
     if "hashing" in run:
         names = [name for name in ("nearkin", *NAMES, "program", "Hasher", "path") if name in run["hashing"][0]]
         rows = [
-            [f"{row['input']}, {_size(row['bytes'])}", *(_figure(row.get(name), 0) for name in names)]
+            [f"{row['input']}, {format_size(row['bytes'])}", *(format_figure(row.get(name), 0) for name in names)]
             for row in run["hashing"]
         ]
         common.splice(
@@ -324,12 +261,12 @@ def publish(run: dict[str, Any]) -> None:
     if "comparing" in run:
         calls = [row for row in run["comparing"] if row["by"] == "call"]
         names = [name for name in ("nearkin", *NAMES) if name in calls[0]]
-        rows = [[f"call by call, {row['pairs']}", *(_figure(row[name], 3) for name in names)] for row in calls]
+        rows = [[f"call by call, {row['pairs']}", *(format_figure(row[name], 3) for name in names)] for row in calls]
         head = ["million pairs per CPU second, one thread", *(NAMES.get(name, name) for name in names)]
         for row in run["comparing"]:
             if row["by"] == "batch":
                 for way in ("compare_many list", "compare_many Arrow", "matrix"):
-                    rows.append([f"{way}, {row['pairs']}", _figure(row[way], 1), *("" for _ in names[1:])])
+                    rows.append([f"{way}, {row['pairs']}", format_figure(row[way], 1), *("" for _ in names[1:])])
         common.splice(page, "ssdeep-comparing", common.table(head, rows))
     if "searching" in run:
         result = run["searching"]
@@ -346,20 +283,12 @@ def publish(run: dict[str, Any]) -> None:
         common.splice(page, "ssdeep-searching", common.table(["82,858 real digests", "CPU seconds", "result"], rows))
 
 
-def _size(size: int) -> str:
+def format_size(size: int) -> str:
     return f"{size // 1_000_000} MB" if size >= 1_000_000 else f"{size // 1000} KB"
 
 
-def _figure(value: float | None, digits: int) -> str:
+def format_figure(value: float | None, digits: int) -> str:
     return "" if value is None else f"{value:,.{digits}f}" if value >= 10 or digits else f"{value:.1f}"
-
-
-def _installed(name: str) -> bool:
-    try:
-        importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return False
-    return True
 
 
 if __name__ == "__main__":

@@ -4,10 +4,6 @@ Texts are complete documents of Sogou news and of laws; every n-th one is taken,
 round. Agreement of tokens is the share of jieba's tokens (without white space) that start at the same offset;
 agreement of keywords is the share of texts with the same first ten. Data are loaded before timing starts.
 
-TextRank is also measured on equal amounts of five corpora and on pieces of several lengths. Most of jieba's time there
-is part-of-speech tagging, which slows down forty times on characters that its model has never seen, such as those of
-poems in traditional script.
-
 Run `python bench/words.py`; the tables are in docs/benchmarks.md.
 """
 
@@ -15,7 +11,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import common
@@ -99,61 +94,6 @@ def agreement(few: list[str]) -> dict[str, float]:
     }
 
 
-TEXTRANK = {
-    "news": "zh_news_sogou",
-    "laws": "zh_laws",
-    "reviews": "zh_reviews",
-    "Song poems": "zh_song_poems",
-    "Tang poems": "zh_tang_two_editions",
-}
-
-
-CHARACTERS = 12_000
-
-
-LENGTHS = (100, 1_000, 10_000, 100_000)
-
-
-def textrank(data: Path) -> dict[str, dict[str, Any]]:
-    import jieba.analyse
-
-    import nearkin as nk
-
-    recipe = nk.Recipe.of(RECIPES["textrank"]).with_(top="10")
-
-    def measured(texts: list[str]) -> dict[str, Any]:
-        theirs = common.timed(lambda: [jieba.analyse.textrank(text, topK=10) for text in texts])
-        ours = min((common.timed(lambda: nk.keywords(texts, recipe)) for _ in range(9)), key=lambda run: run[0])
-        size = common.megabytes(texts)
-        same = sum(set(a) == {word for word, _ in b} for a, b in zip(theirs[2], ours[2], strict=True))
-        return {
-            "documents": len(texts),
-            "megabytes": size,
-            "jieba": size / theirs[0],
-            "nearkin": size / ours[0],
-            "ratio": theirs[0] / ours[0],
-            "same first ten": same / len(texts),
-        }
-
-    results: dict[str, dict[str, Any]] = {}
-    every: list[str] = []
-    for name, corpus in TEXTRANK.items():
-        texts = common.texts(data, corpus)
-        mean = sum(map(len, texts)) / len(texts)
-        count = max(round(CHARACTERS / mean), 2)
-        taken = texts[:: len(texts) // count][:count]
-        every += taken
-        results[name] = measured(taken)
-    results["all of these"] = measured(every)
-    news = "\n".join(common.texts(data, "zh_news_sogou"))
-    for length in LENGTHS:
-        count = max(100_000 // length, 1)
-        results[f"news, pieces of {length:,} characters"] = measured(
-            [news[start : start + length] for start in range(0, len(news), len(news) // count)][:count]
-        )
-    return results
-
-
 def main() -> None:
     options = common.arguments(__doc__, ("--rounds", {"type": int, "default": ROUNDS}))
     if options.report is not None:
@@ -186,15 +126,11 @@ def main() -> None:
             "seconds": seconds,
         }
         print(json.dumps({name: {"speed": speed, "ratios": ratios, "agreement": result}}, ensure_ascii=False, indent=1))
-    ranks = textrank(options.data)
-    print(json.dumps(ranks, ensure_ascii=False, indent=1))
-    content = {"rounds": options.rounds, "sets": sets, "textrank": ranks}
-    common.save("words", content, versions=common.versions("jieba", "rjieba", "numpy"))
+    common.save("words", {"rounds": options.rounds, "sets": sets}, versions=common.versions("jieba", "rjieba", "numpy"))
     report(common.latest("words"))
 
 
 def report(run: dict[str, Any]) -> None:
-    page = common.ROOT / "docs" / "benchmarks.md"
     rows = []
     for each in next(iter(run["sets"].values()))["megabytes_per_cpu_second"]:
         job = each.removeprefix("nearkin ").removeprefix("rjieba ").removeprefix("jieba ")
@@ -210,21 +146,8 @@ def report(run: dict[str, Any]) -> None:
     kinds = next(iter(run["sets"].values()))["agreement"]
     same = [[each, *(f"{item['agreement'][each]:.2%}" for item in run["sets"].values())] for each in kinds]
     agreement = common.table(["the same as jieba's", *run["sets"]], same)
-    common.splice(page, "words", common.table(header, rows) + "\n\n" + agreement)
-    rows = [
-        [
-            each,
-            f"{item['documents']:,}",
-            f"{item['jieba']:.4f}",
-            f"{item['nearkin']:.2f}",
-            f"{item['ratio']:.0f}",
-            f"{item['same first ten']:.1%}",
-        ]
-        for each, item in run["textrank"].items()
-    ]
-    header = ["TextRank, MB per CPU second", "documents", "jieba", "nearkin", "times", "same first ten"]
-    common.splice(page, "words-textrank", common.table(header, rows))
-    common.splice(page, "words-run", common.source(run))
+    common.splice("benchmarks.md", "words", common.table(header, rows) + "\n\n" + agreement)
+    common.splice("benchmarks.md", "words-run", common.source(run))
 
 
 if __name__ == "__main__":
