@@ -135,34 +135,34 @@ def check_search(source: Any, values: Any, match: Callable[[int, int], bool], si
     search.add(added[n // 4 :])
     assert len(added) == len(search)
 
-    found = search.find(values)
-    lists = [found.ordinals[found.offsets[i] : found.offsets[i + 1]].tolist() for i in range(n)]
+    result = search.find(values)
+    lists = [result.ordinals[result.offsets[i] : result.offsets[i + 1]].tolist() for i in range(n)]
     assert [[j for j in added.tolist() if match(i, j)] for i in range(n)] == lists
     pairs = search.pairs()
     ends = np.minimum(pairs.left, pairs.right), np.maximum(pairs.left, pairs.right)
     expected = [(i, j) for i in added.tolist() for j in added.tolist() if i < j and match(i, j)]
     assert expected == sorted(zip(*(side.tolist() for side in ends), strict=True))
     if similarity is None:
-        assert found.similarity is None
+        assert result.similarity is None
         assert pairs.similarity is None
     else:
-        owners = np.repeat(np.arange(n), np.diff(found.offsets))
-        for left, right, given in (
-            (owners, found.ordinals, found.similarity),
+        owners = np.repeat(np.arange(n), np.diff(result.offsets))
+        for left, right, scores in (
+            (owners, result.ordinals, result.similarity),
             (pairs.left, pairs.right, pairs.similarity),
         ):
             expected_similarity = [similarity(i, j) for i, j in zip(left.tolist(), right.tolist(), strict=True)]
-            assert expected_similarity == pytest.approx(given.tolist(), abs=1e-12)
+            assert expected_similarity == pytest.approx(scores.tolist(), abs=1e-12)
             assert expected_similarity == pytest.approx(source.similarities(values[left], values[right]).tolist())
 
-    places = np.arange(1, n)
-    batch = search.within(places)
-    numbers = range(len(places))
+    positions = np.arange(1, n)
+    batch = search.within(positions)
+    numbers = range(len(positions))
     close = [a for a in numbers if any(a != b and match(a + 1, b + 1) for b in numbers)]
     assert close == batch.close.tolist()
-    by, _, verified, _, _ = batch.absorb(None, places[batch.close], 0.0, 10_000)
-    kept = reference.absorb(close, lambda a, b: match(a + 1, b + 1))
-    assert [-1 if kept[a] == a else close.index(kept[a]) for a in close] == by.tolist()
+    by, _, verified, _, _ = batch.absorb(None, positions[batch.close], 0.0, 10_000)
+    remaining = reference.absorb(close, lambda a, b: match(a + 1, b + 1))
+    assert [-1 if remaining[a] == a else close.index(remaining[a]) for a in close] == by.tolist()
     assert 0 == verified
 
 
@@ -174,9 +174,9 @@ def equal_values(values: Any, i: int, j: int) -> int:
 def shares_band(source: MinHashCandidates, values: Any, i: int, j: int) -> bool:
     """Return True for a MinHash candidate by definition: all values of a band agree, and enough of all values."""
     b, r = source.banding.num_bands, source.banding.num_rows
-    one, other = (values[row][: b * r].reshape(b, r) for row in (i, j))
-    least = math.ceil(source.share * len(values[i]) - 1e-9)
-    return bool((one == other).all(axis=1).any()) and equal_values(values, i, j) >= least
+    first, other = (values[row][: b * r].reshape(b, r) for row in (i, j))
+    minimum = math.ceil(source.share * len(values[i]) - 1e-9)
+    return bool((first == other).all(axis=1).any()) and equal_values(values, i, j) >= minimum
 
 
 # Folds and numbers, from docs/recipe.md only
@@ -206,14 +206,14 @@ _ACCENTED = ("LATIN", "GREEK", "CYRILLIC", "FULLWIDTH LATIN", "ROMAN NUMERAL", "
 
 
 def _without_accents(decomposed: str) -> str:
-    kept, base = "", ""
+    remaining, base = "", ""
     for character in decomposed:
         if not unicodedata.category(character).startswith("M"):
             base = character
         accented = unicodedata.name(base or "\n", "").startswith(_ACCENTED)
         if not (unicodedata.category(character) == "Mn" and accented):
-            kept += character
-    return kept
+            remaining += character
+    return remaining
 
 
 def folded(text: str, folds: tuple[str, ...]) -> str:
@@ -227,25 +227,27 @@ def folded(text: str, folds: tuple[str, ...]) -> str:
 
 def _of_numbers(text: str) -> dict[int, bool]:
     """Return the positions of characters of numbers, and whether they join their neighbours."""
-    found = {}
-    for place, character in enumerate(text):
-        before, after = text[:place][-1:], text[place + 1 :][:1]
+    result = {}
+    for position, character in enumerate(text):
+        before, after = text[:position][-1:], text[position + 1 :][:1]
         if not (after and unicodedata.category(after) == "Nd"):
             continue
         if character in ".,\u066b\u066c\u2044" and before and unicodedata.category(before) == "Nd":
-            found[place] = True
+            result[position] = True
         if character in "+-\u2212" and not (before and reference.is_letter(before, "word")):
-            found[place] = False
-    return found
+            result[position] = False
+    return result
 
 
-def _joined(text: str, words: list[tuple[int, int]], kept: dict[int, bool]) -> list[tuple[int, int]]:
+def _joined(text: str, words: list[tuple[int, int]], remaining: dict[int, bool]) -> list[tuple[int, int]]:
     """Return the spans of words, joined wherever they touch a character of a number."""
-    parts = sorted([*words, *((place, place + 1) for place in kept if not any(a <= place < b for a, b in words))])
+    parts = sorted(
+        [*words, *((position, position + 1) for position in remaining if not any(a <= position < b for a, b in words))]
+    )
     joined: list[tuple[int, int]] = []
     for start, end in parts:
         last = joined[-1] if joined else (0, -1)
-        if last[1] == start and (kept.get(start, False) or start - 1 in kept):
+        if last[1] == start and (remaining.get(start, False) or start - 1 in remaining):
             joined[-1] = (last[0], end)
         else:
             joined.append((start, end))
@@ -256,14 +258,16 @@ def features(text: str, recipe: nk.Recipe) -> Counter[str]:
     """Return the features of a text with their counts; only words of the letters `python` and `all`."""
     text = folded(reference.normalise(text, recipe.norm, "keep"), recipe.fold)
     text = reference.normalise(text, "none", recipe.case)
-    kept = _of_numbers(text) if recipe.numbers == "whole" else {}
-    text = "".join("-" if place in kept and c == "\u2212" else c for place, c in enumerate(text))
+    remaining = _of_numbers(text) if recipe.numbers == "whole" else {}
+    text = "".join("-" if position in remaining and c == "\u2212" else c for position, c in enumerate(text))
     if recipe.features == "char":
-        letters = (c for place, c in enumerate(text) if place in kept or reference.is_letter(c, recipe.letters))
+        letters = (
+            c for position, c in enumerate(text) if position in remaining or reference.is_letter(c, recipe.letters)
+        )
         units, join = list(letters), ""
     else:
         pattern = r"\w+" if recipe.letters == "python" else reference.NO_SPACE
-        words = [found.span() for found in re.finditer(pattern, text)]
-        units, join = [text[start:end] for start, end in _joined(text, words, kept)], " "
+        words = [result.span() for result in re.finditer(pattern, text)]
+        units, join = [text[start:end] for start, end in _joined(text, words, remaining)], " "
     n = recipe.n
     return Counter(join.join(units[i : i + n]) for i in range(max(len(units) - n + 1, 1)) if units)

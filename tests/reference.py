@@ -1,4 +1,4 @@
-"""What nearkin computes, written again in plain Python: slow, obvious, and without a line of the package.
+"""nearkin's results computed again in plain Python: slow, obvious, and without a line of the package.
 
 Texts to features by `unicodedata` and `re`, feature hashes by `hashlib`, `xxhash`, `mmh3` or from their specification,
 sums of signs by integers, deduplication from its definition. Words of UAX #29 are not here: the standard library has
@@ -27,7 +27,7 @@ M64 = (1 << 64) - 1
 # Alphabetic characters whose general category is So (PropList.txt, Other_Alphabetic): circled and squared letters.
 _ALPHABETIC_SYMBOLS = ((0x24B6, 0x24E9), (0x1F130, 0x1F149), (0x1F150, 0x1F169), (0x1F170, 0x1F189))
 
-# White_Space of PropList.txt; `str.split` takes the separators U+001C to U+001F for spaces, too.
+# White_Space of PropList.txt; `str.split` also treats the separators U+001C to U+001F as spaces.
 _WHITE_SPACE = "[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+"
 NO_SPACE = _WHITE_SPACE.replace("[", "[^")
 """What is between white space."""
@@ -38,7 +38,7 @@ _INVISIBLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe0
 
 
 def is_letter(character: str, letters: str) -> bool:
-    """Whether a character counts as a letter: `word` (UTS #18 annex C), `python` (that of `re`) or `all`."""
+    """Return True for a letter by `word` (UTS #18 annex C), `python` (that of `re`) or `all`."""
     if letters == "all":
         return True
     if letters == "python":
@@ -50,7 +50,7 @@ def is_letter(character: str, letters: str) -> bool:
 
 
 def normalise(text: str, norm: str, case: str) -> str:
-    """The text after Unicode normalisation and its case rule."""
+    """Return the text after Unicode normalisation and its case rule."""
     text = text if norm == "none" else unicodedata.normalize(norm.upper(), text)  # type: ignore[arg-type]
     return {"fold": str.casefold, "lower": str.lower, "keep": str}[case](text)  # type: ignore[no-any-return, operator]
 
@@ -58,24 +58,24 @@ def normalise(text: str, norm: str, case: str) -> str:
 def features(
     text: str, kind: str, n: int, *, norm: str, case: str, letters: str, stop_words: Iterable[str] = (), min_n: int = 0
 ) -> list[str]:
-    """Every feature of a text, repeated ones repeatedly; mixed n-grams by where they end."""
+    """Return every feature of a text, with repetitions; mixed n-grams by where they end."""
     text = normalise(text, norm, case)
     if kind == "char":
         units: Sequence[str] = "".join(character for character in text if is_letter(character, letters))
         join = ""
     else:
         stops = {normalise(word, norm, case) for word in stop_words}
-        found = re.findall(r"\w+", text) if letters == "python" else re.split(_WHITE_SPACE, text)
-        units, join = [word for word in found if word and word not in stops], " "
-    least = min_n or n
-    if len(units) < least:
+        result = re.findall(r"\w+", text) if letters == "python" else re.split(_WHITE_SPACE, text)
+        units, join = [word for word in result if word and word not in stops], " "
+    minimum = min_n or n
+    if len(units) < minimum:
         return [join.join(units)] if units else []
     ends = range(1, len(units) + 1)
-    return [join.join(units[end - m : end]) for end in ends for m in range(least, min(n, end) + 1)]
+    return [join.join(units[end - m : end]) for end in ends for m in range(minimum, min(n, end) + 1)]
 
 
 def fnv1a(data: bytes) -> int:
-    """FNV-1a of 64 bits (RFC 9923)."""
+    """Return FNV-1a of 64 bits (RFC 9923)."""
     value = 0xCBF29CE484222325
     for byte in data:
         value = (value ^ byte) * 0x100000001B3 & M64
@@ -83,7 +83,7 @@ def fnv1a(data: bytes) -> int:
 
 
 def one_at_a_time(data: bytes) -> int:
-    """Jenkins' one-at-a-time, 32 bits."""
+    """Return Jenkins' one-at-a-time hash, 32 bits."""
     value = 0
     for byte in data:
         value = (value + byte) & M32
@@ -95,7 +95,7 @@ def one_at_a_time(data: bytes) -> int:
 
 
 def lookup3(data: bytes, seed: int) -> int:
-    """Jenkins' hashlittle2 with seeds (low, high) half of `seed`: c + b · 2^32."""
+    """Return Jenkins' hashlittle2 with seeds (low, high) half of `seed`: c + b · 2^32."""
 
     def rotate(value: int, by: int) -> int:
         return (value << by | value >> (32 - by)) & M32
@@ -131,13 +131,13 @@ def lookup3(data: bytes, seed: int) -> int:
 
 
 def jenkins64(data: bytes, seed: int) -> int:
-    """lookup3 with its halves and those of its seed the other way round: c · 2^32 + b."""
+    """Return lookup3 with its halves and those of its seed exchanged: c · 2^32 + b."""
     value = lookup3(data, (seed & M32) << 32 | seed >> 32)
     return (value & M32) << 32 | value >> 32
 
 
 def exact(weight: float) -> Fraction:
-    """A float as the number it is."""
+    """Return a float as an exact number."""
     return Fraction(weight)
 
 
@@ -159,7 +159,7 @@ _SEEDED: dict[str, Callable[[bytes, int], int]] = {
 
 
 def hash_word(name: str, data: bytes, seed: int = 0, word: int = 0) -> int:
-    """Word `word` of a feature: part of its values, one above the other, with other seeds or a byte in front."""
+    """Return word `word` of a feature: its values, one above the other, with other seeds or a byte in front."""
     if name in _SEEDED:
         return _SEEDED[name](data, seed + word)
     if name == "murmur3":
@@ -172,7 +172,7 @@ def hash_word(name: str, data: bytes, seed: int = 0, word: int = 0) -> int:
 
 
 def sums(hashes: Iterable[tuple[int, int | Fraction]], bits: int) -> list[int | Fraction]:
-    """V_i = sum of w (2 b_i - 1) over (hash, weight), lowest bit first."""
+    """Return V_i = sum of w (2 b_i - 1) over (hash, weight), lowest bit first."""
     totals: list[int | Fraction] = [0] * bits
     for value, weight in hashes:
         for i in range(bits):
@@ -181,12 +181,12 @@ def sums(hashes: Iterable[tuple[int, int | Fraction]], bits: int) -> list[int | 
 
 
 def signs(totals: Iterable[int | Fraction]) -> int:
-    """Bit i is 1 where V_i > 0."""
+    """Return the number whose bit i is 1 where V_i > 0."""
     return sum(1 << i for i, total in enumerate(totals) if total > 0)
 
 
 def simhash(weighted: Iterable[tuple[bytes, int | Fraction]], bits: int, name: str, seed: int = 0) -> int:
-    """The fingerprint of weighted features as one integer."""
+    """Return the fingerprint of weighted features as one integer."""
     words = [
         (sum(hash_word(name, data, seed, word) << 64 * word for word in range(-(-bits // 64))), weight)
         for data, weight in weighted
@@ -195,8 +195,8 @@ def simhash(weighted: Iterable[tuple[bytes, int | Fraction]], bits: int, name: s
 
 
 def simhash_of_text(text: str, slots: dict[str, object]) -> tuple[int, int]:
-    """Fingerprint and number of features of a text, from the slots of a recipe's JSON form."""
-    found = features(
+    """Return the fingerprint and the number of features of a text, from the slots of a recipe's JSON form."""
+    result = features(
         text,
         str(slots["features"]),
         int(str(slots["n"])),
@@ -206,14 +206,14 @@ def simhash_of_text(text: str, slots: dict[str, object]) -> tuple[int, int]:
         stop_words=slots["stop_words"],  # type: ignore[arg-type]
         min_n=int(str(slots.get("min_n", 0))),
     )
-    counts = Counter(found)
+    counts = Counter(result)
     weighted = [(name.encode(), 1 if slots["weight"] == "binary" else count) for name, count in counts.items()]
     value = simhash(weighted, int(str(slots["bits"])), str(slots["hash"]), int(str(slots["seed"])))
     return value, sum(weight for _, weight in weighted)
 
 
 def absorb(order: Sequence[int], match: Callable[[int, int], bool]) -> dict[int, int]:
-    """Keep, then absorb, from its definition: for each row of `order` the row that stays for it, maybe itself."""
+    """Keep, then absorb, by definition: return for each row of `order` its representative, maybe itself."""
     by: dict[int, int] = {}
     for row in order:
         if row in by:
@@ -226,7 +226,7 @@ def absorb(order: Sequence[int], match: Callable[[int, int], bool]) -> dict[int,
 
 
 def components(order: Sequence[int], match: Callable[[int, int], bool]) -> dict[int, int]:
-    """Connected components: for each row the first row, in this order, that a chain of matches reaches."""
+    """Return for each row the first row, in this order, that a chain of matches reaches."""
     by: dict[int, int] = {}
     for first in order:
         if first in by:
@@ -243,13 +243,13 @@ def components(order: Sequence[int], match: Callable[[int, int], bool]) -> dict[
 
 
 def within(fps: Any, ids: Sequence[Any], query: Any, radius: int) -> list[tuple[int, Any]]:
-    """(distance, id) of the fingerprints within a radius of one query, sorted."""
-    found = ((distance(fp, query), i) for fp, i in zip(fps, ids, strict=True))
-    return sorted(pair for pair in found if pair[0] <= radius)
+    """Return (distance, id) of the fingerprints within a radius of one query, sorted."""
+    result = ((distance(fp, query), i) for fp, i in zip(fps, ids, strict=True))
+    return sorted(pair for pair in result if pair[0] <= radius)
 
 
 def distance(a: Any, b: Any) -> int:
-    """Bits in which two fingerprints differ."""
+    """Return the number of bits in which two fingerprints differ."""
     pairs = zip(np.atleast_1d(a).tolist(), np.atleast_1d(b).tolist(), strict=True)
     return sum((x ^ y).bit_count() for x, y in pairs)
 
@@ -257,24 +257,24 @@ def distance(a: Any, b: Any) -> int:
 # Evaluation
 
 
-def bcubed(found: dict[str, int], true: dict[str, int]) -> tuple[Fraction, Fraction]:
-    """B-cubed precision and recall of two clusterings of the same ids, document by document."""
+def bcubed(result: dict[str, int], true: dict[str, int]) -> tuple[Fraction, Fraction]:
+    """Return B-cubed precision and recall of two clusterings of the same ids, document by document."""
     precision = recall = Fraction(0)
-    for name in found:
-        of_found = {other for other in found if found[other] == found[name]}
+    for name in result:
+        of_found = {other for other in result if result[other] == result[name]}
         of_true = {other for other in true if true[other] == true[name]}
         precision += Fraction(len(of_found & of_true), len(of_found))
         recall += Fraction(len(of_found & of_true), len(of_true))
-    return precision / len(found), recall / len(found)
+    return precision / len(result), recall / len(result)
 
 
 def pairs_of_clusters(clusters: dict[str, int]) -> set[tuple[str, str]]:
-    """Every pair of ids in one cluster."""
+    """Return every pair of ids in one cluster."""
     return {(a, b) for a in clusters for b in clusters if a < b and clusters[a] == clusters[b]}
 
 
 def clusters_of_pairs(names: Iterable[str], pairs: set[tuple[str, str]]) -> dict[str, int]:
-    """Connected components of pairs."""
+    """Return the connected components of pairs."""
     order = sorted(names)
     by = components(range(len(order)), lambda i, j: (order[min(i, j)], order[max(i, j)]) in pairs)
     return {order[row]: first for row, first in by.items()}
@@ -284,7 +284,7 @@ def clusters_of_pairs(names: Iterable[str], pairs: set[tuple[str, str]]) -> dict
 
 
 def true_distance(metric: str, query: Any, row: Any) -> float:
-    """The true distance of two vectors in float64; the negative product for "inner_product"."""
+    """Return the true distance of two vectors in float64; the negative product for "inner_product"."""
     q, x = np.asarray(query, dtype=np.float64), np.asarray(row, dtype=np.float64)
     if metric == "l1":
         return float(np.abs(q - x).sum())
@@ -294,7 +294,7 @@ def true_distance(metric: str, query: Any, row: Any) -> float:
 
 
 def nearest(metric: str, query: Any, rows: Any, among: Iterable[int], k: int) -> list[tuple[int, float]]:
-    """The k nearest of the named rows with their distances, ties by row."""
+    """Return the k nearest of the named rows with their distances, ties by row."""
     ranked = sorted((true_distance(metric, query, rows[row]), row) for row in among)
     return [(row, far) for far, row in ranked[:k]]
 
@@ -302,7 +302,7 @@ def nearest(metric: str, query: Any, rows: Any, among: Iterable[int], k: int) ->
 def probe_keys(
     values: Sequence[int], others: Sequence[Sequence[int]], costs: Sequence[Sequence[float]], count: int
 ) -> list[tuple[int, ...]]:
-    """The key and its changes in order of the sum of costs, by sorting every valid set; the first `count`."""
+    """Return the key and its changes by cost, by sorting every valid set; the first `count`."""
     choices = [
         [(0.0, value), *zip(cost, other, strict=True)] for value, other, cost in zip(values, others, costs, strict=True)
     ]
@@ -314,12 +314,12 @@ def probe_keys(
 
 
 def bucket_candidates(keys: Any, layout: Any, probes: Sequence[Sequence[tuple[int, ...]]]) -> list[int]:
-    """Rows whose key in some table is among the probes of that table; `keys` holds every hash of every row."""
-    found = set()
-    for columns, wanted in zip(layout, probes, strict=True):
+    """Return rows whose key in a table is among its probes; `keys` contains every hash of every row."""
+    result = set()
+    for columns, target in zip(layout, probes, strict=True):
         table: dict[tuple[int, ...], list[int]] = {}
         for row, values in enumerate(keys):
             table.setdefault(tuple(int(values[column]) for column in columns), []).append(row)
-        for key in wanted:
-            found.update(table.get(tuple(int(value) for value in key), []))
-    return sorted(found)
+        for key in target:
+            result.update(table.get(tuple(int(value) for value in key), []))
+    return sorted(result)

@@ -1,4 +1,4 @@
-"""Strategies of hypothesis that several tests share: texts, recipes, corpora with near-duplicates."""
+"""Hypothesis strategies shared by several tests: texts, recipes, corpora with near-duplicates."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MIXED = (
 
 
 def texts(max_size: int = 60) -> st.SearchStrategy[str]:
-    """Strings: of a few letters, which repeat; of `MIXED`; of ASCII; and any that can be encoded."""
+    """Draw strings of a few letters, which repeat; of `MIXED`; of ASCII; and any encodable ones."""
     return st.one_of(
         st.text("abc ", max_size=max_size),
         st.text(MIXED, max_size=max_size),
@@ -44,7 +44,7 @@ def texts(max_size: int = 60) -> st.SearchStrategy[str]:
 
 @st.composite
 def recipes(draw: st.DrawFn, *, letters: tuple[str, ...] = ("word", "python", "all")) -> nk.Recipe:
-    """Recipes of texts, each slot at any value it can have."""
+    """Draw recipes of texts, with any value in each slot."""
     hash_name = draw(st.sampled_from(HASHES))
     seed = draw(st.integers(0, 2**32 - 1)) if hash_name in ("xxh3", "murmur3", "lookup3", "jenkins64") else 0
     narrow = hash_name == "one_at_a_time"
@@ -67,7 +67,7 @@ def recipes(draw: st.DrawFn, *, letters: tuple[str, ...] = ("word", "python", "a
 
 @st.composite
 def corpora(draw: st.DrawFn, max_size: int = 24) -> list[str | None]:
-    """Texts of which many are copies or small changes of one another; some have no letters, some are missing."""
+    """Draw texts, many of them copies or small changes of one another; some have no letters, some are missing."""
     words = st.sampled_from(["red", "green", "blue", "wine", "cheese", "東京", "Übung", "x"])
     bases = draw(st.lists(st.lists(words, min_size=4, max_size=14), min_size=1, max_size=4))
     corpus: list[str | None] = []
@@ -85,7 +85,7 @@ def corpora(draw: st.DrawFn, max_size: int = 24) -> list[str | None]:
 
 
 def random_fingerprints(rng: np.random.Generator, bits: int, rows: int, near: Any = None) -> Any:
-    """Random fingerprints; with `near`, each is a row of it with up to five bits flipped."""
+    """Draw random fingerprints; with `near`, each is one of its rows with up to five bits flipped."""
     words = -(-bits // 64)
     fps = rng.integers(0, 2**64, size=(rows, words), dtype=np.uint64)
     if near is not None:

@@ -1,4 +1,4 @@
-"""Pictures: what is drawn is what was computed; bad values are refused."""
+"""Plots: curves show the computed values; bad values are rejected."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_bad_values_are_refused() -> None:
 
 
 def test_every_number_of_tables_is_a_curve_with_its_name() -> None:
-    """Against similarity or distance, over the same values, between 0 and 1."""
+    """Curves over similarity or distance have the same values, between 0 and 1."""
     x = np.linspace(0.1, 8, 20)
     family = nk.families.PStable(width=4.0)
     axes = s_curve(family, x, tables=[(1, 1), (8, 2), (300, 1)])
@@ -63,16 +63,16 @@ def test_every_number_of_tables_is_a_curve_with_its_name() -> None:
     assert ("l2 distance", "probability of being found") == (axes.get_xlabel(), axes.get_ylabel())
     for line, (k, tables) in zip(axes.get_lines(), [(1, 1), (8, 2), (300, 1)], strict=True):
         assert x.tolist() == np.asarray(line.get_xdata()).tolist()
-        found = np.asarray(line.get_ydata())
-        assert np.allclose(nk.theory.amplify(family.collision_probability(x), k, tables), found)
-        assert ((found >= 0) & (found <= 1)).all()
+        result = np.asarray(line.get_ydata())
+        assert np.allclose(nk.theory.amplify(family.collision_probability(x), k, tables), result)
+        assert ((result >= 0) & (result <= 1)).all()
     assert (-0.02, 1.02) == axes.get_ylim()
     assert "kernel" == s_curve(nk.families.KernelLSH(), np.linspace(0, 1, 5)).get_xlabel()
 
 
 @pytest.mark.parametrize("values", [[1.0, 1.0], [0.0, 0.5, 0.5, 3.0], [7.0]])
 def test_histograms_have_the_area_one(values: list[float]) -> None:
-    """Also of equal distances."""
+    """Equal distances are no exception."""
     axes = distance_histogram({"a": values}, bins=7)
     bars = [(patch.get_width(), patch.get_height()) for patch in axes.patches]  # type: ignore[attr-defined]
     assert 7 == len(bars)
@@ -89,7 +89,7 @@ def test_costs_are_on_a_logarithmic_scale_with_a_name_for_each_curve() -> None:
 
 
 def test_more_is_drawn_into_the_same_axes() -> None:
-    """Nothing that was there goes."""
+    """Existing curves are kept."""
     mine = Figure().subplots()
     s_curve(nk.families.Hyperplane(), [0.0, 1.0], axes=mine)
     s_curve(nk.families.Hyperplane(), [0.0, 1.0], tables=[(2, 2)], axes=mine)

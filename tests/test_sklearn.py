@@ -1,4 +1,4 @@
-"""The estimators: scikit-learn's own checks, pipelines, and graphs that others take."""
+"""The estimators: scikit-learn's own checks, pipelines, and graphs for other estimators."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.cluster import DBSCAN, SpectralClustering
 from sklearn.datasets import load_digits
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import RidgeClassifier
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsTransformer
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -40,18 +40,18 @@ def test_scikit_learns_checks_pass(estimator: Any, check: Any) -> None:
     [getattr(nearkin.sklearn, name)() for name in nearkin.sklearn.__all__ if name not in TEXTS]
 )
 def test_scikit_learns_checks_pass_with_defaults(estimator: Any, check: Any) -> None:
-    """As `check_estimator` runs them; a check that needs another package's switch skips itself."""
+    """`check_estimator` passes; a check that needs a switch of another package skips itself."""
     check(estimator)
 
 
 def test_every_estimator_is_checked() -> None:
-    """None of the module is left out of scikit-learn's checks; those of texts are in test_sklearn_texts."""
+    """Every estimator of the module is in scikit-learn's checks; text estimators are in test_sklearn_texts."""
     assert set(nearkin.sklearn.__all__) - TEXTS == {type(estimator).__name__ for estimator in ESTIMATORS}
 
 
 def blobs() -> tuple[Any, Any]:
     rng = np.random.default_rng(0)
-    X = np.vstack([rng.normal(place, 0.6, size=(60, 6)) for place in (0, 4, 8)])
+    X = np.vstack([rng.normal(position, 0.6, size=(60, 6)) for position in (0, 4, 8)])
     return X, np.repeat([0, 1, 2], 60)
 
 
@@ -67,11 +67,11 @@ def test_packed_output_is_the_bits_packed() -> None:
 def test_the_graph_is_that_of_the_exact_transformer_where_all_are_ranked() -> None:
     X, _ = blobs()
     expected = KNeighborsTransformer(n_neighbors=7).fit_transform(X)
-    found = LSHTransformer(7, num_candidates=180, random_state=0).fit_transform(X)
-    assert expected.shape == found.shape
-    assert np.allclose(expected.sum(axis=1), found.sum(axis=1))
-    assert expected.nnz == found.nnz
-    assert np.allclose(np.sort(expected.data), np.sort(found.data), atol=1e-7)
+    result = LSHTransformer(7, num_candidates=180, random_state=0).fit_transform(X)
+    assert expected.shape == result.shape
+    assert np.allclose(expected.sum(axis=1), result.sum(axis=1))
+    assert expected.nnz == result.nnz
+    assert np.allclose(np.sort(expected.data), np.sort(result.data), atol=1e-7)
 
 
 def test_graphs_serve_classifiers_and_clusterings() -> None:
@@ -84,15 +84,15 @@ def test_graphs_serve_classifiers_and_clusterings() -> None:
     # More neighbours than a cluster has, so that the graph is connected.
     ones = LSHTransformer(75, mode="connectivity", random_state=0).fit_transform(X)
     symmetric = 0.5 * (ones + ones.T)
-    found = SpectralClustering(3, affinity="precomputed", random_state=0).fit(symmetric).labels_
+    result = SpectralClustering(3, affinity="precomputed", random_state=0).fit(symmetric).labels_
     for label in range(3):
-        assert 1 == len(set(found[y == label].tolist()))
+        assert 1 == len(set(result[y == label].tolist()))
 
 
 def test_hashes_are_features_of_a_pipeline() -> None:
-    """Ten digits from 512 bits of hyperplanes, half for the test: far above one in ten."""
+    """Ten digits from 512 bits of hyperplanes, half of them for testing: far above one in ten."""
     X, y = load_digits(return_X_y=True)
-    model = make_pipeline(HyperplaneTransformer(512, random_state=0), LogisticRegression(max_iter=2000, C=0.05))
+    model = make_pipeline(HyperplaneTransformer(512, random_state=0), RidgeClassifier(alpha=30))
     assert model.fit(X[::2], y[::2]).score(X[1::2], y[1::2]) > 0.9
     assert HyperplaneTransformer(8).get_params() == clone(HyperplaneTransformer(8)).get_params()
     names = CrossPolytopeTransformer(3, random_state=0).fit(X).get_feature_names_out()
@@ -108,7 +108,7 @@ def test_bad_options_are_refused() -> None:
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda estimator: str(estimator).replace("\n", ""))
 def test_fitting_changes_no_parameter(estimator: Any) -> None:
-    """`get_params` after fits at two scales is what it was, down to the same objects; a clone of it is unfitted."""
+    """`get_params` returns the same objects after two fits at different scales; a clone is unfitted."""
     X, _ = blobs()
     model = clone(estimator)
     before = model.get_params()
@@ -124,7 +124,7 @@ def test_fitting_changes_no_parameter(estimator: Any) -> None:
 
 
 def test_a_second_fit_is_that_of_a_fresh_estimator() -> None:
-    """Also where the width follows from the data."""
+    """A width learned from the data is learned again."""
     X, _ = blobs()
     used = PStableTransformer(8, random_state=3).fit(X)
     used.fit(1000 * X)
@@ -136,7 +136,7 @@ def test_a_second_fit_is_that_of_a_fresh_estimator() -> None:
 
 
 def test_graphs_hold_what_the_index_finds() -> None:
-    """Distances or ones, cut at the radius, of the index's own neighbours; new samples have no self."""
+    """Distances or ones, cut at the radius, of the index's own neighbours; new samples have no self-match."""
     X, _ = blobs()
     model = LSHTransformer(4, metric="l1", num_candidates=60, random_state=0).fit(X[:150])
     hits = model.index_.nearest(X[150:], 5)
@@ -153,7 +153,7 @@ def test_graphs_hold_what_the_index_finds() -> None:
 
 
 def test_zero_samples_have_the_first_vertex() -> None:
-    """As the class says; others have what the family gives."""
+    """As documented; other samples have the values of the family."""
     X, _ = blobs()
     X[5] = 0.0
     model = CrossPolytopeTransformer(3, random_state=0).fit(X)
@@ -164,7 +164,7 @@ def test_zero_samples_have_the_first_vertex() -> None:
 
 
 def test_random_states_are_seeds() -> None:
-    """An integer is the family's seed; a generator gives one, the same for the same state."""
+    """An integer is the family's seed; a generator yields one, the same for the same state."""
     X, _ = blobs()
     assert 7 == HyperplaneTransformer(8, random_state=7).fit(X).family_.seed
     seeds = {HyperplaneTransformer(8, random_state=np.random.RandomState(1)).fit(X).family_.seed for _ in range(2)}
@@ -173,7 +173,7 @@ def test_random_states_are_seeds() -> None:
 
 @pytest.mark.parametrize("form", [np.asarray, csr_array])
 def test_equal_samples_are_neighbours_of_each_other(form: Any) -> None:
-    """They have no direction from their mean, which the default family then leaves alone."""
+    """They have no direction from their mean, so the default family does not centre them."""
     graph = LSHTransformer(3, random_state=0).fit_transform(form(np.full((6, 4), 2.0)))
     assert 6 * 4 == graph.nnz
     assert not graph.data.any()

@@ -1,4 +1,4 @@
-"""The estimators of texts: scikit-learn's checks that know texts, its other checks on texts, kernels, pipelines."""
+"""The text estimators: scikit-learn's checks for texts, its other checks adapted to texts, kernels, pipelines."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def dense(values: Any) -> Any:
 
 @pytest.fixture(params=ESTIMATORS, ids=lambda estimator: " ".join(str(estimator).split()))
 def estimator(request: pytest.FixtureRequest) -> Any:
-    """A clone of each."""
+    """Return a clone of each."""
     return clone(request.param)
 
 
@@ -68,7 +68,7 @@ def test_every_estimator_of_texts_is_checked() -> None:
 
 
 def test_scikit_learns_checks_pass(estimator: Any) -> None:
-    """`check_estimator` leaves out what needs numbers, and says so, as it does for scikit-learn's own vectorizers."""
+    """`check_estimator` reports the numeric checks that it skips, as for scikit-learn's own vectorizers."""
     with pytest.warns(SkipTestWarning, match="which requires input"):
         estimator_checks.check_estimator(estimator)
 
@@ -84,23 +84,23 @@ def test_tags_say_that_texts_are_taken(estimator: Any) -> None:
 
 
 def test_fitting_changes_nothing(estimator: Any) -> None:
-    """`fit` gives the estimator itself, reads no text, and leaves no trace; `transform` works without it."""
+    """`fit` returns the estimator, reads no text, and leaves no trace; `transform` works without it."""
     before = dict(vars(estimator))
     expected = dense(estimator.transform(TEXTS))
     assert estimator is estimator.fit(iter(TEXTS), y=[1, 2])
     assert before == vars(estimator)
-    for found in (
+    for result in (
         estimator.transform(TEXTS),
         estimator.fit_transform(iter(TEXTS)),
         clone(estimator).fit(["other"]).transform(TEXTS),
         pickle.loads(pickle.dumps(estimator)).transform(TEXTS),  # noqa: S301
     ):
-        assert np.array_equal(expected, dense(found))
-        assert expected.dtype == found.dtype
+        assert np.array_equal(expected, dense(result))
+        assert expected.dtype == result.dtype
 
 
 def test_each_text_is_by_itself(estimator: Any) -> None:
-    """Order and batches change nothing; no texts give no rows."""
+    """Order and batches do not matter; no texts give no rows."""
     expected = dense(estimator.transform(TEXTS))
     order = [3, 0, 4, 2, 1]
     assert np.array_equal(expected[order], dense(estimator.transform([TEXTS[i] for i in order])))
@@ -153,51 +153,51 @@ def test_bad_parameters_are_refused(estimator: Any, message: str) -> None:
 
 
 def test_names_of_columns_and_frames(estimator: Any) -> None:
-    """As many names as columns; `set_output` makes a frame of what is dense."""
-    found = estimator.transform(TEXTS)
+    """There are as many names as columns; `set_output` returns data frames for dense output."""
+    result = estimator.transform(TEXTS)
     names = estimator.get_feature_names_out()
     prefix = type(estimator).__name__.lower()
-    assert [f"{prefix}{i}" for i in (0, found.shape[1] - 1)] == [names[0], names[-1]]
-    assert found.shape[1] == len(names)
-    if issparse(found):
+    assert [f"{prefix}{i}" for i in (0, result.shape[1] - 1)] == [names[0], names[-1]]
+    assert result.shape[1] == len(names)
+    if issparse(result):
         return
     frame = estimator.set_output(transform="pandas").transform(TEXTS)
     assert list(names) == list(frame.columns)
-    assert np.array_equal(found, frame.to_numpy())
+    assert np.array_equal(result, frame.to_numpy())
 
 
 @pytest.mark.parametrize("bits", [8, 64, 70, 128])
 def test_forms_of_a_fingerprint_are_one(bits: int) -> None:
-    """Bits are those of the words, packed bytes and signs those of the bits; empty texts have no sign."""
+    """Bits, packed bytes and signs represent the words; empty texts have no sign."""
     recipe = f"{WORDS}simhash:{bits}"
     words = nk.fingerprint(TEXTS, recipe).reshape(len(TEXTS), -1)
     expected = [[int(row[i // 64]) >> (i % 64) & 1 for i in range(bits)] for row in words]
-    found: dict[str, Any] = {
+    result: dict[str, Any] = {
         name: SimHashVectorizer(recipe, output=name).transform(TEXTS) for name in ("bits", "packed", "signs")
     }
-    assert expected == found["bits"].tolist()
-    assert expected == np.unpackbits(found["packed"], axis=1, count=bits, bitorder="little").tolist()
+    assert expected == result["bits"].tolist()
+    assert expected == np.unpackbits(result["packed"], axis=1, count=bits, bitorder="little").tolist()
     full = [0, 1, 3]
-    assert np.array_equal(np.sign(found["signs"][full]), 2.0 * np.array(expected)[full] - 1)
-    assert np.allclose(np.linalg.norm(found["signs"], axis=1), [1, 1, 0, 1, 0])
+    assert np.array_equal(np.sign(result["signs"][full]), 2.0 * np.array(expected)[full] - 1)
+    assert np.allclose(np.linalg.norm(result["signs"], axis=1), [1, 1, 0, 1, 0])
     if sys.byteorder == "little":
-        assert words.astype(np.uint64).view(np.uint8)[:, : -(-bits // 8)].tolist() == found["packed"].tolist()
+        assert words.astype(np.uint64).view(np.uint8)[:, : -(-bits // 8)].tolist() == result["packed"].tolist()
 
 
 def test_signatures_are_those_of_nearkin() -> None:
     recipe = WORDS + "minhash:16"
     values: Any = MinHashVectorizer(recipe, output="signature").transform(TEXTS)
     assert np.array_equal(nk.signature(TEXTS, recipe), values)
-    found: Any = MinHashVectorizer(recipe, n_bits=5).transform(TEXTS)
+    result: Any = MinHashVectorizer(recipe, n_bits=5).transform(TEXTS)
     expected = nk.signature(TEXTS, recipe) & 31
     for row, lowest in enumerate(expected):
-        places = [32 * i + int(value) for i, value in enumerate(lowest)] if row in (0, 1, 3) else []
-        assert places == found[[row]].indices.tolist()
-    assert found.has_canonical_format
+        positions = [32 * i + int(value) for i, value in enumerate(lowest)] if row in (0, 1, 3) else []
+        assert positions == result[[row]].indices.tolist()
+    assert result.has_canonical_format
 
 
 def test_dot_products_are_the_kernels() -> None:
-    """Of sets with a known Jaccard similarity and angle, 512 values and 1,024 bits.
+    """Sets with a known Jaccard similarity and angle, 512 values and 1,024 bits.
 
     The kernel of MinHash is a mean of 512 indicators of `classic`, farther than 0.127 from its expectation with
     probability below 2 exp(-2 · 512 · 0.127²) = 2e-7 (Hoeffding); that of 1,024 signs, of range 2, farther than 0.176
@@ -215,7 +215,7 @@ def test_dot_products_are_the_kernels() -> None:
 
 
 def topics() -> tuple[list[str], list[int]]:
-    """Short texts of two topics that share half of their words."""
+    """Return short texts of two topics that share half of their words."""
     rng = np.random.default_rng(0)
     shared = [f"common{i}" for i in range(20)]
     own = [[f"{name}{i}" for i in range(20)] for name in ("wine", "bread")]
@@ -227,7 +227,7 @@ def topics() -> tuple[list[str], list[int]]:
     "vectorizer", [SimHashVectorizer(WORDS + "simhash:512"), MinHashVectorizer(WORDS + "minhash:256")]
 )
 def test_linear_models_and_neighbours_learn_from_them(vectorizer: Any) -> None:
-    """Half of the texts for the test; guessing would give one half."""
+    """Half of the texts are for testing; guessing would score one half."""
     texts, y = topics()
     model = make_pipeline(clone(vectorizer), LogisticRegression(max_iter=1000))
     assert model.fit(texts[:60], y[:60]).score(texts[60:], y[60:]) > 0.85
@@ -238,15 +238,15 @@ def test_linear_models_and_neighbours_learn_from_them(vectorizer: Any) -> None:
 
 
 def test_parameters_are_searched_and_columns_named() -> None:
-    """In a grid over recipes, and in a table of columns."""
+    """Recipes work in a grid search, and columns in a table."""
     texts, y = topics()
     model = make_pipeline(MinHashVectorizer(), LogisticRegression(max_iter=200))
     grid = {
         "minhashvectorizer__recipe": [WORDS + "minhash:64", "char:4|binary|xxh3|minhash:64"],
         "minhashvectorizer__n_bits": [2, 6],
     }
-    found = GridSearchCV(model, grid, cv=2).fit(texts, y)
-    assert found.best_score_ > 0.7
+    result = GridSearchCV(model, grid, cv=2).fit(texts, y)
+    assert result.best_score_ > 0.7
     table = pd.DataFrame({"text": texts, "size": [float(len(text)) for text in texts]})
     columns = ColumnTransformer([("text", SimHashVectorizer(WORDS + "simhash:64"), "text")], remainder="passthrough")
     rows = columns.fit_transform(table)

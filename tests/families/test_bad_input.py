@@ -1,4 +1,4 @@
-"""What every family refuses: values, shapes, parameters, files, and families that do not match."""
+"""Inputs that every family rejects: values, shapes, parameters, files, and families that differ."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ X = np.random.default_rng(0).standard_normal((60, 9))
 
 
 def families() -> list[Family]:
-    """One of each, unfitted."""
+    """Return one unfitted family of each kind."""
     return [
         Hyperplane(8),
         Hyperplane(8, center=True),
@@ -53,7 +53,7 @@ EACH = pytest.mark.parametrize("family", families(), ids=repr)
 @EACH
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_rows_that_are_no_numbers_are_named(family: Family, bad: float) -> None:
-    """In fit and in transform, dense and sparse, with the number of the row."""
+    """The error names the row, in fit and transform, for dense and sparse input."""
     broken = X.copy()
     broken[41, 3] = bad
     for given_rows in (broken, broken.astype(np.float32), sp.csr_array(broken)):
@@ -67,7 +67,7 @@ def test_rows_that_are_no_numbers_are_named(family: Family, bad: float) -> None:
 
 @EACH
 def test_shapes_are_checked(family: Family) -> None:
-    """One vector, three dimensions, no columns, no rows, another dimension, text, before fit."""
+    """A single vector, three dimensions, no columns or rows, another dimension, text, and an unfitted family fail."""
     with pytest.raises(errors.NotFittedError, match=r"call fit\(X\) first"):
         type(family)(**family.get_params()).transform(X)
     with pytest.raises(errors.ParameterError, match=r"x.reshape\(1, -1\)"):
@@ -154,7 +154,7 @@ def test_equal_vectors_are_refused_where_nothing_can_be_learned(family: Family) 
     ids=repr,
 )
 def test_parameters_out_of_range_are_errors(family: Family) -> None:
-    """At fit, not when they are stored; the message says what is allowed."""
+    """The error is raised by fit rather than by the constructor, and states what is allowed."""
     with pytest.raises(errors.ParameterError, match="is not allowed; use"):
         family.fit(X)
 
@@ -166,7 +166,7 @@ def test_bit_sampling_refuses_numbers_without_limits() -> None:
 
 
 def test_families_made_differently_refuse_to_meet() -> None:
-    """The message names the first difference; equal ones meet."""
+    """The error names the first difference; equal families pass."""
     base = Hyperplane(8, seed=1).fit(X)
     base.check_same(Hyperplane(8, seed=1).fit(X[:5]))
     for other, what in (
@@ -183,14 +183,14 @@ def test_families_made_differently_refuse_to_meet() -> None:
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.int64, np.float16])
 def test_integers_are_taken_as_numbers(dtype: Any) -> None:
-    """Small integers as float32, others as float64: the same codes."""
+    """Small integers are hashed as float32, others as float64, with the same codes."""
     given_rows = np.floor(np.abs(X) * 3).astype(dtype)
     family = Hyperplane(64, center=True).fit(given_rows.astype(np.float64))
     assert np.array_equal(family.transform(given_rows.astype(np.float64)), family.transform(given_rows))
 
 
 def test_far_vectors_saturate() -> None:
-    """Keys beyond 64 bits stand at the ends, also where float32 products overflow."""
+    """Keys beyond 64 bits are clipped, also if float32 products overflow."""
     family = PStable("l1", 1e-3, 50, seed=1).fit(X)
     keys = family.transform(np.full((1, 9), 3e38, np.float32))
     assert set(np.unique(keys)) <= {np.iinfo(np.int64).min, np.iinfo(np.int64).max}
@@ -201,7 +201,7 @@ def test_far_vectors_saturate() -> None:
 @given(data=st.data())
 @settings(max_examples=60, deadline=None)
 def test_damaged_files_are_errors(data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Any change of any byte: the same family, or CorruptStoreError or FormatVersionError; cut files too."""
+    """A changed byte leaves the family equal or raises a typed error; truncated files raise one."""
     path = tmp_path_factory.mktemp("family") / "family"
     family = PStable(hashes=3, width=2.0, seed=5).fit(X)
     family.save(path)
@@ -213,14 +213,14 @@ def test_damaged_files_are_errors(data: st.DataObject, tmp_path_factory: pytest.
         del content[at:]
     path.write_bytes(bytes(content))
     try:
-        found = nk.families.load(path)
+        result = nk.families.load(path)
     except (errors.CorruptStoreError, errors.FormatVersionError):
         return
-    assert family.digest == found.digest
+    assert family.digest == result.digest
 
 
 def test_descriptions_that_lie_are_errors(tmp_path: Path) -> None:
-    """Files with whole checksums whose description does not fit: unknown family, other shapes, newer version."""
+    """Files with valid checksums but a wrong description are rejected: unknown family, shapes, newer version."""
     from nearkin import _core
 
     path = tmp_path / "family"

@@ -1,4 +1,4 @@
-"""datasketch_signature: bit for bit the values of the package, and golden ones where it is not installed."""
+"""datasketch_signature: bit for bit the values of the package, and golden values if it is not installed."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ GOLDEN = {
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_golden_values_of_the_package_hold(scheme: str) -> None:
-    """Order and repetition do not count, nor whether features are str or bytes."""
-    found = datasketch_signature([["red", "wine"], [b"wine", "red", "red"]], 4, scheme=scheme)  # type: ignore[arg-type]
-    assert [GOLDEN[scheme]] * 2 == found.tolist()
+    """Order, repetition and the choice of str or bytes do not matter."""
+    result = datasketch_signature([["red", "wine"], [b"wine", "red", "red"]], 4, scheme=scheme)  # type: ignore[arg-type]
+    assert [GOLDEN[scheme]] * 2 == result.tolist()
 
 
 @settings(max_examples=60, deadline=None)
@@ -39,30 +39,30 @@ def test_golden_values_of_the_package_hold(scheme: str) -> None:
     scheme=st.sampled_from(SCHEMES),
 )
 def test_values_are_those_of_the_package(features: list[str], num_perm: int, seed: int, scheme: str) -> None:
-    """Whatever the set, the number of values, the seed and the scheme; types too."""
+    """Values and types are equal for any set, number of values, seed and scheme."""
     package = pytest.importorskip("datasketch")
     encoded = [feature.encode() for feature in features]
     peer = package.MinHash(num_perm=num_perm, seed=seed, scheme=scheme)
     for feature in encoded:
         peer.update(feature)
-    found = datasketch_signature([encoded], num_perm, seed=seed, scheme=scheme)  # type: ignore[arg-type]
-    assert peer.hashvalues.dtype == found.dtype
-    assert peer.hashvalues.tolist() == found[0].tolist()
+    result = datasketch_signature([encoded], num_perm, seed=seed, scheme=scheme)  # type: ignore[arg-type]
+    assert peer.hashvalues.dtype == result.dtype
+    assert peer.hashvalues.tolist() == result[0].tolist()
 
 
 def test_sets_beyond_one_part_are_those_of_the_package() -> None:
-    """20,000 features make several parts with 128 values."""
+    """20,000 features span several parts with 128 values."""
     package = pytest.importorskip("datasketch")
     features = [str(i) for i in range(20_000)]
     for scheme in SCHEMES:
         peer = package.MinHash(scheme=scheme)
         peer.update_batch([feature.encode() for feature in features])
-        found = datasketch_signature([features], scheme=scheme)  # type: ignore[arg-type]
-        assert np.array_equal(peer.hashvalues, found[0])
+        result = datasketch_signature([features], scheme=scheme)  # type: ignore[arg-type]
+        assert np.array_equal(peer.hashvalues, result[0])
 
 
 def test_stored_signatures_are_compared_and_searched() -> None:
-    """They go where nearkin's own go."""
+    """They work wherever nearkin's own signatures do."""
     left, right = [f"f{i}" for i in range(100)], [f"f{i}" for i in range(5, 105)]
     signatures = datasketch_signature([left, right, ["other"]])
     index = nk.BandIndex(128, threshold=0.7, recall=0.95)
@@ -73,7 +73,7 @@ def test_stored_signatures_are_compared_and_searched() -> None:
 
 
 def test_what_is_out_of_range_is_an_error() -> None:
-    """Every message says what is allowed."""
+    """Every message states what is allowed."""
     for build in (
         lambda: datasketch_signature([["a"]], 0),
         lambda: datasketch_signature([["a"]], seed=-1),
@@ -85,7 +85,7 @@ def test_what_is_out_of_range_is_an_error() -> None:
 
 
 def definition(hashes: set[bytes], num_perm: int, seed: int, scheme: str) -> list[int]:
-    """The table of the module's header in plain integers; the constants from NumPy's frozen streams."""
+    """Compute the table of the module's header in plain integers, with constants from NumPy's frozen streams."""
     random = np.random.RandomState(seed)
     if scheme == "legacy":
         prime = (1 << 61) - 1
@@ -94,13 +94,13 @@ def definition(hashes: set[bytes], num_perm: int, seed: int, scheme: str) -> lis
             for _ in range(num_perm)
         ]
         values = [int.from_bytes(hashlib.sha1(name, usedforsecurity=False).digest()[:4], "little") for name in hashes]
-        most = (1 << 32) - 1
-        return [min([most, *((a * h + b) % (1 << 64) % prime & most for h in values)]) for a, b in pairs]
+        limit = (1 << 32) - 1
+        return [min([limit, *((a * h + b) % (1 << 64) % prime & limit for h in values)]) for a, b in pairs]
     width = 32 if scheme == "affine32" else 64
     kind: Any = np.uint32 if width == 32 else np.uint64
     halves = random.randint(0, 1 << (width - 1), num_perm, dtype=kind)
     terms = random.randint(0, 1 << width, num_perm, dtype=kind)
-    most = (1 << width) - 1
+    limit = (1 << width) - 1
     steps = (
         ((16, 0x85EBCA6B), (13, 0xC2B2AE35), (16, 1))
         if width == 32
@@ -110,10 +110,10 @@ def definition(hashes: set[bytes], num_perm: int, seed: int, scheme: str) -> lis
     for name in hashes:
         h = int.from_bytes(hashlib.sha1(name, usedforsecurity=False).digest()[: width // 8], "little")
         for shift, factor in steps:
-            h = (h ^ h >> shift) * factor & most
+            h = (h ^ h >> shift) * factor & limit
         mixed.append(h)
     return [
-        min([most, *(((2 * int(half) + 1) * h + int(term)) & most for h in mixed)])
+        min([limit, *(((2 * int(half) + 1) * h + int(term)) & limit for h in mixed)])
         for half, term in zip(halves, terms, strict=True)
     ]
 
@@ -126,17 +126,17 @@ def definition(hashes: set[bytes], num_perm: int, seed: int, scheme: str) -> lis
     scheme=st.sampled_from(SCHEMES),
 )
 def test_values_are_those_of_the_definition(features: list[str], num_perm: int, seed: int, scheme: str) -> None:
-    """The formulas of the header, in plain integers; the set without features among them."""
+    """The formulas of the header in plain integers agree, including the empty set."""
     expected = definition({feature.encode() for feature in features}, num_perm, seed, scheme)
-    found = datasketch_signature([features], num_perm, seed=seed, scheme=scheme)  # type: ignore[arg-type]
-    assert (np.uint32 if scheme == "affine32" else np.uint64) == found.dtype
-    assert expected == found[0].tolist()
+    result = datasketch_signature([features], num_perm, seed=seed, scheme=scheme)  # type: ignore[arg-type]
+    assert (np.uint32 if scheme == "affine32" else np.uint64) == result.dtype
+    assert expected == result[0].tolist()
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("count", [255, 256, 257, 600])
 def test_chunks_change_no_value(scheme: str, count: int) -> None:
-    """The kernel takes 256 features at once and 32 functions; what is left over counts as well."""
+    """The kernel processes blocks of 256 features and 32 functions; remainders count as well."""
     features = [str(i) for i in range(count)]
     expected = definition({feature.encode() for feature in features}, 33, 1, scheme)
     assert expected == datasketch_signature([features], 33, scheme=scheme)[0].tolist()  # type: ignore[arg-type]
@@ -144,7 +144,7 @@ def test_chunks_change_no_value(scheme: str, count: int) -> None:
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_batches_change_no_value(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many features are held at once; documents without features lie between them."""
+    """Any batch size gives the same, with empty documents in between."""
     documents = [[str(j) for j in range(i % 4)] for i in range(40)]
     expected = datasketch_signature(documents, 8, scheme=scheme)  # type: ignore[arg-type]
     for batch in (1, 2, 7):
@@ -167,6 +167,6 @@ def test_batches_change_no_value(scheme: str, monkeypatch: pytest.MonkeyPatch) -
     ],
 )
 def test_messages_say_what_is_allowed(arguments: dict[str, Any], message: str) -> None:
-    """Each argument's range is in its error."""
+    """Each error states the range of its argument."""
     with pytest.raises(ParameterError, match=message):
         datasketch_signature(**{"documents": [["a"]], **arguments})

@@ -1,4 +1,4 @@
-"""Every family at the edges of what vectors can be, and what no fit may change."""
+"""Every family on extreme inputs, and the invariants of fitting."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ ALL = EASY | LEARNING
 
 
 def made(name: str, **other: Any) -> Family:
-    """A fresh one, with other parameters."""
+    """Return a new family of the same kind with other parameters."""
     family = ALL[name]
     return type(family)(**{**family.get_params(), **other})
 
@@ -73,13 +73,13 @@ def vectors(n: int, d: int, seed: int = 0) -> NDArray[np.float64]:
 
 @pytest.mark.parametrize("name", EASY)
 def test_one_vector_is_enough_to_draw_functions(name: str) -> None:
-    """And they are those that many vectors give."""
+    """The functions equal those drawn for many vectors."""
     X = vectors(20, 6)
-    one, many = made(name).fit(X[:1]), made(name).fit(X)
+    first, many = made(name).fit(X[:1]), made(name).fit(X)
     if name != "sparse-mixed":
-        assert one.digest == many.digest
-        assert one.transform(X).tolist() == many.transform(X).tolist()
-    assert 1 == len(one.transform(X[:1]))
+        assert first.digest == many.digest
+        assert first.transform(X).tolist() == many.transform(X).tolist()
+    assert 1 == len(first.transform(X[:1]))
 
 
 @pytest.mark.parametrize("name", LEARNING)
@@ -92,9 +92,9 @@ def test_one_vector_teaches_nothing(name: str) -> None:
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize(("n", "d"), [(60, 1), (60, 2), (40, 3000)])
 def test_few_and_many_dimensions(name: str, n: int, d: int) -> None:
-    """One row at a time, all at once, as float32 and sparse: the same values, of the shape of the kind."""
+    """Single rows, all rows, float32 and sparse input give the same values, with the shape of the kind."""
     if name == "itq":
-        # Its time grows with the cube of the dimensions.
+        # Its time is cubic in the dimension.
         d = min(d, 1100)
     X = vectors(n, d).astype(np.float32)
     family = made(name).fit(X)
@@ -113,7 +113,7 @@ def test_few_and_many_dimensions(name: str, n: int, d: int) -> None:
 
 @pytest.mark.parametrize("name", ALL)
 def test_a_constant_column_does_no_harm(name: str) -> None:
-    """Nor one of zeros."""
+    """A column of zeros does no harm either."""
     X = vectors(50, 6)
     X[:, 2], X[:, 4] = 3.0, 0.0
     family = made(name).fit(X)
@@ -123,7 +123,7 @@ def test_a_constant_column_does_no_harm(name: str) -> None:
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("dtype", [complex, object, "U3", "M8[s]"])
 def test_what_is_no_real_number_is_refused(name: str, dtype: Any) -> None:
-    """In fit and transform, by the name of the argument."""
+    """Fit and transform name the argument."""
     X = vectors(30, 4)
     bad = np.zeros((3, 4)).astype(dtype)
     with pytest.raises(errors.ParameterError, match="float32, float64 or integers"):
@@ -135,7 +135,7 @@ def test_what_is_no_real_number_is_refused(name: str, dtype: Any) -> None:
 
 @pytest.mark.parametrize("name", ALL)
 def test_fit_changes_no_parameter_and_fits_anew(name: str) -> None:
-    """After vectors of another scale and dimension the family is the one that a fresh one becomes."""
+    """A second fit on vectors of another scale and dimension equals that of a new family."""
     family = made(name)
     before, text = family.get_params(), repr(family)
     family.fit(vectors(60, 5))
@@ -163,7 +163,7 @@ def test_a_failed_fit_leaves_the_family_as_it_was(name: str) -> None:
 
 @pytest.mark.parametrize("name", ALL)
 def test_a_description_gives_the_unfitted_family(name: str) -> None:
-    """Parameters only, whether it was fitted or not."""
+    """Only the parameters matter, whether the family was fitted or not."""
     family = made(name)
     again = family_from_description(family.description())
     assert repr(family) == repr(again)
@@ -178,7 +178,7 @@ def test_a_description_gives_the_unfitted_family(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["pstable-l2", "pstable-l1"])
 def test_wider_cells_hold_more_and_bad_widths_are_refused(name: str) -> None:
-    """At the ends of the range keys are finite; beyond it the parameter is named."""
+    """Keys are finite at the limits of the range; beyond it the error names the parameter."""
     X = vectors(40, 5)
     shares = []
     for width in (0.01, 1.0, 100.0):
@@ -196,7 +196,7 @@ def test_wider_cells_hold_more_and_bad_widths_are_refused(name: str) -> None:
 
 
 def test_layouts_of_halves_need_even_numbers() -> None:
-    """The last table is cut off where the pairs give more."""
+    """Surplus pairs are dropped from the last table."""
     family = PStable(u_functions=True)
     assert [[0, 1, 2, 3], [0, 1, 4, 5], [2, 3, 4, 5], [0, 1, 6, 7]] == family.hash_layout(4, 4).tolist()
     with pytest.raises(errors.ParameterError, match="even"):
@@ -208,9 +208,9 @@ def test_probes_are_counted_and_belong_to_families_with_margins() -> None:
     for name in ("random-fourier", "sparse-signs"):
         with pytest.raises(errors.ParameterError, match="margins"):
             made(name).fit(X).probes(X)
-    for name, most in (("pstable-l2", 2), ("hyperplane", 1), ("cross-polytope", 7)):
+    for name, limit in (("pstable-l2", 2), ("hyperplane", 1), ("cross-polytope", 7)):
         family = made(name).fit(X)
-        assert (10, family.num_hashes, most) == family.probes(X).others.shape
-        for count in (0, most + 1, 1.5):
+        assert (10, family.num_hashes, limit) == family.probes(X).others.shape
+        for count in (0, limit + 1, 1.5):
             with pytest.raises(errors.ParameterError, match="count"):
                 family.probes(X, count)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""The order and size of mean average precision on generated clusters: published figures within 0.02."""
+"""Mean average precision on generated clusters: order and size are within 0.02 of the published figures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 
 
 def clusters() -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.int64]]:
-    """Base, queries, and the 100 nearest base rows of each query."""
+    """Return base rows, queries, and the 100 nearest base rows of each query."""
     rng = np.random.default_rng(12345)
     centres = rng.standard_normal((100, 64))
     X = (centres[rng.integers(0, 100, 21000)] + 0.6 * rng.standard_normal((21000, 64))).astype(np.float32)
@@ -26,7 +26,7 @@ def clusters() -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.int
 
 
 def precision(distances: NDArray[np.float64], near: NDArray[np.int64]) -> float:
-    """Average precision, all rows at one distance entering together at the precision at the group's end."""
+    """Return the average precision if all rows at one distance enter together at the precision of the group's end."""
     relevant = np.zeros(len(distances))
     relevant[near] = 1
     _, group = np.unique(distances, return_inverse=True)
@@ -35,22 +35,22 @@ def precision(distances: NDArray[np.float64], near: NDArray[np.int64]) -> float:
 
 
 def mean_precision(family: Family, *, spherical: bool = False) -> float:
-    """Mean over all queries."""
+    """Return the mean over all queries."""
     base, queries, truth = clusters()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", nk.errors.ConvergenceWarning)
         family.fit(base)
-    codes, asked = family.transform(base), family.transform(queries)
-    found = []
-    for query, near in zip(asked, truth, strict=True):
-        one = np.array([query])
+    codes, new_queries = family.transform(base), family.transform(queries)
+    result = []
+    for query, near in zip(new_queries, truth, strict=True):
+        first = np.array([query])
         distances = (
-            spherical_hamming(one, codes, bits=family.num_hashes)
+            spherical_hamming(first, codes, bits=family.num_hashes)
             if spherical
-            else np.asarray(nk.hamming(one, codes), np.float64)
+            else np.asarray(nk.hamming(first, codes), np.float64)
         )
-        found.append(precision(distances, near))
-    return float(np.mean(found))
+        result.append(precision(distances, near))
+    return float(np.mean(result))
 
 
 @pytest.mark.parametrize(
@@ -64,9 +64,9 @@ def mean_precision(family: Family, *, spherical: bool = False) -> float:
     ],
 )
 def test_generated_clusters_have_the_published_precision(make: object, bits: int, low: float, high: float) -> None:
-    """Random families vary by about 0.01 between seeds; 0.02 around the figures is allowed."""
-    found = mean_precision(make(bits))  # type: ignore[operator]
-    assert low - 0.02 <= found <= high + 0.02
+    """Random families vary by about 0.01 between seeds; a deviation of 0.02 is allowed."""
+    result = mean_precision(make(bits))  # type: ignore[operator]
+    assert low - 0.02 <= result <= high + 0.02
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_generated_clusters_have_the_published_precision(make: object, bits: int
 def test_spherical_distance_ranks_better_than_hamming(
     bits: int, plain: tuple[float, float], spherical: tuple[float, float]
 ) -> None:
-    """SHD above HD, both within 0.02 of the published range."""
+    """SHD is above HD, and both are within 0.02 of the published range."""
     family = SphericalHash(bits, seed=54)
     hd, shd = mean_precision(family), mean_precision(family, spherical=True)
     assert shd > hd

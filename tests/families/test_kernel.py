@@ -22,7 +22,7 @@ def rbf(X: NDArray[np.float64], Y: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @pytest.mark.parametrize(("kernel", "subset"), [("rbf", 30), ("rbf", 75), ("linear", 30)])
 def test_bits_agree_as_the_centred_projected_cosine_says(kernel: str, subset: int) -> None:
-    """Mean error over 45 pairs of 2,000 bits: below 0.02 at t = 30.
+    """The mean error over 45 pairs of 2,000 bits is below 0.02 at t = 30.
 
     The mean absolute deviation of a share of 2,000 bits is at most 0.8 · 0.011 = 0.009, and its mean over pairs
     deviates by less than 0.005 (five standard errors of 45 dependent pairs, taken as 9 independent ones: 5 · 0.0067 /
@@ -36,16 +36,16 @@ def test_bits_agree_as_the_centred_projected_cosine_says(kernel: str, subset: in
     cosines = embedded @ embedded.T / lengths[:, None] / lengths
     bits = family.hash_values(Q)
     left, right = np.triu_indices(10, 1)
-    found = (bits[left] == bits[right]).mean(axis=1)
+    result = (bits[left] == bits[right]).mean(axis=1)
     expected = family.collision_probability(cosines[left, right])
-    assert np.abs(found - expected).mean() < 0.02
+    assert np.abs(result - expected).mean() < 0.02
     assert np.abs(bits.mean(axis=0) - 0.5).mean() < 0.25
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "linear", "cosine", "polynomial"])
 @pytest.mark.parametrize("gamma", [0.03, 0.3, 3.0])
 def test_bits_of_fitted_vectors_agree_as_those_of_others(kernel: str, gamma: float) -> None:
-    """Vectors that became anchors, at wide and narrow kernels: 20 anchors, 190 pairs, 4,000 bits.
+    """The law holds for vectors that became anchors: 20 anchors, 190 pairs, 4,000 bits, wide and narrow kernels.
 
     A share of 4,000 bits deviates by 0.008 at most, so one leaves 0.048, six deviations, with probability 2e-9, and one
     of 190 pairs in 15 cases with 6e-6 at the very most, were all of them at one half; fixed seeds.
@@ -57,12 +57,12 @@ def test_bits_of_fitted_vectors_agree_as_those_of_others(kernel: str, gamma: flo
     cosines = np.clip(embedded @ embedded.T / lengths[:, None] / lengths, -1.0, 1.0)
     bits = family.hash_values(anchors)
     left, right = np.triu_indices(20, 1)
-    found = (bits[left] == bits[right]).mean(axis=1)
-    assert np.abs(found - family.collision_probability(cosines[left, right])).max() < 0.048
+    result = (bits[left] == bits[right]).mean(axis=1)
+    assert np.abs(result - family.collision_probability(cosines[left, right])).max() < 0.048
 
 
 def test_embedding_is_the_centred_kernel() -> None:
-    """On the anchors themselves inner products are the doubly centred kernel matrix."""
+    """Inner products of the anchors are the doubly centred kernel matrix."""
     X = vectors(2, 60)
     family = KernelLSH(8, gamma=0.03, anchors=60, seed=32).fit(X)
     kernel = rbf(family.anchors_, family.anchors_)
@@ -72,13 +72,13 @@ def test_embedding_is_the_centred_kernel() -> None:
 
 
 def test_functions_and_precomputed_values_equal_the_named_kernel() -> None:
-    """One kernel in three spellings: the same bits up to values in the last digit of a kernel."""
+    """Three ways to pass one kernel give the same bits, except for the last digit of a kernel value."""
     X, Q = vectors(3, 200), vectors(4, 50)
     named = KernelLSH(256, gamma=0.03, anchors=80, seed=33).fit(X)
     function = KernelLSH(256, kernel=rbf, anchors=80, seed=33).fit(X)
-    given = KernelLSH(256, kernel="precomputed", anchors=80, seed=33).fit(rbf(X, X))
+    precomputed = KernelLSH(256, kernel="precomputed", anchors=80, seed=33).fit(rbf(X, X))
     assert (named.hash_values(Q) != function.hash_values(Q)).mean() < 0.001
-    assert (named.hash_values(Q) != given.hash_values(rbf(Q, X))).mean() < 0.001
+    assert (named.hash_values(Q) != precomputed.hash_values(rbf(Q, X))).mean() < 0.001
 
 
 def test_kernels_that_are_not_positive_drop_negative_eigenvalues() -> None:
@@ -92,7 +92,7 @@ def test_kernels_that_are_not_positive_drop_negative_eigenvalues() -> None:
 
 
 def test_kernels_out_of_shape_are_errors() -> None:
-    """Functions of the wrong shape or with NaN, non-square precomputed values, equal vectors, functions in files."""
+    """Wrong shapes, NaN, non-square precomputed values, equal vectors, and saving functions are errors."""
     X = vectors(6, 50)
     with pytest.raises(errors.ParameterError, match="values of shape"):
         KernelLSH(8, kernel=lambda A, B: A).fit(X)
@@ -111,7 +111,7 @@ def test_kernels_out_of_shape_are_errors() -> None:
 @pytest.mark.parametrize("form", ["paired", "phase"])
 @pytest.mark.parametrize("distance", [0.1, 0.5, 1.5])
 def test_fourier_features_have_the_kernels_mean_and_the_laws_variance(form: str, distance: float) -> None:
-    """400 independent estimates of 256 features for one planted pair.
+    """The test uses 400 independent estimates of 256 features for one planted pair.
 
     The mean's standard error is sqrt(variance / 400), five are allowed (6e-7). The variance of 400 nearly normal
     numbers has relative deviation sqrt(2 / 399) = 0.071; five of them are 0.36.
@@ -129,7 +129,7 @@ def test_fourier_features_have_the_kernels_mean_and_the_laws_variance(form: str,
 
 
 def test_itq_never_raises_its_loss_and_its_rotation_is_orthogonal() -> None:
-    """The two steps of each round lower ‖B − V R‖², and R Rᵀ is 1."""
+    """Both steps of each round lower ‖B − V R‖², and R Rᵀ is 1."""
     family = ITQ(12, seed=35).fit(vectors(7, 2000))
     assert (np.diff(family.losses_) <= 1e-12).all()
     assert family.losses_[-1] < family.losses_[0]
@@ -137,7 +137,7 @@ def test_itq_never_raises_its_loss_and_its_rotation_is_orthogonal() -> None:
 
 
 def test_itq_asks_for_enough_directions() -> None:
-    """Bits up to the dimension, the rank and the number of vectors."""
+    """The dimension, the rank and the number of vectors limit the number of bits."""
     X = vectors(8, 100)
     with pytest.raises(errors.ParameterError, match="1 to the dimension 16"):
         ITQ(17).fit(X)

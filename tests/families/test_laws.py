@@ -1,7 +1,7 @@
 """Every family with a law: how often independent functions agree on planted pairs, against the formula.
 
 Each case draws 131,072 functions. The share of agreement p^ of n independent functions has standard deviation sqrt(p
-(1 - p) / n); it leaves five of them with probability below 6e-7 for each pair (normal tails). Where p is so near 0 or
+(1 - p) / n); it exceeds five of them with probability below 6e-7 for each pair (normal tails). Where p is so near 0 or
 1 that fewer than about 30 events are expected, five deviations of a Poisson number with one event added are allowed,
 whose tail is below 1e-6 too. Seeds are fixed here and used by no benchmark.
 """
@@ -32,7 +32,7 @@ D = 24
 
 
 def pairs(seed: int) -> Iterator[tuple[str, NDArray[np.float64], NDArray[np.float64]]]:
-    """Near, middle, far, translated by 100, mirrored at the origin: fixed for a seed."""
+    """Draw pairs that are near, middling, far, translated by 100, and mirrored at the origin, fixed for a seed."""
     rng = np.random.default_rng(seed)
     x = rng.standard_normal(D)
     x *= 3.0 / np.linalg.norm(x)
@@ -58,7 +58,7 @@ def l1(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
 
 @dataclass(frozen=True)
 class Case:
-    """A family with `count` functions and a seed, what its law takes, and what its approximation may be off by."""
+    """A family with `count` functions and a seed, the argument of its law, and the tolerance of its approximation."""
 
     make: Callable[[int, int], Family]
     value: Callable[[NDArray[np.float64], NDArray[np.float64]], float]
@@ -88,13 +88,13 @@ CASES = {
     ),
     "shift-invariant-sign": Case(lambda count, seed: ShiftInvariant(count, gamma=0.2, dither=False, seed=seed), l2),
     "sparse-gaussian": Case(lambda count, seed: SparseSimHash(count, projection="gaussian", seed=seed), cosine),
-    # 24 Gaussian coordinates are few: sums of random signs are not quite Gaussian.
+    # With 24 Gaussian coordinates, sums of random signs are not quite Gaussian.
     "sparse-signs": Case(lambda count, seed: SparseSimHash(count, seed=seed), cosine, off=0.01, shifted=0.04),
 }
 
 
 def agreement(case: Case, vectors: NDArray[np.float64], functions: int) -> NDArray[np.float64]:
-    """Share of functions that give vectors 2 i and 2 i + 1 the same value, for each i."""
+    """Return the share of functions that give vectors 2 i and 2 i + 1 the same value, for each i."""
     block = 1 << 14
     equal = np.zeros(len(vectors) // 2)
     for part in range(functions // block):
@@ -104,35 +104,35 @@ def agreement(case: Case, vectors: NDArray[np.float64], functions: int) -> NDArr
 
 
 def allowed(p: float, functions: int) -> float:
-    """Five standard deviations; never less than those of one expected event."""
+    """Return five standard deviations, but at least those of one expected event."""
     rare = max(min(p, 1.0 - p), 1.0 / functions)
     return 5.0 * math.sqrt(rare * (1.0 - rare) / functions)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_functions_agree_as_often_as_the_law_says(name: str) -> None:
-    """Every planted pair, within five standard errors."""
+    """Every planted pair agrees within five standard errors."""
     case = CASES[name]
     planted = list(pairs(case.seed))
     vectors = np.concatenate([np.stack([x, y]) for _, x, y in planted])
     law = case.make(8, 0).fit(vectors).collision_probability
-    for (pair, x, y), found in zip(planted, agreement(case, vectors, FUNCTIONS), strict=True):
+    for (pair, x, y), result in zip(planted, agreement(case, vectors, FUNCTIONS), strict=True):
         expected = float(law(case.value(x, y)))
         off = case.shifted if pair == "translated" else case.off
-        assert abs(expected - found) <= allowed(expected, FUNCTIONS) + off, (pair, expected, found)
+        assert abs(expected - result) <= allowed(expected, FUNCTIONS) + off, (pair, expected, result)
 
 
 def test_bit_sampling_of_bits_agrees_with_its_law() -> None:
-    """0/1 vectors at Hamming distances 1, 5, 12 and all of 24."""
+    """The pairs are 0/1 vectors at Hamming distances 1, 5, 12 and all of 24."""
     rng = np.random.default_rng(7100)
     for distance in (1, 5, 12, 24):
         x = rng.integers(0, 2, D).astype(np.float64)
         y = x.copy()
         y[:distance] = 1 - y[:distance]
         case = Case(lambda count, seed: BitSampling(count, seed=seed), l1)
-        (found,) = agreement(case, np.stack([x, y]), FUNCTIONS)
+        (result,) = agreement(case, np.stack([x, y]), FUNCTIONS)
         expected = 1 - distance / D
-        assert abs(expected - found) <= allowed(expected, FUNCTIONS)
+        assert abs(expected - result) <= allowed(expected, FUNCTIONS)
 
 
 @pytest.mark.parametrize(
@@ -140,15 +140,15 @@ def test_bit_sampling_of_bits_agrees_with_its_law() -> None:
     [([1, 0], [1, 1]), ([3, 1], [1, 3]), ([5, 1, 1, 1], [5, -1, -1, -1]), ([1] * 8 + [0] * 4, [0] * 4 + [1] * 8)],
 )
 def test_hashed_signs_agree_with_enumeration(x: list[int], y: list[int]) -> None:
-    """Where coordinates dominate the exact law of random signs holds, and not the angle's; ties are 0."""
+    """If coordinates dominate, the exact law of random signs holds rather than the angle's; ties are 0."""
     vectors = np.array([x, y], np.float64)
-    (found,) = agreement(Case(lambda count, seed: SparseSimHash(count, seed=seed), cosine), vectors, FUNCTIONS)
+    (result,) = agreement(Case(lambda count, seed: SparseSimHash(count, seed=seed), cosine), vectors, FUNCTIONS)
     expected = theory.hashed_signs(x, y)
-    assert abs(expected - found) <= allowed(expected, FUNCTIONS)
+    assert abs(expected - result) <= allowed(expected, FUNCTIONS)
 
 
 def test_mixed_projections_have_the_angles_law_where_signs_have_not() -> None:
-    """Two heavy columns, hashed to Gaussians, and 200 light ones."""
+    """Two heavy columns, hashed to Gaussians, and 200 light ones follow the law."""
     rng = np.random.default_rng(7200)
     light = rng.standard_normal((2, 200))
     vectors = np.concatenate([[[30.0, 10.0], [10.0, 30.0]], light], axis=1)
@@ -172,20 +172,20 @@ TABLES: dict[str, tuple[Callable[[int], Family], float, int, int]] = {
 
 @pytest.mark.parametrize("name", TABLES)
 def test_tables_find_as_often_as_their_probability_says(name: str) -> None:
-    """One pair of vectors in 2,000 independent sets of tables: a binomial number, five deviations, tails below 6e-7."""
+    """One pair in 2,000 independent sets of tables: a binomial number, five deviations, tails below 6e-7."""
     make, value, num_tables, per_table = TABLES[name]
     pair = np.zeros((2, 6))
     if make(0).distance == "cosine":
         pair[0, 0], pair[1, :2] = 1.0, (value, math.sqrt(1 - value**2))
     else:
         pair[1, 0] = value
-    found, expected = 0, 0.0
+    result, expected = 0, 0.0
     for seed in range(2000):
         family = make(9100 + seed)
         layout = family.hash_layout(num_tables, per_table)
         family = family.resized(int(layout.max()) + 1, group=per_table).fit(pair)
         values = family.hash_values(pair)
-        found += bool((values[0][layout] == values[1][layout]).all(axis=1).any())
+        result += bool((values[0][layout] == values[1][layout]).all(axis=1).any())
         expected = float(family.table_probability(value, num_tables, per_table))
     assert 0.2 < expected < 0.95
-    assert abs(found / 2000 - expected) < 5 * math.sqrt(expected * (1 - expected) / 2000)
+    assert abs(result / 2000 - expected) < 5 * math.sqrt(expected * (1 - expected) / 2000)

@@ -1,4 +1,4 @@
-"""nearkin.signature and MinHash: the laws of both schemes, unions, ready hashes, golden values, errors."""
+"""nearkin.signature and MinHash: the laws of the schemes, unions, ready hashes, golden values, errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TRIALS = 4000
 
 
 def shares(scheme: str, shared: int, each: int, num_perm: int, seed: int) -> np.ndarray:
-    """Shares of equal values of `TRIALS` pairs of sets with `shared` common features and `each` of their own."""
+    """Return the shares of equal values of `TRIALS` pairs of sets with `shared` common and `each` own features."""
     random = np.random.default_rng(seed)
     features = random.integers(0, 2**64, (TRIALS, shared + 2 * each), dtype=np.uint64)
     minhash = nk.MinHash(num_perm, scheme=scheme)  # type: ignore[arg-type]
@@ -36,7 +36,7 @@ def shares(scheme: str, shared: int, each: int, num_perm: int, seed: int) -> np.
 def test_the_share_of_equal_values_has_the_mean_and_variance_of_theory(
     scheme: Scheme, shared: int, each: int, num_perm: int
 ) -> None:
-    """Means lie within 5.6 standard errors, variances within 15%.
+    """Means are within 5.6 standard errors, variances within 15%.
 
     The mean of 4,000 independent shares is normal to good accuracy: beyond 5.6 standard errors with probability 2e-8,
     36 cases 8e-7. The sample variance has a relative standard deviation of sqrt((kurtosis - 1) / 4,000); with the
@@ -45,14 +45,14 @@ def test_the_share_of_equal_values_has_the_mean_and_variance_of_theory(
     more than the bound allows below some 30 values.
     """
     similarity = shared / (shared + 2 * each)
-    found = shares(scheme, shared, each, num_perm, seed=7)
+    result = shares(scheme, shared, each, num_perm, seed=7)
     variance = minhash_variance(similarity, num_perm, scheme=scheme, union=shared + 2 * each)
-    assert abs(found.mean() - similarity) < 5.6 * math.sqrt(variance / TRIALS)
-    assert abs(found.var() / variance - 1) < 0.18
+    assert abs(result.mean() - similarity) < 5.6 * math.sqrt(variance / TRIALS)
+    assert abs(result.var() / variance - 1) < 0.18
 
 
 def test_disjoint_and_equal_sets_are_0_and_1() -> None:
-    """Whatever their size; a chance agreement of 32 bits has probability 1e-6 over all values here."""
+    """Sets of any size; a chance agreement of 32 bits has probability 1e-6 over all values here."""
     for size in (1, 2, 10, 1000):
         for scheme in ("one", "fast", "classic"):
             minhash = nk.MinHash(128, scheme=scheme)
@@ -71,7 +71,7 @@ def test_disjoint_and_equal_sets_are_0_and_1() -> None:
 def test_signatures_are_of_sets_and_merge_to_their_union(
     left: list[str], right: list[str], scheme: str, value_bits: int
 ) -> None:
-    """Order and repetition do not count, and the signature of a union follows from those of its parts."""
+    """Order and repetition do not matter, and the signature of a union follows from those of its parts."""
     minhash = nk.MinHash(32, scheme=scheme, value_bits=value_bits)  # type: ignore[arg-type]
     a, b, both, again = minhash.signature([left, right, left + right, [*reversed(left), *left]])
     assert np.array_equal(both, minhash.merge(a, b)[0])
@@ -82,7 +82,7 @@ def test_signatures_are_of_sets_and_merge_to_their_union(
 
 
 def test_texts_and_their_features_have_the_same_signature() -> None:
-    """Through `signature`, through given features, one by one and in batches."""
+    """`signature`, explicit features, single texts and batches agree."""
     texts = ["The quick brown fox", "", "one", "Größe 東京 naïve", "a b " * 500]
     recipe = nk.Recipe(RECIPE)
     signatures, counts = nk.signature(texts, recipe, return_counts=True)
@@ -95,18 +95,18 @@ def test_texts_and_their_features_have_the_same_signature() -> None:
 
 
 def test_sets_without_features_are_similar_to_nothing() -> None:
-    """Not even to one another."""
+    """They are not even similar to one another."""
     signatures = nk.signature(["", "...", "word"], RECIPE)
     assert [0.0, 0.0, 0.0] == list(np.asarray(nk.minhash_similarity(signatures[0], signatures)))
 
 
 def test_golden_values_hold() -> None:
-    """These are promised for ever, on every platform."""
+    """These values never change on any platform."""
     text = "the quick brown fox jumps over the lazy dog"
-    one = nk.signature([text], "word:1|binary|xxh3|minhash:8")[0].tolist()
+    first = nk.signature([text], "word:1|binary|xxh3|minhash:8")[0].tolist()
     classic = nk.signature([text], "word:1|binary|xxh3|minhash:4:classic:64")[0].tolist()
     fast = nk.signature([text], "word:1|binary|xxh3|minhash:8:fast")[0].tolist()
-    assert GOLDEN == (one, classic, fast)
+    assert GOLDEN == (first, classic, fast)
 
 
 GOLDEN = (
@@ -117,7 +117,7 @@ GOLDEN = (
 
 
 def test_rows_of_a_sparse_matrix_are_sets_of_columns() -> None:
-    """Stored zeros do not count, nor do values."""
+    """Stored zeros and the sizes of values do not matter."""
     sparse = pytest.importorskip("scipy.sparse")
     rows = sparse.csr_array(([1.0, 0.0, 5.0], [3, 4, 3], [0, 2, 3]), shape=(2, 10))
     signatures = nk.MinHash(16).signature_csr(rows)
@@ -125,7 +125,7 @@ def test_rows_of_a_sparse_matrix_are_sets_of_columns() -> None:
 
 
 def test_a_seed_gives_other_functions_of_ready_hashes_and_columns() -> None:
-    """The seed 0 takes them as they are; means over seeds come near the similarity, which one seed alone misses.
+    """The seed 0 uses them unchanged; means over seeds approach the similarity, which one seed alone misses.
 
     Shares of 16 values have a standard deviation of at most 1/8, their mean over 400 independent seeds one of 1/160:
     0.035 is 5.6 of them, passed with probability 2e-8.
@@ -139,12 +139,12 @@ def test_a_seed_gives_other_functions_of_ready_hashes_and_columns() -> None:
     assert np.array_equal(seeded, nk.MinHash(16, seed=7).signature_hashes(np.concatenate(sets), [0, 30, 60]))
     rows = sparse.csr_array((np.ones(60), np.concatenate(sets).astype(np.int64), [0, 30, 60]), shape=(2, 40))
     assert np.array_equal(seeded, nk.MinHash(16, seed=7).signature_csr(rows))
-    found = [float(nk.minhash_similarity(*nk.MinHash(16, seed=seed).signature_hashes(sets))) for seed in range(400)]
-    assert abs(float(np.mean(found)) - 0.5) < 0.035
+    result = [float(nk.minhash_similarity(*nk.MinHash(16, seed=seed).signature_hashes(sets))) for seed in range(400)]
+    assert abs(float(np.mean(result)) - 0.5) < 0.035
 
 
 def test_what_a_new_user_gets_is_the_scheme_with_the_smallest_error() -> None:
-    """The scheme `fast`, where no recipe names one; a recipe that is written keeps its own."""
+    """The default scheme without a recipe is `fast`; an explicit recipe keeps its own."""
     assert "fast" == nk.MinHash().recipe.scheme
     assert np.array_equal(nk.signature(["some words of a text"], "minhash"), nk.signature(["some words of a text"]))
     assert "one" == nk.Recipe("minhash:128").scheme
@@ -155,7 +155,7 @@ def test_what_a_new_user_gets_is_the_scheme_with_the_smallest_error() -> None:
 
 
 def test_what_is_out_of_range_is_an_error() -> None:
-    """Every message says what is allowed."""
+    """Every message states what is allowed."""
     for build in (
         lambda: nk.MinHash(0),
         lambda: nk.MinHash(513),
@@ -177,7 +177,7 @@ def test_what_is_out_of_range_is_an_error() -> None:
 
 
 def test_recipes_of_both_families_have_forms_of_their_own() -> None:
-    """Text and JSON forms come back, and families do not meet."""
+    """Text and JSON forms round-trip, and the two families can't be compared."""
     for text in ("char:4|binary|xxh3|minhash:128", "word:3|binary|xxh3:7|minhash:64:classic:64", "minhash:32:fast"):
         text = str(nk.Recipe(text))
         recipe = nk.Recipe(text)
@@ -222,7 +222,7 @@ def test_recipes_of_both_families_have_forms_of_their_own() -> None:
     ],
 )
 def test_messages_say_what_is_allowed(build: Callable[[], object], message: str) -> None:
-    """Each refusal names the argument, what was found, and what is allowed."""
+    """Each error names the argument, its value, and what is allowed."""
     with pytest.raises(ParameterError, match=message):
         build()
 
@@ -253,7 +253,7 @@ def test_messages_say_what_is_allowed(build: Callable[[], object], message: str)
     ],
 )
 def test_signatures_that_were_made_otherwise_do_not_meet(build: Callable[[], object], message: str) -> None:
-    """Width, type and number must agree; one signature meets any number."""
+    """Width, type and number must agree; one signature is compared with any number."""
     with pytest.raises(MismatchError, match=message):
         build()
 
@@ -266,13 +266,13 @@ def test_signatures_that_were_made_otherwise_do_not_meet(build: Callable[[], obj
 def test_hashes_in_one_array_and_in_a_list_are_the_same_sets(
     sets: list[list[int]], scheme: Literal["one", "fast", "classic"], bits: Literal[32, 64]
 ) -> None:
-    """Order and repetition do not count; each set is signed by itself."""
+    """Order and repetition do not matter; each set is signed separately."""
     family = nk.MinHash(16, scheme=scheme, value_bits=bits)
-    arrays = [np.array(found, np.uint64) for found in sets]
-    offsets = [sum(len(found) for found in sets[:i]) for i in range(len(sets) + 1)]
-    flat = np.array([value for found in sets for value in found], np.uint64)
+    arrays = [np.array(result, np.uint64) for result in sets]
+    offsets = [sum(len(result) for result in sets[:i]) for i in range(len(sets) + 1)]
+    flat = np.array([value for result in sets for value in result], np.uint64)
     expected = family.signature_hashes(flat, offsets)
     assert ((len(sets), 16), np.dtype(f"uint{bits}")) == (expected.shape, expected.dtype)
-    assert expected.tolist() == family.signature_hashes([np.append(found, found)[::-1] for found in arrays]).tolist()
-    for found, row in zip(arrays, expected, strict=True):
-        assert row.tolist() == family.signature_hashes(found, [0, len(found)])[0].tolist()
+    assert expected.tolist() == family.signature_hashes([np.append(result, result)[::-1] for result in arrays]).tolist()
+    for result, row in zip(arrays, expected, strict=True):
+        assert row.tolist() == family.signature_hashes(result, [0, len(result)])[0].tolist()

@@ -1,4 +1,4 @@
-"""Hash values depend on the vector and the fitted family alone: types, orders, batches, threads, sparse rows, files."""
+"""Hash values depend only on the vector and the fitted family, not on types, order, batches, threads or files."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ FAMILIES: dict[str, Family] = {
 
 
 def vectors(seed: int = 1, n: int = 600, d: int = 37) -> NDArray[np.float32]:
-    """Half zeros, none of them a zero vector."""
+    """Draw vectors with half of their values zero, without a zero vector."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d)).astype(np.float32)
     X[rng.random(X.shape) < 0.5] = 0
@@ -69,7 +69,7 @@ def has_alternatives(family: Family) -> bool:
 
 
 def on_boundaries(family: Family, X: NDArray[np.float32], name: str) -> NDArray[np.float64]:
-    """Vectors whose projections lie on a boundary of one function each, as near as `float64` allows, or just beside."""
+    """Return vectors whose projections are on a boundary of one function each, exactly or one float64 away."""
     matrix = getattr(family, name).astype(np.float64)
     offset = getattr(family, "offset_", getattr(family, "phase_", np.zeros(len(matrix))))
     width = getattr(family, "width_", None)
@@ -88,7 +88,7 @@ def on_boundaries(family: Family, X: NDArray[np.float32], name: str) -> NDArray[
 
 
 def forms(X: NDArray[Any]) -> Iterator[Any]:
-    """The same values in other forms."""
+    """Yield the same values in other types and layouts."""
     yield X.astype(np.float64)
     yield np.asfortranarray(X)
     yield X[:, ::-1].copy()[:, ::-1]
@@ -99,12 +99,12 @@ def forms(X: NDArray[Any]) -> Iterator[Any]:
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_every_form_gives_the_same_values(name: str) -> None:
-    """float32 and float64, row and column order, views, sparse matrices; batches of 1, 2, 7; one thread."""
+    """float32, float64, memory order, views, sparse matrices, batches of 1, 2 and 7, and one thread agree."""
     X = vectors()
     family = FAMILIES[name].fit(X)
     expected = family.transform(X)
-    for given in forms(X):
-        assert np.array_equal(expected, family.transform(given)), type(given)
+    for form in forms(X):
+        assert np.array_equal(expected, family.transform(form)), type(form)
     for size in (1, 2, 7):
         parts = [family.transform(X[at : at + size]) for at in range(0, 70, size)]
         assert np.array_equal(expected[: len(np.concatenate(parts))], np.concatenate(parts))
@@ -131,22 +131,22 @@ def test_every_form_gives_the_same_values(name: str) -> None:
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("shift", [0.0, 1e4])
 def test_vectors_on_boundaries_have_the_exact_value(name: str, matrix: str, dtype: Any, shift: float) -> None:
-    """Where the product of BLAS can't tell, the value is that of the product in the fixed order."""
+    """If the product of BLAS can't decide, the product in the fixed order does."""
     X = vectors()
     family = FAMILIES[name].fit(X)
     hard = (on_boundaries(family, X, matrix) + shift).astype(dtype)
     values = family.hash_values(hard)
     if has_alternatives(family):
         assert np.array_equal(family.probes(hard).values, values)
-    for given in forms(hard):
-        assert np.array_equal(values, family.hash_values(given))
+    for form in forms(hard):
+        assert np.array_equal(values, family.hash_values(form))
     for size in (1, 3):
         for at in range(0, 30, size):
             assert np.array_equal(values[at : at + size], family.hash_values(hard[at : at + size]))
 
 
 def test_boundaries_are_met_at_all() -> None:
-    """The test above would pass with plain products if its vectors were not hard."""
+    """Plain products would pass the test above if its vectors were not hard."""
     X = vectors()
     family = Hyperplane(70, seed=1).fit(X)
     hard = on_boundaries(family, X, "normals_").astype(np.float32)
@@ -156,7 +156,7 @@ def test_boundaries_are_met_at_all() -> None:
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_save_then_load_is_identity(name: str, tmp_path: Path) -> None:
-    """The same values, digest and parameters."""
+    """Values, digest and parameters are equal."""
     X = vectors()
     family = FAMILIES[name].fit(X)
     family.save(tmp_path / "family")
@@ -172,7 +172,7 @@ LEARNED = ("spherical", "itq", "kernel", "random-fourier-phase")
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_a_pickled_family_is_the_same(name: str) -> None:
-    """Fitted or not: the same parameters and the same values."""
+    """Fitted and unfitted families keep their parameters and values."""
     X = vectors()
     family = FAMILIES[name]
     assert str(family) == str(pickle.loads(pickle.dumps(family)))  # noqa: S301 our own bytes
@@ -183,7 +183,7 @@ def test_a_pickled_family_is_the_same(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in FAMILIES if not name.startswith(LEARNED)])
 def test_more_functions_begin_with_the_same_ones(name: str) -> None:
-    """Function j depends on seed, j and dimension alone."""
+    """Function j depends only on the seed, j and the dimension."""
     X = vectors()
     family = FAMILIES[name].fit(X)
     more = family.resized(2 * family.num_hashes, group=2).fit(X)
@@ -197,7 +197,7 @@ def test_more_functions_begin_with_the_same_ones(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name, family in FAMILIES.items() if has_alternatives(family)])
 def test_alternatives_are_other_values_in_order_of_cost(name: str) -> None:
-    """Distinct, none of them the value itself, cheapest first; batch equals one by one."""
+    """Alternatives are distinct, differ from the value, and are sorted by cost; batches equal single vectors."""
     X = vectors()[:50]
     family = FAMILIES[name].fit(X)
     probes = family.probes(X)
@@ -207,6 +207,6 @@ def test_alternatives_are_other_values_in_order_of_cost(name: str) -> None:
     assert (probes.costs >= 0).all()
     whole = np.concatenate([probes.values[..., None], probes.others], axis=-1)
     assert (np.diff(np.sort(whole, axis=-1), axis=-1) > 0).all()
-    one = family.probes(X[3:4], 1)
-    assert np.array_equal(probes.others[3:4, :, :1], one.others)
-    assert np.array_equal(probes.costs[3:4, :, :1], one.costs)
+    first = family.probes(X[3:4], 1)
+    assert np.array_equal(probes.others[3:4, :, :1], first.others)
+    assert np.array_equal(probes.costs[3:4, :, :1], first.costs)

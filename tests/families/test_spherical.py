@@ -1,4 +1,4 @@
-"""Spherical Hashing: its invariants, its statistics, its distance, and data on which it can't work."""
+"""Spherical hashing: its invariants, its statistics, its distance, and degenerate data."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def clusters(seed: int, n: int = 2000, d: int = 32) -> NDArray[np.float32]:
 @pytest.mark.parametrize("start", ["samples", "kmeans"])
 @pytest.mark.parametrize("stop", ["loose", "strict"])
 def test_balls_hold_half_and_pairs_a_quarter(start: str, stop: str) -> None:
-    """Each ball holds exactly half of the training vectors; overlaps are within the tolerances that fit reports."""
+    """Each ball contains exactly half of the training vectors; overlaps are within the reported tolerances."""
     X = clusters(1)
     family = SphericalHash(32, start=start, stop=stop, samples=2000, seed=1).fit(X)  # type: ignore[arg-type]
     bits = family.hash_values(X)
@@ -35,14 +35,14 @@ def test_balls_hold_half_and_pairs_a_quarter(start: str, stop: str) -> None:
 
 
 def test_held_out_vectors_are_in_half_of_the_balls() -> None:
-    """Bit rates of vectors that were not fitted: a half within 5 sqrt(0.25 / 4000) and what clusters add."""
+    """The bit rates of unseen vectors are a half, within 5 sqrt(0.25 / 4000) and the effect of clusters."""
     family = SphericalHash(32, seed=2).fit(clusters(1))
     rates = family.bit_rates(clusters(1, 6000)[2000:])
     assert np.abs(rates - 0.5).max() < 5 * np.sqrt(0.25 / 4000) + 0.03
 
 
 def test_radii_belong_to_the_last_pivots() -> None:
-    """Forgetting to compute radii after the last move would leave other counts than a half."""
+    """Without radii computed after the last move, the counts would differ from a half."""
     X = clusters(3)
     with pytest.warns(errors.ConvergenceWarning):
         family = SphericalHash(32, max_iter=1, mean_tolerance=1e-6, samples=2000, seed=3).fit(X)
@@ -51,7 +51,7 @@ def test_radii_belong_to_the_last_pivots() -> None:
 
 
 def test_pivots_drift_where_tolerances_are_tight() -> None:
-    """More moves push pivots outwards: the drift that fit reports grows."""
+    """More moves push pivots outwards: the reported drift grows."""
     X = clusters(4)
     drifts = []
     for moves in (0, 5, 30):
@@ -62,17 +62,17 @@ def test_pivots_drift_where_tolerances_are_tight() -> None:
 
 
 def test_equal_vectors_are_bounded_and_warned_about() -> None:
-    """Duplicates only never converge: no move is possible, and all balls hold all."""
+    """Duplicates never converge: no move is possible, and all balls contain everything."""
     X = np.ones((100, 8))
-    with pytest.warns(errors.ConvergenceWarning, match="did not reach") as told:
+    with pytest.warns(errors.ConvergenceWarning, match="did not reach") as record:
         family = SphericalHash(16, seed=5).fit(X)
-    assert __file__ == told[0].filename
+    assert __file__ == record[0].filename
     assert 0 == family.n_iter_
     assert (family.hash_values(X) == 1).all()
 
 
 def test_few_vectors_and_odd_counts() -> None:
-    """Fewer vectors than bits are refused; an odd number leaves the smaller half inside."""
+    """Fewer vectors than bits are rejected; an odd number leaves the smaller half inside."""
     with pytest.raises(errors.InputError, match="has 15 rows; give bits=16 vectors or more"):
         SphericalHash(16).fit(clusters(6)[:15])
     X = clusters(6)[:1001]
@@ -81,7 +81,7 @@ def test_few_vectors_and_odd_counts() -> None:
 
 
 def test_spherical_distance_is_its_formula() -> None:
-    """|a xor b| / (|a and b| + 0.1), one against many and pair by pair, any width."""
+    """|a xor b| / (|a and b| + 0.1), one against many and pair by pair, for any width."""
     rng = np.random.default_rng(8)
     for bits in (7, 64, 130):
         family_bits = rng.integers(0, 2, (20, bits)).astype(np.uint8)
@@ -102,7 +102,7 @@ def test_spherical_distance_is_its_formula() -> None:
 
 
 def test_codes_go_into_a_hamming_index() -> None:
-    """Fingerprints of the family are what HammingIndex takes."""
+    """HammingIndex accepts the fingerprints of the family."""
     X = clusters(9)
     codes = SphericalHash(64, seed=9).fit_transform(X)
     index = nk.HammingIndex(bits=64)

@@ -16,11 +16,11 @@ from nearkin.theory import banding_probability, choose_bands
 
 
 def brute(signatures: np.ndarray, query: np.ndarray, bands: int, rows: int, threshold: float) -> list[int]:
-    """Rows that share a band and enough values, nearest first, ties by row."""
+    """Return the rows that share a band and enough values, nearest first, ties by row."""
     equal = signatures == query
     band = equal[:, : bands * rows].reshape(len(signatures), bands, rows).all(axis=2).any(axis=1)
-    found = np.flatnonzero(band & (equal.mean(axis=1) >= threshold - 1e-12))
-    return [int(row) for row in sorted(found, key=lambda row: (int((~equal[row]).sum()), row))]
+    result = np.flatnonzero(band & (equal.mean(axis=1) >= threshold - 1e-12))
+    return [int(row) for row in sorted(result, key=lambda row: (int((~equal[row]).sum()), row))]
 
 
 @settings(max_examples=60, deadline=None)
@@ -33,7 +33,7 @@ def brute(signatures: np.ndarray, query: np.ndarray, bands: int, rows: int, thre
 def test_search_and_pairs_equal_brute_force(
     seed: int, shape: tuple[int, int], threshold: float, dtype: type[np.uint32]
 ) -> None:
-    """Added in two batches, some removed, saved ids of strings."""
+    """Rows are added in two batches, some are removed, and string ids are saved."""
     random = np.random.default_rng(seed)
     signatures = random.integers(0, 3, (40, 8)).astype(dtype)
     bits = 32 if dtype is np.uint32 else 64
@@ -59,25 +59,25 @@ def test_search_and_pairs_equal_brute_force(
 
 
 def test_streamed_pairs_come_in_one_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the threads: parts in the order of adding, each sorted by both ids, together the pairs of the index."""
+    """For any number of threads, batches follow the order of adding, are sorted by both ids, and contain all pairs."""
     monkeypatch.setattr("nearkin.index.bands._BATCH", 7)
     random = np.random.default_rng(5)
     index = nk.BandIndex(16, num_bands=8, num_rows=2)
     index.add(random.permutation(60), random.integers(0, 3, (60, 16)).astype(np.uint32))
-    found = []
+    result = []
     before = nk.num_threads()
     try:
         for threads in (1, 2, 5):
             nk.set_num_threads(threads)
             parts = index.iter_pairs(0.0)
-            found.append([list(zip(part.left.tolist(), part.right.tolist(), strict=True)) for part in parts])
+            result.append([list(zip(part.left.tolist(), part.right.tolist(), strict=True)) for part in parts])
     finally:
         nk.set_num_threads(before)
-    assert found[0] == found[1] == found[2]
-    assert len(found[0]) > 3
-    assert found[0] == [sorted(part) for part in found[0]]
+    assert result[0] == result[1] == result[2]
+    assert len(result[0]) > 3
+    assert result[0] == [sorted(part) for part in result[0]]
     pairs = index.pairs(0.0)
-    assert sorted(pair for part in found[0] for pair in part) == list(
+    assert sorted(pair for part in result[0] for pair in part) == list(
         zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)
     )
 
@@ -95,34 +95,34 @@ def test_recall_of_the_bands_is_that_of_theory(scheme: str, shared: int, each: i
     index = nk.BandIndex(128, threshold=0.8, recall=0.95)
     index.add(None, left)
     hits = index.search(right, 0.0)
-    found = sum(i in hits[i].ids for i in range(n)) / n
+    result = sum(i in hits[i].ids for i in range(n)) / n
     expected = banding_probability(similarity, index.num_bands, index.num_rows)
-    assert abs(found - expected) < 5.5 * math.sqrt(expected * (1 - expected) / n) + 0.02
+    assert abs(result - expected) < 5.5 * math.sqrt(expected * (1 - expected) / n) + 0.02
 
 
 @pytest.mark.parametrize("threshold", [0.3, 0.5, 0.7, 0.8, 0.9, 1.0])
 @pytest.mark.parametrize("recall", [0.5, 0.9, 0.95, 0.99])
 def test_chosen_bands_have_the_recall_and_fit(threshold: float, recall: float) -> None:
-    """With the share that is asked of all values counted in, too."""
-    found = choose_bands(threshold, recall, 128)
-    assert found.num_bands * found.num_rows <= 128
-    assert recall <= found.recall <= banding_probability(threshold, found.num_bands, found.num_rows)
-    k, least = 128, found.min_matches
-    below = sum(math.comb(k, i) * threshold**i * (1 - threshold) ** (k - i) for i in range(least))
+    """The recall includes the minimum number of equal values."""
+    result = choose_bands(threshold, recall, 128)
+    assert result.num_bands * result.num_rows <= 128
+    assert recall <= result.recall <= banding_probability(threshold, result.num_bands, result.num_rows)
+    k, minimum = 128, result.min_matches
+    below = sum(math.comb(k, i) * threshold**i * (1 - threshold) ** (k - i) for i in range(minimum))
     assert math.isclose(
-        found.recall, banding_probability(threshold, found.num_bands, found.num_rows) - below, rel_tol=1e-9
+        result.recall, banding_probability(threshold, result.num_bands, result.num_rows) - below, rel_tol=1e-9
     )
 
 
 def test_a_recall_out_of_reach_names_the_values_that_would_do() -> None:
-    """And these do."""
+    """The number of values named by the error is sufficient."""
     with pytest.raises(ParameterError, match="at least 44"):
         nk.BandIndex(16, threshold=0.1, recall=0.99)
     assert nk.BandIndex(44, threshold=0.1, recall=0.99).recall >= 0.99
 
 
 def test_copies_are_collapsed_and_texts_without_features_never_found() -> None:
-    """10,000 copies are one entry."""
+    """10,000 copies share one entry."""
     signature = nk.signature(["a text that comes often"])
     index = nk.BandIndex(recipe="minhash:128")
     index.add(None, np.repeat(signature, 10_000, axis=0))
@@ -133,7 +133,7 @@ def test_copies_are_collapsed_and_texts_without_features_never_found() -> None:
 
 
 def test_a_saved_index_is_the_same_and_damage_is_an_error(tmp_path: Path) -> None:
-    """Recipe, threshold, ids and results come back; a changed byte is found by open or verify."""
+    """Recipe, threshold, ids and results round-trip; a changed byte is detected by open or verify."""
     texts = [f"some words and the number {i // 2}" for i in range(100)]
     recipe = nk.Recipe("word:1|binary|xxh3|minhash:128")
     signatures = nk.signature(texts, recipe)
@@ -165,7 +165,7 @@ def test_a_saved_index_is_the_same_and_damage_is_an_error(tmp_path: Path) -> Non
 
 
 def test_what_does_not_fit_is_an_error() -> None:
-    """Widths, shapes, thresholds and ids."""
+    """Wrong widths, shapes, thresholds and ids are rejected."""
     index = nk.BandIndex(8, num_bands=2, num_rows=4)
     with pytest.raises(MismatchError):
         index.add(None, np.zeros((1, 8), np.uint64))

@@ -1,4 +1,4 @@
-"""The contract of every index: each operation against a plain model, whatever the index holds."""
+"""The contract of every index: each operation compared with a plain model, for every kind of index."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ KINDS: tuple[Kind, ...] = ("row numbers", "integers", "strings")
 
 @dataclass(frozen=True)
 class Case:
-    """An index over a few different values, which are named by their places."""
+    """An index over a few distinct values, which are identified by their positions."""
 
     name: str
     make: Callable[[], Any]
@@ -45,9 +45,9 @@ class Case:
     before: Id | None = None
     """The id that the index had and lost before the test begins: an index of vectors is made of one."""
 
-    def batch(self, places: Sequence[int]) -> Any:
-        """The values of places."""
-        return [self.values[i] for i in places] if isinstance(self.values, list) else self.values[list(places)]
+    def batch(self, positions: Sequence[int]) -> Any:
+        """Return the values at the positions."""
+        return [self.values[i] for i in positions] if isinstance(self.values, list) else self.values[list(positions)]
 
 
 COUNT = 9
@@ -55,7 +55,7 @@ COUNT = 9
 
 
 def hamming(bits: int, method: str) -> Case:
-    """Fingerprints, exactly."""
+    """Return the case of fingerprints, which are searched exactly."""
     rng = np.random.default_rng(bits)
     fps = random_fingerprints(rng, bits, 3)
     fps = np.concatenate([fps, random_fingerprints(rng, bits, COUNT - 3, near=fps)])
@@ -72,7 +72,7 @@ def hamming(bits: int, method: str) -> Case:
 
 
 def bands(value_bits: Literal[32, 64]) -> Case:
-    """Signatures that share a band."""
+    """Return the case of signatures that share a band."""
     rng = np.random.default_rng(value_bits)
     signatures = rng.integers(0, 2, (COUNT, 8)).astype(np.uint32 if value_bits == 32 else np.uint64)
     equal = signatures[:, None, :] == signatures[None, :, :]
@@ -88,15 +88,15 @@ def bands(value_bits: Literal[32, 64]) -> Case:
 
 
 def digests() -> Case:
-    """Fuzzy digests, exactly."""
+    """Return the case of fuzzy digests, which are searched exactly."""
     rng = random.Random(1)
     stock = [rng.randbytes(300) for _ in range(8)]
-    made = [nk.ssdeep.hash(b"".join(rng.choices(stock, k=12))) for _ in range(COUNT - 2)] + ["3::", "3:E:E"]
-    scores = nk.ssdeep.matrix(made)
+    built = [nk.ssdeep.hash(b"".join(rng.choices(stock, k=12))) for _ in range(COUNT - 2)] + ["3::", "3:E:E"]
+    scores = nk.ssdeep.matrix(built)
     return Case(
         "digests",
         nk.DigestIndex,
-        made,
+        built,
         40,
         lambda a, b: -int(scores[a, b]) if scores[a, b] else None,
         lambda a, b: bool(scores[a, b] >= 40),
@@ -105,7 +105,7 @@ def digests() -> Case:
 
 
 def vectors(dtype: str, found_by: Literal["buckets", "codes", "partitions"] = "buckets") -> Case:
-    """Vectors under hash functions so wide, or bounds so low, that all are candidates: then results are exact, too."""
+    """Return a case with such wide hash functions, or low bounds, that all rows are candidates and results exact."""
     points = (
         np.random.default_rng(2).integers(-4, 5, (COUNT, 3)).astype(np.float32 if dtype == "float32" else np.float64)
     )
@@ -147,18 +147,18 @@ CASES = [
 
 @dataclass
 class Model:
-    """What an index should hold: places by id, in order of addition."""
+    """The expected content of an index: positions by id, in order of addition."""
 
     kind: Kind
     places: dict[Id, int]
     total: int = 0
 
     def named(self, key: int) -> Id:
-        """The id of a small number."""
+        """Return the id for a small number."""
         return f"é{key}" if self.kind == "strings" else 7 * (key % 5) - key
 
     def chosen(self, keys: list[int], existing: str) -> list[int] | None:
-        """Which of a batch go in; None if the batch is refused."""
+        """Return the members of a batch that should be added, or None if the batch should be rejected."""
         ids = [self.named(key) for key in keys]
         if existing == "error":
             fine = len(set(ids)) == len(ids) and not any(i in self.places for i in ids)
@@ -170,7 +170,7 @@ class Model:
 
 
 def start(case: Case, kind: Kind) -> tuple[Any, Model]:
-    """An empty index and its model. An index of vectors is fitted to one, which then goes."""
+    """Return an empty index and its model. An index of vectors is fitted to one vector, which is then removed."""
     index, model = case.make(), Model(kind, {})
     if isinstance(index, nk.LSHIndex):
         first: Any = None if kind == "row numbers" else ["~"] if kind == "strings" else [1 << 40]
@@ -181,21 +181,21 @@ def start(case: Case, kind: Kind) -> tuple[Any, Model]:
 
 
 def centred(order: list[Id], near: dict[Id, set[Id]]) -> list[list[Id]]:
-    """Clusters by keep-then-absorb."""
-    free, found = dict.fromkeys(order), []
+    """Return the clusters found by keep-then-absorb."""
+    free, result = dict.fromkeys(order), []
     for first in order:
         if first in free:
             members = [i for i in order if i in free and (i == first or i in near[first])]
             for member in members:
                 del free[member]
-            found.append(members)
-    return [members for members in found if len(members) > 1]
+            result.append(members)
+    return [members for members in result if len(members) > 1]
 
 
 def connected(order: list[Id], near: dict[Id, set[Id]]) -> list[list[Id]]:
-    """Clusters by chains."""
+    """Return the clusters linked by chains."""
     seen: set[Id] = set()
-    found = []
+    result = []
     for first in order:
         if first not in seen:
             reached, new = {first}, [first]
@@ -203,12 +203,12 @@ def connected(order: list[Id], near: dict[Id, set[Id]]) -> list[list[Id]]:
                 new = [other for i in new for other in near[i] if other not in reached]
                 reached.update(new)
             seen |= reached
-            found.append([i for i in order if i in reached])
-    return [members for members in found if len(members) > 1]
+            result.append([i for i in order if i in reached])
+    return [members for members in result if len(members) > 1]
 
 
 def check(case: Case, index: Any, model: Model) -> None:
-    """Every question has the answer of brute force."""
+    """Check every query against brute force."""
     order = list(model.places)
     assert len(order) == len(index)
     assert order == [i for ids in index.iter_ids(batch_size=2) for i in ids.tolist()]
@@ -221,20 +221,23 @@ def check(case: Case, index: Any, model: Model) -> None:
 
     def ranked(query: int, limited: bool) -> list[tuple[float, Id]]:
         apart = [
-            (case.apart(query, place), i)
-            for i, place in model.places.items()
-            if not limited or case.within(query, place)
+            (case.apart(query, position), i)
+            for i, position in model.places.items()
+            if not limited or case.within(query, position)
         ]
         return sorted((distance, i) for distance, i in apart if distance is not None)
 
     queries = case.batch(range(COUNT))
     sign = -1 if case.measure == "scores" else 1
-    for hits, limited, most in ((index.search(queries, case.limit), True, None), (index.nearest(queries, 3), False, 3)):
+    for hits, limited, limit in (
+        (index.search(queries, case.limit), True, None),
+        (index.nearest(queries, 3), False, 3),
+    ):
         assert COUNT == len(hits)
         values = sign * getattr(hits, case.measure).astype(np.float64)
         for query in range(COUNT):
             part = slice(int(hits.offsets[query]), int(hits.offsets[query + 1]))
-            expected = ranked(query, limited)[:most]
+            expected = ranked(query, limited)[:limit]
             assert [i for _, i in expected] == hits.ids[part].tolist()
             assert np.allclose([distance for distance, _ in expected], values[part], rtol=1e-6)
     near = {a: {b for b in order if a != b and case.within(model.places[a], model.places[b])} for a in order}
@@ -263,11 +266,11 @@ STEPS = st.lists(
 
 
 def add(case: Case, index: Any, model: Model, batch: list[tuple[int, int]], existing: str) -> None:
-    """Adds to both; what is refused changes neither."""
-    values = case.batch([place for _, place in batch])
+    """Add to both; a rejected batch must change neither."""
+    values = case.batch([position for _, position in batch])
     if model.kind == "row numbers":
         assert len(batch) == index.add(None, values)
-        model.places |= {model.total + at: place for at, (_, place) in enumerate(batch)}
+        model.places |= {model.total + at: position for at, (_, position) in enumerate(batch)}
         model.total += len(batch)
         return
     ids = [model.named(key) for key, _ in batch]
@@ -284,7 +287,7 @@ def add(case: Case, index: Any, model: Model, batch: list[tuple[int, int]], exis
 
 
 def remove(index: Any, model: Model, keys: list[int], missing_ok: bool) -> None:
-    """Removes from both; what is refused changes neither."""
+    """Remove from both; a rejected call must change neither."""
     ids: list[Id] = list(keys) if model.kind == "row numbers" else [model.named(key) for key in keys]
     there = {i for i in ids if i in model.places}
     if len(there) < len(set(ids)) and not missing_ok:
@@ -297,7 +300,7 @@ def remove(index: Any, model: Model, keys: list[int], missing_ok: bool) -> None:
 
 
 def copied(index: Any, how: str) -> Any:
-    """A copy that is made in one of the three ways."""
+    """Return a copy created in one of the three ways."""
     if how == "pickle":
         return pickle.loads(pickle.dumps(index))  # noqa: S301  # It is our own.
     return copy.copy(index) if how == "copy" else copy.deepcopy(index)
@@ -306,9 +309,7 @@ def copied(index: Any, how: str) -> Any:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_an_index_is_what_its_model_is(case: Case, kind: Kind) -> None:
-    """Additions, updates and removals, refused ones too, files and copies between them: every question as by brute
-    force, also to an index of which a copy was changed.
-    """
+    """Additions, updates, removals, rejected calls, files and copies agree with the model, also after changes."""
 
     @settings(max_examples=12, deadline=None)
     @given(steps=STEPS)
@@ -331,29 +332,29 @@ def test_an_index_is_what_its_model_is(case: Case, kind: Kind) -> None:
                     index.verify()
                     check(case, before, model)
                 check(case, index, model)
-            for earlier, held in left:
-                check(case, earlier, held)
+            for earlier, stored in left:
+                check(case, earlier, stored)
 
     run()
 
 
 def told(index: Any, limit: Any, queries: Any) -> list[Any]:
-    """Everything that an index says."""
+    """Return every answer of the index."""
     hits, nearest, pairs = index.search(queries, limit), index.nearest(queries, 3), index.pairs(limit)
-    tables = [one.to_arrow().to_pydict() for one in (hits, nearest, pairs)]
+    tables = [first.to_arrow().to_pydict() for first in (hits, nearest, pairs)]
     ids = [i for ids in index.iter_ids() for i in ids.tolist()]
     return [*tables, list(index.clusters(limit)), ids, repr(index)]
 
 
 @pytest.fixture(scope="module")
 def another_process() -> Iterator[ProcessPoolExecutor]:
-    """A process with a memory of its own."""
+    """Return a pool of one process with its own memory."""
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
         yield pool
 
 
 def changed(index: Any, limit: Any, queries: Any) -> tuple[list[Any], Any]:
-    """What an index says, and the index without its first id."""
+    """Return the answers of an index, and the index without its first id."""
     before = told(index, limit, queries)
     index.remove(next(index.iter_ids(batch_size=1)))
     return before, index
@@ -364,7 +365,7 @@ def changed(index: Any, limit: Any, queries: Any) -> tuple[list[Any], Any]:
 def test_an_index_goes_to_another_process_and_back(
     case: Case, kind: Kind, another_process: ProcessPoolExecutor
 ) -> None:
-    """With rows that were removed: it answers alike there, what is done there comes back, and the first one stays."""
+    """An index with removed rows gives the same answers there and returns with its changes."""
     index, model = start(case, kind)
     add(case, index, model, [(key, key % COUNT) for key in range(8)], "error")
     remove(index, model, [3], missing_ok=False)
@@ -382,7 +383,7 @@ def test_an_index_goes_to_another_process_and_back(
 @pytest.mark.parametrize("size", [1, 2, COUNT - 1, COUNT, 100])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_progress_changes_no_answer(case: Case, size: int, kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Queries that are asked some at a time have the answers of one call; the last event says that all is done."""
+    """Queries searched in batches have the same answers as one call; the last event reports completion."""
     monkeypatch.setattr("nearkin.index.results._BATCH", size)
     index, model = start(case, kind)
     events: list[tuple[str, int, int | None]] = []
@@ -392,19 +393,19 @@ def test_progress_changes_no_answer(case: Case, size: int, kind: Kind, monkeypat
 
     for keys in ([], list(range(8))):
         add(case, index, model, [(key, key % COUNT) for key in keys], "error")
-        for places in (range(COUNT), range(0)):
-            queries = case.batch(places)
-            for asked, progressed in (
+        for positions in (range(COUNT), range(0)):
+            queries = case.batch(positions)
+            for new_queries, progressed in (
                 (index.search(queries, case.limit), index.search(queries, case.limit, progress=report)),
                 (index.nearest(queries, 3), index.nearest(queries, 3, progress=report)),
             ):
-                assert type(asked) is type(progressed)
-                for name, value in vars(asked).items():
+                assert type(new_queries) is type(progressed)
+                for name, value in vars(new_queries).items():
                     other = getattr(progressed, name)
                     assert type(value) is type(other)
                     assert np.array_equal(value, other)
                     assert getattr(value, "dtype", None) == getattr(other, "dtype", None)
-                assert ("search", len(places), len(places)) == events[-1]
+                assert ("search", len(positions), len(positions)) == events[-1]
         if isinstance(index, nk.LSHIndex):
             for call in (index.pairs, index.clusters):
                 assert call(case.limit).to_arrow() == call(case.limit, progress=report).to_arrow()
@@ -414,7 +415,7 @@ def test_progress_changes_no_answer(case: Case, size: int, kind: Kind, monkeypat
 
 
 def test_progress_keeps_limits_and_the_numbers_of_bad_queries(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Which queries had more, how many look-ups were skipped, and which digest is none."""
+    """Truncated queries, skipped look-ups and the row of a bad digest are reported as in one call."""
     monkeypatch.setattr("nearkin.index.results._BATCH", 2)
     index = nk.HammingIndex(bits=8)
     index.add(None, [0, 0, 1, 3])
@@ -433,30 +434,30 @@ def test_progress_keeps_limits_and_the_numbers_of_bad_queries(monkeypatch: pytes
 
 @pytest.mark.parametrize("how", ["pickle", "copy", "deepcopy"])
 def test_copies_have_the_attributes_of_the_first(how: str) -> None:
-    """Also one that somebody added, and those that are given but not yet used."""
+    """Copies keep attributes set by the user, and parameters that are not used yet."""
     named = nk.HammingIndex(32, "blocks", radius=2, memory_limit=1 << 20)
     vars(named)["title"] = "mine"
     bands = nk.BandIndex(threshold=0.7, recipe="word:1|binary|xxh3|minhash:64")
     digests = nk.DigestIndex(recipe="ssdeep:elimseq", strict=False)
     vectors = nk.LSHIndex(nk.families.Hyperplane(64), num_tables=3)
     for index in (named, bands, digests, vectors):
-        made = copied(index, how)
-        assert type(index) is type(made)
-        assert {**vars(index), "_core": None, "params": None} == {**vars(made), "_core": None, "params": None}
-        assert repr(index) == repr(made)
+        built = copied(index, how)
+        assert type(index) is type(built)
+        assert {**vars(index), "_core": None, "params": None} == {**vars(built), "_core": None, "params": None}
+        assert repr(index) == repr(built)
     assert "xxh3" in str(copied(nk.HammingIndex(recipe="char:4|count|xxh3|simhash:64"), how).recipe)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_every_class_has_every_member(case: Case) -> None:
-    """The Protocol holds at run time as it does for the type checker."""
+    """The Protocol holds at run time as well as for the type checker."""
     index, _ = start(case, "integers")
     assert isinstance(index, Index)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_batch_of_ids_has_a_size(case: Case) -> None:
-    """From 1 on, whole at the default, and refused below."""
+    """Any size from 1 is accepted, the default returns everything, and smaller sizes are rejected."""
     index, model = start(case, "integers")
     add(case, index, model, [(key, 0) for key in range(10)], "error")
     assert [list(model.places)] == [ids.tolist() for ids in index.iter_ids()]
@@ -467,7 +468,7 @@ def test_a_batch_of_ids_has_a_size(case: Case) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_file_of_another_kind_is_refused(case: Case, tmp_path: Path) -> None:
-    """Each index opens its own files only."""
+    """Each index opens only its own files."""
     index, _ = start(case, "integers")
     index.save(tmp_path / "index")
     for other in (nk.HammingIndex, nk.BandIndex, nk.DigestIndex, nk.LSHIndex):

@@ -34,19 +34,19 @@ B = "96:eJN08TSaEp9PT3FWiOOG0PPs71raVR:DklkTUPirvyE0U"
 
 @pytest.fixture(scope="module")
 def real(shared: Path) -> list[str]:
-    """Digests of real files."""
+    """Return the digests of real files."""
     return gzip.open(shared / "data" / "ssdeep_digests.txt.gz", "rt").read().split()
 
 
 def family(seed: int, count: int) -> list[str]:
-    """Digests with many matches: inputs that share stretches."""
+    """Return digests with many matches: their inputs share stretches."""
     generator = random.Random(seed)
     stock = [generator.randbytes(generator.randint(20, 300)) for _ in range(30)]
     return [nk.ssdeep.hash(b"".join(generator.choices(stock, k=generator.randint(1, 40)))) for _ in range(count)]
 
 
 def test_pairs_of_real_digests_equal_brute_force(real: list[str]) -> None:
-    """Every pair of a sample with a score of 1 and more, and no other."""
+    """Exactly the pairs of a sample with a score of at least 1 are found."""
     sample = random.Random(1).sample(real, 3000)
     scores = np.triu(nk.ssdeep.matrix(sample), 1)
     index = nk.DigestIndex()
@@ -62,22 +62,22 @@ def test_pairs_of_real_digests_equal_brute_force(real: list[str]) -> None:
 
 
 def test_searches_of_all_real_digests_equal_brute_force_on_a_sample(real: list[str]) -> None:
-    """Queries against all 82,858 digests find what a comparison with each finds."""
+    """Queries against all 82,858 digests return the same as a comparison with each of them."""
     index = nk.DigestIndex()
     assert len(real) == index.add(None, real)
     for query in random.Random(2).sample(real, 40):
         scores = nk.ssdeep.compare_many(query, real)
         expected = np.flatnonzero(scores)
         order = np.lexsort((expected, -scores[expected].astype(int)))
-        found = index.search([query])
-        assert np.array_equal(expected[order], found.ids)
-        assert np.array_equal(scores[expected[order]], found.scores)
+        result = index.search([query])
+        assert np.array_equal(expected[order], result.ids)
+        assert np.array_equal(scores[expected[order]], result.scores)
 
 
 def test_results_do_not_depend_on_threads_or_batches() -> None:
-    """One thread or two, one batch or many: the same pairs, hits and clusters."""
+    """One thread or two, one batch or many return the same pairs, hits and clusters."""
     digests = family(3, 400)
-    found = []
+    result = []
     for threads, batch in ((1, 400), (2, 7), (2, 1)):
         nk.set_num_threads(threads)
         try:
@@ -86,15 +86,15 @@ def test_results_do_not_depend_on_threads_or_batches() -> None:
                 index.add(None, digests[i : i + batch])
             pairs = index.pairs(20)
             hits = index.search(digests, 20)
-            found.append((pairs.to_arrow(), hits.to_arrow(), list(index.clusters(20))))
+            result.append((pairs.to_arrow(), hits.to_arrow(), list(index.clusters(20))))
         finally:
             nk.set_num_threads(None)
-    assert len(found[0][0]) > 400
-    assert found[0] == found[1] == found[2]
+    assert len(result[0][0]) > 400
+    assert result[0] == result[1] == result[2]
 
 
 def test_removed_digests_are_not_found_and_may_come_back() -> None:
-    """Add then remove is before, whatever the order."""
+    """Adding and then removing restores the previous state in any order."""
     digests = family(4, 120)
     ids = [f"file {i:03}" for i in range(len(digests))]
     index = nk.DigestIndex()
@@ -112,11 +112,11 @@ def test_removed_digests_are_not_found_and_may_come_back() -> None:
 
 
 def test_ties_and_pairs_are_in_the_order_of_ids_whatever_was_added_first() -> None:
-    """Equal scores come by id; left is the smaller id."""
+    """Equal scores are sorted by id; the left id is the smaller one."""
     index = nk.DigestIndex()
     index.add([30, 10], [A, A])
     index.add([20], [B])
-    assert [[10, 30, 20]] == [found.ids.tolist() for found in index.search([A])]
+    assert [[10, 30, 20]] == [result.ids.tolist() for result in index.search([A])]
     assert [(10, 20), (10, 30), (20, 30)] == list(zip(index.pairs().left, index.pairs().right, strict=True))
     assert [[10, 30], [20]] == [index.nearest([A, B], k=k)[row].ids.tolist() for k, row in ((2, 0), (1, 1))]
     names = nk.DigestIndex()
@@ -125,14 +125,14 @@ def test_ties_and_pairs_are_in_the_order_of_ids_whatever_was_added_first() -> No
 
 
 def test_short_digests_match_only_their_equals() -> None:
-    """Parts below seven characters score 100 when both are equal, else 0."""
+    """Parts with fewer than seven characters score 100 if both are equal and 0 otherwise."""
     index = nk.DigestIndex()
     index.add(None, ["3::", "3:E:E", "3::", "6::", "3:E:"])
-    assert [[0, 2], [1], [3], [4]] == [found.ids.tolist() for found in index.search(["3::", "3:E:E", "6::", "3:E:"])]
+    assert [[0, 2], [1], [3], [4]] == [result.ids.tolist() for result in index.search(["3::", "3:E:E", "6::", "3:E:"])]
 
 
 def test_clusters_are_centred_unless_chains_are_asked_for() -> None:
-    """A centre takes in what matches it; chains take in what matches a member."""
+    """A centre absorbs its own matches; chains also absorb the matches of members."""
     generator = random.Random(5)
     stock = [generator.randbytes(400) for _ in range(60)]
     chain = [nk.ssdeep.hash(b"".join(stock[i : i + 20])) for i in (0, 8, 16)]
@@ -146,7 +146,7 @@ def test_clusters_are_centred_unless_chains_are_asked_for() -> None:
 
 
 def test_hubs_are_reported_and_skipped_only_on_request() -> None:
-    """A gram that all share is counted, and leaving it out is counted too."""
+    """A gram that all digests share is counted, and so are skipped look-ups."""
     digests = [f"96:abcdefg{chr(65 + i)}:" for i in range(20)]
     index = nk.DigestIndex()
     index.add(None, digests)
@@ -160,7 +160,7 @@ def test_hubs_are_reported_and_skipped_only_on_request() -> None:
 
 
 def test_a_refused_addition_changes_nothing() -> None:
-    """A bad digest, a repeated id, a wrong count or another kind of id."""
+    """Bad digests, repeated ids, wrong counts and ids of another kind are rejected."""
     index = nk.DigestIndex()
     index.add(["a"], [A])
     with pytest.raises(InputError, match="row 1"):
@@ -184,7 +184,7 @@ def test_a_refused_addition_changes_nothing() -> None:
 
 
 def test_parameters_outside_of_their_range_are_refused() -> None:
-    """Threshold, k, linkage and limits name what is allowed."""
+    """The errors for threshold, k, linkage and limits state the allowed range."""
     index = nk.DigestIndex()
     for threshold in (0, 101, 50.0, True):
         with pytest.raises(ParameterError, match="1 to 100, inclusive"):
@@ -193,12 +193,12 @@ def test_parameters_outside_of_their_range_are_refused() -> None:
         index.nearest([A], k=0)
     with pytest.raises(ParameterError, match="connected"):
         index.clusters(linkage="single")  # type: ignore[arg-type]  # the point
-    for least in (1, True, "a", 2.5, 1 << 63):
+    for minimum in (1, True, "a", 2.5, 1 << 63):
         with pytest.raises(ParameterError, match=r"^min_count=.* is not allowed; use 2 or more$"):
-            index.hubs(min_count=least)  # type: ignore[arg-type]  # the point
-    for most in (-1, False, "a", 1 << 63):
+            index.hubs(min_count=minimum)  # type: ignore[arg-type]  # the point
+    for limit in (-1, False, "a", 1 << 63):
         with pytest.raises(ParameterError, match=r"^limit=.* is not allowed; use 0 or more$"):
-            index.hubs(limit=most)  # type: ignore[arg-type]  # the point
+            index.hubs(limit=limit)  # type: ignore[arg-type]  # the point
     for skip in (0, True, 1.0, 1 << 63):
         with pytest.raises(ParameterError, match=r"^skip_hubs=.* is not allowed; use 1 or more digests, or None"):
             index.pairs(skip_hubs=skip)  # type: ignore[arg-type]  # the point
@@ -208,7 +208,7 @@ def test_parameters_outside_of_their_range_are_refused() -> None:
 
 
 def test_lenient_indexes_take_old_digests() -> None:
-    """What only the lenient parser reads can be indexed, too."""
+    """Digests that only the lenient parser accepts can be indexed."""
     index = nk.DigestIndex(strict=False)
     index.add(None, [A + ',"name"', "7:abcdefgh:abc"])
     assert [[(0, 97)], [(1, 100)]] == [
@@ -217,7 +217,7 @@ def test_lenient_indexes_take_old_digests() -> None:
 
 
 def test_save_then_open_is_identity(tmp_path: Path) -> None:
-    """Row numbers, integers and strings; removed digests stay removed, row numbers stay."""
+    """Row numbers, integers and strings round-trip; removed digests and row numbers are preserved."""
     digests = family(6, 60)
     for ids in (None, [1000 - 7 * i for i in range(60)], [f"名 {i}" for i in range(60)]):
         index = nk.DigestIndex()
@@ -232,7 +232,7 @@ def test_save_then_open_is_identity(tmp_path: Path) -> None:
         index.add(None if ids is None else ids[:10], digests[:10])
         same.add(None if ids is None else ids[:10], digests[:10])
         assert index.search(digests).to_arrow() == same.search(digests).to_arrow()
-        # The lock of a file that was replaced stays beside it.
+        # The lock of a replaced file remains next to it.
         assert {"index"} == {entry.name for entry in tmp_path.iterdir()} - {".index.lock"}
     lenient = nk.DigestIndex(strict=False)
     lenient.save(path)
@@ -240,7 +240,7 @@ def test_save_then_open_is_identity(tmp_path: Path) -> None:
 
 
 def test_damaged_files_are_refused(tmp_path: Path) -> None:
-    """Another file, a cut one, a flipped bit, a segment of another kind, a recipe that is none."""
+    """Foreign files, truncated files, flipped bits, other kinds of segment and invalid recipes are rejected."""
     index = nk.DigestIndex()
     index.add(["a", "b"], [A, B])
     path = tmp_path / "index"
@@ -265,7 +265,7 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
 
 
 def older(version: int, kind: int, ids: bytes, recipe: bytes = b"") -> bytes:
-    """A file of version 1 or 2 with the digests `3::` and `3:E:E` and a right checksum."""
+    """Return a file of version 1 or 2 with the digests `3::` and `3:E:E` and a correct checksum."""
     digests = b"".join((3).to_bytes(8, "little") + bytes([len(part), len(part)]) + 2 * part for part in (b"", b"E"))
     parts = [digests, ids] + ([recipe] if version > 1 else [])
     head = b"NKDIGEST" + version.to_bytes(4, "little") + kind.to_bytes(2, "little") + bytes(2)
@@ -275,7 +275,7 @@ def older(version: int, kind: int, ids: bytes, recipe: bytes = b"") -> bytes:
 
 
 def test_damaged_files_of_older_versions_are_refused(tmp_path: Path) -> None:
-    """Ids that do not go with the digests, a recipe that is none, a flipped bit, a newer version."""
+    """Ids that do not match the digests, invalid recipes, flipped bits and newer versions are rejected."""
     path = tmp_path / "index"
     recipe = nk.ssdeep.DigestRecipe().to_json().encode()
     right = older(2, 2, b"\1\0\0\0\1\0\0\0ab", recipe)
@@ -300,7 +300,7 @@ def test_damaged_files_of_older_versions_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_digest_index_is_known_by_the_way_it_begins(tmp_path: Path) -> None:
-    """Files of every version are one; other files and folders are none; what is not there is an error."""
+    """Files of every version are recognised, other files and folders are not, and a missing path is an error."""
     fixtures = Path(__file__).parents[1] / "fixtures"
     nk.DigestIndex().save(tmp_path / "new")
     nk.HammingIndex().save(tmp_path / "other")
@@ -319,17 +319,17 @@ def test_a_digest_index_is_known_by_the_way_it_begins(tmp_path: Path) -> None:
 
 
 def test_threads_that_add_at_once_never_exchange_digests() -> None:
-    """Eight threads add different digests under names of their own, and every name keeps its digest."""
+    """Eight threads add different digests under their own names, and every name keeps its digest."""
     digests = [family(seed, 40) for seed in range(8)]
     index = nk.DigestIndex()
     ready = threading.Barrier(8)
 
     def add(thread: int) -> None:
         ready.wait()
-        for place, digest in enumerate(digests[thread]):
-            index.add([f"{thread}/{place}"], [digest])
-            if place % 3 == 2:
-                index.remove([f"{thread}/{place}"])
+        for position, digest in enumerate(digests[thread]):
+            index.add([f"{thread}/{position}"], [digest])
+            if position % 3 == 2:
+                index.remove([f"{thread}/{position}"])
 
     threads = [threading.Thread(target=add, args=(thread,)) for thread in range(8)]
     for thread in threads:
@@ -337,10 +337,10 @@ def test_threads_that_add_at_once_never_exchange_digests() -> None:
     for thread in threads:
         thread.join()
     expected = {
-        f"{thread}/{place}": nk_digest(digest)
+        f"{thread}/{position}": nk_digest(digest)
         for thread in range(8)
-        for place, digest in enumerate(digests[thread])
-        if place % 3 != 2
+        for position, digest in enumerate(digests[thread])
+        if position % 3 != 2
     }
     names = [name for batch in index.iter_ids(batch_size=7) for name in batch.tolist()]
     assert expected == {name: index.digest(name) for name in names}
@@ -348,14 +348,14 @@ def test_threads_that_add_at_once_never_exchange_digests() -> None:
 
 
 def nk_digest(digest: str) -> str:
-    """A digest as an index holds it."""
+    """Return a digest in the form that an index stores."""
     alone = nk.DigestIndex()
     alone.add(["it"], [digest])
     return alone.digest("it")
 
 
 class Interrupted(list[str]):
-    """Names whose later half can't be read: what Ctrl-C in the middle of a call looks like."""
+    """Names whose second half can't be read, as if Ctrl-C interrupted the call."""
 
     def __iter__(self) -> Iterator[str]:
         yield self[0]
@@ -363,7 +363,7 @@ class Interrupted(list[str]):
 
 
 def test_an_interrupted_addition_changes_nothing() -> None:
-    """Whatever is interrupted, ids or digests: the index has what it had, and takes the same call again."""
+    """After an interruption while reading ids or digests, the index is unchanged and accepts the same call again."""
     index = nk.DigestIndex()
     index.add(["a"], [A])
     for ids, digests in ((Interrupted(["b", "c"]), [A, B]), (["b", "c"], Interrupted([A, B]))):
@@ -376,7 +376,7 @@ def test_an_interrupted_addition_changes_nothing() -> None:
 
 
 def test_an_interrupt_between_any_two_lines_leaves_ids_and_digests_together() -> None:
-    """Ctrl-C may strike before any line of Python: then every id has its digest, and the count is that of the ids."""
+    """After Ctrl-C before any line of Python, every id has its digest, and the counts agree."""
     strikes = 0
     for line in range(1, 60):
         index = nk.DigestIndex()
@@ -408,24 +408,24 @@ def test_an_interrupt_between_any_two_lines_leaves_ids_and_digests_together() ->
 
 
 def test_files_of_format_version_1_open_for_ever() -> None:
-    """The committed fixture, written once."""
+    """The committed fixture is never rewritten."""
     index = nk.DigestIndex.open(Path(__file__).parents[1] / "fixtures" / "digests-v1.nkd")
-    assert [["a", "名"]] == [found.ids.tolist() for found in index.search([A])]
+    assert [["a", "名"]] == [result.ids.tolist() for result in index.search([A])]
     assert "3:aaX8v:aV" == index.digest("short")
     assert 3 == len(index)
     assert nk.ssdeep.DigestRecipe() == index.recipe
 
 
 def test_files_of_format_version_2_open_for_ever() -> None:
-    """The committed fixture, written once."""
+    """The committed fixture is never rewritten."""
     index = nk.DigestIndex.open(Path(__file__).parents[1] / "fixtures" / "digests-v2.nkd")
-    assert [["a", "名"]] == [found.ids.tolist() for found in index.search([A])]
+    assert [["a", "名"]] == [result.ids.tolist() for result in index.search([A])]
     assert "html+space|ssdeep" == str(index.recipe)
     assert 3 == len(index)
 
 
 def test_an_index_refuses_digests_of_another_recipe(tmp_path: Path) -> None:
-    """The recipe is part of the index, is saved with it, and is checked wherever one is named."""
+    """The recipe is part of the index, is saved with it, and is checked wherever one is passed."""
     index = nk.DigestIndex(recipe="space|ssdeep")
     assert 1 == index.add(["a"], [A], recipe="space|ssdeep")
     for call in (
@@ -442,7 +442,7 @@ def test_an_index_refuses_digests_of_another_recipe(tmp_path: Path) -> None:
 
 
 def test_columns_of_digests_are_added_in_place() -> None:
-    """An Arrow column with and without ids."""
+    """An Arrow column is accepted with and without ids."""
     column = pa.array([A, "3:E:E"])
     index = nk.DigestIndex()
     assert 2 == index.add(None, column)
@@ -459,7 +459,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 @st.composite
 def digests_of_few(draw: st.DrawFn, max_size: int = 14) -> list[str]:
-    """Digests that overlap: stretches of one text at neighbouring block sizes, some with runs, some short."""
+    """Draw overlapping digests: stretches of one text at neighbouring block sizes, some with runs, some short."""
     part = st.builds(
         lambda start, length, change: (LETTERS * 2)[start : start + length] + change,
         st.integers(0, 12),
@@ -472,7 +472,7 @@ def digests_of_few(draw: st.DrawFn, max_size: int = 14) -> list[str]:
 
 
 def grams(digest: str) -> set[tuple[int, str]]:
-    """Block size and seven successive characters, of both parts, runs of more than three cut to three."""
+    """Return the block size and the 7-grams of both parts, with runs of more than three characters cut to three."""
     size, *parts = digest.split(":")
     cut = [re.sub(r"(.)\1{3,}", r"\1\1\1", part) for part in parts]
     return {(int(size) << at, part[i : i + 7]) for at, part in enumerate(cut) for i in range(len(part) - 6)}
@@ -481,7 +481,7 @@ def grams(digest: str) -> set[tuple[int, str]]:
 @given(digests_of_few(), digests_of_few(5), st.integers(1, 100))
 @settings(deadline=None)
 def test_every_threshold_is_that_of_brute_force(digests: list[str], queries: list[str], threshold: int) -> None:
-    """Searches, the nearest, pairs and both kinds of clusters: what comparing each with each gives."""
+    """Searches, nearest neighbours, pairs and both kinds of clusters equal a comparison of each with each."""
     index = nk.DigestIndex()
     index.add(None, digests)
     count = len(digests)
@@ -500,10 +500,10 @@ def test_every_threshold_is_that_of_brute_force(digests: list[str], queries: lis
         near = index.nearest(queries, k, threshold=threshold)
         assert [row[:k] for row in above] == [[(match.id, match.score) for match in row] for row in near]
     pairs = index.pairs(threshold)
-    found = list(zip(pairs.left.tolist(), pairs.right.tolist(), pairs.scores.tolist(), strict=True))
+    result = list(zip(pairs.left.tolist(), pairs.right.tolist(), pairs.scores.tolist(), strict=True))
     assert [
         (i, j, scores[i][j]) for i in range(count) for j in range(i + 1, count) if scores[i][j] >= threshold
-    ] == found
+    ] == result
     assert 0 == hits.skipped == pairs.skipped
     for linkage, define in (("centred", reference.absorb), ("connected", reference.components)):
         first = define(range(count), lambda i, j: scores[i][j] >= threshold)
@@ -520,28 +520,28 @@ def test_every_threshold_is_that_of_brute_force(digests: list[str], queries: lis
 
 @given(digests_of_few(), st.integers(2, 6), st.integers(0, 12))
 @settings(deadline=None)
-def test_hubs_are_the_grams_that_many_share(digests: list[str], least: int, most: int) -> None:
-    """Counted once per digest, by block size; the most frequent first, no more than asked for."""
+def test_hubs_are_the_grams_that_many_share(digests: list[str], minimum: int, limit: int) -> None:
+    """Grams are counted once per digest and block size, sorted by frequency and cut to the limit."""
     index = nk.DigestIndex()
     index.add(None, digests)
     counts = Counter(gram for digest in digests for gram in grams(digest))
-    shared = {gram: count for gram, count in counts.items() if count >= least}
-    everything = index.hubs(min_count=least, limit=len(counts))
+    shared = {gram: count for gram, count in counts.items() if count >= minimum}
+    everything = index.hubs(min_count=minimum, limit=len(counts))
     assert shared == {(hub.block_size, hub.gram): hub.count for hub in everything}
     assert len(shared) == len(everything)
     assert sorted(shared.values(), reverse=True) == [hub.count for hub in everything]
-    assert everything[:most] == index.hubs(min_count=least, limit=most)
+    assert everything[:limit] == index.hubs(min_count=minimum, limit=limit)
 
 
 def looked_up(digest: str) -> set[tuple[int, str]]:
-    """What a digest is found by: its grams; the digest itself if it has none."""
+    """Return the keys under which a digest is found: its grams, or the digest itself if it has none."""
     return grams(digest) or {(0, re.sub(r"(.)\1{3,}", r"\1\1\1", digest))}
 
 
 @given(digests_of_few(), st.integers(1, 8))
 @settings(deadline=None)
 def test_skipped_hubs_leave_out_what_only_they_join(digests: list[str], skip: int) -> None:
-    """A match stays if something that at most `skip` digests are found by joins it; every hub met is counted."""
+    """A match remains if it shares a key that at most `skip` digests have; every hub encountered is counted."""
     index = nk.DigestIndex()
     index.add(None, digests)
     counts = Counter(key for digest in digests for key in looked_up(digest))
@@ -556,13 +556,13 @@ def test_skipped_hubs_leave_out_what_only_they_join(digests: list[str], skip: in
 
 
 def test_no_hub_is_skipped_that_is_not_there() -> None:
-    """At the count of the most frequent gram everything is found, one below it is not."""
+    """With the count of the most frequent gram as limit everything is found; one less loses matches."""
     digests = [f"96:abcdefg{letter}:" for letter in "ABCDE"]
     index = nk.DigestIndex()
     index.add(None, digests)
     for skip, pairs in ((5, 10), (4, 0), (np.int64(5), 10), (None, 10)):
-        found = index.pairs(skip_hubs=skip)
-        assert (pairs, pairs == 0) == (len(found), found.skipped > 0)
+        result = index.pairs(skip_hubs=skip)
+        assert (pairs, pairs == 0) == (len(result), result.skipped > 0)
         clusters = index.clusters(skip_hubs=skip)
         assert (1 if pairs else 0, pairs == 0) == (len(clusters), clusters.skipped > 0)
     assert 5 == index.nearest(digests, 1, skip_hubs=4).skipped
@@ -591,7 +591,7 @@ def test_no_hub_is_skipped_that_is_not_there() -> None:
     ],
 )
 def test_a_refusal_says_what_was_found_and_what_is_allowed(call: Any, message: str) -> None:
-    """Every parameter; the index stays as it is."""
+    """Every bad parameter is reported, and the index is unchanged."""
     index = nk.DigestIndex()
     index.add(["a"], [A])
     with pytest.raises(ParameterError) as refused:
@@ -601,18 +601,18 @@ def test_a_refusal_says_what_was_found_and_what_is_allowed(call: Any, message: s
 
 
 def test_one_digest_is_not_a_list_of_digests() -> None:
-    """Text or bytes where many are meant is refused, not read letter by letter."""
+    """A single text or bytes object in place of a list is rejected rather than read letter by letter."""
     index = nk.DigestIndex()
-    for one in (A, A.encode()):
+    for first in (A, A.encode()):
         for call in (index.search, index.nearest, lambda digests: index.add(None, digests)):
             with pytest.raises(TypeError, match="expected an iterable of digests, found a single one; pass a list"):
-                call(one)  # type: ignore[arg-type]  # the point
+                call(first)  # type: ignore[arg-type]  # the point
     assert "DigestIndex(0 digests)" == repr(index)
 
 
 @pytest.mark.parametrize("digest", ["7:abcdefgh:abc", A + ',"name"', "3:a-b:c"])
 def test_what_only_a_lenient_index_takes(digest: str) -> None:
-    """A strict one refuses it as a digest and as a query, with its row and the remedy; scores are the lenient ones."""
+    """A strict index rejects it as digest and query, with the row and the remedy; scores are the lenient ones."""
     strict, lenient = nk.DigestIndex(), nk.DigestIndex(strict=False)
     for call in (lambda: strict.add(None, [A, digest]), lambda: strict.search([A, digest])):
         with pytest.raises(InputError, match=r"^row 1, digest .*strict=False"):
@@ -621,7 +621,7 @@ def test_what_only_a_lenient_index_takes(digest: str) -> None:
     lenient.add(None, [digest, A, B])
     for query in (digest, A, B):
         scores = {row: nk.ssdeep.compare(query, other, strict=False) for row, other in enumerate([digest, A, B])}
-        found = {match.id: match.score for match in lenient.search([query])[0]}
-        assert {row: score for row, score in scores.items() if score} == found
+        result = {match.id: match.score for match in lenient.search([query])[0]}
+        assert {row: score for row, score in scores.items() if score} == result
     with pytest.raises(InputError, match=r"^row 0"):
         lenient.search(["no digest"])

@@ -16,7 +16,7 @@ from strategies import random_fingerprints
 
 
 def test_distances_broadcast() -> None:
-    """One fingerprint is compared with every one of the other argument."""
+    """One fingerprint is compared with every row of the other argument."""
     rng = np.random.default_rng(1)
     a, b = random_fingerprints(rng, 256, 20), random_fingerprints(rng, 256, 20)
     expected = [sum(int(x ^ y).bit_count() for x, y in zip(r, s, strict=True)) for r, s in zip(a, b, strict=True)]
@@ -30,7 +30,7 @@ def test_distances_broadcast() -> None:
 @given(st.integers(1, 1024), st.data())
 @settings(max_examples=50, deadline=None)
 def test_conversions_are_inverses(bits: int, data: st.DataObject) -> None:
-    """hex, packed bytes and signed words hold the same bits."""
+    """Hex digits, packed bytes and signed words represent the same bits."""
     values = data.draw(st.lists(st.integers(0, 2**bits - 1), max_size=5))
     texts = [f"{value:0{-(-bits // 4)}x}" for value in values]
     fps = from_hex(texts, bits)
@@ -44,7 +44,7 @@ WIDTHS = st.one_of(st.sampled_from([1, 7, 8, 63, 64, 65, 127, 128, 129, 1023, 10
 
 
 def packed(values: list[int], bits: int) -> Any:
-    """Fingerprints of Python's integers, by their definition: bit i is bit i % 64 of word i // 64."""
+    """Return fingerprints of Python integers by their definition: bit i is bit i % 64 of word i // 64."""
     words = -(-bits // 64)
     rows = [[value >> 64 * word & 2**64 - 1 for word in range(words)] for value in values]
     array = np.array(rows, dtype=np.uint64).reshape(len(values), words)
@@ -54,15 +54,15 @@ def packed(values: list[int], bits: int) -> Any:
 @given(WIDTHS, st.data())
 @settings(deadline=None)
 def test_conversions_are_those_of_pythons_integers(bits: int, data: st.DataObject) -> None:
-    """Digits, bytes and signed words, there and back, by what `int` says of the same number."""
+    """Digits, bytes and signed words round-trip and agree with `int` for the same number."""
     values = data.draw(st.lists(st.integers(0, 2**bits - 1), max_size=4))
     fps = packed(values, bits)
     words, width = -(-bits // 64), -(-bits // 8)
     assert [format(value, "x").zfill(-(-bits // 4)) for value in values] == to_hex(fps, bits)
     for spell in ("{:x}", "0x{:X}", "{:#x}", "0000{:x}"):
-        found = from_hex((spell.format(value) for value in values), bits)
-        assert (np.dtype(np.uint64), fps.tolist()) == (found.dtype, found.tolist())
-        assert fps.shape == found.shape
+        result = from_hex((spell.format(value) for value in values), bits)
+        assert (np.dtype(np.uint64), fps.tolist()) == (result.dtype, result.tolist())
+        assert fps.shape == result.shape
     codes = to_bytes(fps, bits)
     assert (np.dtype(np.uint8), (len(values), width), True) == (codes.dtype, codes.shape, codes.flags.c_contiguous)
     assert values == [int.from_bytes(row.tobytes(), "little") for row in codes]
@@ -81,7 +81,7 @@ def test_conversions_are_those_of_pythons_integers(bits: int, data: st.DataObjec
 @given(WIDTHS, st.data())
 @settings(deadline=None)
 def test_distances_are_bit_counts(bits: int, data: st.DataObject) -> None:
-    """Row by row, one against many either way round, and one against one; lists as arrays."""
+    """Rows are compared pairwise, one with many on either side, and one with one; lists work like arrays."""
     numbers = st.integers(0, 2**bits - 1)
     count = data.draw(st.integers(1, 5))
     left, right = (data.draw(st.lists(numbers, min_size=count, max_size=count)) for _ in range(2))
@@ -90,15 +90,17 @@ def test_distances_are_bit_counts(bits: int, data: st.DataObject) -> None:
     assert np.dtype(np.uint16) == rows.dtype
     assert [(x ^ y).bit_count() for x, y in zip(left, right, strict=True)] == rows.tolist()
     expected = [(x ^ right[0]).bit_count() for x in left]
-    for one in (b[0], b[:1], b[0].tolist() if bits > 64 else int(b[0])):
-        assert expected == np.asarray(nk.hamming(a, one)).tolist() == np.asarray(nk.hamming(one, a.tolist())).tolist()
+    for first in (b[0], b[:1], b[0].tolist() if bits > 64 else int(b[0])):
+        assert (
+            expected == np.asarray(nk.hamming(a, first)).tolist() == np.asarray(nk.hamming(first, a.tolist())).tolist()
+        )
     single = nk.hamming(a[0], b[0], bits=bits)
     assert (int, expected[0]) == (type(single), single)
 
 
 @given(st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=5))
 def test_integers_of_every_form_are_one_fingerprint_each(values: list[int]) -> None:
-    """Lists, generators, arrays of objects, of other byte order and of strides: the same uint64 values."""
+    """Lists, generators, object arrays, other byte orders and strides give the same uint64 values."""
     array = np.array(values, dtype=np.uint64)
     for given_values in (
         values,
@@ -133,7 +135,7 @@ def test_integers_of_every_form_are_one_fingerprint_each(values: list[int]) -> N
     ],
 )
 def test_what_is_no_fingerprint_has_no_distance(values: Any, message: str) -> None:
-    """Negative, too large, fractions, booleans, strings, masked values: each says what is allowed."""
+    """Errors for negative or large values, fractions, booleans, strings and masked values state what is allowed."""
     with pytest.raises((ParameterError, MismatchError)) as refused:
         nk.hamming(values, 0)
     assert str(refused.value).startswith(message)
@@ -142,7 +144,7 @@ def test_what_is_no_fingerprint_has_no_distance(values: Any, message: str) -> No
 
 
 def test_fingerprints_of_other_widths_or_counts_have_no_distance() -> None:
-    """Both numbers are named; nothing is cut or repeated to fit."""
+    """Both numbers are named; nothing is truncated or repeated to fit."""
     two, four = np.zeros((3, 2), dtype=np.uint64), np.zeros((3, 4), dtype=np.uint64)
     calls: list[tuple[Any, Any, int | None, str]] = [
         (two, four, None, "words of a fingerprint differs: 2 against 4"),
@@ -164,9 +166,9 @@ def test_fingerprints_of_other_widths_or_counts_have_no_distance() -> None:
     assert [] == np.asarray(nk.hamming([], 1)).tolist() == np.asarray(nk.hamming([], [])).tolist()
 
 
-@pytest.mark.parametrize(("bits", "found"), [(0, "0"), (1025, "1025"), (-64, "-64"), (True, "True"), (64.0, "64.0")])
-def test_a_width_is_1_to_1024(bits: Any, found: str) -> None:
-    """Wherever one is named."""
+@pytest.mark.parametrize(("bits", "shown"), [(0, "0"), (1025, "1025"), (-64, "-64"), (True, "True"), (64.0, "64.0")])
+def test_a_width_is_1_to_1024(bits: Any, shown: str) -> None:
+    """Every function checks the width."""
     for call in (
         lambda: nk.hamming([1], [1], bits=bits),
         lambda: to_hex([1], bits),
@@ -176,13 +178,13 @@ def test_a_width_is_1_to_1024(bits: Any, found: str) -> None:
     ):
         with pytest.raises(ParameterError) as refused:
             call()
-        assert f"bits={found} is not allowed; use 1 to 1024" == str(refused.value)
+        assert f"bits={shown} is not allowed; use 1 to 1024" == str(refused.value)
 
 
 @given(WIDTHS, st.integers(0, 2**1100), st.data())
 @settings(deadline=None)
 def test_bits_above_the_width_are_refused(bits: int, above: int, data: st.DataObject) -> None:
-    """Of digits, words and bytes; none is dropped in silence."""
+    """Extra bits in digits, words and bytes are rejected rather than dropped silently."""
     value = data.draw(st.integers(0, 2**bits - 1)) | 2**bits << above % 64
     with pytest.raises(ParameterError) as refused:
         from_hex([format(value, "x")], bits)
@@ -200,14 +202,14 @@ def test_bits_above_the_width_are_refused(bits: int, above: int, data: st.DataOb
 
 @pytest.mark.parametrize("text", ["", "-1", "0x", "g", "1.0", b"\xff", None, 255, "1 1"])
 def test_a_text_that_is_no_number_is_named(text: Any) -> None:
-    """Whatever its type."""
+    """The error shows the value, whatever its type."""
     with pytest.raises(ParameterError) as refused:
         from_hex(["1", text])
     assert f"text={text!r} is not allowed; use a hexadecimal number below 2**64" == str(refused.value)
 
 
 def test_other_shapes_and_types_are_refused_by_conversions() -> None:
-    """One text for a list, rows of another width, signed words that are none, bytes that are none."""
+    """A text instead of a list, rows of another width, invalid signed words and invalid bytes are rejected."""
     calls: list[tuple[Any, str]] = [
         (lambda: from_hex("ff"), "texts='ff' is not allowed; use an iterable of strings; [text] for one"),
         (lambda: to_hex([[1, 2]]), "fps=an array of shape (1, 2) is not allowed; use uint64 of shape (n,) for bits=64"),
@@ -242,14 +244,14 @@ def test_other_shapes_and_types_are_refused_by_conversions() -> None:
 
 @pytest.mark.parametrize("text", [" ff", "ff ", "f_f", "+ff", "-0", "0x", "0xf_f", "", "\n", "１", b"ff", 255])
 def test_a_hexadecimal_number_is_digits_alone(text: Any) -> None:
-    """No spaces, signs, underscores, digits of other scripts, bytes or numbers, all of which `int` takes."""
+    """Spaces, signs, underscores, other scripts, bytes and numbers are rejected, although `int` accepts them."""
     with pytest.raises(ParameterError) as refused:
         from_hex([text])
     assert f"text={text!r} is not allowed; use a hexadecimal number below 2**64" == str(refused.value)
 
 
 def test_packed_bytes_under_a_mask_are_no_fingerprints() -> None:
-    """Masked values are refused; a masked array in which nothing is masked is an array."""
+    """Masked values are rejected; an array with an empty mask is accepted."""
     codes = np.ma.MaskedArray(np.ones((2, 8), np.uint8), mask=False)
     assert [0x0101010101010101] * 2 == from_bytes(codes).tolist()
     codes[1, 3] = np.ma.masked
@@ -260,17 +262,17 @@ def test_packed_bytes_under_a_mask_are_no_fingerprints() -> None:
 @given(st.integers(1, 1024), st.data())
 @settings(deadline=None)
 def test_distances_of_a_width_are_those_of_values_below_it(bits: int, data: st.DataObject) -> None:
-    """With `bits` a value of more bits is refused on either side, and one of fewer words, too."""
+    """With `bits`, values with more bits and fingerprints with fewer words are rejected on either side."""
     numbers = data.draw(st.lists(st.integers(0, (1 << bits) - 1), min_size=2, max_size=2))
     words = -(-bits // 64)
     rows = [[number >> 64 * word & ((1 << 64) - 1) for word in range(words)] for number in numbers]
-    one, other = (np.array(row if words > 1 else row[0], dtype=np.uint64) for row in rows)
-    assert (numbers[0] ^ numbers[1]).bit_count() == nk.hamming(one, other, bits=bits)
+    first, other = (np.array(row if words > 1 else row[0], dtype=np.uint64) for row in rows)
+    assert (numbers[0] ^ numbers[1]).bit_count() == nk.hamming(first, other, bits=bits)
     table = np.array([rows[0]], dtype=np.uint64)
-    found = nk.hamming(table, np.array(rows[1:], dtype=np.uint64), bits=bits)
-    assert [(numbers[0] ^ numbers[1]).bit_count()] == np.asarray(found).tolist()
+    result = nk.hamming(table, np.array(rows[1:], dtype=np.uint64), bits=bits)
+    assert [(numbers[0] ^ numbers[1]).bit_count()] == np.asarray(result).tolist()
     if bits % 64:
-        wide = one.copy()
+        wide = first.copy()
         wide[() if words == 1 else -1] |= np.uint64(1 << bits % 64)
         for name, sides in (("a", (wide, other)), ("b", (other, wide))):
             with pytest.raises(ParameterError, match=rf"^{name}=a row with a bit at or above bits is not allowed"):

@@ -1,4 +1,4 @@
-"""nearkin.hamming: the index against brute force, ids of every kind, conversions."""
+"""nearkin.HammingIndex: comparison with brute force, ids of every kind, conversions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ import nearkin as nk
 import reference
 from nearkin import errors
 from nearkin import hamming as hamming_function
-from nearkin.index.hamming import HammingIndex, from_bytes, from_hex, from_signed, to_hex
+from nearkin.index.fingerprints import from_bytes, from_hex, from_signed, to_hex
+from nearkin.index.hamming import HammingIndex
 from strategies import random_fingerprints
 
 METHODS = ("auto", "scan", "bits", "blocks", "tables", "multi")
@@ -36,7 +37,7 @@ METHODS = ("auto", "scan", "bits", "blocks", "tables", "multi")
 def test_search_nearest_and_pairs_equal_brute_force(
     bits: int, rows: int, seed: int, radius: int, named: bool, k: int
 ) -> None:
-    """Every method finds what a comparison with everything finds, in the promised order."""
+    """Every method returns the same as an exhaustive comparison, in the documented order."""
     radius = min(radius, bits)
     rng = np.random.default_rng(seed)
     fps = random_fingerprints(rng, bits, rows)
@@ -45,7 +46,7 @@ def test_search_nearest_and_pairs_equal_brute_force(
     ids: list[Any] = [f"{i:x}é" for i in range(rows)] if named else [int(i) for i in rng.permutation(rows) - 50]
     queries = random_fingerprints(rng, bits, 7, near=fps if rows else None)
     near = [(i, reference.within(fps, ids, fp, radius)) for i, fp in zip(ids, fps, strict=True)]
-    pairs = sorted((*sorted((a, i)), d) for i, found in near for d, a in found)
+    pairs = sorted((*sorted((a, i)), d) for i, result in near for d, a in result)
     pairs = sorted({pair for pair in pairs if pair[0] != pair[1]})
     for method in METHODS:
         index = HammingIndex(bits, method)  # type: ignore[arg-type]
@@ -57,12 +58,12 @@ def test_search_nearest_and_pairs_equal_brute_force(
             expected = reference.within(fps, ids, queries[q], radius)
             assert expected == [(match.distance, match.id) for match in hits[q]]
             assert reference.within(fps, ids, queries[q], bits)[:k] == [(m.distance, m.id) for m in nearest[q]]
-        found = index.pairs(radius=radius)
-        assert pairs == list(zip(found.left.tolist(), found.right.tolist(), found.distances.tolist(), strict=True))
+        result = index.pairs(radius=radius)
+        assert pairs == list(zip(result.left.tolist(), result.right.tolist(), result.distances.tolist(), strict=True))
 
 
 def test_integer_results_are_int64_arrays() -> None:
-    """Ids given as unsigned or small integers come back as int64; distances are uint16."""
+    """Unsigned and small integer ids come back as int64; distances are uint16."""
     for dtype in (np.uint64, np.int64, np.int32, np.uint8):
         index = HammingIndex()
         index.add(np.array([3, 7], dtype=dtype), np.array([1, 2], dtype=np.uint64))
@@ -72,7 +73,7 @@ def test_integer_results_are_int64_arrays() -> None:
 
 
 def test_ids_are_taken_from_any_column() -> None:
-    """Lists, generators, NumPy, pandas, polars and pyarrow columns mean the same."""
+    """Lists, generators, NumPy, pandas, polars and pyarrow columns are equivalent."""
     fps = np.array([1, 2, 4], dtype=np.uint64)
     for names in (
         ["a", "b", "c"],
@@ -107,7 +108,7 @@ def test_ids_are_taken_from_any_column() -> None:
 
 
 def test_an_existing_id_is_an_error_an_update_or_skipped() -> None:
-    """`existing` decides; an error leaves the index as it was."""
+    """`existing` decides; an error leaves the index unchanged."""
     index = HammingIndex()
     index.add(["a", "b"], [1, 2])
     with pytest.raises(errors.ParameterError, match=r'ids="a" \(already there\)'):
@@ -120,7 +121,7 @@ def test_an_existing_id_is_an_error_an_update_or_skipped() -> None:
 
 
 def test_removed_ids_may_be_given_again() -> None:
-    """Remove then add is as if the old one had never been there."""
+    """After removing and adding an id, the old value leaves no trace."""
     for ids in ([1, 2, 3], ["x", "y", "z"]):
         index = HammingIndex(method="multi")
         index.add(ids, [0, 1, 3])
@@ -136,7 +137,7 @@ def test_removed_ids_may_be_given_again() -> None:
 
 
 def test_row_numbers_cost_no_memory() -> None:
-    """Without ids the results are row numbers, and nothing is kept for them."""
+    """Without ids the results are row numbers, and nothing is stored for them."""
     index = HammingIndex()
     index.add(None, np.arange(1000, dtype=np.uint64))
     index.add(None, np.arange(1000, 2000, dtype=np.uint64))
@@ -161,7 +162,7 @@ def test_a_million_copies_are_one_comparison() -> None:
 
 
 def test_bad_arguments_say_what_is_allowed() -> None:
-    """Each refusal names what was found and what is allowed."""
+    """Each error shows the value and what is allowed."""
     index = HammingIndex(bits=10)
     for call, message in (
         (lambda: HammingIndex(0), "bits=0"),
@@ -203,7 +204,7 @@ def test_bad_arguments_say_what_is_allowed() -> None:
 
 
 def test_results_do_not_depend_on_threads_or_batches() -> None:
-    """One thread or three, one query at a time or all: the same arrays."""
+    """One thread or three, one query at a time or all return the same arrays."""
     rng = np.random.default_rng(5)
     fps = random_fingerprints(rng, 64, 30_000)
     queries = random_fingerprints(rng, 64, 500, near=fps)
@@ -222,12 +223,12 @@ def test_results_do_not_depend_on_threads_or_batches() -> None:
             assert np.array_equal(near.ids[:100], np.concatenate([index.nearest(q, k=5).ids for q in queries[:20]]))
     finally:
         nk.set_num_threads(None)
-    for one, three in zip(*results, strict=True):
-        assert np.array_equal(one, three)
+    for first, three in zip(*results, strict=True):
+        assert np.array_equal(first, three)
 
 
 def test_several_threads_may_search_while_one_adds() -> None:
-    """Readers and a writer end, and every reader sees whole batches."""
+    """Readers and a writer finish, and every reader sees complete batches."""
     rng = np.random.default_rng(6)
     batches = [random_fingerprints(rng, 64, 3000) for _ in range(8)]
     index = HammingIndex(radius=3)
@@ -250,7 +251,7 @@ def test_several_threads_may_search_while_one_adds() -> None:
 
 
 def test_explain_names_the_method_and_its_cost() -> None:
-    """explain() gives numbers that a user can compare."""
+    """`explain` returns comparable numbers for every method."""
     rng = np.random.default_rng(7)
     index = HammingIndex(bits=64, radius=3)
     index.add(None, random_fingerprints(rng, 64, 100_000))
@@ -279,7 +280,7 @@ def test_a_memory_limit_is_kept() -> None:
 
 
 def test_an_opened_index_answers_as_the_saved_one(tmp_path: Path) -> None:
-    """Save then open is identity, for every kind of id; an opened index goes on growing."""
+    """Saving and opening preserves ids of every kind, and an opened index can grow."""
     rng = np.random.default_rng(9)
     fps = random_fingerprints(rng, 128, 3000)
     queries = random_fingerprints(rng, 128, 50, near=fps)
@@ -291,15 +292,15 @@ def test_an_opened_index_answers_as_the_saved_one(tmp_path: Path) -> None:
         opened = HammingIndex.open(str(path))
         opened.verify()
         assert (128, "auto", 6, 3000) == (opened.bits, opened.method, opened.radius, len(opened))
-        for one, other in zip(index.search(queries, 6), opened.search(queries, 6), strict=True):
-            assert list(one) == list(other)
+        for first, other in zip(index.search(queries, 6), opened.search(queries, 6), strict=True):
+            assert list(first) == list(other)
         opened.add(None if ids is None else (["new"] if isinstance(ids, list) else [5000]), queries[:1])
         opened.save(path)
         assert 3001 == len(HammingIndex.open(path))
 
 
 def test_a_damaged_file_is_an_error_never_a_crash(tmp_path: Path) -> None:
-    """Whatever the bytes, opening, verifying and searching raise errors of the library or succeed."""
+    """For arbitrary bytes, opening, verifying and searching succeed or raise the library's errors."""
     rng = np.random.default_rng(10)
     path = tmp_path / "codes.nks"
     index = HammingIndex(64, "multi", radius=3)

@@ -1,4 +1,4 @@
-"""nearkin.hamming: what a crash, a full disk and a killed process leave behind; memory against its formula."""
+"""nearkin.HammingIndex: files after a crash, a full disk or a killed process; memory compared with its formula."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ except OSError as error:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals and limits of a POSIX system")
 def test_a_process_killed_while_saving_leaves_a_whole_file(tmp_path: Path) -> None:
-    """Whenever the process dies, the file is one of those that it saved, and the next save works."""
+    """Whenever the process dies, the file is one of the saved versions, and the next save works."""
     path = tmp_path / "codes.nks"
     for delay in (0.0, 0.004, 0.011, 0.023, 0.037):
         child = subprocess.Popen([sys.executable, "-c", SAVE_FOR_EVER, str(path)], stdout=subprocess.PIPE, text=True)
@@ -69,7 +69,7 @@ def test_a_process_killed_while_saving_leaves_a_whole_file(tmp_path: Path) -> No
 @pytest.mark.skipif(sys.platform == "win32", reason="signals and limits of a POSIX system")
 @pytest.mark.parametrize("limit", [0, 4096, 500_000, 1_000_000])
 def test_a_write_that_fails_midway_leaves_the_old_file(tmp_path: Path, limit: int) -> None:
-    """As on a full disk: an OSError, the old file as it was, and nothing left beside it but its lock."""
+    """As on a full disk: an OSError, the unchanged old file, and no other file except its lock."""
     path = tmp_path / "codes.nks"
     index = HammingIndex(bits=64)
     index.add(None, [1, 2, 3])
@@ -86,7 +86,7 @@ def test_a_write_that_fails_midway_leaves_the_old_file(tmp_path: Path, limit: in
 @pytest.mark.parametrize("method", ["scan", "bits", "blocks", "tables", "multi"])
 @pytest.mark.parametrize(("bits", "radius"), [(64, 3), (128, 6), (256, 9), (320, 4)])
 def test_memory_is_what_explain_says(method: str, bits: int, radius: int) -> None:
-    """The bytes that explain() names before anything is built are those that are taken afterwards."""
+    """The bytes that `explain` predicts equal those allocated later."""
     rng = np.random.default_rng(11)
     fps = random_fingerprints(rng, bits, 20_000)
     fps[-100:] = fps[:100]

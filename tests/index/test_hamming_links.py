@@ -1,4 +1,4 @@
-"""nearkin.hamming: joins, streams, clusters, limits and rankings against brute force; skewed data."""
+"""nearkin.HammingIndex: joins, streams, clusters, limits and rankings against brute force; skewed data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ METHODS = ("auto", "scan", "bits", "blocks", "tables", "multi")
 
 
 def with_copies(rng: np.random.Generator, bits: int, rows: int) -> Any:
-    """Fingerprints of which half are near others, and some equal."""
+    """Draw fingerprints, half of them near others and some equal."""
     fps = random_fingerprints(rng, bits, rows)
     if rows > 4:
         fps[rows // 2 :] = random_fingerprints(rng, bits, rows - rows // 2, near=fps[: rows // 2])
@@ -43,14 +43,14 @@ def rows_of(*arrays: Any) -> list[tuple[Any, ...]]:
 def test_joins_streams_limits_and_clusters_equal_brute_force(
     bits: int, rows: int, seed: int, radius: int, named: bool, limit: int, batch: int
 ) -> None:
-    """Every method gives what the definitions give, for integer and string ids."""
+    """Every method agrees with the definitions, for integer and string ids."""
     radius = min(radius, bits)
     rng = np.random.default_rng(seed)
     fps = with_copies(rng, bits, rows)
     ids: list[Any] = [f"{i:x}é" for i in range(rows)] if named else [int(i) for i in rng.permutation(rows) - 50]
     new = np.concatenate([random_fingerprints(rng, bits, 9, near=fps if rows else None), fps[:3]])
     near = [reference.within(fps, ids, fp, radius) for fp in new]
-    joined = sorted((q, i, d) for q, found in enumerate(near) for d, i in found)
+    joined = sorted((q, i, d) for q, result in enumerate(near) for d, i in result)
     centred, connected = (
         rule(range(rows), lambda a, b: int(reference.distance(fps[a], fps[b])) <= radius)
         for rule in (reference.absorb, reference.components)
@@ -62,8 +62,8 @@ def test_joins_streams_limits_and_clusters_equal_brute_force(
         index.add(ids, fps)
         hits = index.search(new, radius, limit=limit)
         assert hits.truncated is not None
-        assert [len(found) > limit for found in near] == hits.truncated.tolist()
-        assert [found[:limit] for found in near] == [[(m.distance, m.id) for m in row] for row in hits]
+        assert [len(result) > limit for result in near] == hits.truncated.tolist()
+        assert [result[:limit] for result in near] == [[(m.distance, m.id) for m in row] for row in hits]
         parts = list(index.iter_search(new, radius, batch_size=batch, limit=limit))
         assert hits.ids.tolist() == [i for part in parts for i in part.ids]
         assert [batch] * (len(parts) - 1) == [len(part) for part in parts[:-1]]
@@ -96,7 +96,7 @@ def test_joins_streams_limits_and_clusters_equal_brute_force(
     density=st.integers(1, 4),
 )
 def test_rankings_by_common_bits_equal_numpy(bits: int, rows: int, seed: int, k: int, density: int) -> None:
-    """Jaccard and spherical distances are the quotients of counts, also of empty and disjoint ones; ties go by id."""
+    """Jaccard and spherical distances are quotients of counts, also without common bits; ties are sorted by id."""
     rng = np.random.default_rng(seed)
     words = -(-bits // 64)
     bools = rng.random((rows + 5, bits)) < 0.1**density * 5
@@ -122,7 +122,7 @@ def test_rankings_by_common_bits_equal_numpy(bits: int, rows: int, seed: int, k:
 
 
 def test_fingerprints_without_a_common_bit_are_infinitely_far() -> None:
-    """Spherical distance is infinite, Jaccard distance 1; two empty fingerprints are equal."""
+    """The spherical distance is infinite and the Jaccard distance 1; two empty fingerprints are equal."""
     index = HammingIndex(bits=8)
     index.add(["disjoint", "empty", "half"], [0b1100, 0, 0b0001])
     spherical = index.nearest([0b0011, 0], k=3, rank="spherical")
@@ -133,7 +133,7 @@ def test_fingerprints_without_a_common_bit_are_infinitely_far() -> None:
 
 
 def test_an_index_joined_with_itself_pairs_everything_with_itself() -> None:
-    """A join knows two sets, also where they are one."""
+    """A join treats its arguments as two sets, even if both are the same index."""
     index = HammingIndex(bits=8)
     index.add(["b", "a"], [0, 1])
     pairs = index.join(index, radius=0)
@@ -141,7 +141,7 @@ def test_an_index_joined_with_itself_pairs_everything_with_itself() -> None:
 
 
 def test_a_stream_ends_when_the_index_changes() -> None:
-    """Pairs of two states of an index are never mixed."""
+    """Pairs from two states of an index are never mixed."""
     index = HammingIndex(bits=8)
     index.add(None, [0, 0, 0])
     stream = index.iter_pairs(0, batch_size=1)
@@ -152,7 +152,7 @@ def test_a_stream_ends_when_the_index_changes() -> None:
 
 
 def test_bad_arguments_of_links_say_what_is_allowed() -> None:
-    """Each refusal names what was found and what is allowed."""
+    """Each error shows the value and what is allowed."""
     index = HammingIndex(bits=10)
     for call, message in (
         (lambda: index.search([1], 1, limit=0), "limit=0"),
@@ -181,7 +181,7 @@ def test_bad_arguments_of_links_say_what_is_allowed() -> None:
 
 
 def test_a_million_copies_cost_their_output() -> None:
-    """Empty pages: one slot, whatever is asked; a limit and clusters never hold the pairs, of which there are 10^11."""
+    """Empty pages share one slot for every query; limits and clusters never store the 10^11 pairs."""
     rng = np.random.default_rng(3)
     fps = rng.integers(0, 2**64, 510_000, dtype=np.uint64)
     fps[10_000:] = 0
@@ -204,7 +204,7 @@ def test_a_million_copies_cost_their_output() -> None:
 
 @pytest.mark.parametrize("shared", [16, 40])
 def test_shared_leading_bits_do_not_spoil_the_plan(shared: int) -> None:
-    """Where half of the fingerprints agree in their highest bits, the planner expects and finds few candidates."""
+    """If half of the fingerprints share their highest bits, the planner still expects and finds few candidates."""
     rng = np.random.default_rng(4)
     fps = rng.integers(0, 2**64, 60_000, dtype=np.uint64)
     fps[::2] >>= np.uint64(shared)
@@ -217,6 +217,6 @@ def test_shared_leading_bits_do_not_spoil_the_plan(shared: int) -> None:
     assert scan.search(queries, radius=3).ids.tolist() == hits.ids.tolist()
     (part,) = index.explain(3)["parts"]
     assert part["method"] != "scan"
-    # The sampled load of every table that is asked is far from half of the index, and above that of fair bits.
+    # The sampled load of every probed table is far below half of the index, but above that of unbiased bits.
     assert part["fair_candidates"] < part["candidates"] < 3000
     assert part["cost"] < part["scan_cost"]

@@ -1,4 +1,4 @@
-"""LSHIndex: candidates against a model, results against brute force, ids, copies, files, errors, statistics."""
+"""LSHIndex: candidates compared with a model, results with brute force, ids, copies, files, errors, statistics."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ FIXTURES = Path(__file__).parents[1] / "fixtures"
 
 
 def clustered(seed: int, n: int, d: int = 12, dtype: Any = np.float64) -> Any:
-    """Vectors in a few clusters, of one decimal, so that there are near ones, far ones and ties."""
+    """Draw vectors in a few clusters, with one decimal, so that there are near vectors, far vectors and ties."""
     rng = np.random.default_rng(seed)
     centres = rng.normal(size=(6, d)) * 3
     return np.round(centres[rng.integers(0, 6, n)] + rng.normal(size=(n, d)) * 0.4 + 0.05, 1).astype(dtype)
 
 
 def hash_inputs(index: nk.LSHIndex, X: Any, Q: Any) -> tuple[Any, Any]:
-    """Rows and queries as the index passes them to its family."""
+    """Return rows and queries as the index passes them to its family."""
     rows, queries = (as_typed_rows(each, index.vector_type_, index.dimension_) for each in (X, Q))
     max_norm = index.settings_.max_norm
     return hash_input(rows, max_norm), hash_input(queries, max_norm, query=True)
@@ -60,41 +60,40 @@ FAMILIES = [
 @pytest.mark.parametrize(("family", "metric"), FAMILIES, ids=lambda value: str(value))
 @pytest.mark.parametrize("form", ["float32", "float64", "sparse"])
 def test_candidates_and_results_are_those_of_the_model(family: Any, metric: Any, form: str) -> None:
-    """Buckets by a dict, probes by sorting all sets of alternatives, distances by the definition."""
+    """The model uses a dict of buckets, sorts all sets of alternatives, and computes distances by definition."""
     X, Q = clustered(0, 150, dtype=np.float32), clustered(1, 12, dtype=np.float32)
-    given = {"float32": np.float32, "float64": np.float64, "sparse": csr_array}[form]
+    options = {"float32": np.float32, "float64": np.float64, "sparse": csr_array}[form]
     per_table = 4 if family.name != "cross_polytope" else 2
-    index = nk.LSHIndex(family, 3, hashes_per_table=per_table, num_probes=7, metric=metric).fit(given(X))
+    index = nk.LSHIndex(family, 3, hashes_per_table=per_table, num_probes=7, metric=metric).fit(options(X))
     fitted = index.family_
     hashed, queries = hash_inputs(index, X, Q)
     keys, layout = fitted.hash_values(hashed), fitted.hash_layout(3, per_table)
     count = min(6, fitted.num_alternatives)
     values, others, costs = fitted.probes(queries, count)
-    found, hits = index.candidates(Q), index.nearest(Q, k=5)
+    result, hits = index.candidates(Q), index.nearest(Q, k=5)
     for query in range(len(Q)):
         probes = [
             reference.probe_keys(values[query, columns], others[query, columns], costs[query, columns], 7)
             for columns in layout
         ]
         expected = reference.bucket_candidates(keys, layout, probes)
-        assert expected == found[query].tolist()
+        assert expected == result[query].tolist()
         ranked = reference.nearest(metric, Q[query], X, expected, 5)
         assert np.allclose([far for _, far in ranked], hits[query].distances, rtol=1e-4, atol=1e-4)
         if form != "float32" and metric != "cosine":
-            # Rows of one distance may be told apart by the last bits of another order of summation.
+            # Rows at equal distance may differ in the last bits with another order of summation.
             gaps = np.diff([far for _, far in reference.nearest(metric, Q[query], X, expected, 6)])
             if (gaps > 1e-9).all():
                 assert [row for row, _ in ranked] == hits[query].ids.tolist()
 
 
-# The probes of a cross-polytope stay on the query's side of each coordinate, so that no number of them reaches
-# everything.
+# The probes of a cross-polytope never change the sign of a coordinate, so they can't reach every bucket.
 REACHING = [(family, metric) for family, metric in FAMILIES if family.name != "cross_polytope"]
 
 
 @pytest.mark.parametrize(("family", "metric"), REACHING, ids=lambda value: str(value))
 def test_queries_that_reach_every_bucket_equal_brute_force(family: Any, metric: Any) -> None:
-    """With all probes of a one-hash table every row is a candidate: k nearest, radius and candidates are exact."""
+    """With all probes of a one-hash table, every row is a candidate, so k-NN and radius searches are exact."""
     X, Q = clustered(2, 200), clustered(3, 9)
     if family.kind == "bits":
         index = nk.LSHIndex(family, 1, hashes_per_table=5, num_probes=32, metric=metric).fit(X)
@@ -102,13 +101,13 @@ def test_queries_that_reach_every_bucket_equal_brute_force(family: Any, metric: 
         wide = PStable(metric=family.metric, width=1e6, seed=family.seed)
         index = nk.LSHIndex(wide, 4, hashes_per_table=2, num_probes=9, metric=metric).fit(X)
     hits = index.nearest(Q, k=7)
-    assert [list(range(200))] * len(Q) == [found.tolist() for found in index.candidates(Q)]  # type: ignore[attr-defined]
+    assert [list(range(200))] * len(Q) == [result.tolist() for result in index.candidates(Q)]  # type: ignore[attr-defined]
     for query in range(len(Q)):
         expected = reference.nearest(metric, Q[query], X, range(200), 200)
         assert np.allclose([far for _, far in expected[:7]], hits[query].distances, rtol=1e-9, atol=1e-9)
-        # Between two distances that no rounding confuses.
-        place = next(i for i in range(20, 199) if expected[i + 1][1] - expected[i][1] > 1e-6)
-        radius = (expected[place][1] + expected[place + 1][1]) / 2
+        # Between two distances that rounding can't confuse.
+        position = next(i for i in range(20, 199) if expected[i + 1][1] - expected[i][1] > 1e-6)
+        radius = (expected[position][1] + expected[position + 1][1]) / 2
         within = index.search(Q[query : query + 1], radius)[0]
         assert sorted(row for row, far in expected if far <= radius) == sorted(within.ids.tolist())
         assert (np.diff(within.distances) >= 0).all()
@@ -116,7 +115,7 @@ def test_queries_that_reach_every_bucket_equal_brute_force(family: Any, metric: 
 
 @pytest.mark.parametrize("metric", ["l2", "l1", "cosine", "inner_product"])
 def test_codes_that_give_every_row_equal_brute_force(metric: Any) -> None:
-    """The m nearest codes with m of all rows; and with fewer they are those of HammingIndex."""
+    """With m = n the results equal brute force; with smaller m the candidates equal those of HammingIndex."""
     X, Q = clustered(4, 300), clustered(5, 9)
     index = nk.LSHIndex(Hyperplane(bits=100, seed=2), metric=metric, filter="codes", num_candidates=300).fit(X)
     hits = index.nearest(Q, k=11)
@@ -127,30 +126,30 @@ def test_codes_that_give_every_row_equal_brute_force(metric: Any) -> None:
     rows, queries = (index.family_.transform(hashed) for hashed in hash_inputs(index, X, Q))
     exact.add(None, rows)
     near = exact.nearest(queries, k=40)
-    found = index.candidates(Q, num_candidates=40)
-    assert [sorted(row.ids.tolist()) for row in near] == [found[query].tolist() for query in range(len(Q))]
+    result = index.candidates(Q, num_candidates=40)
+    assert [sorted(row.ids.tolist()) for row in near] == [result[query].tolist() for query in range(len(Q))]
 
 
 @pytest.mark.filterwarnings("ignore::nearkin.errors.ConvergenceWarning")
 @pytest.mark.parametrize("form", [np.float32, csr_array])
 def test_spherical_ranking_gives_the_rows_of_brute_force(form: Any, tmp_path: Path) -> None:
-    """The m rows at the smallest spherical distance of codes, ties by row; also after removal and from a file."""
+    """The m rows with the smallest spherical distance are ranked, ties by row, also after removal and from a file."""
     X, Q = clustered(60, 700, dtype=np.float32), clustered(61, 9, dtype=np.float32)
     family = SphericalHash(bits=96, seed=5)
     index = nk.LSHIndex(family, filter="codes", rank="spherical", num_candidates=25).fit(form(X))
     index.remove(range(0, 700, 9))
-    codes, asked = index.family_.transform(X), index.family_.transform(Q)
-    far = np.array([spherical_hamming(np.broadcast_to(one, codes.shape), codes, bits=96) for one in asked])
+    codes, queries = index.family_.transform(X), index.family_.transform(Q)
+    far = np.array([spherical_hamming(np.broadcast_to(first, codes.shape), codes, bits=96) for first in queries])
     far[:, ::9] = np.nan
     expected = [sorted(np.argsort(row, kind="stable")[:25].tolist()) for row in far]
     path = tmp_path / "index"
     index.save(path)
     opened = nk.LSHIndex.open(path)
     assert "spherical" == opened.params.rank == opened.settings_.rank == opened.explain()["rank"]
-    for made in (index, opened):
-        found = made.candidates(form(Q))
-        assert expected == [found[query].tolist() for query in range(len(Q))]
-        near = made.nearest(form(Q), 5)
+    for built in (index, opened):
+        result = built.candidates(form(Q))
+        assert expected == [result[query].tolist() for query in range(len(Q))]
+        near = built.nearest(form(Q), 5)
         for query, rows in enumerate(expected):
             best = reference.nearest("l2", Q[query], X, set(rows), 5)
             assert [row for row, _ in best] == near[query].ids.tolist()
@@ -174,7 +173,7 @@ def test_a_ranking_needs_codes() -> None:
 @settings(max_examples=25, deadline=None)
 @given(st.data())
 def test_adding_and_removing_leaves_what_a_new_index_would_hold(data: st.DataObject) -> None:
-    """Any order of additions and removals, ids of either kind: the same answers as an index of the rest."""
+    """After additions and removals in any order, the answers are those of a fresh index of the remaining rows."""
     X, Q = clustered(6, 60), clustered(7, 5)
     names = data.draw(st.booleans())
     codes = data.draw(st.booleans())
@@ -214,7 +213,7 @@ def test_adding_and_removing_leaves_what_a_new_index_would_hold(data: st.DataObj
         (index.nearest(Q, 4), new.nearest(Q, 4)),
         (index.search(Q, 2.5), new.search(Q, 2.5)),
     ):
-        # Codes at the last distance are taken in order of addition, which differs here where rows came back.
+        # Codes at the last distance are chosen in order of addition, which differs here for rows that were added again.
         if not codes:
             assert left.ids.tolist() == right.ids.tolist()
             assert left.distances.tolist() == right.distances.tolist()
@@ -224,11 +223,11 @@ def test_adding_and_removing_leaves_what_a_new_index_would_hold(data: st.DataObj
 @pytest.mark.parametrize("form", ["float32", "float64", "sparse"])
 @pytest.mark.parametrize("ids", [None, "ints", "names"])
 def test_saving_and_opening_is_identity(family: Any, metric: Any, form: str, ids: str | None, tmp_path: Path) -> None:
-    """The same answers, statistics and family; and the opened index can be changed and saved again."""
-    given: Any = {"float32": np.float32, "float64": np.float64, "sparse": csr_array}[form]
+    """Answers, statistics and family are equal, and the opened index can be changed and saved again."""
+    options: Any = {"float32": np.float32, "float64": np.float64, "sparse": csr_array}[form]
     X, Q = clustered(8, 80), clustered(9, 6)
     keys: Any = {None: None, "ints": np.arange(80)[::-1] * 5, "names": [f"n{i}" for i in range(80)]}[ids]
-    index = nk.LSHIndex(family, 4, hashes_per_table=2, num_probes=3, metric=metric).fit(given(X), keys)
+    index = nk.LSHIndex(family, 4, hashes_per_table=2, num_probes=3, metric=metric).fit(options(X), keys)
     index.remove([0, 5] if ids != "names" else ["n0", "n5"])
     path = tmp_path / "index.nks"
     index.save(path)
@@ -243,14 +242,14 @@ def test_saving_and_opening_is_identity(family: Any, metric: Any, form: str, ids
         assert left.distances.tobytes() == right.distances.tobytes()
     assert index.explain()["bucket_sizes"] == opened.explain()["bucket_sizes"]
     new: Any = {None: None, "ints": [999], "names": ["new"]}[ids]
-    opened.add(new, given(X[:1]))
+    opened.add(new, options(X[:1]))
     opened.save(path)
     assert 79 == len(nk.LSHIndex.open(path))
     assert opened.nearest(X[:1], 1).ids.tolist() == nk.LSHIndex.open(path).nearest(X[:1], 1).ids.tolist()
 
 
 def test_threads_and_batches_change_nothing() -> None:
-    """One by one, in batches of any size, on one thread and on two: the same bits."""
+    """Single queries, batches of any size, one thread and two return the same bits."""
     X, Q = clustered(10, 2000, dtype=np.float32), clustered(11, 150, dtype=np.float32)
     for options in (
         {"filter": "codes", "num_candidates": 50},
@@ -264,14 +263,14 @@ def test_threads_and_batches_change_nothing() -> None:
         finally:
             nk.set_num_threads(None)
         parts = [index.nearest(Q[i : i + 1], 10) for i in range(len(Q))]
-        for found in (alone.ids, np.concatenate([part.ids for part in parts])):
-            assert expected.ids.tolist() == found.tolist()
+        for result in (alone.ids, np.concatenate([part.ids for part in parts])):
+            assert expected.ids.tolist() == result.tolist()
         for distances in (alone.distances, np.concatenate([part.distances for part in parts])):
             assert expected.distances.tobytes() == distances.tobytes()
 
 
 def test_fewer_candidates_than_k_give_shorter_rows() -> None:
-    """Nothing is filled up and nothing else is searched: a query far from everything finds nothing."""
+    """Results are not padded and no other rows are searched: a very distant query finds nothing."""
     X = clustered(12, 100)
     index = nk.LSHIndex(PStable(width=0.5), 2, hashes_per_table=6, num_probes=1).fit(X)
     hits = index.nearest(np.vstack([X[0], X[0] + 1000]), k=50)
@@ -281,7 +280,7 @@ def test_fewer_candidates_than_k_give_shorter_rows() -> None:
 
 
 def test_multi_probe_success_is_that_of_the_specification() -> None:
-    """A point at distance R of a query, M functions of width 4 R: the share of tables that find it within T probes.
+    """The share of tables that find a point at distance R with width 4 R and M functions equals the published one.
 
     The published table has three decimals. 40,000 independent tables: five standard errors are at most
     5 sqrt(0.25 / 40,000) = 0.0125, exceeded with probability below 6e-7 a value by the normal law; 1,024 probes are
@@ -291,8 +290,8 @@ def test_multi_probe_success_is_that_of_the_specification() -> None:
     for m, row in expected.items():
         trials = 40_000 // m * m
         total = trials * m
-        # Many tables of m functions each; 4,000 tables an index.
-        found = dict.fromkeys(row, 0)
+        # Many tables of m functions each; 4,000 tables per index.
+        result = dict.fromkeys(row, 0)
         tables = 4000
         for part in range(trials // tables):
             family = PStable(width=4.0, hashes=tables * m, seed=1000 * m + part)
@@ -300,25 +299,25 @@ def test_multi_probe_success_is_that_of_the_specification() -> None:
             X[0, part % 8] = 1.0
             index = nk.LSHIndex(family, tables, hashes_per_table=m, num_probes=1).fit(X)
             for probes in row:
-                found[probes] += int(index.candidates(np.zeros((1, 8)), num_probes=probes).entries_read.sum())
+                result[probes] += int(index.candidates(np.zeros((1, 8)), num_probes=probes).entries_read.sum())
         assert total >= 100_000
         for probes, success in row.items():
             n = trials // tables * tables
-            assert abs(found[probes] / n - success) < 0.0005 + 5 * (success * (1 - success) / n) ** 0.5, (m, probes)
+            assert abs(result[probes] / n - success) < 0.0005 + 5 * (success * (1 - success) / n) ** 0.5, (m, probes)
 
 
 def test_hyperplane_probes_by_margin_find_as_the_specification_says() -> None:
     """16 bits at 20 degrees: .152, .43, .66 and .90 at 1, 5, 17 and 100 probes; bounds as above, one decimal less."""
     angle = np.deg2rad(20)
     tables = 1000
-    found = dict.fromkeys((1, 5, 17, 100), 0)
+    result = dict.fromkeys((1, 5, 17, 100), 0)
     for part in range(20):
-        # Enough dimensions that margins over the length of the normal are as good as Gaussian.
+        # With this many dimensions, margins divided by the length of the normal are practically Gaussian.
         X, q = np.zeros((1, 100)), np.zeros((1, 100))
         X[0, :2], q[0, 0] = (np.cos(angle), np.sin(angle)), 1.0
         index = nk.LSHIndex(Hyperplane(seed=part), tables, hashes_per_table=16, num_probes=1).fit(X)
-        for probes in found:
-            found[probes] += int(index.candidates(q, num_probes=probes).entries_read.sum())
+        for probes in result:
+            result[probes] += int(index.candidates(q, num_probes=probes).entries_read.sum())
     for probes, (success, rounding) in {
         1: (0.152, 0.0005),
         5: (0.43, 0.005),
@@ -326,27 +325,27 @@ def test_hyperplane_probes_by_margin_find_as_the_specification_says() -> None:
         100: (0.90, 0.005),
     }.items():
         bound = rounding + 5 * (success * (1 - success) / (20 * tables)) ** 0.5
-        assert abs(found[probes] / (20 * tables) - success) < bound, probes
+        assert abs(result[probes] / (20 * tables) - success) < bound, probes
 
 
 def test_found_share_is_the_expected_recall() -> None:
     """1 - (1 - p^k)^L for planted pairs; 3,000 independent pairs, five standard errors."""
     rng = np.random.default_rng(5)
     pairs, tables = 3000, 12
-    # One pair a point far from all others, so that tables see independent cells.
+    # Pairs are far from each other, so that their cells are independent.
     centres = rng.uniform(0, 1e6, size=(pairs, 64))
     directions = rng.normal(size=(pairs, 64))
     X = centres + directions / np.linalg.norm(directions, axis=1, keepdims=True)
     index = nk.LSHIndex(PStable(width=2.0, seed=9), tables, hashes_per_table=4, num_probes=1).fit(X)
-    found = index.candidates(centres)
-    hit = np.mean([row in found[row] for row in range(pairs)])
+    result = index.candidates(centres)
+    hit = np.mean([row in result[row] for row in range(pairs)])
     expected = float(index.expected_recall([1.0])[0])
     assert abs(hit - expected) < 5 * (expected * (1 - expected) / pairs) ** 0.5 + 0.02
     assert 0.3 < expected < 0.99
 
 
 def test_inner_products_find_the_largest() -> None:
-    """Long vectors win although their angle is worse, which the cosine would not give; additions must not be longer."""
+    """Long vectors win despite a larger angle, unlike with the cosine; longer additions are rejected."""
     X = np.array([[1.0, 0.0], [5.0, 5.0], [0.1, 0.0]])
     index = nk.LSHIndex(Hyperplane(bits=64), metric="inner_product").fit(X)
     assert [1, 0, 2] == index.nearest([[2.0, 0.0]], 3).ids.tolist()
@@ -360,7 +359,7 @@ def test_inner_products_find_the_largest() -> None:
 
 
 def test_defaults_choose_by_the_data() -> None:
-    """Codes for bits, tables for integers with about one random row per bucket; the reason is given."""
+    """Codes for bits, tables for integers with about one random row per bucket; the reason is reported."""
     X = clustered(13, 500)
     codes = nk.LSHIndex(Hyperplane(bits=128)).fit(X)
     assert "codes" == codes.explain()["filter"]
@@ -378,7 +377,7 @@ def test_defaults_choose_by_the_data() -> None:
 
 
 def test_memory_is_as_the_formula_says() -> None:
-    """4 n L for rows, 12 a bucket, 4 (2^p + 2) a table, and 8 bytes for each table's first bucket."""
+    """4 n L for rows, 12 per bucket, 4 (2^p + 2) per table, and 8 bytes for each table's first bucket."""
     X = clustered(14, 1000)
     index = nk.LSHIndex(PStable(width=1.0), 5, hashes_per_table=3).fit(X)
     explained = index.explain()
@@ -410,7 +409,7 @@ def test_bad_parameters_are_refused_by_name(options: dict[str, Any], name: str) 
 
 
 def test_bad_input_is_a_typed_error() -> None:
-    """And leaves the index as it was."""
+    """Bad input raises a typed error and leaves the index unchanged."""
     X = clustered(16, 30)
     index = nk.LSHIndex(Hyperplane(), 4, hashes_per_table=4)
     for call in (index.nearest, index.candidates, lambda Q: index.search(Q, 1.0), lambda Q: index.add(None, Q)):
@@ -458,7 +457,7 @@ def test_bad_input_is_a_typed_error() -> None:
 
 
 def test_all_equal_rows_are_found_by_id() -> None:
-    """Ties go by id, in the order of ids and not of rows."""
+    """Ties are sorted by id, not by row."""
     X = np.ones((50, 3))
     ids = np.random.default_rng(0).permutation(50)
     index = nk.LSHIndex(PStable(width=1.0), 2, hashes_per_table=2).fit(X, ids)
@@ -468,7 +467,7 @@ def test_all_equal_rows_are_found_by_id() -> None:
 
 
 def test_damaged_files_are_errors(tmp_path: Path) -> None:
-    """Cut, changed and foreign files; whatever bit is changed, opening, verifying and asking end in typed errors."""
+    """Truncated, changed and foreign files raise typed errors on opening, verifying or searching."""
     X = clustered(17, 40, dtype=np.float32)
     path, bad = tmp_path / "index", tmp_path / "bad"
     rng = np.random.default_rng(1)
@@ -510,9 +509,9 @@ def answers(index: nk.LSHIndex) -> list[Any]:
 
 
 def restored(index: nk.LSHIndex) -> nk.LSHIndex:
-    """By way of a pickle."""
-    made: nk.LSHIndex = pickle.loads(pickle.dumps(index))  # noqa: S301
-    return made
+    """Return the index after pickling and unpickling."""
+    built: nk.LSHIndex = pickle.loads(pickle.dumps(index))  # noqa: S301
+    return built
 
 
 @pytest.mark.parametrize(
@@ -527,7 +526,7 @@ def restored(index: nk.LSHIndex) -> nk.LSHIndex:
 )
 @pytest.mark.parametrize("form", [np.float32, np.float64, csr_array])
 def test_pickles_and_copies_answer_the_same_and_go_their_own_way(index: nk.LSHIndex, form: Any) -> None:
-    """Fitted or not; what is added to one is not in the other."""
+    """Copies work fitted and unfitted, and additions to one do not affect the other."""
     assert repr(index.params) == repr(restored(nk.LSHIndex(**vars_of(index))).params)
     index.fit(form(SMALL), [f"n{i}" for i in range(80)])
     index.remove(["n3"])
@@ -540,14 +539,14 @@ def test_pickles_and_copies_answer_the_same_and_go_their_own_way(index: nk.LSHIn
 
 
 def vars_of(index: nk.LSHIndex) -> dict[str, Any]:
-    """What the constructor was given."""
+    """Return the constructor arguments."""
     return dict(vars(index.params))
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_ids_are_given_in_order_of_addition_in_batches(data: st.DataObject) -> None:
-    """Whatever their kind and the batch; removed ones are not."""
+    """Ids of any kind are returned in batches of any size, without removed ones."""
     kind = data.draw(st.sampled_from(["rows", "ints", "names"]))
     keys: list[Any] = list(range(80)) if kind == "rows" else data.draw(st.permutations(range(80)))
     keys = [f"n{key}" for key in keys] if kind == "names" else keys
@@ -565,7 +564,7 @@ def test_ids_are_given_in_order_of_addition_in_batches(data: st.DataObject) -> N
 
 
 def test_bytes_are_those_that_explain_names_and_grow_with_the_vectors() -> None:
-    """Vectors take their own size, codes their words in blocks of eight."""
+    """Vectors take their own size, codes take their words in blocks of eight."""
     index = nk.LSHIndex(Hyperplane(70), filter="codes").fit(SMALL)
     explained = index.explain()
     assert 80 * 5 * 8 + 80 * 8 == explained["bytes_vectors"]
@@ -600,7 +599,7 @@ def test_vectors_in_memory_verify_and_what_is_not_fitted_says_so() -> None:
 @pytest.mark.parametrize("form", [np.float32, csr_array])
 @pytest.mark.parametrize("options", [TABLES, {"filter": "codes", "num_candidates": 200}], ids=str)
 def test_a_replaced_vector_is_found_in_its_new_place_only(form: Any, options: dict[str, Any]) -> None:
-    """`existing="update"`; with "skip" it stays, with "error" nothing changes."""
+    """`existing="update"` moves it; "skip" keeps the old one, and "error" changes nothing."""
     index = nk.LSHIndex(Hyperplane(64, seed=1), metric="l2", **options).fit(form(SMALL), range(80))
     far = SMALL[:1] * -3.0
     with pytest.raises(ParameterError, match="already there"):
@@ -616,7 +615,7 @@ def test_a_replaced_vector_is_found_in_its_new_place_only(form: Any, options: di
 
 @pytest.mark.parametrize("name", ["buckets", "codes", "rotation", "cells"])
 def test_files_of_version_1_are_opened_for_ever(name: str, tmp_path: Path) -> None:
-    """Fixtures written when the format was made; `tools/make_golden.py` does not write them again."""
+    """The fixtures date from the introduction of the format; `tools/make_golden.py` does not rewrite them."""
     path = tmp_path / "index"
     shutil.copy(FIXTURES / f"lsh-{name}-v1.nks", path)
     index = nk.LSHIndex.open(path)
@@ -630,25 +629,25 @@ def test_files_of_version_1_are_opened_for_ever(name: str, tmp_path: Path) -> No
 
 
 def fixture_vectors() -> Any:
-    """Vectors that no generator's version changes."""
+    """Return vectors that do not depend on the version of a random generator."""
     return (np.arange(50 * 6).reshape(50, 6) * 7919 % 101).astype(np.float32) / 8 - 6
 
 
 def shown(hits: nk.SearchResult) -> str:
-    """Results as text, exactly."""
+    """Return results as exact text."""
     return "".join(f"{[(match.id, float(match.distance).hex()) for match in row]}\n" for row in hits)
 
 
 def write_fixtures() -> None:
-    """Writes the fixtures of a new format version: `python tests/index/lsh/test_lsh_index.py`."""
+    """Write the fixtures of a new format version: `python tests/index/test_lsh.py`."""
     X = fixture_vectors()
-    made: dict[str, dict[str, Any]] = {
+    built: dict[str, dict[str, Any]] = {
         "buckets": {"num_tables": 3, "hashes_per_table": 4},
         "codes": {"filter": "codes"},
         "rotation": {"filter": "codes", "rank": "estimate"},
         "cells": {"filter": "partitions", "rank": "estimate", "num_partitions": 4, "num_probes": 2},
     }
-    for name, options in made.items():
+    for name, options in built.items():
         family = Hyperplane(None, orthogonal="hadamard", seed=5) if "rank" in options else Hyperplane(bits=48, seed=5)
         index = nk.LSHIndex(family, metric="l2", **options).fit(X, [f"v{i}" for i in range(50)])
         index.remove(["v7"])

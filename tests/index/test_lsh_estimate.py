@@ -1,4 +1,4 @@
-"""Ranking by estimates: what the law promises, brute force where nothing is lost, every door, every refusal."""
+"""Ranking by estimates: the guaranteed recall, exact cases against brute force, every entry point, every error."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def hadamard(seed: int = 0, bits: int | None = None) -> Hyperplane:
     return Hyperplane(bits, orthogonal="hadamard", seed=seed)
 
 
-def index(**given: Any) -> nk.LSHIndex:
-    return nk.LSHIndex(hadamard(given.pop("seed", 0)), rank="estimate", **given)
+def index(**options: Any) -> nk.LSHIndex:
+    return nk.LSHIndex(hadamard(options.pop("seed", 0)), rank="estimate", **options)
 
 
 def grouped(seed: int, n: int, d: int) -> Any:
-    """Rows around twelve points, away from the origin."""
+    """Draw rows around twelve points away from the origin."""
     rng = np.random.default_rng(seed)
     centres = 2 * rng.standard_normal((12, d)) + 3
     return (centres[rng.integers(0, 12, n)] + 0.6 * rng.standard_normal((n, d))).astype(np.float32)
@@ -44,14 +44,14 @@ def apart(X: Any, Q: Any, metric: str) -> Any:
     return np.sqrt(np.maximum(((Q[:, None] - X[None]) ** 2).sum(axis=2), 0))
 
 
-def share(found: nk.LSHIndex, X: Any, Q: Any, k: int, metric: str, **given: Any) -> float:
-    return found.recall(Q, np.sort(apart(X, Q, metric), axis=1)[:, :k], tolerance=1e-4, **given)
+def share(result: nk.LSHIndex, X: Any, Q: Any, k: int, metric: str, **options: Any) -> float:
+    return result.recall(Q, np.sort(apart(X, Q, metric), axis=1)[:, :k], tolerance=1e-4, **options)
 
 
 @pytest.mark.parametrize("rotation", ["hadamard", "dense"])
 @pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("wanted", [0.5, 0.9, 0.99])
-def test_codes_deliver_what_their_law_promises_on_any_data(metric: Any, wanted: float, rotation: Any) -> None:
+@pytest.mark.parametrize("target", [0.5, 0.9, 0.99])
+def test_codes_deliver_what_their_law_promises_on_any_data(metric: Any, target: float, rotation: Any) -> None:
     rng = np.random.default_rng(3)
     sets = {
         "grouped": (grouped(1, 3000, 40), grouped(1, 3030, 40)[3000:]),
@@ -61,38 +61,38 @@ def test_codes_deliver_what_their_law_promises_on_any_data(metric: Any, wanted: 
     }
     for name, (X, Q) in sets.items():
         families = [Hyperplane(None, orthogonal=rotation, seed=seed) for seed in range(4)]
-        made = [nk.LSHIndex(family, rank="estimate", metric=metric, recall=wanted).fit(X) for family in families]
-        recalls = [share(found, X, Q, 10, metric) for found in made]
-        assert wanted <= np.mean(recalls), name
+        built = [nk.LSHIndex(family, rank="estimate", metric=metric, recall=target).fit(X) for family in families]
+        recalls = [share(result, X, Q, 10, metric) for result in built]
+        assert target <= np.mean(recalls), name
 
 
 @pytest.mark.parametrize("filter", ["codes", "partitions"])
 @pytest.mark.parametrize("metric", METRICS)
 def test_with_a_low_bound_and_all_cells_nothing_is_lost(metric: Any, filter: Any) -> None:
     X, Q = grouped(2, 900, 20), grouped(5, 20, 20)
-    given = {"num_partitions": 9, "num_probes": 9} if filter == "partitions" else {}
-    made = index(metric=metric, filter=filter, recall=1 - 1e-12, **given).fit(X)
+    options = {"num_partitions": 9, "num_probes": 9} if filter == "partitions" else {}
+    built = index(metric=metric, filter=filter, recall=1 - 1e-12, **options).fit(X)
     truth = apart(X, Q, metric)
-    hits = made.nearest(Q, k=7)
+    hits = built.nearest(Q, k=7)
     np.testing.assert_allclose(hits.distances.reshape(20, 7), np.sort(truth, axis=1)[:, :7], rtol=1e-3, atol=2e-5)
     radius = float(np.quantile(truth, 0.02))
-    within = made.search(Q, radius)
+    within = built.search(Q, radius)
     assert (truth <= radius - 1e-4).sum() <= len(within.ids) <= (truth <= radius + 1e-4).sum()
 
 
 def test_answers_depend_on_no_batch_and_survive_a_file_and_a_pickle(tmp_path: Path) -> None:
     X, Q = grouped(1, 2000, 70), grouped(7, 40, 70)
     for options in ({"filter": "codes"}, {"filter": "partitions", "num_partitions": 20, "num_probes": 3}):
-        made = index(metric="l2", recall=0.8, **options).fit(X)
-        hits = made.nearest(Q, k=5)
-        singles = [made.nearest(Q[i : i + 1], k=5) for i in range(len(Q))]
+        built = index(metric="l2", recall=0.8, **options).fit(X)
+        hits = built.nearest(Q, k=5)
+        singles = [built.nearest(Q[i : i + 1], k=5) for i in range(len(Q))]
         assert hits.ids.tolist() == [i for single in singles for i in single.ids]
-        made.save(tmp_path / "index", overwrite=True)
+        built.save(tmp_path / "index", overwrite=True)
         opened = nk.LSHIndex.open(tmp_path / "index")
         opened.verify()
-        assert made.settings_ == opened.settings_
-        assert repr(made.params) == repr(opened.params)
-        for other in (opened, pickle.loads(pickle.dumps(made))):  # noqa: S301 it is our own
+        assert built.settings_ == opened.settings_
+        assert repr(built.params) == repr(opened.params)
+        for other in (opened, pickle.loads(pickle.dumps(built))):  # noqa: S301 it is our own
             assert hits.ids.tolist() == other.nearest(Q, k=5).ids.tolist()
             other.add(None, Q)
             assert list(range(2000, 2040)) == other.nearest(Q, k=1).ids.tolist()
@@ -102,36 +102,38 @@ def test_answers_depend_on_no_batch_and_survive_a_file_and_a_pickle(tmp_path: Pa
 @given(st.lists(st.tuples(st.integers(0, 30), st.booleans()), max_size=30), st.sampled_from(["codes", "partitions"]))
 def test_additions_and_removals_are_seen_at_once(steps: list[tuple[int, bool]], filter: Any) -> None:
     X = grouped(4, 200, 12)
-    given = {"num_partitions": 5, "num_probes": 5} if filter == "partitions" else {}
-    made = index(metric="l2", filter=filter, recall=1 - 1e-12, **given).fit(X[:50], [f"first-{i}" for i in range(50)])
-    held = {f"first-{i}": X[i] for i in range(50)}
+    options = {"num_partitions": 5, "num_probes": 5} if filter == "partitions" else {}
+    built = index(metric="l2", filter=filter, recall=1 - 1e-12, **options).fit(
+        X[:50], [f"first-{i}" for i in range(50)]
+    )
+    stored = {f"first-{i}": X[i] for i in range(50)}
     for number, (amount, removes) in enumerate(steps):
         if removes:
-            names = list(held)[: amount // 3]
-            made.remove(names)
+            names = list(stored)[: amount // 3]
+            built.remove(names)
             for name in names:
-                del held[name]
+                del stored[name]
         else:
             rows = X[(np.arange(amount) + number * 7) % 200]
             names = [f"{number}-{i}" for i in range(amount)]
-            made.add(names, rows)
-            held |= dict(zip(names, rows, strict=True))
-        assert len(held) == len(made)
-    if held:
-        truth = np.sort(apart(np.array(list(held.values())), X[:3], "l2"), axis=1)[:, :4]
-        np.testing.assert_allclose(made.nearest(X[:3], k=4).distances.reshape(3, -1), truth, rtol=1e-3, atol=1e-4)
+            built.add(names, rows)
+            stored |= dict(zip(names, rows, strict=True))
+        assert len(stored) == len(built)
+    if stored:
+        truth = np.sort(apart(np.array(list(stored.values())), X[:3], "l2"), axis=1)[:, :4]
+        np.testing.assert_allclose(built.nearest(X[:3], k=4).distances.reshape(3, -1), truth, rtol=1e-3, atol=1e-4)
 
 
 def test_pairs_and_clusters_are_those_of_the_distances() -> None:
     X = grouped(6, 300, 10)
     truth = apart(X, X, "l2")
     radius = float(np.quantile(truth, 0.01))
-    made = index(metric="l2", recall=1 - 1e-12).fit(X)
-    pairs = made.pairs(radius)
+    built = index(metric="l2", recall=1 - 1e-12).fit(X)
+    pairs = built.pairs(radius)
     expected = np.argwhere(np.triu(truth <= radius, 1))
     assert len(expected) == len(pairs.left)
     assert expected.tolist() == np.column_stack([pairs.left, pairs.right]).tolist()
-    assert sum(len(cluster) for cluster in made.clusters(radius, linkage="connected")) == len(np.unique(expected))
+    assert sum(len(cluster) for cluster in built.clusters(radius, linkage="connected")) == len(np.unique(expected))
 
 
 def test_auto_scans_codes_of_few_rows_and_visits_cells_of_many() -> None:
@@ -153,7 +155,7 @@ def test_auto_scans_codes_of_few_rows_and_visits_cells_of_many() -> None:
 
 
 @pytest.mark.parametrize(
-    "given",
+    "options",
     [
         {"filter": "codes"},
         {"filter": "partitions"},
@@ -162,33 +164,33 @@ def test_auto_scans_codes_of_few_rows_and_visits_cells_of_many() -> None:
         {"filter": "partitions", "metric": "inner_product", "num_partitions": 150},
     ],
 )
-def test_tuning_reaches_the_recall_with_no_more_than_it_needs(given: dict[str, Any], tmp_path: Path) -> None:
+def test_tuning_reaches_the_recall_with_no_more_than_it_needs(options: dict[str, Any], tmp_path: Path) -> None:
     X, Q = grouped(1, 6000, 24), grouped(1, 6300, 24)[6000:]
-    given = {"metric": "l2"} | given
-    made = index(**given)
-    for wanted in (0.8, 0.95):
-        settings_ = made.tune(X, recall=wanted, k=10)
+    options = {"metric": "l2"} | options
+    built = index(**options)
+    for target in (0.8, 0.95):
+        settings_ = built.tune(X, recall=target, k=10)
         tuning = settings_.tuning
         assert tuning is not None
-        assert wanted <= tuning.recall_lower_bound <= tuning.measured_recall
+        assert target <= tuning.recall_lower_bound <= tuning.measured_recall
         assert tuning.expected_microseconds is None
-        assert wanted - 0.02 <= share(made, X, Q, 10, given["metric"])
-        # The least promise, or the fewest cells, of which there are not many.
+        assert target - 0.02 <= share(built, X, Q, 10, options["metric"])
+        # The smallest guarantee, or the fewest partitions.
         if (settings_.recall or 0) > 0.5:
-            assert tuning.recall_lower_bound <= wanted + 0.02
-        elif given.get("filter") == "partitions":
-            assert tuning.recall_lower_bound <= wanted + 0.06
-        assert tuning.measured_recall == made.explain()["tuning"]["measured_recall"]
-    made.save(tmp_path / "index")
+            assert tuning.recall_lower_bound <= target + 0.02
+        elif options.get("filter") == "partitions":
+            assert tuning.recall_lower_bound <= target + 0.06
+        assert tuning.measured_recall == built.explain()["tuning"]["measured_recall"]
+    built.save(tmp_path / "index")
     opened = nk.LSHIndex.open(tmp_path / "index")
-    assert made.settings_ == opened.settings_
-    assert "recall" in made.settings_.chosen
+    assert built.settings_ == opened.settings_
+    assert "recall" in built.settings_.chosen
 
 
 def test_tuning_keeps_what_was_given_and_names_what_is_too_small() -> None:
     X = grouped(2, 3000, 16)
-    made = index(metric="l2", filter="partitions", num_probes=4, recall=0.9)
-    settings_ = made.tune(X, recall=0.99)
+    built = index(metric="l2", filter="partitions", num_probes=4, recall=0.9)
+    settings_ = built.tune(X, recall=0.99)
     assert (4, 0.9) == (settings_.num_probes, settings_.recall)
     assert settings_.tuning is not None
     assert settings_.tuning.recall_lower_bound < 0.99
@@ -203,9 +205,9 @@ def test_the_plan_of_an_index_is_shown() -> None:
 
     X = grouped(2, 600, 16)
     for filter in ("codes", "partitions"):  # noqa: A001 the name of the parameter
-        made = index(metric="l2", filter=filter)
-        made.tune(X, recall=0.9)
-        page = plan_page(made.explain())
+        built = index(metric="l2", filter=filter)
+        built.tune(X, recall=0.9)
+        page = plan_page(built.explain())
         assert "guarantee of the codes" in page
         assert ("choose partitions" in page) == (filter == "partitions")
 
@@ -213,25 +215,25 @@ def test_the_plan_of_an_index_is_shown() -> None:
 def test_inner_products_need_no_longest_vector() -> None:
     X, Q = grouped(3, 2000, 30), grouped(8, 20, 30)
     X[:3] *= 200
-    made = index(metric="inner_product", recall=0.99).fit(X)
-    assert made.settings_.max_norm is None
-    assert 0.99 <= share(made, X, Q, 10, "inner_product")
-    made.add(None, 1000 * X[:1])
-    assert 2000 in made.nearest(np.abs(Q[:1]), k=5).ids
+    built = index(metric="inner_product", recall=0.99).fit(X)
+    assert built.settings_.max_norm is None
+    assert 0.99 <= share(built, X, Q, 10, "inner_product")
+    built.add(None, 1000 * X[:1])
+    assert 2000 in built.nearest(np.abs(Q[:1]), k=5).ids
 
 
 def test_cells_of_inner_products_are_those_of_the_largest_products() -> None:
-    """A tenth of the cells holds nearly all of the largest products, whatever the mean and the norms are."""
+    """A tenth of the partitions contains nearly all of the largest products, whatever the mean and the norms."""
     X, Q = grouped(3, 20_000, 30) + 2, grouped(8, 100, 30)
     X *= np.random.default_rng(4).lognormal(0, 0.5, (len(X), 1))
-    made = index(metric="inner_product", filter="partitions", num_partitions=150, num_probes=15, recall=0.99).fit(X)
-    assert 0.95 <= share(made, X, Q, 10, "inner_product")
-    distances = made.nearest(Q, k=10).distances.reshape(100, 10)
+    built = index(metric="inner_product", filter="partitions", num_partitions=150, num_probes=15, recall=0.99).fit(X)
+    assert 0.95 <= share(built, X, Q, 10, "inner_product")
+    distances = built.nearest(Q, k=10).distances.reshape(100, 10)
     np.testing.assert_allclose(distances[:, 0], (-(Q @ X.T)).min(axis=1), rtol=1e-4)
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("params", "words"),
     [
         ({"family": Hyperplane(64)}, "orthogonal"),
         ({"family": CrossPolytope()}, "orthogonal"),
@@ -252,30 +254,30 @@ def test_cells_of_inner_products_are_those_of_the_largest_products() -> None:
         ({"family": hadamard(bits=128)}, "64 for vectors of 8"),
     ],
 )
-def test_what_does_not_go_together_is_refused(given: dict[str, Any], words: str) -> None:
+def test_what_does_not_go_together_is_refused(params: dict[str, Any], words: str) -> None:
     X = grouped(1, 50, 8)
-    options: dict[str, Any] = {"family": hadamard(), "rank": "estimate"} | given
+    options: dict[str, Any] = {"family": hadamard(), "rank": "estimate"} | params
     with pytest.raises(ParameterError, match=words):
         nk.LSHIndex(**options).fit(X)
 
 
 def test_calls_that_have_no_answer_say_which_has() -> None:
     X = grouped(1, 50, 8)
-    made = index(metric="l2").fit(X)
+    built = index(metric="l2").fit(X)
     with pytest.raises(ParameterError, match="nearest or search"):
-        made.candidates(X)
+        built.candidates(X)
     with pytest.raises(ParameterError, match=r"recall\(\), which measures"):
-        made.expected_recall([0.9])
+        built.expected_recall([0.9])
     with pytest.raises(ParameterError, match="give recall="):
-        made.nearest(X, num_candidates=3)
+        built.nearest(X, num_candidates=3)
     with pytest.raises(ParameterError, match="codes"):
-        made.nearest(X, num_probes=3)
+        built.nearest(X, num_probes=3)
     with pytest.raises(ParameterError, match=r"0\.5 to below 1"):
-        made.nearest(X, recall=2.0)
+        built.nearest(X, recall=2.0)
     with pytest.raises(ParameterError, match="num_probes="):
         nk.LSHIndex(Hyperplane(64)).fit(X).nearest(X, recall=0.9)
     with pytest.raises(InputError, match="single precision"):
-        made.add(None, np.full((1, 8), 1e30, np.float32))
-    assert 50 == len(made)
-    more = made.nearest(X, k=3, recall=0.999)
-    assert more.distances.sum() <= made.nearest(X, k=3, recall=0.5).distances.sum()
+        built.add(None, np.full((1, 8), 1e30, np.float32))
+    assert 50 == len(built)
+    more = built.nearest(X, k=3, recall=0.999)
+    assert more.distances.sum() <= built.nearest(X, k=3, recall=0.5).distances.sum()

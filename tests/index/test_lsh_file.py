@@ -1,4 +1,4 @@
-"""The file of an index of vectors: what it keeps besides the core's part, older files, and descriptions that lie."""
+"""The file of an LSHIndex: contents beyond the core's part, older files, and inconsistent descriptions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ X = np.random.default_rng(0).standard_normal((60, 6)).astype(np.float32)
 
 
 def changed(path: Path, change: Any) -> None:
-    """Writes an index again with another description, its checksums whole."""
+    """Rewrite an index with another description and valid checksums."""
     core, note = LshCore.open(str(path))
     size = int.from_bytes(note[:8], "little")
     about = json.loads(note[8 : 8 + size])
@@ -42,7 +42,7 @@ def changed(path: Path, change: Any) -> None:
     ids=repr,
 )
 def test_an_opened_index_was_given_and_has_the_same(index: nk.LSHIndex, tmp_path: Path) -> None:
-    """Parameters as they were given, settings, family, form and dimension; and a fit of either is the same."""
+    """Parameters, settings, family, type and dimension are equal, and fitting either gives the same index."""
     index.fit(X)
     index.save(tmp_path / "index")
     opened = nk.LSHIndex.open(tmp_path / "index")
@@ -57,7 +57,7 @@ def test_an_opened_index_was_given_and_has_the_same(index: nk.LSHIndex, tmp_path
 
 
 def test_files_without_the_given_family_are_opened() -> None:
-    """As the first ones were: the fixtures have neither it nor the names of what was chosen."""
+    """The oldest fixtures lack the original family and the names of the chosen settings."""
     for name in ("buckets", "codes"):
         index = nk.LSHIndex.open(Path(__file__).parents[1] / "fixtures" / f"lsh-{name}-v1.nks")
         assert "Hyperplane" in repr(index.params.family)
@@ -84,7 +84,7 @@ LIES: list[tuple[str, Any]] = [
 
 @pytest.mark.parametrize(("what", "change"), LIES, ids=[what for what, _ in LIES])
 def test_descriptions_that_lie_are_damage(what: str, change: Any, tmp_path: Path) -> None:
-    """Not KeyError, TypeError or an index that answers nonsense."""
+    """They raise a typed error rather than KeyError, TypeError or wrong answers."""
     path = tmp_path / "index"
     nk.LSHIndex(PStable(width=2.0), 3, hashes_per_table=2).fit(X).save(path)
     changed(path, change)
@@ -106,7 +106,7 @@ def test_arrays_that_end_behind_the_note_and_newer_families_are_errors(tmp_path:
 
 
 def test_what_no_file_can_hold_is_refused_and_leaves_the_old_file(tmp_path: Path) -> None:
-    """Nothing fitted, and kernels that are functions."""
+    """Unfitted indexes and kernels that are functions can't be saved."""
     path = tmp_path / "index"
     with pytest.raises(NotFittedError):
         nk.LSHIndex(PStable()).save(path)

@@ -1,4 +1,4 @@
-"""Pairs and clusters of an index of vectors: against brute force, against the law, and from files."""
+"""Pairs and clusters of an LSHIndex: against brute force, against the law, and from files."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ FORMS = {"float32": np.float32, "float64": np.float64, "sparse": csr_array}
 
 
 def numbers(seed: int, n: int, d: int = 6) -> Any:
-    """Vectors of whole numbers, whose L1 distances and squared L2 distances are exact in every form."""
+    """Draw integer vectors, whose L1 distances and squared L2 distances are exact in every type."""
     rng = np.random.default_rng(seed)
     return rng.integers(1, 5, size=(n, d)).astype(np.float64)
 
 
 def brute(metric: str, X: Any, radius: float) -> dict[tuple[int, int], float]:
-    """All pairs of rows within a radius."""
+    """Return all pairs of rows within a radius."""
     far = {(i, j): reference.true_distance(metric, X[i], X[j]) for i in range(len(X)) for j in range(i + 1, len(X))}
     return {pair: distance for pair, distance in far.items() if distance <= radius}
 
@@ -50,7 +50,7 @@ def found(pairs: nk.Pairs) -> dict[tuple[Any, Any], float]:
 def test_pairs_are_those_of_brute_force_where_everything_is_a_candidate(
     form: str, family: Any, metric: str, options: dict[str, Any], radius: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever the form, and whatever the number of vectors that are asked with at once; removed rows are in none."""
+    """Every vector type and batch size gives the same; removed rows are in no pair."""
     X = numbers(0, 90)
     expected = {pair: far for pair, far in brute(metric, X, radius).items() if not {3, 50} & set(pair)}
     assert len(expected) > 20
@@ -59,18 +59,16 @@ def test_pairs_are_those_of_brute_force_where_everything_is_a_candidate(
     for rows in (4096, 7):
         monkeypatch.setattr(lsh, "_MAX_BATCH_ROWS", rows)
         pairs = index.pairs(radius)
-        got = found(pairs)
-        assert list(expected) == list(got)
-        assert np.allclose(list(expected.values()), list(got.values()), rtol=1e-5, atol=1e-6)
+        actual = found(pairs)
+        assert list(expected) == list(actual)
+        assert np.allclose(list(expected.values()), list(actual.values()), rtol=1e-5, atol=1e-6)
         assert (np.float32 if form == "float32" else np.float64) == pairs.distances.dtype
 
 
 @settings(max_examples=30, deadline=None)
 @given(st.data())
 def test_pairs_are_those_that_searches_from_both_sides_find(data: st.DataObject) -> None:
-    """A subset of the true ones with the distances of `search`, whatever the filter, the probes, the ids and what was
-    removed.
-    """
+    """Pairs are a subset of the true ones with the distances of `search`, for any filter, probes, ids and removals."""
     X = numbers(data.draw(st.integers(0, 9)), 60, d=4)
     options: dict[str, Any] = data.draw(
         st.sampled_from(
@@ -98,17 +96,17 @@ def test_pairs_are_those_that_searches_from_both_sides_find(data: st.DataObject)
                 assert expected.setdefault(pair, match.distance) == match.distance
     true = brute("l2", X, radius)
     named = {tuple(sorted((keys[i], keys[j]))): far for (i, j), far in true.items()}
-    got = found(index.pairs(radius))
-    assert expected == got
-    assert list(got) == sorted(got)
-    assert all(named[pair] == pytest.approx(far) for pair, far in got.items())
+    actual = found(index.pairs(radius))
+    assert expected == actual
+    assert list(actual) == sorted(actual)
+    assert all(named[pair] == pytest.approx(far) for pair, far in actual.items())
 
 
 @pytest.mark.parametrize(
     ("metric", "tables", "per_table", "distance"), [("l2", 5, 4, 1.0), ("l1", 6, 3, 1.5), ("l2", 1, 2, 2.0)]
 )
 def test_the_share_of_pairs_found_is_that_of_the_law(metric: Any, tables: int, per_table: int, distance: float) -> None:
-    """One pair in each of 1,000 independent indexes: 1 - (1 - p^k)^L of them find it.
+    """One pair is planted in each of 1,000 independent indexes: 1 - (1 - p^k)^L of them find it.
 
     The number found is binomial; it leaves five standard deviations with probability below 6e-7.
     """
@@ -127,7 +125,7 @@ def test_the_share_of_pairs_found_is_that_of_the_law(metric: Any, tables: int, p
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 50), st.sampled_from([0.5, 1.5, 2.3]), st.booleans())
 def test_clusters_are_those_of_the_plain_rules_on_the_pairs(seed: int, radius: float, names: bool) -> None:
-    """Centred and connected, in order of addition, singletons left out, distances to the first member."""
+    """Both kinds are in order of addition, without singletons, with distances to the first member."""
     X = numbers(seed, 40, d=4)
     keys: list[Any] = [f"n{97 * i % 40}" for i in range(40)] if names else [97 * i % 40 for i in range(40)]
     index = nk.LSHIndex(Hyperplane(bits=32), 2, hashes_per_table=5, num_probes=2, metric="l2").fit(X, keys)
@@ -169,7 +167,7 @@ def test_an_opened_index_has_the_same_pairs_and_clusters(family: Any, options: d
 
 
 def test_pairs_of_nothing_and_bad_calls() -> None:
-    """No pair is no error; what is no distance is."""
+    """An empty result is not an error, but an invalid distance is."""
     X = numbers(5, 20)
     index = nk.LSHIndex(Hyperplane(bits=32), metric="l2")
     for call in (index.pairs, index.clusters):

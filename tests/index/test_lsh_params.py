@@ -1,4 +1,4 @@
-"""Settings of an index of vectors: what is refused, what is chosen, what is told apart, and what is shown."""
+"""Settings of an LSHIndex: rejected values, automatic choices, and `settings_`."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ X = np.random.default_rng(0).standard_normal((300, 8))
     ids=str,
 )
 def test_the_metric_is_the_one_that_goes_with_the_family(family: Any, metric: str) -> None:
-    """Unless another is given."""
+    """An explicit metric overrides it."""
     assert metric == IndexParams(family=family).check()
     assert "l1" == IndexParams(family=family, metric="l1").check()
 
@@ -69,15 +69,15 @@ def test_the_metric_is_the_one_that_goes_with_the_family(family: Any, metric: st
     ids=str,
 )
 def test_tables_are_probed_wherever_the_family_has_margins(family: Any, probes: int) -> None:
-    """Whether it was fitted before or not."""
-    for given in (family, family.resized(2).fit(X)):
-        index = nk.LSHIndex(given, filter="buckets").fit(X)
+    """It does not matter whether the index was fitted before."""
+    for variant in (family, family.resized(2).fit(X)):
+        index = nk.LSHIndex(variant, filter="buckets").fit(X)
         assert probes == index.settings_.num_probes
         assert 5 == len(index.nearest(X[:5], 1))
 
 
 @pytest.mark.parametrize(
-    ("given", "name"),
+    ("params", "name"),
     [
         (IndexParams(family="hyperplane"), "family"),  # type: ignore[arg-type]
         (IndexParams(family=RandomFourier()), "family"),
@@ -97,16 +97,16 @@ def test_tables_are_probed_wherever_the_family_has_margins(family: Any, probes: 
     ],
     ids=str,
 )
-def test_what_can_not_be_is_refused_by_name(given: IndexParams, name: str) -> None:
+def test_what_can_not_be_is_refused_by_name(params: IndexParams, name: str) -> None:
     with pytest.raises(ParameterError, match="is not allowed; use") as error:
-        given.check()
+        params.check()
     assert name == error.value.name
 
 
 def test_codes_are_scanned_where_bits_are_few_and_nothing_is_said_of_tables() -> None:
-    """Otherwise tables are built; the reason is told."""
+    """Otherwise tables are built; the reason is reported."""
     rows = as_rows(X)
-    for given, expected, reason in (
+    for params, expected, reason in (
         (IndexParams(family=Hyperplane(64)), "codes", "scanned faster"),
         (IndexParams(family=Hyperplane(64), filter="codes"), "codes", "was given"),
         (IndexParams(family=Hyperplane(64), filter="buckets"), "buckets", "was given"),
@@ -114,9 +114,9 @@ def test_codes_are_scanned_where_bits_are_few_and_nothing_is_said_of_tables() ->
         (IndexParams(family=Hyperplane(1025)), "buckets", "more than"),
         (IndexParams(family=PStable(width=1.0)), "buckets", "integers"),
     ):
-        settings = resolve_settings(given, given.check(), None, rows.dense())
+        settings = resolve_settings(params, params.check(), None, rows.dense())
         assert expected == settings.filter
-        assert reason in explain_filter(given, settings, 300)
+        assert reason in explain_filter(params, settings, 300)
     with pytest.raises(ParameterError, match="bits"):
         resolve_settings(IndexParams(family=Hyperplane(1025), filter="codes"), "cosine", None, X)
     with pytest.raises(ParameterError, match="num_candidates"):
@@ -125,7 +125,7 @@ def test_codes_are_scanned_where_bits_are_few_and_nothing_is_said_of_tables() ->
 
 @pytest.mark.parametrize("n", [1, 2, 3, 300])
 def test_hashes_per_table_leave_about_one_random_row_per_bucket(n: int) -> None:
-    """The number is ln n / -ln p, rounded up, with p the law's for random rows; one where nothing is known."""
+    """The number is ln n / -ln p, rounded up, where p is the law's for random rows; 1 if p is unknown."""
     settings = resolve_settings(IndexParams(family=Hyperplane(64), num_tables=4), "cosine", None, X[:n])
     assert (4, 16) == (settings.num_tables, settings.num_probes)
     if n < 3:
@@ -138,7 +138,7 @@ def test_hashes_per_table_leave_about_one_random_row_per_bucket(n: int) -> None:
 
 
 def test_what_was_left_open_is_what_was_chosen() -> None:
-    """Names of the filter's own settings, the metric, the longest vector and the width."""
+    """`chosen` names the settings of the filter in use, the metric, the maximum norm and the width."""
     tables = table_settings(IndexParams(family=PStable(), num_probes=3), "l2", None, 7, 5, 3)
     assert ("filter", "num_tables", "hashes_per_table", "metric", "width") == tables.chosen
     tables = table_settings(
@@ -171,7 +171,7 @@ def test_settings_show_what_applies_and_can_not_be_changed() -> None:
 
 
 def test_the_longest_vector_is_learned_or_given() -> None:
-    """For inner products alone; one for rows of zeros, which have no length to go by."""
+    """Only inner products use it; it is 1 for rows of zeros."""
     rows = as_rows(np.array([[3.0, 4.0], [1.0, 0.0]]))
     open_one = IndexParams(family=Hyperplane(), metric="inner_product")
     assert 5.0 == resolve_max_norm(open_one, "inner_product", rows)
@@ -184,20 +184,20 @@ def test_the_longest_vector_is_learned_or_given() -> None:
 
 
 def test_parameters_of_one_call_apply_to_the_filter() -> None:
-    """They replace the settings in that call only; counts that the filter does not use are refused."""
+    """They override the settings of that call only; parameters that the filter does not use are rejected."""
     codes = nk.LSHIndex(Hyperplane(64), filter="codes", num_candidates=9).fit(X)
     tables = nk.LSHIndex(Hyperplane(64), 3, hashes_per_table=2, num_probes=1).fit(X)
     assert (0, 9, 0.0) == codes._search_params(None, None, None)
     assert (0, 20, 0.0) == codes._search_params(None, 20, None)
     assert (5, 0, 0.0) == tables._search_params(5, None, None)
-    for index, effort in ((codes, (5, None)), (tables, (None, 5)), (codes, (None, 0)), (tables, (0, None))):
+    for index, probes, candidates in ((codes, 5, None), (tables, None, 5), (codes, None, 0), (tables, 0, None)):
         with pytest.raises(ParameterError):
-            index._search_params(*effort, None)
+            index._search_params(probes, candidates, None)
 
 
 @pytest.mark.parametrize("tuned", [False, True])
 def test_a_few_very_long_vectors_are_told_once_for_inner_products(tuned: bool) -> None:
-    """At more than four times the median norm, of the longest vector or of max_norm; no other metric asks for norms."""
+    """The warning appears above four times the median norm, for learned and explicit norms; other metrics have none."""
     long = X / np.linalg.norm(X, axis=1, keepdims=True)
 
     def make(**options: Any) -> nk.LSHIndex:
@@ -211,14 +211,14 @@ def test_a_few_very_long_vectors_are_told_once_for_inner_products(tuned: bool) -
         make().fit(np.zeros((3, 8)))
         long[0] *= 5
         nk.LSHIndex(Hyperplane(64)).fit(long)
-    for options, found in (
+    for options, result in (
         ({}, "the longest vector has the norm 5, 5 times"),
         ({"max_norm": 7.0}, "max_norm is 7, 7 ti"),
     ):
         index = make(**options)
         act = partial(index.tune, recall=0.5, k=2) if tuned else index.fit
-        with pytest.warns(LongVectorsWarning, match=found) as told:
+        with pytest.warns(LongVectorsWarning, match=result) as record:
             act(long)
-        assert 1 == len(told)
-        assert __file__ == told[0].filename
-        assert "1 of 300" in str(told[0].message)
+        assert 1 == len(record)
+        assert __file__ == record[0].filename
+        assert "1 of 300" in str(record[0].message)

@@ -1,4 +1,4 @@
-"""Indexes of uint8, int8 and float16 vectors: kept as they came, the answers those of exact sums."""
+"""Indexes of uint8, int8 and float16 vectors keep the type and answer with exact sums."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ rng = np.random.default_rng(7)
 
 
 def vectors(dtype: str, n: int, d: int = 40) -> Any:
-    """Numbers of a type; the squares of whole ones sum beyond 2**24 nowhere at this dimension."""
+    """Draw numbers of a type; squares of integers sum to less than 2**24 at this dimension."""
     if dtype == "float16":
         return rng.normal(size=(n, d)).astype(np.float16)
     return rng.integers(np.iinfo(dtype).min, np.iinfo(dtype).max, (n, d), endpoint=True).astype(dtype)
 
 
 def codes(metric: Any) -> nk.LSHIndex:
-    """An index that ranks every row."""
+    """Return an index that ranks every row."""
     return nk.LSHIndex(Hyperplane(bits=64, seed=1), filter="codes", num_candidates=1000, metric=metric)
 
 
 def exact(Q: Any, X: Any, metric: str) -> Any:
-    """Distances by the definition, in float64."""
+    """Return distances by definition, in float64."""
     Q, X = Q.astype(np.float64), X.astype(np.float64)
     if metric == "l2":
         return np.sqrt(((Q[:, None] - X) ** 2).sum(2))
@@ -45,29 +45,29 @@ def exact(Q: Any, X: Any, metric: str) -> Any:
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("dtype", NARROW)
 def test_the_nearest_are_those_of_brute_force(dtype: str, metric: str) -> None:
-    """By queries of the type and by others, alone as in a batch; the codes are those of float32."""
+    """Queries of this and other types give the same single and in batches; codes equal those of float32."""
     X, Q = vectors(dtype, 200), vectors(dtype, 20)
     index = codes(metric).fit(X)
     wide = codes(metric).fit(X.astype(np.float32))
     assert (dtype, dtype) == (index.vector_type_, index.explain()["type"])
     assert index.family_.digest == wide.family_.digest
     assert index.explain()["bytes_vectors"] < wide.explain()["bytes_vectors"]
-    for asked in (Q, Q.astype(np.float64) + 0.25):
-        hits = index.nearest(asked, 5)
+    for queries in (Q, Q.astype(np.float64) + 0.25):
+        hits = index.nearest(queries, 5)
         assert np.float32 == hits.distances.dtype
-        expected = np.sort(exact(asked, X, metric), axis=1)[:, :5]
+        expected = np.sort(exact(queries, X, metric), axis=1)[:, :5]
         assert np.allclose(expected, hits.distances.reshape(-1, 5), rtol=1e-5, atol=1e-5)
-        for place, one in enumerate(asked):
-            alone = index.nearest(one.reshape(1, -1), 5)
-            assert alone.distances.tolist() == hits.distances[5 * place : 5 * place + 5].tolist()
-            assert alone.ids.tolist() == hits.ids[5 * place : 5 * place + 5].tolist()
+        for position, first in enumerate(queries):
+            alone = index.nearest(first.reshape(1, -1), 5)
+            assert alone.distances.tolist() == hits.distances[5 * position : 5 * position + 5].tolist()
+            assert alone.ids.tolist() == hits.ids[5 * position : 5 * position + 5].tolist()
     same = wide.nearest(Q.astype(np.float32), 5)
     mixed = index.nearest(Q.astype(np.float32), 5)
     assert (same.ids.tolist(), same.distances.tolist()) == (mixed.ids.tolist(), mixed.distances.tolist())
 
 
 def test_whole_numbers_are_summed_exactly() -> None:
-    """Where float32 sums round, and a vector is at no distance from itself by any metric."""
+    """float32 sums would round here; a vector has distance 0 from itself by every metric."""
     X = rng.integers(0, 256, (30, 3000)).astype(np.uint8)
     sums = ((X[:1].astype(np.int64) - X) ** 2).sum(1)
     hits = codes("l2").fit(X).nearest(X[:1], 30)
@@ -78,7 +78,7 @@ def test_whole_numbers_are_summed_exactly() -> None:
 
 @pytest.mark.parametrize("dtype", NARROW)
 def test_what_is_added_later_becomes_the_type_of_the_index(dtype: str, tmp_path: Path) -> None:
-    """Added, replaced, removed; and a file and a copy hold the same."""
+    """Added and replaced rows have it, also after removals, and in files and copies."""
     X = vectors(dtype, 60)
     index = nk.LSHIndex(PStable(seed=1), num_tables=8, hashes_per_table=2).fit(X[:20], range(20))
     assert 20 == index.add(range(20, 40), X[20:40].astype(np.float64))
@@ -93,8 +93,8 @@ def test_what_is_added_later_becomes_the_type_of_the_index(dtype: str, tmp_path:
     expected = index.nearest(X, 3)
     for other in (opened, copy.deepcopy(index), copy.deepcopy(opened)):
         assert dtype == other.vector_type_
-        found = other.nearest(X, 3)
-        assert (expected.ids.tolist(), expected.distances.tolist()) == (found.ids.tolist(), found.distances.tolist())
+        result = other.nearest(X, 3)
+        assert (expected.ids.tolist(), expected.distances.tolist()) == (result.ids.tolist(), result.distances.tolist())
         other.add([91], X[:1])
         nearest = other.nearest(X[:1], 1)
         assert ([91], [0.0]) == (nearest.ids.tolist(), nearest.distances.tolist())

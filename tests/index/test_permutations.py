@@ -1,4 +1,4 @@
-"""Sorted permutations: what they show is exact, what they miss is as expected, and a full beam misses nothing."""
+"""Sorted permutations: matches are exact, the recall is as expected, and a full beam misses nothing."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def test_a_beam_over_everything_is_exact(seed: int, n: int, bits: int, radius: i
     radius = min(radius, bits)
     exact, lists = nk.HammingIndex(bits=bits), PermutationIndex(fps, bits=bits, num_permutations=2, beam=200)
     exact.add(None, fps)
-    for found, true in [
+    for result, true in [
         (lists.search(queries, radius), exact.search(queries, radius)),
         (lists.nearest(queries, k), exact.nearest(queries, k)),
     ]:
-        np.testing.assert_array_equal(found.offsets, true.offsets)
-        np.testing.assert_array_equal(found.ids, true.ids)
-        np.testing.assert_array_equal(found.distances, true.distances)
+        np.testing.assert_array_equal(result.offsets, true.offsets)
+        np.testing.assert_array_equal(result.ids, true.ids)
+        np.testing.assert_array_equal(result.distances, true.distances)
     found_pairs, true_pairs = lists.pairs(radius), exact.pairs(radius)
     np.testing.assert_array_equal(found_pairs.left, true_pairs.left)
     np.testing.assert_array_equal(found_pairs.right, true_pairs.right)
@@ -69,18 +69,18 @@ def test_what_is_found_is_what_is_expected_at_least(num_permutations: int, dista
 def test_ids_are_those_that_were_given_and_calls_repeat() -> None:
     fps = drawn(3, 300, 64)
     names = [f"d{row:03}" for row in range(300)]
-    found = [PermutationIndex(fps, names, seed=seed, beam=20, num_permutations=3) for seed in (1, 1, 2)]
-    asked = [index.nearest(fps[:40] ^ np.uint64(0xFF0F), 5) for index in found]
-    assert asked[0].ids.tolist() == asked[1].ids.tolist()
-    assert asked[0].ids.tolist() != asked[2].ids.tolist()
-    assert set(asked[0].ids) <= set(names)
-    assert found[0].search(fps[:2], 0).ids.tolist() == names[:2]
-    assert len(found[0]) == 300
-    assert found[0].nbytes > 300 * (8 + 3 * 12)
+    result = [PermutationIndex(fps, names, seed=seed, beam=20, num_permutations=3) for seed in (1, 1, 2)]
+    queries = [index.nearest(fps[:40] ^ np.uint64(0xFF0F), 5) for index in result]
+    assert queries[0].ids.tolist() == queries[1].ids.tolist()
+    assert queries[0].ids.tolist() != queries[2].ids.tolist()
+    assert set(queries[0].ids) <= set(names)
+    assert result[0].search(fps[:2], 0).ids.tolist() == names[:2]
+    assert len(result[0]) == 300
+    assert result[0].nbytes > 300 * (8 + 3 * 12)
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("options", "message"),
     [
         ({"num_permutations": 0}, "num_permutations"),
         ({"beam": 1}, "beam"),
@@ -91,9 +91,9 @@ def test_ids_are_those_that_were_given_and_calls_repeat() -> None:
         ({"bits": 0}, "bits"),
     ],
 )
-def test_bad_parameters_are_refused(given: dict[str, Any], message: str) -> None:
+def test_bad_parameters_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
-        PermutationIndex(np.array([1, 9], np.uint64), **given)
+        PermutationIndex(np.array([1, 9], np.uint64), **options)
 
 
 def test_bad_questions_are_refused() -> None:

@@ -38,26 +38,26 @@ MAKERS: list[Callable[[], Any]] = [nk.HammingIndex, nk.BandIndex, nk.DigestIndex
 
 @pytest.mark.parametrize("make", MAKERS)
 def test_the_second_of_two_saves_is_refused(make: Callable[[], Any], tmp_path: Path) -> None:
-    """Opened twice, saved twice: the rows of the first are still there."""
+    """After opening twice and saving twice, the rows of the first save remain."""
     path = tmp_path / "index.nks"
     index = make()
     row(index, 1)
     index.save(path)
     kind = type(index)
-    one, two = kind.open(path), kind.open(path)
-    row(one, 2)
+    first, two = kind.open(path), kind.open(path)
+    row(first, 2)
     row(two, 3)
-    one.save(path)
-    with pytest.raises(OutputError, match="has changed since this index was opened") as found:
+    first.save(path)
+    with pytest.raises(OutputError, match="has changed since this index was opened") as result:
         two.save(path)
-    assert ("other", str(path)) == (found.value.in_place, found.value.place)
+    assert ("other", str(path)) == (result.value.in_place, result.value.place)
     assert 2 in kind.open(path)
     with pytest.raises(OutputError, match="has changed"):
-        # Also one that was made here and saved first.
+        # The same holds for an index created here and saved first.
         index.save(path)
-    # What has saved last may save again, to any name; elsewhere nobody is in the way.
-    row(one, 4)
-    one.save(path)
+    # The last to save may save again, to any name; other paths are free.
+    row(first, 4)
+    first.save(path)
     two.save(tmp_path / "other.nks")
     two.save(path, overwrite=True)
     opened = kind.open(path)
@@ -67,7 +67,7 @@ def test_the_second_of_two_saves_is_refused(make: Callable[[], Any], tmp_path: P
 
 @pytest.mark.parametrize("make", MAKERS)
 def test_copies_know_no_files(make: Callable[[], Any], tmp_path: Path) -> None:
-    """What a pickle was made from says nothing of the files of the process that opens it."""
+    """The file of a pickled index means nothing to the process that unpickles it."""
     index = make()
     row(index, 1)
     index.save(tmp_path / "index.nks")
@@ -79,7 +79,7 @@ def test_copies_know_no_files(make: Callable[[], Any], tmp_path: Path) -> None:
 
 
 def test_a_link_is_the_file_that_it_names(tmp_path: Path) -> None:
-    """Whatever name it is saved under; a file that is gone is written again."""
+    """Any name of the file works; a deleted file is written again."""
     path, link = tmp_path / "index.nks", tmp_path / "link"
     index = nk.HammingIndex()
     index.save(path)
@@ -95,7 +95,7 @@ def test_a_link_is_the_file_that_it_names(tmp_path: Path) -> None:
 
 
 def test_others_wait_for_whoever_changes_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A save under another's lock is refused after a while; under one's own it is not."""
+    """A save under another process's lock fails after a while; under one's own lock it succeeds."""
     monkeypatch.setattr(base, "_LOCK_TIMEOUT", 0.1)
     path = tmp_path / "index.nks"
     index = nk.HammingIndex()

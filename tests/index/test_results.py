@@ -1,4 +1,4 @@
-"""nearkin.index.results and digest_results: matches, pairs, clusters and candidates, and their tables."""
+"""nearkin.index.results: matches, pairs, clusters and candidates, and their tables."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ MADE: list[Any] = [
 
 
 def ids_of(values: list[Any]) -> Any:
-    """Ids as the core gives them."""
+    """Return ids as the core returns them."""
     return np.array(values, dtype=object if values and isinstance(values[0], str) else np.int64)
 
 
 def offsets_of(rows: list[Any]) -> Any:
-    """Where each row begins, and where the last one ends."""
+    """Return the start of each row and the end of the last one."""
     return np.cumsum([0, *map(len, rows)], dtype=np.int64)
 
 
@@ -56,14 +56,14 @@ def test_results_turn_into_tables() -> None:
 def test_queries_own_their_matches(
     result: Any, matches: Any, match: Any, measure: str, dtype: Any, rest: Any, rows: Any, strings: bool
 ) -> None:
-    """By number, from the end, and by iteration: each row is the list that was cut; tables name the query."""
+    """Indexing and iteration return the matches of each query; tables name the query."""
     key: Any = str if strings else int
-    rows = [[(key(found), value) for found, value in row] for row in rows]
+    rows = [[(key(actual), value) for actual, value in row] for row in rows]
     flat = [entry for row in rows for entry in row]
     values = np.array([value for _, value in flat], dtype=dtype)
-    whole = result(offsets_of(rows), ids_of([found for found, _ in flat]), values, *rest)
+    whole = result(offsets_of(rows), ids_of([actual for actual, _ in flat]), values, *rest)
     assert len(rows) == len(whole)
-    expected = [[match(found, value) for found, value in row] for row in rows]
+    expected = [[match(actual, value) for actual, value in row] for row in rows]
     assert expected == [list(row) for row in whole]
     assert expected == [list(whole[np.int64(number)]) for number in range(len(rows))]
     assert expected[::-1] == [list(whole[-1 - number]) for number in range(len(rows))]
@@ -75,7 +75,7 @@ def test_queries_own_their_matches(
     assert f"{result.__name__}({len(rows)} queries, {len(flat)} matches)" == repr(whole)
     columns = {
         "query": [number for number, row in enumerate(rows) for _ in row],
-        "id": [found for found, _ in flat],
+        "id": [actual for actual, _ in flat],
         measure: [value for _, value in flat],
     }
     table = whole.to_arrow()
@@ -84,11 +84,11 @@ def test_queries_own_their_matches(
     assert pa.from_numpy_dtype(dtype) == table.schema.field(measure).type
 
 
-@pytest.mark.parametrize("place", [1.0, "0", None, slice(0, 1)])
-def test_a_query_is_named_by_a_whole_number(place: Any) -> None:
-    """Slices and floats are no query."""
+@pytest.mark.parametrize("position", [1.0, "0", None, slice(0, 1)])
+def test_a_query_is_named_by_a_whole_number(position: Any) -> None:
+    """Slices and floats are not queries."""
     with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
-        SearchResult(offsets_of([[1]]), ids_of([1]), np.zeros(1, dtype=np.uint16))[place]
+        SearchResult(offsets_of([[1]]), ids_of([1]), np.zeros(1, dtype=np.uint16))[position]
 
 
 @pytest.mark.parametrize(("result", "matches", "match", "measure", "dtype", "rest"), MADE)
@@ -96,27 +96,27 @@ def test_a_query_is_named_by_a_whole_number(place: Any) -> None:
 def test_matches_are_a_sequence(
     result: Any, matches: Any, match: Any, measure: str, dtype: Any, rest: Any, row: Any, data: st.DataObject
 ) -> None:
-    """Places, slices of any step, membership, reversal: as of the list of the same matches."""
-    found = matches(np.array([name for name, _ in row], dtype=object), np.array([v for _, v in row], dtype=dtype))
+    """Indexing, slicing, membership and reversal work as for a list."""
+    actual = matches(np.array([name for name, _ in row], dtype=object), np.array([v for _, v in row], dtype=dtype))
     expected = [match(name, value) for name, value in row]
     cut = data.draw(st.slices(len(row)))
-    part = found[cut]
+    part = actual[cut]
     assert type(part) is matches
     assert expected[cut] == list(part)
-    assert [getattr(one, measure) for one in expected[cut]] == getattr(part, f"{measure}s").tolist()
-    assert expected[::-1] == list(reversed(found))
-    assert all(one in found and expected.index(one) == found.index(one) for one in expected)
-    assert match("zz", 1) not in found
-    assert expected[-1:] == [found[-1] for _ in row[-1:]]
+    assert [getattr(first, measure) for first in expected[cut]] == getattr(part, f"{measure}s").tolist()
+    assert expected[::-1] == list(reversed(actual))
+    assert all(first in actual and expected.index(first) == actual.index(first) for first in expected)
+    assert match("zz", 1) not in actual
+    assert expected[-1:] == [actual[-1] for _ in row[-1:]]
     for outside in (len(row), -len(row) - 1):
         with pytest.raises(IndexError):
-            found[outside]
+            actual[outside]
     values = [(name, dtype(value).item()) for name, value in row]
-    assert f"{matches.__name__}({values})" == repr(found)
+    assert f"{matches.__name__}({values})" == repr(actual)
 
 
 def test_a_match_holds_values_of_python() -> None:
-    """Plain int and float, never NumPy's, so that matches print and compare as plain values."""
+    """Ids and distances are plain int and float, so that matches print and compare as such."""
     kinds: list[tuple[Any, type]] = [(np.uint16, int), (np.float32, float), (np.float64, float)]
     for dtype, kind in kinds:
         match = Matches(ids_of([3]), np.array([2], dtype=dtype))[0]
@@ -130,13 +130,13 @@ def test_a_match_holds_values_of_python() -> None:
 
 @given(ROWS, st.integers(1, 6))
 def test_head_keeps_the_first_matches_of_each_query(rows: Any, k: int) -> None:
-    """At most k matches of every query, in order; other fields stay."""
+    """Each query keeps at most k matches in order; other fields are unchanged."""
     flat = [entry for row in rows for entry in row]
     ids, scores = ids_of([key for key, _ in flat]), np.array([score for _, score in flat], dtype=np.uint8)
     head = DigestResult(offsets_of(rows), ids, scores, 3).head(k)
-    kept = [entry for row in rows for entry in row[:k]]
+    remaining = [entry for row in rows for entry in row[:k]]
     assert offsets_of([row[:k] for row in rows]).tolist() == head.offsets.tolist()
-    assert kept == list(zip(head.ids.tolist(), head.scores.tolist(), strict=True))
+    assert remaining == list(zip(head.ids.tolist(), head.scores.tolist(), strict=True))
     assert (np.dtype(np.int64), 3) == (head.offsets.dtype, head.skipped)
 
 
@@ -149,60 +149,60 @@ def test_head_keeps_the_first_matches_of_each_query(rows: Any, k: int) -> None:
 )
 @pytest.mark.parametrize("sides", [([1, 2], [5, 6]), (["a", "b"], ["c", "d"]), ([], [])])
 def test_pairs_are_rows_of_two_ids(pairs: Any, measure: str, arrow: Any, sides: Any) -> None:
-    """Of integers, of strings, and none; the columns keep their types without rows."""
+    """Integer ids, string ids and empty results keep the types of the columns."""
     left, right = sides
-    found = pairs(ids_of(left), ids_of(right))
+    result = pairs(ids_of(left), ids_of(right))
     expected = {"left": left, "right": right, measure: list(range(len(left)))}
-    assert expected == found.to_arrow().to_pydict() == found.to_pandas().to_dict("list")
-    assert arrow == found.to_arrow().schema.field(measure).type
-    assert len(left) == len(found)
-    assert f"{type(found).__name__}({len(left)} pairs)" == repr(found)
+    assert expected == result.to_arrow().to_pydict() == result.to_pandas().to_dict("list")
+    assert arrow == result.to_arrow().schema.field(measure).type
+    assert len(left) == len(result)
+    assert f"{type(result).__name__}({len(left)} pairs)" == repr(result)
 
 
 @pytest.mark.parametrize("digests", [False, True])
 @given(clusters=st.lists(st.lists(st.text("ab", max_size=2), min_size=2, max_size=4), max_size=5), data=st.data())
 def test_clusters_are_lists_of_their_members(digests: bool, clusters: list[list[str]], data: st.DataObject) -> None:
-    """By place, from the end, by slice; a table repeats the number and the first member of each."""
+    """Indexing and slicing work; a table repeats the number and the first member of each cluster."""
     flat = [name for cluster in clusters for name in cluster]
     offsets, ids = offsets_of(clusters), np.array(flat, dtype=object)
     values = np.arange(len(flat), dtype=np.uint8)
-    found: Any = DigestClusters(offsets, ids, values, 0) if digests else Clusters(offsets, ids, values)  # type: ignore[arg-type]
-    assert clusters == list(found)
-    assert clusters[::-1] == list(reversed(found)) == [found[-1 - number] for number in range(len(clusters))]
+    result: Any = DigestClusters(offsets, ids, values, 0) if digests else Clusters(offsets, ids, values)  # type: ignore[arg-type]
+    assert clusters == list(result)
+    assert clusters[::-1] == list(reversed(result)) == [result[-1 - number] for number in range(len(clusters))]
     cut = data.draw(st.slices(len(clusters)))
-    assert clusters[cut] == found[cut]
+    assert clusters[cut] == result[cut]
     for outside in (len(clusters), -len(clusters) - 1):
         with pytest.raises(IndexError, match=f"^cluster {outside} of {len(clusters)}$"):
-            found[outside]
+            result[outside]
     kind = "DigestClusters" if digests else "Clusters"
-    assert f"{kind}({len(clusters)} clusters, {len(flat)} members)" == repr(found)
+    assert f"{kind}({len(clusters)} clusters, {len(flat)} members)" == repr(result)
     expected = {
         "id": flat,
         "cluster": [number for number, cluster in enumerate(clusters) for _ in cluster],
         "representative": [cluster[0] for cluster in clusters for _ in cluster],
         "score" if digests else "distance": values.tolist(),
     }
-    table = found.to_arrow()
-    assert expected == table.to_pydict() == found.to_pandas().to_dict("list")
+    table = result.to_arrow()
+    assert expected == table.to_pydict() == result.to_pandas().to_dict("list")
     assert [pa.string(), pa.int64(), pa.string(), pa.uint8()] == table.schema.types
 
 
 @given(st.lists(st.lists(st.integers(0, 9), max_size=4), max_size=5))
 def test_candidates_are_cut_by_query(rows: list[list[int]]) -> None:
-    """By number and from the end; a query that was not asked is an error."""
+    """Positive and negative positions work; a position out of range is an error."""
     flat = [number for row in rows for number in row]
-    found = Candidates(offsets_of(rows), ids_of(flat), np.zeros(len(rows), dtype=np.uint64))
-    assert len(rows) == len(found)
-    assert rows == [found[number].tolist() for number in range(len(rows))]
-    assert rows[::-1] == [found[-1 - number].tolist() for number in range(len(rows))]
+    result = Candidates(offsets_of(rows), ids_of(flat), np.zeros(len(rows), dtype=np.uint64))
+    assert len(rows) == len(result)
+    assert rows == [result[number].tolist() for number in range(len(rows))]
+    assert rows[::-1] == [result[-1 - number].tolist() for number in range(len(rows))]
     for outside in (len(rows), -len(rows) - 1):
         with pytest.raises(IndexError, match=f"^query {outside} of {len(rows)}$"):
-            found[outside]
-    assert f"Candidates({len(rows)} queries, {len(flat)} candidates)" == repr(found)
+            result[outside]
+    assert f"Candidates({len(rows)} queries, {len(flat)} candidates)" == repr(result)
 
 
 def test_tables_without_pandas_name_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error names the package, its extra, and what does without."""
+    """The error names the package, its extra, and an alternative."""
     monkeypatch.setitem(sys.modules, "pandas", None)
     calls: list[Callable[[], object]] = [
         lambda: to_frame({"a": [1]}),
@@ -217,6 +217,6 @@ def test_tables_without_pandas_name_what_is_missing(monkeypatch: pytest.MonkeyPa
 
 
 def test_hubs_are_values() -> None:
-    """Equal when their three fields are, so they can be counted."""
+    """They are equal if their three fields are, so they can be counted."""
     assert 1 == len({Hub(3, "abcdefg", 2), Hub(3, "abcdefg", 2)})
     assert Hub(3, "abcdefg", 2) != Hub(6, "abcdefg", 2)

@@ -1,4 +1,4 @@
-"""Amplification, u-functions, sensitivity and regions, against printed values, definitions and simulation."""
+"""Amplification, u-functions, sensitivity and regions: printed values, definitions and simulation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nearkin.families import PStable
 
 
 def test_u_functions_have_the_printed_sizes() -> None:
-    """W = 4, recall 0.9: tables, halves, tables and functions of both schemes."""
+    """W = 4, recall 0.9: tables, halves and functions of both schemes."""
     p = float(theory.pstable(1.0, width=4.0))
     printed = {10: (21, 11, 55, 55), 14: (51, 17, 136, 119), 18: (126, 28, 378, 252), 20: (196, 35, 595, 350)}
     for k, (tables, halves, pairs, functions) in printed.items():
@@ -25,7 +25,7 @@ def test_u_functions_have_the_printed_sizes() -> None:
 
 
 def test_u_functions_lay_out_pairs_of_halves() -> None:
-    """M (m - 1) / 2 tables are all pairs; each key is two whole halves."""
+    """M (m - 1) / 2 tables are all pairs; each key consists of two complete halves."""
     family = PStable(width=1.0, u_functions=True)
     layout = family.hash_layout(10, 6)
     assert ((10, 6), 5 * 3) == (layout.shape, layout.max() + 1)
@@ -38,25 +38,25 @@ def test_u_functions_lay_out_pairs_of_halves() -> None:
 
 @given(p=st.floats(0, 1), k=st.integers(1, 40), tables=st.integers(1, 500))
 def test_amplification_is_and_then_or(p: float, k: int, tables: int) -> None:
-    """1 − (1 − p^k)^L, also where it is tiny."""
-    found = float(theory.amplify(p, k, tables))
-    assert found == pytest.approx(1 - (1 - p**k) ** tables, abs=1e-12)
+    """1 − (1 − p^k)^L holds even for tiny probabilities."""
+    result = float(theory.amplify(p, k, tables))
+    assert result == pytest.approx(1 - (1 - p**k) ** tables, abs=1e-12)
 
 
 @given(p=st.floats(0.05, 0.99), k=st.integers(1, 12), recall=st.floats(0.01, 0.99))
 @example(p=0.05, k=11, recall=0.703125)
 def test_tables_are_the_fewest(p: float, k: int, recall: float) -> None:
-    """One table fewer would miss the recall, to the last bits: of 10^14 tables one changes it by less than these."""
+    """One table fewer misses the recall; with 10^14 tables the difference is below the last bits."""
     tables = theory.tables_needed(p, k, recall)
     assert float(theory.amplify(p, k, tables)) >= recall - 1e-9
     assert tables == 1 or float(theory.amplify(p, k, tables - 1)) < recall + 4 * np.finfo(float).eps
 
 
 def test_expected_scores_are_those_of_sorted_distances() -> None:
-    """The closed form against 20,000 draws of M = 6 uniform places: 12 sorted distances to edges, squared.
+    """The closed form agrees with 20,000 draws of M = 6 uniform positions: 12 sorted distances to edges, squared.
 
-    Each square lies in [0, 1]; by Hoeffding a mean of 20,000 is within 0.0275 but for 2 exp(-2 · 20000 · 0.0275²) <
-    2e-13.
+    Each square is in [0, 1]; by Hoeffding a mean of 20,000 is within 0.0275 except with probability
+    2 exp(-2 · 20000 · 0.0275²) < 2e-13.
     """
     rng = np.random.default_rng(41)
     below = rng.random((20_000, 6))
@@ -65,7 +65,7 @@ def test_expected_scores_are_those_of_sorted_distances() -> None:
 
 
 def test_balls_cut_more_regions_than_planes() -> None:
-    """Circles: n² − n + 2; with d + 1 objects balls cut one region more than planes."""
+    """Circles make n² − n + 2; d + 1 balls make one region more than planes."""
     assert [n * n - n + 2 for n in range(1, 9)] == [theory.ball_regions(n, 2) for n in range(1, 9)]
     assert [1 + n + n * (n - 1) // 2 for n in range(1, 9)] == [theory.plane_regions(n, 2) for n in range(1, 9)]
     for d in (1, 3, 10):
@@ -74,9 +74,7 @@ def test_balls_cut_more_regions_than_planes() -> None:
 
 @given(p=st.floats(0, 1), k=st.integers(1, 6), m=st.integers(2, 8))
 def test_u_functions_are_pairs_of_halves_that_both_agree(p: float, k: int, m: int) -> None:
-    """Two of m halves must agree, each of k functions: one less the chances of none and of exactly
-    one.
-    """
+    """Two of m halves, each of k functions, must agree: 1 minus the probabilities of none and of exactly one."""
     half = p**k
     expected = 1 - (1 - half) ** m - m * half * (1 - half) ** (m - 1)
     assert float(theory.u_functions(p, 2 * k, m)) == pytest.approx(expected, abs=1e-12)
@@ -84,7 +82,7 @@ def test_u_functions_are_pairs_of_halves_that_both_agree(p: float, k: int, m: in
 
 @given(p=st.floats(0.3, 0.99), k=st.integers(1, 5), recall=st.floats(0.01, 0.99))
 def test_halves_are_the_fewest(p: float, k: int, recall: float) -> None:
-    """One half fewer would miss the recall."""
+    """One half fewer misses the recall."""
     m = theory.u_functions_needed(p, 2 * k, recall)
     assert float(theory.u_functions(p, 2 * k, m)) >= recall
     assert m == 2 or float(theory.u_functions(p, 2 * k, m - 1)) < recall
@@ -94,7 +92,7 @@ def test_halves_are_the_fewest(p: float, k: int, recall: float) -> None:
 def test_amplifying_all_tables_keeps_what_is_near_before_what_is_far(
     near: float, far: float, k: int, tables: int
 ) -> None:
-    """Its probabilities are those of the amplified law, and k alone leaves rho as it is."""
+    """Its probabilities are those of the amplified law, and k alone does not change rho."""
     before = theory.sensitivity(theory.hyperplane, near, far)
     after = before.amplified(k, tables)
     curve = theory.s_curve(theory.hyperplane, [near, far], k, tables)
@@ -139,16 +137,16 @@ def test_what_is_out_of_range_is_refused(call: Callable[[], object]) -> None:
 
 @given(p=st.floats(0, 1), k=st.integers(1, 4), m=st.integers(2, 9))
 def test_whole_sets_of_pairs_are_u_functions(p: float, k: int, m: int) -> None:
-    """With m (m - 1) / 2 tables; one more table finds no less."""
+    """They agree for m (m - 1) / 2 tables; one more table finds no less."""
     tables = m * (m - 1) // 2
-    found = float(theory.u_tables(p, 2 * k, tables))
-    assert float(theory.u_functions(p, 2 * k, m)) == pytest.approx(found, abs=1e-12)
-    assert float(theory.u_tables(p, 2 * k, tables + 1)) >= found - 1e-12
+    result = float(theory.u_tables(p, 2 * k, tables))
+    assert float(theory.u_functions(p, 2 * k, m)) == pytest.approx(result, abs=1e-12)
+    assert float(theory.u_tables(p, 2 * k, tables + 1)) >= result - 1e-12
 
 
 @pytest.mark.parametrize("tables", range(1, 12))
 def test_pairs_of_halves_that_agree_are_counted(tables: int) -> None:
-    """Over all subsets of halves that may agree, each with its probability: whether one of the pairs is whole."""
+    """The probability is summed over all subsets of agreeing halves that contain one of the pairs."""
     pairs = [(i, j) for j in range(1, 12) for i in range(j)][:tables]
     halves = max(j for _, j in pairs) + 1
     p, k = 0.7, 4
@@ -166,14 +164,14 @@ STEPS = st.lists(st.tuples(st.sampled_from(["and", "or"]), st.integers(1, 9)), m
 
 @given(p=st.floats(0, 1), steps=STEPS)
 def test_cascades_are_their_steps(p: float, steps: list[theory.amplification.Step]) -> None:
-    """p^k for AND and 1 − (1 − p)^k for OR, one after the other; in any parts."""
+    """The steps p^k for AND and 1 − (1 − p)^k for OR apply in sequence and can be split."""
     expected = p
     for name, k in steps:
         expected = expected**k if name == "and" else 1 - (1 - expected) ** k
-    found = float(theory.cascade(p, steps))
-    assert expected == pytest.approx(found, abs=1e-9)
+    result = float(theory.cascade(p, steps))
+    assert expected == pytest.approx(result, abs=1e-9)
     halves = theory.cascade(theory.cascade(p, steps[:2]), steps[2:])
-    assert float(halves) == pytest.approx(found, abs=1e-9)
+    assert float(halves) == pytest.approx(result, abs=1e-9)
 
 
 @given(p=st.floats(0, 1), k=st.integers(1, 40), tables=st.integers(1, 500))
@@ -185,24 +183,24 @@ def test_amplification_is_a_cascade(p: float, k: int, tables: int) -> None:
 
 @given(low=st.floats(0, 1), high=st.floats(0, 1), steps=STEPS)
 def test_cascades_keep_the_order(low: float, high: float, steps: list[theory.amplification.Step]) -> None:
-    """A larger probability stays the larger one; 0 and 1 stay what they are."""
+    """A larger probability remains larger; 0 and 1 are fixed points."""
     low, high = sorted((low, high))
-    found = theory.cascade([0.0, low, high, 1.0], steps)
-    assert (0.0, 1.0) == (found[0], found[3])
-    assert found[1] <= found[2] + 1e-12
-    assert ((found >= 0) & (found <= 1)).all()
+    result = theory.cascade([0.0, low, high, 1.0], steps)
+    assert (0.0, 1.0) == (result[0], result[3])
+    assert result[1] <= result[2] + 1e-12
+    assert ((result >= 0) & (result <= 1)).all()
 
 
 @given(p=st.floats(0, 1), steps=STEPS)
 def test_or_is_and_of_the_complements(p: float, steps: list[theory.amplification.Step]) -> None:
-    """Exchanging the steps exchanges what is found and what is missed."""
+    """Exchanging the steps exchanges the probabilities of finding and missing."""
     others: list[theory.amplification.Step] = [("or" if name == "and" else "and", k) for name, k in steps]
     assert float(theory.cascade(1 - p, others)) == pytest.approx(1 - float(theory.cascade(p, steps)), abs=1e-9)
 
 
 @given(p=st.floats(0.01, 0.99), j=st.integers(2, 6), k=st.integers(2, 6))
 def test_the_order_of_steps_matters(p: float, j: int, k: int) -> None:
-    """OR before AND finds more than AND before OR; equal steps join to one of the product."""
+    """OR before AND finds more than AND before OR; equal steps combine to one of the product."""
     first, last = theory.cascade(p, [("or", j), ("and", k)]), theory.cascade(p, [("and", k), ("or", j)])
     assert float(first) >= float(last)
     for name in ("and", "or"):
@@ -211,7 +209,7 @@ def test_the_order_of_steps_matters(p: float, j: int, k: int) -> None:
 
 
 def test_tiny_probabilities_stay_exact() -> None:
-    """An OR of tiny ones is their sum, and an AND of what is nearly certain misses the sum of what is missed."""
+    """An OR of tiny probabilities is their sum; an AND of near certainties misses the sum of the misses."""
     assert float(theory.cascade(1e-20, [("or", 1000)])) == pytest.approx(1e-17, rel=1e-12)
     assert float(theory.cascade(1e-20, [("or", 1000), ("and", 2)])) == pytest.approx(1e-34, rel=1e-12)
     assert float(theory.cascade(0.5, [("or", 60), ("and", 1 << 10), ("and", 1 << 40)])) == pytest.approx(
@@ -224,7 +222,7 @@ def test_tiny_probabilities_stay_exact() -> None:
     [[("or", 2), ("and", 3), ("or", 4)], [("and", 2), ("or", 3), ("and", 2), ("or", 2)], [("or", 5), ("and", 5)]],
 )
 def test_cascades_are_what_simulation_finds(steps: list[theory.amplification.Step]) -> None:
-    """20,000 draws of all functions, joined step by step.
+    """The test draws all functions 20,000 times and combines them step by step.
 
     A mean of 20,000 indicators is within 0.0195 of its expectation but for 2 exp(-2 · 20000 · 0.0195²) = 5e-7
     (Hoeffding).

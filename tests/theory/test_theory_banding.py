@@ -1,4 +1,4 @@
-"""Bands of signatures and the variance of MinHash: against definitions, integration and enumeration."""
+"""Bands of signatures and the variance of MinHash: definitions, integration and enumeration."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from nearkin.theory.banding import Scheme, _occupied_bins
 
 @given(s=st.floats(0, 1), bands=st.integers(1, 60), rows=st.integers(1, 20))
 def test_bands_lead_to_a_pair_by_and_then_or(s: float, bands: int, rows: int) -> None:
-    """1 − (1 − s^r)^b, also where it is tiny."""
-    found = theory.banding_probability(s, bands, rows)
-    assert found == pytest.approx(1 - (1 - s**rows) ** bands, abs=1e-12)
-    assert found >= s**rows * (1 - 1e-12)
+    """1 − (1 − s^r)^b holds even for tiny probabilities."""
+    result = theory.banding_probability(s, bands, rows)
+    assert result == pytest.approx(1 - (1 - s**rows) ** bands, abs=1e-12)
+    assert result >= s**rows * (1 - 1e-12)
 
 
 @pytest.mark.parametrize(("threshold", "recall", "num_perm"), [(0.5, 0.9, 128), (0.8, 0.95, 64), (0.3, 0.5, 32)])
 def test_the_chosen_bands_waste_the_least_of_all_that_reach_the_recall(
     threshold: float, recall: float, num_perm: int
 ) -> None:
-    """Against all bands that fit; waste is the mean below the threshold, here over 20,000 midpoints."""
+    """All bandings that fit are compared; waste is the mean below the threshold over 20,000 midpoints."""
     chosen = theory.choose_bands(threshold, recall, num_perm)
     at = (np.arange(20_000) + 0.5) / 20_000 * threshold
 
@@ -55,10 +55,10 @@ def test_what_the_recall_exceeds_the_wanted_one_by_is_spent_on_least(
     chosen = theory.choose_bands(threshold, recall, num_perm)
     reached = theory.banding_probability(threshold, chosen.num_bands, chosen.num_rows)
 
-    def below(least: int) -> float:
+    def below(minimum: int) -> float:
         return sum(
             math.comb(num_perm, equal) * threshold**equal * (1 - threshold) ** (num_perm - equal)
-            for equal in range(least)
+            for equal in range(minimum)
         )
 
     assert below(chosen.min_matches) <= reached - recall + 1e-12
@@ -68,7 +68,7 @@ def test_what_the_recall_exceeds_the_wanted_one_by_is_spent_on_least(
 
 @pytest.mark.parametrize(("balls", "bins"), [(1, 3), (3, 2), (4, 4), (6, 3)])
 def test_occupied_bins_are_those_of_enumeration(balls: int, bins: int) -> None:
-    """All ways to throw the balls."""
+    """The test enumerates all ways to throw the balls."""
     counts = [0] * (bins + 1)
     for thrown in itertools.product(range(bins), repeat=balls):
         counts[len(set(thrown))] += 1
@@ -77,7 +77,7 @@ def test_occupied_bins_are_those_of_enumeration(balls: int, bins: int) -> None:
 
 
 def test_variance_of_one_value_is_that_of_a_coin_in_every_scheme() -> None:
-    """J (1 - J); one feature has none, and large sets come near to independent values."""
+    """It is J (1 - J) for one value; one feature has none, and large sets approach independent values."""
     schemes: tuple[Scheme, ...] = ("classic", "one", "fast")
     for scheme in schemes:
         assert theory.minhash_variance(0.3, 1, scheme=scheme, union=50) == pytest.approx(0.21)

@@ -1,4 +1,4 @@
-"""The choice of parameters from distances: against simulation, integration and brute force."""
+"""The choice of parameters from distances: simulation, integration and brute force."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from nearkin.theory.choice import _next_cell_one_side
 
 
 def test_next_cell_is_the_share_of_neighbours_in_it() -> None:
-    """100,000 independent functions, one pair: five standard errors (6e-7)."""
+    """100,000 independent functions and one pair: five standard errors (6e-7)."""
     rng = np.random.default_rng(42)
-    place, step = rng.random(100_000), rng.standard_normal(100_000) * 0.4
-    nearer = np.where(place < 0.5, -1, 1)
-    found = (np.floor(place + step) == nearer).mean()
+    position, step = rng.random(100_000), rng.standard_normal(100_000) * 0.4
+    nearer = np.where(position < 0.5, -1, 1)
+    result = (np.floor(position + step) == nearer).mean()
     expected = float(theory.next_cell(0.4, width=1.0))
-    assert abs(found - expected) < 5 * math.sqrt(expected * (1 - expected) / 100_000)
+    assert abs(result - expected) < 5 * math.sqrt(expected * (1 - expected) / 100_000)
 
 
 def _distance(p: float) -> float:
-    """The distance at which width 1 collides with probability p."""
+    """Return the distance at which width 1 collides with probability p."""
     low, high = 0.01, 10.0
     for _ in range(60):
         middle = (low + high) / 2
@@ -48,12 +48,12 @@ def test_slaney_has_the_printed_example() -> None:
 
 @pytest.mark.parametrize("changes", [0, 1])
 def test_slaneys_probabilities_are_met(changes: int) -> None:
-    """p_near and p_any of the chosen width, measured with independent functions on planted distances (five errors)."""
-    found = theory.slaney(np.full(5, 1.0), np.full(5, 5.0), 100_000, changes=changes)
+    """p_near and p_any of the chosen width agree with independent functions on planted distances (five errors)."""
+    result = theory.slaney(np.full(5, 1.0), np.full(5, 5.0), 100_000, changes=changes)
     vectors = np.zeros((3, 8))
     vectors[1, 0], vectors[2, 0] = 1.0, 5.0
-    keys = PStable(width=found.width, hashes=60_000, seed=43).fit(vectors).transform(vectors)
-    for row, p in ((1, found.p_near), (2, found.p_any)):
+    keys = PStable(width=result.width, hashes=60_000, seed=43).fit(vectors).transform(vectors)
+    for row, p in ((1, result.p_near), (2, result.p_any)):
         assert abs((keys[0] == keys[row]).mean() - p) < 5 * math.sqrt(p * (1 - p) / 60_000)
 
 
@@ -77,7 +77,7 @@ def test_chosen_parameters_reach_the_recall(distance: str) -> None:
 
 
 def test_probes_save_tables_and_memory_bounds_them() -> None:
-    """Changed hashes need fewer tables; too little memory is an error that says so."""
+    """More probes need fewer tables; insufficient memory is an error that says so."""
     near, others = np.full(10, 1.0), np.full(10, 4.0)
     plain = theory.choose(near, others, 100_000, max_changes=0)
     memory = plain.memory // 3
@@ -89,7 +89,7 @@ def test_probes_save_tables_and_memory_bounds_them() -> None:
 
 
 def test_sampled_distances_leave_out_copies() -> None:
-    """Near ones are true nearest distances of other vectors."""
+    """Near distances are true nearest distances of other vectors."""
     rng = np.random.default_rng(45)
     X = rng.standard_normal((200, 5))
     X[100:110] = X[0]
@@ -104,7 +104,7 @@ def test_sampled_distances_leave_out_copies() -> None:
 @pytest.mark.parametrize("metric", ["l2", "l1"])
 @pytest.mark.parametrize("distance", [0.3, 1.0, 4.0])
 def test_the_next_cell_is_an_integral_over_the_place_in_the_cell(metric: Literal["l2", "l1"], distance: float) -> None:
-    """The query lies u below its nearer edge, u uniform up to half a width; the step is the distance times one stable
+    """The query is u below its nearer edge, u uniform up to half a width; the step is the distance times one stable
     number. Midpoints of 20,000 places.
     """
     width = 2.0
@@ -129,7 +129,7 @@ def test_the_next_cell_is_an_integral_over_the_place_in_the_cell(metric: Literal
 
 
 def test_laws_by_name_are_those_of_the_families() -> None:
-    """P and q of each; the other bit is what a hyperplane's next cell is, and a cross-polytope has none."""
+    """For a hyperplane the next cell is the other bit, and a cross-polytope has none."""
     at = np.array([0.2, 0.9])
     for metric in ("l2", "l1"):
         p, q = theory.collision_law(metric)(at, 3.0)
@@ -145,7 +145,7 @@ def test_laws_by_name_are_those_of_the_families() -> None:
 
 @pytest.mark.parametrize("distance", ["l2", "l1", "cosine"])
 def test_sampled_distances_are_those_of_brute_force(distance: Literal["l2", "l1", "cosine"]) -> None:
-    """All rows as queries: the multiset of nearest distances by the definition."""
+    """With all rows as queries, the nearest distances are those of the definition."""
     X = np.random.default_rng(46).integers(1, 6, size=(40, 4)).astype(float)
     near, others = theory.sample_distances(X, distance=distance, k=2, queries=1000)
     expected = []

@@ -1,4 +1,4 @@
-"""Containment by sketches: the law against exact fractions, and what follows from it."""
+"""Containment by sketches: the law compared with exact fractions, and its consequences."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nearkin.errors import ParameterError
-from nearkin.theory import containment_min_shared, containment_recall, containment_overlap, containment_size
+from nearkin.theory import containment_min_shared, containment_overlap, containment_recall, containment_size
 
 THRESHOLDS = (0.05, 0.3, 0.5, 0.8, 0.9, 1.0)
 
 
-def reached(features: int, shared: int, drawn: int, least: int) -> Fraction:
-    """P[X >= least] of a hypergeometric X, by counting."""
+def reached(features: int, shared: int, drawn: int, minimum: int) -> Fraction:
+    """Return P[X >= least] for a hypergeometric X, by counting."""
     ways = sum(
-        math.comb(shared, x) * math.comb(features - shared, drawn - x) for x in range(least, min(drawn, shared) + 1)
+        math.comb(shared, x) * math.comb(features - shared, drawn - x) for x in range(minimum, min(drawn, shared) + 1)
     )
     return Fraction(ways, math.comb(features, drawn))
 
@@ -28,18 +28,18 @@ def reached(features: int, shared: int, drawn: int, least: int) -> Fraction:
 @pytest.mark.parametrize("threshold", THRESHOLDS)
 @pytest.mark.parametrize("features", [1, 2, 5, 31, 32, 33, 40, 100, 999, 20_000])
 def test_the_recall_is_hypergeometric(threshold: float, features: int) -> None:
-    """Against fractions, for sketches smaller and larger than the set."""
+    """Exact fractions agree for sketches smaller and larger than the set."""
     shared = containment_overlap(threshold, features)
     for size in (1, 8, 32, 300):
         drawn = min(features, size)
-        for least in range(0, size + 2, max(1, size // 16)):
-            expected = float(reached(features, shared, drawn, least)) if least <= drawn else 0.0
-            assert expected == pytest.approx(containment_recall(threshold, features, size, least), abs=1e-9)
+        for minimum in range(0, size + 2, max(1, size // 16)):
+            expected = float(reached(features, shared, drawn, minimum)) if minimum <= drawn else 0.0
+            assert expected == pytest.approx(containment_recall(threshold, features, size, minimum), abs=1e-9)
 
 
 @given(threshold=st.floats(0.001, 1), features=st.integers(1, 10**7))
 def test_the_least_shared_number_is_what_verification_takes(threshold: float, features: int) -> None:
-    """The quotient reaches the threshold, and that of one less does not."""
+    """Its quotient reaches the threshold, and that of one less does not."""
     shared = containment_overlap(threshold, features)
     assert shared / features >= threshold
     assert shared == 1 or (shared - 1) / features < threshold
@@ -50,27 +50,27 @@ def test_the_least_shared_number_is_what_verification_takes(threshold: float, fe
 def test_the_least_number_of_hashes_is_the_largest_with_the_recall(
     threshold: float, recall: float, features: int
 ) -> None:
-    """One more hash would be too many, and a whole set needs all that it must share."""
+    """One more hash would be too many, and a complete set needs everything that it must share."""
     size = containment_size(threshold, recall)
-    least = int(containment_min_shared(threshold, [features], size, recall)[0])
-    assert containment_recall(threshold, features, size, least) >= recall - 1e-9
-    assert containment_recall(threshold, features, size, least + 1) < recall
+    minimum = int(containment_min_shared(threshold, [features], size, recall)[0])
+    assert containment_recall(threshold, features, size, minimum) >= recall - 1e-9
+    assert containment_recall(threshold, features, size, minimum + 1) < recall
     if features <= size:
-        assert containment_overlap(threshold, features) == least
+        assert containment_overlap(threshold, features) == minimum
 
 
 def test_sizes_in_arrays_are_sizes_alone() -> None:
-    """Any shape, in any order, empty sets too."""
+    """Arrays of any shape and order work, including empty sets."""
     features = np.array([[1000, 0, 7], [33, 1000, 10**9]])
-    found = containment_min_shared(0.8, features, 32, 0.95)
-    assert features.shape == found.shape
-    assert found.dtype == np.uint16
+    result = containment_min_shared(0.8, features, 32, 0.95)
+    assert features.shape == result.shape
+    assert result.dtype == np.uint16
     alone = [int(containment_min_shared(0.8, [n], 32, 0.95)[0]) for n in features.ravel().tolist()]
-    assert alone == found.ravel().tolist()
+    assert alone == result.ravel().tolist()
 
 
 def test_sketches_grow_where_thresholds_are_low() -> None:
-    """A pair at the threshold must share three hashes with the wanted recall."""
+    """A pair at the threshold must share three hashes with the required recall."""
     for threshold in (0.02, 0.1, 0.3, 0.8, 1.0):
         size = containment_size(threshold, 0.95)
         assert containment_min_shared(threshold, [1 << 40], size, 0.95)[0] >= 3
@@ -93,6 +93,6 @@ def test_sketches_grow_where_thresholds_are_low() -> None:
     ],
 )
 def test_values_out_of_range_are_refused(call: Any, message: str) -> None:
-    """With the value and what is allowed."""
+    """The error shows the value and what is allowed."""
     with pytest.raises(ParameterError, match=message):
         call()

@@ -1,4 +1,4 @@
-"""nearkin.theory, Hamming search: the calculus of the paper, and formulas against what indexes look at and take."""
+"""nearkin.theory, Hamming search: the paper's calculation, and formulas compared with real indexes."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from nearkin.theory.hamming import block_widths
 )
 def test_the_table_of_the_paper(splits: tuple[int, ...], tables: int, keys: set[int], candidates: int) -> None:
     """Manku, Jain and Das Sarma (2007), section 3: 2^34 fingerprints of 64 bits, radius 3."""
-    found = permuted_tables(64, 3, 34, splits)
-    assert (tables, keys, candidates) == (found.tables, set(found.keys), max(found.candidates))
-    assert found.candidates == tuple(2.0 ** (34 - key) for key in found.keys)
+    result = permuted_tables(64, 3, 34, splits)
+    assert (tables, keys, candidates) == (result.tables, set(result.keys), max(result.candidates))
+    assert result.candidates == tuple(2.0 ** (34 - key) for key in result.keys)
 
 
 @pytest.mark.parametrize(
@@ -57,24 +57,24 @@ def test_the_recursion_gives_the_papers_tables_as_the_threshold_falls(
     log2_candidates: float, tables: int, splits: tuple[int, ...]
 ) -> None:
     """X(64, 3, 34) for thresholds just above and at each step."""
-    found = tables_for(64, 3, 34, log2_candidates)
-    assert (tables, splits) == (found.tables, found.splits)
+    result = tables_for(64, 3, 34, log2_candidates)
+    assert (tables, splits) == (result.tables, result.splits)
 
 
 def chosen_bits(bits: list[int], radius: int, splits: tuple[int, ...]) -> list[set[int]]:
-    """The bits in which each table must agree, from the definition: blocks of blocks."""
+    """Return the bits in which each table must agree, by the definition of nested blocks."""
     if not splits:
         return [set()]
     count = splits[0]
     width, wider = divmod(len(bits), count)
     starts = [i * width + min(i, wider) for i in range(count + 1)]
     blocks = [bits[a:b] for a, b in pairwise(starts)]
-    found = []
+    result = []
     for choice in combinations(range(count), count - radius):
         taken = {bit for i in choice for bit in blocks[i]}
         rest = [bit for bit in bits if bit not in taken]
-        found += [taken | more for more in chosen_bits(rest, radius, splits[1:])]
-    return found
+        result += [taken | more for more in chosen_bits(rest, radius, splits[1:])]
+    return result
 
 
 @given(
@@ -82,7 +82,7 @@ def chosen_bits(bits: list[int], radius: int, splits: tuple[int, ...]) -> list[s
     flips=st.sets(st.integers(0, 63), max_size=3),
 )
 def test_some_table_agrees_with_whatever_lies_within_the_radius(splits: tuple[int, ...], flips: set[int]) -> None:
-    """However three bits fall, the bits of one key are all untouched; keys have the widths that are stated."""
+    """Wherever three bits differ, the bits of one key are unchanged; keys have the stated widths."""
     tables = chosen_bits(list(range(64)), 3, splits)
     assert sorted(map(len, tables)) == sorted(permuted_tables(64, 3, 34, splits).keys)
     assert any(not flips & table for table in tables)
@@ -90,7 +90,7 @@ def test_some_table_agrees_with_whatever_lies_within_the_radius(splits: tuple[in
 
 @given(bits=st.integers(1, 40), radius=st.integers(0, 45))
 def test_keys_within_a_radius_are_counted(bits: int, radius: int) -> None:
-    """By Pascal's rule, and all of them at the width."""
+    """Counts follow Pascal's rule and include all keys at the full width."""
     assert keys_within(bits, radius) == (
         1 if radius == 0 else keys_within(bits - 1, radius) + keys_within(bits - 1, radius - 1)
     )
@@ -104,7 +104,7 @@ def test_keys_within_a_radius_are_counted(bits: int, radius: int) -> None:
     blocks=st.integers(1, 24),
 )
 def test_radii_of_blocks_cover_the_radius(bits: int, n: int, radius: int, blocks: int) -> None:
-    """The sum of r_i + 1 is radius + 1, no radius is beyond its key; keys that can't reach the radius are an error."""
+    """The sum of r_i + 1 is radius + 1, and no radius exceeds its key; an unreachable radius is an error."""
     radius, blocks = min(radius, bits), min(blocks, bits)
     reach = sum(min(width, 26, max(2, n).bit_length()) + 1 for width in block_widths(bits, blocks))
     if reach <= radius:
@@ -112,14 +112,14 @@ def test_radii_of_blocks_cover_the_radius(bits: int, n: int, radius: int, blocks
             hamming_cost("multi", n, bits, radius, blocks=blocks)
         return
     cost = hamming_cost("multi", n, bits, radius, blocks=blocks)
-    assert radius + 1 == sum(most + 1 for most in cost.radii)
-    assert all(-1 <= most <= key for most, key in zip(cost.radii, cost.keys, strict=True))
+    assert radius + 1 == sum(limit + 1 for limit in cost.radii)
+    assert all(-1 <= limit <= key for limit, key in zip(cost.radii, cost.keys, strict=True))
     assert blocks == cost.tables
 
 
 @pytest.mark.parametrize("blocks", [2, 3, 4])
 def test_the_radii_are_the_best_of_all(blocks: int) -> None:
-    """Of every way to spread radius 6, none looks at fewer buckets and entries."""
+    """No other way to distribute radius 6 reads fewer buckets and entries."""
     n, bits, radius = 1_000_000, 64, 6
     cost = hamming_cost("multi", n, bits, radius, blocks=blocks)
     weight = [1 + n / 2**key for key in cost.keys]
@@ -130,16 +130,16 @@ def test_the_radii_are_the_best_of_all(blocks: int) -> None:
         return [(first, *rest) for first in range(left + 1) for rest in spread(left - first, tables - 1)]
 
     # A radius of -1 is 0 keys within; counts here are radius + 1.
-    least = min(
+    minimum = min(
         sum(keys_within(key, count - 1) * each for key, count, each in zip(cost.keys, counts, weight, strict=True))
         for counts in spread(radius + 1, blocks)
     )
-    assert math.isclose(least, cost.probes + cost.candidates)
+    assert math.isclose(minimum, cost.probes + cost.candidates)
 
 
 @pytest.mark.parametrize("method", ["blocks", "tables", "multi"])
 def test_candidates_of_random_fingerprints(method: Literal["blocks", "tables", "multi"]) -> None:
-    """Entries within the radius of each key, counted one by one, are as many as the formula says.
+    """The number of entries within the radius of each key, counted one by one, agrees with the formula.
 
     Each of the n * 50 comparisons of a table is an event of probability B(p, r) / 2^p, all independent, so the count X
     of all has mean mu and variance below mu. Bernstein: P[|X - mu| >= t] <= 2 exp(-t^2 / (2 mu + 2 t / 3)), and t = 6
@@ -149,22 +149,22 @@ def test_candidates_of_random_fingerprints(method: Literal["blocks", "tables", "
     n, radius = 20_000, 4
     cost = hamming_cost(method, n, 64, radius, blocks=3 if method == "multi" else None)
     rng = np.random.default_rng(1)
-    mean, found = 0.0, 0
-    for key, most in zip(cost.keys, cost.radii, strict=True):
+    mean, result = 0.0, 0
+    for key, limit in zip(cost.keys, cost.radii, strict=True):
         stored = rng.integers(0, 1 << key, n)
-        asked = rng.integers(0, 1 << key, 50)
-        for query in asked:
+        queries = rng.integers(0, 1 << key, 50)
+        for query in queries:
             bits = np.unpackbits((stored ^ query).astype("<u4").view(np.uint8).reshape(n, 4), axis=1)
-            found += int(np.count_nonzero(bits.sum(axis=1) <= most))
-        mean += 50 * n * keys_within(key, most) / 2**key
+            result += int(np.count_nonzero(bits.sum(axis=1) <= limit))
+        mean += 50 * n * keys_within(key, limit) / 2**key
     assert math.isclose(mean, 50 * cost.candidates)
     assert mean > 30
-    assert abs(found - mean) < 6 * math.sqrt(mean) + 12
+    assert abs(result - mean) < 6 * math.sqrt(mean) + 12
 
 
 @pytest.mark.parametrize(("bits", "n", "radius"), [(64, 40_000, 3), (128, 20_000, 5), (512, 20_000, 3)])
 def test_an_index_takes_the_bytes_of_the_formula(bits: int, n: int, radius: int) -> None:
-    """Built tables, fingerprints and row numbers, within two per cent."""
+    """Tables, fingerprints and row numbers are within two per cent."""
     rng = np.random.default_rng(2)
     words = bits // 64
     codes = rng.integers(0, 2**64, n if words == 1 else (n, words), dtype=np.uint64)
@@ -182,7 +182,7 @@ def test_an_index_takes_the_bytes_of_the_formula(bits: int, n: int, radius: int)
 
 
 def test_simple_methods() -> None:
-    """The scan counts everything, lists hold half of everything; longer keys have fewer candidates."""
+    """The scan counts everything, lists contain half of everything; longer keys have fewer candidates."""
     assert 1000 == hamming_candidates("scan", 1000, 64, 3)
     lists = hamming_cost("bits", 1000, 64, 3)
     assert (32, 16_000, 128_000) == (lists.probes, lists.candidates, lists.table_bytes)
@@ -206,6 +206,6 @@ def test_simple_methods() -> None:
     ],
 )
 def test_what_is_out_of_range_is_an_error(call: object, message: str) -> None:
-    """Found, allowed, how to mend."""
+    """Errors show the value, what is allowed, and a remedy."""
     with pytest.raises(errors.ParameterError, match=message):
         call()  # type: ignore[operator]

@@ -1,4 +1,4 @@
-"""Collision laws against printed values, and against plain integration."""
+"""Collision laws compared with printed values and with plain integration."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ CROSS_POLYTOPE = {
 
 @pytest.mark.parametrize("d", CROSS_POLYTOPE)
 def test_cross_polytope_integral_has_the_printed_values(d: int) -> None:
-    """Cosines .95, .9, .7, .5 and 0."""
-    found = theory.cross_polytope([0.95, 0.9, 0.7, 0.5, 0.0], d)
-    assert np.abs(found - np.array(CROSS_POLYTOPE[d])).max() <= 6e-5
+    """The cosines are .95, .9, .7, .5 and 0."""
+    result = theory.cross_polytope([0.95, 0.9, 0.7, 0.5, 0.0], d)
+    assert np.abs(result - np.array(CROSS_POLYTOPE[d])).max() <= 6e-5
 
 
 def test_cross_polytope_ends() -> None:
@@ -40,7 +40,7 @@ def test_cross_polytope_ends() -> None:
 
 
 def test_p_stable_laws_have_the_printed_values() -> None:
-    """Widths of 4, 2, 1 and a half distances."""
+    """The widths are 4, 2, 1 and half of the distance."""
     distances = 1 / np.array([4, 2, 1, 0.5])
     assert np.allclose([0.800532, 0.609548, 0.368746, 0.195417], theory.pstable(distances), rtol=0, atol=6e-7)
     assert np.allclose([0.618582, 0.448683, 0.279364, 0.153110], theory.pstable(distances, "l1"), rtol=0, atol=6e-7)
@@ -48,7 +48,7 @@ def test_p_stable_laws_have_the_printed_values() -> None:
 
 @given(distance=st.floats(1e-3, 1e3), width=st.floats(0.1, 10))
 def test_p_stable_laws_are_integrals_of_their_densities(distance: float, width: float) -> None:
-    """The general formula with the densities of |Gaussian| and |Cauchy|."""
+    """The general formula is evaluated with the densities of |Gaussian| and |Cauchy|."""
     normal = theory.stable(distance, lambda t: 2 * np.exp(-(t**2) / 2) / math.sqrt(2 * math.pi), width=width)
     cauchy = theory.stable(distance, lambda t: 2 / (math.pi * (1 + t**2)), width=width)
     assert float(theory.pstable(distance, width=width)) == pytest.approx(float(normal), abs=1e-9)
@@ -56,7 +56,7 @@ def test_p_stable_laws_are_integrals_of_their_densities(distance: float, width: 
 
 
 def test_shift_invariant_law_is_its_sum() -> None:
-    """Against two million terms with their rest; the printed values to 2e-5, where they were cut."""
+    """Two million terms and their remainder agree; the printed values were truncated, hence 2e-5."""
     m = np.arange(1, 2_000_001, dtype=np.float64)
     for delta, printed in ((1.0, 0.233821), (2.0, 0.368690), (0.01, None)):
         kernel = np.exp(-((m * delta) ** 2) / 2)
@@ -69,7 +69,7 @@ def test_shift_invariant_law_is_its_sum() -> None:
 
 @given(distance=st.floats(0, 100))
 def test_shift_invariant_law_keeps_its_bounds(distance: float) -> None:
-    """4/π² (1 − u) <= h <= min(½ √(1 − u), 4/π² (1 − ⅔ u)), u the kernel."""
+    """4/π² (1 − u) <= h <= min(½ √(1 − u), 4/π² (1 − ⅔ u)), where u is the kernel."""
     u = math.exp(-(distance**2) / 2)
     differ = 1 - float(theory.shift_invariant(distance))
     assert 4 / math.pi**2 * (1 - u) - 1e-7 <= differ
@@ -77,7 +77,7 @@ def test_shift_invariant_law_keeps_its_bounds(distance: float) -> None:
 
 
 def test_hashed_signs_have_the_printed_values() -> None:
-    """By enumeration: where the angle's law holds, and where it does not."""
+    """Enumeration shows where the angle's law holds and where it does not."""
     assert 0.75 == theory.hashed_signs([1, 0], [1, 1])
     assert 0.50 == theory.hashed_signs([3, 1], [1, 3])
     assert 1.00 == theory.hashed_signs([5, 1, 1, 1], [5, -1, -1, -1])
@@ -88,7 +88,7 @@ def test_hashed_signs_have_the_printed_values() -> None:
 
 
 def test_simple_laws() -> None:
-    """Bit sampling, grids, MinHash, Simple-LSH, angle and feature variances at their ends."""
+    """Bit sampling, grids, MinHash, Simple-LSH, and angle and feature variances at their limits."""
     assert [1.0, 0.75, 0.0] == theory.bit_sampling([0, 2, 8], 8).tolist()
     assert 0.0 == float(theory.shifted_grid([2.0, 0.1]))
     assert [1.0, 0.5] == theory.minhash([1.0, 0.0], 1).tolist()
@@ -122,6 +122,6 @@ def test_simple_laws() -> None:
     ],
 )
 def test_arguments_out_of_range_are_errors(call: object) -> None:
-    """Typed, with what is allowed."""
+    """Errors are typed and state what is allowed."""
     with pytest.raises(errors.ParameterError, match="is not allowed; use"):
         call()  # type: ignore[operator]

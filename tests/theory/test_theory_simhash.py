@@ -1,4 +1,4 @@
-"""nearkin.theory: collision probabilities against their formula, radii against their definition."""
+"""nearkin.theory: collision probabilities compared with their formula, radii with their definition."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from nearkin.theory import (
 
 @given(shared=st.integers(0, 300), alone=st.integers(1, 300))
 def test_difference_is_the_angle_of_the_sets(shared: int, alone: int) -> None:
-    """Two sets of equal size as vectors of 0 and 1: angle / pi from their Jaccard similarity alone."""
+    """Two sets of equal size are 0/1 vectors: angle / pi follows from their Jaccard similarity."""
     angle = math.acos(shared / (shared + alone))
     assert angle / math.pi == pytest.approx(simhash_difference(shared / (shared + 2 * alone)), abs=1e-12)
 
 
 def test_difference_falls_from_a_half_to_nothing() -> None:
-    """The more alike, the fewer bits differ."""
+    """The more similar, the fewer bits differ."""
     values = [simhash_difference(i / 100) for i in range(101)]
     assert (0.5, 0.0) == (values[0], values[-1])
     assert values == sorted(values, reverse=True)
@@ -39,7 +39,7 @@ def test_difference_falls_from_a_half_to_nothing() -> None:
 
 @given(threshold=st.floats(0, 1), bits=st.integers(1, 300), recall=st.floats(0.01, 0.9999))
 def test_radius_is_the_least_that_reaches_the_recall(threshold: float, bits: int, recall: float) -> None:
-    """Of a binomial distance, whose distribution is summed here from binomial coefficients."""
+    """The binomial distribution of the distance is summed here from binomial coefficients."""
     p = simhash_difference(threshold)
     shares = [math.comb(bits, k) * p**k * (1 - p) ** (bits - k) for k in range(bits + 1)]
     reached = [math.fsum(shares[: k + 1]) for k in range(bits + 1)]
@@ -51,7 +51,7 @@ def test_radius_is_the_least_that_reaches_the_recall(threshold: float, bits: int
 
 
 def test_edges_of_radius_and_recall() -> None:
-    """Certainty takes all bits; equal sets none; outside the width nothing and everything."""
+    """Certainty needs all bits, equal sets none; a radius out of range finds nothing or everything."""
     assert (64, 0, 0) == (simhash_radius(0.5, 64, 1.0), simhash_radius(1.0, 64, 1.0), simhash_radius(1.0, 64))
     assert (0.0, 1.0, 1.0) == tuple(codes_recall(0.3, 64, radius) for radius in (-1, 64, 99))
     assert (1.0, 0.0) == (codes_recall(1.0, 8, 8), codes_recall(1.0, 8, 7))
@@ -60,7 +60,7 @@ def test_edges_of_radius_and_recall() -> None:
 
 @pytest.mark.parametrize("recall", [0, -0.5, 1.1, math.nan, True, "0.9"])
 def test_recalls_out_of_range_are_errors(recall: Any) -> None:
-    """Above 0 and up to 1."""
+    """Recalls are above 0 and at most 1."""
     with pytest.raises(errors.ParameterError, match="probability"):
         simhash_radius(0.8, 128, recall)
 
@@ -75,11 +75,11 @@ def test_pairs_at_the_threshold_lie_within_the_radius_as_often_as_is_said(recall
     assert shared / (shared + 2 * alone) == pytest.approx(0.8)
     radius = simhash_radius(0.8, 128, recall)
     names = [[f"{pair} {i}" for i in range(shared + 2 * alone)] for pair in range(pairs)]
-    left = nk.SimHash(128).fingerprint([some[: shared + alone] for some in names])
-    right = nk.SimHash(128).fingerprint([some[:shared] + some[shared + alone :] for some in names])
-    found = float((np.asarray(nk.hamming(left, right)) <= radius).mean())
+    left = nk.SimHash(128).fingerprint([subset[: shared + alone] for subset in names])
+    right = nk.SimHash(128).fingerprint([subset[:shared] + subset[shared + alone :] for subset in names])
+    result = float((np.asarray(nk.hamming(left, right)) <= radius).mean())
     expected = codes_recall(simhash_difference_of_sets(shared, alone, alone), 128, radius)
-    assert abs(found - expected) < 4.5 * math.sqrt(expected * (1 - expected) / pairs) + 1e-3
+    assert abs(result - expected) < 4.5 * math.sqrt(expected * (1 - expected) / pairs) + 1e-3
     assert expected >= recall - 0.01
 
 
@@ -102,7 +102,7 @@ def test_texts_at_a_similarity_differ_in_the_bits_that_theory_says() -> None:
 
 @pytest.mark.parametrize("similarity", [-0.1, 1.1, math.nan, math.inf])
 def test_similarities_out_of_range_are_errors(similarity: float) -> None:
-    """0 to 1."""
+    """Similarities are between 0 and 1."""
     with pytest.raises(errors.ParameterError, match="a Jaccard similarity from 0 to 1"):
         simhash_difference(similarity)
 
@@ -110,20 +110,20 @@ def test_similarities_out_of_range_are_errors(similarity: float) -> None:
 @given(shared=st.integers(0, 4), left=st.integers(0, 3), right=st.integers(0, 3))
 @settings(deadline=None)
 def test_differences_of_small_sets_equal_enumeration(shared: int, left: int, right: int) -> None:
-    """All ways in which the features of two small sets can take signs; a sum of 0 is a bit of 0."""
+    """The test enumerates all signs of the features of two small sets; a sum of 0 is a bit of 0."""
     if not shared + left or not shared + right:
         return
     differ = 0
     for signs in itertools.product((-1, 1), repeat=shared + left + right):
         both = sum(signs[:shared])
-        one, two = both + sum(signs[shared : shared + left]), both + sum(signs[shared + left :])
-        differ += (one > 0) != (two > 0)
+        first, two = both + sum(signs[shared : shared + left]), both + sum(signs[shared + left :])
+        differ += (first > 0) != (two > 0)
     expected = differ / 2 ** (shared + left + right)
     assert expected == pytest.approx(simhash_difference_of_sets(shared, left, right), abs=1e-12)
 
 
 def test_differences_of_large_sets_tend_to_the_angle() -> None:
-    """The more features of one similarity, the nearer to arccos(2J / (1 + J)) / pi; unequal sizes lie below it."""
+    """With more features it approaches arccos(2J / (1 + J)) / pi; unequal sizes are below."""
     for similarity, shared, alone in ((0.8, 8, 1), (0.5, 2, 1)):
         gaps = [
             abs(simhash_difference_of_sets(shared * n, alone * n, alone * n) - simhash_difference(similarity))
@@ -149,6 +149,6 @@ def test_short_texts_differ_as_the_exact_probability_says() -> None:
 
 @pytest.mark.parametrize("sizes", [(-1, 1, 1), (0, 0, 1), (0, 1, 0), (2, -1, 0)])
 def test_sets_without_features_are_errors(sizes: tuple[int, int, int]) -> None:
-    """Each set has at least one."""
+    """Each set has at least one feature."""
     with pytest.raises(errors.ParameterError, match="at least one feature"):
         simhash_difference_of_sets(*sizes)

@@ -1,4 +1,4 @@
-"""nearkin.vectors.arrays: what is given is checked before compiled code reads it by address."""
+"""nearkin.vectors.arrays: arrays are checked before compiled code reads them by address."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ ROWS = np.array([[1.0, 0, 2, 0], [0, 0, 0, 0], [0, 3, 0, 4]])
     sparse.csr_matrix, lambda rows: sparse.bsr_array(rows, blocksize=(3, 2)),
 ])  # fmt: skip
 def test_matrices_as_scipy_makes_them_pass(make: Callable[[Any], Any]) -> None:
-    """Of every format, empty ones and those without entries, too."""
+    """All formats are accepted, including empty matrices and those without entries."""
     check_sparse(make(ROWS), "X")
     check_sparse(make(np.zeros((3, 4))), "X")
 
 
 def harmed(make: Callable[[Any], Any], **parts: Any) -> Any:
-    """A matrix whose arrays were changed after it was made, which SciPy does not look at again."""
+    """Return a matrix whose arrays were changed after construction, which SciPy does not check again."""
     matrix = make(ROWS)
     for part, values in parts.items():
         matrix.__dict__[part] = np.array(values) if isinstance(values, list) else values
@@ -65,7 +65,7 @@ def test_arrays_that_lead_out_of_the_matrix_are_named(make: Callable[[], Any], w
 
 
 def test_places_of_a_coordinate_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As many as values, inside of the matrix."""
+    """There are as many coordinates as values, all inside the matrix."""
     matrix = sparse.coo_matrix(ROWS)
     matrix.coords = (np.array([0, 0, 2, 3]), matrix.col)
     with pytest.raises(ParameterError, match="row holds 0 to 3, outside 0 to 2"):
@@ -76,7 +76,7 @@ def test_places_of_a_coordinate_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_lists_of_a_matrix_of_lists() -> None:
-    """A list of columns for each list of values, and one of each for a row."""
+    """Each row has one list of columns and one list of values."""
     matrix = sparse.lil_array(ROWS)
     matrix.data[0].append(9.0)
     with pytest.raises(ParameterError, match="rows and data differ in length"):
@@ -90,41 +90,41 @@ def test_a_sparse_array_of_one_dimension() -> None:
 
 
 def test_parts_of_a_matrix_are_its_rows() -> None:
-    """Row ends, columns and values, of machine types; what lies behind the last row end is left out."""
+    """Row ends, columns and values have machine types; data beyond the last row end are dropped."""
     matrix = sparse.csr_array(ROWS.astype(np.float32))
     matrix.indices = np.append(matrix.indices, 77)
     matrix.data = np.append(matrix.data, np.float32(7))
-    ends, places, values = csr_arrays(matrix, "X")
-    assert ([0, 2, 2, 4], [0, 2, 1, 3], [1, 2, 3, 4]) == (ends.tolist(), places.tolist(), values.tolist())
-    assert [np.int64, np.int64, np.float64] == [part.dtype for part in (ends, places, values)]
+    ends, positions, values = csr_arrays(matrix, "X")
+    assert ([0, 2, 2, 4], [0, 2, 1, 3], [1, 2, 3, 4]) == (ends.tolist(), positions.tolist(), values.tolist())
+    assert [np.int64, np.int64, np.float64] == [part.dtype for part in (ends, positions, values)]
 
 
-@pytest.mark.parametrize(("given", "message"), [
+@pytest.mark.parametrize(("X", "message"), [
     (sparse.csc_array(ROWS), "rows of format csc is not allowed; use a SciPy CSR matrix; X.tocsr"),
     (ROWS, "rows of format ndarray"),
     (sparse.csr_array(ROWS.astype(complex)), "a matrix of complex128 is not allowed; use real numbers"),
 ])  # fmt: skip
-def test_rows_of_another_kind_are_refused(given: Any, message: str) -> None:
-    """With what would do."""
+def test_rows_of_another_kind_are_refused(X: Any, message: str) -> None:
+    """The error names an accepted kind."""
     with pytest.raises(ParameterError, match=message):
-        csr_arrays(given, "X")
+        csr_arrays(X, "X")
 
 
 def test_values_are_made_contiguous_aligned_and_of_the_machines_order() -> None:
-    """The array itself where it is so already."""
+    """An array that already is so is returned as it is."""
     plain = np.arange(6.0)
     assert as_contiguous(plain) is plain
     assert as_contiguous(plain, np.float64) is plain
     shifted = np.frombuffer(b"\0" + plain.tobytes(), np.float64, offset=1)
     for odd in (plain[::2], plain.astype(">f8"), shifted, np.ma.array(plain), plain.reshape(2, 3).T):
-        made = as_contiguous(odd, np.float64)
-        assert (np.ndarray, True, True) == (type(made), made.flags.c_contiguous, made.flags.aligned)
-        assert made.dtype.isnative
-        assert odd.tolist() == made.tolist()
+        built = as_contiguous(odd, np.float64)
+        assert (np.ndarray, True, True) == (type(built), built.flags.c_contiguous, built.flags.aligned)
+        assert built.dtype.isnative
+        assert odd.tolist() == built.tolist()
 
 
 def test_an_entry_under_a_mask_has_no_value() -> None:
-    """A masked array in which nothing is masked is as good as another."""
+    """A masked array with an empty mask is accepted."""
     check_unmasked(np.ma.array([1, 2], mask=[False, False]), "ids")
     with pytest.raises(ParameterError, match="ids=an array with masked values is not allowed"):
         check_unmasked(np.ma.array([1, 2], mask=[False, True]), "ids")

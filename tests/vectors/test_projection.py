@@ -1,4 +1,4 @@
-"""nearkin.vectors.projection: codes are those of exact products, whoever multiplied; bits pack and unpack."""
+"""nearkin.vectors.projection: codes are those of exact products, with or without BLAS; bits pack and unpack."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from nearkin.vectors.projection import Projection, pack_bits, unpack_bits
 
 
 def bits_of(words: NDArray[np.uint64], count: int) -> list[list[bool]]:
-    """Bit i of a row is bit i % 64 of word i // 64."""
+    """Return bit i of a row, which is bit i % 64 of word i // 64."""
     return [[bool(int(row[i // 64]) >> i % 64 & 1) for i in range(count)] for row in words]
 
 
 def expected_bits(rows: Rows, matrix: Matrix, offset: NDArray[np.float64]) -> list[list[bool]]:
-    """The definition: the exact products, in the fixed order, above zero with their offsets."""
-    found: list[list[bool]] = (rows.all_products(matrix) + offset > 0).tolist()
-    return found
+    """Return the bits by definition: the exact products, in the fixed order, above zero with their offsets."""
+    result: list[list[bool]] = (rows.all_products(matrix) + offset > 0).tolist()
+    return result
 
 
 @given(bits=hnp.arrays(np.bool_, st.tuples(st.integers(0, 4), st.integers(1, 200))))
 def test_bits_are_packed_from_the_lowest_and_come_back(bits: NDArray[np.bool_]) -> None:
-    """Bit i is bit i % 64 of word i // 64, the bits above the last are zero, and unpacking is the inverse."""
+    """Bit i is bit i % 64 of word i // 64, unused high bits are zero, and unpacking is the inverse."""
     count = bits.shape[1]
     words = pack_bits(bits)
     assert ((len(bits), -(-count // 64)), "uint64") == (words.shape, str(words.dtype))
@@ -50,7 +50,7 @@ def test_bits_are_packed_from_the_lowest_and_come_back(bits: NDArray[np.bool_]) 
 def test_codes_are_those_of_exact_products(
     seed: int, shape: tuple[int, int, int], types: tuple[str, str], kind: str, shift: float
 ) -> None:
-    """Few whole numbers give many products of exactly zero; a shift makes float32 products unsure."""
+    """Small integers give many products of exactly zero; a shift makes float32 products uncertain."""
     n, d, bits = shape
     rng = np.random.default_rng(seed)
     array = (rng.integers(-2, 3, (n, d)) + shift).astype(types[0])
@@ -65,7 +65,7 @@ def test_codes_are_those_of_exact_products(
 
 
 def test_batches_change_no_bit_and_are_checked_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every batch is given with the lengths of its rows, or a little more; together they are all rows."""
+    """Every batch comes with the lengths of its rows, or slightly more; together they are all rows."""
     rng = np.random.default_rng(3)
     array = rng.normal(size=(1_000, 5)).astype(np.float32)
     array[700] = 0
@@ -87,7 +87,7 @@ def test_batches_change_no_bit_and_are_checked_one_by_one(monkeypatch: pytest.Mo
 
 
 def test_few_rows_are_checked_too() -> None:
-    """Rows that skip BLAS are given with their lengths, 0 for zeros alone."""
+    """Rows that skip BLAS come with their lengths, which are 0 for zeros only."""
     seen: list[list[float]] = []
 
     def check(batch: Rows, norms: NDArray[np.float64]) -> None:
@@ -100,36 +100,36 @@ def test_few_rows_are_checked_too() -> None:
 @pytest.mark.parametrize("wide", [False, True])
 @pytest.mark.parametrize("sparse", [False, True])
 def test_products_lie_within_their_bounds(wide: bool, sparse: bool) -> None:
-    """What BLAS gives differs from the exact product by no more than rows times columns plus the slack."""
+    """The product of BLAS differs from the exact one by at most rows times columns plus the slack."""
     rng = np.random.default_rng(5)
     array = rng.normal(size=(50, 200)).astype(np.float64 if wide else np.float32)
     matrix = rng.normal(size=(20, 200)).astype(np.float64 if wide else np.float32)
     offset = rng.normal(size=20)
     rows = as_rows(csr_array(array) if sparse else array)
-    found = Projection(matrix, offset)
-    by_row, by_column, row_slack, column_slack = found.bounds(rows, rows.norm_bounds())
-    error = np.abs(found.products(rows).astype(np.float64) - rows.all_products(matrix))
+    result = Projection(matrix, offset)
+    by_row, by_column, row_slack, column_slack = result.bounds(rows, rows.norm_bounds())
+    error = np.abs(result.products(rows).astype(np.float64) - rows.all_products(matrix))
     assert 0 == len(row_slack)
     assert (error <= by_row[:, None] * by_column[None, :] + column_slack).all()
 
 
 def test_no_rows_have_no_codes() -> None:
-    """An empty batch is no error."""
+    """An empty batch is not an error."""
     assert (0, 2) == Projection(np.ones((65, 3)), np.zeros(65)).sign_codes(as_rows(np.zeros((0, 3)))).shape
 
 
 def test_places_that_are_unsure_are_decided_by_exact_values() -> None:
-    """The kernel names them; it is asked again in float64 where they are many."""
+    """The kernel reports them, and decides in float64 if there are many."""
     rows = as_rows(np.array([[1, 2], [3, 4]], np.float32))
-    asked: list[Any] = []
+    queries: list[Any] = []
 
     def kernel(batch: Rows, products: Matrix) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        asked.append((str(batch.dtype), str(products.dtype)))
+        queries.append((str(batch.dtype), str(products.dtype)))
         return np.array([1, 0], np.int64), np.array([0, 1], np.int64)
 
-    places, columns, values = Projection(np.array([[1, 1], [1, -1]], np.float32), np.zeros(2)).decide(rows, kernel)
-    assert [("float32", "float32"), ("float64", "float64")] == asked
-    assert ([1, 0], [0, 1], [7.0, -1.0]) == (places.tolist(), columns.tolist(), values.tolist())
+    positions, columns, values = Projection(np.array([[1, 1], [1, -1]], np.float32), np.zeros(2)).decide(rows, kernel)
+    assert [("float32", "float32"), ("float64", "float64")] == queries
+    assert ([1, 0], [0, 1], [7.0, -1.0]) == (positions.tolist(), columns.tolist(), values.tolist())
 
     def sure(batch: Rows, products: Matrix) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)

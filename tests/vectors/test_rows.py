@@ -1,4 +1,4 @@
-"""nearkin.vectors.arrays: vectors of any type and layout give the same rows, norms, means and products."""
+"""nearkin.vectors.arrays: vectors of any type and layout have the same rows, norms, means and products."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ VALUES = st.floats(-100, 100, width=32).map(lambda value: 0.0 if abs(value) < 1e
 
 
 def matrices(rows: int = 6, columns: int = 9) -> st.SearchStrategy[NDArray[np.float32]]:
-    """Small dense matrices with zeros among their values."""
+    """Draw small dense matrices with zeros among their values."""
     shapes = st.tuples(st.integers(1, rows), st.integers(1, columns))
     return hnp.arrays(np.float32, shapes, elements=VALUES, fill=st.just(0.0))
 
@@ -33,7 +33,7 @@ def matrices(rows: int = 6, columns: int = 9) -> st.SearchStrategy[NDArray[np.fl
     ],
 )  # fmt: skip
 def test_types_become_the_narrowest_that_holds_their_values(given_type: str, expected: str) -> None:
-    """Numbers of up to 16 bits fit float32; dense and sparse rows follow one rule."""
+    """Numbers of up to 16 bits become float32; dense and sparse rows follow the same rule."""
     array = np.array([[0, 1], [1, 0]], given_type)
     assert expected == str(as_rows(array).dtype)
     if given_type != "float16":
@@ -41,7 +41,7 @@ def test_types_become_the_narrowest_that_holds_their_values(given_type: str, exp
 
 
 def test_lists_and_foreign_layouts_are_rows() -> None:
-    """A list of lists, a transposed array, and every sparse format hold the same vectors."""
+    """A list of lists, a transposed array, and every sparse format give the same vectors."""
     expected = np.array([[1.0, 0.0, 2.0], [0.0, 3.0, 0.0]])
     for given_rows in (expected.tolist(), np.asfortranarray(expected), csc_array(expected), coo_array(expected)):
         rows = as_rows(given_rows)
@@ -50,7 +50,7 @@ def test_lists_and_foreign_layouts_are_rows() -> None:
 
 
 def test_stored_twice_is_summed() -> None:
-    """A sparse matrix that holds a place twice has the sum there; what was given stays as it was."""
+    """A sparse matrix with duplicate entries has their sum; the argument is not modified."""
     given_rows = csr_array((np.array([1.0, 2.0, 5.0]), np.array([3, 3, 0]), np.array([0, 3])), shape=(1, 4))
     rows = as_rows(given_rows)
     assert [[5.0, 0.0, 0.0, 3.0]] == rows.dense().tolist()
@@ -75,7 +75,7 @@ def test_what_holds_no_vectors_is_refused(given_rows: Any, message: str) -> None
 
 
 def test_dimension_and_number_of_rows_are_checked() -> None:
-    """A family that was fitted on other vectors, or needs more of them, says so."""
+    """A family fitted on other vectors, or one that needs more vectors, raises an error."""
     with pytest.raises(errors.MismatchError, match="dimension differs: 3 against 2"):
         as_rows(np.zeros((1, 2)), dimension=3)
     with pytest.raises(errors.InputError, match="Q: has 0 rows; give one vector or more"):
@@ -88,7 +88,7 @@ def test_dimension_and_number_of_rows_are_checked() -> None:
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("sparse", [False, True])
 def test_norms_refuse_what_is_no_finite_number(value: float, sparse: bool) -> None:
-    """The error names the row in what was given, in a part of it too."""
+    """The error names the row in the argument, also for a slice of it."""
     array = np.ones((5, 3))
     array[3, 1] = value
     rows = as_rows(csr_array(array) if sparse else array)
@@ -109,16 +109,16 @@ def test_layouts_and_types_change_no_bit(array: NDArray[np.float32], start: int,
         as_rows(array).as_float64(),
         as_rows(csr_array(array)).as_float64(),
     ]
-    places, columns = np.repeat(np.arange(len(array)), 2), np.tile(np.arange(2), len(array))
+    positions, columns = np.repeat(np.arange(len(array)), 2), np.tile(np.arange(2), len(array))
     first = ways[0]
     for rows in ways:
         assert first.norms().tolist() == rows.norms().tolist()
         assert first.means().tolist() == rows.means().tolist()
         products = rows.all_products(matrix)
         assert first.all_products(matrix).tolist() == products.tolist()
-        assert products.reshape(-1).tolist() == rows.exact(matrix, places, columns).tolist()
-        squares = rows.exact(matrix, places, columns, squares=True)
-        assert first.exact(matrix, places, columns, squares=True).tolist() == squares.tolist()
+        assert products.reshape(-1).tolist() == rows.exact(matrix, positions, columns).tolist()
+        squares = rows.exact(matrix, positions, columns, squares=True)
+        assert first.exact(matrix, positions, columns, squares=True).tolist() == squares.tolist()
         assert array[start:stop].tolist() == rows.slice(start, stop).dense().tolist()
         assert array[::-1].tolist() == rows.take(np.arange(len(array))[::-1]).dense().tolist()
         assert bool((array == array[0]).all()) == rows.all_equal()
@@ -129,7 +129,7 @@ def test_layouts_and_types_change_no_bit(array: NDArray[np.float32], start: int,
 @settings(max_examples=60, deadline=None)
 @given(array=matrices())
 def test_norms_means_and_products_are_those_of_the_definition(array: NDArray[np.float32]) -> None:
-    """Within a few units in the last place of the sum of absolute terms, by `numpy` in float64."""
+    """They are within a few units in the last place of the sum of absolute terms, by `numpy` in float64."""
     wide = array.astype(np.float64)
     matrix = np.cos(np.arange(3.0 * wide.shape[1])).reshape(3, -1)
     rows = as_rows(array)
@@ -145,7 +145,7 @@ def test_norms_means_and_products_are_those_of_the_definition(array: NDArray[np.
 
 
 def test_terms_are_those_of_the_fullest_row() -> None:
-    """Dense rows have d products in each sum, sparse ones as many as they hold values."""
+    """Dense rows have d products per sum, sparse rows one per stored value."""
     array = np.array([[1.0, 0.0, 0.0], [1.0, 2.0, 0.0]])
     assert (3, 2) == (as_rows(array).max_terms, as_rows(csr_array(array)).max_terms)
     assert 3 == as_rows(csr_array(array)).slice(0, 0).max_terms
@@ -153,7 +153,7 @@ def test_terms_are_those_of_the_fullest_row() -> None:
 
 @pytest.mark.parametrize("sparse", [False, True])
 def test_equal_rows_are_found_among_many(sparse: bool) -> None:
-    """One other value in the last of 5,000 rows makes them differ."""
+    """A single different value in the last of 5,000 rows is detected."""
     array = np.tile([1.0, 0.0, 2.0], (5_000, 1))
     wrap: Any = csr_array if sparse else np.asarray
     assert as_rows(wrap(array)).all_equal()

@@ -1,4 +1,4 @@
-"""nearkin.vectors.sampling: samples without repetition, the same for a seed, and fair."""
+"""nearkin.vectors.sampling: samples without repetition, reproducible for a seed, and fair."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ SEEDS = st.integers(0, 2**64 - 1)
 
 @given(total=st.integers(0, 50), count=st.integers(0, 60), seed=SEEDS, stream=st.integers(0, 99))
 def test_places_ascend_without_repetition(total: int, count: int, seed: int, stream: int) -> None:
-    """As many as are wanted and there are; the same again for the same seed and stream."""
-    found = sample_positions(total, count, seed, stream).tolist()
-    assert min(total, count) == len(found)
-    assert sorted(set(found)) == found
-    assert set(found) <= set(range(total))
-    assert found == sample_positions(total, count, seed, stream).tolist()
+    """The sample has the requested size if possible, and the same seed and stream give it again."""
+    result = sample_positions(total, count, seed, stream).tolist()
+    assert min(total, count) == len(result)
+    assert sorted(set(result)) == result
+    assert set(result) <= set(range(total))
+    assert result == sample_positions(total, count, seed, stream).tolist()
 
 
 def test_every_place_is_as_likely_as_the_others() -> None:
-    """3 of 10 places for 2,000 seeds: each is taken Binomial(2000, 0.3) times, 600 ± 20.5.
+    """3 of 10 positions for 2,000 seeds: each is chosen Binomial(2000, 0.3) times, 600 ± 20.5.
 
     The bound of 123 is 6 standard deviations: by the normal tail below 2e-9 for one place, 2e-8 for the ten.
     """
@@ -41,20 +41,20 @@ def test_seeds_and_streams_draw_other_places() -> None:
 
 @given(total=st.integers(1, 30), size=st.integers(0, 30), count=st.integers(0, 5), seed=SEEDS)
 def test_subsets_are_sets_of_their_size(total: int, size: int, count: int, seed: int) -> None:
-    """Each without repetition, of the numbers below the total."""
-    found = random_subsets(total, size, count, seed, 3)
-    assert (count, min(size, total)) == found.shape
-    for row in found.tolist():
+    """Each is drawn without repetition from the numbers below the total."""
+    result = random_subsets(total, size, count, seed, 3)
+    assert (count, min(size, total)) == result.shape
+    for row in result.tolist():
         assert (len(row), True) == (len(set(row)), set(row) <= set(range(total)))
 
 
 @given(n=st.integers(1, 20), count=st.integers(1, 25), seed=SEEDS, sparse=st.booleans())
 def test_samples_are_rows_in_their_order(n: int, count: int, seed: int, sparse: bool) -> None:
-    """Dense float64, whatever was given."""
+    """Samples are dense float64 for any input."""
     array = np.arange(3 * n, dtype=np.float32).reshape(n, 3)
-    found = sample_rows(as_rows(csr_array(array) if sparse else array), count, seed, 4)
-    assert ("float64", True) == (str(found.dtype), found.flags.c_contiguous)
-    assert array[sample_positions(n, count, seed, 4)].tolist() == found.tolist()
+    result = sample_rows(as_rows(csr_array(array) if sparse else array), count, seed, 4)
+    assert ("float64", True) == (str(result.dtype), result.flags.c_contiguous)
+    assert array[sample_positions(n, count, seed, 4)].tolist() == result.tolist()
 
 
 @settings(deadline=None)
@@ -67,11 +67,11 @@ def test_samples_are_rows_in_their_order(n: int, count: int, seed: int, sparse: 
 def test_neighbour_distances_are_those_of_brute_force(
     values: list[tuple[int, int]], rank: int, queries: int, metric: str
 ) -> None:
-    """The rank-th smallest distance above zero, or the largest where there are fewer; rows without one give none."""
+    """The rank-th smallest distance above zero, or the largest if there are fewer; rows without one are omitted."""
     expected = []
     for x, y in values[:queries]:
         apart = [(abs(x - a), abs(y - b)) for a, b in values if (a, b) != (x, y)]
         distances = sorted(float(dx + dy) if metric == "l1" else (dx * dx + dy * dy) ** 0.5 for dx, dy in apart)
         expected += distances[min(rank, len(distances)) - 1 :][:1] if distances else []
-    found = neighbour_distances(np.array(values, np.float64), metric, rank, queries)
-    np.testing.assert_allclose(found, expected, rtol=1e-15)
+    result = neighbour_distances(np.array(values, np.float64), metric, rank, queries)
+    np.testing.assert_allclose(result, expected, rtol=1e-15)

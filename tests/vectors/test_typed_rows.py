@@ -1,4 +1,4 @@
-"""Forms of vectors: there and back, and the sphere on which angles are inner products."""
+"""Vector types: round trips, and the sphere on which angles are inner products."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KINDS: dict[VectorType, Any] = {
 
 @given(MATRICES)
 def test_every_form_has_the_same_values(X: Any) -> None:
-    """Stored in any form from any form, flat and back: the vectors that were given."""
+    """Converting between any two types, flattening and restoring gives the original vectors."""
     for given_as, make in KINDS.items():
         assert given_as == as_rows(make(X)).vector_type
         for kind in KINDS:
@@ -41,11 +41,11 @@ def test_every_form_has_the_same_values(X: Any) -> None:
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "float16"])
 def test_narrow_numbers_stay_as_they_came(dtype: Any, order: Any) -> None:
-    """Views of any strides, a part and some rows of them; queries of another type are float32."""
+    """Views with any strides, slices and selections keep the type; queries of other types are float32."""
     X = np.array(np.arange(24).reshape(6, 4), dtype, order=order)[::2]
     rows = as_rows(X)
-    some = np.array([2, 0])
-    for part, expected in [(rows, X), (rows.slice(1, 3), X[1:3]), (rows.take(some), X[some])]:
+    subset = np.array([2, 0])
+    for part, expected in [(rows, X), (rows.slice(1, 3), X[1:3]), (rows.take(subset), X[subset])]:
         assert dtype == part.vector_type
         back = Rows.from_flat(part.flat(), 4)
         assert np.float32 == part.dtype == back.dtype
@@ -59,15 +59,15 @@ def test_narrow_numbers_stay_as_they_came(dtype: Any, order: Any) -> None:
         X.astype(np.int64),
         csr_array(X.astype(np.float32)),
     ):
-        asked = as_typed_rows(other, dtype, 4, query=True)
-        assert asked.narrow is None
-        assert np.float32 == asked.dtype
-        assert (other.toarray() if issparse(other) else other).tolist() == asked.dense().tolist()
+        queries = as_typed_rows(other, dtype, 4, query=True)
+        assert queries.narrow is None
+        assert np.float32 == queries.dtype
+        assert (other.toarray() if issparse(other) else other).tolist() == queries.dense().tolist()
     assert as_typed_rows(X, "float32", 4, query=True).narrow is None
 
 
 def test_numbers_that_a_narrow_index_cannot_hold_are_refused() -> None:
-    """Whole numbers are never cut; float16 rounds, up to its largest number."""
+    """Integers are never truncated; float16 rounds, up to its largest number."""
     for bad in (0.5, -1.0, 256.0, 1e300):
         with pytest.raises(InputError, match=r"row 1: .* can't be stored as uint8.*astype"):
             as_typed_rows(np.array([[0.0, 1.0], [2.0, bad]]), "uint8", 2)
@@ -79,7 +79,7 @@ def test_numbers_that_a_narrow_index_cannot_hold_are_refused() -> None:
         with pytest.raises(InputError, match="NaN or an infinite"):
             as_typed_rows(np.array([[value]]), "int8", 1)
     rows = as_typed_rows(np.array([[0.1]]), "float16", 1)
-    # What is hashed is what is kept.
+    # The hashed values are the stored values.
     assert [[float(np.float16(0.1))]] == rows.dense().tolist()
     assert [[-128.0, 127.0]] == as_typed_rows([[-128, 127]], "int8", 2).dense().tolist()
 
@@ -94,13 +94,13 @@ def test_another_dimension_and_too_many_coordinates_are_refused() -> None:
 
 @pytest.mark.parametrize("form", [np.float64, csr_array])
 def test_cosines_on_the_sphere_are_inner_products(form: Any) -> None:
-    """Cos = x·q / (M |q|), and every row has the length 1."""
+    """Cos = x·q / (M |q|), and every row has length 1."""
     rng = np.random.default_rng(0)
     X, Q = rng.normal(size=(20, 4)), rng.normal(size=(5, 4))
     M = float(np.linalg.norm(X, axis=1).max()) * 1.5
     rows = hash_input(as_rows(form(X)), M)
-    asked = hash_input(as_rows(form(Q)), M, query=True)
-    a, b = (value.toarray() if issparse(value) else value for value in (rows, asked))
+    queries = hash_input(as_rows(form(Q)), M, query=True)
+    a, b = (value.toarray() if issparse(value) else value for value in (rows, queries))
     assert np.allclose(1, np.linalg.norm(a, axis=1))
     assert np.allclose(1, np.linalg.norm(b, axis=1))
     assert np.allclose(X @ Q.T / (M * np.linalg.norm(Q, axis=1)), a @ b.T)
@@ -109,7 +109,7 @@ def test_cosines_on_the_sphere_are_inner_products(form: Any) -> None:
 
 
 def test_rows_that_are_too_long_and_queries_of_zeros_are_refused() -> None:
-    """The longest row may be a rounding longer; zeros are rows, but no queries."""
+    """The longest row may exceed the limit by rounding; zeros are valid rows, but not queries."""
     X = np.array([[3.0, 4.0], [0.0, 0.0]])
     assert (2, 3) == hash_input(as_rows(X), 5.0).shape
     assert (2, 3) == hash_input(as_rows(X), 5.0 * (1 - 5e-7)).shape

@@ -177,10 +177,12 @@ class MinHash:
     seed : int, default 0
         Seed of the hash, 0 to 2^64 - 1. Inputs that are hashes or columns are mixed with it.
 
-    Notes ----- P[value i of A = value i of B] is the Jaccard similarity J of the sets. The share of equal values has
-    the variance J (1 - J) / num_perm for `classic`; for the others see `nearkin.theory.minhash_variance`. Each value of
-    `classic` is the smallest of (a x + b) mod 2^64 with odd a, where x is the mixed hash of a feature. This is a
-    bijection of x, so for random x every feature of a set is equally likely to be the smallest.
+    Notes
+    -----
+    P[value i of A = value i of B] is the Jaccard similarity J of the sets. The share of equal values has the variance J
+    (1 - J) / num_perm for `classic`; for the others see `nearkin.theory.minhash_variance`. Each value of `classic` is
+    the smallest of (a x + b) mod 2^64 with odd a, where x is the mixed hash of a feature. This is a bijection of x, so
+    for random x every feature of a set is equally likely to be the smallest.
 
     References
     ----------

@@ -56,8 +56,10 @@ class SparseSimHash(Family):
     heavy_ : (h,) int64
         With "mixed": heavy columns, ascending; otherwise empty.
 
-    Notes ----- A sum of 0 gives the bit 0. With signs and few distinct values such sums are frequent, and the law is
-    off by that much.
+    Notes
+    -----
+    A sum of 0 gives the bit 0. With signs and few distinct values such sums are frequent, and the law is off by that
+    much.
 
     References
     ----------

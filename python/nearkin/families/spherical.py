@@ -87,8 +87,10 @@ class SphericalHash(Family):
         Mean distance of the pivots from the mean of the data, divided by that of the data: at 1 they are among the
         data, at 10 far outside.
 
-    Notes ----- A fit that does not reach the tolerances in `max_iter` moves warns with `ConvergenceWarning` but can be
-    used: on isotropic data `drift_` is more informative than convergence. A fit to equal vectors never converges.
+    Notes
+    -----
+    A fit that does not reach the tolerances in `max_iter` moves warns with `ConvergenceWarning` but can be used: on
+    isotropic data `drift_` is more informative than convergence. A fit to equal vectors never converges.
 
     References
     ----------

@@ -25,9 +25,9 @@ from typing import Any, Literal
 import numpy.typing as npt
 
 from nearkin._core import BandCore
-from nearkin.errors import CorruptStoreError, bad_parameter, check_count, check_regular, mismatch
+from nearkin.errors import bad_parameter, check_count, check_regular, mismatch
 from nearkin.families.minhash import Signatures, as_signatures
-from nearkin.index.base import INT64_MAX, BaseIndex, check_recipe, file_stamp
+from nearkin.index.base import INT64_MAX, BaseIndex, check_recipe, damaged, file_stamp
 from nearkin.index.ids import Existing, Ids, check_existing, new_ids
 from nearkin.index.results import Clusters, Linkage, Pairs, SearchResult, search_in_batches
 from nearkin.progress import ShowProgress
@@ -312,31 +312,10 @@ class BandIndex(BaseIndex):
             raise bad_parameter("linkage", repr(linkage), '"centred" or "connected"')
         return Clusters(*self._core.clusters(self._min_equal(threshold), linkage))
 
-    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Save the index atomically as one file with a checksum for every section.
-
-        Parameters
-        ----------
-        path : str or os.PathLike
-            The file; an existing one is replaced.
-        overwrite : bool, default False
-            Replace the file even if it has changed since this index was opened from it or saved to it.
-
-        Raises
-        ------
-        OutputError
-            The file has changed since this index was opened from it or saved to it.
-        StoreLockedError
-            Another thread or process is changing the file.
-        OSError
-            The file can't be written; an existing file is unchanged.
-        """
-        metadata = {
-            "threshold": self.threshold,
-            "recipe": None if self.recipe is None else json.loads(self.recipe.to_json()),
-        }
-        with self._save_to(path, overwrite=overwrite) as file:
-            self._core.save(file, json.dumps(metadata, sort_keys=True, ensure_ascii=False).encode())
+    def _write(self, file: str) -> None:
+        recipe = None if self.recipe is None else json.loads(self.recipe.to_json())
+        metadata = {"threshold": self.threshold, "recipe": recipe}
+        self._core.save(file, json.dumps(metadata, sort_keys=True, ensure_ascii=False).encode())
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> BandIndex:
@@ -378,11 +357,9 @@ class BandIndex(BaseIndex):
             recipe = None if content["recipe"] is None else Recipe.from_json(json.dumps(content["recipe"]))
             same_shape = recipe is None or (recipe.num_perm, recipe.value_bits) == (num_perm, value_bits)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            reason = f"its metadata can't be read: {error}"
-            raise CorruptStoreError(f"{path} is damaged: {reason}", place=str(path), reason=reason) from error
+            raise damaged(path, f"its metadata can't be read: {error}") from error
         if not same_shape:
-            reason = "its signatures are not those of its recipe"
-            raise CorruptStoreError(f"{path} is damaged: {reason}", place=str(path), reason=reason)
+            raise damaged(path, "its signatures are not those of its recipe")
         index = cls.__new__(cls)
         index.recipe, index.threshold = recipe, threshold
         index.num_perm, index.num_bands, index.num_rows = num_perm, num_bands, num_rows

@@ -40,7 +40,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from nearkin.errors import OutputError, StoreLockedError, check_count, check_name, mismatch
+from nearkin.errors import CorruptStoreError, OutputError, StoreLockedError, check_count, check_name, mismatch
 from nearkin.index.ids import Existing, Id, IdArray, IdCore, Ids, check_ids, contains_id
 from nearkin.io.inputs import FileStamp
 from nearkin.io.locks import lock_file
@@ -165,12 +165,13 @@ class BaseIndex:
 
     if TYPE_CHECKING:
 
-        def save(self, path: str | os.PathLike[str], /, *, overwrite: bool = False) -> None:
-            """Save the index; every subclass implements it."""
-
         @classmethod
-        def open(cls, path: str | os.PathLike[str], /) -> Self:
+        def open(cls, path: str | os.PathLike[str]) -> Self:
             """Open a saved index; every subclass implements it."""
+
+    def _write(self, file: str) -> None:
+        """Write the index to a file."""
+        raise NotImplementedError
 
     def _id_core(self) -> IdCore:
         core: IdCore = self._core
@@ -239,6 +240,32 @@ class BaseIndex:
 
     # -- files
 
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Save the index atomically as one file with a checksum for every section.
+
+        After a crash at any moment the file is the old one or the new one.
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+            The file; an existing one is replaced.
+        overwrite : bool, default False
+            Replace the file even if it has changed since this index was opened from it or saved to it.
+
+        Raises
+        ------
+        OutputError
+            The file has changed since this index was opened from it or saved to it.
+        StoreLockedError
+            Another thread or process is changing the file.
+        OSError
+            The file can't be written; an existing file is unchanged.
+        NotFittedError, ParameterError
+            An index of vectors that is not fitted, or whose family can't be saved, such as one with a kernel function.
+        """
+        with self._lock_and_stamp(path, overwrite=overwrite):
+            self._write(os.fspath(path))
+
     def _stamps(self) -> dict[str, FileStamp]:
         """Stamps of the files of this index, by real path."""
         stamps: dict[str, FileStamp] = vars(self).setdefault("_file_stamps", {})
@@ -250,8 +277,8 @@ class BaseIndex:
             self._stamps()[path] = stamp
 
     @contextmanager
-    def _save_to(self, path: str | os.PathLike[str], *, overwrite: bool) -> Iterator[str]:
-        """Lock a file, yield its name for saving, and record its new stamp.
+    def _lock_and_stamp(self, path: str | os.PathLike[str], *, overwrite: bool) -> Iterator[None]:
+        """Lock a file for writing, and record its new stamp.
 
         Raises
         ------
@@ -273,19 +300,14 @@ class BaseIndex:
                     "open the file and add to it, or pass overwrite=True to discard its changes"
                 )
                 raise OutputError(message, place=str(path), in_place="other", errno=None)
-            yield os.fspath(path)
+            yield
             self._remember_stamp(*file_stamp(path))
 
     # -- pickles
 
-    def _save_core(self, path: str) -> None:
+    def _write_core(self, file: str) -> None:
         """Write a file from which `_open_core` restores the core."""
-        self.save(path)
-        real_path = os.path.realpath(path)
-        self._stamps().pop(real_path, None)
-        _path_locks.pop(real_path, None)
-        if not self._stamps():
-            del vars(self)["_file_stamps"]
+        self._write(file)
 
     def _open_core(self, path: str) -> Any:
         """Return the core in such a file."""
@@ -296,7 +318,7 @@ class BaseIndex:
         state = {name: value for name, value in vars(self).items() if name not in ("_core", "_file_stamps")}
         if self._core is not None:
             with _temporary_file() as path:
-                self._save_core(str(path))
+                self._write_core(str(path))
                 state["_file"] = path.read_bytes()
         return state
 
@@ -324,6 +346,11 @@ def check_recipe(own: Recipe | None, other: Recipe | str) -> None:
     if own is None:
         raise mismatch("recipe", "an index created without one", str(other))
     own.check_same(other)
+
+
+def damaged(path: str | os.PathLike[str], reason: str) -> CorruptStoreError:
+    """Return the error for a file with an invalid content."""
+    return CorruptStoreError(f"{os.fspath(path)} is damaged: {reason}", place=os.fspath(path), reason=reason)
 
 
 def file_stamp(path: str | os.PathLike[str]) -> tuple[str, FileStamp | None]:

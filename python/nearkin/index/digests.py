@@ -25,7 +25,7 @@ from nearkin._core import DigestCore
 from nearkin.digests.ssdeep import DigestRecipe
 from nearkin.errors import CorruptStoreError, InputError, ParameterError, bad_parameter, check_count, check_regular
 from nearkin.index.base import INT64_MAX, BaseIndex, file_stamp
-from nearkin.index.ids import Existing, Id, IdArray, Ids, check_existing, contains_id, new_ids
+from nearkin.index.ids import Existing, Id, Ids, check_existing, contains_id, new_ids
 from nearkin.index.results import BatchResult, IdClusters, IdMatches, IdPairs, Linkage, search_in_batches
 from nearkin.progress import ShowProgress
 
@@ -64,7 +64,6 @@ class ScoredMatches(IdMatches[ScoredMatch]):
     _measure = "score"
     _item_type = ScoredMatch
 
-    ids: IdArray
     scores: npt.NDArray[np.uint8]
 
 
@@ -86,8 +85,6 @@ class DigestResult(BatchResult[ScoredMatches]):
     _measure = "score"
     _row_type = ScoredMatches
 
-    offsets: npt.NDArray[np.int64]
-    ids: IdArray
     scores: npt.NDArray[np.uint8]
     skipped: int
 
@@ -107,8 +104,6 @@ class DigestPairs(IdPairs):
 
     _measure = "score"
 
-    left: IdArray
-    right: IdArray
     scores: npt.NDArray[np.uint8]
     skipped: int
 
@@ -131,8 +126,6 @@ class DigestClusters(IdClusters):
 
     _measure = "score"
 
-    offsets: npt.NDArray[np.int64]
-    ids: IdArray
     scores: npt.NDArray[np.uint8]
     skipped: int
 
@@ -181,9 +174,11 @@ class DigestIndex(BaseIndex):
     recipe : DigestRecipe
         `index.recipe.hash(data)` and `index.recipe.hash_files(paths)` return digests for this index.
 
-    Notes ----- Digests are stored in the form in which they are compared, with runs cut to three characters. Additions
-    are visible at once; one batch costs less than single additions. Row numbers are never reused. Several threads may
-    add, remove and search at the same time; each change is atomic.
+    Notes
+    -----
+    Digests are stored in the form in which they are compared, with runs cut to three characters. Additions are visible
+    at once; one batch costs less than single additions. Row numbers are never reused. Several threads may add, remove
+    and search at the same time; each change is atomic.
 
     Examples
     --------
@@ -261,7 +256,7 @@ class DigestIndex(BaseIndex):
             For an id that already exists or occurs twice in the call: refuse the call, update the digest (the last one
             wins), or skip the new one.
         recipe : DigestRecipe or str, optional
-            Recipe of these digests, to be checked. By default the recipe of the index is assumed.
+            Recipe of the digests, to be checked. By default the recipe of the index is assumed.
 
         Raises
         ------
@@ -434,27 +429,8 @@ class DigestIndex(BaseIndex):
         limit = check_count("limit", limit, 0, INT64_MAX, "0 or more")
         return [Hub(*hub) for hub in self._core.hubs(min_count, limit)]
 
-    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Save the index atomically as one file with a checksum for every section (`docs/format-digests.md`).
-
-        Parameters
-        ----------
-        path : str or os.PathLike
-            The file; an existing one is replaced.
-        overwrite : bool, default False
-            Replace the file even if it has changed since this index was opened from it or saved to it.
-
-        Raises
-        ------
-        OutputError
-            The file has changed since this index was opened from it or saved to it.
-        StoreLockedError
-            Another thread or process is changing the file.
-        OSError
-            The file can't be written; an existing file is unchanged.
-        """
-        with self._save_to(path, overwrite=overwrite) as file:
-            self._core.save(file, not self.strict, self.recipe.to_json().encode())
+    def _write(self, file: str) -> None:
+        self._core.save(file, not self.strict, self.recipe.to_json().encode())
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> DigestIndex:

@@ -24,38 +24,14 @@ import numpy.typing as npt
 from nearkin._core import KERNEL, HammingCore
 from nearkin.errors import CorruptStoreError, bad_parameter, check_count, check_regular, mismatch
 from nearkin.index.base import INT64_MAX, BaseIndex, check_recipe, file_stamp
-from nearkin.index.fingerprints import (
-    check_bits,
-    flat_rows,
-    from_bytes,
-    from_hex,
-    from_signed,
-    hamming,
-    to_bytes,
-    to_hex,
-    to_signed,
-    words_per_row,
-)
+from nearkin.index.fingerprints import check_bits, flat_rows, hamming, words_per_row
 from nearkin.index.ids import Existing, Ids, check_existing, new_ids
 from nearkin.index.memory import INDEX_SHARE, memory_budget
 from nearkin.index.results import Clusters, Linkage, Matches, Pairs, SearchResult, search_in_batches
 from nearkin.progress import ShowProgress
 from nearkin.recipe import Recipe
 
-__all__ = [
-    "Clusters",
-    "HammingIndex",
-    "Matches",
-    "Pairs",
-    "SearchResult",
-    "from_bytes",
-    "from_hex",
-    "from_signed",
-    "hamming",
-    "to_bytes",
-    "to_hex",
-    "to_signed",
-]
+__all__ = ["Clusters", "HammingIndex", "Matches", "Pairs", "SearchResult", "hamming"]
 
 Method = Literal["auto", "scan", "bits", "blocks", "tables", "multi"]
 Rank = Literal["hamming", "jaccard", "spherical"]
@@ -113,7 +89,8 @@ class HammingIndex(BaseIndex):
     and, unless they ascend, 5 to 11 bytes for their lookup; row numbers take nothing. Added fingerprints are visible at
     once. Sorting and merging are amortized; the longest pause is one merge of all fingerprints.
 
-    Several threads may search at the same time.
+    Several threads may search at the same time. A saved file contains the tables for `radius`, if it is set
+    (`docs/format.md`).
 
     References
     ----------
@@ -174,9 +151,6 @@ class HammingIndex(BaseIndex):
 
     def _check_radius(self, radius: int) -> int:
         return check_count("radius", radius, 0, self.bits, f"0 to bits={self.bits}")
-
-    def _save_core(self, path: str) -> None:
-        self._core.save(path)
 
     def __repr__(self) -> str:
         return f"HammingIndex(bits={self.bits}, method={self.method!r}, {len(self)} fingerprints)"
@@ -415,8 +389,10 @@ class HammingIndex(BaseIndex):
         ParameterError
             A radius or batch size out of range; during iteration, a change of the index.
 
-        Notes ----- Memory: about 20 bytes for each of `batch_size` pairs (at least a million), and 4 to 8 bytes per
-        row. Every row is searched once, which takes longer than `pairs`.
+        Notes
+        -----
+        Memory: about 20 bytes for each of `batch_size` pairs (at least a million), and 4 to 8 bytes per row. Every row
+        is searched once, which takes longer than `pairs`.
 
         Examples
         --------
@@ -507,30 +483,8 @@ class HammingIndex(BaseIndex):
             raise bad_parameter("linkage", repr(linkage), '"centred" or "connected"')
         return Clusters(*self._core.clusters(self._check_radius(radius), linkage))
 
-    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Save the index atomically as one file with a checksum for every section.
-
-        After a crash at any moment the file is the old one or the new one. It contains the tables for the announced
-        radius, if there is one (`docs/format.md`).
-
-        Parameters
-        ----------
-        path : str or os.PathLike
-            The file; an existing one is replaced.
-        overwrite : bool, default False
-            Replace the file even if it has changed since this index was opened from it or saved to it.
-
-        Raises
-        ------
-        OutputError
-            The file has changed since this index was opened from it or saved to it.
-        StoreLockedError
-            Another thread or process is changing the file.
-        OSError
-            The file can't be written; an existing file is unchanged.
-        """
-        with self._save_to(path, overwrite=overwrite) as file:
-            self._core.save(file)
+    def _write(self, file: str) -> None:
+        self._core.save(file)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> HammingIndex:

@@ -45,10 +45,10 @@ import numpy as np
 import numpy.typing as npt
 
 from nearkin._core import LshCore, components, deviations_of_recall
-from nearkin.errors import CorruptStoreError, NotFittedError, bad_parameter, check_count, check_regular
+from nearkin.errors import NotFittedError, bad_parameter, check_count, check_regular
 from nearkin.families.base import Family, deserialize, family_from_description
 from nearkin.families.hyperplane import ROTATIONS, Hyperplane, rotation_size
-from nearkin.index.base import INT64_MAX, BaseIndex, file_stamp
+from nearkin.index.base import INT64_MAX, BaseIndex, damaged, file_stamp
 from nearkin.index.ids import Existing, IdArray, IdCore, Ids, check_existing, check_ids, new_ids
 from nearkin.index.lsh_params import (
     CodeRank,
@@ -56,6 +56,7 @@ from nearkin.index.lsh_params import (
     IndexParams,
     Settings,
     TuneReport,
+    as_number,
     check_param,
     check_recall,
     explain_filter,
@@ -65,7 +66,7 @@ from nearkin.index.lsh_params import (
     with_width,
 )
 from nearkin.index.lsh_tuning import TuneTarget, tune
-from nearkin.index.results import Candidates, Clusters, Linkage, Pairs, SearchResult, search_in_batches
+from nearkin.index.results import Candidates, Clusters, Linkage, Pairs, SearchResult, search_in_batches, sorted_pairs
 from nearkin.progress import ShowProgress, reporting, ticker
 from nearkin.vectors.arrays import (
     DENSE_TYPES,
@@ -98,10 +99,6 @@ _MAX_BATCH_VALUES = 1 << 22
 """Coordinates of the indexed vectors that are queries at once: 32 MB of float64."""
 _MAX_BATCH_ROWS = 4096
 """Maximum number of indexed vectors that are queries at once."""
-_FILE_PARAMS = (
-    "num_tables", "hashes_per_table", "num_probes", "filter", "num_candidates", "metric", "rank", "recall",
-    "num_partitions",
-)  # fmt: skip
 _FILE_SETTINGS = (
     "filter", "num_tables", "hashes_per_table", "num_probes", "num_candidates", "rank", "recall", "num_partitions",
 )  # fmt: skip
@@ -147,7 +144,7 @@ class LSHIndex(BaseIndex):
         For codes: the distance between them. "hamming" counts the bits that differ; "spherical" divides that by the
         number of set bits in common and is meant for `SphericalHash`. "estimate", with the family
         `Hyperplane(bits=None, orthogonal="hadamard")` or "dense", estimates the true distance with a lower bound and
-        re-ranks while the bound allows a nearer row; it needs no tuning.
+        re-ranks while the bound allows a nearer row; tuning is optional.
     metric : {"l2", "l1", "cosine", "inner_product"}, optional
         The true distance; by default the one that the family approximates. "l2" and "l1" are the Euclidean and the
         Manhattan distance, "cosine" is 1 - cos, and "inner_product" is the negative inner product. For the last, the
@@ -174,10 +171,12 @@ class LSHIndex(BaseIndex):
         The parameters in force after `fit` or `tune`: the arguments, and values chosen for the rest. The next `fit` or
         `tune` chooses them again from its own data.
 
-    Notes ----- Time per query: hashing, then L T lookups (about 0.1 us each) or a scan of n codes, then d operations
-    per distinct candidate. Memory: the vectors and ids, plus 6 to 18 bytes per row and table for buckets (`explain`
-    reports the sum), or bits / 8 bytes per row for codes. The vector of a removed row occupies memory until the index
-    is fitted again.
+    Notes
+    -----
+    Time per query: hashing, then L T lookups (about 0.1 us each) or a scan of n codes, then d operations per distinct
+    candidate. Memory: the vectors and ids, plus 6 to 18 bytes per row and table for buckets (`explain` reports the
+    sum), or bits / 8 bytes per row for codes. The vector of a removed row occupies memory until the index is fitted
+    again.
 
     Results depend only on the arguments, not on threads or batches. Distances are summed in a fixed order and in the
     type of the vectors passed to `fit` (`float32` or `float64`; later vectors and queries are converted), sparse ones
@@ -221,18 +220,9 @@ class LSHIndex(BaseIndex):
         recall: float | None = None,
         num_partitions: int | None = None,
     ) -> None:
+        counts = num_tables, hashes_per_table, num_probes
         self.params = IndexParams(
-            family=family,
-            num_tables=num_tables,
-            hashes_per_table=hashes_per_table,
-            num_probes=num_probes,
-            filter=filter,
-            num_candidates=num_candidates,
-            rank=rank,
-            metric=metric,
-            max_norm=max_norm,
-            recall=recall,
-            num_partitions=num_partitions,
+            family, *counts, filter, num_candidates, rank, metric, max_norm, recall, num_partitions
         )
         self._core = None
 
@@ -300,8 +290,8 @@ class LSHIndex(BaseIndex):
         self._adopt(fitted)
         return self
 
-    def _build(self, family: Family, settings: Settings, rows: Rows, hashed: HashInput, ids: Ids | None) -> Self:
-        """Return a new index of these vectors with these settings."""
+    def _build(self, family: Family, settings: Settings, rows: Rows, hashed: HashInput, ids: Ids | None) -> LSHIndex:
+        """Return a new index of the vectors with these settings."""
         index = type(self)(family)
         index.family_ = _fit_family(family, settings, hashed)
         index.settings_ = with_width(settings, index.family_)
@@ -310,7 +300,7 @@ class LSHIndex(BaseIndex):
         index._insert(rows, hashed, ids)
         return index
 
-    def _adopt(self, fitted: Self) -> None:
+    def _adopt(self, fitted: LSHIndex) -> None:
         """Take over the state of another fitted index; the parameters stay."""
         names = ("settings_", "family_", "dimension_", "vector_type_", "_core")
         # One update, so that an interrupt comes before or after it.
@@ -388,7 +378,7 @@ class LSHIndex(BaseIndex):
         # An iterator can be read once, but several indexes may be built.
         keys = None if ids is None else check_ids(ids)
 
-        def build(family: Family, settings: Settings, hashed: HashInput) -> Self:
+        def build(family: Family, settings: Settings, hashed: HashInput) -> LSHIndex:
             return self._build(family, settings, rows, hashed, keys)
 
         self._adopt(tune(self.params.for_dimension(rows.d), metric, rows, target, build))
@@ -396,23 +386,15 @@ class LSHIndex(BaseIndex):
 
     def _new_core(self, rows: Rows) -> LshCore:
         settings, family = self.settings_, self.family_
+        vectors = settings.metric, self.vector_type_, self.dimension_
         if settings.rank == "estimate":
             rotation = (family.seed, ROTATIONS[str(cast("Hyperplane", family).orthogonal)])
-            partitions = settings.num_partitions or None
-            vectors = rows.flat()
-            return LshCore.rotation(settings.metric, self.vector_type_, self.dimension_, rotation, partitions, vectors)
+            return LshCore.rotation(*vectors, rotation, settings.num_partitions or None, rows.flat())
         if settings.filter == "codes":
-            return LshCore.codes(settings.metric, self.vector_type_, self.dimension_, family.num_hashes)
-        layout = family.hash_layout(settings.num_tables, settings.hashes_per_table)
-        return LshCore.buckets(
-            settings.metric,
-            self.vector_type_,
-            self.dimension_,
-            family.kind == "keys",
-            family.num_hashes,
-            settings.hashes_per_table,
-            np.ascontiguousarray(layout, dtype=np.uint32).ravel(),
-        )
+            return LshCore.codes(*vectors, family.num_hashes)
+        k = settings.hashes_per_table
+        layout = np.ascontiguousarray(family.hash_layout(settings.num_tables, k), dtype=np.uint32).ravel()
+        return LshCore.buckets(*vectors, family.kind == "keys", family.num_hashes, k, layout)
 
     def _hash(self, hashed: HashInput) -> Hashes:
         """Return the family's hashes, flat."""
@@ -603,7 +585,7 @@ class LSHIndex(BaseIndex):
     def _rank(
         self, rows: Rows, params: SearchParams, k: int | None, radius: float | None
     ) -> tuple[Ints, IdArray, npt.NDArray[np.float32] | Floats]:
-        """Return offsets, ids and distances of the k nearest candidates, or of those within a radius."""
+        """Return offsets, ids and distances of the k nearest candidates, or of all within a radius."""
         core, vectors = self._fitted_core(), rows.flat()
         if self.settings_.rank == "estimate":
             return core.estimated(vectors, params.deviations, params.num_probes, k, radius)
@@ -685,10 +667,12 @@ class LSHIndex(BaseIndex):
         ParameterError
             A radius that is not a number; bad parameters; an index for inner products, which are not distances.
 
-        Notes ----- A pair whose hashes are equal with probability p is found with probability 1 - (1 - p^k)^L at one
-        probe per table (`expected_recall`), and at least that with more probes. A pair of codes is found if one of the
-        two is among the `num_candidates` nearest codes of the other, including itself. Cost: one query per vector, and
-        24 bytes per pair.
+        Notes
+        -----
+        A pair whose hashes are equal with probability p is found with probability 1 - (1 - p^k)^L at one probe per
+        table (`expected_recall`), and at least that with more probes. A pair of codes is found if one of the two is
+        among the `num_candidates` nearest codes of the other, including itself. Cost: one query per vector, and 24
+        bytes per pair.
 
         Examples
         --------
@@ -700,14 +684,8 @@ class LSHIndex(BaseIndex):
         [('a', 'b', 0.1), ('c', 'd', 0.2)]
         """
         rows, left, right, distances = self._edges(radius, num_probes, num_candidates, progress)
-        ids = self._fitted_core().ids_of(rows)
-        # Ranks of ids: lexsort has no order for objects.
-        rank = np.empty(len(rows), np.int64)
-        rank[np.argsort(ids, kind="stable")] = np.arange(len(rows))
-        swapped = rank[left] > rank[right]
-        left, right = np.where(swapped, right, left), np.where(swapped, left, right)
-        order = np.lexsort((rank[right], rank[left]))
-        return Pairs(ids[left[order]], ids[right[order]], self._as_result_distances(distances[order]))
+        ids_left, ids_right, order = sorted_pairs(self._fitted_core().ids_of(rows), left, right)
+        return Pairs(ids_left, ids_right, self._as_result_distances(distances[order]))
 
     def clusters(
         self,
@@ -952,38 +930,12 @@ class LSHIndex(BaseIndex):
 
     # -- files
 
-    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Save the index with its hash functions atomically as one file with a checksum for every section.
+    def _write(self, file: str) -> None:
+        self._fitted_core().save(file, self._file_metadata())
 
-        After a crash at any moment the file is the old one or the new one (`docs/format-lsh.md`).
-
-        Parameters
-        ----------
-        path : str or os.PathLike
-            The file; an existing one is replaced.
-        overwrite : bool, default False
-            Replace the file even if it has changed since this index was opened from it or saved to it.
-
-        Raises
-        ------
-        NotFittedError
-            Before `fit`.
-        ParameterError
-            A family that can't be saved, such as one with a kernel function.
-        OutputError
-            The file has changed since this index was opened from it or saved to it.
-        StoreLockedError
-            Another thread or process is changing the file.
-        OSError
-            The file can't be written; an existing file is unchanged.
-        """
-        core = self._fitted_core()
-        with self._save_to(path, overwrite=overwrite) as file:
-            core.save(file, self._file_metadata())
-
-    def _save_core(self, path: str) -> None:
+    def _write_core(self, file: str) -> None:
         # Pickles store everything else as attributes, also a kernel function that no file can store.
-        self._fitted_core().save(path, b"")
+        self._fitted_core().save(file, b"")
 
     def _open_core(self, path: str) -> LshCore:
         return LshCore.open(path)[0]
@@ -1032,11 +984,9 @@ class LSHIndex(BaseIndex):
             params = _params_from_file(about, family)
             settings = _settings_from_file(about, params, family)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
-            reason = f"its description is inconsistent ({error})"
-            raise CorruptStoreError(f"{file} is damaged: {reason}", place=file, reason=reason) from error
+            raise damaged(file, f"its description is inconsistent ({error})") from error
         if metric != settings.metric:
-            reason = "its metric is not that of its vectors"
-            raise CorruptStoreError(f"{file} is damaged: {reason}", place=file, reason=reason)
+            raise damaged(file, "its metric is not that of its vectors")
         index = cls(**vars(params))
         index.settings_, index.family_ = settings, family
         index.vector_type_, index.dimension_, index._core = vector_type, dimension, core
@@ -1051,7 +1001,7 @@ class LSHIndex(BaseIndex):
             "family": json.loads(text),
             "bits": family.num_hashes,
             "settings": _to_file_names({name: getattr(settings, name) for name in _FILE_SETTINGS}),
-            "given": _to_file_names({name: getattr(params, name) for name in _FILE_PARAMS}),
+            "given": _to_file_names({name: getattr(params, name) for name in (*_FILE_SETTINGS, "metric")}),
             "given_family": params.family.description(),
             "given_max_norm": params.max_norm,
             "max_norm": settings.max_norm,
@@ -1082,12 +1032,9 @@ def _fit_family(family: Family, settings: Settings, hashed: HashInput) -> Family
 
 def _check_radius(radius: float) -> float:
     """Return a distance, which may be infinite, after checking it."""
-    try:
-        number = float(radius)
-    except (TypeError, ValueError):
-        raise bad_parameter("radius", repr(radius), "a number") from None
-    if np.isnan(number):
-        raise bad_parameter("radius", radius, "a number")
+    number = as_number(radius)
+    if math.isnan(number):
+        raise bad_parameter("radius", repr(radius), "a number")
     return number
 
 

@@ -53,7 +53,7 @@ _MAX_FLAT_ROWS = 1 << 16
 """Rows up to which `filter="auto"` scans all rotation codes."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class IndexParams:
     """Arguments of the `LSHIndex` constructor, where each is described; None means chosen automatically.
 
@@ -125,9 +125,9 @@ class IndexParams:
         for name, allowed in self._inapplicable():
             if getattr(self, name) is not None:
                 raise bad_parameter(name, getattr(self, name), allowed)
-        for name, maximum in _RANGES.items():
+        for name in _RANGES:
             if getattr(self, name) is not None:
-                check_count(name, getattr(self, name), 1, maximum, f"1 to {maximum}")
+                check_param(name, getattr(self, name))
         if self.recall is not None:
             check_recall(self.recall)
         if self.rank == "spherical" and (self.filter == "buckets" or family.kind != "bits"):
@@ -255,12 +255,17 @@ class Settings:
         return f"Settings({', '.join(f'{name}={getattr(self, name)!r}' for name in self._applicable())})"
 
 
+def as_number(value: object) -> float:
+    """Return a value as a float; NaN if it is not a number."""
+    try:
+        return float(value)  # type: ignore[arg-type]  # A TypeError is the answer.
+    except (TypeError, ValueError):
+        return math.nan
+
+
 def check_recall(recall: float) -> float:
     """Return the recall that a bound of estimates guarantees, after checking it."""
-    try:
-        number = float(recall)
-    except (TypeError, ValueError):
-        number = math.nan
+    number = as_number(recall)
     if not 0.5 <= number < 1:
         raise bad_parameter("recall", recall, "a number from 0.5 to below 1")
     return number
@@ -276,15 +281,9 @@ def resolve_max_norm(params: IndexParams, metric: Metric, rows: Rows) -> float |
     norms = rows.norms()
     if metric != "inner_product" or params.rank == "estimate":
         return None
-    if params.max_norm is None:
-        max_norm = float(norms.max()) or 1.0
-    else:
-        try:
-            max_norm = float(params.max_norm)
-        except (TypeError, ValueError):
-            max_norm = math.nan
-        if not 0 < max_norm < math.inf:
-            raise bad_parameter("max_norm", repr(params.max_norm), "a number above 0")
+    max_norm = (float(norms.max()) or 1.0) if params.max_norm is None else as_number(params.max_norm)
+    if not 0 < max_norm < math.inf:
+        raise bad_parameter("max_norm", repr(params.max_norm), "a number above 0")
     _warn_of_long_vectors(params, norms, max_norm)
     return max_norm
 

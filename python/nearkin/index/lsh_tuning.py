@@ -5,8 +5,7 @@ queries, their k true neighbours are found by brute force, and as many random ro
 T probes, sampled tables give the rate s_i at which neighbour i of its query is in one of the T probed buckets. L
 independent tables find it with probability
 
-    1 − (1 − s_i)^L        recall(L) = mean over all neighbours        candidates(L) = n · the same mean over random
-    rows
+    1 − (1 − s_i)^L        recall(L) = mean over all neighbours        candidates(L) = n · mean over random rows
 
 At T = 1 this is the law 1 − (1 − p^h)^L with p^h measured instead of assumed (Slaney, Lifshits and He 2012 take p from
 the histogram of distances and a law; families without a law have none). The smallest L that reaches the recall follows
@@ -19,7 +18,7 @@ the mean over queries is too low, m, T or L grow until it is not: the recall of 
 mean. Then L (with up to three more indexes) and m or T (which needs none) are bisected down to the smallest value that
 still reaches the recall.
 
-Ranking by estimates needs no law of candidates: a guaranteed recall sets the bound, and the index finds more than that.
+Ranking by estimates works without a law of candidates: a guaranteed recall sets the bound, and the index finds more.
 Partitions have no law. So both are tuned by measured recall alone, by bisection, since recall grows with both:
 
 1. the smallest guarantee whose codes reach the recall in all partitions (half the remaining misses if partitions are
@@ -40,7 +39,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -58,7 +57,7 @@ from nearkin.index.lsh_params import (
     table_settings,
 )
 from nearkin.index.results import SearchResult
-from nearkin.theory.choice import collision_in_any_table, min_tables
+from nearkin.theory.amplification import collision_in_any_table, min_tables, smallest
 from nearkin.vectors.arrays import Floats, HashInput, Ints, Metric, Rows, Vectors, hash_input
 
 _NUM_QUERIES = 200
@@ -144,7 +143,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Sample:
+class TuneSample:
     """Data of the choice: rows that serve as queries, their true neighbours, and random rows."""
 
     params: IndexParams
@@ -187,6 +186,8 @@ class TunableIndex(Protocol):
 
 
 Tuned = TypeVar("Tuned", bound=TunableIndex)
+Build: TypeAlias = Callable[[Family, Settings, HashInput], Tuned]
+"""Creates an index with a family and settings."""
 
 
 def tune(
@@ -194,7 +195,7 @@ def tune(
     metric: Metric,
     rows: Rows,
     target: TuneTarget,
-    build: Callable[[Family, Settings, HashInput], Tuned],
+    build: Build[Tuned],
 ) -> Tuned:
     """Return the index that reaches the recall; `build` creates an index from a family, settings and hash input."""
     sample = draw_sample(params, metric, rows, target)
@@ -226,21 +227,13 @@ def tune(
     else:
         index, best, measured = _reduce_tables(build, index, sample, target, best, measured)
         best, measured = _reduce_effort(index, sample, target, best, measured)
-    report = TuneReport(
-        recall=target.recall,
-        k=target.k,
-        expected_recall=best.recall,
-        measured_recall=measured[0],
-        recall_lower_bound=measured[1],
-        expected_candidates=best.candidates,
-        expected_microseconds=best.nanoseconds / 1000,
-        choices=len(candidates),
-    )
+    expected = best.candidates, best.nanoseconds / 1000
+    report = TuneReport(target.recall, target.k, best.recall, *measured, *expected, len(candidates))
     index.settings_ = replace(index.settings_, tuning=report)
     return index
 
 
-def draw_sample(params: IndexParams, metric: Metric, rows: Rows, target: TuneTarget) -> Sample:
+def draw_sample(params: IndexParams, metric: Metric, rows: Rows, target: TuneTarget) -> TuneSample:
     """Draw queries and random rows, and find the true neighbours of the queries."""
     n, k = len(rows), target.k
     if n < 2 * k + 2:
@@ -261,10 +254,10 @@ def draw_sample(params: IndexParams, metric: Metric, rows: Rows, target: TuneTar
     queries, measured = np.sort(drawn[:_NUM_QUERIES]), np.sort(drawn)
     nearest, distances = true_neighbours(rows, measured, metric, k)
     own = np.searchsorted(measured, queries)
-    return Sample(params, metric, max_norm, rows, queries, nearest[own], random, measured, distances[:, -1])
+    return TuneSample(params, metric, max_norm, rows, queries, nearest[own], random, measured, distances[:, -1])
 
 
-def measure_recall(index: TunableIndex, sample: Sample, k: int) -> tuple[float, float]:
+def measure_recall(index: TunableIndex, sample: TuneSample, k: int) -> tuple[float, float]:
     """Return the recall of queries that are rows of the index, and its lower bound."""
     far = sample.limits
     limit = far + 1e-5 * np.abs(far) + 1e-12
@@ -279,9 +272,9 @@ def measure_recall(index: TunableIndex, sample: Sample, k: int) -> tuple[float, 
 
 
 def _reduce_tables(
-    build: Callable[[Family, Settings, HashInput], Tuned],
+    build: Build[Tuned],
     index: Tuned,
-    sample: Sample,
+    sample: TuneSample,
     target: TuneTarget,
     best: Candidate,
     measured: tuple[float, float],
@@ -309,7 +302,7 @@ def _reduce_tables(
 
 
 def _reduce_effort(
-    index: TunableIndex, sample: Sample, target: TuneTarget, best: Candidate, measured: tuple[float, float]
+    index: TunableIndex, sample: TuneSample, target: TuneTarget, best: Candidate, measured: tuple[float, float]
 ) -> tuple[Candidate, tuple[float, float]]:
     """Bisect the candidates of codes, or the probes of tables, down to the recall, unless their number was set."""
     name = "num_candidates" if best.settings.filter == "codes" else "num_probes"
@@ -333,7 +326,7 @@ def _reduce_effort(
     return replace(best, settings=replace(best.settings, **{name: high})), measured  # type: ignore[arg-type]
 
 
-def _increase_effort(best: Candidate, sample: Sample, target: TuneTarget, family: Family) -> Candidate | None:
+def _increase_effort(best: Candidate, sample: TuneSample, target: TuneTarget, family: Family) -> Candidate | None:
     """Return the next larger choice within the limits, or None; parameters that were set do not grow."""
     params, settings, n = sample.params, best.settings, len(sample.rows)
     if settings.filter == "codes":
@@ -350,7 +343,7 @@ def _increase_effort(best: Candidate, sample: Sample, target: TuneTarget, family
     return None
 
 
-def _code_candidates(sample: Sample, target: TuneTarget) -> list[Candidate]:
+def _code_candidates(sample: TuneSample, target: TuneTarget) -> list[Candidate]:
     """Return the scan that ranks enough codes to include the required share of neighbours, if it fits the memory."""
     params, nearest, n = sample.params, sample.nearest, len(sample.rows)
     bits = params.family.num_hashes
@@ -373,7 +366,7 @@ def _code_candidates(sample: Sample, target: TuneTarget) -> list[Candidate]:
         common_near = (own[:, None, :] & near).sum(axis=2)
         random_gaps = _spherical_distances(random_gaps, common_random)
         near_gaps = _spherical_distances(near_gaps, common_near)
-    # The rank of a neighbour's code: the number of nearer rows, and half of those at the same distance.
+    # The rank of a neighbour's code: the number of nearer rows, plus half of the rows at the same distance.
     before = [
         np.searchsorted(far, gaps, side="left") + np.searchsorted(far, gaps, side="right")
         for far, gaps in zip(np.sort(random_gaps, axis=1), near_gaps, strict=True)
@@ -393,7 +386,7 @@ def _code_candidates(sample: Sample, target: TuneTarget) -> list[Candidate]:
 
 
 def _codes_cost(bits: int, rows: Rows, ranked: int) -> float:
-    """Return the expected nanoseconds of a query that scans the codes of these rows."""
+    """Return the expected nanoseconds of a query that scans all codes."""
     scan = len(rows) * (-(-bits // 64) * _NS_WORD + _NS_CODE)
     return bits * _values_per_row(rows) * _NS_HASH + scan + ranked * _candidate_cost(rows)
 
@@ -422,7 +415,7 @@ def _spherical_distances(differ: Floats, common: npt.NDArray[np.float32] | Ints)
         return np.where(differ == 0, 0.0, differ / common)
 
 
-def _table_candidates(sample: Sample, target: TuneTarget) -> list[Candidate]:
+def _table_candidates(sample: TuneSample, target: TuneTarget) -> list[Candidate]:
     """Return for each number of hashes and probes the tables that reach the recall within the limits."""
     params = sample.params
     can_probe = params.family.count_alternatives(sample.hashed.shape[1]) > 0
@@ -437,7 +430,7 @@ def _table_candidates(sample: Sample, target: TuneTarget) -> list[Candidate]:
     return candidates
 
 
-def _hashes_per_table(sample: Sample, family: Family) -> list[int]:
+def _hashes_per_table(sample: TuneSample, family: Family) -> list[int]:
     """Return numbers of hashes per table to try: around one random row per bucket."""
     values = family.resized(64).fit(sample.hashed).hash_values(sample.take(sample.random))
     equal = float(np.mean(values[1:] == values[:-1]))
@@ -451,7 +444,7 @@ def _hashes_per_table(sample: Sample, family: Family) -> list[int]:
 
 
 def _table_candidate(
-    sample: Sample, target: TuneTarget, family: Family, h: int, probes: int, near: Floats, random: Floats
+    sample: TuneSample, target: TuneTarget, family: Family, h: int, probes: int, near: Floats, random: Floats
 ) -> Candidate | None:
     """Return the tables of h hashes and this many probes that reach the recall; None if none do within the limits."""
     params, n = sample.params, len(sample.rows)
@@ -471,7 +464,7 @@ def _table_candidate(
     return Candidate(family, settings, recall, candidates, cost, size)
 
 
-def _width_variants(sample: Sample) -> list[Family]:
+def _width_variants(sample: TuneSample) -> list[Family]:
     """Return the family; one that chooses its own cell width also with smaller ones."""
     family = sample.params.family
     if getattr(family, "width", None) != "auto":
@@ -480,7 +473,7 @@ def _width_variants(sample: Sample) -> list[Family]:
     return [type(family)(**{**family.get_params(), "width": factor * width}) for factor in (0.5, 0.75, 1.0)]
 
 
-def _hit_rates(sample: Sample, family: Family, h: int, probes: list[int]) -> dict[int, tuple[Floats, Floats]]:
+def _hit_rates(sample: TuneSample, family: Family, h: int, probes: list[int]) -> dict[int, tuple[Floats, Floats]]:
     """Return for each number of probes the share of sampled tables that find each neighbour and each random row."""
     # Neighbours first, then random rows; every table is queried separately.
     num_queries, num_near = len(sample.queries), sample.nearest.size
@@ -519,7 +512,7 @@ def _hit_rates(sample: Sample, family: Family, h: int, probes: list[int]) -> dic
     return {count: (near / _SAMPLED_TABLES, random / _SAMPLED_TABLES) for count, (near, random) in counts.items()}
 
 
-def _tune_estimates(sample: Sample, target: TuneTarget, build: Callable[[Family, Settings, HashInput], Tuned]) -> Tuned:
+def _tune_estimates(sample: TuneSample, target: TuneTarget, build: Build[Tuned]) -> Tuned:
     """Return the index with `rank="estimate"` that reaches the recall."""
     params, n = sample.params, len(sample.rows)
     index = build(params.family, estimate_settings(params, sample.metric, n), sample.hashed)
@@ -539,14 +532,8 @@ def _tune_estimates(sample: Sample, target: TuneTarget, build: Callable[[Family,
         """Return the smallest guarantee that reaches a recall in this many partitions; the largest if none does."""
         if params.recall is not None:
             return float(params.recall)
-        low, high = 0, len(_GUARANTEES) - 1
-        while low < high:
-            middle = (low + high) // 2
-            if measure(_GUARANTEES[middle], probes)[1] >= recall:
-                high = middle
-            else:
-                low = middle + 1
-        return _GUARANTEES[low]
+        last = len(_GUARANTEES) - 1
+        return _GUARANTEES[smallest(0, last, lambda i: measure(_GUARANTEES[i], probes)[1] >= recall)]
 
     def min_probes(guarantee: float) -> int:
         """Return the fewest partitions that reach the recall; all if none do."""
@@ -559,24 +546,13 @@ def _tune_estimates(sample: Sample, target: TuneTarget, build: Callable[[Family,
                 low = middle
         return high
 
+    probes = settings.num_probes
     if settings.filter == "partitions" and params.num_probes is None:
-        guarantee = min_guarantee(settings.num_partitions, (1 + target.recall) / 2)
-        probes = min_probes(guarantee)
-        guarantee = min_guarantee(probes, target.recall)
-    else:
-        probes = settings.num_probes
-        guarantee = min_guarantee(probes, target.recall)
-    recall, lower_bound = measure(guarantee, probes)
-    report = TuneReport(
-        recall=target.recall,
-        k=target.k,
-        expected_recall=guarantee,
-        measured_recall=recall,
-        recall_lower_bound=lower_bound,
-        expected_candidates=float(n * (probes / settings.num_partitions if settings.num_partitions else 1)),
-        expected_microseconds=None,
-        choices=len(measurements),
-    )
+        probes = min_probes(min_guarantee(settings.num_partitions, (1 + target.recall) / 2))
+    guarantee = min_guarantee(probes, target.recall)
+    measured = measure(guarantee, probes)
+    scanned = float(n * (probes / settings.num_partitions if settings.num_partitions else 1))
+    report = TuneReport(target.recall, target.k, guarantee, *measured, scanned, None, len(measurements))
     index.settings_ = replace(settings, recall=guarantee, num_probes=probes, tuning=report)
     return index
 

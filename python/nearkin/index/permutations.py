@@ -35,7 +35,7 @@ from nearkin.families.base import check_seed
 from nearkin.index.base import INT64_MAX
 from nearkin.index.fingerprints import Fingerprints, check_bits, hamming, masked_rows
 from nearkin.index.ids import IdArray, Ids, check_ids
-from nearkin.index.results import Pairs, SearchResult, search_in_batches
+from nearkin.index.results import Pairs, SearchResult, search_in_batches, sorted_pairs
 from nearkin.progress import ShowProgress
 from nearkin.vectors.arrays import Ints
 
@@ -72,8 +72,10 @@ class PermutationIndex:
     ParameterError
         An argument out of range; ids that occur twice or whose number differs.
 
-    Notes ----- The index is immutable: other fingerprints need a new one. If more fingerprints than the beam share the
-    same 64 bits in every list, as equal ones do, some of them are missed.
+    Notes
+    -----
+    The index is immutable: other fingerprints need a new one. If more fingerprints than the beam share the same 64 bits
+    in every list, as equal ones do, some of them are missed.
 
     Examples
     --------
@@ -194,20 +196,18 @@ class PermutationIndex:
         limit = self._check_radius("radius", radius)
         n = len(self)
         keys = [np.zeros(0, np.int64)]
-        for _, order in self._lists:
+        for _, rows in self._lists:
             for gap in range(1, min(self.beam // 2, n - 1) + 1):
                 for start in range(0, n - gap, _BATCH_VALUES):
                     stop = min(start + _BATCH_VALUES, n - gap)
-                    a, b = order[start:stop].astype(np.int64), order[start + gap : stop + gap].astype(np.int64)
+                    a, b = rows[start:stop].astype(np.int64), rows[start + gap : stop + gap].astype(np.int64)
                     near = self._distances(self._rows[a], b) <= limit
                     a, b = a[near], b[near]
                     keys.append(np.minimum(a, b) * n + np.maximum(a, b))
         a, b = np.divmod(np.unique(np.concatenate(keys)), max(n, 1))
         distances = self._distances(self._rows[a], b)
-        swapped = self._id_rank[a] > self._id_rank[b]
-        left, right = np.where(swapped, b, a), np.where(swapped, a, b)
-        sorting = np.lexsort((self._id_rank[right], self._id_rank[left]))
-        return Pairs(self._ids[left[sorting]], self._ids[right[sorting]], distances[sorting])
+        left, right, order = sorted_pairs(self._ids, a, b)
+        return Pairs(left, right, distances[order])
 
     def _check_radius(self, name: str, value: int) -> int:
         return check_count(name, value, 0, self.bits, f"0 to bits={self.bits}")

@@ -55,13 +55,14 @@ def _slice_of(offsets: npt.NDArray[np.int64], index: int, name: str) -> slice:
 class _Measured:
     """Base of the results: each class has one value per match, in the attribute `_measure` plus "s"."""
 
-    _measure: ClassVar[str]
+    _measure: ClassVar[str] = "distance"
 
     def _values(self) -> Column:
         values: Column = getattr(self, f"{self._measure}s")
         return values
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class BatchResult(_Measured, Tabular, Generic[_Row]):
     """Base of the results of a batch of queries: `offsets` and `ids` cut by query.
 
@@ -92,7 +93,7 @@ class BatchResult(_Measured, Tabular, Generic[_Row]):
         ends = np.cumsum([0, *(int(result.offsets[-1]) for result in results)], dtype=np.int64)
         offsets = [result.offsets[:-1] + end for result, end in zip(results, ends.tolist(), strict=False)]
         values: dict[str, Any] = {"offsets": np.concatenate([*offsets, ends[-1:]])}
-        for name in (field.name for field in fields(cls) if field.name != "offsets"):  # type: ignore[arg-type]  # Subclasses are dataclasses.
+        for name in (field.name for field in fields(cls) if field.name != "offsets"):
             parts = [getattr(result, name) for result in results]
             if isinstance(parts[0], np.ndarray):
                 values[name] = np.concatenate(parts)
@@ -112,7 +113,7 @@ class BatchResult(_Measured, Tabular, Generic[_Row]):
         lengths = np.diff(self.offsets)
         ranks = np.arange(self.offsets[-1], dtype=np.int64) - np.repeat(self.offsets[:-1], lengths)
         offsets = np.concatenate(([0], np.cumsum(np.minimum(lengths, k)))).astype(np.int64)
-        values = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
         cut = {name: values[name][ranks < k] for name in ("ids", f"{self._measure}s")}
         return type(self)(**values | cut | {"offsets": offsets})
 
@@ -169,6 +170,7 @@ def search_in_batches(search: Callable[[int, int], _Result], count: int, progres
     return type(results[0]).concat(results)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class IdMatches(_Measured, Sequence[_Item]):
     """Base of the matches of one query: `ids`, and one value for each."""
 
@@ -198,6 +200,7 @@ class IdMatches(_Measured, Sequence[_Item]):
         return f"{type(self).__name__}({list(zip(self.ids.tolist(), self._values().tolist(), strict=True))})"
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class IdPairs(_Measured, Tabular):
     """Base of pairs of ids: `left`, `right`, and one value per pair."""
 
@@ -218,6 +221,7 @@ class IdPairs(_Measured, Tabular):
         return {"left": self.left, "right": self.right, self._measure: self._values()}
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class IdClusters(_Measured, Tabular, Sequence[list[Id]]):
     """Base of clusters: `offsets` and `ids` cut by cluster, and one value per member."""
 
@@ -251,6 +255,17 @@ class IdClusters(_Measured, Tabular, Sequence[list[Id]]):
         }
 
 
+def sorted_pairs(ids: IdArray, left: Column, right: Column) -> tuple[Column, Column, Column]:
+    """Return pairs of positions in `ids` with the smaller id left, sorted by both ids, and the order of the input."""
+    # Ranks of ids: lexsort has no order for objects.
+    rank = np.empty(len(ids), np.int64)
+    rank[np.argsort(ids, kind="stable")] = np.arange(len(ids))
+    swapped = rank[left] > rank[right]
+    left, right = np.where(swapped, right, left), np.where(swapped, left, right)
+    order = np.lexsort((rank[right], rank[left]))
+    return ids[left[order]], ids[right[order]], order
+
+
 @dataclass(frozen=True)
 class Match:
     """One match: the id and its distance."""
@@ -269,10 +284,8 @@ class Matches(IdMatches[Match]):
     distances : uint16 array; float32 or float64 if distances are not integers
     """
 
-    _measure = "distance"
     _item_type = Match
 
-    ids: IdArray
     distances: Distances
 
 
@@ -299,11 +312,8 @@ class SearchResult(BatchResult[Matches]):
     [[('a', 1), ('b', 1)], []]
     """
 
-    _measure = "distance"
     _row_type = Matches
 
-    offsets: npt.NDArray[np.int64]
-    ids: IdArray
     distances: Distances
     truncated: npt.NDArray[np.bool_] | None = None
 
@@ -321,10 +331,6 @@ class Pairs(IdPairs):
     distances : uint16 array of shape (n_pairs,)
     """
 
-    _measure = "distance"
-
-    left: IdArray
-    right: IdArray
     distances: Distances
 
 
@@ -342,10 +348,6 @@ class Clusters(IdClusters):
         Distance of each member to the representative.
     """
 
-    _measure = "distance"
-
-    offsets: npt.NDArray[np.int64]
-    ids: IdArray
     distances: Distances
 
 

@@ -69,7 +69,7 @@ class _TextVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         Parameters
         ----------
         X : iterable of str
-            Ignored, apart from its type.
+            Ignored, except for its type.
         y : ignored
 
         Raises

@@ -82,10 +82,14 @@ def min_tables(p: Floats, recall: float, max_tables: int) -> int | None:
     """
     if max_tables < 1 or float(collision_in_any_table(p, max_tables).mean()) < recall:
         return None
-    low, high = 1, max_tables
+    return smallest(1, max_tables, lambda tables: float(collision_in_any_table(p, tables).mean()) >= recall)
+
+
+def smallest(low: int, high: int, suffices: Callable[[int], bool]) -> int:
+    """Return by bisection the smallest number from `low` that suffices; `high` if none below does."""
     while low < high:
         middle = (low + high) // 2
-        if float(collision_in_any_table(p, middle).mean()) >= recall:
+        if suffices(middle):
             high = middle
         else:
             low = middle + 1
@@ -195,9 +199,11 @@ def u_tables(p: npt.ArrayLike, hashes_per_table: int, num_tables: int) -> Floats
     ParameterError
         A probability outside 0 to 1, an odd k, or a count below 1.
 
-    Notes ----- The tables are all pairs of m halves, and r = L - m (m - 1) / 2 pairs of one more half with the first r
-    of them. With q = p^(k/2), no bucket is shared if at most one of the m halves agrees, unless that one is among the
-    first r and the additional half agrees:
+    Notes
+    -----
+    The tables are all pairs of m halves, and r = L - m (m - 1) / 2 pairs of one more half with the first r of them.
+    With q = p^(k/2), no bucket is shared if at most one of the m halves agrees, unless that one is among the first r
+    and the additional half agrees:
 
         1 - (1 - q)^m - m q (1 - q)^(m - 1) (1 - q r / m)
 
@@ -279,14 +285,7 @@ def u_functions_needed(p: float, hashes_per_table: int, recall: float) -> int:
         high *= 2
         if high > 1 << 60:
             raise bad_parameter("p", p, "a collision probability with which some number of halves reaches the recall")
-    low = max(2, high // 2)
-    while low < high:
-        middle = (low + high) // 2
-        if float(u_functions(p, hashes_per_table, middle)) >= recall:
-            high = middle
-        else:
-            low = middle + 1
-    return high
+    return smallest(max(2, high // 2), high, lambda m: float(u_functions(p, hashes_per_table, m)) >= recall)
 
 
 def rho(p1: float, p2: float) -> float:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from nearkin.errors import bad_parameter, check_count
+from nearkin.theory.laws import binomial_probability
 
 Scheme: TypeAlias = Literal["classic", "one", "fast"]
 
@@ -41,9 +42,11 @@ def minhash_variance(
     ParameterError
         A similarity outside 0 to 1, an unknown scheme, or a scheme without the `union` that it requires.
 
-    Notes ----- `classic` has k independent functions: J (1 - J) / k. In `one`, f features fall into k bins. N bins are
-    not empty, and their smallest features are N of the f, drawn without replacement. A bin that is not empty counts 1 +
-    b times, where b of the k - N empty bins copy it. With W the sum of the squares of these counts
+    Notes
+    -----
+    `classic` has k independent functions: J (1 - J) / k. In `one`, f features fall into k bins. N bins are not empty,
+    and their smallest features are N of the f, drawn without replacement. A bin that is not empty counts 1 + b times,
+    where b of the k - N empty bins copy it. With W the sum of the squares of these counts
 
         Var = J (1 - J) / k^2 · (E[W] f - k^2) / (f - 1),    E[W | N] = N + 3 (k - N) + (k - N)(k - N - 1) / N
 
@@ -66,7 +69,7 @@ def minhash_variance(
     >>> round(minhash_variance(0.5, 128, scheme="fast", union=100), 6)
     0.001032
     """
-    _check_similarity(similarity)
+    check_similarity(similarity)
     check_count("num_perm", num_perm, 1, 1 << 32, "1 or more")
     if scheme == "classic":
         return similarity * (1 - similarity) / num_perm
@@ -128,7 +131,7 @@ def banding_probability(similarity: float, num_bands: int, num_rows: int) -> flo
     >>> round(banding_probability(0.8, 13, 7), 4), round(banding_probability(0.3, 13, 7), 4)
     (0.9531, 0.0028)
     """
-    _check_similarity(similarity)
+    check_similarity(similarity)
     check_count("num_bands", num_bands, 1, 1 << 32, "1 or more")
     check_count("num_rows", num_rows, 1, 1 << 32, "1 or more")
     # log1p preserves small probabilities.
@@ -180,11 +183,13 @@ def choose_bands(threshold: float, recall: float, num_perm: int) -> Banding:
     ParameterError
         No bands of this many values reach the recall; the message names the required number of values.
 
-    Notes ----- For each number of rows, the smallest number of bands with the recall is a choice; more rows and more
-    bands make a steeper curve. Among the choices that fit the signature, the one with the least waste wins
-    (`Banding.waste`), and among equal ones the one with fewer bands. The surplus of the recall over the required one is
-    spent on `min_matches`: it is the largest number that a pair at the threshold misses, by the binomial distribution,
-    with a probability of at most that surplus.
+    Notes
+    -----
+    For each number of rows, the smallest number of bands with the recall is a choice; more rows and more bands make a
+    steeper curve. Among the choices that fit the signature, the one with the least waste wins (`Banding.waste`), and
+    among equal ones the one with fewer bands. The surplus of the recall over the required one is spent on
+    `min_matches`: it is the largest number that a pair at the threshold misses, by the binomial distribution, with a
+    probability of at most that surplus.
 
     Examples
     --------
@@ -206,8 +211,7 @@ def choose_bands(threshold: float, recall: float, num_perm: int) -> Banding:
     best: Banding | None = None
     for rows in range(1, num_perm + 1):
         agree = threshold**rows
-        bands = 1 if agree == 1 else math.ceil(math.log1p(-recall) / math.log1p(-agree) - 1e-9)
-        bands = max(1, bands)
+        bands = 1 if agree == 1 else max(1, math.ceil(math.log1p(-recall) / math.log1p(-agree) - 1e-9))
         if bands * rows > num_perm:
             continue
         banding = _evaluate_banding(threshold, recall, num_perm, bands, rows)
@@ -228,17 +232,7 @@ def _evaluate_banding(threshold: float, recall: float, num_perm: int, bands: int
         if below > reached - recall:
             break
         min_matches, lost = equal + 1, below
-        below += (
-            math.exp(
-                math.lgamma(num_perm + 1)
-                - math.lgamma(equal + 2)
-                - math.lgamma(num_perm - equal)
-                + (equal + 1) * math.log(threshold)
-                + (num_perm - equal - 1) * math.log1p(-threshold)
-            )
-            if threshold < 1
-            else 0.0
-        )
+        below += binomial_probability(num_perm, equal + 1, threshold) if threshold < 1 else 0.0
     steps = 200
     areas = [
         sum(banding_probability(low + (high - low) * (i + 0.5) / steps, bands, rows) for i in range(steps))
@@ -250,6 +244,7 @@ def _evaluate_banding(threshold: float, recall: float, num_perm: int, bands: int
     return Banding(bands, rows, min_matches, reached - lost, areas[0] / threshold, precision)
 
 
-def _check_similarity(similarity: float) -> None:
+def check_similarity(similarity: float) -> None:
+    """Raise ParameterError unless a Jaccard similarity is from 0 to 1."""
     if not 0 <= similarity <= 1:
         raise bad_parameter("similarity", similarity, "a Jaccard similarity from 0 to 1")

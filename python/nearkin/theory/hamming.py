@@ -150,7 +150,7 @@ def hamming_cost(
         Number of blocks that the bits are divided into. "blocks" always has radius + 1; the default is radius + 2 for
         "tables", and the number with the lowest sum of probes and candidates for "multi".
     sketch : int, optional
-        Words of the fingerprint in an entry of a table, 0 to its words; by default as many as the radius needs. 0 for
+        Words of the fingerprint in an entry of a table, 0 to its words; by default what the radius needs. 0 for
         an index under a memory limit that leaves no memory for sketches.
 
     Raises

@@ -60,6 +60,18 @@ def in_range(name: str, values: npt.ArrayLike, low: float, high: float) -> Float
     return array
 
 
+def check_positive(name: str, value: float) -> None:
+    """Raise ParameterError unless a number is above 0 and finite."""
+    if not 0 < value < math.inf:
+        raise bad_parameter(name, value, "a number above 0")
+
+
+def binomial_probability(n: int, k: int, p: float) -> float:
+    """Return the probability of k successes in n trials, each of probability p between 0 and 1, both exclusive."""
+    log = math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+    return math.exp(log + k * math.log(p) + (n - k) * math.log1p(-p))
+
+
 def cosine(values: npt.ArrayLike) -> Floats:
     """Return cosine similarities clipped to [-1, 1], which rounding may exceed by up to 1e-6."""
     return np.clip(in_range("similarity", values, -1.000001, 1.000001), -1.0, 1.0)
@@ -126,8 +138,7 @@ def check_cell_distances(distance: npt.ArrayLike, metric: str, width: float) -> 
     """
     if metric not in ("l2", "l1"):
         raise bad_parameter("metric", repr(metric), '"l2" or "l1"')
-    if not 0 < width < math.inf:
-        raise bad_parameter("width", width, "a number above 0")
+    check_positive("width", width)
     return in_range("distance", distance, 0, math.inf)
 
 
@@ -199,8 +210,7 @@ def shift_invariant(
     >>> (1 - shift_invariant([1.0, 2.0, 1e6])).round(6).tolist()
     [0.233831, 0.3687, 0.405285]
     """
-    if not 0 < gamma < math.inf:
-        raise bad_parameter("gamma", gamma, "a number above 0")
+    check_positive("gamma", gamma)
     delta = in_range("distance", distance, 0, math.inf)[..., None]
     if not callable(kernel) and kernel not in ("gaussian", "laplacian"):
         raise bad_parameter("kernel", repr(kernel), '"gaussian", "laplacian" or a function')
@@ -278,8 +288,7 @@ def shifted_grid(differences: npt.ArrayLike, *, width: float = 1.0) -> Floats:
     >>> float(shifted_grid([0.5, 0.5]))
     0.25
     """
-    if not 0 < width < math.inf:
-        raise bad_parameter("width", width, "a number above 0")
+    check_positive("width", width)
     return np.asarray(np.maximum(0.0, 1 - np.abs(np.asarray(differences, np.float64)) / width).prod(axis=-1))
 
 
@@ -431,10 +440,11 @@ def cross_polytope(similarity: npt.ArrayLike, d: int) -> Floats:
     ParameterError
         A similarity outside -1 to 1, or d below 1.
 
-    Notes ----- Exact for d independent Gaussian projections, and approximate for a random rotation and for three rounds
-    of random signs and Hadamard transforms; docs/families/cross-polytope.md lists the differences. The leading term in
-    the paper, ln(1/p) ~ tau^2 / (4 - tau^2) ln d, is inaccurate: at d = 1024 and cosine 0.9 it is 0.36, the integral
-    1.05.
+    Notes
+    -----
+    Exact for d independent Gaussian projections, and approximate for a random rotation and for three rounds of random
+    signs and Hadamard transforms; docs/families/cross-polytope.md lists the differences. The leading term in the paper,
+    ln(1/p) ~ tau^2 / (4 - tau^2) ln d, is inaccurate: at d = 1024 and cosine 0.9 it is 0.36, the integral 1.05.
 
     Examples
     --------

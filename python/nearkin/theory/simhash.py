@@ -25,6 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin.errors import bad_parameter
+from nearkin.theory.banding import check_similarity
+from nearkin.theory.laws import binomial_probability
 
 SIMHASH_RECALL = 0.995
 """Default recall of `simhash_radius` for a pair at the threshold."""
@@ -49,8 +51,7 @@ def simhash_difference(similarity: float) -> float:
     >>> round(simhash_difference(0.8), 4), simhash_difference(1.0), simhash_difference(0.0)
     (0.1515, 0.0, 0.5)
     """
-    if not 0 <= similarity <= 1:
-        raise bad_parameter("similarity", similarity, "a Jaccard similarity from 0 to 1")
+    check_similarity(similarity)
     return math.acos(2 * similarity / (1 + similarity)) / math.pi
 
 
@@ -88,8 +89,7 @@ def _distance_probabilities(difference: float, bits: int) -> Iterator[float]:
         yield from (float(distance == certain) for distance in range(bits + 1))
         return
     for distance in range(bits + 1):
-        log = math.lgamma(bits + 1) - math.lgamma(distance + 1) - math.lgamma(bits - distance + 1)
-        yield math.exp(log + distance * math.log(difference) + (bits - distance) * math.log1p(-difference))
+        yield binomial_probability(bits, distance, difference)
 
 
 def simhash_recall(threshold: float, bits: int, radius: int) -> float:

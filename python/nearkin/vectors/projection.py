@@ -79,7 +79,7 @@ class Projection:
         return self.offset, self.norms, 4 * 2.0**-53 * np.abs(self.offset) + flushed
 
     def is_small_batch(self, rows: Rows) -> bool:
-        """Return True if the core computes the codes of these rows without BLAS, as it always does for one row."""
+        """Return True if the core computes their codes without BLAS, as it always does for one row."""
         limit = _SMALL if self.matrix.dtype == np.float32 else _SMALL_FLOAT64
         return rows.values is not None and (len(rows) == 1 or len(rows) * self.matrix.size <= limit)
 
