@@ -120,11 +120,7 @@ def same_distances(result: Any, expected: Any) -> float:
 
 
 Codes = NDArray[np.uint64]
-
-
 CORPORA = ("en_20news", "en_licences", "zh_laws", "zh_news_sogou", "zh_song_poems", "en_bible_ot")
-
-
 WINDOW = 200
 
 
@@ -510,14 +506,8 @@ def stored(index: nk.HammingIndex, queries: Any, radius: int, hits: nk.SearchRes
 
 
 N, QUERIES, FEW, ROUNDS = 1_000_000, 2_000, 100, 3
-
-
 RADII = (3, 6, 10)
-
-
 LISTS = ((25, 100), (100, 100), (25, 1000))
-
-
 PAPER = (1 << 23, 20_000)
 
 
@@ -639,24 +629,17 @@ def table_pages(rows: list[Row]) -> str:
 def table_summary(sections: dict[str, list[Row]]) -> str:
     """Summarise nearkin's figure of each task and its ratio to the others, for docs/hamming.md."""
     lines = []
-    for name, figure, unit in (("radius", "qps", "queries per CPU second"), ("wide", "qps", "queries per CPU second")):
+    for name, figure in (("radius", "qps"), ("wide", "qps"), ("top", "qps"), ("pairs", "seconds")):
+        unit = "queries per CPU second" if figure == "qps" else "CPU s"
         for task, group in by_task(sections.get(name, [])):
-            mine = next((row for row in group if row["who"] == "nearkin"), None)
+            mine = next((row for row in group if row["who"] in ("nearkin", "nearkin, build and join")), None)
             if mine is not None:
-                others = [(row["who"], mine[figure] / row[figure]) for row in group if row is not mine]
+                power = 1 if figure == "qps" else -1
+                others = [(row["who"], (mine[figure] / row[figure]) ** power) for row in group if row is not mine]
                 lines.append([task, f"{format_number(mine[figure])} {unit}", format_ratios(others)])
-    for task, group in by_task(sections.get("top", [])):
-        mine = next((row for row in group if row["who"] == "nearkin"), None)
-        if mine is not None:
-            others = [(row["who"], mine["qps"] / row["qps"]) for row in group if row is not mine]
-            lines.append([task, f"{format_number(mine['qps'])} queries per CPU second", format_ratios(others)])
-    for task, group in by_task(sections.get("pairs", [])):
-        mine = next((row for row in group if row["who"].startswith("nearkin")), None)
-        if mine is not None:
-            others = [(row["who"], row["seconds"] / mine["seconds"]) for row in group if row is not mine]
-            lines.append([task, f"{format_number(mine['seconds'])} CPU s", format_ratios(others)])
     searches = [row for row in sections.get("growth", []) if row["task"] != "file" and row["who"].startswith("auto")]
-    for row in sorted(searches, key=lambda row: row["n"])[-1:]:
+    if searches:
+        row = max(searches, key=lambda row: row["n"])
         figures = f"{format_number(1e6 / row['qps'])} µs per query, {format_number(row['bytes_each'])} bytes each"
         lines.append([f"{row['task']}, n = {row['n']:,}", figures, ""])
     return common.table(["task", "nearkin", "times the others"], lines)

@@ -5,9 +5,7 @@
 - `default`: the ground truth of a corpus are all pairs with J >= 0.8 of character 4-grams. Candidates for it come from
   256 bits with another seed, within radius 62: at J = 0.8 the expected distance is at most 38.8 with a standard
   deviation of 5.7, so that the radius is four deviations above it. Reported are the recall of the default recipe and
-  radius (for all pairs and for J < 0.85), the share of random pairs within the radius, and candidates per match. For
-  corpora that publish their own similar pairs, precision, recall and F1 of several packages are measured against
-  those; the shingles of such a list are words or characters, as its file says.
+  radius (for all pairs and for J < 0.85), the share of random pairs within the radius, and candidates per match.
 - `packages`: every package at its defaults on pairs labelled by people, or listed by the corpus itself; and CPU seconds
   of the complete job by family.
 - `differ`: how near-duplicates differ from the kept document (`dedup.distinguishers`), and how many pairs people
@@ -43,6 +41,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 
 import common
 import nearkin as nk
@@ -60,13 +59,6 @@ SETS = {
     "Sogou news (zh)": ("zh_news_sogou", None),
     "reviews (zh)": ("zh_reviews", 25_000),
     "Tang poems (zh)": ("zh_tang_two_editions", 25_000),
-}
-PUBLISHED = {
-    "20 Newsgroups": "en_20news.pairs_w3_j50",
-    "licences": "en_licences.pairs_w3_j70",
-    "laws (zh)": "zh_laws.pairs_c4_j50",
-    "Sogou news (zh)": "zh_news_sogou.pairs_c4_j30",
-    "reviews (zh)": "zh_reviews.pairs_c3_j50",
 }
 Pairs = set[tuple[int, int]]
 Rows = NDArray[np.int64]
@@ -107,17 +99,8 @@ def true_pairs(texts: list[str], features: str) -> tuple[Rows, Rows, NDArray[np.
 
 def clusters_of(left: Rows, right: Rows, count: int) -> Rows:
     """Return the number of the connected component of each pair."""
-    parent = list(range(count))
-
-    def root(item: int) -> int:
-        while parent[item] != item:
-            parent[item] = parent[parent[item]]
-            item = parent[item]
-        return item
-
-    for a, b in zip(left.tolist(), right.tolist(), strict=True):
-        parent[root(b)] = root(a)
-    return np.unique([root(a) for a in left.tolist()], return_inverse=True)[1]
+    graph = sparse.coo_matrix((np.ones(len(left), np.int8), (left, right)), shape=(count, count))
+    return np.unique(connected_components(graph, directed=False)[1][left], return_inverse=True)[1]
 
 
 def least_recall(near: NDArray[np.bool_], cluster: Rows) -> float:
@@ -134,50 +117,14 @@ def least_recall(near: NDArray[np.bool_], cluster: Rows) -> float:
     return float(np.quantile((drawn @ hits) / (drawn @ pairs), 0.025))
 
 
-def published(data: Path, name: str) -> Pairs:
-    """Return the pairs with J >= 0.8 of a corpus's own file, as row numbers."""
-    with gzip.open(data / f"{PUBLISHED[name]}.tsv.gz", "rt", encoding="utf-8") as lines:
-        header, *rows = [line.rstrip("\n").split("\t") for line in lines]
-    column = next(at for at, title in enumerate(header) if title.startswith("j"))
-    file, first = SETS[name]
-    row_of = {str(record["id"]): row for row, record in enumerate(common.records(data, file)) if "id" in record}
-    # Some files name rows, the others ids.
-    named = not header[0].startswith("row")
-    ends = [
-        [row_of[cell] if named else int(cell) for cell in row[:2]] for row in rows if float(row[column]) >= THRESHOLD
-    ]
-    limit = first or len(row_of)
-    return {(min(pair), max(pair)) for pair in ends if max(pair) < limit}
-
-
 def as_pairs(left: Any, right: Any) -> Pairs:
     return {(min(a, b), max(a, b)) for a, b in zip(left, right, strict=True)}
-
-
-def of_nearkin(texts: list[str]) -> Pairs:
-    result = nk.dedup(texts, links="all").pairs
-    # A copy stands in the table linked with its original only; it is linked with all that the original is linked with.
-    groups: dict[str, list[int]] = {}
-    for row, text in enumerate(texts):
-        groups.setdefault(text, []).append(row)
-    pairs: Pairs = set()
-    for a, b in zip(result["left"], result["right"], strict=True):
-        for item in groups[texts[a]]:
-            pairs |= {(min(item, two), max(item, two)) for two in groups[texts[b]] if item != two}
-    return pairs
 
 
 def of_simhash(texts: list[str], radius: int) -> Pairs:
     """Return the pairs of the package's fingerprints (by the equal preset) within a radius."""
     left, right = pairs_within(texts, nk.Recipe.preset("simhash-pypi"), radius)
     return as_pairs(left.tolist(), right.tolist())
-
-
-def score(results: Pairs, truth: Pairs) -> dict[str, float]:
-    both = len(results & truth)
-    precision, recall = both / max(len(results), 1), both / max(len(truth), 1)
-    f1 = 2 * precision * recall / (precision + recall) if both else 0.0
-    return {"pairs": len(results), "precision": precision, "recall": recall, "f1": f1}
 
 
 @dataclass
@@ -802,11 +749,11 @@ def measure_default(texts: list[str]) -> dict[str, Any]:
     return {"distinct": len(texts), "true_pairs": len(left), "rows": [row]}
 
 
-def datasketch_pairs(texts: list[str], *, chinese: bool, threshold: float = 0.9) -> Pairs:
-    """Return the pairs of datasketch's MinHash of 128 values and its LSH index (default threshold 0.9)."""
+def datasketch_pairs(texts: list[str], *, chinese: bool) -> Pairs:
+    """Return the pairs of datasketch's MinHash of 128 values and its LSH index at its default threshold, 0.9."""
     from datasketch import MinHash, MinHashLSH
 
-    index, pairs = MinHashLSH(threshold=threshold, num_perm=128), set()
+    index, pairs = MinHashLSH(num_perm=128), set()
     for start in range(0, len(texts), 1000):
         batch = [grams(text, chinese=chinese) for text in texts[start : start + 1000]]
         for row, minhash in enumerate(MinHash.bulk(batch, num_perm=128), start):
@@ -816,20 +763,6 @@ def datasketch_pairs(texts: list[str], *, chinese: bool, threshold: float = 0.9)
     return pairs
 
 
-def score_published(data: Path, name: str, texts: list[str]) -> dict[str, Any]:
-    """Score the packages against the published pairs, and against exact Jaccard of character 4-grams."""
-    truth, exact = published(data, name), as_pairs(*(side.tolist() for side in true_pairs(texts, "char:4")[:2]))
-    results = {
-        "nearkin default": of_nearkin(texts),
-        "exact Jaccard, char 4": exact,
-        "simhash, radius 3": of_simhash(texts, 3),
-        "simhash, radius 10": of_simhash(texts, 10),
-        "datasketch, MinHash LSH": datasketch_pairs(texts, chinese="zh" in name, threshold=THRESHOLD),
-    }
-    scores = {method: {**score(pairs, truth), "of_exact": score(pairs, exact)} for method, pairs in results.items()}
-    return {"true_pairs": len(truth), "candidates": scores}
-
-
 def run_default(data: Path) -> None:
     """Measure the defaults on every corpus, and write the tables."""
     sets: dict[str, Any] = {}
@@ -837,17 +770,15 @@ def run_default(data: Path) -> None:
         texts = load(data, name)
         sets[name] = {"documents": len(texts), "characters": float(np.mean([len(text) for text in texts]))}
         sets[name]["grid"] = measure_default(texts)
-        if name in PUBLISHED:
-            sets[name]["published"] = score_published(data, name, texts)
         print(name, sets[name], file=sys.stderr)
     recipe = nk.Recipe()
     content = {"recipe": str(recipe), "radius": simhash_radius(THRESHOLD, recipe.bits), "sets": sets}
-    common.save("quality", content, versions=common.versions("datasketch", "numpy"))
+    common.save("quality", content, versions=common.versions("numpy"))
 
 
 def report_default(run: dict[str, Any]) -> None:
     """Write the tables of the default recipe and of the published pairs."""
-    bits, rows, scores = int(run["recipe"].rpartition(":")[2]), [], []
+    bits, rows = int(run["recipe"].rpartition(":")[2]), []
     for name, values in run["sets"].items():
         key = ("binary", bits, run["radius"])
         cells = next(row for row in values["grid"]["rows"] if (row["weight"], row["bits"], row["radius"]) == key)
@@ -855,16 +786,9 @@ def report_default(run: dict[str, Any]) -> None:
         below = "" if cells["recall_below_85"] is None else f"{cells['recall_below_85']:.1%}"
         shares = [f"{cells['recall']:.1%}", f"{cells['least_recall']:.1%}", below]
         rows.append([name, *counts, *shares, f"{cells['candidates_per_match']:.1f}", one_in(cells["passing"])])
-        for method, values in run["sets"][name].get("published", {}).get("candidates", {}).items():
-            figures = [
-                f"{part[key]:.3f}" for part in (values, values["of_exact"]) for key in ("precision", "recall", "f1")
-            ]
-            scores.append([f"{name}: {method}", f"{values['pairs']:,}", *figures])
     header = ["corpus", "documents", "mean length", "pairs with J ≥ 0.8", "recall", "at least", "recall for J < 0.85"]
     table = common.table([*header, "candidates per match", "random pairs within the radius"], rows)
     common.splice("quality.md", "default", f"Default: `{run['recipe']}`, radius {run['radius']}.\n\n{table}")
-    header = ["", "pairs", "precision", "recall", "F1", "precision, char 4", "recall, char 4", "F1, char 4"]
-    common.splice("quality.md", "published", common.table(header, scores))
     common.splice("quality.md", "run", common.source(run))
 
 

@@ -50,11 +50,7 @@ import common
 import nearkin as nk
 
 SETS = {"sift": "vec_sift_bsds", "gist": "vec_cifar10_gist512", "mnist": "vec_mnist10k", "lsa": "vec_20news_lsa96"}
-
-
 GROWTH = (10_000, 30_000, 100_000, 300_000, 1_000_000)
-
-
 GRAPH = 100_000
 
 
@@ -114,25 +110,15 @@ def exponents(growth: list[Any]) -> str:
         if len(points) > 2:
             sizes, times = np.log(np.array(points)).T
             rows.append([name, f"{np.polyfit(sizes, times, 1)[0]:.2f}", f"{min(points)[0]:,} to {max(points)[0]:,}"])
-    return "The exponent b of n, where one query takes about n^b:\n\n" + common.table(["", "b", "rows"], rows)
+    return "The exponent b of n; one query takes about n^b:\n\n" + common.table(["", "b", "rows"], rows)
 
 
 K = 10
 KS = (10, 100)
-
-
 SINGLE, AT_ONCE = 120, 20
-
-
 RECALLS = (0.95, 0.99)
-
-
 ONE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"), "1")
-
-
 THREADS: dict[str, dict[str, str]] = {"as installed": {}, "one thread": ONE}
-
-
 SLOW = 0.02
 
 
@@ -212,19 +198,8 @@ def measure_set(
     environment = {name: value for name, value in os.environ.items() if name not in ONE}
     out: dict[str, Any] = {}
     for each in threads:
-        command = [
-            sys.executable,
-            __file__,
-            "--child",
-            name,
-            "--data",
-            str(data),
-            "--rounds",
-            str(rounds),
-            "--queries",
-            str(queries),
-        ]
-        command += [*(["--only", *only] if only else []), *["--quick"] * quick]
+        command = [sys.executable, __file__, "--child", name, "--data", str(data), "--rounds", str(rounds)]
+        command += ["--queries", str(queries), *(["--only", *only] if only else []), *["--quick"] * quick]
         done = subprocess.run(command, env={**environment, **THREADS[each]}, stdout=subprocess.PIPE, check=True)
         result = json.loads(done.stdout)
         out |= {"n": result["n"], "d": result["d"], "queries": result["queries"], each: result["lines"]}
@@ -254,8 +229,6 @@ def summary(lines: list[dict[str, Any]], k: int = 10) -> list[list[Any]]:
 
 
 HEAD = ["", "one, .95", "one, .99", "batch, .95", "batch, .99", "build, s", "MB"]
-
-
 SUFFIXES = {".jpg", ".jpeg", ".png"}
 
 
@@ -316,23 +289,11 @@ def picture_descriptors(count: int, quick: bool) -> tuple[Any, Any, Any]:
 
 
 EF = (10, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
-
-
 FACTORS = (1, 2, 4, 8, 16, 32, 64, 128)
-
-
 LISTS = (1, 2, 4, 8, 16, 32, 64, 128)
-
-
 RANKED = (10, 40)
-
-
 TUNED = (0.9, 0.95, 0.99)
-
-
 TARGETS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
-
-
 PROBES = (2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 512)
 
 
@@ -638,8 +599,6 @@ def indexes(X: Any, Q: Any, true: Any) -> Iterator[tuple[str, Any]]:
 
 
 BITS = 1024
-
-
 CANDIDATES = (500, 1000, 2000)
 
 
